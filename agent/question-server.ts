@@ -12,8 +12,11 @@ import type { DiskUse } from "./running/disk-use.ts";
 import { bytesOf } from "./running/line-batches.ts";
 import { databaseCrashes, databaseCrashKnown } from "./running/databases-out.ts";
 import type { Crash, DatabaseCrash, Records } from "./running/records.ts";
+import { NotShown } from "./running/browse.ts";
+import { browseSite } from "./running/site-files.ts";
 import { followRequests } from "./running/follow-requests.ts";
 import type { RequestRecords } from "./running/request-records.ts";
+import { searchLog } from "./running/search-log.ts";
 import { lookAtSite } from "./running/look.ts";
 import { followSiteLog, readSiteLog, type SiteLogs } from "./running/site-log.ts";
 import { label } from "./docker/labels.ts";
@@ -164,6 +167,10 @@ export class QuestionServer {
         return say(await this.means.inspect(question, signal), true);
       case "source":
         return say({ kind: "source", found: await this.means.inspectSource(question, signal) }, true);
+      case "searchLog": {
+        const found = await searchLog(this.means, question.siteId, question, signal);
+        return say({ kind: "searchLog", ...found }, true);
+      }
       case "health":
         return say({ kind: "health", health: await lookAtSite(this.means, question, signal) }, true);
       case "metrics":
@@ -184,6 +191,13 @@ export class QuestionServer {
         const stats = this.means.requests.stats(siteId, window, Date.now());
         return say({ kind: "requestStats", stats }, true);
       }
+      case "files":
+        try {
+          return say({ kind: "files", found: await browseSite(this.means, question) }, true);
+        } catch (error) {
+          if (error instanceof NotShown) return say({ kind: "refused", error: error.message }, true);
+          throw error;
+        }
       case "volumes":
         return say({ kind: "volumes", volumes: await this.volumesOf(question.siteId) }, true);
       case "certificate":

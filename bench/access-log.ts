@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
+import http from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -11,8 +12,9 @@ import { AccessLog } from "../agent/running/access-log.ts";
 import { openRequestRecords } from "../agent/running/request-records.ts";
 import { succeeds } from "../scripts/lib/command.ts";
 import { installPackages } from "../scripts/lib/docker-engine.ts";
+import { readUsage } from "../agent/docker/usage.ts";
 import { freePort } from "../scripts/lib/state.ts";
-import { get, TestResponder } from "../test/support/ingress.ts";
+import { openRoutes } from "../agent/ingress/routes.ts";
 import { median } from "./workerd.ts";
 
 /**
@@ -20,7 +22,7 @@ import { median } from "./workerd.ts";
  * without it: two ingresses that take turns. The app answers a fixed page with as little work as a program can.
  */
 const seconds = 3;
-const rounds = 9;
+const rounds = Number(process.env["BENCH_ROUNDS"] ?? 9);
 const connections = 32;
 const host = "bench.localhost";
 
@@ -28,8 +30,19 @@ if (!(await succeeds("sh", ["-c", "command -v wrk"]))) await installPackages(["w
 
 const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const folder = mkdtempSync(join(tmpdir(), "berth-bench-"));
-const responder = await TestResponder.start();
-const routes = responder.openRoutes();
+const routesFile = join(folder, "ingress", "routes.json");
+const [responderPort, statusPort] = [await freePort(), await freePort()];
+const responder = spawn(
+  process.execPath,
+  [
+    join(import.meta.dirname, "../agent/ingress/responder.ts"),
+    routesFile,
+    String(responderPort),
+    String(statusPort),
+  ],
+  { stdio: "ignore" },
+);
+const routes = openRoutes(routesFile, statusPort);
 const appPort = await freePort();
 const page = "x".repeat(2000);
 const app = spawn(
@@ -45,10 +58,18 @@ type Config = {
   apps: { http: { servers: Record<string, { logs?: object; routes: { handle: object[] }[] }> } };
 };
 
+const answers = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    http
+      .get({ host: "127.0.0.1", port, headers: { Host: host }, agent: false }, (response) =>
+        response.resume().on("end", () => resolve(response.statusCode === 200)),
+      )
+      .on("error", () => resolve(false));
+  });
+
 async function start(isLogging: boolean) {
   const agentId = `bench${randomBytes(6).toString("hex")}`;
   const port = await freePort();
-  const { dnsPort: responderPort, statusPort } = responder;
   const { spec } = ingressContainer(agentId, {
     address: "127.0.0.1",
     port,
@@ -67,8 +88,10 @@ async function start(isLogging: boolean) {
     return `${name}=${JSON.stringify(config)}`;
   });
   const containerId = await startIngress(engine, { ...spec, Env: env });
-  while ((await get(port, host).catch(() => ({ status: 0 }))).status !== 200) await delay(50);
-  return { agentId, port, containerId };
+  while (!(await answers(port))) await delay(50);
+  const { pid = 0 } = (await engine.inspectContainer(containerId)) ?? {};
+  const processorMs = () => (readUsage(containerId, pid)?.cpuNanoseconds ?? 0) / 1e6;
+  return { agentId, port, containerId, processorMs };
 }
 
 await routes.route("site_1", [host], [{ containerId: "app", address: "127.0.0.1", port: appPort }]);
@@ -77,8 +100,11 @@ const requests = openRequestRecords(join(folder, "requests.db"));
 const reading = new AbortController();
 new AccessLog({ engine, ingress: routes, requests, agentId: logging.agentId }).watch(1000, reading.signal);
 
-/** In a process of its own, so that this one reads the log meanwhile. */
-async function run(port: number): Promise<number> {
+type Figures = { perSecond: number; ingressUs: number; agentUs: number };
+
+/** In a process of its own, so that this one reads the log meanwhile. Processor time is per request. */
+async function run({ port, processorMs }: typeof logging): Promise<Figures> {
+  const [ingressMs, own] = [processorMs(), process.cpuUsage()];
   const wrk = spawn("wrk", [
     "-t1",
     `-c${connections}`,
@@ -90,27 +116,39 @@ async function run(port: number): Promise<number> {
   let output = "";
   for await (const chunk of wrk.stdout.setEncoding("utf8")) output += String(chunk);
   if (/Non-2xx|Socket errors/.test(output)) throw new Error(output);
-  return Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]);
+  const count = Number(/(\d+) requests in/.exec(output)?.[1]);
+  // What is left to read of this run.
+  await delay(1500);
+  const { user, system } = process.cpuUsage(own);
+  return {
+    perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
+    ingressUs: ((processorMs() - ingressMs) * 1000) / count,
+    agentUs: (user + system) / count,
+  };
 }
 
 try {
-  const [withLog, without]: [number[], number[]] = [[], []];
-  await run(logging.port);
-  await run(silent.port);
+  const [withLog, without]: [Figures[], Figures[]] = [[], []];
+  await run(logging);
+  await run(silent);
   for (let round = 0; round < rounds; round++) {
     // What comes first alternates, as the machine warms up and cools down.
     for (const isLogging of round % 2 === 0 ? [true, false] : [false, true])
-      (isLogging ? withLog : without).push(await run((isLogging ? logging : silent).port));
+      (isLogging ? withLog : without).push(await run(isLogging ? logging : silent));
+    console.log(`round ${round + 1}`, withLog.at(-1), without.at(-1));
+  }
+  console.log(`\nMedians of ${rounds} × ${seconds} s, ${connections} connections\n`);
+  console.log("| | without the log | with it | ratio |\n|---|---|---|---|");
+  for (const [name, key] of [
+    ["requests a second", "perSecond"],
+    ["ingress, µs of a processor per request", "ingressUs"],
+    ["agent, µs of a processor per request", "agentUs"],
+  ] as const) {
+    const [on, off] = [withLog, without].map((all) => median(all.map((one) => one[key])));
     console.log(
-      `round ${round + 1}: ${withLog.at(-1)?.toFixed(0)} with, ${without.at(-1)?.toFixed(0)} without`,
+      `| ${name} | ${off?.toFixed(1)} | ${on?.toFixed(1)} | ${((on ?? 0) / (off ?? 1)).toFixed(3)} |`,
     );
   }
-  const [on, off] = [median(withLog), median(without)];
-  console.log(
-    `\nRequests a second through the ingress, ${connections} connections, median of ${rounds} × ${seconds} s\n`,
-  );
-  console.log("| without the log | with it | ratio |\n|---|---|---|");
-  console.log(`| ${off.toFixed(0)} | ${on.toFixed(0)} | ${(on / off).toFixed(3)} |`);
 } finally {
   reading.abort();
   app.kill();
@@ -119,6 +157,6 @@ try {
     await engine.removeVolume(accessLogVolume(agentId));
   }
   requests.close();
-  await responder.stop();
+  responder.kill();
   rmSync(folder, { recursive: true });
 }

@@ -445,14 +445,16 @@ export function createEngine({
       }
     },
 
-    async *followLog(id, { tail, since }, signal) {
+    async *followLog(id, { tail, since, until }, signal) {
       const from = since === null ? {} : { since: since as unknown as number };
+      const to = until === undefined ? {} : { until: until.getTime() / 1000 };
       const stream = (await docker.getContainer(id).logs({
         stdout: true,
         stderr: true,
         timestamps: true,
         tail: tail as number,
         ...from,
+        ...to,
         follow: true,
         abortSignal: signal,
       })) as Readable;

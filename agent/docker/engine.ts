@@ -132,8 +132,8 @@ export type Engine = {
   lastLines(id: string, count: number): Promise<string[]>;
   /** The container's log with timestamps, as `LogParser` reads it; empty if there is no such container. */
   readLog(id: string, request: LogRequest): Promise<Buffer>;
-  /** The same, followed live until the container ends or the signal aborts. */
-  followLog(id: string, request: LogRequest, signal: AbortSignal): AsyncIterable<Buffer>;
+  /** The same, followed live until the container ends, until a time, or until the signal aborts. */
+  followLog(id: string, request: LogRequest & { until?: Date }, signal: AbortSignal): AsyncIterable<Buffer>;
   /** `sha256:…` of the image, or null. */
   imageId(reference: string): Promise<string | null>;
   imageLabels(reference: string): Promise<Labels>;

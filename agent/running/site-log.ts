@@ -63,7 +63,7 @@ async function linesOf(
 }
 
 /** The last lines of removed containers, such as those before a restart or a deployment. */
-function earlierLines(
+export function earlierLines(
   { records }: SiteLogs,
   siteId: string,
   { containers, places, masks }: { containers: string[]; places: LogPlaces; masks: readonly string[] },
@@ -189,7 +189,7 @@ async function inTurns<T, U>(items: readonly T[], make: (item: T) => U): Promise
 }
 
 /** Formats a container's entries: masks its secrets, then cuts the text. */
-async function lineMaker(
+export async function lineMaker(
   engine: Engine,
   containerId: string,
   masks: readonly string[],
@@ -210,7 +210,7 @@ async function lineMaker(
   };
 }
 
-async function containersOf({ engine, agentId }: SiteLogs, siteId: string): Promise<string[]> {
+export async function containersOf({ engine, agentId }: SiteLogs, siteId: string): Promise<string[]> {
   const found = await engine.listContainers({ ...labelsOf(siteId), [label.agent]: agentId });
   return found.map(({ id }) => id);
 }

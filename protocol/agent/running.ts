@@ -6,6 +6,7 @@ import {
   DatabaseSchema,
   maxStatementCharacters,
 } from "../api/insight.ts";
+import { Browsed } from "../api/files.ts";
 import { DomainCertificate } from "../api/domains.ts";
 import { RequestFilters, RequestStats, RequestWindow, SiteRequest } from "../api/requests.ts";
 import { SiteEvent, SiteHealth, SiteSample } from "../api/running.ts";
@@ -68,6 +69,16 @@ export const Question = z.discriminatedUnion("kind", [
     /** Secrets to mask in addition to those given to the containers. */
     masks: z.array(z.string()).default([]),
   }),
+  z.object({
+    kind: z.literal("searchLog"),
+    siteId: Watched,
+    text: z.string().min(1).max(200),
+    after: Timestamp.nullable(),
+    before: Timestamp.nullable(),
+    limit: z.number().int().min(1).max(500),
+    masks: z.array(z.string()),
+    timeoutMs: z.number().int().min(1).max(30_000),
+  }),
   z.object({ kind: z.literal("metrics"), siteId: Watched }),
   z.object({ kind: z.literal("events"), siteId: Watched }),
   z.object({
@@ -81,6 +92,14 @@ export const Question = z.discriminatedUnion("kind", [
     follow: z.boolean(),
   }),
   z.object({ kind: z.literal("requestStats"), siteId: SiteId, window: RequestWindow }),
+  /** `volume` null: the container in service. */
+  z.object({
+    kind: z.literal("files"),
+    siteId: SiteId,
+    path: z.string().min(1).max(1000),
+    volume: VolumeName.nullable(),
+    masks: z.array(z.string()),
+  }),
   z.object({ kind: z.literal("volumes"), siteId: SiteId }),
   /** Deletes its data, unless a container uses it. */
   z.object({ kind: z.literal("removeVolume"), siteId: SiteId, name: VolumeName }),
@@ -138,10 +157,13 @@ export type Question = z.infer<typeof Question>;
 
 export const Answer = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("logs"), lines: z.array(SiteLogLine).max(1000) }),
+  /** `complete`: all kept lines were searched, and all that were found are here. */
+  z.object({ kind: z.literal("searchLog"), lines: z.array(SiteLogLine).max(500), complete: z.boolean() }),
   z.object({ kind: z.literal("metrics"), samples: z.array(SiteSample).max(keepSamples) }),
   z.object({ kind: z.literal("events"), events: z.array(SiteEvent).max(keepEvents) }),
   z.object({ kind: z.literal("requests"), requests: z.array(SiteRequest).max(200) }),
   z.object({ kind: z.literal("requestStats"), stats: RequestStats }),
+  z.object({ kind: z.literal("files"), found: Browsed }),
   /** `sizeMb` null: the host cannot measure it. */
   z.object({
     kind: z.literal("volumes"),

@@ -72,8 +72,17 @@ import { Key, KeyCreate, KeyCreated, KeyRevoked } from "./keys.ts";
 import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
 import { PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
 import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
+import { Browsed, FilesQuery } from "./files.ts";
 import { RequestQuery, RequestStats, RequestStatsQuery, SiteRequests } from "./requests.ts";
-import { SiteEvents, SiteHealth, SiteLogQuery, SiteLogs, SiteMetrics } from "./running.ts";
+import {
+  LogFound,
+  LogSearchQuery,
+  SiteEvents,
+  SiteHealth,
+  SiteLogQuery,
+  SiteLogs,
+  SiteMetrics,
+} from "./running.ts";
 import { Domain, DomainChanged, DomainCreate, DomainList, DomainRemoved } from "./domains.ts";
 import {
   EnvChanged,
@@ -424,6 +433,30 @@ export const operations = {
     streams: true,
     refusals: ["conflict"],
   },
+  searchSiteLogs: {
+    method: "get",
+    path: "/sites/{id}/logs/search",
+    tag: "Sites",
+    summary: "Lines of the site's log that contain a text, also of containers that are gone",
+    access: "key",
+    query: LogSearchQuery,
+    answers: [{ status: 200, schema: LogFound }],
+    refusals: ["conflict"],
+    examples: {
+      answer: {
+        data: [
+          {
+            seq: 1_795_435_200_000_000,
+            at: exampleTime,
+            stream: "stderr",
+            replica: 1,
+            text: "Error: connect ECONNREFUSED",
+          },
+        ],
+        complete: true,
+      },
+    },
+  },
   getSiteMetrics: {
     method: "get",
     path: "/sites/{id}/metrics",
@@ -501,6 +534,25 @@ export const operations = {
           referrers: [{ value: "https://example.com/", requests: 90 }],
           userAgents: [{ value: "Mozilla/5.0", requests: 1100 }],
         },
+      },
+    },
+  },
+  browseFiles: {
+    method: "get",
+    path: "/sites/{id}/files",
+    tag: "Sites",
+    summary:
+      "A folder's entries, or the text of one file, of the running site or of one of its volumes. Nothing is run in its container",
+    access: "key",
+    query: FilesQuery,
+    answers: [{ status: 200, schema: Browsed }],
+    refusals: ["conflict"],
+    examples: {
+      answer: {
+        kind: "folder",
+        path: "/app",
+        entries: [{ name: "server.js", kind: "file", sizeBytes: 1234, modifiedAt: exampleTime }],
+        truncated: false,
       },
     },
   },

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Timestamp, wholeNumber } from "./common.ts";
+import { text, Timestamp, wholeNumber } from "./common.ts";
 import { LogLine } from "./deployments.ts";
 
 export const SiteLogQuery = z.strictObject({
@@ -15,6 +15,25 @@ export const SiteLogQuery = z.strictObject({
   ),
 });
 export type SiteLogQuery = z.infer<typeof SiteLogQuery>;
+
+export const LogSearchQuery = z.strictObject({
+  text: text.min(1).max(200).describe("What a line contains, regardless of case."),
+  from: Timestamp.optional().describe("Lines written at this time or later."),
+  to: Timestamp.optional().describe("Lines written before this time."),
+  limit: wholeNumber(1, 500).default(100).describe("The newest lines up to this number."),
+});
+export type LogSearchQuery = z.infer<typeof LogSearchQuery>;
+
+/** Oldest first. */
+export const LogFound = z.object({
+  data: z.array(LogLine),
+  complete: z
+    .boolean()
+    .describe(
+      "All that the host keeps was searched and is in the answer; false: there are older lines, or the time did not suffice: narrow the search.",
+    ),
+});
+export type LogFound = z.infer<typeof LogFound>;
 
 /** `at` has nanosecond precision and can be used to resume; `seq` is the same time in microseconds. */
 export const SiteLogs = z.object({ data: z.array(LogLine) });

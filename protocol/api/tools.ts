@@ -21,7 +21,8 @@ export const toolGroups = {
   environment: "environment variables and secrets of a site",
   domains: "custom domain names of a site, redirects, passwords and allowed addresses for its visitors",
   databases: "create, start, stop, delete, link databases; credentials; schema; queries; logs and metrics",
-  backups: "backups of databases: create, list, verify, restore, schedule, download; volumes of sites",
+  backups:
+    "backups of databases: create, list, verify, restore, schedule, download; volumes and files of sites",
   jobs: "commands run once and schedules (cron)",
   billing: "packs, prices, invoices, credits, change of pack",
   account: "the account itself, API keys and the record of who changed what",
@@ -228,6 +229,17 @@ export const tools = {
     group: "logs",
     summary: "Show the last lines that a running site wrote.",
     input: only({ site, tail, search: short.optional().describe("Only lines that contain this.") }),
+  },
+  search_log_history: {
+    group: "logs",
+    summary: "Search all that is kept of a site's log for a text, also of containers that are gone.",
+    input: only({
+      site,
+      text: short,
+      from: Timestamp.optional(),
+      to: Timestamp.optional(),
+      limit,
+    }),
   },
   get_access_logs: {
     group: "logs",
@@ -502,6 +514,15 @@ export const tools = {
     input: only({ backup }),
     destructive: true,
     secret: true,
+  },
+  browse_files: {
+    group: "backups",
+    summary: "List a folder or show one text file of a running site, or of one of its volumes.",
+    input: only({
+      site,
+      path: z.string().min(1).max(1000).optional().describe("Such as /app; default: the root."),
+      volume: VolumeName.optional().describe("Default: the container."),
+    }),
   },
   list_volumes: {
     group: "backups",

@@ -45,6 +45,8 @@ function countedEnv(counts: Counts): Env {
       kind,
       ...{
         logs: { lines: [] },
+        searchLog: { lines: [], complete: true },
+        files: { found: operations.browseFiles.examples.answer },
         metrics: { samples: [] },
         events: { events: [] },
         requests: { requests: [] },
@@ -293,6 +295,8 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   },
   getDeploymentLogs: ofDeployment,
   getSiteLogs: ofSite(),
+  searchSiteLogs: async () => ({ ...(await ofSite()()), query: "?text=error" }),
+  browseFiles: ofSite(),
   getSiteMetrics: ofSite(),
   getSiteEvents: ofSite(),
   getSiteRequests: ofSite(),

@@ -26,6 +26,8 @@ async function answerAll(host: Agent): Promise<never> {
     const { requestId, question } = await host.next("ask");
     const answers = {
       logs: { lines: [] },
+      searchLog: { lines: [], complete: true },
+      files: { found: operations.browseFiles.examples.answer },
       metrics: { samples: [] },
       events: { events: [] },
       requests: { requests: [] },

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Answer } from "../../protocol/agent/running.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
 import type { Id } from "../../protocol/ids.ts";
+import { Browsed } from "../../protocol/api/files.ts";
 import { operations } from "../../protocol/api/operations.ts";
 import { RequestStats, type SiteRequest } from "../../protocol/api/requests.ts";
 import type { Deployment } from "../../protocol/api/deployments.ts";
@@ -244,6 +245,38 @@ describe("a running site's log", () => {
     for (const path of ["logs", "logs?follow=1", "metrics", "events"])
       expect((await api(stranger, "GET", `/sites/${siteId}/${path}`)).status).toBe(403);
   });
+});
+
+it("its log is searched by its host, with the secrets to mask and the times as given", async () => {
+  const reading = api(key, "GET", `/sites/${siteId}/logs/search?text=Disk&from=2026-01-01T00:00:00Z&limit=2`);
+  const { question, answer } = await asked(host);
+  expect(question).toEqual({
+    kind: "searchLog",
+    siteId,
+    text: "Disk",
+    after: "2026-01-01T00:00:00Z",
+    before: null,
+    limit: 2,
+    masks: [],
+    timeoutMs: expect.any(Number) as number,
+  });
+  answer({ kind: "searchLog", lines: [line(1, "no disk")], complete: true });
+  const found = { seq: 1_767_225_601_000_000, ...line(1, "no disk") };
+  expect((await reading).body).toEqual({ data: [found], complete: true });
+});
+
+it("its files are asked of its host, and a refusal says why", async () => {
+  const reading = api(key, "GET", `/sites/${siteId}/files?path=/data/a&volume=data`);
+  const { question, answer } = await asked(host);
+  expect(question).toEqual({ kind: "files", siteId, path: "/data/a", volume: "data", masks: [] });
+  const found = Browsed.parse(operations.browseFiles.examples.answer);
+  answer({ kind: "files", found });
+  expect(await reading).toMatchObject({ status: 200, body: found });
+  const refused = api(key, "GET", `/sites/${siteId}/files`);
+  const second = await asked(host);
+  expect(second.question).toMatchObject({ path: "/", volume: null });
+  second.answer({ kind: "refused", error: "There is no such file or folder." });
+  expect(await refused).toMatchObject({ status: 409, body: { reason: "There is no such file or folder." } });
 });
 
 it("metrics and events are what the host kept", async () => {

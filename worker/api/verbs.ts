@@ -83,6 +83,8 @@ import { siteEventsOf } from "../services/running/events.ts";
 import { getSiteRequests } from "../services/running/get-requests.ts";
 import { getSiteRequestStats } from "../services/running/get-request-stats.ts";
 import { getSiteLogs } from "../services/running/get-logs.ts";
+import { browseFiles } from "../services/running/browse-files.ts";
+import { searchSiteLogs } from "../services/running/search-log.ts";
 import { siteHealth } from "../services/running/health.ts";
 import { siteMetrics } from "../services/running/metrics.ts";
 import { changeSchedule } from "../services/schedules/change.ts";
@@ -137,6 +139,8 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   cancelDeployment,
   getDeploymentLogs,
   getSiteLogs,
+  searchSiteLogs,
+  browseFiles,
   getSiteMetrics: siteMetrics,
   getSiteEvents: siteEventsOf,
   getSiteRequests,

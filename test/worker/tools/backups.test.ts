@@ -134,6 +134,27 @@ effectsOf("backups", {
       expect(JSON.stringify(result)).not.toContain("/backups/");
     },
   ],
+  browse_files: [
+    "asks the host for a folder or a file, and tells why it cannot be shown",
+    async () => {
+      const { key, host } = await scene();
+      const { siteId } = await runningSite(key, host, { name: "browsed" });
+      const file = {
+        kind: "file",
+        path: "/app/a.txt",
+        sizeBytes: 5,
+        text: "hello",
+        truncated: false,
+      } as const;
+      const using = useTool(key, "browse_files", { site: "browsed", path: "/app/a.txt" });
+      const question = await answerNext(host, { kind: "files", found: file });
+      expect(question).toEqual({ kind: "files", siteId, path: "/app/a.txt", volume: null, masks: [] });
+      expect((await using).result).toEqual(file);
+      const again = useTool(key, "browse_files", { site: "browsed", volume: "gone" });
+      await answerNext(host, { kind: "refused", error: "The host has no such volume of the site." });
+      expect((await again).reply.toolCalls).toMatchObject([{ tool: "browse_files", ok: false }]);
+    },
+  ],
   list_volumes: [
     "asks the host what they hold",
     async () => {

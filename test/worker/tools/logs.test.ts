@@ -31,6 +31,22 @@ effectsOf("logs", {
       expect((await using).result).toMatchObject([{ text: "an error: no disk" }]);
     },
   ],
+  search_log_history: [
+    "asks the host for lines with a text between two times",
+    async () => {
+      const { key, host } = await scene();
+      const { siteId } = await runningSite(key, host, { name: "searched" });
+      const from = "2026-01-01T00:00:00Z";
+      const using = useTool(key, "search_log_history", { site: "searched", text: "disk", from });
+      const question = await answerNext(host, {
+        kind: "searchLog",
+        lines: [line("no disk")],
+        complete: false,
+      });
+      expect(question).toMatchObject({ kind: "searchLog", siteId, text: "disk", after: from, before: null });
+      expect((await using).result).toMatchObject({ lines: [{ text: "no disk" }], complete: false });
+    },
+  ],
   get_access_logs: [
     "asks the host for requests of a kind, and refuses what is no kind",
     async () => {

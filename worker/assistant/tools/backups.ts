@@ -11,6 +11,7 @@ type Names =
   | "delete_backup"
   | "set_backup_schedule"
   | "get_backup_download_link"
+  | "browse_files"
   | "list_volumes"
   | "create_volume"
   | "delete_volume";
@@ -66,6 +67,12 @@ export const backupTools: Tools<Names> = {
       summary: `Show a short-lived address here with which anyone can download ${await about(ctx, backup)}.`,
       version: null,
     }),
+  },
+  browse_files: {
+    async run(ctx, { site, path = "/", volume }) {
+      const id = await siteId(ctx, site);
+      return call(ctx, "browseFiles", { id, path, ...(volume !== undefined && { volume }) });
+    },
   },
   list_volumes: { run: async (ctx, { site }) => call(ctx, "listVolumes", { id: await siteId(ctx, site) }) },
   create_volume: {

@@ -7,6 +7,7 @@ import type { Tools } from "../tool.ts";
 
 type Names =
   | "get_site_logs"
+  | "search_log_history"
   | "get_access_logs"
   | "get_request_stats"
   | "get_site_metrics"
@@ -35,6 +36,13 @@ export const runningTools: Tools<Names> = {
       const log = await call(ctx, "getSiteLogs", { id, follow: "0", tail: search ? 1000 : (tail ?? 100) });
       if (log instanceof ReadableStream) return [];
       return lastLines(log.data, { tail, search }).map(({ at, stream, text }) => ({ at, stream, text }));
+    },
+  },
+  search_log_history: {
+    async run(ctx, { site, limit = 50, ...asked }) {
+      const id = await siteId(ctx, site);
+      const { data, complete } = await call(ctx, "searchSiteLogs", { id, limit, ...asked });
+      return { lines: data.map(({ at, stream, text }) => ({ at, stream, text })), complete };
     },
   },
   get_access_logs: {

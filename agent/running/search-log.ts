@@ -1,0 +1,75 @@
+import type { SiteLogLine } from "../../protocol/agent/running.ts";
+import { plain } from "../../protocol/redact.ts";
+import { engineTimeBefore, LogParser, withNanoseconds, type LogEntry } from "../docker/log-parser.ts";
+import { bytesOf, byTime, type Written } from "./line-batches.ts";
+import { sideBySide } from "./side-by-side.ts";
+import { containersOf, earlierLines, lineMaker, type SiteLogs } from "./site-log.ts";
+import { LogPlaces } from "./log-places.ts";
+
+type Asked = {
+  /** Compared without regard to case and colours. */
+  text: string;
+  after: string | null;
+  before: string | null;
+  limit: number;
+  masks: readonly string[];
+  timeoutMs: number;
+};
+
+/** The limit of one answer: the newest lines win. */
+const maxBytes = 512 * 1024;
+const concurrency = 2;
+
+/**
+ * The newest lines that contain a text, oldest first, of all that is kept: whole logs of the containers that are there, and the last
+ * lines of those that are gone. A secret is found by nobody: lines are compared once more after they were masked.
+ * @returns `complete`: all that is kept was looked through, and every line found is in the answer
+ */
+export async function searchLog(
+  logs: SiteLogs,
+  siteId: string,
+  { text, after, before, limit, masks, timeoutMs }: Asked,
+  ended: AbortSignal,
+): Promise<{ lines: SiteLogLine[]; complete: boolean }> {
+  const signal = AbortSignal.any([ended, AbortSignal.timeout(timeoutMs)]);
+  const wanted = text.toLowerCase();
+  const [from, to] = [after, before].map((time) => time && withNanoseconds(time));
+  const isWanted = ({ at, text: shown }: Pick<LogEntry, "at" | "text">) =>
+    (!from || at >= from) && (!to || at < to) && plain(shown).toLowerCase().includes(wanted);
+  const containers = await containersOf(logs, siteId);
+  let isWhole = true;
+  const found: Written[] = earlierLines(logs, siteId, {
+    containers,
+    places: new LogPlaces(null),
+    masks,
+  }).filter(({ line }) => isWanted(line));
+  const keep = (written: Written) => {
+    if (!isWanted(written.line)) return;
+    found.push(written);
+    if (found.length < 2 * limit) return;
+    found.sort(byTime).splice(0, limit);
+    isWhole = false;
+  };
+  await sideBySide(containers, concurrency, async (containerId) => {
+    const shown = await lineMaker(logs.engine, containerId, masks);
+    const parser = new LogParser();
+    const request = {
+      tail: "all" as const,
+      since: from ? engineTimeBefore(from) : null,
+      until: new Date(),
+    };
+    try {
+      for await (const chunk of logs.engine.followLog(containerId, request, signal))
+        for (const entry of parser.push(chunk)) if (isWanted(entry)) keep(shown(entry));
+    } catch {
+      // It was removed meanwhile, or the time is up.
+      isWhole = false;
+    }
+  });
+  found.sort(byTime);
+  let bytes = 0;
+  const cut = found.findLastIndex(
+    ({ line }, index) => (bytes += bytesOf(line)) > maxBytes || found.length - index > limit,
+  );
+  return { lines: found.slice(cut + 1).map(({ line }) => line), complete: isWhole && cut < 0 };
+}
