@@ -3,10 +3,11 @@ import type { SQL } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { formatId, type Id } from "../protocol/ids.ts";
 import { createAuth, type Auth } from "./adapters/auth.ts";
-import { resolveTxt } from "./adapters/dns.ts";
+import { dnsOverHttps } from "./adapters/dns.ts";
 import { zoneOf } from "./adapters/dns-zone/index.ts";
 import { paymentsOf } from "./adapters/payments/index.ts";
 import { backupStore } from "./adapters/storage.ts";
+import { fetchOnce } from "./adapters/web.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf } from "./config.ts";
 import type { Actor, Ctx, Db } from "./ctx.ts";
@@ -54,7 +55,8 @@ export function contextOf(
       return zoneOf(config);
     },
     payments: paymentsOf(config, env.DB, () => new Date()),
-    resolveTxt: (name) => resolveTxt(config.DNS_ENDPOINTS, name),
+    dns: dnsOverHttps(config.DNS_ENDPOINTS),
+    fetchOnce,
     backups: backupStore(env.BACKUPS),
     hosts: {
       wake: (hostId) =>

@@ -9,14 +9,16 @@ import type { Id, IdKind } from "../protocol/ids.ts";
 import type { ActivityActor } from "../protocol/states.ts";
 import type { Zone } from "./adapters/dns-zone/zone.ts";
 import type { Payments } from "./adapters/payments/payments.ts";
+import type { Dns } from "./adapters/dns.ts";
 import type { SecretBox } from "./adapters/secret-box.ts";
 import type { BackupStore } from "./adapters/storage.ts";
-import type { Actor, Credential, Reader, LogQuestion } from "./actor.ts";
+import type { Fetched } from "./adapters/web.ts";
+import type { Actor, Credential, Reader, Followed } from "./actor.ts";
 import type { Config } from "./config.ts";
 import type { Preparable } from "./db/prepared.ts";
 import type { Lease, Offer } from "./domain/lease.ts";
 
-export type { Actor, Credential, LogQuestion, Reader } from "./actor.ts";
+export type { Actor, Credential, Followed, Reader } from "./actor.ts";
 
 export type Db = DrizzleD1Database;
 
@@ -44,8 +46,9 @@ export type Ctx = {
   payments: Payments;
   /** The zone that follows the sites; null: the operator maintains it. */
   zone: Zone | null;
-  /** The TXT records of a name. @throws when no resolver answers */
-  resolveTxt(name: string): Promise<string[]>;
+  dns: Dns;
+  /** Requests an address of a customer's site. @throws when it gives no answer */
+  fetchOnce(url: string): Promise<Fetched>;
   backups: BackupStore;
   hosts: HostHints;
   questions: HostQuestions;
@@ -80,7 +83,7 @@ export type HostQuestions = {
   /** The log as server-sent events, for as long as the reader's key or session works. */
   follow(
     hostId: Id<"host">,
-    question: LogQuestion,
+    question: Followed,
     reader: Reader,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>>;
 };

@@ -1,7 +1,9 @@
 /* oxlint-disable no-control-regex -- by their ranges: \p{Cc} needs a flag that patterns of JSON Schema do not have */
+import { Ingress, IngressChange } from "./ingress.ts";
 import { PackChange } from "./packs.ts";
 import * as z from "zod";
-import { billingTermsMonths, builders, deploymentStatuses, domainStatuses, siteStatuses } from "../states.ts";
+import { billingTermsMonths, builders, deploymentStatuses, siteStatuses } from "../states.ts";
+import { Domain, DomainChange } from "./domains.ts";
 import { text, Timestamp } from "./common.ts";
 import { Replicas, Volume, Volumes } from "./volumes.ts";
 
@@ -107,6 +109,36 @@ const shownOptions = mapShape<{ [Name in keyof Shape]: z.ZodNullable<Shape[Name]
   field.nullable(),
 );
 
+export const restartPolicies = ["always", "on-failure", "never"] as const;
+/** What happens to a site's containers when they exit, are replaced, or are stopped. */
+export const Lifecycle = z
+  .strictObject({
+    restartPolicy: z
+      .enum(restartPolicies)
+      .optional()
+      .describe(
+        "always: a container that exits is started again, until it keeps exiting; on-failure: only after an exit code other than 0; never. A site whose last container is not started again is out of service and FAILED. Default: always.",
+      ),
+    drainSeconds: z
+      .number()
+      .int()
+      .min(1)
+      .max(3600)
+      .optional()
+      .describe(
+        "How long a replaced container may go on with requests that it has begun. Default and minimum: set by the operator.",
+      ),
+    stopTimeoutSeconds: z
+      .number()
+      .int()
+      .min(1)
+      .max(120)
+      .optional()
+      .describe("How long a container may take to end after SIGTERM, before SIGKILL. Default: 10."),
+  })
+  .meta({ id: "Lifecycle" });
+export type Lifecycle = z.infer<typeof Lifecycle>;
+
 const runSettings = {
   port: Port.describe("The port the app listens on, passed to it as the variable PORT."),
   buildCommand: command.describe("Default: detected from the repository's files."),
@@ -128,7 +160,11 @@ const runSettings = {
   ),
   replicas: Replicas.describe("Containers that share the pack's memory and CPU and balance the requests."),
   volumes: Volumes,
+  lifecycle: Lifecycle.describe("Replaces the whole policy; what is left out has its default."),
 };
+
+/** Settings that a restart can apply as well, since they do not depend on the image. */
+export const settingsOfRestart = ["healthCheckPath", "replicas", "lifecycle"] as const;
 
 /** Credentials of a private registry. The password is stored encrypted; neither is ever returned. */
 const registryLogin = {
@@ -213,6 +249,19 @@ export const SiteCreated = z
   .meta({ id: "SiteCreated" });
 export type SiteCreated = z.infer<typeof SiteCreated>;
 
+export const SiteClone = z.strictObject({
+  name: SiteName,
+  packId: text.max(100).optional().describe("Default: the pack of the site that is copied."),
+  billingTerm: z.literal([...billingTermsMonths]).default(1),
+});
+export type SiteClone = z.infer<typeof SiteClone>;
+
+export const SiteCloned = SiteCreated.extend({
+  secretsToSet: z.array(z.string()).describe("Secret variables of the other site, which were not copied."),
+  credentialsToSet: z.array(z.string()).describe("Settings with credentials, which were not copied."),
+});
+export type SiteCloned = z.infer<typeof SiteCloned>;
+
 export const siteActions = ["start", "stop", "restart", "deploy"] as const;
 export type SiteAction = (typeof siteActions)[number];
 
@@ -259,6 +308,9 @@ export const SiteSettings = z
     rootDir: RepositoryPath.nullable().optional(),
     dockerfilePath: RepositoryPath.nullable().optional(),
     ...changeableOptions,
+    ingress: IngressChange.optional().describe(
+      "What the ingress does for the site. Takes effect at once, without a deployment.",
+    ),
     healthCheckPath: HealthCheckPath.nullable().optional(),
     branch: sourceSettings.branch.nullable().optional(),
     gitToken: sourceSettings.gitToken.nullable().optional(),
@@ -272,44 +324,6 @@ export const SiteSettings = z
   .refine((settings) => Object.keys(settings).length > 0, "name at least one setting")
   .meta({ id: "SiteSettings" });
 export type SiteSettings = z.infer<typeof SiteSettings>;
-
-/** A lower-case DNS name of at least two labels; internationalized names in their `xn--` form. */
-export const DomainName = z
-  .string()
-  .trim()
-  .toLowerCase()
-  .max(253)
-  .regex(
-    /^(?=.*[a-z])([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
-    "a domain name such as www.example.com",
-  );
-
-export const DomainChange = z.union(
-  [DomainName, z.strictObject({ remove: DomainName }), z.strictObject({ verify: DomainName })],
-  'a domain name, {"remove": a domain name} or {"verify": a domain name}',
-);
-export type DomainChange = z.infer<typeof DomainChange>;
-
-export const Domain = z
-  .object({
-    id: z.string(),
-    domain: z.string(),
-    status: z.enum(domainStatuses),
-    record: z
-      .object({ type: z.literal("TXT"), name: z.string(), value: z.string() })
-      .describe("Proves ownership: create this TXT record, then verify the domain."),
-    target: z
-      .string()
-      .describe("The target of the domain: a CNAME record, or ALIAS/A at the root of a zone."),
-    verifiedAt: Timestamp.nullable(),
-    createdAt: Timestamp,
-  })
-  .meta({ id: "Domain" });
-export type Domain = z.infer<typeof Domain>;
-
-/** The changed domain; `removed` if it was deleted. */
-export const DomainChanged = z.union([Domain, z.object({ domain: z.string(), removed: z.literal(true) })]);
-export type DomainChanged = z.infer<typeof DomainChanged>;
 
 export const EnvChanged = z.object({ envVariables: z.array(EnvVariableShown), restartRequired: z.boolean() });
 export type EnvChanged = z.infer<typeof EnvChanged>;
@@ -346,7 +360,15 @@ export const SitePatch = z
           'A name: add it. {"remove": name}: take it away. {"verify": name}: look for its TXT record now.',
         ),
       }),
-      z.strictObject({ settings: SiteSettings }),
+      z.strictObject({
+        settings: SiteSettings,
+        apply: z
+          .literal("now")
+          .optional()
+          .describe(
+            `now: restart the version in service with them, without downtime. Only for ${settingsOfRestart.join(", ")}. Default: from the next deployment.`,
+          ),
+      }),
       PackChange,
     ],
     "exactly one of action, envVariables, domain, settings and packId",
@@ -383,7 +405,9 @@ export const Site = z
     ...shownOptions,
     healthCheckPath: z.string().nullable(),
     replicas: z.number(),
+    lifecycle: Lifecycle,
     volumes: z.array(Volume),
+    ingress: Ingress,
     image: z.string().nullable(),
     region: z.string().nullable(),
     packId: z.string(),

@@ -2,8 +2,11 @@ import * as z from "zod";
 import { databaseTypes, billingTermsMonths } from "../states.ts";
 import { BackupSettings } from "./backups.ts";
 import { TimeoutSeconds } from "./commands.ts";
+import { Timestamp } from "./common.ts";
+import { RequestWindow } from "./requests.ts";
 import { CronExpression } from "./schedules.ts";
-import { DomainName, EnvKey, LabelName, SiteSettings } from "./sites.ts";
+import { DomainName } from "./domains.ts";
+import { EnvKey, Lifecycle, LabelName, SiteSettings } from "./sites.ts";
 import { MountPath, VolumeName } from "./volumes.ts";
 
 /** What the assistant routes by before it is given the tools of a group. */
@@ -11,7 +14,7 @@ export const toolGroups = {
   sites: "create, configure, start, stop, restart, delete and list sites (web applications)",
   deployments: "deploy, deployment history, build logs, why a deployment failed, rollback, deploy webhook",
   runtime: "health check path and number of replicas",
-  logs: "logs, metrics and events of running sites and what is not well",
+  logs: "logs, requests of visitors, metrics and events of running sites and what is not well",
   environment: "environment variables and secrets of a site",
   domains: "custom domain names of a site",
   databases: "create, start, stop, delete, link databases; credentials; schema; queries; logs and metrics",
@@ -87,6 +90,12 @@ export const tools = {
       "Change source, branch, commands, port and other settings of a site, from its next deployment on.",
     input: only({ site, settings: SiteSettings }),
   },
+  diagnose_site: {
+    group: "sites",
+    summary:
+      "Find out what is wrong with a site, in order: invoice, host, deployment, container, port, health, route, DNS, certificate, disk, recent changes; with fixes.",
+    input: only({ site }),
+  },
   start_site: { group: "sites", summary: "Start a stopped site.", input: only({ site }) },
   stop_site: {
     group: "sites",
@@ -133,8 +142,9 @@ export const tools = {
   },
   explain_failed_deployment: {
     group: "deployments",
-    summary: "Gather why a site's last failed deployment failed: step, error, last lines, what changed.",
-    input: only({ site }),
+    summary:
+      "Explain why a deployment failed (by default a site's last failed one): step, exit code, memory, probe, last lines, what changed, fixes.",
+    input: only({ site: site.optional(), deployment: deployment.optional() }),
   },
   cancel_deployment: {
     group: "deployments",
@@ -168,12 +178,35 @@ export const tools = {
 
   set_health_check: {
     group: "runtime",
-    summary: "Set the path that must answer before a new version takes over; null: any answer will do.",
+    summary:
+      "Set the path that must answer before a new version takes over; null: any answer will do. The running version is restarted with it.",
     input: only({ site, path: short.nullable() }),
+  },
+  set_lifecycle_policy: {
+    group: "runtime",
+    summary:
+      "Set what happens when a site's containers exit (restart policy), are replaced (drain) or stopped (stop timeout); the running version is restarted with it.",
+    input: only({ site, policy: Lifecycle }),
+  },
+  run_health_check: {
+    group: "runtime",
+    summary: "Probe a site's containers now: answers, ports, exits, memory, and whether visitors reach them.",
+    input: only({ site }),
+  },
+  probe_url: {
+    group: "runtime",
+    summary:
+      "Request a site's address from outside, as a visitor does: status, redirects, time to the first byte, TLS.",
+    input: only({
+      site,
+      path: short.optional().describe("Such as /login."),
+      domain: DomainName.optional().describe("One of its verified domains."),
+    }),
   },
   scale_site: {
     group: "runtime",
-    summary: "Set the number of replicas of a site, from its next deployment on.",
+    summary:
+      "Set the number of replicas of a site; the running version is restarted with them, without downtime.",
     input: only({ site, replicas: z.number().int().min(1).max(10) }),
   },
 
@@ -181,6 +214,26 @@ export const tools = {
     group: "logs",
     summary: "Show the last lines that a running site wrote.",
     input: only({ site, tail, search: short.optional().describe("Only lines that contain this.") }),
+  },
+  get_access_logs: {
+    group: "logs",
+    summary: "Show the latest requests that visitors made to a site: address, path, status, duration.",
+    input: only({
+      site,
+      status: short.optional().describe("A status such as 404, or a class such as 5xx."),
+      path: short.optional().describe("The beginning of the path."),
+      method: short.optional(),
+      address: short.optional().describe("The visitor's."),
+      from: Timestamp.optional(),
+      to: Timestamp.optional(),
+      limit,
+    }),
+  },
+  get_request_stats: {
+    group: "logs",
+    summary:
+      "Show how many requests a site had, with which statuses and how fast it answered, and the most frequent paths, referrers and programs.",
+    input: only({ site, window: RequestWindow.optional() }),
   },
   get_site_metrics: {
     group: "logs",
@@ -239,17 +292,27 @@ export const tools = {
 
   list_domains: {
     group: "domains",
-    summary: "List a site's own domain names with their state and the records to set.",
+    summary:
+      "List a site's own domain names with their state, what is wrong with each, and the records to set.",
     input: only({ site }),
   },
   add_domain: {
     group: "domains",
     summary: "Add a domain name to a site; answers the DNS records to set.",
-    input: only({ site, domain: DomainName }),
+    input: only({
+      site,
+      domain: DomainName,
+      redirectTo: DomainName.optional().describe("Another domain of the site to redirect visitors to."),
+      pair: z
+        .boolean()
+        .optional()
+        .describe("Also add the other of example.com and www.example.com, redirecting to this one."),
+    }),
   },
   verify_domain: {
     group: "domains",
-    summary: "Look for the TXT record of a domain name now, and put the name in service if it is there.",
+    summary:
+      "Look at a domain name now: proof of ownership, addresses, CAA records and certificate; it is put in service if all is right.",
     input: only({ site, domain: DomainName }),
   },
   remove_domain: {
@@ -257,6 +320,16 @@ export const tools = {
     summary: "Take a domain name away from a site.",
     input: only({ site, domain: DomainName }),
     destructive: true,
+  },
+  get_certificate: {
+    group: "domains",
+    summary: "Show a domain's certificate: issuer, validity, and the certificate authority's last refusal.",
+    input: only({ site, domain: DomainName }),
+  },
+  renew_certificate: {
+    group: "domains",
+    summary: "Obtain a domain's certificate now, or renew one that is due.",
+    input: only({ site, domain: DomainName }),
   },
 
   list_databases: {
@@ -329,14 +402,21 @@ export const tools = {
   },
   run_write_query: {
     group: "databases",
-    summary: "Run one statement that may change data.",
+    summary: "Run one statement that may change data. The person sees first how many rows it would change.",
     input: only({ db, query: z.string().min(1).max(10_000) }),
     destructive: true,
   },
   list_active_queries: {
     group: "databases",
-    summary: "List what a database is working on now, longest first.",
+    summary:
+      "List what a database is working on now, longest first: what each waits for, and whose locks block it.",
     input: only({ db }),
+  },
+  kill_query: {
+    group: "databases",
+    summary: "End one session of a database, with what it runs and the locks that it holds.",
+    input: only({ db, query: short.describe("Id of a session, as list_active_queries shows it.") }),
+    destructive: true,
   },
   list_slow_queries: {
     group: "databases",

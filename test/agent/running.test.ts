@@ -25,6 +25,7 @@ import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { noneKept, noSources } from "../support/none-kept.ts";
+import { noneRequested } from "../support/none-requested.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
 
 const siteId = formatId("site", 1, new Uint8Array(10));
@@ -501,7 +502,7 @@ it("the minute in which a new version began to serve has a sample, of what it us
 });
 
 /** An engine and an ingress that do what is asked of them, and say so. */
-function world(ids = ["c1"]) {
+function world(ids = ["c1"], policy = "") {
   const targets = (list: string[]): Target[] =>
     list.map((containerId, index) => ({ containerId, address: `10.0.0.${index + 2}`, port: 3000 }));
   let served: readonly Target[] | "parked" | null = targets(ids);
@@ -551,6 +552,7 @@ function world(ids = ["c1"]) {
           "berth.deployment": deploymentId,
           "berth.memory": "256",
           "berth.replica": containerId.slice(1),
+          "berth.restart": policy,
           "berth.replicas": String(ids.length),
         },
         exitCode,
@@ -674,6 +676,24 @@ describe("what happens to a container", () => {
     );
   });
 
+  it.each([
+    ["never", 0, true],
+    ["never", 1, true],
+    ["on-failure", 0, true],
+    ["on-failure", 1, false],
+    ["always", 0, false],
+  ])("with the restart policy %s, one exit with code %s ends the service: %s", async (policy, code, ends) => {
+    const on = world(["c1"], policy);
+    const crashes: Crash[] = [];
+    watch(on, (one) => crashes.push(one));
+    on.emit("die", 1, code);
+    await settle();
+    expect(on.done).toEqual(ends ? ["withdraw", "stop c1"] : []);
+    expect(crashes.map(({ error }) => error)).toEqual(
+      ends ? [expect.stringContaining(`restart policy (${policy}) does not start it again`)] : [],
+    );
+  });
+
   it("stops and exits of a container that does not serve are no crash loop", async () => {
     const on = world();
     watch(on);
@@ -726,9 +746,12 @@ describe("what happens to a container", () => {
 describe("a crash", () => {
   const deskOf = (on: ReturnType<typeof world>) => {
     const questionServer = new QuestionServer({
+      requests: noneRequested,
       ...on,
       kept: noneKept,
       inspectSource: noSources,
+      certificate: () => Promise.reject(new Error("no ingress")),
+      diskFreeMb: () => Promise.resolve(null),
       records,
       agentId: "a",
       inspect: () => Promise.reject(new Error("no database")),
@@ -862,9 +885,12 @@ describe("a database's server that keeps exiting", () => {
     const inspect = () => Promise.reject(new Error("no database"));
     const diskUse = { soon: () => Promise.resolve(null), databases: () => [] };
     const questionServer = new QuestionServer({
+      requests: noneRequested,
       ...on,
       kept: noneKept,
       inspectSource: noSources,
+      certificate: () => Promise.reject(new Error("no ingress")),
+      diskFreeMb: () => Promise.resolve(null),
       records,
       agentId: "a",
       inspect,
@@ -894,9 +920,12 @@ describe("a database's server that keeps exiting", () => {
     await loop(on);
     const held = { databaseId, usedMb: 7 };
     const questionServer = new QuestionServer({
+      requests: noneRequested,
       ...on,
       kept: noneKept,
       inspectSource: noSources,
+      certificate: () => Promise.reject(new Error("no ingress")),
+      diskFreeMb: () => Promise.resolve(null),
       records,
       agentId: "a",
       inspect: () => Promise.reject(new Error("no database")),
@@ -918,9 +947,12 @@ describe("a database's server that keeps exiting", () => {
     await loop(on);
     const [crash] = await on.crashes();
     new QuestionServer({
+      requests: noneRequested,
       ...on,
       kept: noneKept,
       inspectSource: noSources,
+      certificate: () => Promise.reject(new Error("no ingress")),
+      diskFreeMb: () => Promise.resolve(null),
       records,
       agentId: "a",
       inspect: () => Promise.reject(new Error("no database")),

@@ -47,8 +47,11 @@ function countedEnv(counts: Counts): Env {
         logs: { lines: [] },
         metrics: { samples: [] },
         events: { events: [] },
+        requests: { requests: [] },
+        requestStats: { stats: operations.getSiteRequestStats.examples.answer },
         volumes: { volumes: [] },
         removeVolume: {},
+        certificate: { isServed: true, tls: true, isValid: true, certificate: null },
         held: { ids: [] },
         kept: { kept: [] },
         removeKept: {},
@@ -57,6 +60,8 @@ function countedEnv(counts: Counts): Env {
         insight: {},
         schema: {},
         query: {},
+        endSession: { ended: true },
+        health: { health: { route: "none", hostnames: [], containers: [], diskFreeMb: null } },
         source: {},
       }[kind],
     });
@@ -214,6 +219,11 @@ const aSchedule =
     const schedule = { name: uniqueName("nightly"), cron: "@daily", command: "true" };
     return { path: { id: await made(`/sites/${siteId}/schedules`, schedule) }, body };
   };
+const aDomain: Case = async () => {
+  const name = `${uniqueName("hops")}.example.com`;
+  await made(`/sites/${siteId}/domains`, { domain: name });
+  return { path: { id: siteId, name } };
+};
 const pack = {
   kind: "site",
   name: "Hops",
@@ -253,6 +263,10 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
       return sent;
     },
   ],
+  cloneSite: "creates a site as POST /sites does, after reading the one that it copies",
+  diagnoseSite: "requests the site from outside",
+  probeSite: "requests the site from outside",
+  generateSecret: ofSite({ key: "GENERATED" }),
   listEnvVersions: ofSite(),
   restoreEnvVersion: async () => {
     await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "RESTORED", value: "1" }] });
@@ -269,6 +283,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
     return ofSite({ deploymentId })();
   },
   getDeployment: ofDeployment,
+  explainDeployment: ofDeployment,
   cancelDeployment: async () => {
     await settled(siteId);
     const answer = await api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, {
@@ -280,11 +295,20 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getSiteLogs: ofSite(),
   getSiteMetrics: ofSite(),
   getSiteEvents: ofSite(),
+  getSiteRequests: ofSite(),
+  getSiteRequestStats: ofSite(),
+  getSiteHealth: ofSite(),
   listVolumes: ofSite(),
   removeVolume: async () => {
     await run("INSERT INTO site_volumes (site_id, name, created_at) VALUES (?, 'old', 0)", siteId);
     return ofSite(undefined, "old")();
   },
+  listDomains: ofSite(),
+  createDomain: () => ofSite({ domain: `${uniqueName("hops")}.example.com` })(),
+  getDomain: aDomain,
+  deleteDomain: aDomain,
+  verifyDomain: "asks resolvers and the site's host, and records what they say",
+  renewDomain: "asks resolvers and the site's host, and records what they say",
   listCommands: ofSite(),
   runCommand: ofSite({ command: "true" }),
   getCommand: aCommand,
@@ -319,6 +343,10 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getDatabaseInsight: ofDatabase(),
   getDatabaseSchema: ofDatabase(),
   queryDatabase: ofDatabase({ statement: "SELECT 1" }),
+  endDatabaseSession: async () => {
+    await settled(databaseId);
+    return { path: { id: databaseId, sessionId: "7" } };
+  },
   getDatabaseLogs: ofDatabase(),
   getDatabaseMetrics: ofDatabase(),
   getDatabaseEvents: ofDatabase(),
@@ -363,6 +391,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getInvoice: () => ({ path: { id: invoiceId } }),
   cancelInvoice: async () => ({ path: { id: (await createSite(key)).invoiceId } }),
   getAccount: plain,
+  listUnhealthy: plain,
   listAccounts: plain,
   patchAccount: "tells the guard of each of the account's keys, and writes each one down",
   listAllPacks: plain,

@@ -5,7 +5,7 @@ import type { AgentLogLine } from "../../protocol/agent/messages.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import type { Id } from "../../protocol/ids.ts";
 import type { AccountPlan, AccountRole } from "../../protocol/states.ts";
-import type { Actor, Credential, LogQuestion, Reader } from "../actor.ts";
+import type { Actor, Credential, Followed, Reader } from "../actor.ts";
 import type { AppError } from "../domain/app-error.ts";
 import type { Lease, Offer } from "../domain/lease.ts";
 import type { Window } from "../domain/sliding-window.ts";
@@ -23,7 +23,7 @@ export interface HostLinkRpc extends Rpc.DurableObjectBranded {
   isConnected(): Promise<boolean>;
   ask(question: Question): Promise<Answer>;
   follow(
-    question: LogQuestion,
+    question: Followed,
     reader: Reader,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>>;
 }

@@ -21,6 +21,7 @@ export function runOf(ctx: Ctx, material: Material): RunSpec {
     siteId: site.id,
     accountId: site.accountId,
     hostnames: hostnamesOf(ctx, site, domains),
+    ingress: site.ingress,
     siteUrl: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
     commit: deployment?.commit ?? null,
     ...(deployment?.run ?? {
@@ -29,6 +30,7 @@ export function runOf(ctx: Ctx, material: Material): RunSpec {
       healthCheckPath: site.healthCheckPath,
     }),
     replicas: deployment?.run?.replicas ?? 1,
+    lifecycle: deployment?.run?.lifecycle ?? {},
     volumes,
     ...(heldVolumes.length > 0 && { heldVolumes }),
     startTimeoutSeconds: site.startTimeoutSeconds ?? ctx.config.START_TIMEOUT_SECONDS,
