@@ -43,6 +43,7 @@ export default defineConfig({
                 BERTH_SIMULATION_SECONDS: process.env["BERTH_SIMULATION_SECONDS"] ?? "60",
                 MODEL_URL: "https://model.test/v1",
                 MODEL_NAME: "scripted",
+                CHAT_PRICES: JSON.stringify({ scripted: { prompt: 0.01, completion: 0.1 } }),
                 GITHUB_CLIENT_ID: "github-id",
                 GITHUB_CLIENT_SECRET: "github-secret",
               },

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { dnsProviders } from "../protocol/api/dns.ts";
+import type { ChatPrices } from "./domain/chat-price.ts";
 import { deriveKey, type KeyPurpose } from "./domain/tokens.ts";
 
 /** Names and addresses of this machine alone. */
@@ -22,6 +23,8 @@ const domain = z
   .regex(/^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/, "a domain such as sites.example.com");
 
 const key = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "32 bytes in base64url");
+
+const rate = z.number().min(0).max(10_000);
 
 const Settings = z.object({
   SITE_URL: origin,
@@ -100,8 +103,30 @@ const Settings = z.object({
   MODEL_URL: address.optional(),
   MODEL_NAME: z.string().min(1).optional(),
   MODEL_KEY: z.string().min(1).optional(),
-  /** The price of one message to the assistant. */
+  /**
+   * Credits per 1,000 tokens by model, such as {"gpt-5-mini":{"prompt":0.1,"completion":0.8}}. A message to a model that is not
+   * named costs CHAT_CREDITS.
+   */
+  CHAT_PRICES: z
+    .string()
+    .default("{}")
+    .transform((text, context): unknown => {
+      try {
+        return JSON.parse(text);
+      } catch {
+        context.addIssue({ code: "custom", message: "not valid JSON" });
+        return z.NEVER;
+      }
+    })
+    .pipe(z.record(z.string(), z.strictObject({ prompt: rate, completion: rate }))),
+  /** What each answered message to the assistant costs at least. */
   CHAT_CREDITS: z.coerce.number().int().min(1).max(10_000).default(1),
+});
+
+/** What a message costs with the configured model; without one, each costs the same. */
+export const chatPricesOf = ({ CHAT_PRICES, CHAT_CREDITS, MODEL_URL, MODEL_NAME }: Config): ChatPrices => ({
+  rates: (MODEL_URL !== undefined && MODEL_NAME !== undefined && CHAT_PRICES[MODEL_NAME]) || null,
+  least: CHAT_CREDITS,
 });
 
 export const isLiveKey = (stripeKey: string): boolean => /^[sr]k_live_/.test(stripeKey);

@@ -30,6 +30,24 @@ export const ChatReply = z
   .meta({ id: "ChatReply" });
 export type ChatReply = z.infer<typeof ChatReply>;
 
+const rate = z.number().nonnegative();
+
+/** What a message to the assistant costs now, in credits. */
+export const ChatPrice = z
+  .object({
+    model: z.string().nullable().describe("null: the assistant takes commands."),
+    leastCredits: z.number().int(),
+    mostCredits: z.number().int().describe("No message costs more."),
+    neededCredits: z.number().int().describe("With fewer, a message is refused."),
+    per1000Tokens: z
+      .object({ prompt: rate, completion: rate })
+      .nullable()
+      .describe("null: each message costs `leastCredits`."),
+    balance: z.number().describe("What can be spent now."),
+  })
+  .meta({ id: "ChatPrice" });
+export type ChatPrice = z.infer<typeof ChatPrice>;
+
 export const Conversation = z
   .object({ id: z.string(), title: z.string(), createdAt: Timestamp, updatedAt: Timestamp })
   .meta({ id: "Conversation" });

@@ -4,6 +4,7 @@ import type { IdKind } from "../ids.ts";
 import { Activity, ActivityQuery, AllActivityQuery } from "./activity.ts";
 import { Account, AccountListQuery, AccountPatch, OwnAccount } from "./accounts.ts";
 import {
+  ChatPrice,
   ChatReply,
   ChatRequest,
   Conversation,
@@ -1149,6 +1150,14 @@ export const operations = {
     streams: true,
     refusals: ["payment_required"],
     examples: { body: { message: "Restart my shop." } },
+  },
+  getChatPrice: {
+    method: "get",
+    path: "/chat/price",
+    tag: "Assistant",
+    summary: "What a message to the assistant costs now",
+    access: "key",
+    answers: [{ status: 200, schema: ChatPrice }],
   },
   listConversations: {
     method: "get",

@@ -34,7 +34,7 @@ const samples: [name: string, text: string][] = [
   ["random letters", from(range(97, 26), 4000).join("")],
   ["random words", from([...range(97, 26), " ", " ", " ", " "], 4000).join("")],
   ["random capitals", from([...range(65, 26), " "], 4000).join("")],
-  ["signs", from([...'!@#$%^&*()_+{}|:<>?~`-=[];,./"'], 3000).join("")],
+  ["signs", from(Array.from('!@#$%^&*()_+{}|:<>?~`-=[];,./"'), 3000).join("")],
   ["German", "Die Bereitstellung schlug fehl, weil der Gesundheitscheck keine Antwort erhielt. ".repeat(20)],
   ["Chinese", "部署失败，因为健康检查没有收到响应。请检查环境变量和端口设置，然后重新部署。".repeat(20)],
   ["Japanese", "デプロイに失敗しました。ヘルスチェックが応答しませんでした。".repeat(20)],
@@ -43,6 +43,7 @@ const samples: [name: string, text: string][] = [
   ["Hindi", "परिनियोजन विफल रहा क्योंकि कोई प्रतिक्रिया नहीं मिली। ".repeat(20)],
   ["pictures", "🔥🚀👩‍👩‍👧‍👦🏳️‍🌈😀".repeat(60)],
   ["rare characters", from(range(0x10000, 60_000), 1000).join("")],
+  ["rare letters", String.fromCodePoint(0x1e900).repeat(2000)],
   ["spaces and lines", `${" ".repeat(500)}\n\n\n${"\t".repeat(90)}a`.repeat(9)],
 ];
 

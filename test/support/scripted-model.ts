@@ -5,11 +5,14 @@ export type Said = {
   /** The stream ends in the middle. */
   isCut?: boolean;
   status?: number;
+  /** Default: 90 of the prompt and 10 of the answer. */
+  tokens?: { prompt: number; completion: number };
 };
 
 type Request = {
   messages: { role: string; content: string; tool_call_id?: string }[];
   tools?: { function: { name: string } }[];
+  max_completion_tokens?: number;
 };
 
 /**
@@ -18,6 +21,9 @@ type Request = {
  */
 export class ScriptedModel {
   readonly asked: Request[] = [];
+  /** The answer to requests for a summary, which are no turn of the script. */
+  summary: Said = { text: "A summary." };
+  readonly summarized: Request[] = [];
   private readonly turns: Said[];
 
   constructor(turns: Said[]) {
@@ -25,17 +31,32 @@ export class ScriptedModel {
   }
 
   async answer(request: globalThis.Request): Promise<Response> {
-    this.asked.push((await request.json()) as Request);
+    const asked = (await request.json()) as Request;
+    if (asked.messages[0]?.content.startsWith("Summarize")) {
+      this.summarized.push(asked);
+      return this.say(this.summary);
+    }
+    this.asked.push(asked);
     const said = this.turns[Math.min(this.asked.length, this.turns.length) - 1] ?? { text: "Hello." };
+    return this.say(said);
+  }
+
+  private say(said: Said): Response {
     if (said.status) return Response.json({ error: { message: "scripted" } }, { status: said.status });
     return new Response(streamOf(said), { headers: { "Content-Type": "text/event-stream" } });
   }
 
   /** Everything that the model was ever shown. */
   get prompts(): string {
-    return JSON.stringify(this.asked);
+    return JSON.stringify([this.asked, this.summarized]);
   }
 }
+
+const usageOf = ({ tokens: { prompt, completion } = { prompt: 90, completion: 10 } }: Said) => ({
+  prompt_tokens: prompt,
+  completion_tokens: completion,
+  total_tokens: prompt + completion,
+});
 
 /** In chunks that end in the middle of lines, as networks deliver them. */
 function streamOf(said: Said): ReadableStream<Uint8Array> {
@@ -56,10 +77,7 @@ function streamOf(said: Said): ReadableStream<Uint8Array> {
     (choice) => `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`,
   );
   if (!said.isCut)
-    events.push(
-      `data: ${JSON.stringify({ choices: [], usage: { total_tokens: 100 } })}\n\n`,
-      "data: [DONE]\n\n",
-    );
+    events.push(`data: ${JSON.stringify({ choices: [], usage: usageOf(said) })}\n\n`, "data: [DONE]\n\n");
   const bytes = new TextEncoder().encode(events.join(""));
   let at = 0;
   return new ReadableStream({

@@ -383,6 +383,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   }),
   chat: "waits for a model",
   chatStream: "waits for a model",
+  getChatPrice: plain,
   listConversations: plain,
   getConversation: "asks the object that has its messages",
   followConversation: "asks the object that has its messages",

@@ -1,5 +1,6 @@
 import type OpenAI from "openai";
 import type { Config } from "../config.ts";
+import { requestTokens, type TokenUse } from "../domain/chat-price.ts";
 
 export type ModelToolCall = { id: string; name: string; arguments: string };
 export type ModelMessage =
@@ -7,7 +8,12 @@ export type ModelMessage =
   | { role: "assistant"; content: string; toolCalls?: ModelToolCall[] }
   | { role: "tool"; content: string; toolCallId: string };
 export type ModelTool = { name: string; description: string; parameters: Record<string, unknown> };
-export type ModelTurn = { text: string; toolCalls: ModelToolCall[]; tokens: number };
+export type ModelTurn = {
+  text: string;
+  toolCalls: ModelToolCall[];
+  /** null: the server does not report it. */
+  used: TokenUse | null;
+};
 
 /** A language model, whoever serves it. */
 export type Model = {
@@ -34,6 +40,7 @@ export function modelOf(config: Config): Model | null {
           model: MODEL_NAME,
           messages: messages.map(onTheWire),
           stream: true,
+          max_completion_tokens: requestTokens.completionTokens,
           stream_options: { include_usage: true },
           ...(tools.length > 0 && {
             tools: tools.map((tool) => ({ type: "function" as const, function: tool })),
@@ -50,10 +57,10 @@ async function collect(
   stream: AsyncIterable<OpenAI.ChatCompletionChunk>,
   onText: (text: string) => void,
 ): Promise<ModelTurn> {
-  const turn: ModelTurn = { text: "", toolCalls: [], tokens: 0 };
+  const turn: ModelTurn = { text: "", toolCalls: [], used: null };
   let isWhole = false;
   for await (const { choices, usage } of stream) {
-    turn.tokens = usage?.total_tokens ?? turn.tokens;
+    if (usage) turn.used = { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens };
     const [choice] = choices;
     if (choice?.finish_reason) isWhole = true;
     const { content, tool_calls: calls } = choice?.delta ?? {};

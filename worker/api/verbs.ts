@@ -20,6 +20,7 @@ import {
   removeConversation,
   renameConversation,
 } from "../services/chat/conversations.ts";
+import { getChatPrice } from "../services/chat/price.ts";
 import { sendMessage, streamMessage } from "../services/chat/send.ts";
 import { cancelCommand } from "../services/commands/cancel.ts";
 import { getCommand } from "../services/commands/get.ts";
@@ -199,6 +200,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   patchCreditPackage: changeCreditPackage,
   chat: sendMessage,
   chatStream: streamMessage,
+  getChatPrice,
   listConversations,
   getConversation,
   followConversation,

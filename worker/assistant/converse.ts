@@ -1,6 +1,7 @@
 import type { ToolGroup } from "../../protocol/api/tools.ts";
-import type { Model, ModelMessage, ModelToolCall } from "../adapters/model.ts";
+import type { Model, ModelMessage, ModelTool, ModelToolCall, ModelTurn } from "../adapters/model.ts";
 import type { Ctx } from "../ctx.ts";
+import { affords, plus, type ChatPrices, type TokenUse } from "../domain/chat-price.ts";
 import { logError } from "../log-error.ts";
 import { readCommand } from "./command-mode.ts";
 import {
@@ -11,18 +12,24 @@ import {
   type PendingAction,
   type PendingStep,
 } from "./pending.ts";
-import { isGroup, offered, openTools, systemPrompt } from "./prompt.ts";
+import { fittingGroups, isGroup, offered, openTools, ownTokens } from "./prompt.ts";
+import { budget, newest, promptOf, summaryPromptOf, type Said } from "./prompt-budget.ts";
 import { runConfirmed, runTool, type ToolOutcome } from "./run-tool.ts";
+import { cutTo, tokenEstimate } from "./token-estimate.ts";
 import { untrusted } from "./untrusted.ts";
 
 /** The state that a conversation keeps between messages. */
 export type Memory = {
-  /** The person's and the assistant's texts, oldest first. */
-  history: { role: "user" | "assistant"; text: string }[];
+  /** What was said before `history`, in a model's words. */
+  summary: string | null;
+  /** The person's and the assistant's texts that no summary has, oldest first. */
+  history: Said[];
   groups: ToolGroup[];
   pending: PendingAction | undefined;
 };
 export type Asked = { message: string; confirm?: string | undefined };
+/** What a message may cost. */
+export type Purse = { prices: ChatPrices; credits: number };
 
 export type ChatEvent =
   | { type: "delta"; text: string }
@@ -33,16 +40,18 @@ export type Interaction = {
   /** Texts for the person's screen alone. Secrets among them are shown once and never stored. */
   shown: string[];
   toolCalls: { tool: string; ok: boolean }[];
-  memory: Pick<Memory, "groups" | "pending">;
+  memory: Pick<Memory, "groups" | "pending" | "summary">;
+  /** How many texts of the history, oldest first, are in the summary now. */
+  summarized: number;
+  used: TokenUse;
   /** false: the model or the service failed; the message is not charged. */
   isComplete: boolean;
 };
 
 const maxRounds = 8;
 const maxToolCalls = 24;
-const maxOpenGroups = 3;
-/** Limit on earlier messages in a prompt, in characters; older ones are left out. */
-const maxHistoryLength = 12_000;
+/** Longer histories are summarized but for their newest part. */
+const history = { maxTokens: 1500, keptTokens: 600 };
 
 /** Handles one message and everything that follows from it. The actor of `ctx` is the account's assistant. */
 export async function converse(
@@ -50,9 +59,10 @@ export async function converse(
   model: Model | null,
   memory: Memory,
   asked: Asked,
+  purse: Purse,
   emit: (event: ChatEvent) => void,
 ): Promise<Interaction> {
-  const turn = new Turn(ctx, emit, memory);
+  const turn = new Turn(ctx, emit, memory, purse);
   const agreed = agreedTo(memory.pending, asked, ctx.now().getTime());
   // Any other message withdraws the pending action.
   const results = agreed ? await turn.confirmed(agreed) : null;
@@ -75,14 +85,20 @@ class Turn {
   private readonly toolCalls: { tool: string; ok: boolean }[] = [];
   private readonly shown: string[] = [];
   private readonly steps: PendingStep[] = [];
-  private readonly groups: ToolGroup[];
+  private groups: ToolGroup[];
+  private summary: string | null;
+  private summarized = 0;
+  private used: TokenUse = { promptTokens: 0, completionTokens: 0 };
   private readonly ctx: Ctx;
   private readonly emit: (event: ChatEvent) => void;
+  private readonly purse: Purse;
 
-  constructor(ctx: Ctx, emit: (event: ChatEvent) => void, { groups }: Memory) {
+  constructor(ctx: Ctx, emit: (event: ChatEvent) => void, { groups, summary }: Memory, purse: Purse) {
     this.ctx = ctx;
     this.emit = emit;
-    this.groups = [...groups];
+    this.purse = purse;
+    this.groups = fittingGroups(groups, budget.tools);
+    this.summary = summary;
   }
 
   /** Runs the confirmed steps in order; stops at the first refusal. */
@@ -104,28 +120,67 @@ class Turn {
 
   /** Rounds of the model and its tools until it answers without a tool call. @throws Error if the model fails */
   async dialogue(model: Model, memory: Memory, asked: Asked, results: Ran[] | null): Promise<string> {
-    const messages: ModelMessage[] = [
-      { role: "system", content: systemPrompt },
-      ...recent(memory.history),
-      { role: "user", content: asked.message },
-    ];
-    if (results)
-      messages.push({
-        role: "system",
-        content: `The person confirmed. Results: ${untrusted(results.map(({ tool, outcome }) => ({ tool, answered: forModel(outcome) })))}`,
-      });
+    const left = await this.summarize(model, memory.history);
+    const confirmed =
+      results && untrusted(results.map(({ tool, outcome }) => ({ tool, answered: forModel(outcome) })));
+    const exchange: ModelMessage[] = [];
     let text = "";
     for (let round = 0; round < maxRounds; round++) {
-      const turn = await model.respond(messages, offered(this.groups), (delta) =>
-        this.emit({ type: "delta", text: delta }),
+      if (round > 0 && !this.affordsMore())
+        return `${text}\n\nYour credits pay no further step. Buy more, or ask for less at once.`.trim();
+      const turn = await this.ask(
+        model,
+        promptOf({
+          groups: this.groups,
+          summary: this.summary,
+          history: left,
+          message: asked.message,
+          confirmed,
+          exchange,
+        }),
+        offered(this.groups),
+        (delta) => this.emit({ type: "delta", text: delta }),
       );
       text += turn.text;
       if (turn.toolCalls.length === 0) return text;
-      messages.push({ role: "assistant", content: turn.text, toolCalls: turn.toolCalls });
+      exchange.push({ role: "assistant", content: turn.text, toolCalls: turn.toolCalls });
       for (const call of turn.toolCalls)
-        messages.push({ role: "tool", toolCallId: call.id, content: await this.answer(call) });
+        exchange.push({ role: "tool", toolCallId: call.id, content: await this.answer(call) });
     }
     return `${text}\n\nThat took more steps than one message allows. Say how to continue.`.trim();
+  }
+
+  /** Puts the older part of a long history into the summary. @returns the part that remains */
+  private async summarize(model: Model, said: Said[]): Promise<Said[]> {
+    if (newest(said, history.maxTokens).length === said.length) return said;
+    const kept = newest(said, history.keptTokens).length;
+    const older = said.slice(0, said.length - kept);
+    try {
+      const { text } = await this.ask(model, summaryPromptOf(this.summary, older), [], () => undefined);
+      if (text.trim() === "") return said;
+      this.summary = cutTo(text.trim(), budget.summary);
+      this.summarized = older.length;
+      return said.slice(older.length);
+    } catch (error) {
+      // Without it the oldest texts are left out of this prompt, and it is tried again with the next message.
+      logError({ assistant: "summary" }, error);
+      return said;
+    }
+  }
+
+  private async ask(
+    model: Model,
+    messages: ModelMessage[],
+    tools: ModelTool[],
+    onText: (text: string) => void,
+  ): Promise<ModelTurn> {
+    const turn = await model.respond(messages, tools, onText);
+    this.used = plus(this.used, turn.used ?? estimatedUse(messages, tools, turn));
+    return turn;
+  }
+
+  private affordsMore(): boolean {
+    return affords(this.purse.prices, this.purse.credits, this.used);
   }
 
   end(message: string, isComplete: boolean): Interaction {
@@ -143,7 +198,9 @@ class Turn {
       message: `${message}${asks}`.trim(),
       shown: this.shown,
       toolCalls: this.toolCalls,
-      memory: { groups: this.groups.slice(-maxOpenGroups), pending },
+      memory: { groups: this.groups, pending, summary: this.summary },
+      summarized: this.summarized,
+      used: this.used,
       isComplete,
     };
   }
@@ -164,7 +221,7 @@ class Turn {
   private open(input: unknown): string {
     const group = (input as { group?: unknown } | null)?.group;
     if (!isGroup(group)) return JSON.stringify({ error: "There is no such group." });
-    if (!this.groups.includes(group)) this.groups.push(group);
+    this.groups = fittingGroups([...this.groups.filter((one) => one !== group), group], budget.tools);
     return JSON.stringify({ opened: group });
   }
 
@@ -186,17 +243,11 @@ function forModel(outcome: ToolOutcome): unknown {
   return { not_done_yet: true, the_person_is_asked: outcome.step.summary };
 }
 
-/** The newest texts that fit the budget. */
-function recent(history: Memory["history"]): ModelMessage[] {
-  const messages: ModelMessage[] = [];
-  let length = 0;
-  for (const { role, text } of history.toReversed()) {
-    length += text.length;
-    if (length > maxHistoryLength) break;
-    messages.unshift({ role, content: text });
-  }
-  return messages;
-}
+/** For servers that do not report what they used. */
+const estimatedUse = (messages: ModelMessage[], tools: ModelTool[], turn: ModelTurn): TokenUse => ({
+  promptTokens: tokenEstimate(JSON.stringify(messages)) + ownTokens(JSON.stringify(tools)),
+  completionTokens: tokenEstimate(turn.text) + tokenEstimate(JSON.stringify(turn.toolCalls)),
+});
 
 const commandAnswer = (ran: Ran[] | string): string =>
   typeof ran === "string"

@@ -8,7 +8,6 @@ const longestWord = 14;
 
 function tokensIn(piece: string): number {
   const code = piece.codePointAt(0) ?? 0;
-  if (code > 0xffff) return 4;
   // Cyrillic, Greek and accented letters merge into words; Chinese and Japanese hardly, and what is rare takes its bytes.
   if (code > 0x7ff) return piece.length * 2;
   if (code > 0x7f) return piece.length;
@@ -36,7 +35,7 @@ export function cutTo(text: string, maxTokens: number): string {
   if (tokenEstimate(text) <= maxTokens) return text;
   let [fits, tooLong] = [0, text.length];
   const cut = (length: number) =>
-    `${text.slice(0, Math.ceil(length * 0.7))} […] ${text.slice(text.length - Math.floor(length * 0.3))}`;
+    `${text.slice(0, Math.ceil(length * 0.7))} […] ${text.slice(text.length - Math.floor(length * 0.3))}`.toWellFormed();
   while (tooLong - fits > 16) {
     const middle = (fits + tooLong) >> 1;
     if (tokenEstimate(cut(middle)) <= maxTokens) fits = middle;

@@ -9,8 +9,10 @@ import { holdCredits } from "../billing/credits/hold.ts";
 import { postHold } from "../billing/credits/post-hold.ts";
 import { voidHold } from "../billing/credits/void-hold.ts";
 import { contextOf } from "../compose.ts";
+import { chatPricesOf } from "../config.ts";
 import type { Ctx } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
+import { chatPrice, highestPrice, priceToBegin } from "../domain/chat-price.ts";
 import type { ConversationRpc, Refused, Sent } from "./rpc.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
@@ -24,6 +26,8 @@ const heartbeatMs = 15_000;
 const isEnd = (name: string): boolean => name === "done" || name === "error";
 const nothing = (): void => undefined;
 
+/** The credits that are held for a message. */
+type Held = { id: Id<"message">; credits: number };
 type Listener = (seq: number, name: string, data: string) => void;
 
 /**
@@ -43,17 +47,16 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
   /** The whole answer. */
   async send(sent: Sent): Promise<{ reply: ChatReply } | Refused> {
     return refusing(async () => {
-      const interactionId = await this.begin(sent);
-      return { reply: await this.interact(sent, interactionId) };
+      return { reply: await this.interact(sent, await this.begin(sent)) };
     });
   }
 
   /** The answer as it comes; it comes to its end, whether or not anybody reads. */
   async stream(sent: Sent): Promise<{ events: ReadableStream<Uint8Array> } | Refused> {
     return refusing(async () => {
-      const interactionId = await this.begin(sent);
+      const held = await this.begin(sent);
       const events = this.follow(this.lastSeq());
-      this.ctx.waitUntil(this.interact(sent, interactionId).catch(() => undefined));
+      this.ctx.waitUntil(this.interact(sent, held).catch(() => undefined));
       return { events };
     });
   }
@@ -106,60 +109,75 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
   }
 
   /** Whose it is, and whether it can be paid for. @throws AppError not_found, forbidden, payment_required */
-  private async begin({ speaker, isNew, requestId, conversationId }: Sent): Promise<Id<"message">> {
+  private async begin({ speaker, isNew, requestId, conversationId }: Sent): Promise<Held> {
     const { storage } = this.ctx;
     if (isNew && storage.kv.get("accountId") === undefined) storage.kv.put("accountId", speaker.accountId);
     this.requireOwner(speaker.accountId);
     await storage.setAlarm(Date.now() + keepMs);
     const ctx = this.context({ speaker, conversationId, requestId });
     const id = ctx.newId("message");
-    await holdCredits(ctx, {
+    const prices = chatPricesOf(ctx.config);
+    const credits = await holdCredits(ctx, {
       id,
       accountId: speaker.accountId,
-      amount: ctx.config.CHAT_CREDITS,
+      amount: highestPrice(prices),
+      least: priceToBegin(prices),
       expiresAt: new Date(ctx.now().getTime() + holdMs),
     });
-    return id;
+    return { id, credits };
   }
 
   /** After what was said before. */
-  private interact(sent: Sent, interactionId: Id<"message">): Promise<ChatReply> {
-    const done = this.turn.then(() => this.interactNow(sent, interactionId));
+  private interact(sent: Sent, held: Held): Promise<ChatReply> {
+    const done = this.turn.then(() => this.interactNow(sent, held));
     this.turn = done.catch(() => undefined);
     return done;
   }
 
-  private async interactNow(sent: Sent, interactionId: Id<"message">): Promise<ChatReply> {
+  private async interactNow(sent: Sent, held: Held): Promise<ChatReply> {
     const ctx = this.context(sent);
     try {
-      const reply = await this.answer(ctx, sent, interactionId);
+      const reply = await this.answer(ctx, sent, held);
       this.tell("done", reply);
       return reply;
     } catch (error) {
       logError({ conversation: sent.conversationId, requestId: sent.requestId }, error);
-      await voidHold(ctx, interactionId).catch(() => undefined);
+      await voidHold(ctx, held.id).catch(() => undefined);
       this.tell("error", { error: "server_error" });
       throw error;
     }
   }
 
-  private async answer(ctx: Ctx, sent: Sent, interactionId: Id<"message">): Promise<ChatReply> {
+  private async answer(ctx: Ctx, sent: Sent, { id: interactionId, credits }: Held): Promise<ChatReply> {
     const { kv } = this.ctx.storage;
+    const said = this.ctx.storage.sql
+      .exec<Memory["history"][number] & { seq: number }>(
+        "SELECT seq, role, text FROM messages WHERE seq > ? ORDER BY seq",
+        kv.get<number>("summarizedSeq") ?? 0,
+      )
+      .toArray();
     const memory: Memory = {
-      history: this.ctx.storage.sql
-        .exec<Memory["history"][number]>("SELECT role, text FROM messages ORDER BY seq")
-        .toArray(),
+      summary: kv.get<string>("summary") ?? null,
+      history: said,
       groups: kv.get<Memory["groups"]>("groups") ?? [],
       pending: kv.get<Memory["pending"]>("pending"),
     };
     // Gone before it is acted on: it is good once, whatever happens next.
     kv.delete("pending");
     this.keep("user", sent.message);
-    const done = await converse(ctx, modelOf(ctx.config), memory, sent, (event) => this.emit(event));
+    const prices = chatPricesOf(ctx.config);
+    const done = await converse(ctx, modelOf(ctx.config), memory, sent, { prices, credits }, (event) =>
+      this.emit(event),
+    );
+    const summarizedSeq = said[done.summarized - 1]?.seq;
+    if (summarizedSeq !== undefined && done.memory.summary !== null) {
+      kv.put("summary", done.memory.summary);
+      kv.put("summarizedSeq", summarizedSeq);
+    }
     kv.put("groups", done.memory.groups);
     if (done.memory.pending) kv.put("pending", done.memory.pending);
     this.keep("assistant", done.message);
-    const price = ctx.config.CHAT_CREDITS;
+    const price = Math.min(credits, chatPrice(prices, done.used));
     const isSpent = done.isComplete && (await postHold(ctx, interactionId, price));
     if (!done.isComplete) await voidHold(ctx, interactionId);
     const { pending } = done.memory;
