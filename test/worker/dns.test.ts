@@ -1,7 +1,10 @@
+import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Id } from "../../protocol/ids.ts";
 import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
 import { reconcileDns } from "../../worker/jobs/dns/reconcile.ts";
+import { arrive } from "../../worker/jobs/hosts/arrive.ts";
 import { changeHost } from "../../worker/services/hosts/change.ts";
 import { removeSite } from "../../worker/services/sites/remove.ts";
 import { getDns } from "../../worker/services/dns/get.ts";
@@ -195,6 +198,22 @@ describe("the records of the sites' domain", () => {
     expect(cloudflare.asked).toEqual([]);
     expect(await getDns(ctx)).toMatchObject({ provider: "none", recordCount: 0, error: null });
   });
+});
+
+it("after a move, the old host serves until no resolver can know its address", async () => {
+  const left = async (ctx: Ctx) => {
+    now = new Date();
+    await bindings.DB.prepare("UPDATE sites SET move_host_id = ?, leave_at = NULL WHERE id = ?")
+      .bind(host.hostId, siteId)
+      .run();
+    await ctx.db.batch([...arrive(ctx, siteId as Id<"site">, host.hostId as Id<"host">, sql`1`)]);
+    const row = await bindings.DB.prepare("SELECT leave_at FROM sites WHERE id = ?")
+      .bind(siteId)
+      .first<{ leave_at: number }>();
+    return (row?.leave_at ?? 0) - now.getTime();
+  };
+  expect(await left(installation())).toBeGreaterThan(2 * 60_000);
+  expect(await left(installation({ DNS_PROVIDER: "none" }))).toBe(60_000);
 });
 
 it("a host's addresses are those of a host", async () => {

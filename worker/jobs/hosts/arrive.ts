@@ -2,7 +2,7 @@ import { and, eq, sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { sites } from "../../db/schema.ts";
-import { leaveAfterMs } from "../../domain/job-rules.ts";
+import { leaveAfterDnsMs, leaveAfterMs } from "../../domain/job-rules.ts";
 
 /**
  * Statements for the batch that ends a deployment on this host: the site and its waiting work now belong to it. The
@@ -14,7 +14,7 @@ export const arrive = (ctx: Ctx, siteId: Id<"site">, hostId: Id<"host">, ended: 
       .update(sites)
       .set({
         leavingHostId: sql`host_id`,
-        leaveAt: new Date(ctx.now().getTime() + leaveAfterMs),
+        leaveAt: new Date(ctx.now().getTime() + (ctx.zone ? leaveAfterDnsMs : leaveAfterMs)),
         hostId,
         reserved: true,
         moveHostId: null,
