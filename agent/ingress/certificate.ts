@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import tls from "node:tls";
 import type { Answer } from "../../protocol/agent/running.ts";
 import type { Engine } from "../docker/engine.ts";
@@ -30,8 +31,13 @@ export async function certificateOf(
   if (!isServed) return { ...none, tls: true };
   const { port, directory } = settings.tls;
   const began = new Date();
+  const over = new AbortController();
+  const end = AbortSignal.any([signal, over.signal, AbortSignal.timeout(timeoutMs)]);
+  // A handshake lasts as long as the ingress tries: what was refused already is not waited for.
+  const refused = untilRefused(() => lastRefusal(engine, agentId, hostname, began), end);
+  const found = await Promise.race([presented(addressOf(settings.address), port, hostname, end), refused]);
+  over.abort();
   // Only an authority of the operator's own may be unknown here.
-  const found = await presented(addressOf(settings.address), port, hostname, timeoutMs, signal);
   const isTrusted = found !== null && (found.isTrusted || directory !== undefined);
   const x509 = found && new X509Certificate(found.der);
   const isValid =
@@ -63,20 +69,28 @@ const addressOf = (address: string): string =>
 
 type Presented = { der: Buffer; isTrusted: boolean };
 
-/** null: the handshake failed, or took longer. */
+const logLookMs = 1000;
+
+/** Resolves with null when a refusal is in the log, or with the signal. */
+async function untilRefused(look: () => Promise<object | null>, signal: AbortSignal): Promise<null> {
+  while (!signal.aborted) {
+    await delay(logLookMs, undefined, { signal }).catch(() => undefined);
+    if (await look().catch(() => null)) break;
+  }
+  return null;
+}
+
+/** null: the handshake failed, or the signal came first. */
 function presented(
   host: string,
   port: number,
   servername: string,
-  timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Presented | null> {
   return new Promise((resolve) => {
     const socket = tls.connect({ host, port, servername, rejectUnauthorized: false });
-    const timer = setTimeout(() => settle(null), timeoutMs);
     const abort = () => settle(null);
     const settle = (found: Presented | null) => {
-      clearTimeout(timer);
       signal.removeEventListener("abort", abort);
       socket.destroy();
       resolve(found);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { domainProblems, domainStatuses } from "../states.ts";
-import { Timestamp } from "./common.ts";
+import { text, Timestamp } from "./common.ts";
 
 const pattern =
   /^(\*\.)?(?=.*[a-z])([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -8,10 +8,10 @@ const pattern =
 const notInHost = /[\s/?#@:\\%[\]<>^|"'`{}]/;
 
 /** The stored form: lower-case ASCII (UTS #46), without a final dot; unchanged where it cannot be a name. */
-function asciiName(text: string): string {
-  const wildcard = text.startsWith("*.") ? "*." : "";
-  const host = text.slice(wildcard.length).replace(/[.。]$/, "");
-  if (notInHost.test(host)) return text;
+function asciiName(typed: string): string {
+  const wildcard = typed.startsWith("*.") ? "*." : "";
+  const host = typed.slice(wildcard.length).replace(/[.。]$/, "");
+  if (notInHost.test(host)) return typed;
   try {
     return wildcard + new URL(`http://${host}`).hostname;
   } catch {
@@ -23,8 +23,7 @@ function asciiName(text: string): string {
  * A DNS name of at least two labels, or `*.` before one. Internationalized names are accepted in Unicode and stored in
  * their `xn--` form (RFC 5891).
  */
-export const DomainName = z
-  .string()
+export const DomainName = text
   .max(253)
   .trim()
   .overwrite(asciiName)
