@@ -26,7 +26,7 @@ export const metrics = command(
   });
 
 const row = (name: string, now: string, values: number[]) =>
-    `${dim(name.padEnd(11))}${now.padEnd(14)}${styled("cyan", curve(values.slice(-60)))}`;
+  `${dim(name.padEnd(11))}${now.padEnd(14)}${styled("cyan", curve(values.slice(-60)))}`;
 
 export function metricsText(data: Answer<"getSiteMetrics">["data"], minutes: number): string {
   const recent = data.slice(-Math.max(1, minutes));

@@ -4,7 +4,7 @@ import { createProgram, everyCommand, type AnyCommand } from "../../cli/program.
 import { version } from "../../cli/version.ts";
 
 const pathOf = (one: AnyCommand): string =>
-  one.parent === null ? one.name() : `${pathOf(one.parent as unknown as AnyCommand)} ${one.name()}`;
+  one.parent === null ? one.name() : `${pathOf(one.parent)} ${one.name()}`;
 
 const usageOf = (one: AnyCommand): string =>
   [
@@ -34,7 +34,7 @@ const optionRows = (one: AnyCommand): string[] =>
   one.options.map((option) => `| \`${option.flags}\` | ${cell(option.description)}${defaultOf(option)} |`);
 const defaultOf = ({ defaultValue }: { defaultValue?: unknown }): string =>
   typeof defaultValue === "number" || (typeof defaultValue === "string" && defaultValue !== "")
-    ? `${" "}(default: ${defaultValue})`
+    ? ` (default: ${defaultValue})`
     : "";
 
 /** Commands that do something, in the order of the help. */
@@ -60,13 +60,21 @@ export function cliReference(introduction: string): string {
               ...optionRows(one),
             ].join("\n"),
           ]),
-      ...(json === undefined ? [] : [`With \`--json\`: ${/^\w+$/.test(json) ? `the answer of \`${json}\`` : json}.`]),
+      ...(json === undefined
+        ? []
+        : [`With \`--json\`: ${/^\w+$/.test(json) ? `the answer of \`${json}\`` : json}.`]),
     ].join("\n\n");
   });
   return `${[
     introduction.trim(),
     "## Exit codes",
-    ["| Code | Meaning |", "|---|---|", ...Object.entries(exitCodes).map(([name, code]) => `| ${code} | ${meanings[name as keyof typeof exitCodes]} |`)].join("\n"),
+    [
+      "| Code | Meaning |",
+      "|---|---|",
+      ...Object.entries(exitCodes).map(
+        ([name, code]) => `| ${code} | ${meanings[name as keyof typeof exitCodes]} |`,
+      ),
+    ].join("\n"),
     "## Options of every command",
     ["| Option | |", "|---|---|", ...optionRows(program)].join("\n"),
     "## Commands",
@@ -76,13 +84,21 @@ export function cliReference(introduction: string): string {
 
 /** Text for troff: a line must not begin with a dot, and backslashes and hyphens are escaped (man(7)). */
 const troff = (text: string): string =>
-  text.replaceAll("\\", "\\e").replaceAll("-", "\\-").replaceAll(/^([.'])/gm, "\\&$1");
+  text
+    .replaceAll("\\", "\\e")
+    .replaceAll("-", "\\-")
+    .replaceAll(/^([.'])/gm, "\\&$1");
+
+const manOptions = (one: AnyCommand) =>
+  one.options.flatMap(({ flags, description }) => [
+    ".TP",
+    `.B ${troff(flags)}`,
+    troff(description || "See the API."),
+  ]);
 
 /** The page of man(1). */
 export function manPage(): string {
   const program = createProgram();
-  const options = (one: AnyCommand) =>
-    one.options.flatMap(({ flags, description }) => [".TP", `.B ${troff(flags)}`, troff(description || "See the API.")]);
   return `${[
     `.TH BERTH 1 "" "berth ${version}" "User Commands"`,
     ".SH NAME",
@@ -91,11 +107,19 @@ export function manPage(): string {
     ".B berth",
     "[options] command",
     ".SH OPTIONS",
-    ...options(program),
+    ...manOptions(program),
     ".SH COMMANDS",
-    ...leaves().flatMap((one) => [`.SS ${troff(usageOf(one))}`, `${troff(sentence(one.description()))}.`, ...options(one)]),
+    ...leaves().flatMap((one) => [
+      `.SS ${troff(usageOf(one))}`,
+      `${troff(sentence(one.description()))}.`,
+      ...manOptions(one),
+    ]),
     ".SH EXIT STATUS",
-    ...Object.entries(exitCodes).flatMap(([name, code]) => [".TP", `.B ${code}`, troff(meanings[name as keyof typeof exitCodes])]),
+    ...Object.entries(exitCodes).flatMap(([name, code]) => [
+      ".TP",
+      `.B ${code}`,
+      troff(meanings[name as keyof typeof exitCodes]),
+    ]),
     ".SH ENVIRONMENT",
     ".TP",
     ".B BERTH_URL, BERTH_TOKEN, BERTH_PROFILE, BERTH_SITE",
@@ -111,4 +135,5 @@ export function manPage(): string {
 }
 
 /** The part of the file that people write. */
-export const introductionOf = (file: string): string => file.slice(0, Math.max(0, file.indexOf("\n## Exit codes")));
+export const introductionOf = (file: string): string =>
+  file.slice(0, Math.max(0, file.indexOf("\n## Exit codes")));

@@ -16,7 +16,10 @@ const program = join(folder, "berth.mjs");
 beforeAll(() => bundleCli(program));
 afterAll(() => rmSync(folder, { recursive: true }));
 const run = (...args: string[]) =>
-  execFileSync(process.execPath, [program, ...args], { encoding: "utf8", env: { PATH: process.env["PATH"], HOME: folder } });
+  execFileSync(process.execPath, [program, ...args], {
+    encoding: "utf8",
+    env: { PATH: process.env["PATH"], HOME: folder },
+  });
 
 it("the reference and the man page are those of the commands: npm run generate:cli writes them", () => {
   const reference = readFileSync("docs/manual/cli.md", "utf8");
@@ -34,7 +37,8 @@ it("no command has an option of the whole program again", () => {
   const [root, ...others] = everyCommand(createProgram());
   const global = new Set(root?.options.flatMap(({ short, long }) => [short, long].filter(Boolean)));
   for (const one of others)
-    for (const { short, long } of one.options) expect([one.name(), global.has(short), global.has(long)]).toEqual([one.name(), false, false]);
+    for (const { short, long } of one.options)
+      expect([one.name(), global.has(short), global.has(long)]).toEqual([one.name(), false, false]);
 });
 
 it("help and --version load neither zod nor the operations: they take little more than Node itself", () => {
@@ -57,9 +61,17 @@ it("the scripts for completion know every command, and the shell that is here ta
   const complete = (line: string[]) =>
     execFileSync(
       "bash",
-      ["-c", `eval "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _berth; printf '%s\\n' "\${COMPREPLY[@]}"`, "bash", run("completion", "bash"), ...line],
+      [
+        "-c",
+        `eval "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _berth; printf '%s\\n' "\${COMPREPLY[@]}"`,
+        "bash",
+        run("completion", "bash"),
+        ...line,
+      ],
       { encoding: "utf8" },
-    ).trim().split("\n");
+    )
+      .trim()
+      .split("\n");
   expect(complete(["berth", "dep"])).toEqual(["deploy", "deployments"]);
   expect(complete(["berth", "deployments", "c"])).toEqual(["cancel"]);
   expect(complete(["berth", "db", "cre"])).toEqual(["create", "credentials"]);
@@ -67,7 +79,17 @@ it("the scripts for completion know every command, and the shell that is here ta
 });
 
 it("values go into a .env file and back unchanged, or are said to be left out", () => {
-  const values = { A: "plain", B: "two\nlines", C: `it's "quoted"`, D: "# no comment", E: " spaced ", F: "", G: "a=b", H: "$X ${Y}", I: "'\"`" };
+  const values = {
+    A: "plain",
+    B: "two\nlines",
+    C: `it's "quoted"`,
+    D: "# no comment",
+    E: " spaced ",
+    F: "",
+    G: "a=b",
+    H: "$X ${Y}",
+    I: ["'", '"', "`", "#"].join("\n"),
+  };
   const { text, left } = formatDotenv(values);
   expect(left).toEqual(["I"]);
   const { I: _, ...kept } = values;
