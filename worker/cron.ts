@@ -25,6 +25,7 @@ import { sendDueMails } from "./mails/send-due.ts";
 import { forgetOldActivity } from "./services/activity/forget-old.ts";
 import { forgetOldConversations } from "./services/chat/conversations.ts";
 import { finishAccountChanges } from "./services/accounts/tell-guards.ts";
+import { lookAtDueDomains } from "./services/domains/look-due.ts";
 import { purgeOldRequests } from "./services/idempotency/purge-old.ts";
 import { finishRevocations } from "./services/keys/finish-revocations.ts";
 import { runDueSchedules } from "./services/schedules/run-due.ts";
@@ -50,6 +51,7 @@ const tasks: Record<string, (ctx: Ctx) => Promise<void>> = {
       await purgeOldCommands(ctx);
     }
   },
+  domains: lookAtDueDomains,
   requests: purgeOldRequests,
   activity: forgetOldActivity,
   conversations: forgetOldConversations,

@@ -162,11 +162,12 @@ describe("the list", () => {
 
 /** Names of arguments that are recorded as they are. A new argument belongs here or among the secret ones. */
 const harmless = new Set(
-  `acceptSmaller accountId action active add allow amount amountCents artifact backupId backups billingTerm
+  `acceptSmaller accountId action active add allow basicAuth code from headers hsts httpsOnly includeSubdomains ingress maintenance match
+   maxAgeSeconds maxBodyMb preload primaryDomain redirects rewrites stickySessions to username amount amountCents artifact backupId backups billingTerm
    branch buildCommand builder clientName command confirmedBy context conversationId cpuMilli credits cron cursor
    databaseId deploymentId deployType discounts diskGb dockerfile dockerfilePath domain email enabled encrypted
    envVariables force githubUrl healthCheck healthCheckPath hourUtc image installCommand ipv4 ipv6 keep key kind languageVersion lfs limit loseVolumes
-   maxAge memoryMb message mountPath name outputDir packageId packId path pids plan port publicAccess rebuild region
+   maxAge memoryMb message mountPath name outputDir packageId packId pair path pids plan port publicAccess rebuild redirectTo region
    registryUsername releaseCommand remove replicas resolution role rootDir schedule scope settings singlePage siteId
    startCommand startTimeoutSeconds submodules timeoutSeconds title type variable verify version volumes write 1 12 24
    3 6`.split(/\s+/),

@@ -195,6 +195,7 @@ export const hello = (lists: Hello = {}): Record<string, unknown> => ({
   // Each newer host has more room, so that placement takes the test's own.
   facts: { cpuCount: 2, memoryMb: 100_000 + ++made * 10_000, diskFreeMb: 10_000 },
   running: [],
+  certificates: true,
   finished: [],
   // Nothing is leased in the batch that queues it.
   slots: 0,

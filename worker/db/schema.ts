@@ -1,6 +1,8 @@
 import { sql } from "drizzle-orm";
 import { check, index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { type EnvEntry, jobKinds } from "../../protocol/agent/jobs.ts";
+import type { DomainCertificate, DomainProblem } from "../../protocol/api/domains.ts";
+import type { IngressRules } from "../../protocol/api/ingress.ts";
 import type { BuildOptions } from "../../protocol/api/sites.ts";
 import type { Volume } from "../../protocol/api/volumes.ts";
 import type { Id } from "../../protocol/ids.ts";
@@ -242,6 +244,7 @@ export const sites = sqliteTable(
     dockerfilePath: text("dockerfile_path"),
     buildOptions: text("build_options", { mode: "json" }).$type<BuildOptions>().notNull().default({}),
     healthCheckPath: text("health_check_path"),
+    ingress: text({ mode: "json" }).$type<IngressRules>().notNull().default({}),
     replicas: integer().notNull().default(1),
     /** Mounted by the next deployment; `site_volumes` lists the existing volumes. */
     volumes: text({ mode: "json" }).$type<Volume[]>().notNull().default([]),
@@ -459,7 +462,10 @@ export const databaseLinks = sqliteTable(
   ],
 );
 
-/** Custom domains. Several sites may claim a name; the first that proves ownership gets it. */
+/**
+ * Custom domains. Several sites may claim a name; the first that proves ownership gets it. `services/domains/look.ts`
+ * writes what is below `createdAt`.
+ */
 export const domains = sqliteTable(
   "domains",
   {
@@ -470,12 +476,28 @@ export const domains = sqliteTable(
     challenge: text().notNull(),
     verifiedAt: time("verified_at"),
     createdAt: time("created_at").notNull(),
+    /** Another domain of the site, to which visitors are redirected. */
+    redirectTo: text("redirect_to"),
+    /** The status once it is verified. */
+    state: text({ enum: ["VERIFIED", "ACTIVE", "ERROR"] })
+      .notNull()
+      .default("VERIFIED"),
+    problems: text({ mode: "json" }).$type<DomainProblem[]>().notNull().default([]),
+    certificate: text({ mode: "json" }).$type<DomainCertificate>(),
+    checkedAt: time("checked_at"),
+    /** When the clock looks at it again; null: now. */
+    nextCheckAt: time("next_check_at"),
+    /** How often it was looked at in its present status. */
+    looks: integer().notNull().default(0),
+    /** Since when neither its record of ownership nor its address leads here. */
+    lostSince: time("lost_since"),
   },
   (t) => [
     uniqueIndex("domains_site").on(t.siteId, t.name),
     uniqueIndex("domains_verified")
       .on(t.name)
       .where(sql`verified_at IS NOT NULL`),
+    index("domains_next_check").on(t.nextCheckAt), // the clock
   ],
 );
 
