@@ -29,6 +29,7 @@ import { api } from "./commands/api.ts";
 import { deploy } from "./commands/deploy.ts";
 import { deployments } from "./commands/deployments/index.ts";
 import { logs } from "./commands/logs.ts";
+import { requests } from "./commands/requests.ts";
 import { rollback } from "./commands/rollback.ts";
 import { sites } from "./commands/sites/index.ts";
 import { jsonOf } from "./command.ts";
@@ -39,7 +40,19 @@ import { version } from "./version.ts";
 /** All commands, by the heading that help and the reference put them under. */
 const headings: Record<string, { name(): string }[]> = {
   "Account:": [login, logout, whoami, keys, activity],
-  "Sites:": [sites, deploy, deployments, rollback, logs, metrics, events, open, linkCommand, unlinkCommand],
+  "Sites:": [
+    sites,
+    deploy,
+    deployments,
+    rollback,
+    logs,
+    requests,
+    metrics,
+    events,
+    open,
+    linkCommand,
+    unlinkCommand,
+  ],
   "Of a site:": [env, domains, exec, jobs, schedules, volumes, webhook],
   "Databases:": [databases, backups],
   "Billing:": [packs, invoices, credits],

@@ -4,7 +4,7 @@ import { createProgram, everyCommand, type AnyCommand } from "../../cli/program.
 import { version } from "../../cli/version.ts";
 
 const pathOf = (one: AnyCommand): string =>
-  one.parent === null ? one.name() : `${pathOf(one.parent as unknown as AnyCommand)} ${one.name()}`;
+  one.parent === null ? one.name() : `${pathOf(one.parent)} ${one.name()}`;
 
 const usageOf = (one: AnyCommand): string =>
   [
@@ -34,7 +34,7 @@ const optionRows = (one: AnyCommand): string[] =>
   one.options.map((option) => `| \`${option.flags}\` | ${cell(option.description)}${defaultOf(option)} |`);
 const defaultOf = ({ defaultValue }: { defaultValue?: unknown }): string =>
   typeof defaultValue === "number" || (typeof defaultValue === "string" && defaultValue !== "")
-    ? `${" "}(default: ${defaultValue})`
+    ? ` (default: ${defaultValue})`
     : "";
 
 /** Commands that do something, in the order of the help. */
@@ -89,15 +89,16 @@ const troff = (text: string): string =>
     .replaceAll("-", "\\-")
     .replaceAll(/^([.'])/gm, "\\&$1");
 
+const manOptions = (one: AnyCommand) =>
+  one.options.flatMap(({ flags, description }) => [
+    ".TP",
+    `.B ${troff(flags)}`,
+    troff(description || "See the API."),
+  ]);
+
 /** The page of man(1). */
 export function manPage(): string {
   const program = createProgram();
-  const options = (one: AnyCommand) =>
-    one.options.flatMap(({ flags, description }) => [
-      ".TP",
-      `.B ${troff(flags)}`,
-      troff(description || "See the API."),
-    ]);
   return `${[
     `.TH BERTH 1 "" "berth ${version}" "User Commands"`,
     ".SH NAME",
@@ -106,12 +107,12 @@ export function manPage(): string {
     ".B berth",
     "[options] command",
     ".SH OPTIONS",
-    ...options(program),
+    ...manOptions(program),
     ".SH COMMANDS",
     ...leaves().flatMap((one) => [
       `.SS ${troff(usageOf(one))}`,
       `${troff(sentence(one.description()))}.`,
-      ...options(one),
+      ...manOptions(one),
     ]),
     ".SH EXIT STATUS",
     ...Object.entries(exitCodes).flatMap(([name, code]) => [

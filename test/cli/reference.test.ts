@@ -88,7 +88,7 @@ it("values go into a .env file and back unchanged, or are said to be left out", 
     F: "",
     G: "a=b",
     H: "$X ${Y}",
-    I: "'\"`",
+    I: ["'", '"', "`", "#"].join("\n"),
   };
   const { text, left } = formatDotenv(values);
   expect(left).toEqual(["I"]);

@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { load } from "js-yaml";
 import { chromium, type Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type * as z from "zod";
@@ -133,6 +134,70 @@ it("a deployment is followed to its address, and one that fails to its reason an
   followed.child.kill("SIGINT");
   expect((await followed.ended).code).toBe(130);
   await remove(siteId);
+});
+
+it.each([
+  ["the GitHub Action", "cli/ci/action.yml"],
+  ["the GitLab template", "cli/ci/gitlab.yml"],
+])("the steps of %s install the program that the service offers, and deploy", async (_, file) => {
+  const repository = new Repository(plainServer("one"));
+  const { siteId, invoiceToken } = await createSite({ githubUrl: repository.address });
+  await pay(invoiceToken);
+  expect((await berth("deployments", "follow", "--site", siteId)).code).toBe(0);
+  const commit = repository.commit(plainServer("two"), "Two");
+  const described = load(readFileSync(file, "utf8")) as {
+    runs?: { steps: { run: string }[] };
+    "berth-deploy"?: { script: string[] };
+  };
+  const script = described.runs?.steps.map(({ run }) => run) ?? described["berth-deploy"]?.script ?? [];
+  expect(script.length).toBeGreaterThan(0);
+  const env = {
+    PATH: process.env["PATH"],
+    HOME: home,
+    BERTH_URL: local.siteUrl,
+    BERTH_TOKEN: local.apiKey,
+    BERTH_SITE: siteId,
+    BERTH_INSTALL_DIR: mkdtempSync(join(home, "ci-")),
+  };
+  const child = spawn("sh", ["-e", "-c", script.join("\n")], { cwd: home, env, stdio: "inherit" });
+  expect(await new Promise((resolve) => child.once("close", resolve))).toBe(0);
+  const { data } = await json("listDeployments", "deployments", "list", siteId);
+  expect([data[0]?.status, data[0]?.commit]).toEqual(["LIVE", commit]);
+  await remove(siteId);
+});
+
+it("variables are set from standard input, pulled and pushed, and secrets are never shown", async () => {
+  const { siteId } = await createSite({ githubUrl: "git.invalid/owner/repo" });
+  const env = (...args: string[]) => berth("env", ...args, "--site", siteId);
+  const secret = await start(["env", "set", "API_KEY", "--secret", "--site", siteId], {
+    input: "s3cret value\n",
+  }).ended;
+  expect([secret.code, secret.stdout + secret.stderr]).toEqual([0, expect.not.stringContaining("s3cret")]);
+  expect((await env("set", "MODE=fast", "NAME=two words")).code).toBe(0);
+  expect((await env("list")).stdout).toMatch(/API_KEY +secret[^]*MODE +fast/);
+  const file = join(home, "site.env");
+  expect((await env("pull", file)).code).toBe(0);
+  expect(readFileSync(file, "utf8")).toBe(
+    "# Secrets, which Berth does not show: API_KEY\nMODE=fast\nNAME=two words\n",
+  );
+  expect((await env("diff", file)).stdout).toContain("- API_KEY");
+  writeFileSync(file, "MODE=slow\nNEW=1\nAPI_KEY=s3cret value\n");
+  expect(await env("diff", file)).toMatchObject({
+    code: 1,
+    stdout: "+ NEW\n~ MODE\n? API_KEY (a secret: cannot be compared)\n- NAME\n",
+  });
+  expect(await env("push", file, "--prune")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--yes"),
+  });
+  expect((await env("push", file, "--prune", "--yes")).code).toBe(0);
+  expect((await env("unset", "NEW")).code).toBe(0);
+  const site = await json("getSite", "sites", "show", siteId);
+  expect(site.envVariables.map(({ key, value }) => [key, value]).toSorted()).toEqual([
+    ["API_KEY", null],
+    ["MODE", "slow"],
+  ]);
+  await berth("sites", "delete", siteId, "--yes");
 });
 
 it("Ctrl-C while following leaves the deployment running, says so, and exits with 130", async () => {

@@ -9,6 +9,8 @@ const files: Record<string, string> = {
     agentSha256: "a".repeat(64),
     responderSha256: "b".repeat(64),
   }),
+  "/install/cli.sh": "curl '@SITE_URL@/install/berth.mjs' # @CLI_SHA256@\n",
+  "/install/cli.json": JSON.stringify({ version: "1.0.0", sha256: "c".repeat(64) }),
 };
 const ASSETS = {
   fetch: async (request: Request) => {
@@ -23,6 +25,20 @@ it("GET /install answers the script of this installation to anybody", async () =
   expect(await response.text()).toBe(
     `SITE_URL='http://127.0.0.1:8787' AGENT='${"a".repeat(64)}' RESPONDER='${"b".repeat(64)}'\n`,
   );
+});
+
+it("GET /install/cli answers the script that installs the command line program of this installation", async () => {
+  const answer = (path: string) => app.request(`http://127.0.0.1:8787${path}`, {}, { ...bindings, ASSETS });
+  expect(await (await answer("/install/cli")).text()).toBe(
+    `curl 'http://127.0.0.1:8787/install/berth.mjs' # ${"c".repeat(64)}\n`,
+  );
+  const manifest = await answer("/install/cli.json");
+  expect([manifest.headers.get("Content-Type"), await manifest.json()]).toEqual([
+    "application/json",
+    { version: "1.0.0", sha256: "c".repeat(64) },
+  ]);
+  expect((await answer("/install/cli.sh")).status).toBe(404);
+  expect((await call("/install/cli")).status).toBe(404);
 });
 
 it("GET /install is not found where the Worker was deployed without the agent", async () => {

@@ -1,6 +1,8 @@
 import { group } from "../../command.ts";
-import { addDomain, removeDomain, verifyDomain } from "./change.ts";
+import { addDomain } from "./add.ts";
 import { listDomains } from "./list.ts";
+import { removeDomain } from "./remove.ts";
+import { verifyDomain } from "./verify.ts";
 
 export const domains = group("domains", "Own domains of a site", [
   listDomains,

@@ -1,36 +1,40 @@
 import type { Answer } from "../../../client/index.ts";
 import { command } from "../../command.ts";
-import { connect } from "../../context.ts";
-import { findSite } from "../../site.ts";
-import { bold, dim, fields, safe, showValue, status } from "../../terminal.ts";
+import { connect, signal } from "../../context.ts";
+import { siteId } from "../../site.ts";
+import { bold, dim, fields, safe, show, status, styled } from "../../terminal.ts";
 
-export const listDomains = command("list", "A site's own domains, and what to set for them", {
-  words: "`{data: Domain[]}`",
-})
+export const listDomains = command(
+  "list",
+  "A site's own domains: what to set for them, and what is wrong",
+  "listDomains",
+)
   .argument("[site]", "name or id")
   .action(async (named) => {
-    const { domains } = await findSite(await connect(), named);
-    showValue({ data: domains }, ({ data }) =>
-      data.length === 0
-        ? dim("No domains. Add one with `berth domains add www.example.com`.")
-        : data.map(domainText).join("\n\n"),
+    const client = await connect();
+    show(
+      "listDomains",
+      await client.call("listDomains", { id: await siteId(client, named) }, { signal }),
+      ({ data }) =>
+        data.length === 0
+          ? dim("No domains. Add one with `berth domains add www.example.com`.")
+          : data.map(domainText).join("\n\n"),
     );
   });
 
-type Domain = Answer<"getSite">["domains"][number];
-
-/** What the owner sets at the domain's DNS. */
-export const domainText = (one: Domain): string =>
+/** What the owner sets at the domain's DNS, and what is wrong. */
+export const domainText = (one: Answer<"getDomain">): string =>
   [
-    `${bold(safe(one.domain))}  ${status(one.status)}`,
-    fields(
-      one.status !== "PENDING_VERIFICATION"
-        ? { Address: `CNAME ${safe(one.target)}` }
-        : {
-            "1. prove it": `${one.record.type} ${safe(one.record.name)} = ${safe(one.record.value)}`,
-            "2. point it": `CNAME ${safe(one.domain)} → ${safe(one.target)}`,
-            "3. check": `berth domains verify ${safe(one.domain)}`,
-          },
-    ),
-    ...one.problems.map(({ message }) => `  ${safe(message)}`),
+    `${bold(safe(one.displayName))}  ${status(one.status)}`,
+    fields({
+      "Prove it":
+        one.verifiedAt === null
+          ? `${one.record.type} ${safe(one.record.name)} = ${safe(one.record.value)}`
+          : null,
+      "Point it": one.status === "ACTIVE" ? null : `CNAME ${safe(one.domain)} → ${safe(one.target)}`,
+      "Redirects to": one.redirectTo && safe(one.redirectTo),
+      Certificate: one.certificate?.notAfter ? `until ${one.certificate.notAfter.slice(0, 10)}` : null,
+      Problems: one.problems.map(({ message }) => styled("yellow", safe(message))).join("\n"),
+      Check: one.status === "ACTIVE" ? null : `berth domains verify ${safe(one.domain)} --wait`,
+    }),
   ].join("\n");
