@@ -33,6 +33,7 @@ import { startLink } from "./link.ts";
 import { log } from "./log.ts";
 import { QuestionServer } from "./question-server.ts";
 import { Runner } from "./runner.ts";
+import { AccessLog } from "./running/access-log.ts";
 import { ContainerSupervisor } from "./running/container-supervisor.ts";
 import { databasesStillOut } from "./running/databases-out.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
@@ -40,6 +41,7 @@ import { DiskUse } from "./running/disk-use.ts";
 import { HealthWatch } from "./running/health.ts";
 import { LogGuard } from "./running/log-guard.ts";
 import { openRecords, type Crash, type DatabaseCrash, type Records } from "./running/records.ts";
+import { openRequestRecords, type RequestRecords } from "./running/request-records.ts";
 import { startSampling } from "./running/sampler.ts";
 import { keepLastLines } from "./running/site-log.ts";
 import { watchSites } from "./running/watch.ts";
@@ -57,6 +59,7 @@ const diskLookMs = 2000;
 const supervisorLookMs = 5000;
 const logLookMs = 2000;
 const healthLookMs = 30_000;
+const accessLogLookMs = 1000;
 const stopWithinMs = 5000;
 
 export type Agent = {
@@ -147,6 +150,7 @@ function openFoundation(config: AgentConfig): Foundation {
 type Means = {
   host: Host;
   records: Records;
+  requests: RequestRecords;
   databases: RunningDatabases;
   diskUse: DiskUse;
 };
@@ -162,6 +166,7 @@ async function openMeans(
     ...new Set(ours.flatMap(({ labels }) => labels[label.site] || [])),
   ]);
   const records = openRecords(join(stateDirectory, "running.db"));
+  const requests = openRequestRecords(join(stateDirectory, "requests.db"));
   const databases = openRunningDatabases(engine, agentId);
   const diskUse = new DiskUse({ engine, ingress, records, databases: databases.list });
   const workDirectory = workDirectoryOf(config);
@@ -201,13 +206,13 @@ async function openMeans(
       onError: (error) => log("error", "A retired container was not removed", { error }),
     }),
   };
-  return { host, records, databases, diskUse };
+  return { host, records, requests, databases, diskUse };
 }
 
 type Work = ReturnType<typeof openWork>;
 
 /** The parts that talk to the control plane: jobs, questions and reports. */
-function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
+function openWork(config: AgentConfig, { host, records, requests, diskUse }: Means) {
   const { agentId, engine, ingress } = host;
   const starts = new EventEmitter<Record<string, [containerId: string]>>().setMaxListeners(0);
   const questionServer = new QuestionServer({
@@ -215,6 +220,7 @@ function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
     agentId,
     ingress,
     records,
+    requests,
     diskUse,
     kept: {
       held: () => idsHeld(host),
@@ -254,7 +260,7 @@ function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
 
 /** Starts all watchers of running containers, until the signal aborts. */
 function watch(config: AgentConfig, means: Means, work: Work, signal: AbortSignal): void {
-  const { host, records, databases, diskUse } = means;
+  const { host, records, requests, databases, diskUse } = means;
   const { agentId, engine, ingress } = host;
   const { questionServer } = work;
   const onCrash = (crash: Crash | DatabaseCrash) => questionServer.crashed(crash);
@@ -302,6 +308,7 @@ function watch(config: AgentConfig, means: Means, work: Work, signal: AbortSigna
   supervisor.watch(supervisorLookMs, signal);
   new LogGuard({ engine, records, agentId }).watch(logLookMs, signal);
   new HealthWatch({ engine, ingress, records, agentId }).watch(healthLookMs, signal);
+  new AccessLog({ engine, ingress, requests, agentId }).watch(accessLogLookMs, signal);
   superviseIngress(config, host, work.runner, signal);
 }
 

@@ -12,6 +12,8 @@ import type { DiskUse } from "./running/disk-use.ts";
 import { bytesOf } from "./running/line-batches.ts";
 import { databaseCrashes, databaseCrashKnown } from "./running/databases-out.ts";
 import type { Crash, DatabaseCrash, Records } from "./running/records.ts";
+import { followRequests } from "./running/follow-requests.ts";
+import type { RequestRecords } from "./running/request-records.ts";
 import { followSiteLog, readSiteLog, type SiteLogs } from "./running/site-log.ts";
 import { label } from "./docker/labels.ts";
 
@@ -27,6 +29,7 @@ type Owned = Id<"site" | "database">;
 export type Means = SiteLogs & {
   ingress: Ingress;
   records: Records;
+  requests: RequestRecords;
   diskUse: Pick<DiskUse, "soon" | "databases">;
   inspect: Inspection;
   /** Of the ingress. */
@@ -161,6 +164,20 @@ export class QuestionServer {
         return say({ kind: "metrics", samples: records.samples(question.siteId) }, true);
       case "events":
         return say({ kind: "events", events: records.events(question.siteId) }, true);
+      case "requests": {
+        const { requests } = this.means;
+        const { siteId, filters, place, limit } = question;
+        if (question.follow)
+          return followRequests(requests, { siteId, filters, after: place }, signal, (found) =>
+            say({ kind: "requests", requests: found }, false),
+          );
+        return say({ kind: "requests", requests: requests.before(siteId, filters, place, limit) }, true);
+      }
+      case "requestStats": {
+        const { siteId, window } = question;
+        const stats = this.means.requests.stats(siteId, window, Date.now());
+        return say({ kind: "requestStats", stats }, true);
+      }
       case "volumes":
         return say({ kind: "volumes", volumes: await this.volumesOf(question.siteId) }, true);
       case "certificate":

@@ -31,6 +31,7 @@ export function contextOf(
   const log = (id: Id<"deployment" | "command">) => env.DEPLOYMENT_LOG.get(env.DEPLOYMENT_LOG.idFromName(id));
   const device = (userCode: string) => env.DEVICE_CODE.get(env.DEVICE_CODE.idFromName(userCode));
   const conversation = (id: Id<"conversation">) => env.CONVERSATION.get(env.CONVERSATION.idFromName(id));
+  const pendingCall = (id: string) => env.PENDING_CALL.get(env.PENDING_CALL.idFromName(id));
   const guard = (keyHash: string) => env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash));
   const db = drizzle(env.DB);
   let box: SecretBox | undefined;
@@ -87,6 +88,13 @@ export function contextOf(
       resume: (id, accountId, afterSeq) => conversation(id).resume(accountId, afterSeq),
       history: (id, accountId) => conversation(id).history(accountId),
       remove: (id) => conversation(id).remove(),
+    },
+    pendingCalls: {
+      keep: (id, call) => pendingCall(id).keep(call),
+      read: (id, accountId) => pendingCall(id).read(accountId),
+      take: (id, accountId, as) => pendingCall(id).take(accountId, as),
+      settle: (id, outcome) => pendingCall(id).settle(outcome),
+      outcome: (id, accountId) => pendingCall(id).outcome(accountId),
     },
     devices: {
       start: (userCode, deviceHash, { name, address }) => device(userCode).start(deviceHash, name, address),

@@ -61,12 +61,6 @@ const Settings = z.object({
     .default("https://cloudflare-dns.com/dns-query,https://dns.google/resolve")
     .transform((list) => list.split(",").map((url) => url.trim()))
     .pipe(z.array(address).min(1)),
-  /** What the hosts' certificate authority is called in CAA records (RFC 8659), by commas. */
-  CAA_ISSUERS: z
-    .string()
-    .default("letsencrypt.org")
-    .transform((list) => list.split(",").map((name) => name.trim().toLowerCase()))
-    .pipe(z.array(z.string().min(1)).min(1)),
   /** Where the sites' own names are kept. "none": the operator sets a wildcard record that leads to the only host. */
   DNS_PROVIDER: z.enum(dnsProviders).default("none"),
   CLOUDFLARE_ZONE_ID: z
@@ -83,6 +77,12 @@ const Settings = z.object({
   POWERDNS_SERVER_ID: z.string().min(1).default("localhost"),
   /** The zone that contains the sites' domain; default: the host of SITES_ORIGIN. */
   POWERDNS_ZONE: domain.optional(),
+  /** What the hosts' certificate authority is called in CAA records (RFC 8659), by commas. */
+  CAA_ISSUERS: z
+    .string()
+    .default("letsencrypt.org")
+    .transform((list) => list.split(",").map((name) => name.trim().toLowerCase()))
+    .pipe(z.array(z.string().min(1)).min(1)),
   /** Git hosts, by commas, that the agents' BERTH_INSECURE_GIT_HOSTS name too: no other address on a port or a private network is taken. */
   INSECURE_GIT_HOSTS: z
     .string()

@@ -7,6 +7,7 @@ import {
   maxStatementCharacters,
 } from "../api/insight.ts";
 import { DomainCertificate } from "../api/domains.ts";
+import { RequestFilters, RequestStats, RequestWindow, SiteRequest } from "../api/requests.ts";
 import { SiteEvent, SiteSample } from "../api/running.ts";
 import { GitAddress, GitBranch, GitToken, RepositoryPath } from "../api/sites.ts";
 import { SourceInspection } from "../api/sources.ts";
@@ -69,6 +70,17 @@ export const Question = z.discriminatedUnion("kind", [
   }),
   z.object({ kind: z.literal("metrics"), siteId: Watched }),
   z.object({ kind: z.literal("events"), siteId: Watched }),
+  z.object({
+    kind: z.literal("requests"),
+    siteId: SiteId,
+    filters: RequestFilters,
+    limit: z.number().int().min(1).max(101),
+    /** Newest first, before the request of this number; when following, new ones after it. */
+    place: z.number().int().nonnegative().nullable(),
+    /** Answers are sent until `endAsk`. */
+    follow: z.boolean(),
+  }),
+  z.object({ kind: z.literal("requestStats"), siteId: SiteId, window: RequestWindow }),
   z.object({ kind: z.literal("volumes"), siteId: SiteId }),
   /** Deletes its data, unless a container uses it. */
   z.object({ kind: z.literal("removeVolume"), siteId: SiteId, name: VolumeName }),
@@ -94,7 +106,9 @@ export const Question = z.discriminatedUnion("kind", [
     timeoutMs: z.number().int().min(1).max(30_000),
     ...Server,
   }),
-  /** The certificate that the ingress serves for a name of the site. Where it has none yet, one is obtained first. */
+  /**
+   * The certificate that the ingress serves for a name of the site. Where it has none yet, one is obtained first.
+   */
   z.object({
     kind: z.literal("certificate"),
     siteId: SiteId,
@@ -120,6 +134,8 @@ export const Answer = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("logs"), lines: z.array(SiteLogLine).max(1000) }),
   z.object({ kind: z.literal("metrics"), samples: z.array(SiteSample).max(keepSamples) }),
   z.object({ kind: z.literal("events"), events: z.array(SiteEvent).max(keepEvents) }),
+  z.object({ kind: z.literal("requests"), requests: z.array(SiteRequest).max(200) }),
+  z.object({ kind: z.literal("requestStats"), stats: RequestStats }),
   /** `sizeMb` null: the host cannot measure it. */
   z.object({
     kind: z.literal("volumes"),
@@ -154,5 +170,7 @@ export const Answer = z.discriminatedUnion("kind", [
 ]);
 export type Answer = z.infer<typeof Answer>;
 
+/** Questions whose answers can be followed. */
+export type Followed = Extract<Question, { kind: "logs" | "requests" }>;
 /** Questions to the database's server itself. */
 export type ServerQuestion = Extract<Question, { kind: "insight" | "schema" | "query" }>;

@@ -58,6 +58,7 @@ import { Key, KeyCreate, KeyCreated, KeyRevoked } from "./keys.ts";
 import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
 import { PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
 import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
+import { RequestQuery, RequestStats, RequestStatsQuery, SiteRequests } from "./requests.ts";
 import { SiteEvents, SiteLogQuery, SiteLogs, SiteMetrics } from "./running.ts";
 import { Domain, DomainChanged, DomainCreate, DomainList, DomainRemoved } from "./domains.ts";
 import {
@@ -144,6 +145,17 @@ const exampleDomain = {
   nextCheckAt: "2026-11-21T18:00:00.000Z",
   releaseAt: null,
   createdAt: exampleTime,
+};
+
+const exampleFigures = {
+  requests: 1200,
+  perSecond: 0.333,
+  statuses: { "1xx": 0, "2xx": 1180, "3xx": 0, "4xx": 18, "5xx": 2, none: 0 },
+  p50Ms: 4.1,
+  p95Ms: 22.3,
+  p99Ms: 61.7,
+  bytesIn: 0,
+  bytesOut: 4_800_000,
 };
 
 export const operations = {
@@ -355,6 +367,68 @@ export const operations = {
     access: "key",
     answers: [{ status: 200, schema: SiteEvents }],
     refusals: ["conflict"],
+  },
+  getSiteRequests: {
+    method: "get",
+    path: "/sites/{id}/requests",
+    tag: "Sites",
+    summary: "The site's latest 10,000 requests, newest first, with secrets in queries masked",
+    access: "key",
+    query: RequestQuery,
+    answers: [{ status: 200, schema: SiteRequests }],
+    streams: true,
+    refusals: ["conflict"],
+    examples: {
+      answer: {
+        data: [
+          {
+            id: "4711",
+            at: exampleTime,
+            method: "GET",
+            host: "my-app.example.com",
+            path: "/orders",
+            query: "page=2&token=•••",
+            status: 200,
+            durationMs: 4.117,
+            bytesIn: 0,
+            bytesOut: 5120,
+            address: "203.0.113.7",
+            referrer: "https://example.com/",
+            userAgent: "Mozilla/5.0",
+            deploymentId: "dep_001m80000000000000000000000",
+            replica: null,
+            requestId: "4cb09d26-d3de-498d-b60e-f9dbfa6fe5d9",
+            represents: 1,
+          },
+        ],
+        nextCursor: null,
+      },
+    },
+  },
+  getSiteRequestStats: {
+    method: "get",
+    path: "/sites/{id}/request-stats",
+    tag: "Sites",
+    summary: "How many requests the site had, how it answered them and how fast, for up to thirty days",
+    access: "key",
+    query: RequestStatsQuery,
+    answers: [{ status: 200, schema: RequestStats }],
+    refusals: ["conflict"],
+    examples: {
+      answer: {
+        window: "1h",
+        from: "2026-11-21T11:00:00.000Z",
+        to: exampleTime,
+        intervalSeconds: 60,
+        totals: exampleFigures,
+        series: [{ at: "2026-11-21T11:30:00.000Z", ...exampleFigures }],
+        top: {
+          paths: [{ value: "/orders", requests: 700 }],
+          referrers: [{ value: "https://example.com/", requests: 90 }],
+          userAgents: [{ value: "Mozilla/5.0", requests: 1100 }],
+        },
+      },
+    },
   },
   listVolumes: {
     method: "get",

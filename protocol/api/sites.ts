@@ -1,4 +1,5 @@
 /* oxlint-disable no-control-regex -- by their ranges: \p{Cc} needs a flag that patterns of JSON Schema do not have */
+import { Ingress, IngressChange } from "./ingress.ts";
 import { PackChange } from "./packs.ts";
 import * as z from "zod";
 import { billingTermsMonths, builders, deploymentStatuses, siteStatuses } from "../states.ts";
@@ -260,6 +261,9 @@ export const SiteSettings = z
     rootDir: RepositoryPath.nullable().optional(),
     dockerfilePath: RepositoryPath.nullable().optional(),
     ...changeableOptions,
+    ingress: IngressChange.optional().describe(
+      "What the ingress does for the site. Takes effect at once, without a deployment.",
+    ),
     healthCheckPath: HealthCheckPath.nullable().optional(),
     branch: sourceSettings.branch.nullable().optional(),
     gitToken: sourceSettings.gitToken.nullable().optional(),
@@ -347,6 +351,7 @@ export const Site = z
     healthCheckPath: z.string().nullable(),
     replicas: z.number(),
     volumes: z.array(Volume),
+    ingress: Ingress,
     image: z.string().nullable(),
     region: z.string().nullable(),
     packId: z.string(),

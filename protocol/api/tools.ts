@@ -2,6 +2,8 @@ import * as z from "zod";
 import { databaseTypes, billingTermsMonths } from "../states.ts";
 import { BackupSettings } from "./backups.ts";
 import { TimeoutSeconds } from "./commands.ts";
+import { Timestamp } from "./common.ts";
+import { RequestWindow } from "./requests.ts";
 import { CronExpression } from "./schedules.ts";
 import { DomainName } from "./domains.ts";
 import { EnvKey, LabelName, SiteSettings } from "./sites.ts";
@@ -12,7 +14,7 @@ export const toolGroups = {
   sites: "create, configure, start, stop, restart, delete and list sites (web applications)",
   deployments: "deploy, deployment history, build logs, why a deployment failed, rollback, deploy webhook",
   runtime: "health check path and number of replicas",
-  logs: "logs, metrics and events of running sites and what is not well",
+  logs: "logs, requests of visitors, metrics and events of running sites and what is not well",
   environment: "environment variables and secrets of a site",
   domains: "custom domain names of a site",
   databases: "create, start, stop, delete, link databases; credentials; schema; queries; logs and metrics",
@@ -182,6 +184,26 @@ export const tools = {
     group: "logs",
     summary: "Show the last lines that a running site wrote.",
     input: only({ site, tail, search: short.optional().describe("Only lines that contain this.") }),
+  },
+  get_access_logs: {
+    group: "logs",
+    summary: "Show the latest requests that visitors made to a site: address, path, status, duration.",
+    input: only({
+      site,
+      status: short.optional().describe("A status such as 404, or a class such as 5xx."),
+      path: short.optional().describe("The beginning of the path."),
+      method: short.optional(),
+      address: short.optional().describe("The visitor's."),
+      from: Timestamp.optional(),
+      to: Timestamp.optional(),
+      limit,
+    }),
+  },
+  get_request_stats: {
+    group: "logs",
+    summary:
+      "Show how many requests a site had, with which statuses and how fast it answered, and the most frequent paths, referrers and programs.",
+    input: only({ site, window: RequestWindow.optional() }),
   },
   get_site_metrics: {
     group: "logs",
@@ -515,4 +537,10 @@ export const tools = {
 } as const satisfies Record<string, ToolSpec>;
 
 export type ToolName = keyof typeof tools;
+
+/** Whether the tool changes nothing, by the verb of its name; what the person must confirm is no mere reading. */
+export const readsOnly = (name: ToolName): boolean =>
+  !("destructive" in tools[name]) &&
+  /^(?:list|get|describe|explain|detect|diagnose|search|browse|run_read)_/.test(name);
+
 export type ToolInput<Name extends ToolName> = z.output<(typeof tools)[Name]["input"]>;

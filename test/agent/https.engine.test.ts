@@ -11,6 +11,7 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer, type ClientOptions } from "ws";
 import { createEngine } from "../../agent/docker/client.ts";
 import type { IngressSettings } from "../../agent/ingress/caddy.ts";
+import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import {
   ingressContainer,
   ingressImage,
@@ -75,6 +76,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await engine.removeContainer(containerId);
+  await engine.removeVolume(accessLogVolume(agentId));
   await engine.removeVolume(`berth-ingress-${agentId}`);
   await acme.stop();
   await responder.stop();

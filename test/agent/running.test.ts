@@ -25,6 +25,7 @@ import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { noneKept, noSources } from "../support/none-kept.ts";
+import { noneRequested } from "../support/none-requested.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
 
 const siteId = formatId("site", 1, new Uint8Array(10));
@@ -726,6 +727,7 @@ describe("what happens to a container", () => {
 describe("a crash", () => {
   const deskOf = (on: ReturnType<typeof world>) => {
     const questionServer = new QuestionServer({
+      requests: noneRequested,
       ...on,
       kept: noneKept,
       inspectSource: noSources,
@@ -863,6 +865,7 @@ describe("a database's server that keeps exiting", () => {
     const inspect = () => Promise.reject(new Error("no database"));
     const diskUse = { soon: () => Promise.resolve(null), databases: () => [] };
     const questionServer = new QuestionServer({
+      requests: noneRequested,
       ...on,
       kept: noneKept,
       inspectSource: noSources,
@@ -896,6 +899,7 @@ describe("a database's server that keeps exiting", () => {
     await loop(on);
     const held = { databaseId, usedMb: 7 };
     const questionServer = new QuestionServer({
+      requests: noneRequested,
       ...on,
       kept: noneKept,
       inspectSource: noSources,
@@ -921,6 +925,7 @@ describe("a database's server that keeps exiting", () => {
     await loop(on);
     const [crash] = await on.crashes();
     new QuestionServer({
+      requests: noneRequested,
       ...on,
       kept: noneKept,
       inspectSource: noSources,

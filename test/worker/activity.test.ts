@@ -162,7 +162,8 @@ describe("the list", () => {
 
 /** Names of arguments that are recorded as they are. A new argument belongs here or among the secret ones. */
 const harmless = new Set(
-  `acceptSmaller accountId action active add allow amount amountCents artifact backupId backups billingTerm
+  `acceptSmaller accountId action active add allow basicAuth code from headers hsts httpsOnly includeSubdomains ingress maintenance match
+   maxAgeSeconds maxBodyMb preload primaryDomain redirects rewrites stickySessions to username amount amountCents artifact backupId backups billingTerm
    branch buildCommand builder clientName command confirmedBy context conversationId cpuMilli credits cron cursor
    databaseId deploymentId deployType discounts diskGb dockerfile dockerfilePath domain email enabled encrypted
    envVariables force githubUrl healthCheck healthCheckPath hourUtc image installCommand ipv4 ipv6 keep key kind languageVersion lfs limit loseVolumes

@@ -47,6 +47,8 @@ function countedEnv(counts: Counts): Env {
         logs: { lines: [] },
         metrics: { samples: [] },
         events: { events: [] },
+        requests: { requests: [] },
+        requestStats: { stats: operations.getSiteRequestStats.examples.answer },
         volumes: { volumes: [] },
         removeVolume: {},
         certificate: { isServed: true, tls: true, isValid: true, certificate: null },
@@ -286,6 +288,8 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getSiteLogs: ofSite(),
   getSiteMetrics: ofSite(),
   getSiteEvents: ofSite(),
+  getSiteRequests: ofSite(),
+  getSiteRequestStats: ofSite(),
   listVolumes: ofSite(),
   removeVolume: async () => {
     await run("INSERT INTO site_volumes (site_id, name, created_at) VALUES (?, 'old', 0)", siteId);

@@ -28,6 +28,8 @@ async function answerAll(host: Agent): Promise<never> {
       logs: { lines: [] },
       metrics: { samples: [] },
       events: { events: [] },
+      requests: { requests: [] },
+      requestStats: { stats: operations.getSiteRequestStats.examples.answer },
       volumes: { volumes: [] },
       removeVolume: {},
       certificate: { isServed: true, tls: true, isValid: true, certificate: null },

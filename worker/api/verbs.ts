@@ -77,6 +77,8 @@ import { listAllPacks, listPacks } from "../services/packs/list.ts";
 import { listFlags, resolveFlag } from "../services/payments/flags.ts";
 import { refundInvoice } from "../services/payments/refund.ts";
 import { siteEventsOf } from "../services/running/events.ts";
+import { getSiteRequests } from "../services/running/get-requests.ts";
+import { getSiteRequestStats } from "../services/running/get-request-stats.ts";
 import { getSiteLogs } from "../services/running/get-logs.ts";
 import { siteMetrics } from "../services/running/metrics.ts";
 import { changeSchedule } from "../services/schedules/change.ts";
@@ -124,6 +126,8 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getSiteLogs,
   getSiteMetrics: siteMetrics,
   getSiteEvents: siteEventsOf,
+  getSiteRequests,
+  getSiteRequestStats,
   listVolumes,
   removeVolume,
   listDomains,

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { check, index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { type EnvEntry, jobKinds } from "../../protocol/agent/jobs.ts";
 import type { DomainCertificate, DomainProblem } from "../../protocol/api/domains.ts";
+import type { IngressRules } from "../../protocol/api/ingress.ts";
 import type { BuildOptions } from "../../protocol/api/sites.ts";
 import type { Volume } from "../../protocol/api/volumes.ts";
 import type { Id } from "../../protocol/ids.ts";
@@ -243,6 +244,7 @@ export const sites = sqliteTable(
     dockerfilePath: text("dockerfile_path"),
     buildOptions: text("build_options", { mode: "json" }).$type<BuildOptions>().notNull().default({}),
     healthCheckPath: text("health_check_path"),
+    ingress: text({ mode: "json" }).$type<IngressRules>().notNull().default({}),
     replicas: integer().notNull().default(1),
     /** Mounted by the next deployment; `site_volumes` lists the existing volumes. */
     volumes: text({ mode: "json" }).$type<Volume[]>().notNull().default([]),

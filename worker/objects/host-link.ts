@@ -14,7 +14,7 @@ import { admit } from "../domain/sliding-window.ts";
 import { hostPrograms } from "../adapters/assets.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import { contextOf } from "../compose.ts";
-import type { Ctx, LogQuestion, Reader } from "../ctx.ts";
+import type { Ctx, Followed, Reader } from "../ctx.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
@@ -173,7 +173,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   }
 
   async follow(
-    question: LogQuestion,
+    question: Followed,
     reader: Reader,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>> {
     const hostId = this.ctx.storage.kv.get<Id<"host">>("hostId") ?? "";

@@ -11,9 +11,7 @@ type Names =
   | "renew_certificate";
 
 export const domainTools: Tools<Names> = {
-  list_domains: {
-    run: async (ctx, { site }) => (await call(ctx, "listDomains", { id: await siteId(ctx, site) })).data,
-  },
+  list_domains: { run: async (ctx, { site }) => call(ctx, "listDomains", { id: await siteId(ctx, site) }) },
   add_domain: {
     run: async (ctx, { site, ...wanted }) =>
       call(ctx, "createDomain", { id: await siteId(ctx, site), ...wanted }),

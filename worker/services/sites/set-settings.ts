@@ -8,9 +8,11 @@ import { packs, sites } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
+import { queueRoutes } from "../domains/queue-routes.ts";
 import { requireOwned } from "../owned.ts";
 import { keepVolumes } from "../volumes/keep.ts";
 import { recordById } from "./get.ts";
+import { changedIngress, verifiedNames } from "./ingress-change.ts";
 import { siteById, siteIdOf } from "./owned.ts";
 import { refuseUnfetched } from "./refuse-unfetched.ts";
 import { siteView } from "./view.ts";
@@ -21,7 +23,10 @@ const ofSource = {
   image: ["image", "registryUsername", "registryPassword"],
 } as const;
 
-/** Applies from the next deployment. Settings of other kinds of sources are rejected. */
+/**
+ * Applies from the next deployment, but for what the ingress does, which applies at once. Settings of other kinds of
+ * sources are rejected.
+ */
 export async function setSiteSettings(
   ctx: Ctx,
   { id: siteId, settings }: ById & { settings: SiteSettings },
@@ -31,8 +36,10 @@ export async function setSiteSettings(
     found: [found],
     pack: [pack],
     regions,
+    verified,
   } = await batch(ctx, {
     found: siteById(ctx, id),
+    verified: settings.ingress ? verifiedNames(ctx, id) : [],
     pack: packOf(ctx, id),
     regions: regionsOfHosts(ctx),
   });
@@ -45,7 +52,7 @@ export async function setSiteSettings(
     for (const name of names)
       if (type !== site.deployType && settings[name] !== undefined)
         throw invalid(`settings.${name}`, `a site of type ${site.deployType} has no such setting`);
-  const { gitToken, registryPassword, ...plain } = settings;
+  const { gitToken, registryPassword, ingress, ...plain } = settings;
   const options = Object.fromEntries(
     buildOptionNames.flatMap((name) => (settings[name] === undefined ? [] : [[name, settings[name]]])),
   );
@@ -68,12 +75,22 @@ export async function setSiteSettings(
         ...sealed,
         // RFC 7396: null removes.
         buildOptions: sql`json_patch(${sites.buildOptions}, ${JSON.stringify(options)})`,
+        ...(ingress && {
+          ingress: changedIngress(
+            ctx,
+            site,
+            verified.map(({ name }) => name),
+            ingress,
+          ),
+        }),
         updatedAt: ctx.now(),
       })
       .where(eq(sites.id, site.id)),
+    routes: ingress ? queueRoutes(ctx, site.id, sql`1`) : [],
     keepVolumes: keepVolumes(ctx, site.id, settings.volumes ?? []),
     changed: ctx.hot(recordById, { id: site.id }),
   });
+  if (ingress && site.hostId) ctx.hosts.wake(site.hostId);
   return siteView(ctx, requireOwned(ctx, changed));
 }
 

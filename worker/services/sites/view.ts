@@ -1,5 +1,6 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
+import { ingressSettingNames, type Ingress, type IngressRules } from "../../../protocol/api/ingress.ts";
 import { buildOptionNames, type EnvVariableShown, type Site } from "../../../protocol/api/sites.ts";
 import type { DeploymentStatus } from "../../../protocol/states.ts";
 import type { Ctx, Db } from "../../ctx.ts";
@@ -56,6 +57,18 @@ const shownOptions = (options: Options) =>
     [Name in keyof Required<Options>]: NonNullable<Options[Name]> | null;
   };
 
+/** The password is never shown, nor its hash. */
+function shownIngress(rules: IngressRules): Ingress {
+  const shown: Record<string, unknown> = Object.fromEntries(
+    ingressSettingNames.map((name) => [name, rules[name] ?? null]),
+  );
+  const { basicAuth } = rules;
+  return {
+    ...shown,
+    basicAuth: basicAuth ? { username: basicAuth.username, hasPassword: true } : null,
+  } as Ingress;
+}
+
 /** The public representation. */
 export function siteView(ctx: Ctx, site: SiteRecord): Site {
   const { current, latest } = site;
@@ -79,6 +92,7 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     healthCheckPath: site.healthCheckPath,
     replicas: site.replicas,
     volumes: site.volumes,
+    ingress: shownIngress(site.ingress),
     image: site.image,
     region: site.region,
     packId: site.packId,
