@@ -15,6 +15,8 @@ const tools = {
   "/usr/bin/pdftotext": "poppler-utils",
   // Let's Encrypt's test server, for sites' certificates.
   "/usr/bin/pebble": "pebble",
+  // A name server, for the faults of domains.
+  "/usr/sbin/dnsmasq": "dnsmasq-base",
   // Verifies the units that the install script writes; nothing is started.
   "/usr/bin/systemd-analyze": "systemd",
 };
