@@ -20,6 +20,7 @@ import type { Host } from "./host.ts";
 import { openSourceInspection } from "./image-build/inspect/index.ts";
 import { openSharedBases } from "./image-build/shared-bases.ts";
 import { openImageProvider } from "./image-build/image-provider.ts";
+import { certificatesFileOf, writeCertificates } from "./ingress/certificates.ts";
 import { certificateOf } from "./ingress/certificate.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
@@ -237,6 +238,10 @@ function openWork(config: AgentConfig, { host, records, requests, diskUse }: Mea
     inspectSource: openSourceInspection(host),
     certificate: (asked, signal) =>
       certificateOf({ engine, ingress, agentId, settings: config.ingress }, asked, signal),
+    diskFreeMb: async () => {
+      const disk = await host.buildRoom.disk();
+      return disk && Math.floor(disk.freeBytes / 1024 ** 2);
+    },
     onStart(siteId, callback, signal) {
       starts.on(siteId, callback);
       signal.addEventListener("abort", () => starts.off(siteId, callback), { once: true });
@@ -421,6 +426,15 @@ function connect(
             onError: (error) => log("error", "The agent was not updated", { error }),
           })
         : undefined,
+    onCertificates(certificates) {
+      const addressKey = config.ingress.tls?.addressKey;
+      if (addressKey === undefined) return;
+      try {
+        writeCertificates(certificatesFileOf(routesFileOf(config)), { addressKey, certificates });
+      } catch (error) {
+        log("error", "The received certificates were not stored; the earlier ones are served", { error });
+      }
+    },
     random: Math.random,
     facts: () => {
       const disk = statfsSync(config.stateDirectory);

@@ -164,6 +164,9 @@ const Environment = z
               directory: env.BERTH_ACME_DIRECTORY,
               email: env.BERTH_ACME_EMAIL,
               caPem: env.BERTH_ACME_CA_FILE,
+              addressKey: createHmac("sha256", env.BERTH_HOST_TOKEN)
+                .update("certificates")
+                .digest("base64url"),
             },
     },
     slots: env.BERTH_SLOTS,

@@ -14,6 +14,7 @@ import { databaseCrashes, databaseCrashKnown } from "./running/databases-out.ts"
 import type { Crash, DatabaseCrash, Records } from "./running/records.ts";
 import { followRequests } from "./running/follow-requests.ts";
 import type { RequestRecords } from "./running/request-records.ts";
+import { lookAtSite } from "./running/look.ts";
 import { followSiteLog, readSiteLog, type SiteLogs } from "./running/site-log.ts";
 import { label } from "./docker/labels.ts";
 
@@ -38,6 +39,8 @@ export type Means = SiteLogs & {
     signal: AbortSignal,
   ): Promise<CertificateReport>;
   inspectSource: InspectSource;
+  /** The free disk space of the engine; null if the agent cannot see it. */
+  diskFreeMb: () => Promise<number | null>;
   /** For sites and databases, whether a record knows them or not. */
   kept: {
     held(): Promise<{ ids: Owned[]; databases: DatabaseVolumes[] }>;
@@ -157,9 +160,12 @@ export class QuestionServer {
       case "insight":
       case "schema":
       case "query":
+      case "endSession":
         return say(await this.means.inspect(question, signal), true);
       case "source":
         return say({ kind: "source", found: await this.means.inspectSource(question, signal) }, true);
+      case "health":
+        return say({ kind: "health", health: await lookAtSite(this.means, question, signal) }, true);
       case "metrics":
         return say({ kind: "metrics", samples: records.samples(question.siteId) }, true);
       case "events":

@@ -3,10 +3,12 @@ import type { SQL } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { formatId, type Id } from "../protocol/ids.ts";
 import { createAuth, type Auth } from "./adapters/auth.ts";
+import { acmeAuthority } from "./adapters/acme.ts";
 import { dnsOverHttps } from "./adapters/dns.ts";
 import { zoneOf } from "./adapters/dns-zone/index.ts";
 import { paymentsOf } from "./adapters/payments/index.ts";
 import { backupStore } from "./adapters/storage.ts";
+import { fetchOnce } from "./adapters/web.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf } from "./config.ts";
 import type { Actor, Ctx, Db } from "./ctx.ts";
@@ -53,8 +55,10 @@ export function contextOf(
     get zone() {
       return zoneOf(config);
     },
+    acme: acmeAuthority(config.ACME_DIRECTORY),
     payments: paymentsOf(config, env.DB, () => new Date()),
     dns: dnsOverHttps(config.DNS_ENDPOINTS),
+    fetchOnce,
     backups: backupStore(env.BACKUPS),
     hosts: {
       wake: (hostId) =>
@@ -69,6 +73,7 @@ export function contextOf(
       remind: (hostId) => defer(link(hostId).remind()),
       revise: (hostId, lease, verdict) => defer(link(hostId).revise(lease, verdict)),
       letGo: (hostId, id) => defer(link(hostId).letGo(id)),
+      certify: (hostId) => link(hostId).certify(),
       disconnect: (hostId) => defer(link(hostId).disconnect()),
     },
     questions: {

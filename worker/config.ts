@@ -77,6 +77,10 @@ const Settings = z.object({
   POWERDNS_SERVER_ID: z.string().min(1).default("localhost"),
   /** The zone that contains the sites' domain; default: the host of SITES_ORIGIN. */
   POWERDNS_ZONE: domain.optional(),
+  /** Issues the wildcard certificate of the sites' own names, with a DNS provider. */
+  ACME_DIRECTORY: address.default("https://acme-v02.api.letsencrypt.org/directory"),
+  /** The contact for certificates that are about to expire. */
+  ACME_EMAIL: z.email().optional(),
   /** What the hosts' certificate authority is called in CAA records (RFC 8659), by commas. */
   CAA_ISSUERS: z
     .string()

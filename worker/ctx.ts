@@ -7,11 +7,13 @@ import type { DevicePolled } from "../protocol/api/device.ts";
 import type { LogLine } from "../protocol/api/deployments.ts";
 import type { Id, IdKind } from "../protocol/ids.ts";
 import type { ActivityActor } from "../protocol/states.ts";
+import type { Acme } from "./adapters/acme.ts";
 import type { Zone } from "./adapters/dns-zone/zone.ts";
 import type { Payments } from "./adapters/payments/payments.ts";
 import type { Dns } from "./adapters/dns.ts";
 import type { SecretBox } from "./adapters/secret-box.ts";
 import type { BackupStore } from "./adapters/storage.ts";
+import type { Fetched } from "./adapters/web.ts";
 import type { Actor, Credential, Reader, Followed } from "./actor.ts";
 import type { Config } from "./config.ts";
 import type { Preparable } from "./db/prepared.ts";
@@ -45,7 +47,10 @@ export type Ctx = {
   payments: Payments;
   /** The zone that follows the sites; null: the operator maintains it. */
   zone: Zone | null;
+  acme: Acme;
   dns: Dns;
+  /** Requests an address of a customer's site. @throws when it gives no answer */
+  fetchOnce(url: string): Promise<Fetched>;
   backups: BackupStore;
   hosts: HostHints;
   questions: HostQuestions;
@@ -70,6 +75,8 @@ export type HostHints = {
   revise(hostId: Id<"host">, lease: Lease, verdict: "drop" | "cancel"): void;
   /** The site or database is not there any more: who follows its log there is let go, and may go on where it is. */
   letGo(hostId: Id<"host">, id: Id<"site" | "database">): void;
+  /** There are other certificates: its agent receives them. @throws if the host cannot be reached now */
+  certify(hostId: Id<"host">): Promise<void>;
   /** The host is removed: its agent is told, and not let in again. */
   disconnect(hostId: Id<"host">): void;
 };

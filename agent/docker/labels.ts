@@ -16,6 +16,8 @@ export const label = {
   database: "berth.database",
   deployment: "berth.deployment",
   disk: "berth.disk",
+  /** Seconds that it may drain after it was replaced; empty: the host's own. */
+  drain: "berth.drain",
   guarded: "berth.guarded",
   health: "berth.health",
   ingress: "berth.ingress",
@@ -26,10 +28,14 @@ export const label = {
   release: "berth.release",
   replica: "berth.replica",
   replicas: "berth.replicas",
+  /** Whether it is started again after an exit; empty: always. */
+  restart: "berth.restart",
   secrets: "berth.secrets",
   site: "berth.site",
   /** Of an image: it holds files, which a server of ours serves. */
   static: "berth.static",
+  /** Seconds between SIGTERM and SIGKILL; empty: the host's own. */
+  stopTimeout: "berth.stop-timeout",
   timeout: "berth.timeout",
   volume: "berth.volume",
   volumes: "berth.volumes",

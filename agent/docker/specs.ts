@@ -20,8 +20,16 @@ export const labelsOf = (id: string) =>
 export const ownerOf = (labels: Record<string, string>): string | undefined =>
   labels[label.site] || labels[label.database] || undefined;
 
-/** Seconds between a site's SIGTERM and its SIGKILL. */
+/** Seconds between a site's SIGTERM and its SIGKILL, unless its lifecycle says otherwise. */
 export const stopGraceSeconds = 10;
+export const stopGraceOf = (labels: Record<string, string>): number =>
+  Number(labels[label.stopTimeout]) || stopGraceSeconds;
+/** Seconds that a replaced container may drain; null: as the host does. */
+export const drainSecondsOf = (labels: Record<string, string>): number | null =>
+  Number(labels[label.drain]) || null;
+
+/** Docker's own restart policies: without an exit by itself, the agent brings containers in service back. */
+const restartPolicyNames = { always: "unless-stopped", "on-failure": "on-failure", never: "no" } as const;
 
 /** A volume's name does not depend on the agent that manages the site. */
 export const volumeName = (siteId: string, name: string): string => `berth-${siteId}-${name}`;
@@ -100,6 +108,7 @@ export function siteContainer(
   release: string,
   replica = 1,
 ): ContainerSpec {
+  const { lifecycle = {} } = run;
   const memoryMb = Math.floor(run.limits.memoryMb / run.replicas);
   const cpuMilli = Math.max(10, Math.floor(run.limits.cpuMilli / run.replicas));
   const env = {
@@ -117,6 +126,7 @@ export function siteContainer(
     ...(run.startCommand !== null && { Cmd: ["sh", "-c", startLine(run.startCommand)], Entrypoint: [] }),
     HostConfig: {
       ...hardening,
+      RestartPolicy: { Name: restartPolicyNames[lifecycle.restartPolicy ?? "always"] },
       NetworkMode: networkName(run.accountId),
       ...limitsOf({
         memoryMb,
@@ -149,6 +159,9 @@ export function siteContainer(
       [label.memory]: String(memoryMb),
       [label.disk]: String(run.limits.diskGb ?? 0),
       [label.health]: run.healthCheckPath ?? "",
+      [label.restart]: lifecycle.restartPolicy ?? "",
+      [label.drain]: String(lifecycle.drainSeconds ?? ""),
+      [label.stopTimeout]: String(lifecycle.stopTimeoutSeconds ?? ""),
       [label.secrets]: secretKeys.join(","),
       [label.config]: config,
     },

@@ -1,6 +1,6 @@
 import { servingOf } from "../ingress/ingress.ts";
 import type { Handler } from "./handler.ts";
-import { stopGraceSeconds } from "../docker/specs.ts";
+import { stopGraceOf } from "../docker/specs.ts";
 import { containersOf } from "../sites/rollout.ts";
 
 /**
@@ -12,7 +12,7 @@ export const stopSite: Handler<"site.stop"> = async (host, { siteId, hostnames, 
   await host.ingress.park(siteId, hostnames, notice);
   try {
     const running = (await containersOf(host, siteId)).filter((container) => container.running);
-    await Promise.all(running.map(({ id }) => host.engine.stopContainer(id, stopGraceSeconds)));
+    await Promise.all(running.map(({ id, labels }) => host.engine.stopContainer(id, stopGraceOf(labels))));
   } catch (error) {
     if (!notice && before.length > 0) await host.ingress.route(siteId, hostnames, before);
     throw error;

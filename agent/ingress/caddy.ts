@@ -14,6 +14,8 @@ export type TlsSettings = {
   email?: string | undefined;
   /** Certificates, as PEM, that the directory's own is checked with. */
   caPem?: string | undefined;
+  /** Part of the address at which the responder hands out certificates that the control plane sent. */
+  addressKey?: string | undefined;
 };
 /** `tls` null: plain HTTP only, where something in front of the host ends TLS, or on one's own machine. */
 export type IngressSettings = {
@@ -493,6 +495,12 @@ const certificates = ({ port: httpPort, statusPort }: IngressSettings, tls: TlsS
     policies: [
       {
         on_demand: true,
+        // Asked before a certificate is obtained, at each handshake, so that a new one needs no reload.
+        ...(tls.addressKey !== undefined && {
+          get_certificate: [
+            { via: "http", url: `http://127.0.0.1:${statusPort}/.berth/certificates/${tls.addressKey}` },
+          ],
+        }),
         issuers: [
           {
             module: "acme",

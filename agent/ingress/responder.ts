@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, statSync, watch } from "node:fs";
 import http from "node:http";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
+import { bundleFor, CertificateFile, certificatesFileOf } from "./certificates.ts";
 import { rulesAddress } from "./caddy.ts";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
 import { Reachable } from "./reachable.ts";
@@ -26,6 +27,7 @@ import { Waiting } from "./waiting.ts";
  * Arguments: <routes file> <DNS port> <status port>; both ports on the loopback address only.
  */
 const [file = "", dnsPort = "", statusPort = ""] = process.argv.slice(2);
+const certificatesFile = certificatesFileOf(file);
 
 /** What a version leaves to the next one: also that of a later release knows these three. */
 type Estate = { dns: Socket; status: http.Server; table: RouteTable };
@@ -194,6 +196,39 @@ function showPage(response: http.ServerResponse, code: number, text: string): vo
   response.writeHead(code, headers).end(text);
 }
 
+let certificates: CertificateFile | null = null;
+let readCertificates = "";
+
+/** What is in the file now; the last good contents if it cannot be read. */
+function certificatesNow(): CertificateFile | null {
+  const now = found(certificatesFile);
+  if (now === readCertificates) return certificates;
+  try {
+    certificates = CertificateFile.parse(JSON.parse(readFileSync(certificatesFile, "utf8")));
+    readCertificates = now;
+  } catch (error) {
+    if (now !== "")
+      console.error(`${certificatesFile}: ${error instanceof Error ? error.name : "unreadable"}`);
+  }
+  return certificates;
+}
+
+function showBundle(url: string, response: http.ServerResponse): void {
+  const [path = "", query = ""] = url.split("?");
+  const kept = certificatesNow();
+  if (!kept || path.slice("/.berth/certificates/".length) !== kept.addressKey) {
+    response.writeHead(204).end();
+    return;
+  }
+  const bundle = bundleFor(
+    new URLSearchParams(query).get("server_name") ?? "",
+    kept.certificates,
+    new Date(),
+  );
+  if (bundle === null) response.writeHead(204).end();
+  else response.writeHead(200, { "Content-Type": "application/x-pem-file" }).end(bundle);
+}
+
 /** What Caddy says of a request in headers of its own making; the visitor's are in none of the others. */
 function askedIn({ headers }: http.IncomingMessage): Asked {
   const text = (name: string) => {
@@ -265,6 +300,11 @@ status.on("request", (request, response) => {
   if (request.url?.startsWith("/.berth/certificate?") && request.headers["x-forwarded-for"] === undefined) {
     const name = new URLSearchParams(request.url.split("?")[1]).get("domain")?.toLowerCase() ?? "";
     response.writeHead(names.has(name) ? 200 : 404).end();
+    return;
+  }
+  // Caddy asks at a handshake: what the control plane sent, or 204, and Caddy obtains one by itself.
+  if (request.url?.startsWith("/.berth/certificates/") && request.headers["x-forwarded-for"] === undefined) {
+    showBundle(request.url, response);
     return;
   }
   // A site with rules: Caddy asks before it passes a request on.

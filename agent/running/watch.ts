@@ -2,7 +2,7 @@ import type { Id } from "../../protocol/ids.ts";
 import type { SiteEvent } from "../../protocol/api/running.ts";
 import { telling } from "../docker/telling-lines.ts";
 import type { ContainerEvent, ContainerState, Engine } from "../docker/engine.ts";
-import { ownerOf, replicaOf, secretsIn, siteLabels, stopGraceSeconds } from "../docker/specs.ts";
+import { ownerOf, replicaOf, secretsIn, siteLabels, stopGraceOf, stopGraceSeconds } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { plain, redactor } from "../../protocol/redact.ts";
@@ -166,7 +166,9 @@ class SiteHistory {
     if (life) this.lives.set(containerId, { ...life, short });
     const isDatabase = Boolean(labels[label.database]);
     const isLoop = recent.length >= loopExits || short >= loopLives;
-    if (!isLoop || !(isDatabase || serves(ingress, siteId, containerId))) return;
+    const policy = isDatabase ? "" : labels[label.restart];
+    const isOver = policy === "never" || (policy === "on-failure" && exitCode === 0);
+    if (!(isLoop || isOver) || !(isDatabase || serves(ingress, siteId, containerId))) return;
     this.exits.delete(containerId);
     this.lives.delete(containerId);
     const container = await engine.inspectContainer(containerId);
@@ -178,7 +180,9 @@ class SiteHistory {
       recent.length >= loopExits
         ? `${recent.length} times within a minute`
         : `${short} times in a row, each within a minute of its start`;
-    const exits = `exited ${often}, last with code ${exitCode}, and was stopped.`;
+    const exits = isOver
+      ? `exited with code ${exitCode}, and its restart policy (${policy}) does not start it again.`
+      : `exited ${often}, last with code ${exitCode}, and was stopped.`;
     if (isDatabase) {
       const lines = await engine.lastLines(containerId, readLines);
       const advice = lacksMemory ? outOfMemory(labels) : (this.watched.databaseExits.advice(lines) ?? seeLog);
@@ -193,7 +197,7 @@ class SiteHistory {
       const detail = `${reason} The site's other replicas keep serving; a restart starts all of them again.`;
       sayLoop(this.watched, siteId, containerId, detail);
       out.add(containerId);
-      return engine.stopContainer(containerId, stopGraceSeconds);
+      return engine.stopContainer(containerId, stopGraceOf(labels));
     }
     const error = await lastWords(engine, container, reason);
     // A newer version has taken its place meanwhile.
@@ -281,8 +285,11 @@ export async function takeOut(
     [label.agent]: agentId,
     [label.deployment]: crash.deploymentId,
   });
-  const running = replicas.filter((one) => one.running && one.id !== containerId).map(({ id }) => id);
-  await Promise.all([containerId, ...running].map((id) => engine.stopContainer(id, stopGraceSeconds)));
+  const running = replicas.filter((one) => one.running && one.id !== containerId);
+  await Promise.all([
+    engine.stopContainer(containerId, stopGraceSeconds),
+    ...running.map(({ id, labels }) => engine.stopContainer(id, stopGraceOf(labels))),
+  ]);
   records.addCrash({ ...pending, isOut: true });
   onCrash(crash);
 }

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { countServed, socketTables } from "../docker/listening.ts";
 import type { Engine } from "../docker/engine.ts";
-import { siteLabels, stopGraceSeconds } from "../docker/specs.ts";
+import { drainSecondsOf, siteLabels, stopGraceOf, stopGraceSeconds } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import type { Records } from "../running/records.ts";
-import { label } from "../docker/labels.ts";
+import { label, type Labels } from "../docker/labels.ts";
 
 /** After the longest drain, a container is tried to be removed for so long, so often. */
 const removeMs = 10 * 60_000;
@@ -32,6 +32,11 @@ export function openRetirement(options: {
   const { engine, agentId, patience, drains, keepLastLines, onError } = options;
   const drainMs = patience.drainSeconds * 1000;
   const drainMaxMs = Math.max(patience.drainSeconds, patience.drainMaxSeconds) * 1000;
+  /** How long a container may drain: as its site's lifecycle says, or as the host does. */
+  const longestOf = (labels: Labels): number => {
+    const seconds = drainSecondsOf(labels);
+    return seconds === null ? drainMaxMs : Math.max(drainMs, seconds * 1000);
+  };
   const underWay = new Set<Promise<void>>();
   const leaving = new Map<string, Leaving>();
 
@@ -70,12 +75,15 @@ export function openRetirement(options: {
   /** @returns false: it was called back before. */
   async function remove(id: string, until: Date, signal: AbortSignal): Promise<boolean> {
     const began = performance.now();
+    let longestMs = drainMaxMs;
     for (;;)
       try {
+        const { labels = {} } = (await engine.inspectContainer(id)) ?? {};
+        longestMs = longestOf(labels);
         // The clock may have been set meanwhile.
-        await drain(id, Math.min(drainMaxMs, Math.max(0, until.getTime() - Date.now())), signal);
+        await drain(id, Math.min(longestMs, Math.max(0, until.getTime() - Date.now())), signal);
         if (signal.aborted) return false;
-        await engine.stopContainer(id, stopGraceSeconds);
+        await engine.stopContainer(id, stopGraceOf(labels));
         await keepLastLines(id).catch(onError);
         await engine.removeContainer(id);
         note(() => drains.drained(id));
@@ -83,7 +91,7 @@ export function openRetirement(options: {
       } catch (error) {
         if (signal.aborted) return false;
         // The engine may be away for a while; what is not removed then runs on beside what serves.
-        if (performance.now() - began > drainMaxMs + removeMs) throw error;
+        if (performance.now() - began > longestMs + removeMs) throw error;
         await delay(againMs);
       }
   }
@@ -101,12 +109,13 @@ export function openRetirement(options: {
 
   return {
     retire(siteId, keepContainerIds) {
-      const until = new Date(Date.now() + drainMaxMs);
+      const nowMs = Date.now();
+      const untilOf = (labels: Labels) => new Date(nowMs + longestOf(labels));
       begin(async () => {
         const all = await engine.listContainers({ ...siteLabels(siteId), [label.agent]: agentId });
         const old = all.filter(({ id }) => !keepContainerIds.includes(id));
-        for (const { id } of old) note(() => drains.drainUntil(id, until));
-        await Promise.all(old.map(({ id }) => leave(id, until)));
+        for (const { id, labels } of old) note(() => drains.drainUntil(id, untilOf(labels)));
+        await Promise.all(old.map(({ id, labels }) => leave(id, untilOf(labels))));
       });
     },
     async recall(containerId) {

@@ -3,7 +3,7 @@ import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { nameBeside, type ContainerState, type ContainerSummary } from "../docker/engine.ts";
 import { atStartSpeed } from "../docker/start-speed.ts";
 import { LogParser } from "../docker/log-parser.ts";
-import { networkName, siteContainer, siteLabels, stopGraceSeconds, volumesOf } from "../docker/specs.ts";
+import { networkName, siteContainer, siteLabels, stopGraceOf, volumesOf } from "../docker/specs.ts";
 import { isShutdown } from "../failure.ts";
 import { onAccountNetwork } from "../isolation/account-network.ts";
 import type { Host } from "../host.ts";
@@ -73,8 +73,8 @@ async function swapTo(
     }
     const writers = await otherWriters(host, run, made);
     if (writers.length > 0) job.log("Stopping the version in service first: it writes to the same volume.");
-    stopped = writers;
-    await Promise.all(writers.map((id) => host.engine.stopContainer(id, stopGraceSeconds)));
+    stopped = writers.map(({ id }) => id);
+    await Promise.all(writers.map(({ id, labels }) => host.engine.stopContainer(id, stopGraceOf(labels))));
     job.signal.throwIfAborted();
     await Promise.all(made.map((id) => host.engine.startContainer(id)));
     job.log(
@@ -215,12 +215,12 @@ async function healthyTarget(
  * The site's running containers that write to a volume of this release. Who asks for several replicas has an app that
  * several may run of at once.
  */
-async function otherWriters(host: Host, run: RunSpec, made: readonly string[]): Promise<string[]> {
+async function otherWriters(host: Host, run: RunSpec, made: readonly string[]): Promise<ContainerSummary[]> {
   if (run.replicas > 1 || run.volumes.length === 0) return [];
   const shared = ({ labels }: ContainerSummary) =>
     volumesOf(labels).some((name) => run.volumes.some((volume) => volume.name === name));
   const all = await containersOf(host, run.siteId);
-  return all.filter((one) => one.running && !made.includes(one.id) && shared(one)).map(({ id }) => id);
+  return all.filter((one) => one.running && !made.includes(one.id) && shared(one));
 }
 
 export const containersOf = (host: Host, siteId: string) =>

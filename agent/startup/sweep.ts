@@ -5,7 +5,7 @@ import { isEmptied } from "../databases/data.ts";
 import { removeEmptyLock } from "../databases/postgresql/empty-lock.ts";
 import type { ContainerSummary } from "../docker/engine.ts";
 import { holdToPack } from "../docker/start-speed.ts";
-import { isReleaseCommand, stopGraceSeconds, volumesOf } from "../docker/specs.ts";
+import { isReleaseCommand, stopGraceOf, stopGraceSeconds, volumesOf } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { servingOf, type Target } from "../ingress/ingress.ts";
 import { isAside } from "../docker/aside.ts";
@@ -56,7 +56,7 @@ async function sweepContainer(
   if (routed === "parked") {
     // The containers stay for the next start. A running one was being stopped or created when the previous agent
     // ended.
-    if (running) await host.engine.stopContainer(id, stopGraceSeconds);
+    if (running) await host.engine.stopContainer(id, stopGraceOf(labels));
     return;
   }
   if (routed?.some(({ containerId }) => containerId === id)) return;
@@ -82,7 +82,7 @@ async function keepUnrouted(
   if (volumesOf(labels).length === 0) return;
   for (const { containerId } of routed)
     if ((await engine.inspectContainer(containerId))?.running)
-      return engine.stopContainer(id, stopGraceSeconds);
+      return engine.stopContainer(id, stopGraceOf(labels));
 }
 
 async function hold({ engine }: Host, id: string): Promise<void> {

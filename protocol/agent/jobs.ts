@@ -7,7 +7,15 @@ import { Replicas, Volumes } from "../api/volumes.ts";
 import { gitSecrets } from "../git-token.ts";
 import { databaseTypes } from "../states.ts";
 import { StoredBackup } from "./backups.ts";
-import { BuildOptions, GitAddress, GitBranch, ImageReference, Port, RepositoryPath } from "../api/sites.ts";
+import {
+  BuildOptions,
+  GitAddress,
+  GitBranch,
+  ImageReference,
+  Lifecycle,
+  Port,
+  RepositoryPath,
+} from "../api/sites.ts";
 
 const SiteId = idOf("site");
 const DeploymentId = idOf("deployment");
@@ -88,6 +96,8 @@ export const RunSpec = z.object({
   }),
   /** Containers that share the limits. */
   replicas: Replicas.default(1),
+  /** What is omitted is the host's own. */
+  lifecycle: Lifecycle.optional(),
   volumes: Volumes.default([]),
   /**
    * The names of volumes that this host is known to have. A missing one is an error and must not be created silently.

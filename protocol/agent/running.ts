@@ -8,7 +8,7 @@ import {
 } from "../api/insight.ts";
 import { DomainCertificate } from "../api/domains.ts";
 import { RequestFilters, RequestStats, RequestWindow, SiteRequest } from "../api/requests.ts";
-import { SiteEvent, SiteSample } from "../api/running.ts";
+import { SiteEvent, SiteHealth, SiteSample } from "../api/running.ts";
 import { GitAddress, GitBranch, GitToken, RepositoryPath } from "../api/sites.ts";
 import { SourceInspection } from "../api/sources.ts";
 import { VolumeName } from "../api/volumes.ts";
@@ -102,6 +102,8 @@ export const Question = z.discriminatedUnion("kind", [
     statement: z.string().min(1).max(maxStatementCharacters),
     /** null: read-only. Otherwise the statement runs at most once per `nonce`, which is remembered until it expires. */
     write: z.object({ nonce: z.string().min(1).max(64), expiresAt: Timestamp }).nullable(),
+    /** Roll back what the statement did. */
+    dryRun: z.boolean().default(false),
     limit: z.number().int().min(1).max(1000),
     timeoutMs: z.number().int().min(1).max(30_000),
     ...Server,
@@ -115,6 +117,10 @@ export const Question = z.discriminatedUnion("kind", [
     hostname: z.string().min(1).max(253),
     timeoutMs: z.number().int().min(1).max(30_000),
   }),
+  /** Ends one session of the server. */
+  z.object({ kind: z.literal("endSession"), session: z.string().regex(/^\d{1,15}$/), ...Server }),
+  /** Looks at a site's containers and probes them now. */
+  z.object({ kind: z.literal("health"), siteId: SiteId, port: z.number().int() }),
   /** Any host can answer it: it is about no resource. Accounts take turns. */
   z.object({
     kind: z.literal("source"),
@@ -152,6 +158,9 @@ export const Answer = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("insight"), insight: DatabaseInsight }),
   z.object({ kind: z.literal("schema"), schema: DatabaseSchema }),
   z.object({ kind: z.literal("query"), result: DatabaseQueryResult }),
+  /** false: there is no such session. */
+  z.object({ kind: z.literal("endSession"), ended: z.boolean() }),
+  z.object({ kind: z.literal("health"), health: SiteHealth }),
   z.object({ kind: z.literal("source"), found: SourceInspection }),
   z.object({
     kind: z.literal("certificate"),
@@ -173,4 +182,4 @@ export type Answer = z.infer<typeof Answer>;
 /** Questions whose answers can be followed. */
 export type Followed = Extract<Question, { kind: "logs" | "requests" }>;
 /** Questions to the database's server itself. */
-export type ServerQuestion = Extract<Question, { kind: "insight" | "schema" | "query" }>;
+export type ServerQuestion = Extract<Question, { kind: "insight" | "schema" | "query" | "endSession" }>;

@@ -29,10 +29,25 @@ export const DatabaseInsight = z
           statement: Statement,
           durationMs: Milliseconds,
           state: z.string().max(200),
+          waitsFor: z
+            .string()
+            .max(200)
+            .nullable()
+            .default(null)
+            .describe("What it waits for, as the server names it, such as `Lock: transactionid`."),
+          blockedBy: z
+            .array(z.string().max(50))
+            .max(50)
+            .default([])
+            .describe(
+              "The ids of the sessions whose locks it waits for. Only PostgreSQL tells them to the owner of a database.",
+            ),
         }),
       )
       .max(50)
-      .describe("Longest first, without the query of this request."),
+      .describe(
+        "Longest first, without the query of this request. Includes sessions that are idle in a transaction and may hold locks.",
+      ),
     slowQueries: z
       .array(
         z.object({
@@ -106,6 +121,12 @@ export const DatabaseQuery = z.strictObject({
     .max(200)
     .optional()
     .describe("The token from the 409 answer to the same statement."),
+  dryRun: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Run a statement that writes, report how many rows it changes, and roll it back: nothing is kept. Locks are held meanwhile, and sequences advance. Not available for Redis.",
+    ),
   limit: z.number().int().min(1).max(1000).default(100).describe("Rows."),
   timeoutSeconds: z.number().int().min(1).max(30).default(10),
 });
@@ -129,3 +150,7 @@ export type DatabaseQueryResult = z.infer<typeof DatabaseQueryResult>;
 /** The first answer to a statement that writes, in addition to `error`. */
 export const WriteConfirmation = z.object({ reason: z.string(), confirm: z.string(), expiresAt: Timestamp });
 export type WriteConfirmation = z.infer<typeof WriteConfirmation>;
+
+/** The session of a database's server with this id existed and was ended. */
+export const SessionEnded = z.object({ id: z.string(), ended: z.literal(true) });
+export type SessionEnded = z.infer<typeof SessionEnded>;

@@ -39,6 +39,14 @@ import {
   DatabaseUnlinkQuery,
 } from "./databases.ts";
 import { Deployment, DeploymentCancelled, LogLine, LogQuery } from "./deployments.ts";
+import {
+  DeploymentExplanation,
+  SecretGenerate,
+  SiteDiagnosis,
+  SiteProbe,
+  SiteProbed,
+  Unhealthy,
+} from "./diagnosis.ts";
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
 import { EnvHistory, EnvRestore } from "./env-history.ts";
 import { Dns } from "./dns.ts";
@@ -53,18 +61,26 @@ import {
   SetAsideRemoved,
 } from "./hosts.ts";
 import { Invoice, InvoiceRefund, InvoiceRefunded } from "./invoices.ts";
-import { DatabaseInsight, DatabaseQuery, DatabaseQueryResult, DatabaseSchema } from "./insight.ts";
+import {
+  DatabaseInsight,
+  DatabaseQuery,
+  DatabaseQueryResult,
+  DatabaseSchema,
+  SessionEnded,
+} from "./insight.ts";
 import { Key, KeyCreate, KeyCreated, KeyRevoked } from "./keys.ts";
 import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
 import { PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
 import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
 import { RequestQuery, RequestStats, RequestStatsQuery, SiteRequests } from "./requests.ts";
-import { SiteEvents, SiteLogQuery, SiteLogs, SiteMetrics } from "./running.ts";
+import { SiteEvents, SiteHealth, SiteLogQuery, SiteLogs, SiteMetrics } from "./running.ts";
 import { Domain, DomainChanged, DomainCreate, DomainList, DomainRemoved } from "./domains.ts";
 import {
   EnvChanged,
   Site,
   SiteActionAccepted,
+  SiteClone,
+  SiteCloned,
   SiteCreate,
   SiteCreated,
   SitePatch,
@@ -114,7 +130,7 @@ export type Operation = {
   /** Needs a session, but the account's assistant may call it as well, whatever credential the person used. */
   assistant?: true;
   /** An additional rate limit per account, besides the credential's own. */
-  limit?: "keyMade" | "chat" | "sourceInspected";
+  limit?: "keyMade" | "chat" | "sourceInspected" | "siteProbed";
   /** Errors beyond those implied by access, parameters and body. */
   refusals?: readonly ErrorCode[];
   examples?: { body?: unknown; answer?: unknown };
@@ -259,6 +275,55 @@ export const operations = {
     refusals: ["payment_required", "conflict"],
     examples: { body: { action: "deploy" }, answer: { id: exampleSiteId, status: "DEPLOYING" } },
   },
+  cloneSite: {
+    method: "post",
+    path: "/sites/{id}/clone",
+    tag: "Sites",
+    summary:
+      "Create another site with the settings and plain variables of this one, and its first invoice. Secrets, domains and the data of volumes are not copied",
+    access: "key",
+    body: SiteClone,
+    creates: "site",
+    location: "/sites/{siteId}",
+    answers: [{ status: 201, schema: SiteCloned }],
+    refusals: ["conflict"],
+    examples: { body: { name: "my-app-staging" } },
+  },
+  diagnoseSite: {
+    method: "get",
+    path: "/sites/{id}/diagnosis",
+    tag: "Sites",
+    summary:
+      "What is wrong with a site, in order: invoice, host, deployment, container, port, health, route, DNS, certificate, disk, recent changes",
+    access: "key",
+    answers: [{ status: 200, schema: SiteDiagnosis }],
+  },
+  probeSite: {
+    method: "post",
+    path: "/sites/{id}/probe",
+    tag: "Sites",
+    summary:
+      "Request the site's own address or one of its verified domains from outside: status, redirects, time to the first byte, TLS",
+    access: "key",
+    body: SiteProbe,
+    optionalBody: true,
+    readOnly: true,
+    limit: "siteProbed",
+    answers: [{ status: 200, schema: SiteProbed }],
+    refusals: ["conflict"],
+    examples: { body: { path: "/" } },
+  },
+  generateSecret: {
+    method: "post",
+    path: "/sites/{id}/env/generate",
+    tag: "Sites",
+    summary: "Set a secret variable to a random value that is never shown",
+    access: "key",
+    body: SecretGenerate,
+    answers: [{ status: 200, schema: EnvChanged }],
+    refusals: ["conflict"],
+    examples: { body: { key: "SESSION_SECRET", length: 43 } },
+  },
   listEnvVersions: {
     method: "get",
     path: "/sites/{id}/env",
@@ -318,6 +383,15 @@ export const operations = {
     summary: "One deployment",
     access: "key",
     answers: [{ status: 200, schema: Deployment }],
+  },
+  explainDeployment: {
+    method: "get",
+    path: "/deployments/{id}/explanation",
+    tag: "Deployments",
+    summary:
+      "Why a deployment failed: step, exit code, memory, probe, last lines, changes since the last good one, and known fixes",
+    access: "key",
+    answers: [{ status: 200, schema: DeploymentExplanation }],
   },
   cancelDeployment: {
     method: "post",
@@ -429,6 +503,16 @@ export const operations = {
         },
       },
     },
+  },
+  getSiteHealth: {
+    method: "get",
+    path: "/sites/{id}/health",
+    tag: "Sites",
+    summary:
+      "Probe the site's containers now, and show what its host sees of them: ports, exits, memory, routes",
+    access: "key",
+    answers: [{ status: 200, schema: SiteHealth }],
+    refusals: ["conflict"],
   },
   listVolumes: {
     method: "get",
@@ -788,6 +872,17 @@ export const operations = {
       },
     },
   },
+  endDatabaseSession: {
+    method: "delete",
+    path: "/databases/{id}/sessions/{sessionId}",
+    tag: "Databases",
+    summary:
+      "End a session of the database's server, as the insight lists them: what it runs is rolled back, and its locks are released",
+    access: "key",
+    answers: [{ status: 200, schema: SessionEnded }],
+    refusals: ["payment_required", "conflict"],
+    examples: { answer: { id: "4711", ended: true } },
+  },
   getDatabaseLogs: {
     method: "get",
     path: "/databases/{id}/logs",
@@ -1139,6 +1234,14 @@ export const operations = {
     summary: "The caller's account: what is paid and owed, limits in use, and the ends of terms",
     access: "key",
     answers: [{ status: 200, schema: OwnAccount }],
+  },
+  listUnhealthy: {
+    method: "get",
+    path: "/account/unhealthy",
+    tag: "Account",
+    summary: "The account's sites and databases that are not well, with the reason",
+    access: "key",
+    answers: [{ status: 200, schema: Unhealthy }],
   },
   listActivity: {
     method: "get",

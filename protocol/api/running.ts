@@ -69,3 +69,44 @@ export type SiteEvent = z.infer<typeof SiteEvent>;
 /** The last 200, newest last. */
 export const SiteEvents = z.object({ data: z.array(SiteEvent) });
 export type SiteEvents = z.infer<typeof SiteEvents>;
+
+/** At most this many containers are reported of a site. */
+export const maxReportedContainers = 20;
+
+const Listener = z.object({ port: z.number().int(), loopbackOnly: z.boolean() });
+export const SiteContainer = z.object({
+  deploymentId: z.string().nullable(),
+  replica: z.number().int(),
+  serves: z.boolean().describe("Visitors are sent to it."),
+  running: z.boolean(),
+  exitCode: z.number().int().nullable().describe("null: it runs, or has never ended."),
+  outOfMemory: z.boolean().describe("It was killed for using more memory than its pack has."),
+  restarts: z.number().int(),
+  startedAt: Timestamp.nullable(),
+  finishedAt: Timestamp.nullable(),
+  listens: z.array(Listener).max(50).describe("The TCP ports that it listens on."),
+  probe: z
+    .object({
+      port: z.number().int(),
+      path: z.string().nullable(),
+      isHealthy: z.boolean(),
+      answer: z.string().max(500).describe("What the probe got, such as `answers 500`."),
+      durationMs: z.number().nonnegative(),
+    })
+    .nullable()
+    .describe("The health check, requested now; null: it does not run."),
+});
+export type SiteContainer = z.infer<typeof SiteContainer>;
+
+/** A site's containers as its host sees them at this moment. */
+export const SiteHealth = z
+  .object({
+    route: z
+      .enum(["serving", "stopped", "none"])
+      .describe("serving: to containers; stopped: visitors get the page of a stopped site."),
+    hostnames: z.array(z.string()).describe("The names that the host routes to the site."),
+    containers: z.array(SiteContainer).max(maxReportedContainers),
+    diskFreeMb: z.number().nonnegative().nullable(),
+  })
+  .meta({ id: "SiteHealth" });
+export type SiteHealth = z.infer<typeof SiteHealth>;

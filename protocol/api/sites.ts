@@ -109,6 +109,36 @@ const shownOptions = mapShape<{ [Name in keyof Shape]: z.ZodNullable<Shape[Name]
   field.nullable(),
 );
 
+export const restartPolicies = ["always", "on-failure", "never"] as const;
+/** What happens to a site's containers when they exit, are replaced, or are stopped. */
+export const Lifecycle = z
+  .strictObject({
+    restartPolicy: z
+      .enum(restartPolicies)
+      .optional()
+      .describe(
+        "always: a container that exits is started again, until it keeps exiting; on-failure: only after an exit code other than 0; never. A site whose last container is not started again is out of service and FAILED. Default: always.",
+      ),
+    drainSeconds: z
+      .number()
+      .int()
+      .min(1)
+      .max(3600)
+      .optional()
+      .describe(
+        "How long a replaced container may go on with requests that it has begun. Default and minimum: set by the operator.",
+      ),
+    stopTimeoutSeconds: z
+      .number()
+      .int()
+      .min(1)
+      .max(120)
+      .optional()
+      .describe("How long a container may take to end after SIGTERM, before SIGKILL. Default: 10."),
+  })
+  .meta({ id: "Lifecycle" });
+export type Lifecycle = z.infer<typeof Lifecycle>;
+
 const runSettings = {
   port: Port.describe("The port the app listens on, passed to it as the variable PORT."),
   buildCommand: command.describe("Default: detected from the repository's files."),
@@ -130,7 +160,11 @@ const runSettings = {
   ),
   replicas: Replicas.describe("Containers that share the pack's memory and CPU and balance the requests."),
   volumes: Volumes,
+  lifecycle: Lifecycle.describe("Replaces the whole policy; what is left out has its default."),
 };
+
+/** Settings that a restart can apply as well, since they do not depend on the image. */
+export const settingsOfRestart = ["healthCheckPath", "replicas", "lifecycle"] as const;
 
 /** Credentials of a private registry. The password is stored encrypted; neither is ever returned. */
 const registryLogin = {
@@ -214,6 +248,19 @@ export const SiteCreated = z
   .object({ invoiceToken: z.string(), invoiceId: z.string(), siteId: z.string() })
   .meta({ id: "SiteCreated" });
 export type SiteCreated = z.infer<typeof SiteCreated>;
+
+export const SiteClone = z.strictObject({
+  name: SiteName,
+  packId: text.max(100).optional().describe("Default: the pack of the site that is copied."),
+  billingTerm: z.literal([...billingTermsMonths]).default(1),
+});
+export type SiteClone = z.infer<typeof SiteClone>;
+
+export const SiteCloned = SiteCreated.extend({
+  secretsToSet: z.array(z.string()).describe("Secret variables of the other site, which were not copied."),
+  credentialsToSet: z.array(z.string()).describe("Settings with credentials, which were not copied."),
+});
+export type SiteCloned = z.infer<typeof SiteCloned>;
 
 export const siteActions = ["start", "stop", "restart", "deploy"] as const;
 export type SiteAction = (typeof siteActions)[number];
@@ -313,7 +360,15 @@ export const SitePatch = z
           'A name: add it. {"remove": name}: take it away. {"verify": name}: look for its TXT record now.',
         ),
       }),
-      z.strictObject({ settings: SiteSettings }),
+      z.strictObject({
+        settings: SiteSettings,
+        apply: z
+          .literal("now")
+          .optional()
+          .describe(
+            `now: restart the version in service with them, without downtime. Only for ${settingsOfRestart.join(", ")}. Default: from the next deployment.`,
+          ),
+      }),
       PackChange,
     ],
     "exactly one of action, envVariables, domain, settings and packId",
@@ -350,6 +405,7 @@ export const Site = z
     ...shownOptions,
     healthCheckPath: z.string().nullable(),
     replicas: z.number(),
+    lifecycle: Lifecycle,
     volumes: z.array(Volume),
     ingress: Ingress,
     image: z.string().nullable(),

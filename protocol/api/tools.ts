@@ -6,7 +6,7 @@ import { Timestamp } from "./common.ts";
 import { RequestWindow } from "./requests.ts";
 import { CronExpression } from "./schedules.ts";
 import { DomainName } from "./domains.ts";
-import { EnvKey, LabelName, SiteSettings } from "./sites.ts";
+import { EnvKey, Lifecycle, LabelName, SiteSettings } from "./sites.ts";
 import { MountPath, VolumeName } from "./volumes.ts";
 
 /** What the assistant routes by before it is given the tools of a group. */
@@ -90,6 +90,12 @@ export const tools = {
       "Change source, branch, commands, port and other settings of a site, from its next deployment on.",
     input: only({ site, settings: SiteSettings }),
   },
+  diagnose_site: {
+    group: "sites",
+    summary:
+      "Find out what is wrong with a site, in order: invoice, host, deployment, container, port, health, route, DNS, certificate, disk, recent changes; with fixes.",
+    input: only({ site }),
+  },
   start_site: { group: "sites", summary: "Start a stopped site.", input: only({ site }) },
   stop_site: {
     group: "sites",
@@ -136,8 +142,9 @@ export const tools = {
   },
   explain_failed_deployment: {
     group: "deployments",
-    summary: "Gather why a site's last failed deployment failed: step, error, last lines, what changed.",
-    input: only({ site }),
+    summary:
+      "Explain why a deployment failed (by default a site's last failed one): step, exit code, memory, probe, last lines, what changed, fixes.",
+    input: only({ site: site.optional(), deployment: deployment.optional() }),
   },
   cancel_deployment: {
     group: "deployments",
@@ -171,12 +178,35 @@ export const tools = {
 
   set_health_check: {
     group: "runtime",
-    summary: "Set the path that must answer before a new version takes over; null: any answer will do.",
+    summary:
+      "Set the path that must answer before a new version takes over; null: any answer will do. The running version is restarted with it.",
     input: only({ site, path: short.nullable() }),
+  },
+  set_lifecycle_policy: {
+    group: "runtime",
+    summary:
+      "Set what happens when a site's containers exit (restart policy), are replaced (drain) or stopped (stop timeout); the running version is restarted with it.",
+    input: only({ site, policy: Lifecycle }),
+  },
+  run_health_check: {
+    group: "runtime",
+    summary: "Probe a site's containers now: answers, ports, exits, memory, and whether visitors reach them.",
+    input: only({ site }),
+  },
+  probe_url: {
+    group: "runtime",
+    summary:
+      "Request a site's address from outside, as a visitor does: status, redirects, time to the first byte, TLS.",
+    input: only({
+      site,
+      path: short.optional().describe("Such as /login."),
+      domain: DomainName.optional().describe("One of its verified domains."),
+    }),
   },
   scale_site: {
     group: "runtime",
-    summary: "Set the number of replicas of a site, from its next deployment on.",
+    summary:
+      "Set the number of replicas of a site; the running version is restarted with them, without downtime.",
     input: only({ site, replicas: z.number().int().min(1).max(10) }),
   },
 
@@ -372,14 +402,21 @@ export const tools = {
   },
   run_write_query: {
     group: "databases",
-    summary: "Run one statement that may change data.",
+    summary: "Run one statement that may change data. The person sees first how many rows it would change.",
     input: only({ db, query: z.string().min(1).max(10_000) }),
     destructive: true,
   },
   list_active_queries: {
     group: "databases",
-    summary: "List what a database is working on now, longest first.",
+    summary:
+      "List what a database is working on now, longest first: what each waits for, and whose locks block it.",
     input: only({ db }),
+  },
+  kill_query: {
+    group: "databases",
+    summary: "End one session of a database, with what it runs and the locks that it holds.",
+    input: only({ db, query: short.describe("Id of a session, as list_active_queries shows it.") }),
+    destructive: true,
   },
   list_slow_queries: {
     group: "databases",

@@ -13,7 +13,7 @@ import { startLine } from "../../agent/docker/start-line.ts";
 import { trustCa } from "../../agent/image-build/trust-ca.ts";
 import { countServed, parseListeners, socketTables } from "../../agent/docker/listening.ts";
 import { label } from "../../agent/docker/labels.ts";
-import { commandContainer, siteContainer } from "../../agent/docker/specs.ts";
+import { commandContainer, drainSecondsOf, siteContainer, stopGraceOf } from "../../agent/docker/specs.ts";
 import { JobError } from "../../agent/job.ts";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { sourcesOf } from "../support/sources.ts";
@@ -285,6 +285,15 @@ describe("a site's container", () => {
       expect(spec.HostConfig).not.toHaveProperty(forbidden);
     expect(spec.HostConfig?.CapAdd).not.toContain("SYS_ADMIN");
     expect(spec.HostConfig?.NetworkMode).toBe("berth-acc_1");
+  });
+
+  it("is started again, drains and stops as its lifecycle says, and otherwise as the host does", () => {
+    expect(spec.HostConfig?.RestartPolicy).toEqual({ Name: "unless-stopped" });
+    expect([drainSecondsOf(spec.Labels), stopGraceOf(spec.Labels)]).toEqual([null, 10]);
+    const lifecycle = { restartPolicy: "never" as const, drainSeconds: 90, stopTimeoutSeconds: 45 };
+    const own = siteContainer("agent", { ...run, lifecycle }, "dep_1", "image", "");
+    expect(own.HostConfig?.RestartPolicy).toEqual({ Name: "no" });
+    expect([drainSecondsOf(own.Labels), stopGraceOf(own.Labels)]).toEqual([90, 45]);
   });
 
   it("has no check of its image's run by the engine, which would be beyond its pack", () => {

@@ -4,9 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { containerName } from "../../agent/docker/database-objects.ts";
 import { openInspection, type Inspection } from "../../agent/databases/inspect/index.ts";
+import { redisClient } from "../../agent/databases/redis/server.ts";
 import { openRunningDatabases } from "../../agent/databases/running.ts";
 import { createEngine } from "../../agent/docker/client.ts";
 import { handle } from "../../agent/handlers/index.ts";
@@ -60,7 +61,7 @@ afterAll(async () => {
   expect(await docker("ps", "--all", "--quiet", "--filter", `label=berth.agent=${agentId}`)).toBe("");
 });
 
-type Options = { write?: boolean; limit?: number; timeoutMs?: number };
+type Options = { write?: boolean; dryRun?: boolean; limit?: number; timeoutMs?: number };
 
 function subject(type: DatabaseSpec["type"]) {
   const databaseName = `${type}_data`;
@@ -83,11 +84,12 @@ function subject(type: DatabaseSpec["type"]) {
     Answer.parse(JSON.parse(JSON.stringify(await inspect(question, new AbortController().signal))));
   const query = (
     statement: string,
-    { write = false, limit = 100, timeoutMs = 10_000 }: Options = {},
+    { write = false, dryRun = false, limit = 100, timeoutMs = 10_000 }: Options = {},
   ): Promise<Answer> =>
     ask({
       kind: "query",
       statement,
+      dryRun,
       write: write
         ? { nonce: randomBytes(9).toString("hex"), expiresAt: new Date(Date.now() + 60_000).toISOString() }
         : null,
@@ -325,6 +327,70 @@ describe("a postgresql database", () => {
     expect(insight.insight.slowQueries.map(({ statement }) => statement).join()).toContain("kept");
   });
 
+  it("names the session whose lock another waits for, and ends it for its owner alone", async () => {
+    const holding = query(
+      "WITH one AS (UPDATE kept SET word = word WHERE id = 1 RETURNING 1) SELECT pg_sleep(15) FROM one",
+      { write: true, timeoutMs: 20_000 },
+    );
+    const active = async () => {
+      const answer = await ask({ kind: "insight", ...server });
+      return answer.kind === "insight" ? answer.insight.activeQueries : [];
+    };
+    const holder = await vi.waitUntil(
+      async () => (await active()).find(({ statement }) => statement.includes("pg_sleep(15)")),
+      { timeout: 8000 },
+    );
+    const waiting = query("UPDATE kept SET word = word WHERE id = 1", { write: true, timeoutMs: 20_000 });
+    const waiter = await vi.waitUntil(
+      async () => (await active()).find(({ blockedBy }) => blockedBy.length > 0),
+      { timeout: 8000 },
+    );
+    expect(waiter).toMatchObject({
+      statement: "UPDATE kept SET word = word WHERE id = 1",
+      waitsFor: expect.stringMatching(/^Lock: /),
+      blockedBy: [holder.id],
+    });
+    const end = (session: string) => ask({ kind: "endSession", session, ...server });
+    expect(await end(holder.id)).toEqual({ kind: "endSession", ended: true });
+    expect(await waiting).toMatchObject({ kind: "query", result: { affectedRows: 1 } });
+    expect((await holding).kind).not.toBe("query");
+    expect(await end(holder.id)).toEqual({ kind: "endSession", ended: false });
+    await unharmed();
+  }, 60_000);
+
+  it("ends what reads as well, which has a login of its own", async () => {
+    const reading = query("SELECT pg_sleep(15), 'to be ended'", { timeoutMs: 20_000 });
+    const found = await vi.waitUntil(
+      async () => {
+        const answer = await ask({ kind: "insight", ...server });
+        if (answer.kind !== "insight") return undefined;
+        return answer.insight.activeQueries.find(({ statement }) => statement.includes("to be ended"));
+      },
+      { timeout: 8000 },
+    );
+    expect(await ask({ kind: "endSession", session: found.id, ...server })).toMatchObject({ ended: true });
+    expect((await reading).kind).not.toBe("query");
+  }, 30_000);
+
+  it("says how many rows a statement would change, and changes none", async () => {
+    const dry = (statement: string) => result(statement, { dryRun: true });
+    expect(await dry("DELETE FROM kept")).toMatchObject({ affectedRows: 2, rows: [] });
+    expect(await dry("UPDATE kept SET word = 'y' WHERE id = 1 RETURNING word")).toMatchObject({
+      affectedRows: 1,
+      rows: [["y"]],
+    });
+    expect(await dry("DROP TABLE part")).toMatchObject({ affectedRows: null });
+    expect(await refusal("INSERT INTO part (kept_id) VALUES (99)", { dryRun: true })).toMatch(/foreign key/);
+    expect(await refusal("COMMIT; DELETE FROM kept", { dryRun: true })).toMatch(/multiple commands/);
+    await query("COMMIT", { dryRun: true });
+    await query("DO $$ BEGIN DELETE FROM kept; COMMIT; END $$", { dryRun: true });
+    expect(await rows("SELECT id, word FROM kept ORDER BY id")).toEqual([
+      [1, "one"],
+      [2, "two"],
+    ]);
+    expect(await rows("SELECT count(*) FROM part")).toEqual([[0]]);
+  });
+
   it("shows its tables with columns, keys, indexes and sizes", async () => {
     const answer = await ask({ kind: "schema", ...server });
     if (answer.kind !== "schema") throw new Error(JSON.stringify(answer));
@@ -361,6 +427,7 @@ describe("a postgresql database", () => {
       kind: "query",
       statement: "INSERT INTO kept VALUES (10, 'ten')",
       write,
+      dryRun: false,
       limit: 1,
       timeoutMs: 5000,
       ...server,
@@ -581,6 +648,39 @@ describe("a mysql database", () => {
       }),
     ]);
   });
+
+  it("ends a session of its owner, and no other", async () => {
+    const running = query("SELECT SLEEP(15), 'to be ended'", { timeoutMs: 20_000 });
+    const found = await vi.waitUntil(
+      async () => {
+        const answer = await ask({ kind: "insight", ...server });
+        if (answer.kind !== "insight") return undefined;
+        return answer.insight.activeQueries.find(({ statement }) => statement.includes("to be ended"));
+      },
+      { timeout: 8000 },
+    );
+    const end = (session: string) => ask({ kind: "endSession", session, ...server });
+    expect(await end(found.id)).toEqual({ kind: "endSession", ended: true });
+    expect((await running).kind).not.toBe("query");
+    expect(await end("999999999")).toEqual({ kind: "endSession", ended: false });
+    await unharmed();
+  }, 30_000);
+
+  it("says how many rows a statement would change and changes none, where all of it can be rolled back", async () => {
+    expect(await refusal("DELETE FROM part", { dryRun: true })).toMatch(
+      /loose \(Aria\) cannot be rolled back/,
+    );
+    await result("DROP TABLE loose", { write: true });
+    expect(await result("UPDATE kept SET word = 'y'", { dryRun: true })).toMatchObject({ affectedRows: 2 });
+    for (const statement of [
+      "DROP TABLE part",
+      "TRUNCATE part",
+      "CALL harm()",
+      "BEGIN NOT ATOMIC COMMIT; END",
+    ])
+      expect(await refusal(statement, { dryRun: true })).toMatch(/A dry run takes INSERT/);
+    expect(await rows("SELECT word FROM kept ORDER BY id")).toEqual([["one"], ["two"]]);
+  });
 });
 
 describe("a redis database", () => {
@@ -671,4 +771,52 @@ describe("a redis database", () => {
     });
     await unharmed();
   });
+
+  it("ends a blocked session of its owner, and not the administrator's; it has no dry runs", async () => {
+    const client = (user: string, password: string, ...words: string[]) =>
+      docker(
+        "exec",
+        "--env",
+        `REDISCLI_AUTH=${password}`,
+        "--env",
+        `VALKEYCLI_AUTH=${password}`,
+        containerName(spec.databaseId),
+        ...redisClient("--user", user, ...words),
+      ).then(
+        () => "ended",
+        () => "ended",
+      );
+    const active = async () => {
+      const answer = await ask({ kind: "insight", ...server });
+      return answer.kind === "insight" ? answer.insight.activeQueries : [];
+    };
+    const { username, password } = server.login;
+    const blocked = client(username, password, "BLPOP", "nothing", "0");
+    const [found] = await vi.waitUntil(
+      async () => {
+        const all = await active();
+        return all.length === 1 ? all : undefined;
+      },
+      { timeout: 8000 },
+    );
+    expect(found).toMatchObject({ statement: "blpop", waitsFor: "blpop" });
+    const end = (session: string) => ask({ kind: "endSession", session, ...server });
+    expect(await end(found?.id ?? "")).toEqual({ kind: "endSession", ended: true });
+    expect(await blocked).toBe("ended");
+    expect(await end("999999999")).toEqual({ kind: "endSession", ended: false });
+    void client("berth", spec.adminPassword, "BLPOP", "nothing", "10");
+    const [other] = await vi.waitUntil(
+      async () => {
+        const all = await active();
+        return all.length === 1 ? all : undefined;
+      },
+      { timeout: 8000 },
+    );
+    expect(await end(other?.id ?? "")).toMatchObject({
+      kind: "statementRefused",
+      error: expect.stringContaining("another user"),
+    });
+    expect(await refusal("SET kept other", { dryRun: true })).toMatch(/no dry run/);
+    await unharmed();
+  }, 40_000);
 });

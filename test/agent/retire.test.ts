@@ -13,6 +13,8 @@ import { followSiteLog, keepLastLines, readSiteLog } from "../../agent/running/s
 let folder: string;
 let records: Records;
 let removed: string[];
+/** Containers that were stopped, and within how many seconds. */
+let graces: string[];
 /** A listener with a client: whoever has this process's sockets serves somebody. */
 let server: net.Server;
 let client: net.Socket;
@@ -23,7 +25,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-retire-"));
   mkdirSync(join(folder, "work"));
   records = openRecords(join(folder, "running.db"));
-  removed = [];
+  [removed, graces] = [[], []];
   pid = process.pid;
   await new Promise<void>((resolve) => void (server = net.createServer().listen(0, "127.0.0.1", resolve)));
   client = net.connect((server.address() as AddressInfo).port, "127.0.0.1");
@@ -48,7 +50,7 @@ function logOf(text: string): Buffer {
 
 const labels = { "berth.site": "site_1", "berth.agent": "agent" };
 /** An agent of a host with an old and a new container. A killed one gets no answers any more. */
-function agentOf({ isKilled = (): boolean => false, drainMaxSeconds = 60 } = {}): Host {
+function agentOf({ isKilled = (): boolean => false, drainMaxSeconds = 60, own = {} } = {}): Host {
   const answer = <T>(value: () => T) =>
     isKilled() ? new Promise<T>(() => undefined) : Promise.resolve(value());
   const engine = {
@@ -56,7 +58,7 @@ function agentOf({ isKilled = (): boolean => false, drainMaxSeconds = 60 } = {})
       answer(() =>
         ["old", "new"]
           .filter((id) => !removed.includes(id))
-          .map((id) => ({ id, name: id, labels, running: true })),
+          .map((id) => ({ id, name: id, labels: { ...labels, ...own }, running: true })),
       ),
     inspectContainer: (id: string) =>
       answer(() =>
@@ -66,14 +68,14 @@ function agentOf({ isKilled = (): boolean => false, drainMaxSeconds = 60 } = {})
               id,
               running: true,
               pid,
-              labels: { ...labels, ...secret.labels },
+              labels: { ...labels, ...own, ...secret.labels },
               env: secret.env,
               addresses: {},
             },
       ),
     readLog: (id: string) =>
       answer(() => (removed.includes(id) ? Buffer.alloc(0) : logOf(`${id} has hunter22 and m4sked`))),
-    stopContainer: () => answer(() => undefined),
+    stopContainer: (id: string, seconds: number) => answer(() => void graces.push(`${id} ${seconds}`)),
     removeContainer: (id: string) => answer(() => void removed.push(id)),
   } as unknown as Engine;
   return {
@@ -125,6 +127,22 @@ it("what an old version wrote last is in the site's log when its container is go
 });
 
 describe("an old version that still serves somebody", () => {
+  it("drains and stops as its site's lifecycle says, whatever the host's own limit is", async () => {
+    const host = agentOf({ own: { "berth.drain": "1", "berth.stop-timeout": "45" } });
+    const began = Date.now();
+    host.retire("site_1", ["new"]);
+    await vi.waitUntil(() => removed.length > 0, 10_000);
+    expect(Date.now() - began).toBeGreaterThanOrEqual(1000);
+    expect(graces).toEqual(["old 45"]);
+    const short = agentOf({ drainMaxSeconds: 0.05, own: { "berth.drain": "3600" } });
+    [removed, graces] = [[], []];
+    short.retire("site_1", ["new"]);
+    await vi.waitUntil(() => records.drainsUntil("old"), 10_000);
+    expect(records.drainsUntil("old")?.getTime()).toBeGreaterThan(Date.now() + 3_000_000);
+    pid = 0;
+    await short.retired();
+  });
+
   it("is waited for by an agent that is to be replaced, and goes when it has ended", async () => {
     const host = agentOf();
     host.retire("site_1", ["new"]);

@@ -502,7 +502,7 @@ it("the minute in which a new version began to serve has a sample, of what it us
 });
 
 /** An engine and an ingress that do what is asked of them, and say so. */
-function world(ids = ["c1"]) {
+function world(ids = ["c1"], policy = "") {
   const targets = (list: string[]): Target[] =>
     list.map((containerId, index) => ({ containerId, address: `10.0.0.${index + 2}`, port: 3000 }));
   let served: readonly Target[] | "parked" | null = targets(ids);
@@ -552,6 +552,7 @@ function world(ids = ["c1"]) {
           "berth.deployment": deploymentId,
           "berth.memory": "256",
           "berth.replica": containerId.slice(1),
+          "berth.restart": policy,
           "berth.replicas": String(ids.length),
         },
         exitCode,
@@ -675,6 +676,24 @@ describe("what happens to a container", () => {
     );
   });
 
+  it.each([
+    ["never", 0, true],
+    ["never", 1, true],
+    ["on-failure", 0, true],
+    ["on-failure", 1, false],
+    ["always", 0, false],
+  ])("with the restart policy %s, one exit with code %s ends the service: %s", async (policy, code, ends) => {
+    const on = world(["c1"], policy);
+    const crashes: Crash[] = [];
+    watch(on, (one) => crashes.push(one));
+    on.emit("die", 1, code);
+    await settle();
+    expect(on.done).toEqual(ends ? ["withdraw", "stop c1"] : []);
+    expect(crashes.map(({ error }) => error)).toEqual(
+      ends ? [expect.stringContaining(`restart policy (${policy}) does not start it again`)] : [],
+    );
+  });
+
   it("stops and exits of a container that does not serve are no crash loop", async () => {
     const on = world();
     watch(on);
@@ -732,6 +751,7 @@ describe("a crash", () => {
       kept: noneKept,
       inspectSource: noSources,
       certificate: () => Promise.reject(new Error("no ingress")),
+      diskFreeMb: () => Promise.resolve(null),
       records,
       agentId: "a",
       inspect: () => Promise.reject(new Error("no database")),
@@ -870,6 +890,7 @@ describe("a database's server that keeps exiting", () => {
       kept: noneKept,
       inspectSource: noSources,
       certificate: () => Promise.reject(new Error("no ingress")),
+      diskFreeMb: () => Promise.resolve(null),
       records,
       agentId: "a",
       inspect,
@@ -904,6 +925,7 @@ describe("a database's server that keeps exiting", () => {
       kept: noneKept,
       inspectSource: noSources,
       certificate: () => Promise.reject(new Error("no ingress")),
+      diskFreeMb: () => Promise.resolve(null),
       records,
       agentId: "a",
       inspect: () => Promise.reject(new Error("no database")),
@@ -930,6 +952,7 @@ describe("a database's server that keeps exiting", () => {
       kept: noneKept,
       inspectSource: noSources,
       certificate: () => Promise.reject(new Error("no ingress")),
+      diskFreeMb: () => Promise.resolve(null),
       records,
       agentId: "a",
       inspect: () => Promise.reject(new Error("no database")),

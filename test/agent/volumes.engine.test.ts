@@ -403,6 +403,7 @@ ${server.split("process.on")[0]}`;
       kept: noneKept,
       inspectSource: noSources,
       certificate: () => Promise.reject(new Error("no ingress")),
+      diskFreeMb: () => Promise.resolve(null),
       inspect: () => Promise.reject(new Error("no database")),
       onStart: () => undefined,
     });

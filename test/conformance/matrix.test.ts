@@ -158,6 +158,7 @@ const urlOf = (row: Row, id: string) =>
   row.path
     .replace("{id}", id)
     .replace("{name}", "data")
+    .replace("{sessionId}", "1")
     .replace("{keptId}", owned["sites"] ?? "");
 const ownId = (row: Row) => owned[row.path.split("/")[1] ?? ""] ?? "";
 const sentOf = (row: Row) => (row.example === undefined ? {} : { body: row.example });

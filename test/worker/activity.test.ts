@@ -162,14 +162,7 @@ describe("the list", () => {
 
 /** Names of arguments that are recorded as they are. A new argument belongs here or among the secret ones. */
 const harmless = new Set(
-  `acceptSmaller accountId action active add allow basicAuth code from headers hsts httpsOnly includeSubdomains ingress maintenance match
-   maxAgeSeconds maxBodyMb preload primaryDomain redirects rewrites stickySessions to username amount amountCents artifact backupId backups billingTerm
-   branch buildCommand builder clientName command confirmedBy context conversationId cpuMilli credits cron cursor
-   databaseId deploymentId deployType discounts diskGb dockerfile dockerfilePath domain email enabled encrypted
-   envVariables force githubUrl healthCheck healthCheckPath hourUtc image installCommand ipv4 ipv6 keep key kind languageVersion lfs limit loseVolumes
-   maxAge memoryMb message mountPath name outputDir packageId packId pair path pids plan port publicAccess rebuild redirectTo region
-   registryUsername releaseCommand remove replicas resolution role rootDir schedule scope settings singlePage siteId
-   startCommand startTimeoutSeconds submodules timeoutSeconds title type variable verify version volumes write 1 12 24
+  `1 12 24 acceptSmaller accountId action active add allow amount amountCents apply artifact backupId backups basicAuth billingTerm branch buildCommand builder clientName code command confirmedBy context conversationId cpuMilli credits cron cursor databaseId deployType deploymentId discounts diskGb dockerfile dockerfilePath domain drainSeconds dryRun email enabled encrypted envVariables force from githubUrl headers healthCheck healthCheckPath hourUtc hsts httpsOnly image includeSubdomains ingress installCommand ipv4 ipv6 keep key kind languageVersion length lfs lifecycle limit loseVolumes maintenance match maxAge maxAgeSeconds maxBodyMb memoryMb message mountPath name outputDir packId packageId pair path pids plan port preload primaryDomain publicAccess rebuild redirectTo redirects region registryUsername releaseCommand remove replicas resolution restartPolicy rewrites role rootDir schedule scope settings singlePage siteId startCommand startTimeoutSeconds stickySessions stopTimeoutSeconds submodules timeoutSeconds title to type username variable verify version volumes write
    3 6`.split(/\s+/),
 );
 

@@ -60,6 +60,8 @@ function countedEnv(counts: Counts): Env {
         insight: {},
         schema: {},
         query: {},
+        endSession: { ended: true },
+        health: { health: { route: "none", hostnames: [], containers: [], diskFreeMb: null } },
         source: {},
       }[kind],
     });
@@ -261,6 +263,10 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
       return sent;
     },
   ],
+  cloneSite: "creates a site as POST /sites does, after reading the one that it copies",
+  diagnoseSite: "requests the site from outside",
+  probeSite: "requests the site from outside",
+  generateSecret: ofSite({ key: "GENERATED" }),
   listEnvVersions: ofSite(),
   restoreEnvVersion: async () => {
     await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "RESTORED", value: "1" }] });
@@ -277,6 +283,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
     return ofSite({ deploymentId })();
   },
   getDeployment: ofDeployment,
+  explainDeployment: ofDeployment,
   cancelDeployment: async () => {
     await settled(siteId);
     const answer = await api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, {
@@ -290,6 +297,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getSiteEvents: ofSite(),
   getSiteRequests: ofSite(),
   getSiteRequestStats: ofSite(),
+  getSiteHealth: ofSite(),
   listVolumes: ofSite(),
   removeVolume: async () => {
     await run("INSERT INTO site_volumes (site_id, name, created_at) VALUES (?, 'old', 0)", siteId);
@@ -335,6 +343,10 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getDatabaseInsight: ofDatabase(),
   getDatabaseSchema: ofDatabase(),
   queryDatabase: ofDatabase({ statement: "SELECT 1" }),
+  endDatabaseSession: async () => {
+    await settled(databaseId);
+    return { path: { id: databaseId, sessionId: "7" } };
+  },
   getDatabaseLogs: ofDatabase(),
   getDatabaseMetrics: ofDatabase(),
   getDatabaseEvents: ofDatabase(),
@@ -378,6 +390,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getInvoice: () => ({ path: { id: invoiceId } }),
   cancelInvoice: async () => ({ path: { id: (await createSite(key)).invoiceId } }),
   getAccount: plain,
+  listUnhealthy: plain,
   listAccounts: plain,
   patchAccount: "tells the guard of each of the account's keys, and writes each one down",
   listAllPacks: plain,

@@ -47,7 +47,16 @@ const insight: DatabaseInsight = {
   connections: { used: 2, max: 32 },
   cacheHitRatio: 0.99,
   uptimeSeconds: 60,
-  activeQueries: [{ id: "7", statement: "SELECT 1", durationMs: 5, state: "active" }],
+  activeQueries: [
+    {
+      id: "7",
+      statement: "SELECT 1",
+      durationMs: 5,
+      state: "active",
+      waitsFor: "Lock: relation",
+      blockedBy: ["8"],
+    },
+  ],
   slowQueries: [{ statement: "SELECT 2", calls: 3, totalMs: 9, meanMs: 3, maxMs: 4 }],
 };
 

@@ -40,6 +40,8 @@ async function answerAll(host: Agent): Promise<never> {
       removeKeptVolumes: {},
       insight: { insight: silent },
       schema: { schema: { tables: [], keyspaces: [], truncated: false } },
+      endSession: { ended: true },
+      health: { health: { route: "none", hostnames: [], containers: [], diskFreeMb: null } },
       source: { found: operations.inspectSource.examples.answer },
       query: { result: { columns: [], rows: [], truncated: false, affectedRows: null, durationMs: 0 } },
     };

@@ -2,6 +2,7 @@ import type { Answered, Input, operations, OperationId } from "../../protocol/ap
 import type { Ctx } from "../ctx.ts";
 import { changeAccount } from "../services/accounts/change.ts";
 import { getAccount } from "../services/accounts/get.ts";
+import { listUnhealthy } from "../services/accounts/unhealthy.ts";
 import { listAccounts } from "../services/accounts/list.ts";
 import { listActivity, listAllActivity } from "../services/activity/list.ts";
 import { createBackup } from "../services/backups/create.ts";
@@ -33,6 +34,7 @@ import { purchaseCredits } from "../services/credits/purchase.ts";
 import { changeDatabase } from "../services/databases/change.ts";
 import { createDatabase } from "../services/databases/create.ts";
 import { databaseCredentials } from "../services/databases/credentials.ts";
+import { endSession } from "../services/databases/end-session.ts";
 import { databaseEventsOf } from "../services/databases/events.ts";
 import { getDatabase } from "../services/databases/get.ts";
 import { getDatabaseLogs } from "../services/databases/get-logs.ts";
@@ -46,6 +48,7 @@ import { rotatePassword } from "../services/databases/rotate.ts";
 import { databaseSchema } from "../services/databases/schema.ts";
 import { unlinkDatabase } from "../services/databases/unlink.ts";
 import { cancelDeployment } from "../services/deployments/cancel.ts";
+import { explainDeployment } from "../services/deployments/explain.ts";
 import { getDeployment } from "../services/deployments/get.ts";
 import { listDeployments } from "../services/deployments/list.ts";
 import { getDeploymentLogs } from "../services/deployments/read-log.ts";
@@ -80,6 +83,7 @@ import { siteEventsOf } from "../services/running/events.ts";
 import { getSiteRequests } from "../services/running/get-requests.ts";
 import { getSiteRequestStats } from "../services/running/get-request-stats.ts";
 import { getSiteLogs } from "../services/running/get-logs.ts";
+import { siteHealth } from "../services/running/health.ts";
 import { siteMetrics } from "../services/running/metrics.ts";
 import { changeSchedule } from "../services/schedules/change.ts";
 import { createSchedule } from "../services/schedules/create.ts";
@@ -88,6 +92,10 @@ import { removeSchedule } from "../services/schedules/remove.ts";
 import { rotateSecrets } from "../services/secrets/rotate.ts";
 import { changeSite } from "../services/sites/change.ts";
 import { createSite } from "../services/sites/create.ts";
+import { cloneSite } from "../services/sites/clone.ts";
+import { diagnoseSite } from "../services/sites/diagnose.ts";
+import { generateSecret } from "../services/sites/generate-secret.ts";
+import { probeSite } from "../services/sites/probe.ts";
 import { listEnvVersions } from "../services/sites/env-history.ts";
 import { getSite } from "../services/sites/get.ts";
 import { listSites } from "../services/sites/list.ts";
@@ -115,12 +123,17 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   createSite,
   getSite,
   patchSite: changeSite,
+  cloneSite,
+  diagnoseSite,
+  probeSite,
+  generateSecret,
   listEnvVersions,
   restoreEnvVersion,
   deleteSite: removeSite,
   listDeployments,
   rollbackSite,
   getDeployment,
+  explainDeployment,
   cancelDeployment,
   getDeploymentLogs,
   getSiteLogs,
@@ -128,6 +141,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getSiteEvents: siteEventsOf,
   getSiteRequests,
   getSiteRequestStats,
+  getSiteHealth: siteHealth,
   listVolumes,
   removeVolume,
   listDomains,
@@ -159,6 +173,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getDatabaseInsight: databaseInsight,
   getDatabaseSchema: databaseSchema,
   queryDatabase,
+  endDatabaseSession: endSession,
   getDatabaseLogs,
   getDatabaseMetrics: databaseMetrics,
   getDatabaseEvents: databaseEventsOf,
@@ -193,6 +208,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   listAccounts,
   patchAccount: changeAccount,
   getAccount,
+  listUnhealthy,
   listActivity,
   listAllActivity,
   listPacks,

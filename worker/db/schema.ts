@@ -3,7 +3,7 @@ import { check, index, integer, real, sqliteTable, text, uniqueIndex } from "dri
 import { type EnvEntry, jobKinds } from "../../protocol/agent/jobs.ts";
 import type { DomainCertificate, DomainProblem } from "../../protocol/api/domains.ts";
 import type { IngressRules } from "../../protocol/api/ingress.ts";
-import type { BuildOptions } from "../../protocol/api/sites.ts";
+import type { BuildOptions, Lifecycle } from "../../protocol/api/sites.ts";
 import type { Volume } from "../../protocol/api/volumes.ts";
 import type { Id } from "../../protocol/ids.ts";
 import {
@@ -28,6 +28,7 @@ import {
   siteStatuses,
   transactionTypes,
 } from "../../protocol/states.ts";
+import { certificateSteps } from "../domain/certificates.ts";
 import type { ZoneConflict } from "../domain/dns-records.ts";
 import type { Discounts } from "../domain/pricing.ts";
 import { takenCommands, takenJobs } from "./job-conditions.ts";
@@ -246,6 +247,7 @@ export const sites = sqliteTable(
     healthCheckPath: text("health_check_path"),
     ingress: text({ mode: "json" }).$type<IngressRules>().notNull().default({}),
     replicas: integer().notNull().default(1),
+    lifecycle: text({ mode: "json" }).$type<Lifecycle>().notNull().default({}),
     /** Mounted by the next deployment; `site_volumes` lists the existing volumes. */
     volumes: text({ mode: "json" }).$type<Volume[]>().notNull().default([]),
     region: text(),
@@ -534,7 +536,14 @@ export const siteVolumes = sqliteTable(
 );
 
 /** The columns of a site that each deployment keeps a copy of: how its container runs, and what it is built from. */
-export const runSettings = ["port", "startCommand", "healthCheckPath", "replicas", "volumes"] as const;
+export const runSettings = [
+  "port",
+  "startCommand",
+  "healthCheckPath",
+  "replicas",
+  "lifecycle",
+  "volumes",
+] as const;
 export const buildSettings = [
   "githubUrl",
   "branch",
@@ -1091,4 +1100,46 @@ export const dnsZones = sqliteTable("dns_zones", {
   failures: integer().notNull().default(0),
   error: text(),
   errorSince: time("error_since"),
+});
+
+/** This installation's account at a certificate authority. */
+export const acmeAccounts = sqliteTable("acme_accounts", {
+  /** The authority's directory. */
+  id: text().primaryKey(),
+  /** Sealed by the secret box. */
+  keySealed: text("key_sealed").notNull(),
+  /** null: not registered yet. */
+  url: text(),
+});
+
+/** The certificate for a wildcard name: the present one, and the order of the next. */
+export const certificates = sqliteTable("certificates", {
+  /** The name, such as `*.sites.example.com`. */
+  id: text().primaryKey(),
+  /** PEM; null: none has been issued yet. */
+  chain: text(),
+  /** Sealed by the secret box. */
+  keySealed: text("key_sealed"),
+  issuer: text(),
+  notBefore: time("not_before"),
+  notAfter: time("not_after"),
+  /** When all connected hosts had received it. */
+  toldAt: time("told_at"),
+  /** One process works on it at a time; an interrupted one ends at this time. */
+  busyUntil: time("busy_until").notNull(),
+  /** Not earlier than this, after a failure. */
+  nextAt: time("next_at").notNull(),
+  failures: integer().notNull().default(0),
+  error: text(),
+  errorSince: time("error_since"),
+  /** The order in progress; null: none. */
+  step: text({ enum: certificateSteps }),
+  orderedAt: time("ordered_at"),
+  orderUrl: text("order_url"),
+  challengeUrl: text("challenge_url"),
+  challengeValue: text("challenge_value"),
+  /** When the challenge's record was in the zone. */
+  publishedAt: time("published_at"),
+  /** The next certificate's key, sealed; stored before it is used. */
+  orderKeySealed: text("order_key_sealed"),
 });

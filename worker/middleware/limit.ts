@@ -24,6 +24,8 @@ export const limits = {
   keyMade: { limit: 300, windowMs: day },
   /** Repositories that hosts read for an account before a site is created. */
   sourceInspected: { limit: 20, windowMs: minute },
+  /** Requests from outside to an account's sites. */
+  siteProbed: { limit: 30, windowMs: minute },
   /** Password hashes per address, for right and wrong passwords; this many take two seconds of CPU. */
   passwords: { limit: 20, windowMs: minute },
   /** Wrong passwords, per email address and client address. */

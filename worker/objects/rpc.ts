@@ -19,6 +19,7 @@ export interface HostLinkRpc extends Rpc.DurableObjectBranded {
   remind(): Promise<void>;
   revise(lease: Lease, verdict: "drop" | "cancel"): Promise<void>;
   letGo(id: Id<"site" | "database">): Promise<void>;
+  certify(): Promise<void>;
   disconnect(): Promise<void>;
   isConnected(): Promise<boolean>;
   ask(question: Question): Promise<Answer>;

@@ -110,14 +110,17 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
         return { kind: "schema", schema };
       }
       case "query": {
-        const { statement, write, limit, timeoutMs } = question;
+        const { statement, write, dryRun, limit, timeoutMs } = question;
         if (write && !useOnce(write.nonce, write.expiresAt))
           return statementRefused("This confirmation was already used: request another one.");
         const beganAt = performance.now();
-        const result = await inspector.query(place, { statement, write: write !== null, limit, timeoutMs });
+        const asked = { statement, write: write !== null, dryRun, limit, timeoutMs };
+        const result = await inspector.query(place, asked);
         const durationMs = Math.round(performance.now() - beganAt);
         return { kind: "query", result: { ...result, durationMs } };
       }
+      case "endSession":
+        return { kind: "endSession", ended: await inspector.endSession(place, question.session) };
       default:
         throw new Error(`Nobody answers ${(question satisfies never as ServerQuestion).kind}`);
     }

@@ -13,7 +13,8 @@ export type Place = {
 };
 export type Login = ServerQuestion["login"];
 
-export type Asked = { statement: string; write: boolean; limit: number; timeoutMs: number };
+/** `dryRun`: like `write`, and rolled back. */
+export type Asked = { statement: string; write: boolean; dryRun: boolean; limit: number; timeoutMs: number };
 export type Answered = Omit<DatabaseQueryResult, "durationMs">;
 
 /** The questions for one type of server. Everything runs with the customer's own login, or with fewer rights. */
@@ -22,6 +23,8 @@ export type Inspector = {
   schema(place: Place): Promise<DatabaseSchema>;
   /** @throws StatementError */
   query(place: Place, asked: Asked): Promise<Answered>;
+  /** @returns false if there is no such session. @throws StatementError if the login may not end it */
+  endSession(place: Place, session: string): Promise<boolean>;
 };
 
 /** The message is shown to the person who wrote the statement. */

@@ -120,6 +120,21 @@ function valueOf(bytes: Buffer | null, { columnType, characterSet }: Field): unk
 const reading =
   /^(?:\s|#[^\n]*(?:\n|$)|--[ \t][^\n]*(?:\n|$)|\/\*(?!!|M!)(?:[^*]|\*(?!\/))*\*\/)*(?:\(|(?:SELECT|WITH|VALUES|TABLE|SHOW|DESCRIBE|DESC|EXPLAIN|HELP)\b)/i;
 
+/** The beginnings of statements that a transaction can roll back. */
+const changing =
+  /^(?:\s|#[^\n]*(?:\n|$)|--[ \t][^\n]*(?:\n|$)|\/\*(?!!|M!)(?:[^*]|\*(?!\/))*\*\/)*(?:WITH|INSERT|UPDATE|DELETE|REPLACE)\b/i;
+
+/** @throws StatementError if a table of the database takes no part in transactions */
+async function demandRollback({ list }: Connected): Promise<void> {
+  const [[table] = []] = await list(
+    "SELECT CONCAT(t.TABLE_NAME, ' (', t.ENGINE, ')') FROM information_schema.TABLES t JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_TYPE = 'BASE TABLE' AND e.TRANSACTIONS = 'NO' LIMIT 1",
+  );
+  if (table != null)
+    throw new StatementError(
+      `A dry run is not possible in this database: changes to the table ${table} cannot be rolled back.`,
+    );
+}
+
 function refusalOf(error: unknown, timeoutMs: number): unknown {
   const { errno, sqlMessage } = error as { errno?: number; sqlMessage?: string };
   // ER_STATEMENT_TIMEOUT
@@ -222,6 +237,8 @@ export const mysql: Inspector = {
           statement: statement ?? "",
           durationMs: Math.max(0, rounded(Number(ms))),
           state: state ?? "",
+          waitsFor: state != null && /^waiting/i.test(state) ? state : null,
+          blockedBy: [],
         })),
         slowQueries: slow.map(([statement, calls, total, mean, worst]) => ({
           statement: statement ?? "",
@@ -272,8 +289,12 @@ export const mysql: Inspector = {
       return { tables: tables.slice(0, maxTables), keyspaces: [], truncated: tables.length > maxTables };
     }),
 
-  query: async (place, { statement, write, limit, timeoutMs }) => {
-    if (!write && !reading.test(statement))
+  query: async (place, { statement, write, dryRun, limit, timeoutMs }) => {
+    if (dryRun && !changing.test(statement))
+      throw new StatementError(
+        "A dry run takes INSERT, UPDATE, DELETE or REPLACE: MariaDB commits other statements by itself.",
+      );
+    if (!write && !dryRun && !reading.test(statement))
       throw new StatementError(
         "A statement that only reads begins with SELECT, WITH, VALUES, TABLE, SHOW, DESCRIBE or EXPLAIN: anything else requires `write`.",
       );
@@ -284,10 +305,13 @@ export const mysql: Inspector = {
         const [[own] = []] = await one.list("SELECT CONNECTION_ID()");
         id = Number(own);
         await one.list(`${quickly(timeoutMs)}, lock_wait_timeout = 30`);
-        if (!write) await one.list("START TRANSACTION READ ONLY");
-        const { columns, affectedRows } = await run(one, statement, rows, write);
-        if (write || !rows.truncated) id = 0;
-        return rows.answer(columns, write && columns.length === 0 ? affectedRows : null);
+        if (dryRun) await demandRollback(one);
+        if (dryRun) await one.list("START TRANSACTION");
+        else if (!write) await one.list("START TRANSACTION READ ONLY");
+        const { columns, affectedRows } = await run(one, statement, rows, write || dryRun);
+        if (dryRun) await one.list("ROLLBACK");
+        if (write || dryRun || !rows.truncated) id = 0;
+        return rows.answer(columns, (write || dryRun) && columns.length === 0 ? affectedRows : null);
       });
     } catch (error) {
       throw refusalOf(error, timeoutMs);
@@ -295,4 +319,16 @@ export const mysql: Inspector = {
       if (id !== 0) await endConnection(place, id);
     }
   },
+
+  endSession: (place, session) =>
+    connected(place, async ({ list }) => {
+      try {
+        await list(`KILL CONNECTION ${Number(session)}`);
+        return true;
+      } catch (error) {
+        // ER_NO_SUCH_THREAD
+        if ((error as { errno?: number }).errno === 1094) return false;
+        throw refusalOf(error, ownQuestionsMs);
+      }
+    }),
 };

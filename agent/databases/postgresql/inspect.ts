@@ -6,6 +6,7 @@ import {
   rounded,
   StatementError,
   type Inspector,
+  type Login,
   type Place,
 } from "../inspect/place.ts";
 import { binary, exactNumber, Rows } from "../inspect/rows.ts";
@@ -93,7 +94,8 @@ const insights = {
   summary: `SELECT pg_database_size(current_database()), (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
     (SELECT coalesce(nullif(rolconnlimit, -1), current_setting('max_connections')::int) FROM pg_roles WHERE rolname = session_user), (SELECT blks_hit::float8 / nullif(blks_hit + blks_read, 0) FROM pg_stat_database WHERE datname = current_database()),
     extract(epoch FROM now() - pg_postmaster_start_time())`,
-  active: `SELECT pid, left(query, ${maxShownStatement}), extract(epoch FROM clock_timestamp() - query_start) * 1000, concat_ws(', ', state, wait_event_type)
+  active: `SELECT pid, left(query, ${maxShownStatement}), extract(epoch FROM clock_timestamp() - query_start) * 1000, concat_ws(', ', state, wait_event_type),
+    CASE WHEN state = 'active' THEN concat_ws(': ', wait_event_type, wait_event) END, array_to_json(pg_blocking_pids(pid))
     FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle' AND query_start IS NOT NULL ORDER BY query_start LIMIT 50`,
   slow: `SELECT left(query, ${maxShownStatement}), calls, total_exec_time, mean_exec_time, max_exec_time FROM pg_stat_statements
     WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND userid = current_user::regrole ORDER BY total_exec_time DESC LIMIT 20`,
@@ -148,11 +150,15 @@ export const postgresql: Inspector = {
         connections: { used: Number(used), max: Number(max) },
         cacheHitRatio: hits === null ? null : Number(hits),
         uptimeSeconds: Math.max(0, Math.round(Number(uptime))),
-        activeQueries: active.map(([pid, statement, ms, state]) => ({
+        activeQueries: active.map(([pid, statement, ms, state, waitsFor, blockers]) => ({
           id: String(pid),
           statement: String(statement),
           durationMs: Math.max(0, rounded(Number(ms))),
           state: String(state),
+          waitsFor: typeof waitsFor === "string" && waitsFor !== "" ? waitsFor : null,
+          blockedBy: ((typeof blockers === "string" ? JSON.parse(blockers) : blockers) as number[])
+            .slice(0, 50)
+            .map(String),
         })),
         slowQueries: slow.map(([statement, calls, total, mean, worst]) => ({
           statement: String(statement),
@@ -177,14 +183,16 @@ export const postgresql: Inspector = {
       return { tables: found.slice(0, maxTables), keyspaces: [], truncated: found.length > maxTables };
     }),
 
-  query: async (place, { statement, write, limit, timeoutMs }) => {
-    const login = write ? place.login : await place.reader();
+  query: async (place, { statement, write, dryRun, limit, timeoutMs }) => {
+    const login = write || dryRun ? place.login : await place.reader();
     return connected({ ...place, login }, timeoutMs, async ({ client, taken }) => {
       const rows = new Rows(limit);
       try {
         // A transaction with a snapshot can no longer be changed from read-only to read-write.
-        if (!write) await client.query("BEGIN READ ONLY; SELECT 1");
-        const single = new SingleStatement(statement, rows, write, valueOf, taken);
+        // Deferred constraints are checked by a commit, which a dry run never reaches.
+        if (dryRun) await client.query("BEGIN; SET CONSTRAINTS ALL IMMEDIATE");
+        else if (!write) await client.query("BEGIN READ ONLY; SELECT 1");
+        const single = new SingleStatement(statement, rows, write || dryRun, valueOf, taken);
         client.query(single);
         const ended = await single.ended;
         const columns = await columnsOf(client, ended);
@@ -195,4 +203,30 @@ export const postgresql: Inspector = {
       }
     });
   },
+
+  endSession: async (place, session) => {
+    const end = (login: Login) =>
+      connected({ ...place, login }, ownQuestionsMs, async ({ client }) => {
+        // Only the login itself may end its sessions; the role that it acts as may not.
+        await client.query("SET ROLE NONE");
+        const { rows } = await client.query<[boolean]>({
+          text: "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1::int AND datname = current_database() AND pid <> pg_backend_pid()",
+          values: [session],
+          rowMode: "array",
+        });
+        return rows.length > 0;
+      });
+    try {
+      return await end(place.login);
+    } catch (error) {
+      if (!isNotAllowed(error)) throw refusalOf(error, ownQuestionsMs);
+    }
+    // A statement of ours that only reads has a login of its own.
+    return end(await place.reader()).catch((error: unknown) => {
+      throw refusalOf(error, ownQuestionsMs);
+    });
+  },
 };
+
+/** SQLSTATE insufficient_privilege. */
+const isNotAllowed = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === "42501";

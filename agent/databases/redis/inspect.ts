@@ -138,6 +138,8 @@ export const redis: Inspector = {
             statement: field("cmd"),
             durationMs: Number(field("idle")) * 1000,
             state: /b/.test(field("flags")) ? "blocked" : "busy",
+            waitsFor: /b/.test(field("flags")) ? field("cmd") : null,
+            blockedBy: [],
           },
         ];
       });
@@ -174,8 +176,9 @@ export const redis: Inspector = {
       return { tables: [], keyspaces, truncated };
     }),
 
-  query: (place, { statement, write, limit }) =>
+  query: (place, { statement, write, dryRun, limit }) =>
     connected(place, async (client) => {
+      if (dryRun) throw new StatementError("Redis cannot roll back a command, so there is no dry run of it.");
       const words = wordsOf(statement);
       if (!words || words.length === 0)
         throw new StatementError("A quote in the command is not closed, or text follows it without a space.");
@@ -191,5 +194,17 @@ export const redis: Inspector = {
       const rows = new Rows(limit);
       for (const item of Array.isArray(reply) ? reply : [reply]) if (!rows.add([valueOf(item)])) break;
       return rows.answer([{ name: "reply", type: typeOf(reply) }], null);
+    }),
+
+  endSession: (place, session) =>
+    connected(place, async (client) => {
+      // Only the owner's own: a backup or a replica is not.
+      const clients = textOf(await say(client, "CLIENT", "LIST", "ID", session));
+      const user = /(?:^| )user=(\S*)/m.exec(clients)?.[1];
+      if (user === undefined) return false;
+      if (user !== place.login.username)
+        throw new StatementError(`The session ${session} belongs to another user of the server (${user}).`);
+      const killed = await say(client, "CLIENT", "KILL", "ID", session, "SKIPME", "yes");
+      return killed === 1;
     }),
 };

@@ -35,7 +35,16 @@ const insight: DatabaseInsight = {
   connections: { used: 2, max: 32 },
   cacheHitRatio: 0.99,
   uptimeSeconds: 60,
-  activeQueries: [{ id: "7", statement: "SELECT pg_sleep(9)", durationMs: 5, state: "active" }],
+  activeQueries: [
+    {
+      id: "7",
+      statement: "SELECT pg_sleep(9)",
+      durationMs: 5,
+      state: "active",
+      waitsFor: "Timeout: PgSleep",
+      blockedBy: [],
+    },
+  ],
   slowQueries: [{ statement: "SELECT 2", calls: 3, totalMs: 9, meanMs: 3, maxMs: 4 }],
 };
 const column = { name: "id", type: "integer", nullable: false, default: null };
@@ -200,15 +209,21 @@ effectsOf("databases", {
     },
   ],
   run_write_query: [
-    "runs after a yes exactly the statement that was shown, once",
+    "is tried first, says how many rows it would change, and runs after a yes exactly as shown, once",
     async () => {
       const { key, host, name } = await running();
       const query = "DELETE FROM orders WHERE id = 7";
       const using = useTool(key, "run_write_query", { db: name, query });
+      // Once to ask the person, and once for the confirmation.
+      for (let count = 0; count < 2; count++) {
+        const tried = await answerNext(host, { kind: "query", result: { ...rows, affectedRows: 12 } });
+        expect(tried).toMatchObject({ statement: query, write: null, dryRun: true });
+      }
       const question = await answerNext(host, { kind: "query", result: { ...rows, affectedRows: 1 } });
       expect(question).toMatchObject({ statement: query, write: { nonce: expect.any(String) as string } });
       const { asked, result } = await using;
       expect(asked).toContain(query);
+      expect(asked).toContain("it changes 12 rows");
       expect(result).toMatchObject({ affectedRows: 1 });
       expect(host.waiting().filter(({ type }) => type === "ask")).toEqual([]);
     },
@@ -220,6 +235,24 @@ effectsOf("databases", {
       const using = useTool(key, "list_active_queries", { db: name });
       await answerNext(host, { kind: "insight", insight });
       expect((await using).result).toEqual(insight.activeQueries);
+    },
+  ],
+  kill_query: [
+    "ends the session after a yes, for which the person sees what it runs and who waits for it",
+    async () => {
+      const { key, host, name } = await running();
+      const using = useTool(key, "kill_query", { db: name, query: "41" });
+      const first = { id: "41", statement: "UPDATE a", durationMs: 9000, state: "active" };
+      const activeQueries = [
+        { ...first, waitsFor: null, blockedBy: [] },
+        { ...first, id: "42", waitsFor: "Lock: tuple", blockedBy: ["41"] },
+      ];
+      for (let count = 0; count < 2; count++)
+        await answerNext(host, { kind: "insight", insight: { ...insight, activeQueries } });
+      expect(await answerNext(host, { kind: "endSession", ended: true })).toMatchObject({ session: "41" });
+      const { asked } = await using;
+      expect(asked).toContain("runs UPDATE a for 9 s");
+      expect(asked).toContain("wait for its locks: 1");
     },
   ],
   list_slow_queries: [

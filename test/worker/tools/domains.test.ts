@@ -1,9 +1,8 @@
 import { expect } from "vitest";
-import type { Answer } from "../../../protocol/agent/running.ts";
 import type { Domain, DomainCertificate } from "../../../protocol/api/domains.ts";
-import { answerFromZone, type Zone } from "../../support/dns-zone.ts";
-import { answerNext, effectsOf, scene, serving, useTool } from "../assistant.ts";
-import { api, createSite, runningSite, site, uniqueName } from "../service.ts";
+import { answerFromZone } from "../../support/dns-zone.ts";
+import { effectsOf, scene, serving, useTool } from "../assistant.ts";
+import { type Agent, api, createSite, runningSite, site, uniqueName } from "../service.ts";
 
 const newName = () => `${uniqueName("www")}.example.org`;
 
@@ -15,30 +14,26 @@ async function withDomain() {
   return { key, host, siteId, domain, record: body.record };
 }
 
-/** What the resolvers answer from now on. */
-function resolve(zone: Zone) {
-  for (const host of ["cloudflare-dns.com", "dns.google"])
-    serving(host, (request) => answerFromZone(zone, new URL(request.url), []));
-}
-
 const certificate: DomainCertificate = {
-  issuer: "Let's Encrypt",
-  notBefore: "2020-01-01T00:00:00.000Z",
-  notAfter: "2020-03-31T00:00:00.000Z",
+  issuer: "Test CA",
+  notBefore: new Date(Date.now() - 86_400_000).toISOString(),
+  notAfter: new Date(Date.now() + 86_400_000 * 60).toISOString(),
   error: null,
   errorAt: null,
 };
 
-const served: Answer = { kind: "certificate", isServed: true, tls: true, isValid: true, certificate };
+/** The name leads here, and is proved. */
+function resolving(domain: string, { name, value }: Domain["record"]): void {
+  const zone = { [name]: { TXT: [value] }, [domain]: { A: ["127.0.0.1"] } };
+  for (const resolver of ["cloudflare-dns.com", "dns.google"])
+    serving(resolver, (request) => answerFromZone(zone, new URL(request.url)));
+}
 
-/** A domain whose DNS is right; `verified` is what its host was asked for meanwhile. */
-async function withRightDns() {
-  const made = await withDomain();
-  const { domain, record } = made;
-  resolve({ [record.name]: { TXT: [`"${record.value}"`] }, [domain]: { A: ["127.0.0.1"] } });
-  const verified = answerNext(made.host, served);
-  await useTool(made.key, "verify_domain", { site: "named", domain });
-  return { ...made, verified: await verified };
+/** What the host says of the certificate that its ingress serves. */
+async function report(host: Agent, found: DomainCertificate, isValid = true): Promise<void> {
+  const { requestId } = await host.next("ask");
+  const answer = { kind: "certificate", isServed: true, tls: true, isValid, certificate: found };
+  host.send({ type: "answer", requestId, answer, last: true });
 }
 
 effectsOf("domains", {
@@ -47,7 +42,7 @@ effectsOf("domains", {
     async () => {
       const { key, domain, record } = await withDomain();
       const { result } = await useTool(key, "list_domains", { site: "named" });
-      expect(result).toMatchObject({ data: [{ domain, status: "PENDING_VERIFICATION", record }] });
+      expect(result).toMatchObject([{ domain, status: "PENDING_VERIFICATION", record }]);
     },
   ],
   add_domain: [
@@ -62,29 +57,51 @@ effectsOf("domains", {
     },
   ],
   verify_domain: [
-    "looks up its records, and puts the name in service",
+    "looks at its records and its certificate, and puts the name in service",
     async () => {
-      const { key, siteId, domain, verified } = await withRightDns();
-      expect(verified).toMatchObject({ kind: "certificate", siteId, hostname: domain });
+      const { key, host, siteId, domain, record } = await withDomain();
+      resolving(domain, record);
+      const asked = useTool(key, "verify_domain", { site: "named", domain });
+      await report(host, certificate);
+      expect((await asked).result).toMatchObject({ domain, status: "ACTIVE", certificate });
       expect((await site(key, siteId)).domains).toMatchObject([{ domain, status: "ACTIVE" }]);
     },
   ],
   get_certificate: [
-    "shows who issued it and how long it is valid",
+    "shows issuer, validity and the last refusal, as the host reported them",
     async () => {
-      const { key, domain } = await withRightDns();
-      const { result } = await useTool(key, "get_certificate", { site: "named", domain });
-      expect(result).toMatchObject({ domain, status: "ACTIVE", certificate });
+      const { key, host, siteId, domain, record } = await withDomain();
+      expect((await useTool(key, "get_certificate", { site: "named", domain })).result).toMatchObject({
+        domain,
+        status: "PENDING_VERIFICATION",
+        certificate: null,
+      });
+      resolving(domain, record);
+      const asked = api(key, "POST", `/sites/${siteId}/domains/${domain}/verify`);
+      await report(host, certificate);
+      await asked;
+      expect((await useTool(key, "get_certificate", { site: "named", domain })).result).toMatchObject({
+        status: "ACTIVE",
+        certificate,
+      });
     },
   ],
   renew_certificate: [
-    "has the host obtain one that is due",
+    "has the host obtain the one that it could not obtain before",
     async () => {
-      const { key, host, domain } = await withRightDns();
-      const asked = answerNext(host, served);
-      const { reply } = await useTool(key, "renew_certificate", { site: "named", domain });
-      expect(await asked).toMatchObject({ kind: "certificate", hostname: domain });
-      expect(reply.toolCalls).toMatchObject([{ tool: "renew_certificate" }]);
+      const { key, host, domain, record } = await withDomain();
+      resolving(domain, record);
+      const first = useTool(key, "verify_domain", { site: "named", domain });
+      await report(
+        host,
+        { ...certificate, issuer: null, notBefore: null, notAfter: null, error: "caa" },
+        false,
+      );
+      expect((await first).result).toMatchObject({ status: "ERROR" });
+      const due = { ...certificate, notAfter: new Date(Date.now() + 3_600_000).toISOString() };
+      const asked = useTool(key, "renew_certificate", { site: "named", domain });
+      await report(host, due);
+      expect((await asked).result).toMatchObject({ domain, status: "ACTIVE", certificate: due });
     },
   ],
   remove_domain: [

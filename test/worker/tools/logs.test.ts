@@ -101,7 +101,7 @@ effectsOf("logs", {
       const { siteId } = await runningSite(key, host, { name: "ill" });
       await bindings.DB.prepare("UPDATE sites SET status = 'FAILED' WHERE id = ?").bind(siteId).run();
       const { result } = await useTool(key, "list_unhealthy_resources", {});
-      expect(result).toMatchObject({ unhealthy: [{ kind: "site", name: "ill", reason: "it is FAILED" }] });
+      expect(result).toMatchObject({ data: [{ kind: "site", name: "ill", reason: "it is FAILED" }] });
     },
   ],
 });

@@ -23,6 +23,7 @@ type Names =
   | "run_read_query"
   | "run_write_query"
   | "list_active_queries"
+  | "kill_query"
   | "list_slow_queries"
   | "get_database_metrics"
   | "get_database_logs";
@@ -38,13 +39,28 @@ async function consequenceFor(ctx: Ctx, db: string, says: (name: string) => stri
 
 /** Runs the statement that the person confirmed: requests the service's own confirmation and gives it at once. */
 async function write(ctx: Ctx, id: string, statement: string) {
-  const asked = { id, statement, write: true, limit: 100, timeoutSeconds: 10 };
+  const asked = { id, statement, write: true, dryRun: false, limit: 100, timeoutSeconds: 10 };
   try {
     return await call(ctx, "queryDatabase", asked);
   } catch (error) {
     const confirm = error instanceof AppError ? error.extra["confirm"] : undefined;
     if (typeof confirm !== "string") throw error;
     return call(ctx, "queryDatabase", { ...asked, confirm });
+  }
+}
+
+/** One sentence about a statement's effect, from a dry run. */
+async function rowsChangedBy(ctx: Ctx, id: string, statement: string): Promise<string> {
+  try {
+    const asked = { id, statement, write: false, dryRun: true, limit: 1, timeoutSeconds: 10 };
+    const { affectedRows } = await call(ctx, "queryDatabase", asked);
+    return affectedRows === null
+      ? "A dry run succeeded; it changes no counted rows."
+      : `By a dry run, it changes ${affectedRows} ${affectedRows === 1 ? "row" : "rows"}.`;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const { issues, reason } = error.extra as { issues?: { message: string }[]; reason?: string };
+    return `There was no dry run: ${issues?.[0]?.message ?? reason ?? error.message}`;
   }
 }
 
@@ -146,22 +162,42 @@ export const databaseTools: Tools<Names> = {
         id: await databaseId(ctx, db),
         statement: query,
         write: false,
+        dryRun: false,
         limit,
         timeoutSeconds: 10,
       }),
   },
   run_write_query: {
     run: async (ctx, { db, query }) => write(ctx, await databaseId(ctx, db), query),
-    consequence: (ctx, { db, query }) =>
-      consequenceFor(
+    async consequence(ctx, { db, query }) {
+      const rows = await rowsChangedBy(ctx, await databaseId(ctx, db), query);
+      return consequenceFor(
         ctx,
         db,
-        (name) => `Run this statement, which may change data, in the database ${name}:\n${query}\n`,
-      ),
+        (name) => `Run this statement, which may change data, in the database ${name}:\n${query}\n${rows} `,
+      );
+    },
   },
   list_active_queries: {
     run: async (ctx, { db }) =>
       (await call(ctx, "getDatabaseInsight", { id: await databaseId(ctx, db) })).activeQueries,
+  },
+  kill_query: {
+    run: async (ctx, { db, query }) =>
+      call(ctx, "endDatabaseSession", { id: await databaseId(ctx, db), sessionId: query }),
+    async consequence(ctx, { db, query }) {
+      const { id, name } = await databaseNamed(ctx, db);
+      const { activeQueries } = await call(ctx, "getDatabaseInsight", { id });
+      const found = activeQueries.find((one) => one.id === query);
+      const doing = found
+        ? `which runs ${found.statement.slice(0, 300)} for ${Math.round(found.durationMs / 1000)} s`
+        : "which runs nothing at the moment";
+      const waiting = activeQueries.filter(({ blockedBy = [] }) => blockedBy.includes(query)).length;
+      return {
+        summary: `End the session ${query} of the database ${name}, ${doing}: its transaction is rolled back. Sessions that wait for its locks: ${waiting}.`,
+        version: found?.statement ?? null,
+      };
+    },
   },
   list_slow_queries: {
     run: async (ctx, { db, limit = 10 }) =>

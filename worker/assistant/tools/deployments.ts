@@ -1,6 +1,6 @@
 import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
-import { conflict } from "../../domain/app-error.ts";
+import { conflict, invalid } from "../../domain/app-error.ts";
 import { lastLines, siteId, siteNamed } from "../resources.ts";
 import { Revealed, type Tools } from "../tool.ts";
 
@@ -57,37 +57,17 @@ export const deploymentTools: Tools<Names> = {
       lastLines(await logOf(ctx, deployment), { tail, search }).map(({ text }) => text),
   },
   explain_failed_deployment: {
-    async run(ctx, { site }) {
-      const all = await newest(ctx, site);
+    async run(ctx, { site, deployment }) {
+      if ((site === undefined) === (deployment === undefined))
+        throw invalid("site", "either site or deployment");
+      if (deployment !== undefined) return call(ctx, "explainDeployment", { id: deployment });
+      const all = await newest(ctx, site ?? "");
       const failed = all.find(({ status }) => status === "FAILED");
-      if (!failed) return { failed: null, note: "None of the last 100 deployments failed." };
-      const good = all.find(({ status, number }) =>
-        number < failed.number ? status === "LIVE" || status === "SUPERSEDED" : false,
-      );
-      const { clone, build, start, swap } = failed.durations;
-      const step =
-        swap !== null
-          ? "swap"
-          : start !== null
-            ? "start"
-            : build !== null
-              ? "start"
-              : clone !== null
-                ? "build"
-                : "clone";
+      if (!failed) return { failed: false, note: "None of the last 100 deployments failed." };
+      const [latest] = all;
       return {
-        failed: {
-          id: failed.id,
-          number: failed.number,
-          commit: failed.commit,
-          commitMessage: failed.commitMessage,
-        },
-        step,
-        error: failed.error,
-        lastLines: lastLines(await logOf(ctx, failed.id), { tail: 40 }).map(({ text }) => text),
-        lastGood: good && { number: good.number, commit: good.commit, commitMessage: good.commitMessage },
-        environmentChanged: good === undefined ? null : good.envVersion !== failed.envVersion,
-        since: all[0]?.id === failed.id ? null : { status: all[0]?.status, number: all[0]?.number },
+        ...(await call(ctx, "explainDeployment", { id: failed.id })),
+        since: latest?.id === failed.id ? null : { status: latest?.status, number: latest?.number },
       };
     },
   },

@@ -52,11 +52,7 @@ export const environmentTools: Tools<Names> = {
   },
   generate_secret: {
     async run(ctx, { site, key, length = 43 }) {
-      const value = Buffer.from(ctx.random(length)).toString("base64url").slice(0, length);
-      await call(ctx, "patchSite", {
-        id: await siteId(ctx, site),
-        envVariables: [{ key, value, encrypted: true }],
-      });
+      await call(ctx, "generateSecret", { id: await siteId(ctx, site), key, length });
       return {
         key,
         set: true,

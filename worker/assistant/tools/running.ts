@@ -76,40 +76,5 @@ export const runningTools: Tools<Names> = {
       return events.data.slice(-50);
     },
   },
-  list_unhealthy_resources: {
-    async run(ctx) {
-      const [sites, databases] = [
-        await call(ctx, "listSites", { limit: 100 }),
-        await call(ctx, "listDatabases", { limit: 100 }),
-      ];
-      const ofSites = sites.data.flatMap(
-        ({ id, name, status, hostOffline, latestDeployment, currentDeployment }) => {
-          const reason =
-            (hostOffline ? "its host is offline" : null) ??
-            (status === "FAILED" || status === "SUSPENDED" || status === "PENDING"
-              ? `it is ${status}`
-              : null) ??
-            (latestDeployment?.status === "FAILED" ? "its latest deployment failed" : null) ??
-            (currentDeployment?.error ? currentDeployment.error : null);
-          return reason === null
-            ? []
-            : [{ kind: "site", id, name, status, reason, error: latestDeployment?.error ?? null }];
-        },
-      );
-      const ofDatabases = databases.data.flatMap(
-        ({ id, name, status, hostOffline, error, notice, backups }) => {
-          const reason =
-            (hostOffline ? "its host is offline" : null) ??
-            (status === "FAILED" || status === "SUSPENDED" || status === "PENDING"
-              ? `it is ${status}`
-              : null) ??
-            notice ??
-            (backups.failing ? `its backups fail: ${backups.failing.reason}` : null) ??
-            error;
-          return reason === null ? [] : [{ kind: "database", id, name, status, reason, error }];
-        },
-      );
-      return { unhealthy: [...ofSites, ...ofDatabases], looked: sites.data.length + databases.data.length };
-    },
-  },
+  list_unhealthy_resources: { run: (ctx) => call(ctx, "listUnhealthy", {}) },
 };

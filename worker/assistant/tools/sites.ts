@@ -1,5 +1,6 @@
 import { call } from "../../api/call.ts";
-import { SiteCreate } from "../../../protocol/api/sites.ts";
+import { SiteProbe } from "../../../protocol/api/diagnosis.ts";
+import { SiteCreate, type SiteSettings } from "../../../protocol/api/sites.ts";
 import { SourceInspect } from "../../../protocol/api/sources.ts";
 import type { Ctx } from "../../ctx.ts";
 import { parsed } from "../../domain/parsed.ts";
@@ -18,6 +19,10 @@ type Names =
   | "delete_site"
   | "clone_site"
   | "set_health_check"
+  | "set_lifecycle_policy"
+  | "run_health_check"
+  | "diagnose_site"
+  | "probe_url"
   | "scale_site";
 
 /**
@@ -31,6 +36,22 @@ async function create(ctx: Ctx, asked: Record<string, unknown>) {
 
 const act = async (ctx: Ctx, site: string, action: "start" | "stop" | "restart") =>
   call(ctx, "patchSite", { id: await siteId(ctx, site), action });
+
+/** Applied to the version in service at once, if there is one, and otherwise by the next deployment. */
+async function setNow(ctx: Ctx, name: string, settings: SiteSettings) {
+  const { id, status, currentDeployment } = await siteNamed(ctx, name);
+  const isThere = currentDeployment !== null && (status === "RUNNING" || status === "STOPPED");
+  const changed = await call(ctx, "patchSite", { id, settings, ...(isThere && { apply: "now" as const }) });
+  const applied = isThere ? "now" : "by the next deployment";
+  return "healthCheckPath" in changed
+    ? {
+        healthCheckPath: changed.healthCheckPath,
+        replicas: changed.replicas,
+        lifecycle: changed.lifecycle,
+        applied,
+      }
+    : changed;
+}
 
 export const siteTools: Tools<Names> = {
   list_sites: {
@@ -76,33 +97,27 @@ export const siteTools: Tools<Names> = {
     },
   },
   clone_site: {
-    async run(ctx, { site, name, packId, billingTerm }) {
-      const from = await siteNamed(ctx, site);
-      const { deployType, githubUrl, image, branch, port, buildCommand, startCommand } = from;
-      const optional = { branch, buildCommand, startCommand };
-      const created = await create(ctx, {
+    async run(ctx, { site, name, packId, billingTerm = 1 }) {
+      const created = await call(ctx, "cloneSite", {
+        id: await siteId(ctx, site),
         name,
-        deployType,
-        ...(deployType === "github" ? { githubUrl } : { image }),
-        port,
-        packId: packId ?? from.packId,
-        billingTerm: billingTerm ?? 1,
-        ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== null)),
+        packId,
+        billingTerm,
       });
-      const plain = from.envVariables.flatMap((one) =>
-        one.value === null ? [] : [{ key: one.key, value: one.value, scope: one.scope }],
-      );
-      if (plain.length > 0) await call(ctx, "patchSite", { id: created.siteId, envVariables: plain });
-      const secretsToSet = from.envVariables.filter(({ value }) => value === null).map(({ key }) => key);
-      return { ...created, secretsToSet };
+      return { ...created, payAt: `${ctx.config.SITE_URL}/invoice/${created.invoiceToken}` };
     },
   },
-  set_health_check: {
-    run: async (ctx, { site, path }) =>
-      call(ctx, "patchSite", { id: await siteId(ctx, site), settings: { healthCheckPath: path } }),
+  set_health_check: { run: (ctx, { site, path }) => setNow(ctx, site, { healthCheckPath: path }) },
+  run_health_check: {
+    run: async (ctx, { site }) => call(ctx, "getSiteHealth", { id: await siteId(ctx, site) }),
   },
-  scale_site: {
-    run: async (ctx, { site, replicas }) =>
-      call(ctx, "patchSite", { id: await siteId(ctx, site), settings: { replicas } }),
+  diagnose_site: { run: async (ctx, { site }) => call(ctx, "diagnoseSite", { id: await siteId(ctx, site) }) },
+  probe_url: {
+    run: async (ctx, { site, ...asked }) =>
+      call(ctx, "probeSite", { id: await siteId(ctx, site), ...parsed(SiteProbe, asked) }),
   },
+  set_lifecycle_policy: {
+    run: (ctx, { site, policy }) => setNow(ctx, site, { lifecycle: policy }),
+  },
+  scale_site: { run: (ctx, { site, replicas }) => setNow(ctx, site, { replicas }) },
 };

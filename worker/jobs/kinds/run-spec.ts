@@ -30,6 +30,7 @@ export function runOf(ctx: Ctx, material: Material): RunSpec {
       healthCheckPath: site.healthCheckPath,
     }),
     replicas: deployment?.run?.replicas ?? 1,
+    lifecycle: deployment?.run?.lifecycle ?? {},
     volumes,
     ...(heldVolumes.length > 0 && { heldVolumes }),
     startTimeoutSeconds: site.startTimeoutSeconds ?? ctx.config.START_TIMEOUT_SECONDS,

@@ -2,7 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import type { DatabaseQuery, DatabaseQueryResult, WriteConfirmation } from "../../../protocol/api/insight.ts";
 import type { ServerQuestion } from "../../../protocol/agent/running.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
-import { AppError } from "../../domain/app-error.ts";
+import { AppError, invalid } from "../../domain/app-error.ts";
 import {
   confirmWithinMs,
   mintConfirmation,
@@ -21,16 +21,18 @@ type Write = Extract<ServerQuestion, { kind: "query" }>["write"];
  */
 export async function queryDatabase(
   ctx: Ctx,
-  { id: databaseId, statement, write, confirm, limit, timeoutSeconds }: ById & DatabaseQuery,
+  { id: databaseId, statement, write, confirm, dryRun, limit, timeoutSeconds }: ById & DatabaseQuery,
 ): Promise<DatabaseQueryResult> {
   const database = await databaseOwnedBy(ctx, databaseId);
   await demandServer(ctx, database);
+  if (write && dryRun) throw invalid("dryRun", "a dry run writes nothing: leave out `write`");
   const confirmed = { accountId: accountOf(ctx), databaseId: database.id, statement };
   const consent = write ? consentTo(ctx, confirmed, confirm) : null;
   const { result } = await askServer<"query">(ctx, database, (server) => ({
     kind: "query",
     statement,
     write: consent,
+    dryRun,
     limit,
     timeoutMs: timeoutSeconds * 1000,
     ...server,

@@ -80,6 +80,7 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
     buildOptions: BuildOptions.parse(input),
     healthCheckPath: input.healthCheckPath,
     replicas: input.replicas,
+    lifecycle: input.lifecycle,
     volumes: input.volumes,
     region: input.region,
     packId: pack.id,

@@ -1,19 +1,28 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
-import { buildOptionNames, type Site, type SiteSettings } from "../../../protocol/api/sites.ts";
+import {
+  buildOptionNames,
+  settingsOfRestart,
+  type Site,
+  type SiteSettings,
+} from "../../../protocol/api/sites.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
+import { noneQueued } from "../../db/job-conditions.ts";
+import type { SiteRow } from "../../db/rows.ts";
 import { packs, sites } from "../../db/schema.ts";
-import { invalid } from "../../domain/app-error.ts";
+import { conflict, invalid } from "../../domain/app-error.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
 import { queueRoutes } from "../domains/queue-routes.ts";
+import { queueSiteJob } from "../../jobs/deployments/queue.ts";
 import { requireOwned } from "../owned.ts";
 import { keepVolumes } from "../volumes/keep.ts";
 import { recordById } from "./get.ts";
 import { changedIngress, verifiedNames } from "./ingress-change.ts";
 import { siteById, siteIdOf } from "./owned.ts";
+import { refuseUnpaid } from "./refuse-unpaid.ts";
 import { refuseUnfetched } from "./refuse-unfetched.ts";
 import { siteView } from "./view.ts";
 
@@ -24,12 +33,12 @@ const ofSource = {
 } as const;
 
 /**
- * Applies from the next deployment, but for what the ingress does, which applies at once. Settings of other kinds of
- * sources are rejected.
+ * Applies from the next deployment, or from a restart that is queued with it, but for what the ingress does, which applies at
+ * once. Settings of other kinds of sources are rejected.
  */
 export async function setSiteSettings(
   ctx: Ctx,
-  { id: siteId, settings }: ById & { settings: SiteSettings },
+  { id: siteId, settings, apply }: ById & { settings: SiteSettings; apply?: "now" | undefined },
 ): Promise<Site> {
   const id = siteIdOf(siteId);
   const {
@@ -52,6 +61,8 @@ export async function setSiteSettings(
     for (const name of names)
       if (type !== site.deployType && settings[name] !== undefined)
         throw invalid(`settings.${name}`, `a site of type ${site.deployType} has no such setting`);
+  if (apply === "now") await demandAppliedNow(ctx, site, settings);
+  const mark = ctx.newMark();
   const { gitToken, registryPassword, ingress, ...plain } = settings;
   const options = Object.fromEntries(
     buildOptionNames.flatMap((name) => (settings[name] === undefined ? [] : [[name, settings[name]]])),
@@ -83,16 +94,47 @@ export async function setSiteSettings(
             ingress,
           ),
         }),
+        mark,
         updatedAt: ctx.now(),
       })
       .where(eq(sites.id, site.id)),
     routes: ingress ? queueRoutes(ctx, site.id, sql`1`) : [],
+    now: apply === "now" ? applyNow(ctx, site, settings, mark) : [],
     keepVolumes: keepVolumes(ctx, site.id, settings.volumes ?? []),
     changed: ctx.hot(recordById, { id: site.id }),
   });
-  if (ingress && site.hostId) ctx.hosts.wake(site.hostId);
+  if ((ingress || apply === "now") && site.hostId) ctx.hosts.wake(site.hostId);
   return siteView(ctx, requireOwned(ctx, changed));
 }
+
+/** @throws AppError invalid_request, payment_required; conflict if no version is there to apply them to */
+async function demandAppliedNow(ctx: Ctx, site: SiteRow, settings: SiteSettings): Promise<void> {
+  for (const name of Object.keys(settings))
+    if (!(settingsOfRestart as readonly string[]).includes(name))
+      throw invalid(`settings.${name}`, "takes effect with a deployment only: leave out `apply`");
+  await refuseUnpaid(ctx, site);
+  if (site.currentDeploymentId === null || (site.status !== "RUNNING" && site.status !== "STOPPED"))
+    throw conflict(
+      `A ${site.status} site has no version in service to apply this to: leave out \`apply\`, and its next deployment uses it.`,
+    );
+}
+
+/** Statements that change the settings of the version in service, and restart it if it runs. */
+const applyNow = (ctx: Ctx, site: SiteRow, settings: SiteSettings, mark: string) => [
+  ctx.statement(sql`
+    UPDATE deployments SET run = json_set(run${sql.join(
+      settingsOfRestart.flatMap((name) =>
+        settings[name] === undefined ? [] : [sql`, ${`$.${name}`}, json(${JSON.stringify(settings[name])})`],
+      ),
+    )})
+    WHERE run IS NOT NULL AND id = (SELECT current_deployment_id FROM sites WHERE id = ${site.id} AND mark = ${mark})`),
+  queueSiteJob(
+    ctx,
+    "site.restart",
+    site.id,
+    sql`s.mark = ${mark} AND s.status = 'RUNNING' AND s.wanted = 'RUNNING' AND ${noneQueued(sql`s.id`, "site.restart")}`,
+  ),
+];
 
 const packOf = (ctx: Ctx, siteId: Id<"site">) =>
   ctx.db

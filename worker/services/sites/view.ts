@@ -91,6 +91,7 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     ...shownOptions(site.buildOptions),
     healthCheckPath: site.healthCheckPath,
     replicas: site.replicas,
+    lifecycle: site.lifecycle,
     volumes: site.volumes,
     ingress: shownIngress(site.ingress),
     image: site.image,

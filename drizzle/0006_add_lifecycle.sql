@@ -1,0 +1,1 @@
+ALTER TABLE `sites` ADD `lifecycle` text DEFAULT '{}' NOT NULL;

@@ -1,0 +1,47 @@
+import { desc, eq } from "drizzle-orm";
+import type { Unhealthy } from "../../../protocol/api/diagnosis.ts";
+import { accountOf, type Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
+import { databases, sites } from "../../db/schema.ts";
+import { databaseView, selectDatabases } from "../databases/view.ts";
+import { selectRecords, siteView } from "../sites/view.ts";
+
+const maxLooked = 500;
+const notRunning = new Set<string>(["FAILED", "SUSPENDED", "PENDING"]);
+
+/** The account's sites and databases that are not well, with the reason. One that its owner stopped is well. */
+export async function listUnhealthy(ctx: Ctx): Promise<Unhealthy> {
+  const accountId = accountOf(ctx);
+  const found = await batch(ctx, {
+    sites: selectRecords(ctx.db)
+      .where(eq(sites.accountId, accountId))
+      .orderBy(desc(sites.id))
+      .limit(maxLooked),
+    databases: selectDatabases(ctx.db)
+      .where(eq(databases.accountId, accountId))
+      .orderBy(desc(databases.id))
+      .limit(maxLooked),
+  });
+  const ofSites = found.sites.flatMap((row) => {
+    const { id, name, status, hostOffline, latestDeployment: latest, currentDeployment } = siteView(ctx, row);
+    const reason =
+      (hostOffline ? "its host is offline" : null) ??
+      (notRunning.has(status) ? `it is ${status}` : null) ??
+      (latest?.status === "FAILED" ? "its latest deployment failed" : null) ??
+      currentDeployment?.error ??
+      null;
+    const error = latest?.error ?? currentDeployment?.error ?? null;
+    return reason === null ? [] : [{ kind: "site" as const, id, name, status, reason, error }];
+  });
+  const ofDatabases = found.databases.flatMap((row) => {
+    const { id, name, status, hostOffline, error, notice, backups } = databaseView(row);
+    const reason =
+      (hostOffline ? "its host is offline" : null) ??
+      (notRunning.has(status) ? `it is ${status}` : null) ??
+      notice ??
+      (backups.failing ? `its backups fail: ${backups.failing.reason}` : null) ??
+      error;
+    return reason === null ? [] : [{ kind: "database" as const, id, name, status, reason, error }];
+  });
+  return { data: [...ofSites, ...ofDatabases], looked: found.sites.length + found.databases.length };
+}
