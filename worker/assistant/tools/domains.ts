@@ -11,7 +11,9 @@ type Names =
   | "renew_certificate";
 
 export const domainTools: Tools<Names> = {
-  list_domains: { run: async (ctx, { site }) => call(ctx, "listDomains", { id: await siteId(ctx, site) }) },
+  list_domains: {
+    run: async (ctx, { site }) => (await call(ctx, "listDomains", { id: await siteId(ctx, site) })).data,
+  },
   add_domain: {
     run: async (ctx, { site, ...wanted }) =>
       call(ctx, "createDomain", { id: await siteId(ctx, site), ...wanted }),
