@@ -15,6 +15,8 @@ const tools = {
   "/usr/bin/pdftotext": "poppler-utils",
   // Let's Encrypt's test server, for sites' certificates.
   "/usr/bin/pebble": "pebble",
+  // A name server, for the faults of domains.
+  "/usr/sbin/dnsmasq": "dnsmasq-base",
   // A DNS server whose records follow the sites, and its backend.
   "/usr/sbin/pdns_server": "pdns-server",
   "/usr/lib/x86_64-linux-gnu/pdns/libgsqlite3backend.so": "pdns-backend-sqlite3",

@@ -37,6 +37,8 @@ export async function certificateOf(
   const refused = untilRefused(() => lastRefusal(engine, agentId, hostname, began), end);
   const found = await Promise.race([presented(addressOf(settings.address), port, hostname, end), refused]);
   over.abort();
+  // The certificate may be younger than the question.
+  const now = new Date();
   // Only an authority of the operator's own may be unknown here.
   const isTrusted = found !== null && (found.isTrusted || directory !== undefined);
   const x509 = found && new X509Certificate(found.der);
@@ -44,8 +46,8 @@ export async function certificateOf(
     x509 !== null &&
     isTrusted &&
     x509.checkHost(hostname) !== undefined &&
-    x509.validFromDate <= began &&
-    x509.validToDate > began;
+    x509.validFromDate <= now &&
+    x509.validToDate > now;
   const refusal = await lastRefusal(engine, agentId, hostname, x509?.validFromDate ?? null);
   return {
     isServed,
