@@ -135,5 +135,4 @@ export function manPage(): string {
 }
 
 /** The part of the file that people write. */
-export const introductionOf = (file: string): string =>
-  file.split("\n## Exit codes")[0] ?? "";
+export const introductionOf = (file: string): string => file.split("\n## Exit codes")[0] ?? "";
