@@ -135,5 +135,4 @@ export function manPage(): string {
 }
 
 /** The part of the file that people write. */
-export const introductionOf = (file: string): string =>
-  file.slice(0, Math.max(0, file.indexOf("\n## Exit codes")));
+export const introductionOf = (file: string): string => file.split("\n## Exit codes")[0] ?? "";

@@ -193,10 +193,10 @@ it("variables are set from standard input, pulled and pushed, and secrets are ne
   expect((await env("push", file, "--prune", "--yes")).code).toBe(0);
   expect((await env("unset", "NEW")).code).toBe(0);
   const site = await json("getSite", "sites", "show", siteId);
-  expect(site.envVariables.map(({ key, value }) => [key, value]).toSorted()).toEqual([
-    ["API_KEY", null],
-    ["MODE", "slow"],
-  ]);
+  expect(Object.fromEntries(site.envVariables.map(({ key, value }) => [key, value]))).toEqual({
+    API_KEY: null,
+    MODE: "slow",
+  });
   await berth("sites", "delete", siteId, "--yes");
 });
 
