@@ -164,11 +164,11 @@ describe("the list", () => {
 const harmless = new Set(
   `acceptSmaller accountId action active add apply allow amount amountCents artifact backupId backups billingTerm
    branch buildCommand builder clientName command confirmedBy context conversationId cpuMilli credits cron cursor
-   databaseId deploymentId deployType discounts diskGb drainSeconds dryRun dockerfile dockerfilePath domain email enabled encrypted
+   databaseId deleteVolumes deploymentId deployType discounts diskGb drainSeconds dryRun dockerfile dockerfilePath domain email enabled encrypted
    envVariables force githubUrl healthCheck healthCheckPath hourUtc image installCommand ipv4 ipv6 keep key kind languageVersion length lfs lifecycle limit loseVolumes
-   maxAge memoryMb message mountPath name outputDir packageId packId path pids plan port publicAccess rebuild region
-   registryUsername releaseCommand remove replicas resolution restartPolicy role rootDir schedule scope settings singlePage siteId
-   startCommand startTimeoutSeconds stopTimeoutSeconds submodules timeoutSeconds title type variable verify version volumes write 1 12 24
+   maxAge memoryMb message mountPath name outputDir packageId packId path pids plan port publicAccess rebuild ref region
+   registryUsername releaseCommand remove replicas resolution restartPolicy role rootDir schedule scope settings singlePage siteId skipFinalBackup
+   startCommand startTimeoutSeconds stopTimeoutSeconds submodules timeoutSeconds title type variable verify version volumes withEnv write 1 12 24
    3 6`.split(/\s+/),
 );
 
