@@ -16,7 +16,7 @@ export default defineConfig({
         test: {
           name: "unit",
           env: { BERTH_LOG: agentLog },
-          include: ["test/{domain,protocol,agent}/**/*.test.ts"],
+          include: ["test/{domain,protocol,agent,client,cli}/**/*.test.ts"],
           exclude: ["**/*.engine.test.ts"],
           testTimeout: 20_000,
           expect: { poll: { timeout: 10_000 } },

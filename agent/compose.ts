@@ -20,6 +20,8 @@ import type { Host } from "./host.ts";
 import { openSourceInspection } from "./image-build/inspect/index.ts";
 import { openSharedBases } from "./image-build/shared-bases.ts";
 import { openImageProvider } from "./image-build/image-provider.ts";
+import { certificatesFileOf, writeCertificates } from "./ingress/certificates.ts";
+import { certificateOf } from "./ingress/certificate.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { partsOf, watchIngress } from "./ingress/watch.ts";
@@ -32,6 +34,7 @@ import { startLink } from "./link.ts";
 import { log } from "./log.ts";
 import { QuestionServer } from "./question-server.ts";
 import { Runner } from "./runner.ts";
+import { AccessLog } from "./running/access-log.ts";
 import { ContainerSupervisor } from "./running/container-supervisor.ts";
 import { databasesStillOut } from "./running/databases-out.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
@@ -39,6 +42,7 @@ import { DiskUse } from "./running/disk-use.ts";
 import { HealthWatch } from "./running/health.ts";
 import { LogGuard } from "./running/log-guard.ts";
 import { openRecords, type Crash, type DatabaseCrash, type Records } from "./running/records.ts";
+import { openRequestRecords, type RequestRecords } from "./running/request-records.ts";
 import { startSampling } from "./running/sampler.ts";
 import { keepLastLines } from "./running/site-log.ts";
 import { watchSites } from "./running/watch.ts";
@@ -56,6 +60,7 @@ const diskLookMs = 2000;
 const supervisorLookMs = 5000;
 const logLookMs = 2000;
 const healthLookMs = 30_000;
+const accessLogLookMs = 1000;
 const stopWithinMs = 5000;
 
 export type Agent = {
@@ -146,6 +151,7 @@ function openFoundation(config: AgentConfig): Foundation {
 type Means = {
   host: Host;
   records: Records;
+  requests: RequestRecords;
   databases: RunningDatabases;
   diskUse: DiskUse;
 };
@@ -161,6 +167,7 @@ async function openMeans(
     ...new Set(ours.flatMap(({ labels }) => labels[label.site] || [])),
   ]);
   const records = openRecords(join(stateDirectory, "running.db"));
+  const requests = openRequestRecords(join(stateDirectory, "requests.db"));
   const databases = openRunningDatabases(engine, agentId);
   const diskUse = new DiskUse({ engine, ingress, records, databases: databases.list });
   const workDirectory = workDirectoryOf(config);
@@ -200,13 +207,13 @@ async function openMeans(
       onError: (error) => log("error", "A retired container was not removed", { error }),
     }),
   };
-  return { host, records, databases, diskUse };
+  return { host, records, requests, databases, diskUse };
 }
 
 type Work = ReturnType<typeof openWork>;
 
 /** The parts that talk to the control plane: jobs, questions and reports. */
-function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
+function openWork(config: AgentConfig, { host, records, requests, diskUse }: Means) {
   const { agentId, engine, ingress } = host;
   const starts = new EventEmitter<Record<string, [containerId: string]>>().setMaxListeners(0);
   const questionServer = new QuestionServer({
@@ -214,6 +221,7 @@ function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
     agentId,
     ingress,
     records,
+    requests,
     diskUse,
     kept: {
       held: () => idsHeld(host),
@@ -228,6 +236,8 @@ function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
       useOnce: (nonce, expiresAt) => records.useOnce(nonce, expiresAt, new Date()),
     }),
     inspectSource: openSourceInspection(host),
+    certificate: (asked, signal) =>
+      certificateOf({ engine, ingress, agentId, settings: config.ingress }, asked, signal),
     diskFreeMb: async () => {
       const disk = await host.buildRoom.disk();
       return disk && Math.floor(disk.freeBytes / 1024 ** 2);
@@ -255,7 +265,7 @@ function openWork(config: AgentConfig, { host, records, diskUse }: Means) {
 
 /** Starts all watchers of running containers, until the signal aborts. */
 function watch(config: AgentConfig, means: Means, work: Work, signal: AbortSignal): void {
-  const { host, records, databases, diskUse } = means;
+  const { host, records, requests, databases, diskUse } = means;
   const { agentId, engine, ingress } = host;
   const { questionServer } = work;
   const onCrash = (crash: Crash | DatabaseCrash) => questionServer.crashed(crash);
@@ -303,6 +313,7 @@ function watch(config: AgentConfig, means: Means, work: Work, signal: AbortSigna
   supervisor.watch(supervisorLookMs, signal);
   new LogGuard({ engine, records, agentId }).watch(logLookMs, signal);
   new HealthWatch({ engine, ingress, records, agentId }).watch(healthLookMs, signal);
+  new AccessLog({ engine, ingress, requests, agentId }).watch(accessLogLookMs, signal);
   superviseIngress(config, host, work.runner, signal);
 }
 
@@ -415,6 +426,15 @@ function connect(
             onError: (error) => log("error", "The agent was not updated", { error }),
           })
         : undefined,
+    onCertificates(certificates) {
+      const addressKey = config.ingress.tls?.addressKey;
+      if (addressKey === undefined) return;
+      try {
+        writeCertificates(certificatesFileOf(routesFileOf(config)), { addressKey, certificates });
+      } catch (error) {
+        log("error", "The received certificates were not stored; the earlier ones are served", { error });
+      }
+    },
     random: Math.random,
     facts: () => {
       const disk = statfsSync(config.stateDirectory);

@@ -2,6 +2,7 @@ import { createHash, createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import * as z from "zod";
+import { isNetwork } from "../protocol/api/public-access.ts";
 import { parseDestination, type Destination } from "./isolation/addresses.ts";
 import { firewallMode } from "./isolation/isolation.ts";
 import type { Visitors } from "./isolation/rules.ts";
@@ -16,6 +17,14 @@ function destinations(text: string, context: z.RefinementCtx): Destination[] {
       );
     return destination ?? [];
   });
+}
+
+function networks(text: string, context: z.RefinementCtx): string[] {
+  const entries = text.split(",").flatMap((entry) => entry.trim() || []);
+  for (const entry of entries)
+    if (!isNetwork(entry))
+      context.addIssue(`${entry} is not a network: write 203.0.113.0/24 or 2001:db8::/32`);
+  return entries;
 }
 
 const Command = z.tuple([z.string().min(1)], z.string());
@@ -52,6 +61,7 @@ function visitors(env: {
   BERTH_INGRESS_PORT: number;
   BERTH_TLS_PORT?: number | undefined;
   BERTH_CONNECTIONS_PER_ADDRESS?: number | undefined;
+  BERTH_TRUSTED_PROXIES: string[];
 }): Visitors | null {
   const tlsPort = env.BERTH_TLS_PORT ?? [];
   const maxPerAddress = env.BERTH_CONNECTIONS_PER_ADDRESS ?? (env.BERTH_TLS_PORT === undefined ? 0 : 512);
@@ -60,6 +70,7 @@ function visitors(env: {
     ports: [env.BERTH_INGRESS_PORT].concat(tlsPort),
     udpPorts: new Array<number>().concat(tlsPort),
     maxPerAddress,
+    unlimited: env.BERTH_TRUSTED_PROXIES,
   };
 }
 
@@ -90,6 +101,11 @@ const Environment = z
     BERTH_ACME_EMAIL: z.email().optional(),
     /** Connections to the ingress per client address; 0: unlimited, as behind a proxy. */
     BERTH_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(0).optional(),
+    /**
+     * Addresses and networks of the operator's proxies or CDN, such as `173.245.48.0/20,2400:cb00::/32`: their
+     * X-Forwarded-For and X-Forwarded-Proto are believed, and their connections are not limited.
+     */
+    BERTH_TRUSTED_PROXIES: z.string().default("").transform(networks),
     BERTH_RESPONDER_PORT: port(5300),
     BERTH_STATUS_PORT: port(5301),
     /** Concurrent jobs. */
@@ -139,6 +155,7 @@ const Environment = z
       port: env.BERTH_INGRESS_PORT,
       responderPort: env.BERTH_RESPONDER_PORT,
       statusPort: env.BERTH_STATUS_PORT,
+      trustedProxies: env.BERTH_TRUSTED_PROXIES,
       tls:
         env.BERTH_TLS_PORT === undefined
           ? null
@@ -147,6 +164,9 @@ const Environment = z
               directory: env.BERTH_ACME_DIRECTORY,
               email: env.BERTH_ACME_EMAIL,
               caPem: env.BERTH_ACME_CA_FILE,
+              addressKey: createHmac("sha256", env.BERTH_HOST_TOKEN)
+                .update("certificates")
+                .digest("base64url"),
             },
     },
     slots: env.BERTH_SLOTS,

@@ -19,6 +19,7 @@ export type LinkOptions = {
   lostSites: () => Hello["lostSites"];
   /** Called with the agent version that the control plane distributes. */
   onWelcome?: ((agent: Extract<ToAgent, { type: "welcome" }>["agent"]) => void) | undefined;
+  onCertificates: (certificates: Extract<ToAgent, { type: "certificates" }>["certificates"]) => void;
   /** In [0, 1). */
   random: () => number;
 };
@@ -47,6 +48,7 @@ export function startLink({
   facts,
   lostSites,
   onWelcome,
+  onCertificates,
   random,
 }: LinkOptions): () => void {
   const address = `${url.replace(/^http/, "ws").replace(/\/$/, "")}/agent/connect`;
@@ -94,6 +96,7 @@ export function startLink({
           onWelcome?.(message.agent);
         } else if (isAboutRunning(message)) questionServer.receive(message);
         else if (message.type === "verdicts") inventory.receive(message);
+        else if (message.type === "certificates") onCertificates(message.certificates);
         else runner.receive(message);
       },
       onEnd: (end) => {

@@ -2,6 +2,7 @@ import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import type { DatabaseVolumes, Kept } from "../protocol/agent/inventory.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { Answer, Question, SiteLogLine } from "../protocol/agent/running.ts";
+import type { CertificateReport } from "./ingress/certificate.ts";
 import type { Ingress } from "./ingress/ingress.ts";
 import { log } from "./log.ts";
 import { siteLabels, volumeName } from "./docker/specs.ts";
@@ -11,6 +12,8 @@ import type { DiskUse } from "./running/disk-use.ts";
 import { bytesOf } from "./running/line-batches.ts";
 import { databaseCrashes, databaseCrashKnown } from "./running/databases-out.ts";
 import type { Crash, DatabaseCrash, Records } from "./running/records.ts";
+import { followRequests } from "./running/follow-requests.ts";
+import type { RequestRecords } from "./running/request-records.ts";
 import { lookAtSite } from "./running/look.ts";
 import { followSiteLog, readSiteLog, type SiteLogs } from "./running/site-log.ts";
 import { label } from "./docker/labels.ts";
@@ -27,8 +30,14 @@ type Owned = Id<"site" | "database">;
 export type Means = SiteLogs & {
   ingress: Ingress;
   records: Records;
+  requests: RequestRecords;
   diskUse: Pick<DiskUse, "soon" | "databases">;
   inspect: Inspection;
+  /** Of the ingress. */
+  certificate(
+    asked: Extract<Question, { kind: "certificate" }>,
+    signal: AbortSignal,
+  ): Promise<CertificateReport>;
   inspectSource: InspectSource;
   /** The free disk space of the engine; null if the agent cannot see it. */
   diskFreeMb: () => Promise<number | null>;
@@ -161,8 +170,24 @@ export class QuestionServer {
         return say({ kind: "metrics", samples: records.samples(question.siteId) }, true);
       case "events":
         return say({ kind: "events", events: records.events(question.siteId) }, true);
+      case "requests": {
+        const { requests } = this.means;
+        const { siteId, filters, place, limit } = question;
+        if (question.follow)
+          return followRequests(requests, { siteId, filters, after: place }, signal, (found) =>
+            say({ kind: "requests", requests: found }, false),
+          );
+        return say({ kind: "requests", requests: requests.before(siteId, filters, place, limit) }, true);
+      }
+      case "requestStats": {
+        const { siteId, window } = question;
+        const stats = this.means.requests.stats(siteId, window, Date.now());
+        return say({ kind: "requestStats", stats }, true);
+      }
       case "volumes":
         return say({ kind: "volumes", volumes: await this.volumesOf(question.siteId) }, true);
+      case "certificate":
+        return say({ kind: "certificate", ...(await this.means.certificate(question, signal)) }, true);
       case "removeVolume":
         if (await this.means.engine.removeVolume(volumeName(question.siteId, question.name)))
           return say({ kind: "removeVolume" }, true);

@@ -133,7 +133,7 @@ export class Runner {
     clearInterval(this.resend);
   }
 
-  receive(message: Exclude<ToAgent, { type: "welcome" | "verdicts" } | AboutRunning>): void {
+  receive(message: Exclude<ToAgent, { type: "welcome" | "verdicts" | "certificates" } | AboutRunning>): void {
     switch (message.type) {
       case "job":
         return this.take(message);

@@ -24,8 +24,32 @@ export type DeploymentStatus = (typeof deploymentStatuses)[number];
 /** What a repository is built by. */
 export const builders = ["detect", "dockerfile"] as const;
 
-export const domainStatuses = ["pending", "verified"] as const;
+export const domainStatuses = ["PENDING_VERIFICATION", "VERIFIED", "ACTIVE", "ERROR"] as const;
 export type DomainStatus = (typeof domainStatuses)[number];
+
+/** What can be wrong with a custom domain, in the order in which it is to be put right. */
+export const domainProblems = [
+  "not_looked_at",
+  "resolver_unavailable",
+  "proof_missing",
+  "proof_other",
+  "name_held",
+  "name_released",
+  "release_planned",
+  "target_missing",
+  "address_missing",
+  "proxied",
+  "cname_other",
+  "address_other",
+  "address_other_ipv6",
+  "caa_forbids",
+  "site_not_placed",
+  "host_unreachable",
+  "route_pending",
+  "certificate_pending",
+  "certificate_failed",
+] as const;
+export type DomainProblemCode = (typeof domainProblems)[number];
 
 export const deploymentTriggers = [
   "payment",

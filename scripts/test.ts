@@ -15,6 +15,9 @@ const tools = {
   "/usr/bin/pdftotext": "poppler-utils",
   // Let's Encrypt's test server, for sites' certificates.
   "/usr/bin/pebble": "pebble",
+  // A DNS server whose records follow the sites, and its backend.
+  "/usr/sbin/pdns_server": "pdns-server",
+  "/usr/lib/x86_64-linux-gnu/pdns/libgsqlite3backend.so": "pdns-backend-sqlite3",
   // Verifies the units that the install script writes; nothing is started.
   "/usr/bin/systemd-analyze": "systemd",
 };

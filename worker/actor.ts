@@ -1,4 +1,3 @@
-import type { Question } from "../protocol/agent/running.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { AccountPlan, AccountRole } from "../protocol/states.ts";
 
@@ -18,7 +17,8 @@ export type Actor =
       accountId: Id<"account">;
       role: AccountRole;
       plan: AccountPlan;
-      conversationId: Id<"conversation">;
+      /** null: by a tool call outside a conversation (MCP). */
+      conversationId: Id<"conversation"> | null;
       /** What the person came with. */
       credential: Credential;
     }
@@ -33,4 +33,4 @@ export type Credential = Id<"key" | "session">;
 /** Who follows a log, and what they came with. */
 export type Reader = { accountId: Id<"account">; credential: Credential };
 
-export type LogQuestion = Extract<Question, { kind: "logs" }>;
+export type { Followed } from "../protocol/agent/running.ts";

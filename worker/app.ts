@@ -18,6 +18,8 @@ import { dashboard } from "./routes/dashboard.tsx";
 import { devicePage } from "./routes/device-page.tsx";
 import { install } from "./routes/install.ts";
 import { invoicePage } from "./routes/invoice-page.tsx";
+import { confirmPage } from "./routes/confirm-page.tsx";
+import { mcp, mcpMetadata } from "./routes/mcp.ts";
 import { reference } from "./routes/reference.tsx";
 import { setup } from "./routes/setup.ts";
 import { signInPages } from "./routes/sign-in.tsx";
@@ -46,6 +48,8 @@ export const app = new Hono<AppEnv>()
   .use(requestId({ limitLength: 64 }), setRequestId, answerHeaders, drainRequestBody, httpsOnly)
   .route("/", routesOf("site"))
   .route("/api/v1", api)
+  .route("/mcp", mcp)
+  .route("/.well-known", mcpMetadata)
   .route("/webhooks", webhooks)
   .route("/agent", agent)
   .route("/backups", backupFiles)
@@ -56,6 +60,7 @@ export const app = new Hono<AppEnv>()
   .route("/invoice", invoicePage)
   .route("/test-payments", testPayments)
   .route("/device", devicePage)
+  .route("/confirm", confirmPage)
   .route("/sites", sitePages)
   .route("/deployments", deploymentPages)
   .route("/", reference)

@@ -3,7 +3,8 @@ import type { SQL } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { formatId, type Id } from "../protocol/ids.ts";
 import { createAuth, type Auth } from "./adapters/auth.ts";
-import { resolveTxt } from "./adapters/dns.ts";
+import { acmeAuthority } from "./adapters/acme.ts";
+import { dnsOverHttps } from "./adapters/dns.ts";
 import { zoneOf } from "./adapters/dns-zone/index.ts";
 import { paymentsOf } from "./adapters/payments/index.ts";
 import { backupStore } from "./adapters/storage.ts";
@@ -32,6 +33,7 @@ export function contextOf(
   const log = (id: Id<"deployment" | "command">) => env.DEPLOYMENT_LOG.get(env.DEPLOYMENT_LOG.idFromName(id));
   const device = (userCode: string) => env.DEVICE_CODE.get(env.DEVICE_CODE.idFromName(userCode));
   const conversation = (id: Id<"conversation">) => env.CONVERSATION.get(env.CONVERSATION.idFromName(id));
+  const pendingCall = (id: string) => env.PENDING_CALL.get(env.PENDING_CALL.idFromName(id));
   const guard = (keyHash: string) => env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash));
   const db = drizzle(env.DB);
   let box: SecretBox | undefined;
@@ -53,8 +55,9 @@ export function contextOf(
     get zone() {
       return zoneOf(config);
     },
+    acme: acmeAuthority(config.ACME_DIRECTORY),
     payments: paymentsOf(config, env.DB, () => new Date()),
-    resolveTxt: (name) => resolveTxt(config.DNS_ENDPOINTS, name),
+    dns: dnsOverHttps(config.DNS_ENDPOINTS),
     fetchOnce,
     backups: backupStore(env.BACKUPS),
     hosts: {
@@ -70,6 +73,7 @@ export function contextOf(
       remind: (hostId) => defer(link(hostId).remind()),
       revise: (hostId, lease, verdict) => defer(link(hostId).revise(lease, verdict)),
       letGo: (hostId, id) => defer(link(hostId).letGo(id)),
+      certify: (hostId) => link(hostId).certify(),
       disconnect: (hostId) => defer(link(hostId).disconnect()),
     },
     questions: {
@@ -89,6 +93,13 @@ export function contextOf(
       resume: (id, accountId, afterSeq) => conversation(id).resume(accountId, afterSeq),
       history: (id, accountId) => conversation(id).history(accountId),
       remove: (id) => conversation(id).remove(),
+    },
+    pendingCalls: {
+      keep: (id, call) => pendingCall(id).keep(call),
+      read: (id, accountId) => pendingCall(id).read(accountId),
+      take: (id, accountId, as) => pendingCall(id).take(accountId, as),
+      settle: (id, outcome) => pendingCall(id).settle(outcome),
+      outcome: (id, accountId) => pendingCall(id).outcome(accountId),
     },
     devices: {
       start: (userCode, deviceHash, { name, address }) => device(userCode).start(deviceHash, name, address),

@@ -77,6 +77,16 @@ const Settings = z.object({
   POWERDNS_SERVER_ID: z.string().min(1).default("localhost"),
   /** The zone that contains the sites' domain; default: the host of SITES_ORIGIN. */
   POWERDNS_ZONE: domain.optional(),
+  /** Issues the wildcard certificate of the sites' own names, with a DNS provider. */
+  ACME_DIRECTORY: address.default("https://acme-v02.api.letsencrypt.org/directory"),
+  /** The contact for certificates that are about to expire. */
+  ACME_EMAIL: z.email().optional(),
+  /** What the hosts' certificate authority is called in CAA records (RFC 8659), by commas. */
+  CAA_ISSUERS: z
+    .string()
+    .default("letsencrypt.org")
+    .transform((list) => list.split(",").map((name) => name.trim().toLowerCase()))
+    .pipe(z.array(z.string().min(1)).min(1)),
   /** Git hosts, by commas, that the agents' BERTH_INSECURE_GIT_HOSTS name too: no other address on a port or a private network is taken. */
   INSECURE_GIT_HOSTS: z
     .string()

@@ -14,6 +14,7 @@ import { endOrphans, tellOrphans } from "./jobs/commands/cancel-all.ts";
 import { purgeOldCommands } from "./jobs/commands/purge-old.ts";
 import { reconcileDatabases } from "./jobs/databases/reconcile.ts";
 import { purgeOldJobs } from "./jobs/purge-old.ts";
+import { reconcileCertificate } from "./jobs/certificates/reconcile.ts";
 import { reconcileDns } from "./jobs/dns/reconcile.ts";
 import { giveBackTime } from "./jobs/give-back-time.ts";
 import { evictLeft } from "./jobs/hosts/evict-left.ts";
@@ -25,6 +26,7 @@ import { sendDueMails } from "./mails/send-due.ts";
 import { forgetOldActivity } from "./services/activity/forget-old.ts";
 import { forgetOldConversations } from "./services/chat/conversations.ts";
 import { finishAccountChanges } from "./services/accounts/tell-guards.ts";
+import { lookAtDueDomains } from "./services/domains/look-due.ts";
 import { purgeOldRequests } from "./services/idempotency/purge-old.ts";
 import { finishRevocations } from "./services/keys/finish-revocations.ts";
 import { runDueSchedules } from "./services/schedules/run-due.ts";
@@ -50,6 +52,7 @@ const tasks: Record<string, (ctx: Ctx) => Promise<void>> = {
       await purgeOldCommands(ctx);
     }
   },
+  domains: lookAtDueDomains,
   requests: purgeOldRequests,
   activity: forgetOldActivity,
   conversations: forgetOldConversations,
@@ -61,7 +64,7 @@ const tasks: Record<string, (ctx: Ctx) => Promise<void>> = {
       await reconcileTerms(ctx);
     }
   },
-  dns: reconcileDns,
+  dns: runDns,
   jobs: purgeOldJobs,
   keys: finishRevocations,
   accounts: finishAccountChanges,
@@ -76,6 +79,15 @@ async function run(ctx: Ctx, name: string, task: (ctx: Ctx) => Promise<void>): P
     logError({ task: name }, error);
     throw new Error(`The timer's task "${name}" failed, as the line before says`);
   });
+}
+
+/** A new order's challenge is published at once. */
+export async function runDns(ctx: Ctx): Promise<void> {
+  try {
+    await reconcileDns(ctx);
+  } finally {
+    if (await reconcileCertificate(ctx)) await reconcileDns(ctx);
+  }
 }
 
 export async function reconcileHosts(ctx: Ctx): Promise<void> {

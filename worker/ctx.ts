@@ -2,22 +2,24 @@ import type { SQL } from "drizzle-orm";
 import type { DrizzleD1Database } from "drizzle-orm/d1";
 import type { Answer, Question } from "../protocol/agent/running.ts";
 import type { ChatReply, StoredMessage } from "../protocol/api/chat.ts";
-import type { Refused, Sent } from "./objects/rpc.ts";
+import type { PendingCall, Refused, Sent } from "./objects/rpc.ts";
 import type { DevicePolled } from "../protocol/api/device.ts";
 import type { LogLine } from "../protocol/api/deployments.ts";
 import type { Id, IdKind } from "../protocol/ids.ts";
 import type { ActivityActor } from "../protocol/states.ts";
+import type { Acme } from "./adapters/acme.ts";
 import type { Zone } from "./adapters/dns-zone/zone.ts";
 import type { Payments } from "./adapters/payments/payments.ts";
+import type { Dns } from "./adapters/dns.ts";
 import type { SecretBox } from "./adapters/secret-box.ts";
 import type { BackupStore } from "./adapters/storage.ts";
 import type { Fetched } from "./adapters/web.ts";
-import type { Actor, Credential, Reader, LogQuestion } from "./actor.ts";
+import type { Actor, Credential, Reader, Followed } from "./actor.ts";
 import type { Config } from "./config.ts";
 import type { Preparable } from "./db/prepared.ts";
 import type { Lease, Offer } from "./domain/lease.ts";
 
-export type { Actor, Credential, LogQuestion, Reader } from "./actor.ts";
+export type { Actor, Credential, Followed, Reader } from "./actor.ts";
 
 export type Db = DrizzleD1Database;
 
@@ -45,8 +47,8 @@ export type Ctx = {
   payments: Payments;
   /** The zone that follows the sites; null: the operator maintains it. */
   zone: Zone | null;
-  /** The TXT records of a name. @throws when no resolver answers */
-  resolveTxt(name: string): Promise<string[]>;
+  acme: Acme;
+  dns: Dns;
   /** Requests an address of a customer's site. @throws when it gives no answer */
   fetchOnce(url: string): Promise<Fetched>;
   backups: BackupStore;
@@ -56,6 +58,7 @@ export type Ctx = {
   logs: DeploymentLogs;
   devices: DeviceCodes;
   conversations: Conversations;
+  pendingCalls: PendingCalls;
   /** Let a promise outlive the answer. */
   defer(work: Promise<unknown>): void;
 };
@@ -72,6 +75,8 @@ export type HostHints = {
   revise(hostId: Id<"host">, lease: Lease, verdict: "drop" | "cancel"): void;
   /** The site or database is not there any more: who follows its log there is let go, and may go on where it is. */
   letGo(hostId: Id<"host">, id: Id<"site" | "database">): void;
+  /** There are other certificates: its agent receives them. @throws if the host cannot be reached now */
+  certify(hostId: Id<"host">): Promise<void>;
   /** The host is removed: its agent is told, and not let in again. */
   disconnect(hostId: Id<"host">): void;
 };
@@ -82,7 +87,7 @@ export type HostQuestions = {
   /** The log as server-sent events, for as long as the reader's key or session works. */
   follow(
     hostId: Id<"host">,
-    question: LogQuestion,
+    question: Followed,
     reader: Reader,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>>;
 };
@@ -119,6 +124,15 @@ export type Conversations = {
   ): Promise<{ events: ReadableStream<Uint8Array> } | Refused>;
   history(id: Id<"conversation">, accountId: string): Promise<{ messages: StoredMessage[] } | Refused>;
   remove(id: Id<"conversation">): Promise<void>;
+};
+
+/** Tool calls that wait for a person outside a conversation, by their ids, which only who was told knows. */
+export type PendingCalls = {
+  keep(id: string, call: PendingCall): Promise<void>;
+  read(id: string, accountId: Id<"account">): Promise<PendingCall | null>;
+  take(id: string, accountId: Id<"account">, as: "taken" | "declined"): Promise<PendingCall | null>;
+  settle(id: string, outcome: string): Promise<void>;
+  outcome(id: string, accountId: Id<"account">): Promise<string | null>;
 };
 
 export type DeviceCodes = {
@@ -158,7 +172,7 @@ export function authorOf({ actor }: Ctx): Author {
     case "session":
       return { actor: "session", actorId: actor.sessionId };
     case "assistant":
-      return { actor: "assistant", actorId: actor.conversationId };
+      return { actor: "assistant", actorId: actor.conversationId ?? actor.credential };
     case "host":
       return { actor: "host", actorId: actor.hostId };
     case "link":

@@ -4,6 +4,7 @@ import type {
   DeviceCodeRpc,
   HostLinkRpc,
   KeyGuardRpc,
+  PendingCallRpc,
   RateLimitRpc,
 } from "./objects/rpc.ts";
 
@@ -20,4 +21,5 @@ export type Env = {
   DEVICE_CODE: DurableObjectNamespace<DeviceCodeRpc>;
   RATE_LIMIT: DurableObjectNamespace<RateLimitRpc>;
   CONVERSATION: DurableObjectNamespace<ConversationRpc>;
+  PENDING_CALL: DurableObjectNamespace<PendingCallRpc>;
 };

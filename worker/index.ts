@@ -8,6 +8,7 @@ export { DeploymentLog } from "./objects/deployment-log.ts";
 export { DeviceCode } from "./objects/device-code.ts";
 export { HostLink } from "./objects/host-link.ts";
 export { KeyGuard } from "./objects/key-guard.ts";
+export { PendingCall } from "./objects/pending-call.ts";
 export { RateLimit } from "./objects/rate-limit.ts";
 
 export default {

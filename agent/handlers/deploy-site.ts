@@ -71,6 +71,7 @@ async function putIntoService(
 ): Promise<Released | { startMs: null; swapMs: null }> {
   if (!parked) return release(host, run, deploymentId, imageId, "", job);
   job.signal.throwIfAborted();
+  if (run.ingress) await host.ingress.rule(run.siteId, run.ingress);
   await host.ingress.park(run.siteId, run.hostnames);
   return { startMs: null, swapMs: null };
 }

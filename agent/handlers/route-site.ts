@@ -1,7 +1,11 @@
 import type { Handler } from "./handler.ts";
 
-/** Routes other names to the same container, or to the page of a stopped site. */
-export const routeSite: Handler<"site.route"> = async ({ ingress }, { siteId, hostnames }) => {
+/** Routes other names to the same container, or to the page of a stopped site, and changes what the ingress does for them. */
+export const routeSite: Handler<"site.route"> = async (
+  { ingress },
+  { siteId, hostnames, ingress: rules },
+) => {
+  if (rules) await ingress.rule(siteId, rules);
   await ingress.rename(siteId, hostnames);
   return {};
 };

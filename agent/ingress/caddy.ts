@@ -1,3 +1,6 @@
+import { accessLogging, noted } from "./access-log.ts";
+import { bodyLimitsMb, maxResponseHeaders } from "../../protocol/api/ingress.ts";
+
 /**
  * How long Caddy may answer from an earlier look-up. It looks up one name at a time, all other sites' requests waiting, so not
  * often; what a swap replaces serves until then.
@@ -11,6 +14,8 @@ export type TlsSettings = {
   email?: string | undefined;
   /** Certificates, as PEM, that the directory's own is checked with. */
   caPem?: string | undefined;
+  /** Part of the address at which the responder hands out certificates that the control plane sent. */
+  addressKey?: string | undefined;
 };
 /** `tls` null: plain HTTP only, where something in front of the host ends TLS, or on one's own machine. */
 export type IngressSettings = {
@@ -20,7 +25,12 @@ export type IngressSettings = {
   /** The responder's too: for its pages, and what else Caddy asks of it. */
   statusPort: number;
   tls: TlsSettings | null;
+  /** Networks of proxies that are believed what they say of a visitor's address and protocol. */
+  trustedProxies?: readonly string[] | undefined;
 };
+
+/** Where Caddy asks for decisions about sites with rules, on the port number of the responder's pages. */
+export const rulesAddress = "127.0.0.2";
 
 /** Where the container keeps `caPem`. */
 export const acmeCaFile = "/tmp/acme-ca.pem";
@@ -96,15 +106,19 @@ const webSockets = [
  * @param maxWebSockets to one container
  */
 export function caddyConfig(settings: IngressSettings, maxWebSockets: number): object {
-  const { address, port, tls } = settings;
+  const { address, port, tls, trustedProxies = [] } = settings;
   const common = {
+    logs: {},
     automatic_https: { disable: true },
     read_header_timeout: "15s",
     max_header_bytes: maxHeaderBytes,
-    errors: { routes: unmet(settings, maxWebSockets) },
+    errors: { routes: unmet(settings, maxWebSockets, false) },
+    ...trusting(trustedProxies),
   };
   const routes = [
-    { handle: [{ handler: "headers", request: { delete: proxyHeaders } }] },
+    ...protocolOfVisitor(trustedProxies),
+    { handle: [compression] },
+    { handle: [{ handler: "headers", request: { delete: proxyHeaders } }, ...noted] },
     {
       // HTTP/2 in the clear would be passed on as bytes, with whatever headers the visitor writes.
       match: [{ header_regexp: { Upgrade: { pattern: "(?i)h2c" } } }],
@@ -115,14 +129,19 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
       match: [
         {
           header_regexp: { Host: { pattern: `^(?:${label}\\.)*${label}(?::[0-9]+)?$` } },
-          // So that `.up.internal` fits behind it in a DNS name.
-          not: [{ header_regexp: { Host: { pattern: "^[^:]{231,}" } } }],
+          // So that a label and `.dup.internal` fit around it in a DNS name.
+          not: [{ header_regexp: { Host: { pattern: "^[^:]{221,}" } } }],
         },
       ],
       handle: [
         {
           handler: "subroute",
-          routes: byKind(settings, maxWebSockets, { suffixes: ["up", "ws"], freshMs: refreshMs }),
+          routes: byKind(settings, maxWebSockets, {
+            name: "{http.request.host}",
+            suffixes: ["up", "ws"],
+            freshMs: refreshMs,
+            visitor: visitorAsMet,
+          }),
         },
       ],
     },
@@ -130,7 +149,7 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
   ];
   return {
     admin: { disabled: true, config: { persist: false } },
-    logging: { logs: { default: { level: "WARN" } } },
+    logging: accessLogging(),
     apps: {
       http: {
         grace_period: "10s",
@@ -139,8 +158,9 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
             ...common,
             listen: [`${address}:${port}`],
             protocols: ["h1"],
-            routes: tls ? [toHttps(tls)] : routes,
+            routes: tls ? [...servedBehindProxy(trustedProxies, routes), toHttps(tls)] : routes,
           },
+          rules: rulesServer(settings, maxWebSockets),
           ...(tls && {
             secure: {
               ...common,
@@ -158,11 +178,92 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
   };
 }
 
+/** Text, as it is common on the web. Not event streams: each event would wait for the next. */
+const compression = {
+  handler: "encode",
+  encodings: { zstd: { level: "fastest" }, gzip: { level: 5 } },
+  prefer: ["zstd", "gzip"],
+  minimum_length: 512,
+  match: {
+    headers: {
+      "Content-Type": [
+        "text/html*",
+        "text/css*",
+        "text/plain*",
+        "text/xml*",
+        "text/csv*",
+        "text/markdown*",
+        "text/javascript*",
+        "application/javascript*",
+        "application/json*",
+        "application/ld+json*",
+        "application/manifest+json*",
+        "application/problem+json*",
+        "application/xml*",
+        "application/atom+xml*",
+        "application/rss+xml*",
+        "application/xhtml+xml*",
+        "application/wasm*",
+        "image/svg+xml*",
+      ],
+    },
+  },
+};
+
+/** From right to left, as each proxy adds at the right whom it was asked by: what stands further left may be invented. */
+const trusting = (ranges: readonly string[]) =>
+  ranges.length === 0
+    ? {}
+    : {
+        trusted_proxies: { source: "static", ranges },
+        trusted_proxies_strict: 1,
+        client_ip_headers: ["X-Forwarded-For"],
+      };
+
+const saysHttps = (ranges: readonly string[]) => [
+  { remote_ip: { ranges }, header: { "X-Forwarded-Proto": ["https"] } },
+];
+
+/** Before any header is removed. */
+const protocolOfVisitor = (ranges: readonly string[]) => [
+  { handle: [{ handler: "vars", proto: "{http.request.scheme}" }] },
+  ...(ranges.length === 0
+    ? []
+    : [{ match: saysHttps(ranges), handle: [{ handler: "vars", proto: "https" }] }]),
+];
+
+/** What a trusted proxy was asked for by https is not sent to https once more. */
+const servedBehindProxy = (ranges: readonly string[], routes: object[]) =>
+  ranges.length === 0
+    ? []
+    : [{ match: saysHttps(ranges), handle: [{ handler: "subroute", routes }], terminal: true }];
+
+type Headers = Record<string, string[]>;
+/** What an app is told of the visitor: as the ingress met him. */
+const visitorAsMet: Headers = {
+  "X-Real-Ip": ["{http.vars.client_ip}"],
+  "X-Forwarded-For": ["{http.vars.client_ip}"],
+  "X-Forwarded-Proto": ["{http.vars.proto}"],
+};
+/** The same within, where the visitor is the ingress itself. */
+const visitorAsTold: Headers = Object.fromEntries(
+  Object.keys(visitorAsMet).map((name) => [name, [`{http.request.header.${name}}`]]),
+);
+
+type How = {
+  /** What Caddy looks up, before the suffix. */
+  name: string;
+  suffixes: [string, string];
+  freshMs: number;
+  retries?: number;
+  visitor: Headers;
+};
+
 /** Caddy counts by a container's name: for WebSockets the responder gives another one. */
 const byKind = (
   settings: IngressSettings,
   maxWebSockets: number,
-  { suffixes: [plain, upgraded], ...how }: { suffixes: [string, string]; freshMs: number; retries?: number },
+  { suffixes: [plain, upgraded], ...how }: How,
 ) => [
   {
     match: webSockets,
@@ -172,17 +273,17 @@ const byKind = (
   { handle: [proxy(settings, { ...how, suffix: plain, most: maxRequests })] },
 ];
 
-/** To the containers that the responder names for `<host>.<suffix>.internal`, or to the responder itself. */
+/** To the containers that the responder names for `<name>.<suffix>.internal`, or to the responder itself. */
 function proxy(
   { responderPort }: IngressSettings,
-  { suffix, freshMs, most, retries }: { suffix: string; freshMs: number; most: number; retries?: number },
+  { name, suffix, freshMs, most, retries, visitor }: Omit<How, "suffixes"> & { suffix: string; most: number },
 ) {
   const resolver = { addresses: [`udp/127.0.0.1:${responderPort}`] };
   return {
     handler: "reverse_proxy",
     dynamic_upstreams: {
       source: "srv",
-      name: `{http.request.host}.${suffix}.internal`,
+      name: `${name}.${suffix}.internal`,
       refresh: `${freshMs}ms`,
       resolver,
     },
@@ -199,23 +300,163 @@ function proxy(
     // At once. With -1, the requests of visitors who have gone would count until the app answers, if it ever does.
     flush_interval: -2,
     ...(retries !== undefined && { load_balancing: { retries, try_interval: "50ms" } }),
-    // Beside X-Forwarded-For, -Host and -Proto, which Caddy sets.
-    headers: { request: { set: { "X-Real-Ip": ["{http.request.remote.host}"] } } },
+    // Beside X-Forwarded-Host, which Caddy sets.
+    headers: { request: { set: visitor } },
   };
 }
 
+/** How the responder's answer about a request is referred to. */
+const decided = (name: string) => `{http.reverse_proxy.header.Berth-${name}}`;
+const isDecided = (name: string) => [{ not: [{ vars: { [decided(name)]: [""] } }] }];
+const upstreamVar = "{http.vars.upstream}";
+const headerSlots = Array.from({ length: maxResponseHeaders + 1 }, (_, slot) => slot);
+
+/**
+ * The way of requests to sites with rules: the first server passes them on to this one, which the responder names to it. It asks
+ * the responder what is to become of a request before it passes it on to a container.
+ */
+function rulesServer(settings: IngressSettings, maxWebSockets: number): object {
+  const { statusPort } = settings;
+  const told = {
+    Method: "{http.request.method}",
+    Host: "{http.request.hostport}",
+    Uri: "{http.request.orig_uri}",
+    Proto: "{http.request.header.X-Forwarded-Proto}",
+    Address: "{http.request.header.X-Real-Ip}",
+    Authorization: "{http.request.header.Authorization}",
+    Cookie: "{http.request.header.Cookie}",
+    Length: "{http.request.header.Content-Length}",
+  };
+  return {
+    automatic_https: { disable: true },
+    listen: [`${rulesAddress}:${statusPort}`],
+    protocols: ["h1"],
+    read_header_timeout: "15s",
+    // What the first server has added.
+    max_header_bytes: maxHeaderBytes + 4096,
+    // Only this host reaches it.
+    trusted_proxies: { source: "static", ranges: ["127.0.0.0/8"] },
+    errors: { routes: unmet(settings, maxWebSockets, true) },
+    routes: [
+      {
+        handle: [
+          {
+            handler: "reverse_proxy",
+            upstreams: [{ dial: `127.0.0.1:${statusPort}` }],
+            // Without the visitor's query.
+            rewrite: { method: "GET", uri: "/.berth/decision?" },
+            headers: {
+              request: {
+                delete: ["*"],
+                set: Object.fromEntries(
+                  Object.entries(told).map(([name, value]) => [`Berth-${name}`, [value]]),
+                ),
+              },
+            },
+            transport: {
+              protocol: "http",
+              dial_timeout: "1s",
+              response_header_timeout: "10s",
+              keep_alive: { idle_timeout: "1500ms" },
+              max_response_header_size: 4 * maxHeaderBytes,
+            },
+            // The responder itself may be starting.
+            load_balancing: { try_duration: "3s", try_interval: "100ms" },
+            handle_response: [
+              { match: { status_code: [204] }, routes: allowed(settings, maxWebSockets) },
+              // Shown as it is.
+            ],
+          },
+        ],
+      },
+    ],
+  };
+}
+
+/** A request that may pass, as the responder wants it. */
+const allowed = (settings: IngressSettings, maxWebSockets: number): object[] => [
+  {
+    handle: [
+      {
+        handler: "vars",
+        upstream: decided("Upstream"),
+        ...Object.fromEntries(
+          headerSlots.flatMap((slot) => [
+            [`name${slot}`, decided(`Name-${slot}`)],
+            [`value${slot}`, decided(`Value-${slot}`)],
+          ]),
+        ),
+      },
+      { handler: "copy_response_headers", include: ["Set-Cookie"] },
+    ],
+  },
+  { match: isDecided("Uri"), handle: [{ handler: "rewrite", uri: decided("Uri") }] },
+  {
+    // The password is the ingress's own, and no app's.
+    match: isDecided("Authorized"),
+    handle: [{ handler: "headers", request: { delete: ["Authorization"] } }],
+  },
+  ...bodyLimitsMb.map((megabytes) => ({
+    match: [{ vars: { [decided("Body")]: [String(megabytes)] } }],
+    handle: [{ handler: "request_body", max_size: megabytes * 1024 * 1024 }],
+  })),
+  ...ownHeaders,
+  ...byKind(settings, maxWebSockets, {
+    name: upstreamVar,
+    suffixes: ["dup", "dws"],
+    freshMs: refreshMs,
+    visitor: visitorAsTold,
+  }),
+];
+
+/**
+ * The site's own headers of answers, and HSTS: in place of the app's of the same name. Kept in variables, as a request that
+ * waited has had another answer of the responder's.
+ */
+const ownHeaders = headerSlots.map((slot) => ({
+  match: [{ not: [{ vars: { [`{http.vars.name${slot}}`]: [""] } }] }],
+  handle: [
+    {
+      handler: "headers",
+      response: { deferred: true, set: { [`{http.vars.name${slot}}`]: [`{http.vars.value${slot}}`] } },
+    },
+  ],
+}));
+
 /** What came to no connection reached no app; of what reached one, only a GET may be sent again. */
-const mayBeSentAgain = [
+const mayBeSentAgain: { not?: object[]; [matcher: string]: unknown }[] = [
   { vars_regexp: { "{http.error.message}": { pattern: "^(dial |no upstreams available)" } } },
   { method: ["GET"], not: [{ vars_regexp: { "{http.error.message}": { pattern: "headers exceeded" } } }] },
 ];
 
-/** A request that met nobody waits at the responder until its site is there again, and is sent once more. */
-function unmet(settings: IngressSettings, maxWebSockets: number): object[] {
-  const again = byKind(settings, maxWebSockets, { suffixes: ["re", "wr"], freshMs: 10, retries: 3 });
+/**
+ * A request that met nobody waits at the responder until its site is there again, and is sent once more.
+ * @param afterDecision on the way of sites with rules: nothing passes that was not decided on
+ */
+function unmet(settings: IngressSettings, maxWebSockets: number, afterDecision: boolean): object[] {
+  const how = { freshMs: 10, retries: 3 };
+  const again = afterDecision
+    ? [
+        ...ownHeaders,
+        ...byKind(settings, maxWebSockets, {
+          ...how,
+          name: upstreamVar,
+          suffixes: ["dre", "dwr"],
+          visitor: visitorAsTold,
+        }),
+      ]
+    : byKind(settings, maxWebSockets, {
+        ...how,
+        name: "{http.request.host}",
+        suffixes: ["re", "wr"],
+        visitor: visitorAsMet,
+      });
+  const matches = mayBeSentAgain.map((one) =>
+    afterDecision ? { ...one, not: [...(one.not ?? []), { vars: { [upstreamVar]: [""] } }] } : one,
+  );
   return [
     {
-      match: mayBeSentAgain,
+      match: matches,
       handle: [
         {
           handler: "reverse_proxy",
@@ -254,6 +495,12 @@ const certificates = ({ port: httpPort, statusPort }: IngressSettings, tls: TlsS
     policies: [
       {
         on_demand: true,
+        // Asked before a certificate is obtained, at each handshake, so that a new one needs no reload.
+        ...(tls.addressKey !== undefined && {
+          get_certificate: [
+            { via: "http", url: `http://127.0.0.1:${statusPort}/.berth/certificates/${tls.addressKey}` },
+          ],
+        }),
         issuers: [
           {
             module: "acme",

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { totalmem } from "node:os";
 import type { ContainerSpec, Engine } from "../docker/engine.ts";
 import { log } from "../log.ts";
+import { accessLogFolder, accessLogVolume } from "./access-log.ts";
 import { acmeCaFile, caddyConfig, type IngressSettings } from "./caddy.ts";
 import { label } from "../docker/labels.ts";
 
@@ -27,6 +28,12 @@ export function ingressContainer(
 ): { spec: ContainerSpec; labels: Record<string, string> } {
   const labels = { [label.managed]: "true", [label.ingress]: agentId };
   const maxWebSockets = memoryMb(hostMb) * webSocketsPerMb;
+  const volume = (source: string, folder: string) => ({
+    Type: "volume" as const,
+    Source: source,
+    Target: folder,
+    VolumeOptions: { NoCopy: true, Labels: labels, DriverConfig: { Name: "local", Options: {} } },
+  });
   const settings = {
     Image: ingressImage,
     // Handed over as an environment variable, so that no file of the host is mounted.
@@ -42,17 +49,11 @@ export function ingressContainer(
     Cmd: ["sh", "-c", start],
     HostConfig: {
       NetworkMode: "host",
-      // Certificates outlive the container: who issues them allows a name only a few a week.
-      ...(ingress.tls && {
-        Mounts: [
-          {
-            Type: "volume" as const,
-            Source: `berth-ingress-${agentId}`,
-            Target: "/data",
-            VolumeOptions: { NoCopy: true, Labels: labels, DriverConfig: { Name: "local", Options: {} } },
-          },
-        ],
-      }),
+      Mounts: [
+        volume(accessLogVolume(agentId), accessLogFolder),
+        // Certificates outlive the container: who issues them allows a name only a few a week.
+        ...(ingress.tls ? [volume(`berth-ingress-${agentId}`, "/data")] : []),
+      ],
       // Caddy looks up one name at a time: a packet lost while the responder restarts stalls all sites this long.
       DnsOptions: ["timeout:1", "attempts:3"],
       Init: true,

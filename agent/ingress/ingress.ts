@@ -1,4 +1,5 @@
 import type { StopNotice } from "../../protocol/agent/jobs.ts";
+import type { IngressRules } from "../../protocol/api/ingress.ts";
 
 /** The way traffic gets to containers. Every call is idempotent and returns when new requests see the change. */
 export type Ingress = {
@@ -14,6 +15,8 @@ export type Ingress = {
   fallback(siteId: string): readonly Target[] | null;
   /** The names answer 503 with a page that says the site is stopped, or what the notice says. */
   park(siteId: string, hostnames: readonly string[], notice?: StopNotice): Promise<void>;
+  /** What the ingress does for a site, whatever answers it; kept until `unroute`. */
+  rule(siteId: string, rules: IngressRules): Promise<void>;
   /** Other names for what is answered now. */
   rename(siteId: string, hostnames: readonly string[]): Promise<void>;
   /** A container in service has another address, or stopped or began to answer: same names. */

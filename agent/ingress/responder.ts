@@ -3,9 +3,21 @@ import { mkdirSync, readFileSync, statSync, watch } from "node:fs";
 import http from "node:http";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
+import { bundleFor, CertificateFile, certificatesFileOf } from "./certificates.ts";
+import { rulesAddress } from "./caddy.ts";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
 import { Reachable } from "./reachable.ts";
-import { byHostname, emptyTable, noticesByHostname, RouteTable, type Answer } from "./table.ts";
+import { decide, pinOf, type Asked, type Decision } from "./decide.ts";
+import { escaped, page } from "./pages.ts";
+import { Passwords } from "./passwords.ts";
+import {
+  byHostname,
+  emptyTable,
+  noticesByHostname,
+  RouteTable,
+  rulesByHostname,
+  type Answer,
+} from "./table.ts";
 import { Waiting } from "./waiting.ts";
 
 /**
@@ -15,6 +27,7 @@ import { Waiting } from "./waiting.ts";
  * Arguments: <routes file> <DNS port> <status port>; both ports on the loopback address only.
  */
 const [file = "", dnsPort = "", statusPort = ""] = process.argv.slice(2);
+const certificatesFile = certificatesFileOf(file);
 
 /** What a version leaves to the next one: also that of a later release knows these three. */
 type Estate = { dns: Socket; status: http.Server; table: RouteTable };
@@ -27,6 +40,8 @@ const waiting = new Waiting(answerFor, reachable);
 let table = emptyTable;
 let names = new Map<string, Answer>();
 let notices: ReturnType<typeof noticesByHostname> = new Map();
+let ruled: ReturnType<typeof rulesByHostname> = new Map();
+const passwords = new Passwords();
 
 let loaded = "";
 
@@ -58,6 +73,7 @@ function answerFrom(next: RouteTable): void {
   table = next;
   names = byHostname(table);
   notices = noticesByHostname(table);
+  ruled = rulesByHostname(table);
   reachable.keepOnly([...names.values()].flatMap((answer) => (typeof answer === "string" ? [] : answer)));
   waiting.changed();
 }
@@ -97,15 +113,42 @@ function leave(): Estate {
 }
 
 const suffix = ".up.internal";
-/** `re` and `wr`: a request that is sent once more, and must not be told what was true a moment ago. `ws` and `wr`: a WebSocket. */
-const asked = /\.(up|re|ws|wr)\.internal$/;
+/**
+ * `re` and `wr`: a request that is sent once more, and must not be told what was true a moment ago. `ws` and `wr`: a WebSocket.
+ * With a `d` before it: a request that was decided on. The first label of its name says which replica is to have it.
+ */
+const asked = /\.(d?)(up|re|ws|wr)\.internal$/;
 const statusName = `h127-0-0-1${suffix}`;
 
-/** `h10-0-0-7.up.internal` → 10.0.0.7, and so is `w10-…`, by which Caddy counts WebSockets. */
+/**
+ * `h10-0-0-7.up.internal` → 10.0.0.7, and so is `w10-…`, by which Caddy counts WebSockets. `hi…` and `wi…` are Caddy itself, by
+ * which it counts those of a site with rules.
+ */
 function addressIn(name: string): string | null {
+  if (/^[hw]i[0-9a-f]{16}\.up\.internal$/.test(name)) return rulesAddress;
   const match = /^[hw](\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})\.up\.internal$/.exec(name);
   return match && match.slice(1).every((part) => Number(part) < 256) ? match.slice(1).join(".") : null;
 }
+
+/** Where a request goes. @param name the visitor's host, behind the label of a replica where it was decided on */
+function services(name: string, kind: string, isDecided: boolean) {
+  const hostname = isDecided ? name.slice(name.indexOf(".") + 1) : name;
+  const letter = kind.startsWith("w") ? "w" : "h";
+  const rules = ruled.get(hostname);
+  if (!isDecided && rules) return [serviceRecord(`${letter}i${rules.label}${suffix}`, Number(statusPort))];
+  const target = waiting.isOut(hostname) ? "out" : answerFor(hostname);
+  if (typeof target === "string") return [serviceRecord(statusName, Number(statusPort))];
+  const reached = reachable.among(target);
+  const pinned = isDecided
+    ? rules?.targets.filter((one) => pinOf(one) === name.slice(0, name.indexOf("."))).map(textOf)
+    : undefined;
+  const own = reached.filter((one) => pinned?.includes(textOf(one)));
+  return (own.length > 0 ? own : reached).map(({ address, port }) =>
+    serviceRecord(`${letter}${address.replaceAll(".", "-")}${suffix}`, port),
+  );
+}
+
+const textOf = ({ address, port }: { address: string; port: number }) => `${address}:${port}`;
 
 const dns = estate?.dns ?? createSocket("udp4");
 dns.on("message", (query, from) => {
@@ -113,30 +156,13 @@ dns.on("message", (query, from) => {
   if (!question) return;
   const { name, type } = question;
   const address = addressIn(name);
-  const kind = asked.exec(name)?.[1];
+  const [kindSuffix = "", decided, kind] = asked.exec(name) ?? [];
   let answer: Buffer;
   if (address !== null)
     answer = reply(query, question, type === recordTypes.A ? [addressRecord(address)] : []);
   else if (kind === undefined) answer = reply(query, question, [], false);
   else if (type !== recordTypes.SRV) answer = reply(query, question, []);
-  else {
-    const hostname = name.slice(0, -suffix.length);
-    const target = waiting.isOut(hostname) ? "out" : answerFor(hostname);
-    answer = reply(
-      query,
-      question,
-      typeof target === "string"
-        ? [serviceRecord(statusName, Number(statusPort))]
-        : reachable
-            .among(target)
-            .map(({ address, port }) =>
-              serviceRecord(
-                `${kind.startsWith("w") ? "w" : "h"}${address.replaceAll(".", "-")}${suffix}`,
-                port,
-              ),
-            ),
-    );
-  }
+  else answer = reply(query, question, services(name.slice(0, -kindSuffix.length), kind, decided === "d"));
   dns.send(answer, from.port, from.address);
 });
 dns.on("error", (error) => {
@@ -144,15 +170,6 @@ dns.on("error", (error) => {
   process.exit(1);
 });
 if (!estate) dns.bind(Number(dnsPort), "127.0.0.1");
-
-const page = (
-  title: string,
-  text: string,
-) => `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${title}</title><style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;display:grid;place-content:center;min-height:90vh;margin:0;padding:1rem;text-align:center}h1{font-size:1.4rem;margin:0}p{opacity:.7}</style>
-<h1>${title}</h1><p>${text}</p></html>`;
-
-const escaped = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /** Why a stopped site does not answer, and where whoever wants it back pays. */
 function parkedPage(hostname: string): string {
@@ -179,7 +196,99 @@ function showPage(response: http.ServerResponse, code: number, text: string): vo
   response.writeHead(code, headers).end(text);
 }
 
-const status = estate?.status ?? http.createServer();
+let certificates: CertificateFile | null = null;
+let readCertificates = "";
+
+/** What is in the file now; the last good contents if it cannot be read. */
+function certificatesNow(): CertificateFile | null {
+  const now = found(certificatesFile);
+  if (now === readCertificates) return certificates;
+  try {
+    certificates = CertificateFile.parse(JSON.parse(readFileSync(certificatesFile, "utf8")));
+    readCertificates = now;
+  } catch (error) {
+    if (now !== "")
+      console.error(`${certificatesFile}: ${error instanceof Error ? error.name : "unreadable"}`);
+  }
+  return certificates;
+}
+
+function showBundle(url: string, response: http.ServerResponse): void {
+  const [path = "", query = ""] = url.split("?");
+  const kept = certificatesNow();
+  if (!kept || path.slice("/.berth/certificates/".length) !== kept.addressKey) {
+    response.writeHead(204).end();
+    return;
+  }
+  const bundle = bundleFor(
+    new URLSearchParams(query).get("server_name") ?? "",
+    kept.certificates,
+    new Date(),
+  );
+  if (bundle === null) response.writeHead(204).end();
+  else response.writeHead(200, { "Content-Type": "application/x-pem-file" }).end(bundle);
+}
+
+/** What Caddy says of a request in headers of its own making; the visitor's are in none of the others. */
+function askedIn({ headers }: http.IncomingMessage): Asked {
+  const text = (name: string) => {
+    const value = headers[`berth-${name}`];
+    return typeof value === "string" ? value : "";
+  };
+  return {
+    host: text("host"),
+    hostname: text("host").replace(/:\d+$/, "").toLowerCase(),
+    uri: text("uri"),
+    isHttps: text("proto") === "https",
+    address: text("address"),
+    authorization: text("authorization"),
+    cookie: text("cookie"),
+    bodyBytes: Number(text("length")) || 0,
+  };
+}
+
+/** 204 lets the request pass; anything else is shown as it is. */
+function tell(response: http.ServerResponse, decision: Decision, hostname: string): void {
+  if ("status" in decision) {
+    const headers = { "Content-Type": "text/html; charset=utf-8", ...decision.headers };
+    response.writeHead(decision.status, headers).end(decision.html);
+    return;
+  }
+  const { uri, headers, setCookie, pin, isAuthorized, maxBodyMb } = decision.pass;
+  response.writeHead(204, {
+    "Berth-Upstream": `${pin}.${hostname}`,
+    ...(uri !== undefined && { "Berth-Uri": uri }),
+    ...(setCookie !== undefined && { "Set-Cookie": setCookie }),
+    ...(isAuthorized && { "Berth-Authorized": "yes" }),
+    ...(maxBodyMb !== undefined && { "Berth-Body": String(maxBodyMb) }),
+    ...Object.fromEntries(
+      Object.entries(headers).flatMap(([name, value], index) => [
+        [`Berth-Name-${index}`, name],
+        [`Berth-Value-${index}`, value],
+      ]),
+    ),
+  });
+  response.end();
+}
+
+async function decideOn(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+  const question = askedIn(request);
+  const site = ruled.get(question.hostname);
+  try {
+    // Its rules were taken away a moment ago.
+    if (!site) return tell(response, passPlainly, question.hostname);
+    tell(response, await decide(question, site.rules, site, passwords.check), question.hostname);
+  } catch (error) {
+    console.error(`A request could not be decided on: ${String(error)}`);
+    if (!response.headersSent)
+      showPage(response, 500, page("Something went wrong", "Try again in a moment."));
+  }
+}
+
+const passPlainly: Decision = { pass: { headers: {}, pin: "p-any", isAuthorized: false } };
+
+/** As long as what Caddy lets through, and what it says beside it. */
+const status = estate?.status ?? http.createServer({ maxHeaderSize: 128 * 1024 });
 status.on("request", (request, response) => {
   // What comes through Caddy carries X-Forwarded-For: only the agent may ask, and it hears of what is in the file now.
   if (request.url === "/.berth/version" && request.headers["x-forwarded-for"] === undefined) {
@@ -191,6 +300,16 @@ status.on("request", (request, response) => {
   if (request.url?.startsWith("/.berth/certificate?") && request.headers["x-forwarded-for"] === undefined) {
     const name = new URLSearchParams(request.url.split("?")[1]).get("domain")?.toLowerCase() ?? "";
     response.writeHead(names.has(name) ? 200 : 404).end();
+    return;
+  }
+  // Caddy asks at a handshake: what the control plane sent, or 204, and Caddy obtains one by itself.
+  if (request.url?.startsWith("/.berth/certificates/") && request.headers["x-forwarded-for"] === undefined) {
+    showBundle(request.url, response);
+    return;
+  }
+  // A site with rules: Caddy asks before it passes a request on.
+  if (request.url?.split("?")[0] === "/.berth/decision" && request.headers["x-forwarded-for"] === undefined) {
+    void decideOn(request, response);
     return;
   }
   // Caddy has met nobody: it may try again, or shows this answer.

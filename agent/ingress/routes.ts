@@ -30,10 +30,15 @@ export function openRoutes(
   let table = read(file) ?? beginAnew(file, found);
 
   /** @param told which site this says all of: the responder takes it, or nothing has changed */
-  async function change(edit: (sites: RouteTable["sites"]) => void, told?: string): Promise<void> {
+  async function change(
+    edit: (sites: RouteTable["sites"], rules: NonNullable<RouteTable["rules"]>) => void,
+    told?: string,
+  ): Promise<void> {
     const before = table;
     const next = structuredClone(table);
-    edit(next.sites);
+    const rules = next.rules ?? {};
+    edit(next.sites, rules);
+    if (next.rules !== undefined || Object.keys(rules).length > 0) next.rules = rules;
     if (next.lost) next.lost = next.lost.filter((siteId) => siteId !== told);
     replace(next);
     try {
@@ -94,6 +99,11 @@ export function openRoutes(
       change((sites) => {
         sites[siteId] = { hostnames: [...hostnames], target: null, others: [], ...(notice && { notice }) };
       }, siteId),
+    rule: (siteId, settings) =>
+      change((_, rules) => {
+        if (Object.keys(settings).length > 0) rules[siteId] = settings;
+        else delete rules[siteId];
+      }),
     rename: (siteId, hostnames) =>
       change((sites) => {
         const site = sites[siteId];
@@ -117,8 +127,9 @@ export function openRoutes(
         Object.assign(site, { target: null, others: [], ...before });
       }),
     unroute: (siteId) =>
-      change((sites) => {
+      change((sites, rules) => {
         delete sites[siteId];
+        delete rules[siteId];
       }, siteId),
     current(siteId) {
       const site = table.sites[siteId];

@@ -1,5 +1,8 @@
+import { createHash } from "node:crypto";
 import * as z from "zod";
 import { StopNotice } from "../../protocol/agent/jobs.ts";
+import { IngressRules } from "../../protocol/api/ingress.ts";
+import type { Target as PlainTarget } from "./ingress.ts";
 
 const Target = z.object({
   containerId: z.string(),
@@ -31,6 +34,8 @@ export const RouteTable = z.object({
       before: Answered.nullable().optional(),
     }),
   ),
+  /** What the ingress does for a site, by its id; apart, as it outlives what answers. */
+  rules: z.record(z.string(), IngressRules).optional(),
   /** Sites of which the agent lost where they lead: what was answered before is true until it is told anew. */
   lost: z.array(z.string()).optional(),
 });
@@ -40,6 +45,28 @@ export const emptyTable: RouteTable = { version: 0, sites: {} };
 
 /** Where requests for one name go: containers, the page of a stopped site, or the page that knows no such site. */
 export type Answer = readonly { address: string; port: number }[] | "parked" | "unknown";
+
+/** What a request to a site with rules is decided by. */
+export type Ruled = {
+  rules: IngressRules;
+  hostnames: readonly string[];
+  targets: readonly PlainTarget[];
+  /** Names the site where Caddy counts its requests. */
+  label: string;
+};
+
+/** Host name → its site's rules, where it has any and is not stopped. */
+export function rulesByHostname(table: RouteTable): Map<string, Ruled> {
+  const ruled = new Map<string, Ruled>();
+  for (const [siteId, rules] of Object.entries(table.rules ?? {})) {
+    const site = table.sites[siteId];
+    if (!site?.target || Object.keys(rules).length === 0) continue;
+    const label = createHash("sha256").update(siteId).digest("hex").slice(0, 16);
+    const one = { rules, hostnames: site.hostnames, targets: [site.target, ...site.others], label };
+    for (const hostname of site.hostnames) ruled.set(hostname.toLowerCase(), one);
+  }
+  return ruled;
+}
 
 /** Host name → what the page of its stopped site says. */
 export function noticesByHostname(table: RouteTable): Map<string, StopNotice> {

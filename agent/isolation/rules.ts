@@ -30,7 +30,13 @@ export type Policy = {
  * The ingress's ports of TCP and of UDP (HTTP/3), and its connection limit per client address; null if only a proxy
  * connects.
  */
-export type Visitors = { ports: readonly number[]; udpPorts: readonly number[]; maxPerAddress: number };
+export type Visitors = {
+  ports: readonly number[];
+  udpPorts: readonly number[];
+  maxPerAddress: number;
+  /** Networks of proxies, through which many visitors come. */
+  unlimited?: readonly string[];
+};
 export type Family = 4 | 6;
 type Rule = readonly string[];
 
@@ -112,6 +118,16 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
   ];
   return [
     ...bridges.flatMap((bridge) => [forward, input].map((chain) => add(chain, "-i", bridge, "-j", many))),
+    ...(policy.visitors?.unlimited ?? [])
+      .filter((network) => network.includes(":") === (family === 6))
+      .flatMap((network) =>
+        Object.entries({ tcp: policy.visitors?.ports, udp: policy.visitors?.udpPorts }).flatMap(
+          ([protocol, ports = []]) =>
+            ports.map((port) =>
+              add(input, "-s", network, "-p", protocol, "--dport", String(port), "-j", "RETURN"),
+            ),
+        ),
+      ),
     ...(policy.visitors?.ports ?? []).map((port) =>
       add(input, ..."! -i lo -p tcp --dport".split(" "), String(port), "-j", visitors),
     ),

@@ -85,6 +85,8 @@ async function swapTo(
     const answered = performance.now();
     job.signal.throwIfAborted();
     job.phase("swap");
+    // Before it serves: a site whose visitors need a password is open at no moment.
+    if (run.ingress) await host.ingress.rule(run.siteId, run.ingress);
     const isProven = servesForGood(host, run.siteId, made) || (await isServedByUs(host, run, image));
     await host.ingress[isProven ? "route" : "routeOnProbation"](run.siteId, run.hostnames, targets);
     const swapped = performance.now();

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { idOf } from "../api/common.ts";
 import type { Id } from "../ids.ts";
+import { IngressRules } from "../api/ingress.ts";
 import { Network } from "../api/public-access.ts";
 import { Replicas, Volumes } from "../api/volumes.ts";
 import { gitSecrets } from "../git-token.ts";
@@ -74,6 +75,8 @@ export const RunSpec = z.object({
   accountId: idOf("account"),
   /** The host names that the ingress routes to this site, its own address first. */
   hostnames: z.array(z.string()).min(1),
+  /** What the ingress does for them. */
+  ingress: IngressRules.optional(),
   /** Its own address and its source, as far as known. */
   siteUrl: z.url().optional(),
   commit: z.string().nullish(),
@@ -193,8 +196,12 @@ export const jobArgs = {
   "site.stop": z.object({ siteId: SiteId, hostnames: z.array(z.string()), notice: StopNotice.optional() }),
   /** Same image, new container, zero-downtime swap. */
   "site.restart": z.object({ run: RunSpec, deploymentId: DeploymentId }),
-  /** Changes the host names of the version in service. */
-  "site.route": z.object({ siteId: SiteId, hostnames: z.array(z.string()) }),
+  /** Changes the host names of the version in service, and what the ingress does for them. */
+  "site.route": z.object({
+    siteId: SiteId,
+    hostnames: z.array(z.string()),
+    ingress: IngressRules.optional(),
+  }),
   "site.delete": z.object({ siteId: SiteId, accountId: idOf("account"), hostnames: z.array(z.string()) }),
   /** The site belongs to another host now: removes everything that is left of it here. */
   "site.evict": z.object({ siteId: SiteId, accountId: idOf("account") }),

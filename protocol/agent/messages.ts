@@ -146,6 +146,15 @@ const JobFrame = z.discriminatedUnion(
   jobKinds.map((kind) => jobFrame(kind)) as unknown as [ReturnType<typeof jobFrame>],
 );
 
+/** `name`: a wildcard of one label, such as `*.sites.example.com`. Both texts are PEM. */
+export const Certificate = z.object({
+  name: z.string().regex(/^\*\.[a-z0-9_.-]{1,250}$/),
+  chain: z.string().min(1).max(65_536),
+  key: z.string().min(1).max(16_384),
+  notAfter: Timestamp,
+});
+export type Certificate = z.infer<typeof Certificate>;
+
 export const ToAgent = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("welcome"),
@@ -180,6 +189,8 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("endAsk"), requestId: RequestId }),
   z.object({ type: z.literal("crashAck"), ...Version }),
   z.object({ type: z.literal("databaseCrashAck"), ...DatabaseCrash }),
+  /** All certificates that the host serves beside those it obtains itself; after each welcome and change. */
+  z.object({ type: z.literal("certificates"), certificates: z.array(Certificate).max(100) }),
   Verdicts,
 ]);
 export type ToAgent = z.infer<typeof ToAgent>;

@@ -6,6 +6,8 @@ import {
   DatabaseSchema,
   maxStatementCharacters,
 } from "../api/insight.ts";
+import { DomainCertificate } from "../api/domains.ts";
+import { RequestFilters, RequestStats, RequestWindow, SiteRequest } from "../api/requests.ts";
 import { SiteEvent, SiteHealth, SiteSample } from "../api/running.ts";
 import { GitAddress, GitBranch, GitToken, RepositoryPath } from "../api/sites.ts";
 import { SourceInspection } from "../api/sources.ts";
@@ -68,6 +70,17 @@ export const Question = z.discriminatedUnion("kind", [
   }),
   z.object({ kind: z.literal("metrics"), siteId: Watched }),
   z.object({ kind: z.literal("events"), siteId: Watched }),
+  z.object({
+    kind: z.literal("requests"),
+    siteId: SiteId,
+    filters: RequestFilters,
+    limit: z.number().int().min(1).max(101),
+    /** Newest first, before the request of this number; when following, new ones after it. */
+    place: z.number().int().nonnegative().nullable(),
+    /** Answers are sent until `endAsk`. */
+    follow: z.boolean(),
+  }),
+  z.object({ kind: z.literal("requestStats"), siteId: SiteId, window: RequestWindow }),
   z.object({ kind: z.literal("volumes"), siteId: SiteId }),
   /** Deletes its data, unless a container uses it. */
   z.object({ kind: z.literal("removeVolume"), siteId: SiteId, name: VolumeName }),
@@ -95,6 +108,15 @@ export const Question = z.discriminatedUnion("kind", [
     timeoutMs: z.number().int().min(1).max(30_000),
     ...Server,
   }),
+  /**
+   * The certificate that the ingress serves for a name of the site. Where it has none yet, one is obtained first.
+   */
+  z.object({
+    kind: z.literal("certificate"),
+    siteId: SiteId,
+    hostname: z.string().min(1).max(253),
+    timeoutMs: z.number().int().min(1).max(30_000),
+  }),
   /** Ends one session of the server. */
   z.object({ kind: z.literal("endSession"), session: z.string().regex(/^\d{1,15}$/), ...Server }),
   /** Looks at a site's containers and probes them now. */
@@ -118,6 +140,8 @@ export const Answer = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("logs"), lines: z.array(SiteLogLine).max(1000) }),
   z.object({ kind: z.literal("metrics"), samples: z.array(SiteSample).max(keepSamples) }),
   z.object({ kind: z.literal("events"), events: z.array(SiteEvent).max(keepEvents) }),
+  z.object({ kind: z.literal("requests"), requests: z.array(SiteRequest).max(200) }),
+  z.object({ kind: z.literal("requestStats"), stats: RequestStats }),
   /** `sizeMb` null: the host cannot measure it. */
   z.object({
     kind: z.literal("volumes"),
@@ -138,6 +162,16 @@ export const Answer = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("endSession"), ended: z.boolean() }),
   z.object({ kind: z.literal("health"), health: SiteHealth }),
   z.object({ kind: z.literal("source"), found: SourceInspection }),
+  z.object({
+    kind: z.literal("certificate"),
+    /** The ingress knows the name as one of this site. */
+    isServed: z.boolean(),
+    /** false: the ingress serves plain HTTP. */
+    tls: z.boolean(),
+    /** Whether the certificate is for this name, valid now and from a trusted issuer. */
+    isValid: z.boolean(),
+    certificate: DomainCertificate.nullable(),
+  }),
   /** The server refused the statement, or it exceeded its limits; shown to the author of the statement. */
   z.object({ kind: z.literal("statementRefused"), error: z.string().min(1).max(2000) }),
   /** One plain sentence for the user. */
@@ -145,5 +179,7 @@ export const Answer = z.discriminatedUnion("kind", [
 ]);
 export type Answer = z.infer<typeof Answer>;
 
+/** Questions whose answers can be followed. */
+export type Followed = Extract<Question, { kind: "logs" | "requests" }>;
 /** Questions to the database's server itself. */
 export type ServerQuestion = Extract<Question, { kind: "insight" | "schema" | "query" | "endSession" }>;

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { deploymentStatuses, deploymentTriggers } from "../states.ts";
 import { text, Timestamp } from "./common.ts";
-import { DomainName, EnvKey, EnvVariable } from "./sites.ts";
+import { DomainName } from "./domains.ts";
+import { EnvKey, EnvVariable } from "./sites.ts";
 
 /** A request that would mend something: an operation of this document with its input. */
 export const Fix = z

@@ -3,6 +3,23 @@ import { Timestamp } from "./common.ts";
 
 export const dnsProviders = ["none", "cloudflare", "powerdns"] as const;
 
+export const WildcardCertificate = z
+  .object({
+    name: z.string(),
+    issuer: z.string().nullable(),
+    notBefore: Timestamp.nullable(),
+    notAfter: Timestamp.nullable().describe("null: none has been issued yet; each name obtains its own."),
+    renewAt: Timestamp.nullable(),
+    step: z.enum(["PUBLISH", "VALIDATE", "FINALIZE"]).nullable().describe("Of the order in progress."),
+    error: z
+      .string()
+      .nullable()
+      .describe("Why the last attempt did not succeed. The present certificate stays in use."),
+    errorSince: Timestamp.nullable(),
+    nextAttemptAt: Timestamp.nullable().describe("null: at the next minute that has work."),
+  })
+  .meta({ id: "WildcardCertificate" });
+
 export const Dns = z
   .object({
     domain: z.string().describe("Sites have their own names below it."),
@@ -16,6 +33,9 @@ export const Dns = z
     conflicts: z
       .array(z.object({ name: z.string(), type: z.string(), found: z.string() }))
       .describe("Names with a record that Berth did not create and leaves alone. Remove it or the site."),
+    certificate: WildcardCertificate.nullable().describe(
+      "The certificate for all sites' own names; null without a DNS provider.",
+    ),
   })
   .meta({ id: "Dns" });
 export type Dns = z.infer<typeof Dns>;

@@ -74,9 +74,10 @@ import { Key, KeyCreate, KeyCreated, KeyRevoked } from "./keys.ts";
 import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
 import { PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
 import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
+import { RequestQuery, RequestStats, RequestStatsQuery, SiteRequests } from "./requests.ts";
 import { SiteEvents, SiteHealth, SiteLogQuery, SiteLogs, SiteMetrics } from "./running.ts";
+import { Domain, DomainChanged, DomainCreate, DomainList, DomainRemoved } from "./domains.ts";
 import {
-  DomainChanged,
   EnvChanged,
   Site,
   SiteActionAccepted,
@@ -142,6 +143,40 @@ export type Operation = {
 const exampleTime = "2026-11-21T12:00:00.000Z";
 const exampleSiteId = "site_001m80000000000000000000000";
 const exampleDatabaseId = "db_001m80000000000000000000000";
+
+const exampleDomain = {
+  id: "dom_001m80000000000000000000000",
+  domain: "example.com",
+  displayName: "example.com",
+  status: "ACTIVE",
+  problems: [],
+  record: { type: "TXT", name: "_berth-challenge.example.com", value: "berth-verify=4fKq2LmWz8TnXc1RbYd9Hg" },
+  target: "my-app-4k7m2p9q.sites.example",
+  redirectTo: null,
+  certificate: {
+    issuer: "Let's Encrypt",
+    notBefore: exampleTime,
+    notAfter: "2027-02-19T12:00:00.000Z",
+    error: null,
+    errorAt: null,
+  },
+  verifiedAt: exampleTime,
+  checkedAt: exampleTime,
+  nextCheckAt: "2026-11-21T18:00:00.000Z",
+  releaseAt: null,
+  createdAt: exampleTime,
+};
+
+const exampleFigures = {
+  requests: 1200,
+  perSecond: 0.333,
+  statuses: { "1xx": 0, "2xx": 1180, "3xx": 0, "4xx": 18, "5xx": 2, none: 0 },
+  p50Ms: 4.1,
+  p95Ms: 22.3,
+  p99Ms: 61.7,
+  bytesIn: 0,
+  bytesOut: 4_800_000,
+};
 
 export const operations = {
   listSites: {
@@ -412,6 +447,68 @@ export const operations = {
     answers: [{ status: 200, schema: SiteEvents }],
     refusals: ["conflict"],
   },
+  getSiteRequests: {
+    method: "get",
+    path: "/sites/{id}/requests",
+    tag: "Sites",
+    summary: "The site's latest 10,000 requests, newest first, with secrets in queries masked",
+    access: "key",
+    query: RequestQuery,
+    answers: [{ status: 200, schema: SiteRequests }],
+    streams: true,
+    refusals: ["conflict"],
+    examples: {
+      answer: {
+        data: [
+          {
+            id: "4711",
+            at: exampleTime,
+            method: "GET",
+            host: "my-app.example.com",
+            path: "/orders",
+            query: "page=2&token=•••",
+            status: 200,
+            durationMs: 4.117,
+            bytesIn: 0,
+            bytesOut: 5120,
+            address: "203.0.113.7",
+            referrer: "https://example.com/",
+            userAgent: "Mozilla/5.0",
+            deploymentId: "dep_001m80000000000000000000000",
+            replica: null,
+            requestId: "4cb09d26-d3de-498d-b60e-f9dbfa6fe5d9",
+            represents: 1,
+          },
+        ],
+        nextCursor: null,
+      },
+    },
+  },
+  getSiteRequestStats: {
+    method: "get",
+    path: "/sites/{id}/request-stats",
+    tag: "Sites",
+    summary: "How many requests the site had, how it answered them and how fast, for up to thirty days",
+    access: "key",
+    query: RequestStatsQuery,
+    answers: [{ status: 200, schema: RequestStats }],
+    refusals: ["conflict"],
+    examples: {
+      answer: {
+        window: "1h",
+        from: "2026-11-21T11:00:00.000Z",
+        to: exampleTime,
+        intervalSeconds: 60,
+        totals: exampleFigures,
+        series: [{ at: "2026-11-21T11:30:00.000Z", ...exampleFigures }],
+        top: {
+          paths: [{ value: "/orders", requests: 700 }],
+          referrers: [{ value: "https://example.com/", requests: 90 }],
+          userAgents: [{ value: "Mozilla/5.0", requests: 1100 }],
+        },
+      },
+    },
+  },
   getSiteHealth: {
     method: "get",
     path: "/sites/{id}/health",
@@ -440,6 +537,63 @@ export const operations = {
     answers: [{ status: 200, schema: VolumeRemoved }],
     refusals: ["conflict"],
     examples: { answer: { name: "uploads", removed: true } },
+  },
+  listDomains: {
+    method: "get",
+    path: "/sites/{id}/domains",
+    tag: "Domains",
+    summary: "The site's custom domains, oldest first, with what is wrong with each",
+    access: "key",
+    answers: [{ status: 200, schema: DomainList }],
+  },
+  createDomain: {
+    method: "post",
+    path: "/sites/{id}/domains",
+    tag: "Domains",
+    summary: "Add a custom domain. It is served once its record of ownership is found",
+    access: "key",
+    body: DomainCreate,
+    creates: "domain",
+    answers: [{ status: 201, schema: Domain }],
+    refusals: ["conflict"],
+    examples: { body: { domain: "example.com", pair: true }, answer: exampleDomain },
+  },
+  getDomain: {
+    method: "get",
+    path: "/sites/{id}/domains/{name}",
+    tag: "Domains",
+    summary: "One custom domain, as it was last looked at",
+    access: "key",
+    answers: [{ status: 200, schema: Domain }],
+    examples: { answer: exampleDomain },
+  },
+  deleteDomain: {
+    method: "delete",
+    path: "/sites/{id}/domains/{name}",
+    tag: "Domains",
+    summary: "Remove a custom domain. Its host stops serving the name",
+    access: "key",
+    answers: [{ status: 200, schema: DomainRemoved }],
+    examples: { answer: { domain: "example.com", removed: true } },
+  },
+  verifyDomain: {
+    method: "post",
+    path: "/sites/{id}/domains/{name}/verify",
+    tag: "Domains",
+    summary: "Look at the domain now: its record of ownership, addresses, CAA records and certificate",
+    access: "key",
+    answers: [{ status: 200, schema: Domain }],
+    examples: { answer: exampleDomain },
+  },
+  renewDomain: {
+    method: "post",
+    path: "/sites/{id}/domains/{name}/renew",
+    tag: "Domains",
+    summary: "Obtain the domain's certificate now, or renew one that is due",
+    access: "key",
+    answers: [{ status: 200, schema: Domain }],
+    refusals: ["conflict"],
+    examples: { answer: exampleDomain },
   },
   listCommands: {
     method: "get",

@@ -1,7 +1,9 @@
 /* oxlint-disable no-control-regex -- by their ranges: \p{Cc} needs a flag that patterns of JSON Schema do not have */
+import { Ingress, IngressChange } from "./ingress.ts";
 import { PackChange } from "./packs.ts";
 import * as z from "zod";
-import { billingTermsMonths, builders, deploymentStatuses, domainStatuses, siteStatuses } from "../states.ts";
+import { billingTermsMonths, builders, deploymentStatuses, siteStatuses } from "../states.ts";
+import { Domain, DomainChange } from "./domains.ts";
 import { listQuery, text, Timestamp } from "./common.ts";
 import { Replicas, Volume, Volumes } from "./volumes.ts";
 
@@ -320,6 +322,9 @@ export const SiteSettings = z
     rootDir: RepositoryPath.nullable().optional(),
     dockerfilePath: RepositoryPath.nullable().optional(),
     ...changeableOptions,
+    ingress: IngressChange.optional().describe(
+      "What the ingress does for the site. Takes effect at once, without a deployment.",
+    ),
     healthCheckPath: HealthCheckPath.nullable().optional(),
     branch: sourceSettings.branch.nullable().optional(),
     gitToken: sourceSettings.gitToken.nullable().optional(),
@@ -333,44 +338,6 @@ export const SiteSettings = z
   .refine((settings) => Object.keys(settings).length > 0, "name at least one setting")
   .meta({ id: "SiteSettings" });
 export type SiteSettings = z.infer<typeof SiteSettings>;
-
-/** A lower-case DNS name of at least two labels; internationalized names in their `xn--` form. */
-export const DomainName = z
-  .string()
-  .trim()
-  .toLowerCase()
-  .max(253)
-  .regex(
-    /^(?=.*[a-z])([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
-    "a domain name such as www.example.com",
-  );
-
-export const DomainChange = z.union(
-  [DomainName, z.strictObject({ remove: DomainName }), z.strictObject({ verify: DomainName })],
-  'a domain name, {"remove": a domain name} or {"verify": a domain name}',
-);
-export type DomainChange = z.infer<typeof DomainChange>;
-
-export const Domain = z
-  .object({
-    id: z.string(),
-    domain: z.string(),
-    status: z.enum(domainStatuses),
-    record: z
-      .object({ type: z.literal("TXT"), name: z.string(), value: z.string() })
-      .describe("Proves ownership: create this TXT record, then verify the domain."),
-    target: z
-      .string()
-      .describe("The target of the domain: a CNAME record, or ALIAS/A at the root of a zone."),
-    verifiedAt: Timestamp.nullable(),
-    createdAt: Timestamp,
-  })
-  .meta({ id: "Domain" });
-export type Domain = z.infer<typeof Domain>;
-
-/** The changed domain; `removed` if it was deleted. */
-export const DomainChanged = z.union([Domain, z.object({ domain: z.string(), removed: z.literal(true) })]);
-export type DomainChanged = z.infer<typeof DomainChanged>;
 
 export const EnvChanged = z.object({ envVariables: z.array(EnvVariableShown), restartRequired: z.boolean() });
 export type EnvChanged = z.infer<typeof EnvChanged>;
@@ -465,6 +432,7 @@ export const Site = z
     replicas: z.number(),
     lifecycle: Lifecycle,
     volumes: z.array(Volume),
+    ingress: Ingress,
     image: z.string().nullable(),
     region: z.string().nullable(),
     packId: z.string(),

@@ -8,8 +8,11 @@ import {
 } from "../states.ts";
 import { BackupSettings } from "./backups.ts";
 import { TimeoutSeconds } from "./commands.ts";
+import { Timestamp } from "./common.ts";
+import { RequestWindow } from "./requests.ts";
 import { CronExpression } from "./schedules.ts";
-import { DomainName, EnvKey, Lifecycle, LabelName, SiteSettings } from "./sites.ts";
+import { DomainName } from "./domains.ts";
+import { EnvKey, Lifecycle, LabelName, SiteSettings } from "./sites.ts";
 import { MountPath, VolumeName } from "./volumes.ts";
 
 /** What the assistant routes by before it is given the tools of a group. */
@@ -17,7 +20,7 @@ export const toolGroups = {
   sites: "create, configure, start, stop, restart, delete and list sites (web applications)",
   deployments: "deploy, deployment history, build logs, why a deployment failed, rollback, deploy webhook",
   runtime: "health check path and number of replicas",
-  logs: "logs, metrics and events of running sites and what is not well",
+  logs: "logs, requests of visitors, metrics and events of running sites and what is not well",
   environment: "environment variables and secrets of a site",
   domains: "custom domain names of a site",
   databases: "create, start, stop, delete, link databases; credentials; schema; queries; logs and metrics",
@@ -234,6 +237,26 @@ export const tools = {
     summary: "Show the last lines that a running site wrote.",
     input: only({ site, tail, search: short.optional().describe("Only lines that contain this.") }),
   },
+  get_access_logs: {
+    group: "logs",
+    summary: "Show the latest requests that visitors made to a site: address, path, status, duration.",
+    input: only({
+      site,
+      status: short.optional().describe("A status such as 404, or a class such as 5xx."),
+      path: short.optional().describe("The beginning of the path."),
+      method: short.optional(),
+      address: short.optional().describe("The visitor's."),
+      from: Timestamp.optional(),
+      to: Timestamp.optional(),
+      limit,
+    }),
+  },
+  get_request_stats: {
+    group: "logs",
+    summary:
+      "Show how many requests a site had, with which statuses and how fast it answered, and the most frequent paths, referrers and programs.",
+    input: only({ site, window: RequestWindow.optional() }),
+  },
   get_site_metrics: {
     group: "logs",
     summary: "Show CPU, memory, network and disk of a running site by the minute.",
@@ -291,17 +314,27 @@ export const tools = {
 
   list_domains: {
     group: "domains",
-    summary: "List a site's own domain names with their state and the records to set.",
+    summary:
+      "List a site's own domain names with their state, what is wrong with each, and the records to set.",
     input: only({ site }),
   },
   add_domain: {
     group: "domains",
     summary: "Add a domain name to a site; answers the DNS records to set.",
-    input: only({ site, domain: DomainName }),
+    input: only({
+      site,
+      domain: DomainName,
+      redirectTo: DomainName.optional().describe("Another domain of the site to redirect visitors to."),
+      pair: z
+        .boolean()
+        .optional()
+        .describe("Also add the other of example.com and www.example.com, redirecting to this one."),
+    }),
   },
   verify_domain: {
     group: "domains",
-    summary: "Look for the TXT record of a domain name now, and put the name in service if it is there.",
+    summary:
+      "Look at a domain name now: proof of ownership, addresses, CAA records and certificate; it is put in service if all is right.",
     input: only({ site, domain: DomainName }),
   },
   remove_domain: {
@@ -309,6 +342,16 @@ export const tools = {
     summary: "Take a domain name away from a site.",
     input: only({ site, domain: DomainName }),
     destructive: true,
+  },
+  get_certificate: {
+    group: "domains",
+    summary: "Show a domain's certificate: issuer, validity, and the certificate authority's last refusal.",
+    input: only({ site, domain: DomainName }),
+  },
+  renew_certificate: {
+    group: "domains",
+    summary: "Obtain a domain's certificate now, or renew one that is due.",
+    input: only({ site, domain: DomainName }),
   },
 
   list_databases: {
@@ -557,4 +600,10 @@ export const tools = {
 } as const satisfies Record<string, ToolSpec>;
 
 export type ToolName = keyof typeof tools;
+
+/** Whether the tool changes nothing, by the verb of its name; what the person must confirm is no mere reading. */
+export const readsOnly = (name: ToolName): boolean =>
+  !("destructive" in tools[name]) &&
+  /^(?:list|get|describe|explain|detect|diagnose|search|browse|run_read)_/.test(name);
+
 export type ToolInput<Name extends ToolName> = z.output<(typeof tools)[Name]["input"]>;

@@ -1,8 +1,9 @@
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { agentVersion } from "../../agent/version.ts";
+import { version as cliVersion } from "../../cli/version.ts";
 
 export const projectRoot = join(import.meta.dirname, "..", "..");
 
@@ -26,23 +27,54 @@ export async function bundleWorker(outfile: string): Promise<void> {
 const sha256 = (file: string): string => createHash("sha256").update(readFileSync(file)).digest("hex");
 
 /**
- * Builds the files that the Worker serves to hosts, below `public/install`: agent and responder, their install
- * script, and a manifest with their hashes.
+ * Builds the files that the Worker serves below `public/install`: for hosts agent and responder, their install script,
+ * and a manifest with their hashes; for people the command line program, its script and its manifest.
  */
 export async function bundleHostPrograms(directory: string): Promise<{ agent: string; responder: string }> {
   const install = join(directory, "install");
   const [agent, responder] = [join(install, "agent.mjs"), join(install, "responder.mjs")];
+  const cli = join(install, "berth.mjs");
   await Promise.all([
     bundleNode("agent/main.ts", agent),
     bundleNode("agent/ingress/responder.ts", responder),
+    bundleCli(cli),
   ]);
   const manifest = { agentVersion, agentSha256: sha256(agent), responderSha256: sha256(responder) };
   const script = readFileSync(join(projectRoot, "scripts", "install.sh"), "utf8");
   writeFileSync(join(install, "manifest.json"), JSON.stringify(manifest));
   writeFileSync(join(install, "install.sh"), script);
+  writeFileSync(join(install, "cli.json"), JSON.stringify({ version: cliVersion, sha256: sha256(cli) }));
+  writeFileSync(
+    join(install, "cli.sh"),
+    readFileSync(join(projectRoot, "scripts", "install-cli.sh"), "utf8"),
+  );
   // Source maps are only for this machine's logs.
   writeFileSync(join(directory, ".assetsignore"), "*.map\n");
   return { agent, responder };
+}
+
+/**
+ * Builds the command line program as one file that Node 20 and later runs. What a command imports when it runs is
+ * evaluated then.
+ */
+export async function bundleCli(outfile: string): Promise<void> {
+  await build({
+    entryPoints: [join(projectRoot, "cli", "main.ts")],
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    minify: true,
+    // Errors are told apart by their names.
+    keepNames: true,
+    legalComments: "none",
+    logLevel: "error",
+    banner: {
+      js: '#!/usr/bin/env node\nimport { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
+    },
+  });
+  chmodSync(outfile, 0o755);
 }
 
 /**

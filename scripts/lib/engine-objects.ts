@@ -21,7 +21,7 @@ export async function stopSites(hostToken: string): Promise<void> {
   if (others.length > 0) await run("docker", ["stop", ...others]);
 }
 
-/** Caddy's container is recreated at every start. */
+/** Caddy's container is recreated at every start, and its log is of nobody's interest by then. */
 export async function removeIngress(hostToken: string): Promise<void> {
   const ids = await lines(
     "ps",
@@ -31,6 +31,14 @@ export async function removeIngress(hostToken: string): Promise<void> {
     `label=berth.ingress=${agentIdOf(hostToken)}`,
   );
   if (ids.length > 0) await run("docker", ["rm", "--force", ...ids]);
+  const logs = await lines(
+    "volume",
+    "ls",
+    "--quiet",
+    "--filter",
+    `name=^berth-ingress-log-${agentIdOf(hostToken)}$`,
+  );
+  if (logs.length > 0) await run("docker", ["volume", "rm", ...logs]);
 }
 
 /**

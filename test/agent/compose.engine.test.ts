@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { compose } from "../../agent/compose.ts";
 import { readConfig } from "../../agent/config.ts";
 import { createEngine } from "../../agent/docker/client.ts";
@@ -40,6 +41,7 @@ afterEach(async () => {
 afterAll(async () => {
   const ingress = await engine.inspectContainer(`berth-ingress-${config.agentId}`);
   if (ingress) await engine.removeContainer(ingress.id);
+  await engine.removeVolume(accessLogVolume(config.agentId));
   hub.close();
   rmSync(folder, { recursive: true });
 });

@@ -861,6 +861,11 @@ describe("a site that a framework builds", () => {
     ["react-scripts", { scripts: { start: "PORT=80 npx craco start", build: "craco build" } }, ["build"]],
     ["@react-router/dev", { scripts: { build: "react-router build" } }, ["build/client"]],
     ["@docusaurus/core", { scripts: { start: "docusaurus start", build: "docusaurus build" } }, ["build"]],
+    [
+      "@stencil/core",
+      { scripts: { start: "stencil build --dev --watch --serve", build: "stencil build" } },
+      ["www"],
+    ],
     ["@11ty/eleventy", { scripts: { start: "eleventy --serve", build: "eleventy" } }, ["_site"]],
     ["@11ty/eleventy", { scripts: { build: "eleventy --output=www" } }, ["www", "_site"]],
     [

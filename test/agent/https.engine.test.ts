@@ -1,16 +1,21 @@
-import { randomBytes } from "node:crypto";
+import { execFileSync } from "node:child_process";
+import { randomBytes, X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import http from "node:http";
 import http2 from "node:http2";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import tls from "node:tls";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer, type ClientOptions } from "ws";
 import { createEngine } from "../../agent/docker/client.ts";
 import type { IngressSettings } from "../../agent/ingress/caddy.ts";
+import { certificatesFileOf, writeCertificates } from "../../agent/ingress/certificates.ts";
+import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import {
   ingressContainer,
   ingressImage,
@@ -23,6 +28,7 @@ import { get, TestResponder } from "../support/ingress.ts";
 const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const name = "www.shop.example";
+const addressKey = randomBytes(32).toString("base64url");
 
 let acme: AcmeServer;
 let root: string;
@@ -68,6 +74,7 @@ beforeAll(async () => {
       port: tlsPort,
       directory: acme.directory,
       caPem: readFileSync(acme.caFile, "utf8"),
+      addressKey,
     },
   };
   await startIngress();
@@ -75,6 +82,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await engine.removeContainer(containerId);
+  await engine.removeVolume(accessLogVolume(agentId));
   await engine.removeVolume(`berth-ingress-${agentId}`);
   await acme.stop();
   await responder.stop();
@@ -83,7 +91,11 @@ afterAll(async () => {
 });
 
 /** A client that knows no other certificates than those of the test server's. */
-function ask(hostname: string, path = "/"): Promise<{ status: number; text: string; serial: string }> {
+function ask(
+  hostname: string,
+  path = "/",
+  ca = root,
+): Promise<{ status: number; text: string; serial: string }> {
   return new Promise((resolve, reject) => {
     https
       .get(
@@ -93,7 +105,7 @@ function ask(hostname: string, path = "/"): Promise<{ status: number; text: stri
           servername: hostname,
           headers: { Host: hostname },
           path,
-          ca: root,
+          ca,
           agent: false,
         },
         (response) => {
@@ -132,6 +144,63 @@ it("a name that leads to no site here has no certificate made", async () => {
   // Through the ingress, as anybody might ask it, the question is a path like any other.
   const outside = await ask("stopped.example", `/.berth/certificate?domain=${name}`);
   expect(outside.status).toBe(503);
+});
+
+/** A self-signed certificate for a name, as PEM. */
+function selfSigned(hostname: string): { chain: string; key: string } {
+  const folder = mkdtempSync(join(tmpdir(), "berth-certificate-"));
+  const [key, chain] = [join(folder, "key.pem"), join(folder, "chain.pem")];
+  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
+  const names = ["-subj", "/CN=received", "-addext", `subjectAltName=DNS:${hostname}`];
+  execFileSync("openssl", ["req", "-x509", ...curve, ...names, "-keyout", key, "-out", chain], {
+    stdio: "ignore",
+  });
+  const pair = { chain: readFileSync(chain, "utf8"), key: readFileSync(key, "utf8") };
+  rmSync(folder, { recursive: true });
+  return pair;
+}
+
+it("a certificate that the control plane sent serves its names, and its successor without a reload", async () => {
+  const wildcard = "*.sites.example";
+  const target = { containerId: "c", address: "127.0.0.1", port: (server.address() as AddressInfo).port };
+  const hostnames = Array.from({ length: 100 }, (_, index) => `site-${index}.sites.example`);
+  await responder.openRoutes().route("site_3", hostnames, [target]);
+  const [first, second] = [selfSigned(wildcard), selfSigned(wildcard)];
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+  const receive = (pair: typeof first) =>
+    writeCertificates(certificatesFileOf(responder.file), {
+      addressKey,
+      certificates: [{ name: wildcard, ...pair, notAfter: tomorrow }],
+    });
+  receive(first);
+  expect(statSync(certificatesFileOf(responder.file)).mode & 0o777).toBe(0o600);
+  const serials = await Promise.all(hostnames.map(async (one) => (await ask(one, "/", first.chain)).serial));
+  expect(new Set(serials)).toEqual(new Set([new X509Certificate(first.chain).serialNumber]));
+
+  const socket = new WebSocket(`wss://127.0.0.1:${tlsPort}/`, [], {
+    servername: hostnames[0],
+    ca: first.chain,
+    headers: { Host: hostnames[0] },
+  } as ClientOptions);
+  await once(socket, "open");
+  receive(second);
+  const { status, serial } = await ask(hostnames[0] ?? "", "/", second.chain);
+  expect([status, serial]).toEqual([200, new X509Certificate(second.chain).serialNumber]);
+  socket.send("still here");
+  const [data] = (await once(socket, "message")) as [Buffer];
+  expect(data.toString()).toBe("still here");
+  socket.close();
+  // Others obtain their own, as before.
+  expect(await ask(name)).toMatchObject({ status: 200 });
+});
+
+it("the key of a received certificate is shown to nobody who does not know its address", async () => {
+  const path = (key: string) => `/.berth/certificates/${key}?server_name=site-1.sites.example`;
+  const known = await get(responder.statusPort, "x", { path: path(addressKey) });
+  expect([known.status, known.text]).toEqual([200, expect.stringContaining("PRIVATE KEY")]);
+  expect((await get(responder.statusPort, "x", { path: path("guess") })).status).toBe(204);
+  const outside = await ask("stopped.example", path(addressKey));
+  expect([outside.status, outside.text]).toEqual([503, expect.not.stringContaining("PRIVATE KEY")]);
 });
 
 it("plain http is sent on to https, path, query and method kept", async () => {

@@ -8,6 +8,7 @@ import { WebSocketServer } from "ws";
 import { createEngine } from "../../agent/docker/client.ts";
 import type { Ingress } from "../../agent/ingress/ingress.ts";
 import { maxRequests } from "../../agent/ingress/caddy.ts";
+import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { ingressContainer, startIngress, webSocketsPerMb } from "../../agent/ingress/container.ts";
 import { ensureFirewall, removeFirewall } from "../../agent/isolation/firewall.ts";
 import { freePort } from "../../scripts/lib/state.ts";
@@ -113,6 +114,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await engine.removeContainer(containerId);
+  await engine.removeVolume(accessLogVolume(agentId));
   await responder.stop();
 });
 

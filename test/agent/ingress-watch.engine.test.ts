@@ -4,6 +4,7 @@ import { once } from "node:events";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { createEngine } from "../../agent/docker/client.ts";
 import type { IngressSettings } from "../../agent/ingress/caddy.ts";
 import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
@@ -59,6 +60,7 @@ afterAll(async () => {
   site.close();
   const found = await engine.inspectContainer(containerName);
   if (found) await engine.removeContainer(found.id);
+  await engine.removeVolume(accessLogVolume(agentId));
   await responder.stop();
 });
 

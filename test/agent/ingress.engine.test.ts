@@ -15,6 +15,7 @@ import { stopSite } from "../../agent/handlers/stop-site.ts";
 import type { Host } from "../../agent/host.ts";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import type { JobRun } from "../../agent/job.ts";
+import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { ingressContainer, ingressImage, startIngress } from "../../agent/ingress/container.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
 import { freePort } from "../../scripts/lib/state.ts";
@@ -172,6 +173,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await engine.removeContainer(containerId);
+  await engine.removeVolume(accessLogVolume(agentId));
   await responder.stop();
   rmSync(folder, { recursive: true });
 });

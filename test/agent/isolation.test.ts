@@ -136,12 +136,25 @@ describe("the firewall's rules", () => {
     expect(lines(4).join()).not.toContain("VISITORS");
     const settings = (more: object) => readConfig({ ...least, ...more }).firewall.visitors;
     expect(settings({})).toBeNull();
-    expect(settings({ BERTH_TLS_PORT: "443" })).toEqual(visitors);
+    expect(settings({ BERTH_TLS_PORT: "443" })).toEqual({ ...visitors, unlimited: [] });
+    const unlimited = settings({
+      BERTH_TLS_PORT: "443",
+      BERTH_TRUSTED_PROXIES: "203.0.113.0/24, 2001:db8::/32",
+    });
+    const behind = restoreInput({ ...policy, visitors: unlimited }, 6).split("\n");
+    const returned = behind.indexOf("-A BERTH-0123-INPUT -s 2001:db8::/32 -p tcp --dport 443 -j RETURN");
+    expect(returned).toBeGreaterThan(0);
+    expect(returned).toBeLessThan(behind.findIndex((line) => line.endsWith("-j BERTH-0123-VISITORS")));
+    expect(behind.join()).not.toContain("203.0.113.0");
+    expect(() => settings({ BERTH_TRUSTED_PROXIES: "proxy.example" })).toThrow(
+      "proxy.example is not a network",
+    );
     expect(settings({ BERTH_TLS_PORT: "443", BERTH_CONNECTIONS_PER_ADDRESS: "0" })).toBeNull();
     expect(settings({ BERTH_CONNECTIONS_PER_ADDRESS: "64" })).toEqual({
       ports: [80],
       udpPorts: [],
       maxPerAddress: 64,
+      unlimited: [],
     });
   });
 

@@ -70,7 +70,10 @@ const noInventory = {
   receive: () => undefined,
 } as unknown as InventoryReporter;
 
+let received: unknown[] = [];
+
 function start(slots = 2): void {
+  received = [];
   const runner = startRunner(slots);
   const facts = () => ({ cpuCount: 1, memoryMb: 1, diskFreeMb: 1 });
   const end = startLink({
@@ -82,6 +85,7 @@ function start(slots = 2): void {
     agentVersion: "test",
     facts,
     lostSites: () => [],
+    onCertificates: (certificates) => received.push(certificates),
     random: () => 0,
   });
   stop = async () => {
@@ -129,6 +133,21 @@ function held() {
     count: () => started.length,
   };
 }
+
+it("certificates reach the ingress, as often as the control plane sends them", async () => {
+  start();
+  const { agent } = await hub.greeted();
+  const certificate = {
+    name: "*.sites.example",
+    chain: "chain",
+    key: "key",
+    notAfter: "2026-01-01T00:00:00.000Z",
+  };
+  agent.send({ type: "certificates", certificates: [certificate] });
+  agent.send({ type: "certificates", certificates: [] });
+  await vi.waitUntil(() => received.length === 2);
+  expect(received).toEqual([[certificate], []]);
+});
 
 describe("a job", () => {
   it("is done, reported, and forgotten when that is acknowledged", async () => {

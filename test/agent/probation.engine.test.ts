@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { createEngine } from "../../agent/docker/client.ts";
 import { deleteSite } from "../../agent/handlers/delete-site.ts";
 import { Stopped } from "../../agent/failure.ts";
@@ -84,6 +85,7 @@ afterAll(async () => {
   for (const siteId of sites)
     await deleteSite(host, { siteId, accountId, hostnames: ["a.localhost"] }, jobRun());
   await engine.removeContainer(ingressId);
+  await engine.removeVolume(accessLogVolume(agentId));
   await responder.stop();
   records.close();
   rmSync(folder, { recursive: true });

@@ -25,6 +25,7 @@ import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { noneKept, noSources } from "../support/none-kept.ts";
+import { noneRequested } from "../support/none-requested.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
 
 const siteId = formatId("site", 1, new Uint8Array(10));
@@ -745,9 +746,11 @@ describe("what happens to a container", () => {
 describe("a crash", () => {
   const deskOf = (on: ReturnType<typeof world>) => {
     const questionServer = new QuestionServer({
+      requests: noneRequested,
       ...on,
       kept: noneKept,
       inspectSource: noSources,
+      certificate: () => Promise.reject(new Error("no ingress")),
       diskFreeMb: () => Promise.resolve(null),
       records,
       agentId: "a",
@@ -882,9 +885,11 @@ describe("a database's server that keeps exiting", () => {
     const inspect = () => Promise.reject(new Error("no database"));
     const diskUse = { soon: () => Promise.resolve(null), databases: () => [] };
     const questionServer = new QuestionServer({
+      requests: noneRequested,
       ...on,
       kept: noneKept,
       inspectSource: noSources,
+      certificate: () => Promise.reject(new Error("no ingress")),
       diskFreeMb: () => Promise.resolve(null),
       records,
       agentId: "a",
@@ -915,9 +920,11 @@ describe("a database's server that keeps exiting", () => {
     await loop(on);
     const held = { databaseId, usedMb: 7 };
     const questionServer = new QuestionServer({
+      requests: noneRequested,
       ...on,
       kept: noneKept,
       inspectSource: noSources,
+      certificate: () => Promise.reject(new Error("no ingress")),
       diskFreeMb: () => Promise.resolve(null),
       records,
       agentId: "a",
@@ -940,9 +947,11 @@ describe("a database's server that keeps exiting", () => {
     await loop(on);
     const [crash] = await on.crashes();
     new QuestionServer({
+      requests: noneRequested,
       ...on,
       kept: noneKept,
       inspectSource: noSources,
+      certificate: () => Promise.reject(new Error("no ingress")),
       diskFreeMb: () => Promise.resolve(null),
       records,
       agentId: "a",

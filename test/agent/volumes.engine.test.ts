@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { createEngine } from "../../agent/docker/client.ts";
 import { networkName, siteContainer, siteLabels, volumeName } from "../../agent/docker/specs.ts";
 import { deleteSite } from "../../agent/handlers/delete-site.ts";
@@ -28,6 +29,7 @@ import { formatId, type Id } from "../../protocol/ids.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { get, TestResponder } from "../support/ingress.ts";
 import { noneKept, noSources } from "../support/none-kept.ts";
+import { noneRequested } from "../support/none-requested.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
 
 const engine = createEngine({
@@ -127,6 +129,7 @@ afterAll(async () => {
   watching.abort();
   for (const siteId of sites) await remove(siteId);
   await engine.removeContainer(ingressId);
+  await engine.removeVolume(accessLogVolume(agentId));
   for (const image of images) await engine.removeImage(image);
   await responder.stop();
   records.close();
@@ -391,6 +394,7 @@ ${server.split("process.on")[0]}`;
     const site = newSite();
     const sent: FromAgent[] = [];
     const questionServer = new QuestionServer({
+      requests: noneRequested,
       engine,
       agentId,
       ingress: host.ingress,
@@ -398,6 +402,7 @@ ${server.split("process.on")[0]}`;
       diskUse,
       kept: noneKept,
       inspectSource: noSources,
+      certificate: () => Promise.reject(new Error("no ingress")),
       diskFreeMb: () => Promise.resolve(null),
       inspect: () => Promise.reject(new Error("no database")),
       onStart: () => undefined,

@@ -176,7 +176,7 @@ describe("sites", () => {
       200,
       expect.objectContaining({
         domain: name,
-        status: "pending",
+        status: "PENDING_VERIFICATION",
         record: { type: "TXT", name: `_berth-challenge.${name}`, value: expect.any(String) },
         target: expect.any(String),
       }),

@@ -37,6 +37,7 @@ it("the Worker bundles by wrangler's own rules without a network, with the bindi
     "DEVICE_CODE",
     "RATE_LIMIT",
     "CONVERSATION",
+    "PENDING_CALL",
     "DB",
     "BACKUPS",
     "ASSETS",

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import type { Host } from "../../protocol/api/hosts.ts";
+import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { removeFirewall } from "../../agent/isolation/firewall.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { api, gitHost, local, stateDirectory, until } from "./service.ts";
@@ -88,6 +89,7 @@ export async function startSecondHost(): Promise<SecondHost> {
           .filter(Boolean);
         if (ids.length > 0) docker("rm", "--force", "--volumes", ...ids);
       }
+      docker("volume", "rm", "--force", accessLogVolume(agentId));
       await removeFirewall(agentId);
     },
   };

@@ -185,6 +185,17 @@ const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {
     retire: [{ siteId: id("site"), containerIds: ["c".repeat(64)] }],
   },
   databaseCrashAck: { type: "databaseCrashAck", ...outage },
+  certificates: {
+    type: "certificates",
+    certificates: [
+      {
+        name: "*.sites.example.com",
+        chain: "-----BEGIN CERTIFICATE-----",
+        key: "-----BEGIN PRIVATE KEY-----",
+        notAfter: "2026-01-01T00:00:00.000Z",
+      },
+    ],
+  },
 };
 
 const travelled = (value: unknown): unknown => JSON.parse(JSON.stringify(value));

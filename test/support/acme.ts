@@ -26,11 +26,25 @@ export class AcmeServer {
     this.caFile = join(folder, "certificate.pem");
   }
 
-  /** Every name resolves to 127.0.0.1, where these ports answer its challenges. */
-  static async start({ httpPort, tlsPort }: { httpPort: number; tlsPort: number }): Promise<AcmeServer> {
+  /**
+   * Every name resolves to 127.0.0.1, where these ports answer its challenges.
+   * @param refused names for which no certificate is issued (rejectedIdentifier)
+   */
+  static async start({
+    httpPort,
+    tlsPort,
+    refused = [],
+    dnsPort,
+  }: {
+    httpPort: number;
+    tlsPort: number;
+    refused?: readonly string[];
+    /** Resolves the names instead. */
+    dnsPort?: number;
+  }): Promise<AcmeServer> {
     const folder = mkdtempSync(join(tmpdir(), "berth-acme-"));
     const ports = { acme: await freePort(), management: await freePort() };
-    const dns = await freePort();
+    const dns = dnsPort ?? (await freePort());
     const server = new AcmeServer(folder, ports);
     const key = join(folder, "key.pem");
     execFileSync(
@@ -61,25 +75,10 @@ export class AcmeServer {
       privateKey: key,
       httpPort,
       tlsPort,
+      domainBlocklist: refused,
     };
     writeFileSync(join(folder, "config.json"), JSON.stringify({ pebble: config }));
-    // Newer versions rename the option, and serve DNS over HTTPS unless it is disabled.
-    const { stderr: flags } = spawnSync("pebble-challtestsrv", ["-help"], { encoding: "utf8" });
-    server.run("pebble-challtestsrv", [
-      "-defaultIPv6",
-      "",
-      flags.includes("-dns01") ? "-dns01" : "-dnsserver",
-      `127.0.0.1:${dns}`,
-      ...(flags.includes("-doh ") ? ["-doh", ""] : []),
-      "-http01",
-      "",
-      "-https01",
-      "",
-      "-tlsalpn01",
-      "",
-      "-management",
-      `127.0.0.1:${await freePort()}`,
-    ]);
+    if (dnsPort === undefined) await server.answerAll(dns);
     server.run("pebble", ["-config", join(folder, "config.json"), "-dnsserver", `127.0.0.1:${dns}`]);
     await vi.waitUntil(() => server.root().catch(() => false), { timeout: 20_000 });
     return server;
@@ -115,6 +114,26 @@ export class AcmeServer {
       await once(child, "exit");
     }
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private async answerAll(dns: number): Promise<void> {
+    // Newer versions rename the option, and serve DNS over HTTPS unless it is disabled.
+    const { stderr: flags } = spawnSync("pebble-challtestsrv", ["-help"], { encoding: "utf8" });
+    this.run("pebble-challtestsrv", [
+      "-defaultIPv6",
+      "",
+      flags.includes("-dns01") ? "-dns01" : "-dnsserver",
+      `127.0.0.1:${dns}`,
+      ...(flags.includes("-doh ") ? ["-doh", ""] : []),
+      "-http01",
+      "",
+      "-https01",
+      "",
+      "-tlsalpn01",
+      "",
+      "-management",
+      `127.0.0.1:${await freePort()}`,
+    ]);
   }
 
   private run(program: string, args: string[]): void {

@@ -3,7 +3,7 @@ import type { Answer, Question } from "../../protocol/agent/running.ts";
 import type { DatabaseSpec, Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { ChatReply } from "../../protocol/api/chat.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
-import { tools, type ToolGroup, type ToolInput, type ToolName } from "../../protocol/api/tools.ts";
+import { readsOnly, tools, type ToolGroup, type ToolInput, type ToolName } from "../../protocol/api/tools.ts";
 import { ScriptedModel, type Said } from "../support/scripted-model.ts";
 import {
   account,
@@ -25,6 +25,7 @@ export const serving = (host: string, server: Server): unknown => servers.set(ho
 afterEach(() => {
   vi.restoreAllMocks();
   servers.clear();
+  for (const host of hosts.splice(0)) host.close();
 });
 
 /** The model says this from now on, one turn per request; everything else outside stays as it is. */
@@ -55,10 +56,14 @@ export async function funded(amount = 20): Promise<string> {
   return key;
 }
 
+/** Of the test that runs. */
+const hosts: Agent[] = [];
+
 /** An account with credits, and the only host, which is ready. */
 export async function scene() {
   await bindings.DB.prepare("UPDATE hosts SET status = 'REMOVED'").run();
   const [key, host] = [await funded(), await readyAgent()];
+  hosts.push(host);
   return { key, host };
 }
 
@@ -76,6 +81,14 @@ type Used = {
 
 /** Tools that were carried out through `POST /chat` in the test that runs. */
 const carriedOut = new Set<string>();
+
+/** How much the account's assistant has changed. */
+const recordedFor = async (key: string) =>
+  (await bindings.DB.prepare(
+    "SELECT count(*) AS count FROM activity WHERE actor = 'assistant' AND account_id = ?",
+  )
+    .bind(await ownerOf(key))
+    .first<{ count: number }>())!.count;
 
 function resultIn(content: string): unknown {
   const { untrusted_data: data } = JSON.parse(content) as { untrusted_data: string };
@@ -97,6 +110,7 @@ export async function useTool<Name extends ToolName>(
 ): Promise<Used> {
   const spec: { group: ToolGroup; destructive?: true } = tools[name];
   const model = scripted(open(spec.group), use(name, input), { text: "There it is." });
+  const before = await recordedFor(key);
   const first = await say(key, `Use ${name}`);
   expect([first.status, first.body]).toMatchObject([200, {}]);
   const asked = first.body.pendingAction?.summary ?? null;
@@ -104,6 +118,8 @@ export async function useTool<Name extends ToolName>(
   const { conversationId } = first.body;
   const reply = asked === null ? first.body : (await say(key, "yes", { conversationId })).body;
   for (const { tool, ok } of reply.toolCalls) if (ok) carriedOut.add(tool);
+  // What claims to read leaves no trace.
+  if (readsOnly(name)) expect([name, await recordedFor(key)]).toEqual([name, before]);
   if (asked !== null) {
     const told = model.asked.at(-1)?.messages.findLast(({ role }) => role === "system")?.content ?? "";
     const [ran] = resultIn(told.slice(told.indexOf("{"))) as { answered: unknown }[];

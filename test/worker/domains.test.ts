@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { Domain } from "../../protocol/api/sites.ts";
+import type { Domain } from "../../protocol/api/domains.ts";
+import { answerFromZone, type Zone } from "../support/dns-zone.ts";
 import {
   account,
   api,
@@ -16,15 +17,21 @@ const change = (key: string, id: string, domain: unknown) =>
   api<Domain & { reason: string }>(key, "PATCH", `/sites/${id}`, { domain });
 const newName = () => `${uniqueName("www")}.example.com`;
 
-/** What the resolvers know: name → TXT records; null: this resolver is away. */
+/** What the resolvers know: TXT records by name, or a zone; null: this resolver is away. */
 function resolvers(...zones: (Record<string, string[]> | null)[]) {
+  resolveFrom(
+    ...zones.map(
+      (zone) => zone && Object.fromEntries(Object.entries(zone).map(([name, TXT]) => [name, { TXT }])),
+    ),
+  );
+}
+function resolveFrom(...zones: (Zone | null)[]) {
   let turn = 0;
   vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
     const url = new URL(new Request(input).url);
     const zone = zones[turn++ % zones.length];
     if (!zone) throw new Error("unreachable");
-    const Answer = (zone[url.searchParams.get("name") ?? ""] ?? []).map((data) => ({ type: 16, data }));
-    return Response.json({ Status: 0, Answer });
+    return answerFromZone(zone, url);
   });
 }
 afterEach(() => vi.restoreAllMocks());
@@ -35,7 +42,7 @@ describe("a site's own domain", () => {
     const { siteId } = await createSite(key);
     const name = newName();
     const { status, body } = await change(key, siteId, name.toUpperCase());
-    expect([status, body.domain, body.status]).toEqual([200, name, "pending"]);
+    expect([status, body.domain, body.status]).toEqual([200, name, "PENDING_VERIFICATION"]);
     expect(body.record).toMatchObject({ type: "TXT", name: `_berth-challenge.${name}` });
     expect(body.target).toBe(new URL((await site(key, siteId)).url).hostname);
     expect((await change(key, siteId, name)).body).toEqual(body);
@@ -77,7 +84,7 @@ describe("a site's own domain", () => {
       expect.stringContaining("a different value"),
     ]);
     resolvers({ [record.name]: [`"${record.value.slice(0, 9)}" "${record.value.slice(9)}"`] }, null);
-    expect((await verify()).body.status).toBe("verified");
+    expect((await verify()).body.verifiedAt).not.toBeNull();
   });
 
   it("belongs to the first site that proves it", async () => {
@@ -110,14 +117,16 @@ describe("a site's own domain", () => {
     const old = (await change(before, had.siteId, name)).body.record;
     const fresh = (await change(after, has.siteId, name)).body.record;
     resolvers({ [old.name]: [old.value] });
-    expect((await change(before, had.siteId, { verify: name })).body.status).toBe("verified");
+    expect((await change(before, had.siteId, { verify: name })).status).toBe(200);
     const first = await host.next("job");
     await finish(host, first.job, first.attempt);
     resolvers({ [old.name]: [old.value, fresh.value] });
     expect((await change(after, has.siteId, { verify: name })).status).toBe(409);
     resolvers({ [old.name]: [fresh.value] });
-    expect((await change(after, has.siteId, { verify: name })).body.status).toBe("verified");
-    expect((await site(before, had.siteId)).domains).toMatchObject([{ domain: name, status: "pending" }]);
+    expect((await change(after, has.siteId, { verify: name })).status).toBe(200);
+    expect((await site(before, had.siteId)).domains).toMatchObject([
+      { domain: name, status: "PENDING_VERIFICATION" },
+    ]);
     for (const [siteId, served] of [
       [had.siteId, false],
       [has.siteId, true],
@@ -141,7 +150,10 @@ describe("a site's own domain", () => {
     await change(key, siteId, { verify: name });
     const own = new URL((await site(key, siteId)).url).hostname;
     const told = await host.next("job");
-    expect([told.job.kind, told.job.args]).toEqual(["site.route", { siteId, hostnames: [own, name] }]);
+    expect([told.job.kind, told.job.args]).toEqual([
+      "site.route",
+      { siteId, hostnames: [own, name], ingress: {} },
+    ]);
     await finish(host, told.job, told.attempt);
     await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
     const deploy = await host.next("job");
@@ -149,7 +161,7 @@ describe("a site's own domain", () => {
     await finish(host, deploy.job, deploy.attempt, deployResult);
     await change(key, siteId, { remove: name });
     const untold = await host.next("job");
-    expect(untold.job.args).toEqual({ siteId, hostnames: [own] });
+    expect(untold.job.args).toEqual({ siteId, hostnames: [own], ingress: {} });
     await finish(host, untold.job, untold.attempt);
     expect((await site(key, siteId)).domains).toEqual([]);
     expect((await site(key, siteId)).status).toBe("RUNNING");

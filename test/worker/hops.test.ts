@@ -47,8 +47,11 @@ function countedEnv(counts: Counts): Env {
         logs: { lines: [] },
         metrics: { samples: [] },
         events: { events: [] },
+        requests: { requests: [] },
+        requestStats: { stats: operations.getSiteRequestStats.examples.answer },
         volumes: { volumes: [] },
         removeVolume: {},
+        certificate: { isServed: true, tls: true, isValid: true, certificate: null },
         held: { ids: [] },
         kept: { kept: [] },
         removeKept: {},
@@ -216,6 +219,11 @@ const aSchedule =
     const schedule = { name: uniqueName("nightly"), cron: "@daily", command: "true" };
     return { path: { id: await made(`/sites/${siteId}/schedules`, schedule) }, body };
   };
+const aDomain: Case = async () => {
+  const name = `${uniqueName("hops")}.example.com`;
+  await made(`/sites/${siteId}/domains`, { domain: name });
+  return { path: { id: siteId, name } };
+};
 const pack = {
   kind: "site",
   name: "Hops",
@@ -287,12 +295,20 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getSiteLogs: ofSite(),
   getSiteMetrics: ofSite(),
   getSiteEvents: ofSite(),
+  getSiteRequests: ofSite(),
+  getSiteRequestStats: ofSite(),
   getSiteHealth: ofSite(),
   listVolumes: ofSite(),
   removeVolume: async () => {
     await run("INSERT INTO site_volumes (site_id, name, created_at) VALUES (?, 'old', 0)", siteId);
     return ofSite(undefined, "old")();
   },
+  listDomains: ofSite(),
+  createDomain: () => ofSite({ domain: `${uniqueName("hops")}.example.com` })(),
+  getDomain: aDomain,
+  deleteDomain: aDomain,
+  verifyDomain: "asks resolvers and the site's host, and records what they say",
+  renewDomain: "asks resolvers and the site's host, and records what they say",
   listCommands: ofSite(),
   runCommand: ofSite({ command: "true" }),
   getCommand: aCommand,

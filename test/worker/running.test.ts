@@ -3,6 +3,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Answer } from "../../protocol/agent/running.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
 import type { Id } from "../../protocol/ids.ts";
+import { operations } from "../../protocol/api/operations.ts";
+import { RequestStats, type SiteRequest } from "../../protocol/api/requests.ts";
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import {
   account,
@@ -260,6 +262,97 @@ it("metrics and events are what the host kept", async () => {
   const events = api(key, "GET", `/sites/${siteId}/events`);
   (await asked(host)).answer({ kind: "events", events: [event] });
   expect((await events).body).toEqual({ data: [event] });
+});
+
+describe("a site's requests", () => {
+  const request = operations.getSiteRequests.examples.answer.data[0] as SiteRequest;
+
+  it("are asked of its host with what narrows them, page by page", async () => {
+    const reading = api(
+      key,
+      "GET",
+      `/sites/${siteId}/requests?status=5xx&path=/a&method=get&address=203.0.113.7&from=2026-01-01T00:00:00Z&limit=2&cursor=9`,
+    );
+    const { question, answer } = await asked(host);
+    expect(question).toEqual({
+      kind: "requests",
+      siteId,
+      filters: {
+        status: "5xx",
+        path: "/a",
+        method: "get",
+        address: "203.0.113.7",
+        from: "2026-01-01T00:00:00Z",
+      },
+      limit: 3,
+      place: 9,
+      follow: false,
+    });
+    const three = ["8", "7", "5"].map((id) => ({ ...request, id }));
+    answer({ kind: "requests", requests: three });
+    expect((await reading).body).toEqual({ data: three.slice(0, 2), nextCursor: "7" });
+  });
+
+  it("are not asked for with what narrows nothing", async () => {
+    const own = await account();
+    for (const query of [
+      "status=6xx",
+      "status=abc",
+      "path=",
+      "method=G%20T",
+      "address=nowhere",
+      "from=today",
+      "limit=101",
+      "cursor=-1",
+      "window=1h",
+    ])
+      expect((await api(own, "GET", `/sites/${siteId}/requests?${query}`)).status, query).toBe(400);
+  });
+
+  it("are followed live, and on after the last one that was received of this host", async () => {
+    for (const [last, place] of [
+      [`17@${host.hostId}`, 17],
+      ["17@host_1other", null],
+      ["2026-01-01T00:00:00Z", null],
+    ] as const) {
+      const response = await call(`/api/v1/sites/${siteId}/requests?follow=1&status=404`, {
+        headers: { Authorization: `Bearer ${key}`, "Last-Event-ID": last },
+      });
+      const { question, answer } = await asked(host);
+      expect(question).toMatchObject({ kind: "requests", follow: true, place, filters: { status: "404" } });
+      answer({ kind: "requests", requests: [request] }, false);
+      answer({ kind: "refused", error: "Over." });
+      const text = await response.text();
+      expect(response.headers.get("Content-Type")).toBe("text/event-stream");
+      expect(text).toContain(
+        `id: ${request.id}@${host.hostId}\nevent: request\ndata: ${JSON.stringify(request)}\n\n`,
+      );
+    }
+  });
+
+  it("are counted by its host, for a window", async () => {
+    const reading = api(key, "GET", `/sites/${siteId}/request-stats?window=7d`);
+    const { question, answer } = await asked(host);
+    expect(question).toEqual({ kind: "requestStats", siteId, window: "7d" });
+    const stats = RequestStats.parse(operations.getSiteRequestStats.examples.answer);
+    answer({ kind: "requestStats", stats });
+    expect((await reading).body).toEqual(stats);
+    expect((await api(key, "GET", `/sites/${siteId}/request-stats?window=2y`)).status).toBe(400);
+  });
+
+  it("are none of a site that never ran, and its owner's only", async () => {
+    const own = await account();
+    const { siteId: unpaid } = await createSite(own);
+    expect((await api(own, "GET", `/sites/${unpaid}/requests`)).body).toEqual({ data: [], nextCursor: null });
+    expect((await api(own, "GET", `/sites/${unpaid}/request-stats`)).body).toMatchObject({
+      totals: { requests: 0 },
+      series: [],
+    });
+    expect((await api(own, "GET", `/sites/${unpaid}/requests?follow=1`)).status).toBe(409);
+    const stranger = await account();
+    for (const path of ["requests", "requests?follow=1", "request-stats"])
+      expect((await api(stranger, "GET", `/sites/${siteId}/${path}`)).status).toBe(403);
+  });
 });
 
 describe("a host that goes", () => {

@@ -93,8 +93,21 @@ describe("rotating the secrets", () => {
       oldBox.seal("current", `${password}:4`),
       oldBox.seal("next", `${password}:5`),
     );
+    const wildcard = "*.sealed.example";
+    await run(
+      "INSERT INTO certificates (id, busy_until, next_at, key_sealed, order_key_sealed) VALUES (?, 0, 0, ?, ?)",
+      wildcard,
+      oldBox.seal("key", `certificates.key:${wildcard}`),
+      oldBox.seal("order key", `certificates.order_key:${wildcard}`),
+    );
+    const directory = "https://acme.example/directory";
+    await run(
+      "INSERT INTO acme_accounts (id, key_sealed) VALUES (?, ?)",
+      directory,
+      oldBox.seal("account key", `acme_accounts:${directory}`),
+    );
     const first = await rotateAll(2);
-    expect(first).toMatchObject({ resealed: 3 * 4 + 4, overtaken: 0, unreadable: [] });
+    expect(first).toMatchObject({ resealed: 3 * 4 + 4 + 3, overtaken: 0, unreadable: [] });
     expect(first.pages).toBeGreaterThan(sealedPlaces.length);
     for (const id of ids) {
       const token = await textOf("SELECT git_token_sealed AS text FROM sites WHERE id = ?", id);
@@ -118,6 +131,14 @@ describe("rotating the secrets", () => {
     expect(newBox.open(await ofDatabase("admin_password_sealed"), admin)).toBe("admin");
     expect(newBox.open(await ofDatabase("password_sealed"), `${password}:4`)).toBe("current");
     expect(newBox.open(await ofDatabase("next_password_sealed"), `${password}:5`)).toBe("next");
+    const ofCertificate = async (column: string) =>
+      textOf(`SELECT ${column} AS text FROM certificates WHERE id = ?`, wildcard);
+    expect(newBox.open(await ofCertificate("key_sealed"), `certificates.key:${wildcard}`)).toBe("key");
+    expect(newBox.open(await ofCertificate("order_key_sealed"), `certificates.order_key:${wildcard}`)).toBe(
+      "order key",
+    );
+    const accountKey = await textOf("SELECT key_sealed AS text FROM acme_accounts WHERE id = ?", directory);
+    expect(newBox.open(accountKey, `acme_accounts:${directory}`)).toBe("account key");
     const answer = await textOf(
       "SELECT response_sealed AS text FROM idempotent_requests WHERE id = ?",
       requestId,

@@ -52,6 +52,12 @@ import { explainDeployment } from "../services/deployments/explain.ts";
 import { getDeployment } from "../services/deployments/get.ts";
 import { listDeployments } from "../services/deployments/list.ts";
 import { getDeploymentLogs } from "../services/deployments/read-log.ts";
+import { createDomain } from "../services/domains/create.ts";
+import { getDomain } from "../services/domains/get.ts";
+import { listDomains } from "../services/domains/list.ts";
+import { removeDomain } from "../services/domains/remove.ts";
+import { renewDomain } from "../services/domains/renew.ts";
+import { verifyDomain } from "../services/domains/verify.ts";
 import { pollDevice } from "../services/device/poll.ts";
 import { startDevice } from "../services/device/start.ts";
 import { getDns } from "../services/dns/get.ts";
@@ -74,6 +80,8 @@ import { listAllPacks, listPacks } from "../services/packs/list.ts";
 import { listFlags, resolveFlag } from "../services/payments/flags.ts";
 import { refundInvoice } from "../services/payments/refund.ts";
 import { siteEventsOf } from "../services/running/events.ts";
+import { getSiteRequests } from "../services/running/get-requests.ts";
+import { getSiteRequestStats } from "../services/running/get-request-stats.ts";
 import { getSiteLogs } from "../services/running/get-logs.ts";
 import { siteHealth } from "../services/running/health.ts";
 import { siteMetrics } from "../services/running/metrics.ts";
@@ -131,9 +139,17 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getSiteLogs,
   getSiteMetrics: siteMetrics,
   getSiteEvents: siteEventsOf,
+  getSiteRequests,
+  getSiteRequestStats,
   getSiteHealth: siteHealth,
   listVolumes,
   removeVolume,
+  listDomains,
+  createDomain,
+  getDomain,
+  deleteDomain: removeDomain,
+  verifyDomain,
+  renewDomain,
   listCommands,
   runCommand,
   getCommand,

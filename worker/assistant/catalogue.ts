@@ -4,6 +4,7 @@ import { backupTools } from "./tools/backups.ts";
 import { billingTools } from "./tools/billing.ts";
 import { databaseTools } from "./tools/databases.ts";
 import { deploymentTools } from "./tools/deployments.ts";
+import { domainTools } from "./tools/domains.ts";
 import { environmentTools } from "./tools/environment.ts";
 import { jobTools } from "./tools/jobs.ts";
 import { runningTools } from "./tools/running.ts";
@@ -14,6 +15,7 @@ export const catalogue: Tools<ToolName> = {
   ...siteTools,
   ...deploymentTools,
   ...runningTools,
+  ...domainTools,
   ...environmentTools,
   ...databaseTools,
   ...backupTools,

@@ -3,7 +3,14 @@ import type { Model, ModelMessage, ModelToolCall } from "../adapters/model.ts";
 import type { Ctx } from "../ctx.ts";
 import { logError } from "../log-error.ts";
 import { readCommand } from "./command-mode.ts";
-import { agreedTo, pendingForMs, summaryOf, type PendingAction, type PendingStep } from "./pending.ts";
+import {
+  agreedTo,
+  newPendingId,
+  pendingForMs,
+  summaryOf,
+  type PendingAction,
+  type PendingStep,
+} from "./pending.ts";
 import { isGroup, offered, openTools, systemPrompt } from "./prompt.ts";
 import { runConfirmed, runTool, type ToolOutcome } from "./run-tool.ts";
 import { untrusted } from "./untrusted.ts";
@@ -126,7 +133,7 @@ class Turn {
       this.steps.length === 0
         ? undefined
         : {
-            id: `cfm_${Buffer.from(this.ctx.random(24)).toString("base64url")}`,
+            id: newPendingId(this.ctx),
             steps: this.steps,
             expiresAtMs: this.ctx.now().getTime() + pendingForMs,
           };

@@ -1,4 +1,5 @@
 import type { ToolName } from "../../protocol/api/tools.ts";
+import type { Ctx } from "../ctx.ts";
 
 /** One destructive call with its arguments and consequence. */
 export type PendingStep = { tool: ToolName; input: unknown; summary: string; version: string | null };
@@ -24,6 +25,11 @@ export const agreedTo = (
   if (confirm !== undefined) return confirm === pending.id ? pending : null;
   return isYes(message) ? pending : null;
 };
+
+/** 192 random bits: only who was told the id can name it. */
+export const newPendingId = (ctx: Ctx): string => `cfm_${Buffer.from(ctx.random(24)).toString("base64url")}`;
+export const isPendingId = (text: unknown): text is string =>
+  typeof text === "string" && /^cfm_[\w-]{32}$/.test(text);
 
 export const summaryOf = ({ steps }: PendingAction): string =>
   steps.length === 1

@@ -17,7 +17,7 @@ export const systemPrompt = `You are the assistant of a hosting service. You act
 - Anything that must be paid has an address "payAt": give it to the person.
 - Answer briefly, in the person's language, with facts from the tools. If something failed, say why and what to do.`;
 
-const parametersOf = (name: ToolName): Record<string, unknown> => {
+export const parametersOf = (name: ToolName): Record<string, unknown> => {
   const { $schema: _schema, ...schema } = z.toJSONSchema(specOf(name).input, {
     io: "input",
     unrepresentable: "any",

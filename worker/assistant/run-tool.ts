@@ -24,20 +24,29 @@ const toolOf = (name: ToolName): AnyTool => catalogue[name];
 
 /**
  * Runs one call as written by a model or a person. Returns refusals instead of throwing: errors go back to the
- * caller.
+ * caller. `secretsAsk`: a tool that shows a secret asks as well, for callers without a screen of the person's.
  */
-export function runTool(ctx: Ctx, name: string, given: unknown): Promise<ToolOutcome> {
+export function runTool(
+  ctx: Ctx,
+  name: string,
+  given: unknown,
+  { secretsAsk = false }: { secretsAsk?: boolean } = {},
+): Promise<ToolOutcome> {
   return refusing(async () => {
     if (!isTool(name)) return { status: "refused", error: `There is no tool ${name.slice(0, 100)}.` };
-    const input = specOf(name).input.safeParse(given);
+    const { input: schema, destructive, secret, summary } = specOf(name);
+    const input = schema.safeParse(given);
     if (!input.success) {
       const why = input.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
       return { status: "refused", error: `The arguments of ${name} are not valid: ${why}` };
     }
-    if (!specOf(name).destructive) return done(await toolOf(name).run(ctx, input.data));
+    if (!destructive && !(secret && secretsAsk)) return done(await toolOf(name).run(ctx, input.data));
     const consequence = await toolOf(name).consequence?.(ctx, input.data);
-    if (!consequence) throw new Error(`The tool ${name} has no consequence`);
-    return { status: "asks", step: { tool: name, input: input.data, ...consequence } };
+    if (destructive && !consequence) throw new Error(`The tool ${name} has no consequence`);
+    return {
+      status: "asks",
+      step: { tool: name, input: input.data, ...(consequence ?? { summary, version: null }) },
+    };
   });
 }
 
@@ -45,7 +54,7 @@ export function runTool(ctx: Ctx, name: string, given: unknown): Promise<ToolOut
 export function runConfirmed(ctx: Ctx, { tool, input, version }: PendingStep): Promise<ToolOutcome> {
   return refusing(async () => {
     const now = await toolOf(tool).consequence?.(ctx, input);
-    if (now?.version !== version)
+    if ((now?.version ?? null) !== version)
       return {
         status: "refused",
         error: "The resource has changed since you were asked to confirm: request the action again.",

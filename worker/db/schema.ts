@@ -1,6 +1,8 @@
 import { sql } from "drizzle-orm";
 import { check, index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { type EnvEntry, jobKinds } from "../../protocol/agent/jobs.ts";
+import type { DomainCertificate, DomainProblem } from "../../protocol/api/domains.ts";
+import type { IngressRules } from "../../protocol/api/ingress.ts";
 import type { BuildOptions, Lifecycle } from "../../protocol/api/sites.ts";
 import type { Volume } from "../../protocol/api/volumes.ts";
 import type { Id } from "../../protocol/ids.ts";
@@ -26,6 +28,7 @@ import {
   siteStatuses,
   transactionTypes,
 } from "../../protocol/states.ts";
+import { certificateSteps } from "../domain/certificates.ts";
 import type { ZoneConflict } from "../domain/dns-records.ts";
 import type { Discounts } from "../domain/pricing.ts";
 import { takenCommands, takenJobs } from "./job-conditions.ts";
@@ -242,6 +245,7 @@ export const sites = sqliteTable(
     dockerfilePath: text("dockerfile_path"),
     buildOptions: text("build_options", { mode: "json" }).$type<BuildOptions>().notNull().default({}),
     healthCheckPath: text("health_check_path"),
+    ingress: text({ mode: "json" }).$type<IngressRules>().notNull().default({}),
     replicas: integer().notNull().default(1),
     lifecycle: text({ mode: "json" }).$type<Lifecycle>().notNull().default({}),
     /** Mounted by the next deployment; `site_volumes` lists the existing volumes. */
@@ -460,7 +464,10 @@ export const databaseLinks = sqliteTable(
   ],
 );
 
-/** Custom domains. Several sites may claim a name; the first that proves ownership gets it. */
+/**
+ * Custom domains. Several sites may claim a name; the first that proves ownership gets it. `services/domains/look.ts`
+ * writes what is below `createdAt`.
+ */
 export const domains = sqliteTable(
   "domains",
   {
@@ -471,12 +478,28 @@ export const domains = sqliteTable(
     challenge: text().notNull(),
     verifiedAt: time("verified_at"),
     createdAt: time("created_at").notNull(),
+    /** Another domain of the site, to which visitors are redirected. */
+    redirectTo: text("redirect_to"),
+    /** The status once it is verified. */
+    state: text({ enum: ["VERIFIED", "ACTIVE", "ERROR"] })
+      .notNull()
+      .default("VERIFIED"),
+    problems: text({ mode: "json" }).$type<DomainProblem[]>().notNull().default([]),
+    certificate: text({ mode: "json" }).$type<DomainCertificate>(),
+    checkedAt: time("checked_at"),
+    /** When the clock looks at it again; null: now. */
+    nextCheckAt: time("next_check_at"),
+    /** How often it was looked at in its present status. */
+    looks: integer().notNull().default(0),
+    /** Since when neither its record of ownership nor its address leads here. */
+    lostSince: time("lost_since"),
   },
   (t) => [
     uniqueIndex("domains_site").on(t.siteId, t.name),
     uniqueIndex("domains_verified")
       .on(t.name)
       .where(sql`verified_at IS NOT NULL`),
+    index("domains_next_check").on(t.nextCheckAt), // the clock
   ],
 );
 
@@ -1079,4 +1102,46 @@ export const dnsZones = sqliteTable("dns_zones", {
   failures: integer().notNull().default(0),
   error: text(),
   errorSince: time("error_since"),
+});
+
+/** This installation's account at a certificate authority. */
+export const acmeAccounts = sqliteTable("acme_accounts", {
+  /** The authority's directory. */
+  id: text().primaryKey(),
+  /** Sealed by the secret box. */
+  keySealed: text("key_sealed").notNull(),
+  /** null: not registered yet. */
+  url: text(),
+});
+
+/** The certificate for a wildcard name: the present one, and the order of the next. */
+export const certificates = sqliteTable("certificates", {
+  /** The name, such as `*.sites.example.com`. */
+  id: text().primaryKey(),
+  /** PEM; null: none has been issued yet. */
+  chain: text(),
+  /** Sealed by the secret box. */
+  keySealed: text("key_sealed"),
+  issuer: text(),
+  notBefore: time("not_before"),
+  notAfter: time("not_after"),
+  /** When all connected hosts had received it. */
+  toldAt: time("told_at"),
+  /** One process works on it at a time; an interrupted one ends at this time. */
+  busyUntil: time("busy_until").notNull(),
+  /** Not earlier than this, after a failure. */
+  nextAt: time("next_at").notNull(),
+  failures: integer().notNull().default(0),
+  error: text(),
+  errorSince: time("error_since"),
+  /** The order in progress; null: none. */
+  step: text({ enum: certificateSteps }),
+  orderedAt: time("ordered_at"),
+  orderUrl: text("order_url"),
+  challengeUrl: text("challenge_url"),
+  challengeValue: text("challenge_value"),
+  /** When the challenge's record was in the zone. */
+  publishedAt: time("published_at"),
+  /** The next certificate's key, sealed; stored before it is used. */
+  orderKeySealed: text("order_key_sealed"),
 });

@@ -166,23 +166,25 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
         : problem("Visitors get the page of a stopped site.", act(site.id, "start", "Start the site."));
     const missing = [
       own,
-      ...site.domains.flatMap((one) => (one.status === "verified" ? one.domain : [])),
+      ...site.domains.flatMap((one) => (one.status === "PENDING_VERIFICATION" ? [] : one.domain)),
     ].filter((name) => !health.hostnames.includes(name));
     if (missing.length > 0) return problem(`The host does not route ${missing.join(", ")} to the site yet.`);
     return ok(`Visitors of ${health.hostnames.join(", ")} reach the containers.`);
   },
 
   dns({ site, probes }) {
-    const pending = site.domains.filter(({ status }) => status === "pending");
+    const wrong = site.domains.flatMap((one) =>
+      one.status === "PENDING_VERIFICATION" ? missingRecord(one) : one.problems.map(({ message }) => message),
+    );
     const silent = probes.filter(({ probed }) => !probed.reachable && !isCertificate(probed.error));
     if (silent.length > 0)
       return problem(
         silent
           .map(({ name, probed }) => `${name} cannot be reached from outside: ${probed.error}.`)
-          .concat(pending.map(missingRecord))
+          .concat(wrong)
           .join(" "),
       );
-    if (pending.length > 0) return problem(pending.map(missingRecord).join(" "));
+    if (wrong.length > 0) return problem(wrong.join(" "));
     if (probes.length === 0) return unknown("Nothing was requested from outside.");
     return ok(
       probes.map(({ name, probed }) => `${name} answers ${probed.status} in ${probed.ttfbMs} ms.`).join(" "),

@@ -9,6 +9,9 @@ export const sealedPlaces = [
   "databases.admin_password",
   "databases.password",
   "idempotent_requests",
+  "acme_accounts",
+  "certificates.key",
+  "certificates.order_key",
 ] as const;
 export type SealedPlace = (typeof sealedPlaces)[number];
 

@@ -6,6 +6,7 @@ export const secretArguments: ReadonlySet<string> = new Set([
   "value",
   "gitToken",
   "registryPassword",
+  "password",
   "statement",
   "confirm",
 ]);

@@ -27,6 +27,12 @@ async function keyActor(c: Context<AppEnv>, authorization: string): Promise<Acto
   return verdict.actor;
 }
 
+/** Requires a key, for clients that are no browsers: 401, then 429. */
+export const authenticateKey = createMiddleware<AppEnv>(async (c, next) => {
+  c.set("ctx", contextFor(c, await keyActor(c, c.req.header("Authorization") ?? "")));
+  await next();
+});
+
 /** Requires a key or a session: 401, then 429. A session needs one query, and state changes require our own Origin. */
 export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
   const authorization = c.req.header("Authorization");

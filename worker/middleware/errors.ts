@@ -9,7 +9,7 @@ import { errorPage } from "../pages/error.tsx";
 
 /** Whether a browser requested a page, as opposed to an API client. */
 const isPage = (c: Context<AppEnv>): boolean =>
-  !/^\/(api|webhooks|agent|setup|health)(\/|$)/.test(c.req.path) &&
+  !/^\/(api|mcp|webhooks|agent|setup|health)(\/|$)/.test(c.req.path) &&
   (c.req.header("Accept") ?? "").includes("text/html");
 
 const answer = (c: Context<AppEnv>, code: ErrorCode, extra: Record<string, unknown> = {}) => {

@@ -14,7 +14,7 @@ import { admit } from "../domain/sliding-window.ts";
 import { hostPrograms } from "../adapters/assets.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import { contextOf } from "../compose.ts";
-import type { Ctx, LogQuestion, Reader } from "../ctx.ts";
+import type { Ctx, Followed, Reader } from "../ctx.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
@@ -24,6 +24,7 @@ import { recordIngress } from "../services/hosts/record-ingress.ts";
 import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
 import { jobTraits } from "../../protocol/agent/jobs.ts";
+import { issuedCertificates } from "../jobs/certificates/issued.ts";
 import { finishJob, failJob } from "../jobs/finish.ts";
 import { leaseJob } from "../jobs/lease.ts";
 import { offerAnew, untoldJobs } from "../jobs/offer-anew.ts";
@@ -156,6 +157,14 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     this.questions.letGo(id);
   }
 
+  /** Sends the certificates that hosts serve. Without a connected agent, the next hello does it. */
+  async certify(): Promise<void> {
+    const socket = this.greeted();
+    if (!socket) return;
+    const certificates = await issuedCertificates(this.context(this.attached(socket).hostId));
+    if (certificates.length > 0) this.send(socket, { type: "certificates", certificates });
+  }
+
   /** The host was removed. */
   async disconnect(): Promise<void> {
     for (const socket of this.ctx.getWebSockets())
@@ -173,7 +182,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   }
 
   async follow(
-    question: LogQuestion,
+    question: Followed,
     reader: Reader,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>> {
     const hostId = this.ctx.storage.kv.get<Id<"host">>("hostId") ?? "";
@@ -232,7 +241,8 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
         for (const lease of cancel) this.send(socket, { type: "cancel", ...lease });
         for (const offer of offers) this.sendOffer(socket, offer);
         for (const revision of this.revised.get(socket) ?? []) this.send(socket, revision);
-        return;
+        // Jobs do not wait for it, and a certificate that cannot be opened does not end the connection.
+        return this.certify().catch((error: unknown) => logError({ certificates: state.hostId }, error));
       }
       case "phase":
         return recordPhase(ctx, state.hostId, message);

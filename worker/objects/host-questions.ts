@@ -1,6 +1,7 @@
 import type { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
-import type { Answer, Question, SiteLogLine } from "../../protocol/agent/running.ts";
-import type { Credential, LogQuestion, Reader } from "../ctx.ts";
+import type { Answer, Followed, Question, SiteLogLine } from "../../protocol/agent/running.ts";
+import type { SiteRequest } from "../../protocol/api/requests.ts";
+import type { Credential, Reader } from "../ctx.ts";
 import { siteLogLine } from "../domain/site-log-line.ts";
 import { logError } from "../log-error.ts";
 
@@ -81,11 +82,11 @@ export class HostQuestions {
     });
   }
 
-  /** The log as server-sent events, until the reader or host disconnects, or the reader's key or session ends. */
+  /** A log or requests as server-sent events, until the reader or host disconnects, or the reader's key or session ends. */
   follow(
     socket: WebSocket | undefined,
     hostId: string,
-    question: LogQuestion,
+    question: Followed,
     reader: Reader,
   ): ReadableStream<Uint8Array> | Refused {
     if (!socket || !this.isAlive()) return refused(offline);
@@ -106,6 +107,8 @@ export class HostQuestions {
       take: ({ answer, last }) => {
         if (answer.kind === "logs" && answer.lines.length > 0)
           this.write(follower, eventsOf(hostId, answer.lines));
+        if (answer.kind === "requests" && answer.requests.length > 0)
+          this.write(follower, requestEventsOf(hostId, answer.requests));
         if (!last) return;
         this.asking.delete(follower.requestId);
         this.leave(follower);
@@ -212,6 +215,9 @@ function eventsOf(hostId: string, lines: SiteLogLine[]): string {
     )
     .join("");
 }
+
+const requestEventsOf = (hostId: string, requests: SiteRequest[]): string =>
+  requests.map((one) => `id: ${one.id}@${hostId}\nevent: request\ndata: ${JSON.stringify(one)}\n\n`).join("");
 
 /** An answer other than a log has a single part. */
 const linesOf = (parts: Answer[]): number =>

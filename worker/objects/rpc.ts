@@ -5,7 +5,7 @@ import type { AgentLogLine } from "../../protocol/agent/messages.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import type { Id } from "../../protocol/ids.ts";
 import type { AccountPlan, AccountRole } from "../../protocol/states.ts";
-import type { Actor, Credential, LogQuestion, Reader } from "../actor.ts";
+import type { Actor, Credential, Followed, Reader } from "../actor.ts";
 import type { AppError } from "../domain/app-error.ts";
 import type { Lease, Offer } from "../domain/lease.ts";
 import type { Window } from "../domain/sliding-window.ts";
@@ -19,11 +19,12 @@ export interface HostLinkRpc extends Rpc.DurableObjectBranded {
   remind(): Promise<void>;
   revise(lease: Lease, verdict: "drop" | "cancel"): Promise<void>;
   letGo(id: Id<"site" | "database">): Promise<void>;
+  certify(): Promise<void>;
   disconnect(): Promise<void>;
   isConnected(): Promise<boolean>;
   ask(question: Question): Promise<Answer>;
   follow(
-    question: LogQuestion,
+    question: Followed,
     reader: Reader,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>>;
 }
@@ -66,6 +67,23 @@ export interface DeviceCodeRpc extends Rpc.DurableObjectBranded {
 export interface RateLimitRpc extends Rpc.DurableObjectBranded {
   take(window: Window): Promise<number>;
   giveBack(): Promise<void>;
+}
+
+/** A tool call that a person is asked to confirm on a page; of this account alone. */
+export type PendingCall = {
+  accountId: Id<"account">;
+  /** What asked for it. */
+  credential: Credential;
+  step: { tool: string; input: unknown; summary: string; version: string | null };
+  expiresAtMs: number;
+};
+
+export interface PendingCallRpc extends Rpc.DurableObjectBranded {
+  keep(call: PendingCall): Promise<void>;
+  read(accountId: Id<"account">): Promise<PendingCall | null>;
+  take(accountId: Id<"account">, as: "taken" | "declined"): Promise<PendingCall | null>;
+  settle(outcome: string): Promise<void>;
+  outcome(accountId: Id<"account">): Promise<string | null>;
 }
 
 /** On whose behalf the assistant acts. */

@@ -1,7 +1,8 @@
 import type { Child } from "hono/jsx";
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import type { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
-import type { Domain, EnvVariableShown, Site } from "../../protocol/api/sites.ts";
+import type { Domain } from "../../protocol/api/domains.ts";
+import type { EnvVariableShown, Site } from "../../protocol/api/sites.ts";
 import { Charts } from "./charts.tsx";
 import { Layout } from "./layout.tsx";
 import { day } from "./money.ts";
@@ -135,12 +136,16 @@ const VariableRow = ({ site, variable }: { site: Site; variable: EnvVariableShow
 const DomainRow = ({ site, domain }: { site: Site; domain: Domain }) => (
   <tr>
     <td>
-      <strong>{domain.domain}</strong>{" "}
-      <span class={domain.status === "verified" ? "badge good" : "badge"}>{domain.status}</span>
+      <strong>{domain.displayName}</strong>{" "}
+      <span
+        class={domain.status === "ACTIVE" ? "badge good" : domain.status === "ERROR" ? "badge warn" : "badge"}
+      >
+        {domain.status}
+      </span>
       <dl>
-        {domain.status === "pending" && (
+        {domain.status === "PENDING_VERIFICATION" && (
           <>
-            <dt>TXT</dt>
+            <dt>{domain.record.type}</dt>
             <dd>
               <code>{domain.record.name}</code> = <code>{domain.record.value}</code>
             </dd>
@@ -150,10 +155,35 @@ const DomainRow = ({ site, domain }: { site: Site; domain: Domain }) => (
         <dd>
           <code>{domain.target}</code>
         </dd>
+        {domain.redirectTo !== null && (
+          <>
+            <dt>Redirects to</dt>
+            <dd>
+              <code>{domain.redirectTo}</code>
+            </dd>
+          </>
+        )}
+        {typeof domain.certificate?.notAfter === "string" && (
+          <>
+            <dt>Certificate</dt>
+            <dd>
+              {domain.certificate.issuer}, until {minute(domain.certificate.notAfter)}
+            </dd>
+          </>
+        )}
       </dl>
+      {domain.problems.map(({ message }) => (
+        <p class="soft">{message}</p>
+      ))}
+      {domain.checkedAt !== null && (
+        <p class="soft">
+          Looked at {minute(domain.checkedAt)}
+          {domain.nextCheckAt !== null && `, next ${minute(domain.nextCheckAt)}`}
+        </p>
+      )}
     </td>
     <td>
-      {(domain.status === "pending" ? ["verify", "remove"] : ["remove"]).map((act) => (
+      {(domain.status === "ACTIVE" ? ["remove"] : ["verify", "remove"]).map((act) => (
         <Act site={site} act={`${act}-domain`}>
           <input type="hidden" name="domain" value={domain.domain} />
           <Button label={act === "verify" ? "Verify" : "Remove"} of={domain.domain} />

@@ -1,12 +1,12 @@
 import { Hono } from "hono";
-import { hostPrograms, installFile, installTemplate } from "../adapters/assets.ts";
+import { cliProgram, cliTemplate, hostPrograms, installFile, installTemplate } from "../adapters/assets.ts";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
-import { installScript } from "../domain/install-script.ts";
+import { cliInstallScript, installScript } from "../domain/install-script.ts";
 import { configOf } from "../config.ts";
 
 /**
- * The script that sets up a machine as a host, and the files it installs. Cloudflare serves the bundles itself,
+ * The scripts that set up a machine as a host, and install the command line program, and the files of both. Cloudflare serves the bundles itself,
  * without the Worker.
  */
 export const install = new Hono<AppEnv>()
@@ -19,10 +19,22 @@ export const install = new Hono<AppEnv>()
       "Cache-Control": "no-store",
     });
   })
-  .get("/:name{(?:agent|responder)\\.mjs}", async (c) => {
+  .get("/cli", async (c) => {
+    const { ASSETS } = c.env;
+    const [template, program] = await Promise.all([cliTemplate(ASSETS), cliProgram(ASSETS)]);
+    if (template === null || program === null) throw new AppError("not_found");
+    return c.body(cliInstallScript(template, configOf(c.env).SITE_URL, program), 200, {
+      "Content-Type": "text/x-shellscript; charset=utf-8",
+      "Cache-Control": "no-store",
+    });
+  })
+  .get("/:name{(?:agent|responder|berth)\\.mjs|cli\\.json}", async (c) => {
     const file = await installFile(c.env.ASSETS, c.req.param("name"));
     if (file === null) throw new AppError("not_found");
     return new Response(file.body, {
-      headers: { "Content-Type": "text/javascript", "Cache-Control": "no-store" },
+      headers: {
+        "Content-Type": c.req.param("name").endsWith(".json") ? "application/json" : "text/javascript",
+        "Cache-Control": "no-store",
+      },
     });
   });

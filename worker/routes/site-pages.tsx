@@ -2,13 +2,13 @@ import { Hono, type Context } from "hono";
 import { html } from "hono/html";
 import * as z from "zod";
 import {
-  DomainName,
   EnvVariable,
   SiteCreate,
   SiteSettings,
   siteActions,
   type SitePatch,
 } from "../../protocol/api/sites.ts";
+import { DomainName } from "../../protocol/api/domains.ts";
 import { SourceInspect } from "../../protocol/api/sources.ts";
 import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";

@@ -10,7 +10,7 @@ export const before = (column: SQLiteColumn, query: ListQuery): SQL | undefined 
 /** Takes one row more than `limit`, which shows whether there is a next page. */
 export function page<Row extends { id: string }, Item>(
   rows: Row[],
-  query: ListQuery,
+  query: Pick<ListQuery, "limit">,
   view: (row: Row) => Item,
 ): Page<Item> {
   const shown = rows.slice(0, query.limit);

@@ -42,7 +42,7 @@ export function scriptOf(manifest: PackageJson, name: string): string | null {
 }
 
 export const devServer =
-  /^(?:(?:npx|yarn|pnpm|cross-env|\w+=\S*) )*(?:(?:react-scripts|craco) start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?! build)(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?! build)(?: serve)?|ng serve|nx (?:serve|dev)|webpack(?:-dev-server| serve)|next dev|nuxt dev|react-router dev|remix (?:vite:)?dev)(?![\w-])/;
+  /^(?:(?:npx|yarn|pnpm|cross-env|\w+=\S*) )*(?:(?:react-scripts|craco) start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?! build)(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?! build)(?: serve)?|ng serve|stencil build(?: --\S+)*? --serve|nx (?:serve|dev)|webpack(?:-dev-server| serve)|next dev|nuxt dev|react-router dev|remix (?:vite:)?dev)(?![\w-])/;
 
 /** The script that builds the app, by the name that the generator of its framework gives it. */
 export const buildScriptOf = (manifest: PackageJson): string | null =>

@@ -87,6 +87,7 @@ const frameworks: Framework[] = [
     singlePage: (sources) => onlyIndex(sources) && noErrorPage(sources),
   },
   { dependency: "parcel", outputs: ["dist"] },
+  { dependency: "@stencil/core", outputs: ["www"] },
 ];
 /** A build that no framework is known of. `public` is last: it is a source folder as often. */
 const unknown: Framework = { dependency: "", outputs: ["dist", "build", "out", "_site", "public"] };

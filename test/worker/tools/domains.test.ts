@@ -1,7 +1,8 @@
 import { expect } from "vitest";
-import type { Domain } from "../../../protocol/api/sites.ts";
+import type { Domain, DomainCertificate } from "../../../protocol/api/domains.ts";
+import { answerFromZone } from "../../support/dns-zone.ts";
 import { effectsOf, scene, serving, useTool } from "../assistant.ts";
-import { api, createSite, runningSite, site, uniqueName } from "../service.ts";
+import { type Agent, api, createSite, runningSite, site, uniqueName } from "../service.ts";
 
 const newName = () => `${uniqueName("www")}.example.org`;
 
@@ -10,7 +11,29 @@ async function withDomain() {
   const { siteId } = await runningSite(key, host, { name: "named" });
   const domain = newName();
   const { body } = await api<Domain>(key, "PATCH", `/sites/${siteId}`, { domain });
-  return { key, siteId, domain, record: body.record };
+  return { key, host, siteId, domain, record: body.record };
+}
+
+const certificate: DomainCertificate = {
+  issuer: "Test CA",
+  notBefore: new Date(Date.now() - 86_400_000).toISOString(),
+  notAfter: new Date(Date.now() + 86_400_000 * 60).toISOString(),
+  error: null,
+  errorAt: null,
+};
+
+/** The name leads here, and is proved. */
+function resolving(domain: string, { name, value }: Domain["record"]): void {
+  const zone = { [name]: { TXT: [value] }, [domain]: { A: ["127.0.0.1"] } };
+  for (const resolver of ["cloudflare-dns.com", "dns.google"])
+    serving(resolver, (request) => answerFromZone(zone, new URL(request.url)));
+}
+
+/** What the host says of the certificate that its ingress serves. */
+async function report(host: Agent, found: DomainCertificate, isValid = true): Promise<void> {
+  const { requestId } = await host.next("ask");
+  const answer = { kind: "certificate", isServed: true, tls: true, isValid, certificate: found };
+  host.send({ type: "answer", requestId, answer, last: true });
 }
 
 effectsOf("domains", {
@@ -19,7 +42,7 @@ effectsOf("domains", {
     async () => {
       const { key, domain, record } = await withDomain();
       const { result } = await useTool(key, "list_domains", { site: "named" });
-      expect(result).toMatchObject([{ domain, status: "pending", record }]);
+      expect(result).toMatchObject([{ domain, status: "PENDING_VERIFICATION", record }]);
     },
   ],
   add_domain: [
@@ -30,17 +53,55 @@ effectsOf("domains", {
       const domain = newName();
       const { result } = await useTool(key, "add_domain", { site: "to-name", domain });
       expect(result).toMatchObject({ domain, record: { type: "TXT", name: `_berth-challenge.${domain}` } });
-      expect((await site(key, siteId)).domains).toMatchObject([{ domain, status: "pending" }]);
+      expect((await site(key, siteId)).domains).toMatchObject([{ domain, status: "PENDING_VERIFICATION" }]);
     },
   ],
   verify_domain: [
-    "looks up the TXT record, and puts the name in service",
+    "looks at its records and its certificate, and puts the name in service",
     async () => {
-      const { key, siteId, domain, record } = await withDomain();
-      for (const host of ["cloudflare-dns.com", "dns.google"])
-        serving(host, () => Response.json({ Status: 0, Answer: [{ type: 16, data: record?.value }] }));
-      await useTool(key, "verify_domain", { site: "named", domain });
-      expect((await site(key, siteId)).domains).toMatchObject([{ domain, status: "verified" }]);
+      const { key, host, siteId, domain, record } = await withDomain();
+      resolving(domain, record);
+      const asked = useTool(key, "verify_domain", { site: "named", domain });
+      await report(host, certificate);
+      expect((await asked).result).toMatchObject({ domain, status: "ACTIVE", certificate });
+      expect((await site(key, siteId)).domains).toMatchObject([{ domain, status: "ACTIVE" }]);
+    },
+  ],
+  get_certificate: [
+    "shows issuer, validity and the last refusal, as the host reported them",
+    async () => {
+      const { key, host, siteId, domain, record } = await withDomain();
+      expect((await useTool(key, "get_certificate", { site: "named", domain })).result).toMatchObject({
+        domain,
+        status: "PENDING_VERIFICATION",
+        certificate: null,
+      });
+      resolving(domain, record);
+      const asked = api(key, "POST", `/sites/${siteId}/domains/${domain}/verify`);
+      await report(host, certificate);
+      await asked;
+      expect((await useTool(key, "get_certificate", { site: "named", domain })).result).toMatchObject({
+        status: "ACTIVE",
+        certificate,
+      });
+    },
+  ],
+  renew_certificate: [
+    "has the host obtain the one that it could not obtain before",
+    async () => {
+      const { key, host, domain, record } = await withDomain();
+      resolving(domain, record);
+      const first = useTool(key, "verify_domain", { site: "named", domain });
+      await report(
+        host,
+        { ...certificate, issuer: null, notBefore: null, notAfter: null, error: "caa" },
+        false,
+      );
+      expect((await first).result).toMatchObject({ status: "ERROR" });
+      const due = { ...certificate, notAfter: new Date(Date.now() + 3_600_000).toISOString() };
+      const asked = useTool(key, "renew_certificate", { site: "named", domain });
+      await report(host, due);
+      expect((await asked).result).toMatchObject({ domain, status: "ACTIVE", certificate: due });
     },
   ],
   remove_domain: [

@@ -1,4 +1,6 @@
 import { expect } from "vitest";
+import { operations } from "../../../protocol/api/operations.ts";
+import { RequestStats, type SiteRequest } from "../../../protocol/api/requests.ts";
 import type { SiteSample } from "../../../protocol/api/running.ts";
 import { answerNext, effectsOf, runningDatabase, scene, useTool } from "../assistant.ts";
 import { bindings, runningSite } from "../service.ts";
@@ -27,6 +29,43 @@ effectsOf("logs", {
       });
       expect(question).toMatchObject({ kind: "logs", siteId });
       expect((await using).result).toMatchObject([{ text: "an error: no disk" }]);
+    },
+  ],
+  get_access_logs: [
+    "asks the host for requests of a kind, and refuses what is no kind",
+    async () => {
+      const { key, host } = await scene();
+      const { siteId } = await runningSite(key, host, { name: "visited" });
+      const request = operations.getSiteRequests.examples.answer.data[0] as SiteRequest;
+      const args = { site: "visited", status: "5xx", path: "/orders", limit: 5 };
+      const using = useTool(key, "get_access_logs", args);
+      const question = await answerNext(host, { kind: "requests", requests: [request] });
+      const filters = { status: "5xx", path: "/orders" };
+      expect(question).toMatchObject({ kind: "requests", siteId, filters, limit: 6, follow: false });
+      expect((await using).result).toMatchObject([{ path: request.path, status: request.status }]);
+      const { reply } = await useTool(key, "get_access_logs", { site: "visited", status: "bad" });
+      expect(reply.toolCalls).toMatchObject([{ tool: "get_access_logs", ok: false }]);
+    },
+  ],
+  get_request_stats: [
+    "asks the host for what it has counted, and shows the intervals with most failures",
+    async () => {
+      const { key, host } = await scene();
+      const { siteId } = await runningSite(key, host, { name: "counted" });
+      const stats = RequestStats.parse(operations.getSiteRequestStats.examples.answer);
+      const [interval] = stats.series;
+      const series = Array.from({ length: 60 }, (_, minute) => ({
+        ...(interval as NonNullable<typeof interval>),
+        at: `2026-11-21T11:${String(minute).padStart(2, "0")}:00.000Z`,
+        statuses: { ...stats.totals.statuses, "5xx": minute === 30 ? 9 : 0 },
+      }));
+      const using = useTool(key, "get_request_stats", { site: "counted", window: "24h" });
+      const question = await answerNext(host, { kind: "requestStats", stats: { ...stats, series } });
+      expect(question).toEqual({ kind: "requestStats", siteId, window: "24h" });
+      const { result } = (await using) as { result: { totals: object; notable: { at: string }[] } };
+      expect(result.totals).toEqual(stats.totals);
+      expect(result.notable.map(({ at: when }) => when)).toContain("2026-11-21T11:30:00.000Z");
+      expect(result.notable).toHaveLength(10);
     },
   ],
   get_site_metrics: [

@@ -9,11 +9,7 @@ type Names =
   | "delete_env_vars"
   | "list_env_history"
   | "restore_env_version"
-  | "generate_secret"
-  | "list_domains"
-  | "add_domain"
-  | "verify_domain"
-  | "remove_domain";
+  | "generate_secret";
 
 export const environmentTools: Tools<Names> = {
   list_env_vars: { run: async (ctx, { site }) => (await siteNamed(ctx, site)).envVariables },
@@ -61,25 +57,6 @@ export const environmentTools: Tools<Names> = {
         key,
         set: true,
         note: "The value is never shown; it takes effect at the next restart or deployment.",
-      };
-    },
-  },
-  list_domains: { run: async (ctx, { site }) => (await siteNamed(ctx, site)).domains },
-  add_domain: {
-    run: async (ctx, { site, domain }) => call(ctx, "patchSite", { id: await siteId(ctx, site), domain }),
-  },
-  verify_domain: {
-    run: async (ctx, { site, domain }) =>
-      call(ctx, "patchSite", { id: await siteId(ctx, site), domain: { verify: domain } }),
-  },
-  remove_domain: {
-    run: async (ctx, { site, domain }) =>
-      call(ctx, "patchSite", { id: await siteId(ctx, site), domain: { remove: domain } }),
-    async consequence(ctx, { site, domain }) {
-      const found = await siteNamed(ctx, site);
-      return {
-        summary: `Remove the domain ${domain} from the site ${found.name}: visitors can no longer reach it by that name.`,
-        version: found.updatedAt,
       };
     },
   },

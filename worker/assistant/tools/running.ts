@@ -1,16 +1,31 @@
 import { call } from "../../api/call.ts";
 import type { SiteSample } from "../../../protocol/api/running.ts";
+import { RequestFilters } from "../../../protocol/api/requests.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { databaseId, lastLines, siteId } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
-type Names = "get_site_logs" | "get_site_metrics" | "list_container_events" | "list_unhealthy_resources";
+type Names =
+  | "get_site_logs"
+  | "get_access_logs"
+  | "get_request_stats"
+  | "get_site_metrics"
+  | "list_container_events"
+  | "list_unhealthy_resources";
 
 /** The samples of the last minutes, thinned out to a readable number. */
 export function window(samples: SiteSample[], minutes = 60): SiteSample[] {
   const shown = samples.slice(-minutes);
   const step = Math.ceil(shown.length / 60);
   return shown.filter((_, index) => (shown.length - 1 - index) % step === 0);
+}
+
+/** As the API takes them. @throws AppError invalid_request */
+function requestFiltersIn(filters: object): RequestFilters {
+  const found = RequestFilters.safeParse(filters);
+  if (found.success) return found.data;
+  const [issue] = found.error.issues;
+  throw invalid(String(issue?.path[0] ?? "status"), issue?.message ?? "not valid");
 }
 
 export const runningTools: Tools<Names> = {
@@ -20,6 +35,31 @@ export const runningTools: Tools<Names> = {
       const log = await call(ctx, "getSiteLogs", { id, follow: "0", tail: search ? 1000 : (tail ?? 100) });
       if (log instanceof ReadableStream) return [];
       return lastLines(log.data, { tail, search }).map(({ at, stream, text }) => ({ at, stream, text }));
+    },
+  },
+  get_access_logs: {
+    async run(ctx, { site, limit = 20, ...filters }) {
+      const id = await siteId(ctx, site);
+      const requests = await call(ctx, "getSiteRequests", {
+        id,
+        ...requestFiltersIn(filters),
+        follow: "0",
+        limit,
+      });
+      if (requests instanceof ReadableStream) return [];
+      return requests.data;
+    },
+  },
+  get_request_stats: {
+    async run(ctx, { site, window: asked = "1h" }) {
+      const id = await siteId(ctx, site);
+      const { series, ...stats } = await call(ctx, "getSiteRequestStats", { id, window: asked });
+      // What a model can read: where it was busiest, or failed most.
+      const notable = series
+        .toSorted((a, b) => b.statuses["5xx"] - a.statuses["5xx"] || b.requests - a.requests)
+        .slice(0, 10)
+        .toSorted((a, b) => a.at.localeCompare(b.at));
+      return { ...stats, notable };
     },
   },
   get_site_metrics: {

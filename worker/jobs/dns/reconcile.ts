@@ -1,10 +1,18 @@
-import { sql } from "drizzle-orm";
-import { and, eq, isNotNull, lte, ne } from "drizzle-orm";
+import { and, eq, inArray, isNotNull, isNull, lte, ne } from "drizzle-orm";
 import { sitesDomain } from "../../adapters/dns-zone/index.ts";
 import { ZoneError, type Zone } from "../../adapters/dns-zone/zone.ts";
 import type { Ctx } from "../../ctx.ts";
-import { dnsZones, hosts, sites } from "../../db/schema.ts";
-import { planZone, retryMs, wantedSets, type ZoneChange, type ZonePlan } from "../../domain/dns-records.ts";
+import { certificates, dnsZones, hosts, sites } from "../../db/schema.ts";
+import { challengeName } from "../../domain/certificates.ts";
+import {
+  planZone,
+  retryMs,
+  wantedSets,
+  type FoundSet,
+  type RecordSet,
+  type ZoneChange,
+  type ZonePlan,
+} from "../../domain/dns-records.ts";
 import { addressesOf } from "../../domain/host-addresses.ts";
 import { siteAddress } from "../../domain/slug.ts";
 import { logError } from "../../log-error.ts";
@@ -75,8 +83,12 @@ async function runRound(ctx: Ctx, zone: Zone): Promise<Outcome> {
   try {
     const wanted = await wantedNow(ctx);
     recordCount = wanted.length;
-    plan = planZone(wanted, await zone.list());
+    const found = await zone.list();
+    plan = planZone(wanted, found);
     const refusal = await applyEach(zone, plan.changes.slice(0, maxChanges));
+    // If some are refused, the next comparison shows which challenges are there.
+    const published = refusal === null ? without(wanted, plan.conflicts) : found.filter(({ ours }) => ours);
+    await recordPublished(ctx, published);
     return { error: refusal, plan, recordCount };
   } catch (error) {
     if (!(error instanceof ZoneError)) logError({ task: "dns" }, error);
@@ -88,7 +100,27 @@ async function runRound(ctx: Ctx, zone: Zone): Promise<Outcome> {
   }
 }
 
+const without = (wanted: readonly RecordSet[], conflicts: ZonePlan["conflicts"]) =>
+  wanted.filter((set) => !conflicts.some(({ name, type }) => set.name === name && set.type === type));
+
+/** The certificates whose challenges are in the zone now may be validated. */
+async function recordPublished(
+  ctx: Ctx,
+  sets: readonly Pick<FoundSet, "type" | "contents">[],
+): Promise<void> {
+  const values = sets.flatMap(({ type, contents }) => (type === "TXT" ? contents : []));
+  if (values.length === 0) return;
+  await ctx.db
+    .update(certificates)
+    .set({ publishedAt: ctx.now() })
+    .where(and(inArray(certificates.challengeValue, values.slice(0, 50)), isNull(certificates.publishedAt)));
+}
+
 async function wantedNow(ctx: Ctx) {
+  const challenges = await ctx.db
+    .select({ id: certificates.id, value: certificates.challengeValue })
+    .from(certificates)
+    .where(isNotNull(certificates.step));
   const placed = await ctx.db
     .select({
       slug: sites.slug,
@@ -98,13 +130,13 @@ async function wantedNow(ctx: Ctx) {
     })
     .from(sites)
     .innerJoin(hosts, eq(hosts.id, sites.hostId))
-    .where(and(isNotNull(sites.hostId), ne(sites.status, "DELETING"), sql`${hosts.status} <> 'REMOVED'`));
+    .where(and(isNotNull(sites.hostId), ne(sites.status, "DELETING"), ne(hosts.status, "REMOVED")));
   return wantedSets(
     placed.map(({ slug, ...host }) => ({
       hostname: siteAddress(ctx.config.SITES_ORIGIN, slug).hostname,
       ...addressesOf(host),
     })),
-    [],
+    challenges.map(({ id, value }) => ({ name: challengeName(id), value: value ?? "" })),
     { proxied: ctx.config.DNS_PROVIDER === "cloudflare" && ctx.config.CLOUDFLARE_PROXIED === "on" },
   );
 }

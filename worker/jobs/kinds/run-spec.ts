@@ -21,6 +21,7 @@ export function runOf(ctx: Ctx, material: Material): RunSpec {
     siteId: site.id,
     accountId: site.accountId,
     hostnames: hostnamesOf(ctx, site, domains),
+    ingress: site.ingress,
     siteUrl: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
     commit: deployment?.commit ?? null,
     ...(deployment?.run ?? {

@@ -1,39 +1,70 @@
-import type { Domain } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
+import type { SiteRow } from "../../db/rows.ts";
 import { domains } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
+import { isBelow, isPublicSuffix, isWildcard, pairOf } from "../../domain/domain-names.ts";
 import { base62 } from "../../domain/tokens.ts";
-import type { SiteRow } from "../../db/rows.ts";
-import { domainView } from "./view.ts";
+import type { DomainRow } from "./view.ts";
 
 const maxDomains = 50;
 
+export type Added = { domain: string; redirectTo?: string | undefined; pair?: boolean | undefined };
+
 /**
- * Answers with the TXT record that proves ownership; the domain is served after verification. `total`: the number of
- * domains.
+ * Adds a domain to the site, and with `pair` the other of example.com and www.example.com, which one record of ownership
+ * proves. It is served after verification.
+ * @param others the domains of the site. @throws AppError invalid_request, conflict
  */
-export async function addDomain(ctx: Ctx, site: SiteRow, name: string, total: number): Promise<Domain> {
-  for (const own of [ctx.config.SITE_URL, ctx.config.WEBHOOK_HOST, ctx.config.SITES_ORIGIN]) {
-    const { hostname } = new URL(own);
-    if (name === hostname || name.endsWith(`.${hostname}`))
-      throw invalid("domain", "this name belongs to the service itself");
-  }
-  if (total >= maxDomains)
+export async function addDomain(
+  ctx: Ctx,
+  site: SiteRow,
+  { domain, redirectTo, pair = false }: Added,
+  others: readonly string[],
+): Promise<DomainRow> {
+  refuseForeign(ctx, domain);
+  if (
+    redirectTo !== undefined &&
+    (redirectTo === domain || isWildcard(redirectTo) || !others.includes(redirectTo))
+  )
+    throw invalid("redirectTo", "another domain of this site, added before this one");
+  const other = pair ? pairOf(domain) : null;
+  if (pair && other === null)
+    throw invalid("pair", "only example.com and www.example.com are a pair: add this domain alone");
+  const challenge = `berth-verify=${base62(ctx.random(16))}`;
+  const wanted = [
+    { name: domain, redirectTo: redirectTo ?? null },
+    ...(other !== null && !others.includes(other) ? [{ name: other, redirectTo: domain }] : []),
+  ];
+  if (others.length + wanted.length > maxDomains)
     throw conflict(`A site can have at most ${maxDomains} domains. Remove some first.`);
-  const row = {
+  const now = ctx.now();
+  const rows = wanted.map((one) => ({
+    ...one,
     id: ctx.newId("domain"),
     siteId: site.id,
-    name,
-    challenge: `berth-verify=${base62(ctx.random(16))}`,
-    verifiedAt: null,
-    createdAt: ctx.now(),
-  };
-  const {
-    made: [made],
-  } = await batch(ctx, {
-    made: ctx.db.insert(domains).values(row).onConflictDoNothing().returning(),
+    challenge,
+    createdAt: now,
+    nextCheckAt: new Date(now.getTime() + 60_000),
+  }));
+  const { made } = await batch(ctx, {
+    made: ctx.db.insert(domains).values(rows).onConflictDoNothing().returning(),
   });
-  if (!made) throw conflict("This domain was added concurrently. Try again.");
-  return domainView(ctx, site, made);
+  const added = made.find(({ name }) => name === domain);
+  if (!added) throw conflict("This domain was added concurrently. Try again.");
+  return added;
+}
+
+/** Names that nobody can prove alone, or that are the installation's. */
+function refuseForeign(ctx: Ctx, name: string): void {
+  for (const own of [ctx.config.SITE_URL, ctx.config.WEBHOOK_HOST, ctx.config.SITES_ORIGIN])
+    if (isBelow(name, new URL(own).hostname))
+      throw invalid("domain", "this name belongs to the service itself");
+  if (isPublicSuffix(name))
+    throw invalid("domain", "anybody can register names below this one: add a name that you registered");
+  if (isWildcard(name))
+    throw invalid(
+      "domain",
+      "a wildcard needs a certificate by DNS-01, and this installation has no DNS provider: add each name by itself",
+    );
 }

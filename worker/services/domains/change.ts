@@ -1,40 +1,41 @@
+import { eq } from "drizzle-orm";
 import type { ById } from "../../../protocol/api/common.ts";
-import { and, count, eq } from "drizzle-orm";
-import type { Domain, DomainChange } from "../../../protocol/api/sites.ts";
+import type { DomainChange, DomainChanged } from "../../../protocol/api/domains.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { domains } from "../../db/schema.ts";
-import { AppError } from "../../domain/app-error.ts";
+import { AppError, conflict } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
 import { addDomain } from "./add.ts";
-import { removeDomain } from "./remove.ts";
-import { holderOf, verifyDomain } from "./verify.ts";
+import { lookAt } from "./look.ts";
+import { removeRow } from "./remove.ts";
 import { domainView } from "./view.ts";
 
-/** Adds, removes or verifies a custom domain. */
+/** Adds, removes or verifies a custom domain. @throws AppError conflict with the reason why it is not verified */
 export async function changeDomain(
   ctx: Ctx,
   { id: siteId, domain: change }: ById & { domain: DomainChange },
-): Promise<Domain | { domain: string; removed: true }> {
+): Promise<DomainChanged> {
   const id = siteIdOf(siteId);
   const name = typeof change === "string" ? change : "verify" in change ? change.verify : change.remove;
   const {
     found: [found],
-    row: [row],
-    domains: [{ total } = { total: 0 }],
-    holder: [holder],
+    rows,
   } = await batch(ctx, {
     found: siteById(ctx, id),
-    row: ctx.db
-      .select()
-      .from(domains)
-      .where(and(eq(domains.siteId, id), eq(domains.name, name))),
-    domains: ctx.db.select({ total: count() }).from(domains).where(eq(domains.siteId, id)),
-    holder: holderOf(ctx, name),
+    rows: ctx.db.select().from(domains).where(eq(domains.siteId, id)),
   });
   const site = requireOwned(ctx, found);
-  if (typeof change === "string") return row ? domainView(ctx, site, row) : addDomain(ctx, site, name, total);
+  const row = rows.find((one) => one.name === name);
+  if (typeof change === "string") {
+    const names = rows.map((one) => one.name);
+    return domainView(ctx, site, row ?? (await addDomain(ctx, site, { domain: name }, names)));
+  }
   if (!row) throw new AppError("not_found");
-  return "verify" in change ? verifyDomain(ctx, site, row, holder) : removeDomain(ctx, site, row);
+  if ("remove" in change) return removeRow(ctx, site, row);
+  const seen = await lookAt(ctx, site, row);
+  if (!seen) throw new AppError("not_found");
+  if (!seen.verifiedAt) throw conflict(seen.problems[0]?.message ?? "The domain is not verified.");
+  return domainView(ctx, site, seen);
 }

@@ -1,20 +1,70 @@
-import type { Domain } from "../../../protocol/api/sites.ts";
+import { sql } from "drizzle-orm";
+import type { Domain } from "../../../protocol/api/domains.ts";
+import type { DomainStatus } from "../../../protocol/states.ts";
 import type { Ctx } from "../../ctx.ts";
 import type { domains, sites } from "../../db/schema.ts";
+import type { ProofRecord } from "../../domain/domain-check.ts";
+import { displayName } from "../../domain/domain-names.ts";
+import { graceMs } from "../../domain/domain-states.ts";
 import { siteAddress } from "../../domain/slug.ts";
 
 export type DomainRow = typeof domains.$inferSelect;
-/** The columns of the public representation. */
-type Shown = Pick<DomainRow, "name" | "challenge" | "verifiedAt" | "createdAt"> & { id: string };
 
-export const challengeName = (domain: string): string => `_berth-challenge.${domain}`;
+export const statusOf = (row: Pick<DomainRow, "verifiedAt" | "state">): DomainStatus =>
+  row.verifiedAt ? row.state : "PENDING_VERIFICATION";
 
-export const domainView = (ctx: Ctx, site: Pick<typeof sites.$inferSelect, "slug">, row: Shown): Domain => ({
+/** The record that proves that the name belongs to the owner of the site. */
+export const proofRecord = (row: Pick<DomainRow, "name" | "challenge">): ProofRecord => ({
+  type: "TXT",
+  name: `_berth-challenge.${row.name}`,
+  value: row.challenge,
+});
+
+/** The name that the domain's records lead to. */
+export const targetOf = (ctx: Ctx, site: Pick<typeof sites.$inferSelect, "slug">): string =>
+  siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname;
+
+const iso = (at: Date | null): string | null => at?.toISOString() ?? null;
+
+const notLookedAt = {
+  code: "not_looked_at",
+  message: "DNS has not been looked at yet. That happens within a minute, or at once when you verify it.",
+} as const;
+
+export const domainView = (
+  ctx: Ctx,
+  site: Pick<typeof sites.$inferSelect, "slug">,
+  row: DomainRow,
+): Domain => ({
   id: row.id,
   domain: row.name,
-  status: row.verifiedAt ? "verified" : "pending",
-  record: { type: "TXT", name: challengeName(row.name), value: row.challenge },
-  target: siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname,
-  verifiedAt: row.verifiedAt?.toISOString() ?? null,
+  displayName: displayName(row.name),
+  status: statusOf(row),
+  problems: row.checkedAt === null && !row.verifiedAt ? [notLookedAt] : row.problems,
+  record: proofRecord(row),
+  target: targetOf(ctx, site),
+  redirectTo: row.redirectTo,
+  certificate: row.certificate,
+  verifiedAt: iso(row.verifiedAt),
+  checkedAt: iso(row.checkedAt),
+  nextCheckAt: iso(row.nextCheckAt),
+  releaseAt: row.lostSince && new Date(row.lostSince.getTime() + graceMs).toISOString(),
   createdAt: row.createdAt.toISOString(),
 });
+
+/** All domains of the site in the outer query, as JSON that `domainsOf` reads. */
+export const domainsOfSite = sql`(SELECT json_group_array(json_object('id', id, 'siteId', site_id, 'name', name,
+  'challenge', challenge, 'verifiedAt', verified_at, 'createdAt', created_at, 'redirectTo', redirect_to, 'state', state,
+  'problems', json(problems), 'certificate', json(certificate), 'checkedAt', checked_at, 'nextCheckAt', next_check_at,
+  'looks', looks, 'lostSince', lost_since)) FROM (SELECT * FROM domains WHERE site_id = sites.id ORDER BY id))`;
+
+const times = ["verifiedAt", "createdAt", "checkedAt", "nextCheckAt", "lostSince"] as const;
+
+export function domainsOf(json: string): DomainRow[] {
+  const rows = JSON.parse(json) as (Record<string, unknown> &
+    Record<(typeof times)[number], number | null>)[];
+  return rows.map((row) => {
+    const read = times.map((name) => [name, row[name] === null ? null : new Date(row[name])] as const);
+    return { ...row, ...Object.fromEntries(read) } as unknown as DomainRow;
+  });
+}

@@ -59,6 +59,9 @@ export const places: Record<SealedPlace, Place> = {
     },
   },
   idempotent_requests: column("idempotent_requests", "idempotent_requests", "response_sealed"),
+  acme_accounts: column("acme_accounts", "acme_accounts", "key_sealed"),
+  "certificates.key": column("certificates.key", "certificates", "key_sealed"),
+  "certificates.order_key": column("certificates.order_key", "certificates", "order_key_sealed"),
   site_env: {
     rowsAfter(key, limit) {
       const [siteId, version] = versionOf(key);

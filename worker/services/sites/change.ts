@@ -1,12 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
+import type { DomainChanged } from "../../../protocol/api/domains.ts";
 import type { PackChanged } from "../../../protocol/api/packs.ts";
-import type {
-  DomainChanged,
-  EnvChanged,
-  Site,
-  SiteActionAccepted,
-  SitePatch,
-} from "../../../protocol/api/sites.ts";
+import type { EnvChanged, Site, SiteActionAccepted, SitePatch } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
 import { changeDomain } from "../domains/change.ts";
 import { changePackOfSite } from "../terms/change-pack.ts";

@@ -75,7 +75,9 @@ async function healthOf(ctx: Ctx, { id, hostId, port }: Row): Promise<SiteHealth
 
 function probesOf(ctx: Ctx, { url, domains }: SiteFacts["site"]): Promise<SiteFacts["probes"]> {
   const own = new URL(url);
-  const verified = domains.flatMap(({ domain, status }) => (status === "verified" ? [domain] : []));
+  const verified = domains.flatMap(({ domain, status }) =>
+    status === "PENDING_VERIFICATION" ? [] : [domain],
+  );
   const allowed = new Set([own.hostname, ...verified]);
   return Promise.all(
     [own.hostname, ...verified.slice(0, probedDomains)].map(async (name) => {

@@ -15,10 +15,12 @@ import { packs, sites } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
+import { queueRoutes } from "../domains/queue-routes.ts";
 import { queueSiteJob } from "../../jobs/deployments/queue.ts";
 import { requireOwned } from "../owned.ts";
 import { keepVolumes } from "../volumes/keep.ts";
 import { recordById } from "./get.ts";
+import { changedIngress, verifiedNames } from "./ingress-change.ts";
 import { siteById, siteIdOf } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 import { refuseUnfetched } from "./refuse-unfetched.ts";
@@ -31,8 +33,8 @@ const ofSource = {
 } as const;
 
 /**
- * Applies from the next deployment, or from a restart that is queued with it. Settings of other kinds of sources are
- * rejected.
+ * Applies from the next deployment, or from a restart that is queued with it, but for what the ingress does, which applies at
+ * once. Settings of other kinds of sources are rejected.
  */
 export async function setSiteSettings(
   ctx: Ctx,
@@ -43,8 +45,10 @@ export async function setSiteSettings(
     found: [found],
     pack: [pack],
     regions,
+    verified,
   } = await batch(ctx, {
     found: siteById(ctx, id),
+    verified: settings.ingress ? verifiedNames(ctx, id) : [],
     pack: packOf(ctx, id),
     regions: regionsOfHosts(ctx),
   });
@@ -59,7 +63,7 @@ export async function setSiteSettings(
         throw invalid(`settings.${name}`, `a site of type ${site.deployType} has no such setting`);
   if (apply === "now") await demandAppliedNow(ctx, site, settings);
   const mark = ctx.newMark();
-  const { gitToken, registryPassword, ...plain } = settings;
+  const { gitToken, registryPassword, ingress, ...plain } = settings;
   const options = Object.fromEntries(
     buildOptionNames.flatMap((name) => (settings[name] === undefined ? [] : [[name, settings[name]]])),
   );
@@ -82,15 +86,24 @@ export async function setSiteSettings(
         ...sealed,
         // RFC 7396: null removes.
         buildOptions: sql`json_patch(${sites.buildOptions}, ${JSON.stringify(options)})`,
+        ...(ingress && {
+          ingress: changedIngress(
+            ctx,
+            site,
+            verified.map(({ name }) => name),
+            ingress,
+          ),
+        }),
         mark,
         updatedAt: ctx.now(),
       })
       .where(eq(sites.id, site.id)),
+    routes: ingress ? queueRoutes(ctx, site.id, sql`1`) : [],
     now: apply === "now" ? applyNow(ctx, site, settings, mark) : [],
     keepVolumes: keepVolumes(ctx, site.id, settings.volumes ?? []),
     changed: ctx.hot(recordById, { id: site.id }),
   });
-  if (apply === "now") ctx.hosts.wake(site.hostId);
+  if ((ingress || apply === "now") && site.hostId) ctx.hosts.wake(site.hostId);
   return siteView(ctx, requireOwned(ctx, changed));
 }
 

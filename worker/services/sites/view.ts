@@ -1,11 +1,12 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
+import { ingressSettingNames, type Ingress, type IngressRules } from "../../../protocol/api/ingress.ts";
 import { buildOptionNames, type EnvVariableShown, type Site } from "../../../protocol/api/sites.ts";
 import type { DeploymentStatus } from "../../../protocol/states.ts";
 import type { Ctx, Db } from "../../ctx.ts";
 import { siteEnvVersions, sites } from "../../db/schema.ts";
 import { siteAddress } from "../../domain/slug.ts";
-import { domainView } from "../domains/view.ts";
+import { domainsOf, domainsOfSite, domainView, type DomainRow } from "../domains/view.ts";
 
 export const shownEnv = ({ key, value, secret, scope }: EnvEntry): EnvVariableShown => ({
   key,
@@ -46,13 +47,7 @@ const recordFields = {
     sql`(SELECT entries FROM site_env_versions WHERE site_id = sites.id ORDER BY version DESC LIMIT 1)`,
     "env",
   ),
-  domains: json<
-    { id: string; name: string; challenge: string; verifiedAt: number | null; createdAt: number }[]
-  >(
-    sql`(SELECT json_group_array(json_object('id', id, 'name', name, 'challenge', challenge, 'verifiedAt', verified_at,
-      'createdAt', created_at)) FROM (SELECT * FROM domains WHERE site_id = sites.id ORDER BY id))`,
-    "domains",
-  ),
+  domains: sql<DomainRow[]>`${domainsOfSite}`.mapWith(domainsOf).as("domains"),
 };
 export type SiteRecord = Awaited<ReturnType<typeof selectRecords>>[number];
 
@@ -61,6 +56,18 @@ const shownOptions = (options: Options) =>
   Object.fromEntries(buildOptionNames.map((name) => [name, options[name] ?? null])) as {
     [Name in keyof Required<Options>]: NonNullable<Options[Name]> | null;
   };
+
+/** The password is never shown, nor its hash. */
+function shownIngress(rules: IngressRules): Ingress {
+  const shown: Record<string, unknown> = Object.fromEntries(
+    ingressSettingNames.map((name) => [name, rules[name] ?? null]),
+  );
+  const { basicAuth } = rules;
+  return {
+    ...shown,
+    basicAuth: basicAuth ? { username: basicAuth.username, hasPassword: true } : null,
+  } as Ingress;
+}
 
 /** The public representation. */
 export function siteView(ctx: Ctx, site: SiteRecord): Site {
@@ -86,19 +93,14 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     replicas: site.replicas,
     lifecycle: site.lifecycle,
     volumes: site.volumes,
+    ingress: shownIngress(site.ingress),
     image: site.image,
     region: site.region,
     packId: site.packId,
     nextPackId: site.nextPackId,
     billingTerm: site.billingTerm,
     url: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
-    domains: site.domains.map(({ verifiedAt, createdAt, ...row }) =>
-      domainView(ctx, site, {
-        ...row,
-        verifiedAt: verifiedAt === null ? null : new Date(verifiedAt),
-        createdAt: new Date(createdAt),
-      }),
-    ),
+    domains: site.domains.map((row) => domainView(ctx, site, row)),
     envVariables: (site.env ?? []).map(shownEnv),
     currentDeployment: current && { ...current, finishedAt: new Date(current.finishedAt).toISOString() },
     latestDeployment: latest,

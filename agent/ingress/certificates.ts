@@ -1,0 +1,46 @@
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import * as z from "zod";
+import { Certificate } from "../../protocol/agent/messages.ts";
+
+/** The certificates that the control plane sent: one file, replaced as a whole, which the responder answers Caddy from. */
+export const CertificateFile = z.object({
+  /** Part of the address at which they are asked for, so that no other program on the host can ask. */
+  addressKey: z.string().min(32),
+  certificates: z.array(Certificate),
+});
+export type CertificateFile = z.infer<typeof CertificateFile>;
+
+/** Beside the routes. */
+export const certificatesFileOf = (routesFile: string): string => `${dirname(routesFile)}/certificates.json`;
+
+export function writeCertificates(file: string, contents: CertificateFile): void {
+  const text = JSON.stringify(contents);
+  try {
+    if (readFileSync(file, "utf8") === text) return;
+  } catch {
+    // Not there yet, or damaged: it is replaced.
+  }
+  mkdirSync(dirname(file), { recursive: true });
+  const temporary = `${file}.new`;
+  const descriptor = openSync(temporary, "w", 0o600);
+  try {
+    writeFileSync(descriptor, text);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  renameSync(temporary, file);
+}
+
+/**
+ * The certificate for a name, with its key, as one PEM text; null: none that is valid, so Caddy obtains one. A wildcard
+ * stands for one label (RFC 9525, section 6.3).
+ */
+export function bundleFor(name: string, certificates: readonly Certificate[], now: Date): string | null {
+  const wildcard = name.toLowerCase().replace(/^[^.]+/, "*");
+  const found = certificates.find(
+    (certificate) => certificate.name === wildcard && Date.parse(certificate.notAfter) > now.getTime(),
+  );
+  return found ? `${found.chain.trimEnd()}\n${found.key.trimEnd()}\n` : null;
+}

@@ -1,0 +1,95 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Client } from "../../../client/index.ts";
+import { command } from "../../command.ts";
+import { readConfig, siteUrlOf, writeConfig } from "../../config.ts";
+import { clientFor, clientName, globalOptions, profilesFile, signal, standardInput } from "../../context.ts";
+import { exitCodes, Failure, usage } from "../../failure.ts";
+import { openInBrowser } from "../../open.ts";
+import { bold, dim, link, safe, say, showValue, spin, styled } from "../../terminal.ts";
+
+export const login = command("login", "Sign in to a Berth service with your browser, or with --token", {
+  words: "`{url, email, profile}`",
+})
+  .argument("[url]", "the address of the service; default: that of the profile")
+  .option("--with-token", "read an API key from standard input")
+  .option("--no-browser", "only show the address to open")
+  .action(async (typed, options) => {
+    const given = globalOptions();
+    const config = readConfig(profilesFile());
+    const profileName = given.profile ?? (process.env["BERTH_PROFILE"] || config.current);
+    const address = typed ?? given.url ?? (process.env["BERTH_URL"] || config.profiles[profileName]?.url);
+    if (address === undefined)
+      throw usage("Which service? Give its address.", "For example: berth login https://berth.example");
+    const url = siteUrlOf(address);
+    const byDevice = !options.withToken && given.token === undefined;
+    const token = options.withToken
+      ? (await standardInput()).trim()
+      : (given.token ?? (await fromDevice(url, options.browser)));
+    if (token === "") throw usage("Standard input has no key.");
+    const account = await (await clientFor(url, token)).call("getAccount", {}, { signal });
+    const latest = readConfig(profilesFile());
+    writeConfig(profilesFile(), {
+      current: profileName,
+      profiles: { ...latest.profiles, [profileName]: { url, token, email: account.email } },
+    });
+    showValue({ url, email: account.email, profile: profileName }, () =>
+      [
+        `${styled("green", "✓")} Signed in to ${url} as ${bold(safe(account.email))}.`,
+        ...(byDevice
+          ? [dim(`The key is named “${clientName()}”; you can revoke it at ${url}/account.`)]
+          : []),
+      ].join("\n"),
+    );
+  });
+
+/** Device login (RFC 8628): a person approves the code in a browser, and the key arrives here. */
+async function fromDevice(url: string, mayOpen: boolean): Promise<string> {
+  const client = await clientFor(url, undefined);
+  const codes = await client.call("startDevice", { clientName: clientName() }, { signal });
+  say(
+    `Open ${link(codes.verification_url)}\nand check that it shows this code:\n\n    ${bold(codes.user_code)}\n`,
+  );
+  if (mayOpen) openInBrowser(codes.verification_url);
+  const spinner = spin("Waiting until you approve it in the browser …");
+  try {
+    return await approval(client, codes);
+  } finally {
+    spinner.stop();
+  }
+}
+
+async function approval(
+  client: Client,
+  {
+    device_code: code,
+    expires_in: lifetimeSeconds,
+    interval,
+  }: { device_code: string; expires_in: number; interval: number },
+): Promise<string> {
+  const { ApiError } = await import("../../../client/index.ts");
+  // Not the clock of the day, which may be wrong or be set meanwhile.
+  const end = performance.now() + lifetimeSeconds * 1000;
+  for (;;) {
+    await delay(interval * 1000, undefined, { signal });
+    try {
+      const polled = await client.call("pollDevice", { code }, { signal });
+      if (polled.status === "approved") return polled.token;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== "not_found") throw error;
+      throw new Failure(
+        performance.now() < end
+          ? "The sign-in was denied in the browser, or its code has expired."
+          : "The code has expired.",
+        {
+          exitCode: exitCodes.signedOut,
+          hint: "Run `berth login` again.",
+        },
+      );
+    }
+    if (performance.now() > end)
+      throw new Failure("Nobody approved the code in time.", {
+        exitCode: exitCodes.signedOut,
+        hint: "Run `berth login` again.",
+      });
+  }
+}

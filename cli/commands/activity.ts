@@ -1,0 +1,33 @@
+import { command, whole } from "../command.ts";
+import { connect, signal } from "../context.ts";
+import { dim, safe, show, styled, table, when } from "../terminal.ts";
+
+export const activity = command("activity", "The audit log of your account: who changed what", "listActivity")
+  .option("--resource <id>", "only changes of this site, database …")
+  .option("--actor <kind>", "only by session, key, assistant, operator, webhook, link, host or system")
+  .option("--limit <n>", "how many", whole, 30)
+  .option("--cursor <cursor>", "the next page")
+  .action(async ({ resource, actor, limit, cursor }) => {
+    const client = await connect();
+    const page = await client.call(
+      "listActivity",
+      { resource, actor: actor as "key" | undefined, limit, cursor },
+      { signal },
+    );
+    show(
+      "listActivity",
+      page,
+      ({ data, nextCursor }) =>
+        table(
+          data,
+          {
+            when: ({ at }) => when(at),
+            by: ({ actor: kind }) => kind,
+            operation: ({ operation }) => safe(operation),
+            resource: ({ resourceId }) => dim(safe(resourceId ?? "–")),
+            outcome: ({ outcome }) => (outcome === "done" ? outcome : styled("red", safe(outcome))),
+          },
+          "Nothing yet.",
+        ) + (nextCursor === null ? "" : `\n${dim(`More: --cursor ${nextCursor}`)}`),
+    );
+  });

@@ -1,0 +1,34 @@
+import { command, whole } from "../../command.ts";
+import { connect, signal } from "../../context.ts";
+import { databaseId } from "../../site.ts";
+import { bold, dim, safe, show, size, status, table, when } from "../../terminal.ts";
+
+export const listBackups = command(
+  "list",
+  "Backups, newest first: of one database, or of all, deleted ones included",
+  "listAllBackups",
+)
+  .argument("[database]", "name or id")
+  .option("--limit <n>", "how many", whole, 30)
+  .action(async (named, { limit }) => {
+    const client = await connect();
+    const of = named === undefined ? undefined : await databaseId(client, named);
+    show(
+      "listAllBackups",
+      await client.call("listAllBackups", { databaseId: of, limit }, { signal }),
+      ({ data }) =>
+        table(
+          data,
+          {
+            database: ({ databaseName }) => bold(safe(databaseName)),
+            status: (one) => status(one.status),
+            size: ({ sizeBytes }) => size(sizeBytes === null ? null : sizeBytes / 1_048_576),
+            rows: ({ rows }) => (rows === null ? dim("–") : String(rows)),
+            by: ({ trigger }) => trigger,
+            when: ({ createdAt }) => when(createdAt),
+            id: ({ id }) => dim(id),
+          },
+          "No backups. Create one with `berth backups create <database>`.",
+        ),
+    );
+  });

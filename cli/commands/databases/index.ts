@@ -1,0 +1,40 @@
+import { group } from "../../command.ts";
+import { restartDatabase, startDatabase, stopDatabase } from "./act.ts";
+import { createDatabase } from "./create.ts";
+import { credentials } from "./credentials.ts";
+import { insight } from "./insight.ts";
+import { linkDatabase, unlinkDatabase } from "./link.ts";
+import { listDatabases } from "./list.ts";
+import { query } from "./query.ts";
+import { deleteDatabase } from "./remove.ts";
+import { restore } from "./restore.ts";
+import { rotate } from "./rotate.ts";
+import { schema } from "./schema.ts";
+import { showDatabase } from "./show.ts";
+import { databaseEvents, databaseLogs, databaseMetrics } from "./watch.ts";
+
+export const databases = group(
+  "databases",
+  "PostgreSQL, MySQL and Redis databases",
+  [
+    listDatabases,
+    showDatabase,
+    createDatabase,
+    credentials,
+    query,
+    schema,
+    insight,
+    databaseLogs,
+    databaseMetrics,
+    databaseEvents,
+    startDatabase,
+    stopDatabase,
+    restartDatabase,
+    linkDatabase,
+    unlinkDatabase,
+    rotate,
+    restore,
+    deleteDatabase,
+  ],
+  ["db"],
+);

@@ -1,0 +1,38 @@
+import { command } from "../../command.ts";
+import { connect, signal } from "../../context.ts";
+import { databaseId } from "../../site.ts";
+import { duration, fields, safe, show, size, table } from "../../terminal.ts";
+
+export const insight = command(
+  "insight",
+  "Size, connections, and active and slow queries, as the server reports them",
+  "getDatabaseInsight",
+)
+  .argument("<database>", "name or id")
+  .action(async (named) => {
+    const client = await connect();
+    show(
+      "getDatabaseInsight",
+      await client.call("getDatabaseInsight", { id: await databaseId(client, named) }, { signal }),
+      (one) =>
+        [
+          fields({
+            Size: size(one.sizeMb),
+            Connections: `${one.connections.used} of ${one.connections.max}`,
+            "Cache hits": one.cacheHitRatio === null ? null : `${(one.cacheHitRatio * 100).toFixed(1)} %`,
+            Up: duration(one.uptimeSeconds * 1000),
+          }),
+          "",
+          table(
+            one.slowQueries.slice(0, 10),
+            {
+              total: ({ totalMs }) => duration(totalMs),
+              mean: ({ meanMs }) => duration(meanMs),
+              calls: ({ calls }) => String(calls),
+              statement: ({ statement }) => safe(statement.replaceAll(/\s+/g, " ").slice(0, 80)),
+            },
+            "No slow queries.",
+          ),
+        ].join("\n"),
+    );
+  });

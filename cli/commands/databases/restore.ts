@@ -1,0 +1,22 @@
+import { command } from "../../command.ts";
+import { confirmed, connect, signal } from "../../context.ts";
+import { databaseId } from "../../site.ts";
+import { safe, show } from "../../terminal.ts";
+
+export const restore = command(
+  "restore",
+  "Restore a backup; what it replaces is backed up before",
+  "restoreDatabase",
+)
+  .argument("<database>", "name or id")
+  .argument("<backup>", "id")
+  .action(async (named, backupId) => {
+    const client = await connect();
+    const id = await databaseId(client, named);
+    await confirmed(`Replace the data of ${safe(named)} by ${safe(backupId)}?`);
+    show(
+      "restoreDatabase",
+      await client.call("restoreDatabase", { id, backupId }, { signal }),
+      () => `Restoring. Its result: berth databases events ${safe(named)}`,
+    );
+  });

@@ -1,0 +1,14 @@
+import { group } from "../../command.ts";
+import { cancelDeployment } from "./cancel.ts";
+import { follow } from "./follow.ts";
+import { listDeployments } from "./list.ts";
+import { deploymentLogs } from "./logs.ts";
+import { showDeployment } from "./show.ts";
+
+export const deployments = group("deployments", "See, follow and cancel deployments", [
+  listDeployments,
+  showDeployment,
+  follow,
+  deploymentLogs,
+  cancelDeployment,
+]);

@@ -1,0 +1,44 @@
+import { connect } from "../../context.ts";
+import { parseDotenv } from "../../dotenv.ts";
+import { usage } from "../../failure.ts";
+import { findSite } from "../../site.ts";
+import { dim, safe, styled } from "../../terminal.ts";
+import { readFileSync } from "node:fs";
+
+export type Difference = {
+  added: string[];
+  changed: string[];
+  removed: string[];
+  unknown: string[];
+  values: Record<string, string>;
+};
+
+/** How a .env file differs from the variables of a site. `unknown`: secrets, whose values cannot be compared. */
+export async function compareEnv(file: string): Promise<Difference & { id: string }> {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw usage(`${file} cannot be read: ${(error as Error).message}.`);
+  }
+  const values = parseDotenv(text);
+  const { id, envVariables } = await findSite(await connect());
+  const there = new Map(envVariables.map(({ key, value }) => [key, value]));
+  const names = Object.keys(values);
+  return {
+    id,
+    values,
+    added: names.filter((key) => !there.has(key)),
+    changed: names.filter((key) => typeof there.get(key) === "string" && there.get(key) !== values[key]),
+    unknown: names.filter((key) => there.get(key) === null),
+    removed: [...there.keys()].filter((key) => !Object.hasOwn(values, key)),
+  };
+}
+
+export const differenceText = ({ added, changed, removed, unknown }: Difference): string =>
+  [
+    ...added.map((key) => styled("green", `+ ${safe(key)}`)),
+    ...changed.map((key) => styled("yellow", `~ ${safe(key)}`)),
+    ...unknown.map((key) => dim(`? ${safe(key)} (a secret: cannot be compared)`)),
+    ...removed.map((key) => styled("red", `- ${safe(key)}`)),
+  ].join("\n");

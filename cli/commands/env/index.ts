@@ -1,0 +1,16 @@
+import { group } from "../../command.ts";
+import { diffEnv } from "./diff.ts";
+import { listEnv } from "./list.ts";
+import { pullEnv } from "./pull.ts";
+import { pushEnv } from "./push.ts";
+import { setEnv } from "./set.ts";
+import { unsetEnv } from "./unset.ts";
+
+export const env = group("env", "Variables of a site", [
+  listEnv,
+  setEnv,
+  unsetEnv,
+  pullEnv,
+  pushEnv,
+  diffEnv,
+]);

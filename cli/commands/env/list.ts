@@ -1,0 +1,24 @@
+import { command } from "../../command.ts";
+import { connect } from "../../context.ts";
+import { findSite } from "../../site.ts";
+import { bold, dim, safe, showValue, table } from "../../terminal.ts";
+
+export const listEnv = command("list", "A site's variables; secrets are not shown", {
+  words: "`{data: [{key, value, encrypted, scope}]}`; the value of a secret is null",
+})
+  .argument("[site]", "name or id")
+  .action(async (named) => {
+    const { envVariables } = await findSite(await connect(), named);
+    showValue({ data: envVariables }, ({ data }) =>
+      table(
+        data,
+        {
+          name: ({ key }) => bold(safe(key)),
+          value: ({ value }) =>
+            value === null ? dim("secret") : safe(value.length > 60 ? `${value.slice(0, 59)}…` : value),
+          scope: ({ scope }) => (scope === "both" ? "" : scope),
+        },
+        "No variables. Set one with `berth env set NAME=value`.",
+      ),
+    );
+  });

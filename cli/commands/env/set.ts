@@ -1,0 +1,54 @@
+import { command } from "../../command.ts";
+import { connect, signal, standardInput } from "../../context.ts";
+import { usage } from "../../failure.ts";
+import { siteId } from "../../site.ts";
+import { output } from "../../terminal.ts";
+import { changeEnv, type Variable } from "./change.ts";
+
+export const setEnv = command(
+  "set",
+  "Set variables; the value of a NAME without = is read from standard input",
+  { words: "`{changed: [{key, removed}], restartRequired}`" },
+)
+  .argument("<variables...>", "NAME=value, or one NAME whose value comes from standard input")
+  .option("--secret", "store encrypted; the value is never shown again")
+  .option("--scope <scope>", "build, runtime or both")
+  .action(async (pairs, options) => {
+    const { scope } = options;
+    if (scope !== undefined && scope !== "build" && scope !== "runtime" && scope !== "both")
+      throw usage("The scope is build, runtime or both.");
+    const fromInput = pairs.filter((pair) => !pair.includes("="));
+    if (fromInput.length > 1)
+      throw usage("Only one value can come from standard input.", "Give the others as NAME=value.");
+    const typed =
+      fromInput.length === 0
+        ? ""
+        : output.isInteractive
+          ? await hidden(`Value of ${fromInput[0]} (not shown): `)
+          : (await standardInput()).replace(/\r?\n$/, "");
+    const variables: Variable[] = pairs.map((pair) => {
+      const at = pair.indexOf("=");
+      return {
+        key: at < 0 ? pair : pair.slice(0, at),
+        value: at < 0 ? typed : pair.slice(at + 1),
+        encrypted: options.secret,
+        scope,
+      };
+    });
+    await changeEnv(await siteId(await connect()), variables);
+  });
+
+/** One line of the terminal, which does not show it. */
+async function hidden(question: string): Promise<string> {
+  const { createInterface } = await import("node:readline/promises");
+  const { Writable } = await import("node:stream");
+  process.stderr.write(question);
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: silent, terminal: true });
+  try {
+    return await lines.question("", { signal });
+  } finally {
+    lines.close();
+    process.stderr.write("\n");
+  }
+}

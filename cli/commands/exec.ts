@@ -1,0 +1,68 @@
+import { command, whole } from "../command.ts";
+import { connect, signal } from "../context.ts";
+import { Failure } from "../failure.ts";
+import { lineOf } from "../log-lines.ts";
+import { siteId } from "../site.ts";
+import { dim, output, print, safe, say, show, showValue, spin } from "../terminal.ts";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Quotes an argument for `sh`, which runs the command in the container. */
+const quoted = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+
+export const exec = command(
+  "exec",
+  "Run a one-off command in a new container of the site's image, and show its output",
+  "getCommand",
+)
+  .argument("<command...>", "put -- before it: berth exec -- npm run migrate")
+  .option("--timeout <seconds>", "when to stop it", whole, 600)
+  .option("--detach", "do not wait for its end")
+  .action(async (words, options) => {
+    const client = await connect();
+    const id = await siteId(client);
+    // One word may be a whole line for the shell, as in berth exec 'a && b'.
+    const line = words.length === 1 ? (words[0] ?? "") : words.map(quoted).join(" ");
+    const { id: job } = await client.call(
+      "runCommand",
+      { id, command: line, timeoutSeconds: options.timeout },
+      { signal },
+    );
+    if (options.detach) {
+      showValue({ id: job }, () => job);
+      return;
+    }
+    const cancel = () => void client.call("cancelCommand", { id: job }).catch(() => undefined);
+    signal.addEventListener("abort", cancel);
+    const spinner = spin("waiting for a host …");
+    try {
+      for await (const event of client.stream("getCommandLogs", { id: job }, { signal })) {
+        spinner.stop();
+        const entry = lineOf(event);
+        if (entry === null) continue;
+        if (entry.stream === "system") say(dim(safe(entry.text)));
+        else if (output.json || entry.stream === "stderr") process.stderr.write(`${safe(entry.text)}\n`);
+        else print(safe(entry.text));
+      }
+      for (;;) {
+        const done = await client.call("getCommand", { id: job }, { signal });
+        if (done.finishedAt !== null) {
+          if (output.json) show("getCommand", done, () => "");
+          if (done.status !== "SUCCEEDED")
+            throw new Failure(
+              `The command ended as ${done.status}${done.error === null ? "" : `: ${safe(done.error)}`}`,
+              { hint: `Its exit code is ${done.exitCode ?? "unknown"}; berth jobs show ${job}` },
+            );
+          return;
+        }
+        await delay(500, undefined, { signal });
+      }
+    } finally {
+      spinner.stop();
+      if (signal.aborted) {
+        say("\nCancelling the command …");
+        await client.call("cancelCommand", { id: job }).catch(() => undefined);
+      }
+      signal.removeEventListener("abort", cancel);
+    }
+  });

@@ -1,0 +1,22 @@
+import { command } from "../../command.ts";
+import { confirmed, connect, signal } from "../../context.ts";
+import { safe, show } from "../../terminal.ts";
+
+export const deleteHost = command("delete", "Remove an empty host, or a dead one with --force", "deleteHost")
+  .argument("<host>", "id")
+  .option("--force", "even if it has sites, provided that it is unreachable")
+  .option("--lose-volumes", "with --force: also if the data of volumes is lost")
+  .action(async (id, options) => {
+    await confirmed(`Remove ${safe(id)}?`);
+    const client = await connect();
+    const answer = await client.call(
+      "deleteHost",
+      {
+        id,
+        ...(options.force && { force: "1" as const }),
+        ...(options.loseVolumes && { loseVolumes: "1" as const }),
+      },
+      { signal },
+    );
+    show("deleteHost", answer, () => "Removed.");
+  });

@@ -1,0 +1,16 @@
+import { command } from "../../command.ts";
+import { connect, signal } from "../../context.ts";
+import { saveTo } from "../../download.ts";
+import { say } from "../../terminal.ts";
+
+export const invoicePdf = command("pdf", "Download an invoice as a PDF")
+  .argument("<invoice>", "id")
+  .argument("[file]", "where to; - is standard output; default: the id")
+  .option("--force", "replace the file")
+  .action(async (id, file, { force }) => {
+    const client = await connect();
+    const { token } = await client.call("getInvoice", { id }, { signal });
+    const target = file ?? `${id}.pdf`;
+    await saveTo(await client.file({ id: "getInvoicePdf", input: { token } }, { signal }), target, force);
+    if (target !== "-") say(`Wrote ${target}.`);
+  });

@@ -1,0 +1,67 @@
+import type { Client } from "../../client/index.ts";
+import { command, whole } from "../command.ts";
+import { connect, signal } from "../context.ts";
+import { usage } from "../failure.ts";
+import { lineOf, printLine, type LogLine } from "../log-lines.ts";
+import { siteId } from "../site.ts";
+
+export const logs = command("logs", "The log of a running site", { words: "one `LogLine` of the API a line" })
+  .argument("[site]", "name or id")
+  .option("-f, --follow", "keep on until Ctrl-C")
+  .option("-n, --tail <lines>", "how many of the latest lines", whole, 100)
+  .option("--since <time>", "only later lines: 90s, 15m, 2h, 1d or a time such as 2026-11-21T12:00:00Z")
+  .option("--search <text>", "only lines with this text, in any case")
+  .option("--replica <n>", "only lines of this replica", whole)
+  .option("--time", "the time before each line")
+  .action(async (site, options) => {
+    const client = await connect();
+    const id = await siteId(client, site);
+    const since = options.since === undefined ? undefined : sinceTime(options.since, Date.now());
+    const wanted = matching(options);
+    await printLog(
+      client,
+      "getSiteLogs",
+      { id, tail: options.tail, since },
+      options.follow ?? false,
+      (line) => {
+        if (wanted(line)) printLine(line, options.time ?? false);
+      },
+    );
+  });
+
+const matching =
+  ({ search, replica }: { search?: string; replica?: number }) =>
+  (line: LogLine): boolean =>
+    (search === undefined || line.text.toLowerCase().includes(search.toLowerCase())) &&
+    (replica === undefined || line.replica === replica);
+
+/** The latest lines of a running site or database, and those that follow. */
+export async function printLog(
+  client: Client,
+  operation: "getSiteLogs" | "getDatabaseLogs",
+  input: { id: string; tail: number; since: string | undefined },
+  follow: boolean,
+  each: (line: LogLine) => void,
+): Promise<void> {
+  if (!follow) {
+    const { data } = await client.call(operation, input, { signal });
+    data.forEach(each);
+    return;
+  }
+  for await (const event of client.stream(operation, input, { signal })) {
+    const line = lineOf(event);
+    if (line !== null) each(line);
+  }
+}
+
+const unitsMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** The time that `90s`, `15m`, `2h` or `1d` before `nowMs` is, or a time as it is given. */
+export function sinceTime(text: string, nowMs: number): string {
+  const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  if (count !== undefined) return new Date(nowMs - Number(count) * (unitsMs[unit] ?? 0)).toISOString();
+  const time = Date.parse(text);
+  if (Number.isNaN(time))
+    throw usage(`${text} is not a time.`, "Give 90s, 15m, 2h, 1d or 2026-11-21T12:00:00Z.");
+  return new Date(time).toISOString();
+}

@@ -1,0 +1,21 @@
+import { command } from "../../command.ts";
+import { connect, signal } from "../../context.ts";
+import { siteId } from "../../site.ts";
+import { show, status } from "../../terminal.ts";
+
+const acting = (action: "start" | "stop" | "restart", summary: string) =>
+  command(action, summary, "patchSite")
+    .argument("[site]", "name or id")
+    .action(async (site) => {
+      const client = await connect();
+      const answer = await client.call("patchSite", { id: await siteId(client, site), action }, { signal });
+      show<"patchSite", { action: string }>(
+        "patchSite",
+        answer,
+        ({ id, status: word }) => `${id} is ${status(word)}.`,
+      );
+    });
+
+export const startSite = acting("start", "Start a stopped site");
+export const stopSite = acting("stop", "Stop a site; visitors see that it is stopped");
+export const restartSite = acting("restart", "Restart a site with its latest variables");

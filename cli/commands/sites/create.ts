@@ -1,0 +1,67 @@
+import { command, whole } from "../../command.ts";
+import { connect, connection, signal } from "../../context.ts";
+import { usage } from "../../failure.ts";
+import { linkSite, originAddress, repositoryAddress } from "../../git.ts";
+import { bold, link, say, show, styled } from "../../terminal.ts";
+
+export const createSite = command(
+  "create",
+  "Create a site; it is deployed once its first invoice is paid",
+  "createSite",
+)
+  .argument("<name>", "1–63 of a–z, 0–9 and -")
+  .option("--repository <address>", "a Git repository; default: origin of this checkout")
+  .option("--branch <branch>", "default: the repository's default branch")
+  .option("--image <reference>", "a container image instead of a repository")
+  .option("--port <port>", "the port the app listens on", whole, 3000)
+  .option("--build-command <command>")
+  .option("--start-command <command>")
+  .option("--release-command <command>")
+  .option("--root-dir <folder>", "the folder of the app in the repository")
+  .option("--pack <id>", "berth packs list")
+  .option("--months <n>", "billing term: 1, 3, 6, 12 or 24", whole, 1)
+  .option("--region <region>")
+  .action(async (name, options) => {
+    const client = await connect();
+    const common = {
+      name,
+      port: options.port,
+      buildCommand: options.buildCommand,
+      startCommand: options.startCommand,
+      releaseCommand: options.releaseCommand,
+      rootDir: options.rootDir,
+      packId: options.pack,
+      billingTerm: options.months as 1,
+      region: options.region,
+    };
+    const created = await client.call(
+      "createSite",
+      options.image === undefined
+        ? {
+            deployType: "github",
+            ...common,
+            githubUrl: await repository(options.repository),
+            branch: options.branch,
+          }
+        : { deployType: "image", ...common, image: options.image },
+      { signal },
+    );
+    if (options.image === undefined && options.repository === undefined) await linkSite(created.siteId);
+    show("createSite", created, ({ siteId, invoiceToken }) =>
+      [
+        `${styled("green", "✓")} Created ${bold(name)} (${siteId}).`,
+        `Pay its first invoice to deploy it: ${link(`${connection().url}/invoice/${invoiceToken}`)}`,
+      ].join("\n"),
+    );
+    say(`Then follow the deployment: berth deployments follow --site ${name}`);
+  });
+
+async function repository(typed: string | undefined): Promise<string> {
+  const address = typed === undefined ? await originAddress() : (repositoryAddress(typed) ?? typed);
+  if (address === null)
+    throw usage(
+      "Which repository? This folder's Git remote `origin` is missing or not on a server.",
+      "Give --repository github.com/owner/name or --image.",
+    );
+  return address;
+}

@@ -1,0 +1,44 @@
+import { command } from "../command.ts";
+import { clientFor, connection, signal } from "../context.ts";
+import { Failure, usage } from "../failure.ts";
+import { showValue } from "../terminal.ts";
+import { createHash } from "node:crypto";
+import { chmodSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { version } from "../version.ts";
+
+export const upgrade = command("upgrade", "Replace this program by the version that the service offers", {
+  words: "`{from, to}`",
+}).action(async () => {
+  const { url } = connection();
+  const client = await clientFor(url, undefined);
+  const manifest = (await (await client.file({ url: `${url}/install/cli.json` }, { signal })).json()) as {
+    version?: unknown;
+    sha256?: unknown;
+  };
+  const { version: to, sha256 } = manifest;
+  if (typeof to !== "string" || typeof sha256 !== "string")
+    throw new Failure(`${url} offers no command line program.`, {
+      hint: "Install the one of npm: npm install --global @berth/cli",
+    });
+  const own = realpathSync(process.argv[1] ?? "");
+  if (!own.endsWith("berth.mjs") && !own.endsWith("/berth"))
+    throw usage(`${own} was not installed as one file.`, "Upgrade it as you installed it, such as with npm.");
+  const bytes = Buffer.from(
+    await (await client.file({ url: `${url}/install/berth.mjs` }, { signal })).arrayBuffer(),
+  );
+  if (createHash("sha256").update(bytes).digest("hex") !== sha256)
+    throw new Failure("The download is damaged: its SHA-256 is not the announced one.", {
+      hint: "Nothing was changed. Try again.",
+    });
+  const next = `${own}.next`;
+  try {
+    writeFileSync(next, bytes, { mode: 0o755 });
+    chmodSync(next, 0o755);
+    renameSync(next, own);
+  } finally {
+    rmSync(next, { force: true });
+  }
+  showValue({ from: version, to }, () =>
+    version === to ? `${to} is the current version.` : `Upgraded from ${version} to ${to}.`,
+  );
+});

@@ -1,0 +1,8 @@
+import { group } from "../../command.ts";
+import { listVolumes } from "./list.ts";
+import { deleteVolume } from "./remove.ts";
+
+export const volumes = group("volumes", "Folders of a site that survive deployments", [
+  listVolumes,
+  deleteVolume,
+]);

@@ -1,0 +1,70 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { Failure, usage } from "./failure.ts";
+
+/** One service and the account there. `token` is an API key. */
+export type Profile = { url: string; token?: string; email?: string };
+export type Config = { current: string; profiles: Record<string, Profile> };
+
+type Surroundings = { platform: NodeJS.Platform; env: NodeJS.ProcessEnv; home: string };
+
+/**
+ * The file with the profiles: below `$XDG_CONFIG_HOME` or `~/.config` (XDG Base Directory Specification) on Linux and
+ * macOS, as other command-line tools there do, and below `%APPDATA%` on Windows.
+ */
+export function configFile({ platform, env, home }: Surroundings): string {
+  const xdg = env["XDG_CONFIG_HOME"];
+  // The specification: a relative path is ignored.
+  if (xdg?.startsWith("/")) return `${xdg}/berth/config.json`;
+  if (platform !== "win32") return `${home}/.config/berth/config.json`;
+  return `${env["APPDATA"] ?? `${home}\\AppData\\Roaming`}\\berth\\config.json`;
+}
+
+export const noConfig: Config = { current: "default", profiles: {} };
+
+/** @throws Failure if the file exists and cannot be read as what this program writes */
+export function readConfig(file: string): Config {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return noConfig;
+    throw new Failure(`${file} cannot be read: ${(error as Error).message}.`);
+  }
+  try {
+    const { current, profiles } = JSON.parse(text) as Config;
+    if (typeof current !== "string" || typeof profiles !== "object" || profiles === null) throw new Error();
+    if (Object.values(profiles).some(({ url }) => typeof url !== "string")) throw new Error();
+    return { current, profiles };
+  } catch {
+    throw new Failure(`${file} is damaged.`, { hint: "Delete it and sign in again with `berth login`." });
+  }
+}
+
+/** Replaces the file as a whole, so that a crash leaves the old one or the new one. Only its owner may read it. */
+export function writeConfig(file: string, config: Config): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const temporary = join(dirname(file), `.config-${randomBytes(6).toString("hex")}`);
+  try {
+    writeFileSync(temporary, `${JSON.stringify(config, null, 2)}\n`, { mode: 0o600, flag: "wx" });
+    chmodSync(temporary, 0o600);
+    renameSync(temporary, file);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+/** The origin of a service as it was typed. @throws Failure (usage) if it is none */
+export function siteUrlOf(typed: string): string {
+  const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(typed) ? typed : `https://${typed}`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isOrigin =
+    url && ["", "/", "/api/v1", "/api/v1/"].includes(url.pathname) && url.search === "" && url.hash === "";
+  if (!isOrigin || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")
+    throw usage(
+      `${typed} is not the address of a Berth service.`,
+      "Give an address such as https://berth.example.",
+    );
+  return url.origin;
+}

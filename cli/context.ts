@@ -1,0 +1,131 @@
+import { homedir, hostname } from "node:os";
+import type { Client } from "../client/index.ts";
+import { configFile, readConfig, siteUrlOf, type Config, type Profile } from "./config.ts";
+import { exitCodes, Failure, usage } from "./failure.ts";
+import { dim, say } from "./terminal.ts";
+import { version } from "./version.ts";
+
+/** The options that every command takes. */
+export type GlobalOptions = {
+  json?: true;
+  quiet?: true;
+  color: boolean;
+  yes?: true;
+  site?: string;
+  profile?: string;
+  url?: string;
+  token?: string;
+};
+
+let given: GlobalOptions = { color: true };
+export const setGlobalOptions = (options: GlobalOptions): void => void (given = options);
+export const globalOptions = (): GlobalOptions => given;
+
+const interruption = new AbortController();
+/** Ends when the person presses Ctrl-C. */
+export const { signal } = interruption;
+export const interrupt = (reason: Error): void => interruption.abort(reason);
+
+export const profilesFile = (): string =>
+  configFile({ platform: process.platform, env: process.env, home: homedir() });
+
+export type Connection = {
+  profileName: string;
+  url: string;
+  token: string | undefined;
+  profile: Profile | undefined;
+};
+
+/** The service and the key that this run uses: options before variables before the profile. */
+export function connectionOf(options: GlobalOptions, env: NodeJS.ProcessEnv, config: Config): Connection {
+  const profileName = options.profile ?? (env["BERTH_PROFILE"] || config.current);
+  const profile = Object.hasOwn(config.profiles, profileName) ? config.profiles[profileName] : undefined;
+  const typed = options.url ?? (env["BERTH_URL"] || profile?.url);
+  if (typed === undefined)
+    throw new Failure(
+      options.profile === undefined
+        ? "You are not signed in to a Berth service."
+        : `There is no profile ${options.profile}.`,
+      { exitCode: exitCodes.signedOut, hint: "Sign in with `berth login https://your-service.example`." },
+    );
+  const url = siteUrlOf(typed);
+  // The key of one service is never sent to another.
+  const kept = profile?.url === url ? profile.token : undefined;
+  return { profileName, url, token: options.token ?? (env["BERTH_TOKEN"] || kept), profile };
+}
+
+export const connection = (): Connection => connectionOf(given, process.env, readConfig(profilesFile()));
+
+export const userAgent = `berth-cli/${version} (${process.platform})`;
+export const clientName = (): string =>
+  `CLI on ${
+    hostname()
+      .replaceAll(/[^\x20-\x7e]/g, "")
+      .slice(0, 80) || "a computer"
+  }`;
+
+/** A client for the service. Loaded on first use: `--help` and `--version` need none of it. */
+export async function clientFor(url: string, token: string | undefined): Promise<Client> {
+  const { createClient } = await import("../client/index.ts");
+  const { protocol, hostname: host } = new URL(url);
+  const isLocal = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|.*\.localhost)$/.test(host);
+  if (protocol === "http:" && !isLocal && token !== undefined)
+    say(dim(`Warning: ${url} is not encrypted; others on the network can read your key.`));
+  return createClient({
+    siteUrl: url,
+    userAgent,
+    ...(token !== undefined && { token }),
+    onWait: (reason, waitMs) => {
+      if (waitMs > 1500)
+        say(
+          dim(
+            `${reason === "rate_limited" ? "The service asks to wait" : "No connection; trying again in"} ${Math.ceil(waitMs / 1000)} s …`,
+          ),
+        );
+    },
+  });
+}
+
+/** The client of the signed-in account. @throws Failure if there is no key */
+export async function connect(): Promise<Client> {
+  const { url, token } = connection();
+  if (token === undefined)
+    throw new Failure(`You are not signed in to ${url}.`, {
+      exitCode: exitCodes.signedOut,
+      hint: "Run `berth login`, or set BERTH_TOKEN to an API key.",
+    });
+  return clientFor(url, token);
+}
+
+/** Asks before something that cannot be undone. @throws Failure without a terminal and without --yes */
+export async function confirmed(question: string): Promise<void> {
+  if (given.yes) return;
+  const { output } = await import("./terminal.ts");
+  if (!output.isInteractive)
+    throw usage(
+      "This cannot be undone, and there is no terminal to confirm it in.",
+      "Add --yes if you mean it.",
+    );
+  const answer = await ask(`${question} Type yes to go on: `);
+  if (answer.trim().toLowerCase() !== "yes")
+    throw new Failure("Nothing was changed.", { exitCode: exitCodes.refused });
+}
+
+/** One line from the person at the terminal. */
+export async function ask(question: string): Promise<string> {
+  const { createInterface } = await import("node:readline/promises");
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question, { signal });
+  } finally {
+    lines.close();
+  }
+}
+
+/** All of standard input, as text. */
+export async function standardInput(): Promise<string> {
+  let text = "";
+  process.stdin.setEncoding("utf8");
+  for await (const part of process.stdin) text += String(part);
+  return text;
+}

@@ -1,0 +1,53 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** One line of Git's answer; null where it has none: no Git, no checkout, no such thing. */
+async function git(...args: string[]): Promise<string | null> {
+  try {
+    return (await run("git", args, { maxBuffer: 1_000_000, windowsHide: true })).stdout.trim() || null;
+  } catch {
+    return null;
+  }
+}
+
+/** The root of the checkout that the working directory is in. */
+export const checkoutRoot = (): Promise<string | null> => git("rev-parse", "--show-toplevel");
+export const currentCommit = (): Promise<string | null> => git("rev-parse", "--verify", "HEAD");
+export const currentBranch = (): Promise<string | null> => git("symbolic-ref", "--quiet", "--short", "HEAD");
+
+/** The site that `berth link` noted for this checkout: in its own Git configuration, which is never committed. */
+export const linkedSite = (): Promise<string | null> => git("config", "--local", "--get", "berth.site");
+export async function linkSite(id: string): Promise<boolean> {
+  await git("config", "--local", "berth.site", id);
+  return (await linkedSite()) === id;
+}
+export const unlinkSite = (): Promise<string | null> => git("config", "--local", "--unset-all", "berth.site");
+
+/** The remote `origin` as host/owner/repository; null if it is elsewhere. */
+export async function originAddress(): Promise<string | null> {
+  const url = await git("remote", "get-url", "origin");
+  return url === null ? null : repositoryAddress(url);
+}
+
+/** The address of a remote, in any form that Git takes over a network, without scheme and credentials. */
+export function repositoryAddress(url: string): string | null {
+  const [, scpHost, scpPath] = /^(?:[^@/]+@)?([^:/]+):(?!\/)(.+)$/.exec(url) ?? [];
+  const isUrl = /^(https?|ssh|git):\/\//.test(url) && URL.canParse(url);
+  const parsed = isUrl ? new URL(url) : null;
+  const host = parsed ? (parsed.protocol.startsWith("http") ? parsed.host : parsed.hostname) : scpHost;
+  const path = parsed ? parsed.pathname : scpPath;
+  if (host === undefined || path === undefined) return null;
+  const address = `${host}/${path
+    .replace(/^\/+/, "")
+    .replace(/\/+$/, "")
+    .replace(/\.git$/, "")}`;
+  return address.includes("/") && !address.endsWith("/") ? address : null;
+}
+
+/** How many commits the current branch has that its remote branch does not; null if it follows none. */
+export async function commitsNotPushed(): Promise<number | null> {
+  const count = await git("rev-list", "--count", "@{upstream}..HEAD");
+  return count === null ? null : Number(count);
+}

@@ -1,0 +1,110 @@
+import { Command } from "@commander-js/extra-typings";
+import { login } from "./commands/account/login.ts";
+import { logout } from "./commands/account/logout.ts";
+import { whoami } from "./commands/account/whoami.ts";
+import { activity } from "./commands/activity.ts";
+import { backups } from "./commands/backups/index.ts";
+import { chat } from "./commands/chat.ts";
+import { completion } from "./commands/completion.ts";
+import { credits } from "./commands/credits/index.ts";
+import { databases } from "./commands/databases/index.ts";
+import { doctor } from "./commands/doctor.ts";
+import { domains } from "./commands/domains/index.ts";
+import { env } from "./commands/env/index.ts";
+import { events } from "./commands/events.ts";
+import { exec } from "./commands/exec.ts";
+import { hosts } from "./commands/hosts/index.ts";
+import { invoices } from "./commands/invoices/index.ts";
+import { jobs } from "./commands/jobs/index.ts";
+import { keys } from "./commands/keys.ts";
+import { metrics } from "./commands/metrics.ts";
+import { open } from "./commands/open.ts";
+import { packs } from "./commands/packs.ts";
+import { schedules } from "./commands/schedules/index.ts";
+import { upgrade } from "./commands/upgrade.ts";
+import { volumes } from "./commands/volumes/index.ts";
+import { webhook } from "./commands/webhook/index.ts";
+import { linkCommand, unlinkCommand } from "./commands/link.ts";
+import { api } from "./commands/api.ts";
+import { deploy } from "./commands/deploy.ts";
+import { deployments } from "./commands/deployments/index.ts";
+import { logs } from "./commands/logs.ts";
+import { rollback } from "./commands/rollback.ts";
+import { sites } from "./commands/sites/index.ts";
+import { jsonOf } from "./command.ts";
+import { setGlobalOptions } from "./context.ts";
+import { prepareOutput, styled } from "./terminal.ts";
+import { version } from "./version.ts";
+
+/** All commands, by the heading that help and the reference put them under. */
+const headings: Record<string, { name(): string }[]> = {
+  "Account:": [login, logout, whoami, keys, activity],
+  "Sites:": [sites, deploy, deployments, rollback, logs, metrics, events, open, linkCommand, unlinkCommand],
+  "Of a site:": [env, domains, exec, jobs, schedules, volumes, webhook],
+  "Databases:": [databases, backups],
+  "Billing:": [packs, invoices, credits],
+  "Other:": [chat, api, hosts, doctor, completion, upgrade],
+};
+
+export type AnyCommand = Command<unknown[], Record<string, unknown>>;
+
+/** The whole command line. */
+export function createProgram(): AnyCommand {
+  const program = new Command("berth")
+    .description("Deploy and run sites and databases on a Berth service.")
+    .version(version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show help")
+    .option("--json", "print JSON instead of text")
+    .option("-q, --quiet", "print results only, no progress")
+    .option("--no-color", "no colours; also NO_COLOR")
+    .option("-y, --yes", "do not ask before what cannot be undone")
+    .option(
+      "-s, --site <site>",
+      "name or id of the site; also BERTH_SITE; default: the site linked to this checkout",
+    )
+    .option("--profile <name>", "the service and account to use; also BERTH_PROFILE")
+    .option("--url <address>", "the address of the service; also BERTH_URL")
+    .option("--token <key>", "an API key; better BERTH_TOKEN, which process lists do not show")
+    .hook("preAction", (self) => {
+      const options = self.opts();
+      setGlobalOptions(options);
+      prepareOutput(options);
+    });
+  for (const [heading, commands] of Object.entries(headings)) {
+    program.commandsGroup(heading);
+    for (const one of commands) program.addCommand(one as Command);
+  }
+  program.commandsGroup("Help:");
+  for (const one of everyCommand(program)) prepare(one);
+  return program;
+}
+
+/** A command and all below it. */
+export const everyCommand = (of: AnyCommand): AnyCommand[] => [
+  of,
+  ...(of.commands as unknown as AnyCommand[]).flatMap(everyCommand),
+];
+
+function prepare(one: AnyCommand): void {
+  one
+    .exitOverride()
+    .showSuggestionAfterError(true)
+    .helpCommand(false)
+    .configureOutput({ outputError: () => undefined })
+    .configureHelp({
+      showGlobalOptions: false,
+      styleTitle: (text) => styled("bold", text),
+      styleCommandText: (text) => text,
+      sortSubcommands: false,
+    });
+  const json = jsonOf(one);
+  const global =
+    one.parent === null
+      ? ""
+      : "\nEvery command also takes --json, --quiet, --site, --profile, --url and --yes: see berth --help.";
+  const answer =
+    json === undefined
+      ? ""
+      : `\nWith --json: ${/^\w+$/.test(json) ? `the answer of ${json} (see /docs of your service)` : json.replaceAll("`", "")}.`;
+  one.addHelpText("after", answer + global);
+}

@@ -1,0 +1,31 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { usage } from "./failure.ts";
+
+export const projectFileName = "berth.json";
+
+/** The nearest berth.json, from the working directory up to the root of the checkout. */
+export function findProjectFile(from = process.cwd()): string | undefined {
+  for (let folder = from; ; folder = dirname(folder)) {
+    const file = join(folder, projectFileName);
+    if (existsSync(file)) return file;
+    if (existsSync(join(folder, ".git")) || dirname(folder) === folder) return undefined;
+  }
+}
+
+/** @throws Failure (usage) if it is not JSON */
+export function readProjectFile(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw usage(`${file} is not valid JSON: ${(error as Error).message}`);
+  }
+}
+
+/** The name of the site in the nearest berth.json. */
+export function projectName(): string | undefined {
+  const file = findProjectFile();
+  if (file === undefined) return undefined;
+  const content = readProjectFile(file) as { name?: unknown } | null;
+  return typeof content?.name === "string" ? content.name : undefined;
+}

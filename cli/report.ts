@@ -1,0 +1,109 @@
+import { CommanderError } from "@commander-js/extra-typings";
+import type { ApiError } from "../client/index.ts";
+import { exitCodes, Failure, type ExitCode } from "./failure.ts";
+import { dim, output, prepareOutput, safe, styled } from "./terminal.ts";
+
+type Told = {
+  code: string;
+  message: string;
+  hint?: string | undefined;
+  exitCode: ExitCode;
+  details?: unknown;
+};
+
+/** Prints why a command failed, on standard error; answers the exit code. */
+export async function report(error: unknown): Promise<ExitCode> {
+  if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done;
+  // Arguments that are wrong fail before any command runs.
+  if (error instanceof CommanderError && !output.color)
+    prepareOutput({
+      color: !process.argv.includes("--no-color"),
+      ...(process.argv.includes("--json") && { json: true }),
+    });
+  const told = await tell(error);
+  if (output.json) {
+    const { exitCode, ...body } = told;
+    process.stderr.write(`${JSON.stringify({ error: body })}\n`);
+    return exitCode;
+  }
+  process.stderr.write(`${styled("red", "✗")} ${safe(told.message)}\n`);
+  if (told.hint !== undefined) process.stderr.write(`  ${dim(safe(told.hint))}\n`);
+  return told.exitCode;
+}
+
+async function tell(error: unknown): Promise<Told> {
+  if (error instanceof Failure)
+    return { code: "failure", message: error.message, hint: error.hint, exitCode: error.exitCode };
+  if (error instanceof CommanderError) return tellUsage(error);
+  const { ApiError: Refusal, NetworkError } = await import("../client/index.ts");
+  if (error instanceof Refusal) return tellRefusal(error);
+  if (error instanceof NetworkError)
+    return {
+      code: "network",
+      message: error.message,
+      hint: "Check the address (berth whoami) and your connection. A change that was cut off had its effect once or not at all.",
+      exitCode: exitCodes.failure,
+    };
+  return {
+    code: "failure",
+    message: error instanceof Error ? error.message : String(error),
+    exitCode: exitCodes.failure,
+  };
+}
+
+function tellUsage(error: CommanderError): Told {
+  const isMissing = error.code === "commander.help";
+  const [first = "", ...suggestions] = error.message.replace(/^error: /, "").split("\n");
+  const message = isMissing
+    ? "Which of these commands?"
+    : `${first.charAt(0).toUpperCase()}${first.slice(1)}.`;
+  const hint = suggestions.join(" ").replace(/^\(|\)$/g, "") || "Add --help to see what the command takes.";
+  return { code: "usage", message: message.replace(/\.\.$/, "."), hint, exitCode: exitCodes.usage };
+}
+
+const refusals: Partial<Record<ApiError["code"], { exitCode: ExitCode; message?: string; hint: string }>> = {
+  unauthorized: {
+    exitCode: exitCodes.signedOut,
+    message: "The service does not accept the key: it was revoked, or it is of another service.",
+    hint: "Sign in again with `berth login`.",
+  },
+  forbidden: {
+    exitCode: exitCodes.refused,
+    message: "Your account may not do this, or it belongs to another account.",
+    hint: "`berth whoami` shows the account and its role.",
+  },
+  not_found: {
+    exitCode: exitCodes.notFound,
+    message: "There is no such thing in your account.",
+    hint: "Check the id or the name: `berth sites list`, `berth databases list`.",
+  },
+  payment_required: {
+    exitCode: exitCodes.paymentNeeded,
+    message: "This needs a payment first.",
+    hint: "`berth invoices list` shows what is unpaid, `berth credits` the credits.",
+  },
+  rate_limited: {
+    exitCode: exitCodes.rateLimited,
+    message: "Too many requests, and waiting did not help.",
+    hint: "Try again in a minute.",
+  },
+  invalid_request: { exitCode: exitCodes.usage, hint: "Correct this and try again; nothing was changed." },
+  conflict: { exitCode: exitCodes.refused, hint: "Nothing was changed." },
+};
+
+function tellRefusal(error: ApiError): Told {
+  const known = refusals[error.code];
+  const says = error.details.reason ?? (error.details.issues ? error.message : undefined);
+  const { requestId } = error.details;
+  return {
+    code: error.code,
+    message: says ?? known?.message ?? `The service answered ${error.status}: ${error.message}.`,
+    hint:
+      known?.hint ??
+      (requestId === undefined
+        ? "Nothing was changed."
+        : `Tell the operator of the service this request id: ${requestId}`),
+    exitCode: known?.exitCode ?? (error.status >= 500 ? exitCodes.failure : exitCodes.refused),
+    details: error.details,
+  };
+}

@@ -1,0 +1,57 @@
+import type { Answer, Client } from "../client/index.ts";
+import { globalOptions, signal } from "./context.ts";
+import { exitCodes, Failure, usage } from "./failure.ts";
+import { linkedSite } from "./git.ts";
+import { projectName } from "./project-file.ts";
+
+export type Site = Answer<"getSite">;
+type Named = { id: string; name: string };
+
+/** What names the site: the argument, --site, BERTH_SITE, the checkout's link, the name in berth.json. */
+export async function chosenSite(argument?: string): Promise<string> {
+  const chosen =
+    argument ??
+    globalOptions().site ??
+    (process.env["BERTH_SITE"] || undefined) ??
+    (await linkedSite()) ??
+    projectName();
+  if (chosen === undefined)
+    throw usage(
+      "Which site? None is named, and this folder is not linked to one.",
+      "Give --site with its name or id, or run `berth link <site>` in the checkout. `berth sites list` shows your sites.",
+    );
+  return chosen;
+}
+
+/** The id of the site that is meant. */
+export async function siteId(client: Client, argument?: string): Promise<string> {
+  const chosen = await chosenSite(argument);
+  if (chosen.startsWith("site_")) return chosen;
+  return (await byName(client.items("listSites", { limit: 100 }, { signal }), chosen, "site")).id;
+}
+
+/** The site that is meant, in full. */
+export async function findSite(client: Client, argument?: string): Promise<Site> {
+  const chosen = await chosenSite(argument);
+  if (chosen.startsWith("site_")) return client.call("getSite", { id: chosen }, { signal });
+  return byName(client.items("listSites", { limit: 100 }, { signal }), chosen, "site");
+}
+
+export type Database = Answer<"getDatabase">;
+
+export async function databaseId(client: Client, chosen: string): Promise<string> {
+  if (chosen.startsWith("db_")) return chosen;
+  return (await byName(client.items("listDatabases", { limit: 100 }, { signal }), chosen, "database")).id;
+}
+
+async function byName<One extends Named>(
+  items: AsyncIterable<One>,
+  name: string,
+  kind: string,
+): Promise<One> {
+  for await (const item of items) if (item.name === name) return item;
+  throw new Failure(`You have no ${kind} named ${name}.`, {
+    exitCode: exitCodes.notFound,
+    hint: `\`berth ${kind}s list\` shows them.`,
+  });
+}

@@ -1,0 +1,182 @@
+/* oxlint-disable no-control-regex -- by their ranges: \p{Cc} has the line feed too */
+import { stripVTControlCharacters, styleText } from "node:util";
+import type { Answer, OperationId } from "../client/index.ts";
+
+/** How this run prints. Set once, before the command runs. */
+export const output = { json: false, quiet: false, color: false, isInteractive: false };
+
+/** What the streams, the environment and the options allow (https://no-color.org). */
+export function prepareOutput(options: { json?: true; quiet?: true; color: boolean }): void {
+  const { env, stdout, stderr, stdin } = process;
+  const isForced =
+    env["FORCE_COLOR"] !== undefined && env["FORCE_COLOR"] !== "0" && env["FORCE_COLOR"] !== "";
+  const isWanted = options.color && !env["NO_COLOR"] && env["TERM"] !== "dumb";
+  output.json = options.json ?? false;
+  output.quiet = options.quiet ?? false;
+  output.color = isWanted && !output.json && (isForced || (stdout.isTTY && stderr.isTTY));
+  output.isInteractive = stdin.isTTY && stderr.isTTY && !env["CI"];
+}
+
+type Style = Parameters<typeof styleText>[0];
+export const styled = (style: Style, text: string): string => (output.color ? styleText(style, text) : text);
+export const bold = (text: string): string => styled("bold", text);
+export const dim = (text: string): string => styled("dim", text);
+export const link = (url: string): string => styled(["cyan", "underline"], url);
+
+/**
+ * Text of others for a terminal: without escape sequences and control characters, which could rewrite what it shows.
+ */
+export const safe = (text: string): string =>
+  stripVTControlCharacters(text).replaceAll(
+    /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    "",
+  );
+
+/** Data: to standard output. */
+export const print = (text: string): void => void process.stdout.write(`${text}\n`);
+/** Progress and remarks: to standard error, so that standard output stays data. */
+export function say(text: string): void {
+  if (!output.quiet) process.stderr.write(`${text}\n`);
+}
+
+/**
+ * Prints the answer of an operation: with --json as it came, which is the schema of the operation in the OpenAPI
+ * document, otherwise for people.
+ */
+export function show<Id extends OperationId, Given>(
+  _: Id,
+  answer: Answer<Id, Given>,
+  human: (answer: Answer<Id, Given>) => string,
+): void {
+  if (output.json) print(JSON.stringify(answer, null, process.stdout.isTTY ? 2 : 0));
+  else {
+    const text = human(answer);
+    if (text !== "") print(text);
+  }
+}
+
+/** Prints a value that no operation answers; its fields are in docs/manual/cli.md. */
+export function showValue<Value>(value: Value, human: (value: Value) => string): void {
+  if (output.json) print(JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0));
+  else print(human(value));
+}
+
+const width = (text: string): number => {
+  let columns = 0;
+  // Wide characters of East Asian scripts and pictures take two columns.
+  for (const character of stripVTControlCharacters(text))
+    columns +=
+      /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u.test(
+        character,
+      )
+        ? 2
+        : 1;
+  return columns;
+};
+const pad = (text: string, to: number): string => text + " ".repeat(Math.max(0, to - width(text)));
+
+/** Columns with a heading each; cells are made safe unless they are already styled. */
+export function table<Row>(
+  rows: readonly Row[],
+  columns: Record<string, (row: Row) => string>,
+  none: string,
+): string {
+  if (rows.length === 0) return dim(none);
+  const titles = Object.keys(columns);
+  const cells = rows.map((row) => titles.map((title) => columns[title]?.(row) ?? ""));
+  const widths = titles.map((title, index) =>
+    Math.max(title.length, ...cells.map((row) => width(row[index] ?? ""))),
+  );
+  const line = (texts: string[]) =>
+    texts
+      .map((text, index) => (index === texts.length - 1 ? text : pad(text, widths[index] ?? 0)))
+      .join("  ");
+  return [styled(["bold", "dim"], line(titles.map((title) => title.toUpperCase()))), ...cells.map(line)].join(
+    "\n",
+  );
+}
+
+/** Names and values below each other; null and undefined are left out. */
+export function fields(values: Record<string, string | null | undefined>): string {
+  const shown = Object.entries(values).filter(
+    (pair): pair is [string, string] => pair[1] != null && pair[1] !== "",
+  );
+  const widest = Math.max(0, ...shown.map(([name]) => name.length));
+  return shown
+    .map(
+      ([name, value]) =>
+        `${dim(name.padEnd(widest))}  ${value.replaceAll("\n", `\n${" ".repeat(widest + 2)}`)}`,
+    )
+    .join("\n");
+}
+
+const good = new Set(["RUNNING", "LIVE", "SUCCEEDED", "VERIFIED", "paid", "verified", "active", "ACTIVE"]);
+const bad = new Set(["FAILED", "SUSPENDED", "CANCELLED", "void", "REMOVED"]);
+const calm = new Set(["STOPPED", "SUPERSEDED", "DELETING"]);
+
+/** A status word in its colour. */
+export const status = (word: string): string =>
+  styled(good.has(word) ? "green" : bad.has(word) ? "red" : calm.has(word) ? "dim" : "yellow", safe(word));
+
+/** A time for people: how long ago or until, and the day beyond a month. */
+export function when(time: string | null): string {
+  if (time === null) return dim("–");
+  const seconds = Math.round((Date.now() - Date.parse(time)) / 1000);
+  const [size, past] = [Math.abs(seconds), seconds >= 0];
+  if (size > 31 * 86_400) return safe(time.slice(0, 10));
+  const text =
+    size < 60
+      ? `${size} s`
+      : size < 3600
+        ? `${Math.floor(size / 60)} min`
+        : size < 86_400
+          ? `${Math.floor(size / 3600)} h`
+          : `${Math.floor(size / 86_400)} d`;
+  return past ? `${text} ago` : `in ${text}`;
+}
+
+export const money = (cents: number, currency: string): string => {
+  const amount = (cents / 100).toFixed(2);
+  return currency.toLowerCase() === "usd" ? `$${amount}` : `${amount} ${safe(currency.toUpperCase())}`;
+};
+export const duration = (ms: number): string =>
+  ms < 1000
+    ? `${Math.round(ms)} ms`
+    : ms < 60_000
+      ? `${(ms / 1000).toFixed(1)} s`
+      : `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+export const size = (megabytes: number | null): string =>
+  megabytes === null
+    ? dim("–")
+    : megabytes < 1024
+      ? `${Math.round(megabytes * 10) / 10} MB`
+      : `${(megabytes / 1024).toFixed(1)} GB`;
+
+/** `clear`: before something else is written. */
+export type Spinner = { say(text: string): void; clear(): void; stop(): void };
+
+/** What is being waited for, on a line that goes away; without a terminal, nothing. */
+export function spin(text: string): Spinner {
+  const { stderr } = process;
+  if (!stderr.isTTY || output.quiet || process.env["CI"] || process.env["TERM"] === "dumb")
+    return { say: () => undefined, clear: () => undefined, stop: () => undefined };
+  let shown = text;
+  let step = 0;
+  const frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
+  const draw = () => {
+    const line = `${frames[step++ % frames.length]} ${shown}`;
+    stderr.write(`\r\u001b[2K${styled("cyan", line.slice(0, stderr.columns - 1))}`);
+  };
+  draw();
+  const timer = setInterval(draw, 100);
+  return {
+    say: (next) => {
+      shown = next;
+    },
+    clear: () => void stderr.write("\r\u001b[2K"),
+    stop() {
+      clearInterval(timer);
+      stderr.write("\r\u001b[2K");
+    },
+  };
+}

@@ -1,0 +1,291 @@
+import { entryOperations } from "../protocol/api/entry-operations.ts";
+import { operations, type Operation } from "../protocol/api/operations.ts";
+import { errorOf, NetworkError, notOurs, retryAfter } from "./errors.ts";
+import { eventsOf, type ServerEvent } from "./events.ts";
+import type { Answer, Input, ListId, OperationId, StreamId } from "./types.ts";
+
+export type ClientOptions = {
+  /** The origin of the service, such as https://berth.example. */
+  siteUrl: string;
+  /** An API key. */
+  token?: string;
+  /** Sent as User-Agent, which the activity log and the device page show. */
+  userAgent?: string;
+  fetch?: typeof fetch;
+  /** The longest total wait for a rate limit, in milliseconds. */
+  maxWaitMs?: number;
+  /** Attempts after the connection failed. */
+  retries?: number;
+  /** Called before a wait, so that a person sees why nothing happens. */
+  onWait?: (reason: "rate_limited" | "network", waitMs: number) => void;
+};
+
+export type CallOptions = {
+  signal?: AbortSignal | undefined;
+  /** Repeats of a request with the same key have one effect. Default: a random key per call. */
+  idempotencyKey?: string | undefined;
+};
+
+export type Client = {
+  /** Calls an operation by its id. @throws ApiError, NetworkError, or the signal's reason */
+  call<Id extends OperationId, const Given extends Input<Id>>(
+    id: Id,
+    input: Given,
+    options?: CallOptions,
+  ): Promise<Answer<Id, Given>>;
+  /** All items of a list, page by page. */
+  items<Id extends ListId>(
+    id: Id,
+    input: Input<Id>,
+    options?: CallOptions,
+  ): AsyncGenerator<Answer<Id>["data"][number]>;
+  /**
+   * The server-sent events of an operation, ping comments left out. A GET that is cut off is resumed after the last
+   * event until the event `end`; a POST is not repeated: NetworkError.
+   */
+  stream<Id extends StreamId>(
+    id: Id,
+    input: Input<Id>,
+    options?: CallOptions & { lastEventId?: string; end?: readonly string[] },
+  ): AsyncGenerator<ServerEvent>;
+  /** The answer of an operation by a name that is not known to the compiler, as the text that came. */
+  text(id: string, input: object, options?: CallOptions): Promise<string>;
+  /** The raw answer, for files. `url` instead of an operation: an address that an operation answered. */
+  file(
+    target: { id: OperationId; input: object } | { url: string },
+    options?: CallOptions & { range?: string },
+  ): Promise<Response>;
+};
+
+const all: Record<string, Operation> = { ...operations, ...entryOperations };
+
+/** The address, method and body of a call. Exported for `berth api`. */
+export function requestOf(
+  siteUrl: string,
+  id: string,
+  input: object,
+): { url: string; method: string; body?: string } {
+  const operation = all[id];
+  if (operation === undefined) throw new Error(`There is no operation ${id}.`);
+  const rest: Record<string, unknown> = { ...input };
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const value = rest[name];
+    delete rest[name];
+    if (typeof value !== "string" || value === "" || value === "." || value === "..")
+      throw new Error(`${id} needs ${name}.`);
+    return encodeURIComponent(value);
+  });
+  const url = new URL(siteUrl + (operation.at === undefined ? "/api/v1" : "") + path);
+  for (const name of Object.keys(operation.query?.shape ?? {})) {
+    const value = rest[name] as string | number | boolean | undefined;
+    if (value !== undefined) url.searchParams.set(name, String(value));
+    delete rest[name];
+  }
+  const method = operation.method.toUpperCase();
+  const hasBody = operation.body !== undefined && !(operation.optionalBody && Object.keys(rest).length === 0);
+  return { url: url.href, method, ...(hasBody && { body: JSON.stringify(rest) }) };
+}
+
+const pause = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
+  });
+
+/** Full jitter (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). */
+const backoffMs = (attempt: number): number => 200 + Math.random() * Math.min(10_000, 500 * 2 ** attempt);
+
+/**
+ * An operation by its id, or by its path below /api/v1 with a method; `params` are the values in that path. undefined:
+ * there is none.
+ */
+export function operationNamed(
+  name: string,
+  method: string,
+): { id: string; params: Record<string, string>; queryNames: string[] } | undefined {
+  for (const [id, operation] of Object.entries(all)) {
+    const queryNames = Object.keys(operation.query?.shape ?? {});
+    if (id === name) return { id, params: {}, queryNames };
+    if (operation.method.toUpperCase() !== method.toUpperCase() || operation.at !== undefined) continue;
+    const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, one = ""]) => one);
+    const match = new RegExp(`^(?:/api/v1)?${operation.path.replaceAll(/\{\w+\}/g, "([^/]+)")}$`).exec(name);
+    if (match)
+      return {
+        id,
+        params: Object.fromEntries(names.map((one, index) => [one, match[index + 1] ?? ""])),
+        queryNames,
+      };
+  }
+  return undefined;
+}
+
+/** A gateway between here and the service answered for it. */
+const isGateway = (status: number): boolean => status === 502 || status === 503 || status === 504;
+
+export function createClient(options: ClientOptions): Client {
+  const { siteUrl, token, userAgent, maxWaitMs = 120_000, retries = 4, onWait } = options;
+  const send = options.fetch ?? fetch;
+
+  /** One request until it is answered: connections that fail and rate limits are waited out. */
+  async function answered(
+    target: { url: string; method: string; body?: string },
+    headers: Record<string, string>,
+    { signal, idempotencyKey }: CallOptions,
+  ): Promise<Response> {
+    const changes = target.method !== "GET";
+    const key = idempotencyKey ?? crypto.randomUUID();
+    let waitedMs = 0;
+    let wasCut = false;
+    for (let attempt = 0; ; attempt++) {
+      const init: RequestInit = {
+        method: target.method,
+        headers: {
+          Accept: "application/json",
+          ...(userAgent !== undefined && { "User-Agent": userAgent }),
+          // Never to another service: an address of a file may point to one.
+          ...(token !== undefined &&
+            target.url.startsWith(`${siteUrl}/`) && { Authorization: `Bearer ${token}` }),
+          ...(changes && token !== undefined && { "Idempotency-Key": key }),
+          ...(target.body !== undefined && { "Content-Type": "application/json" }),
+          ...headers,
+        },
+        redirect: "manual",
+        ...(target.body !== undefined && { body: target.body }),
+        ...(signal && { signal }),
+      };
+      let response: Response;
+      try {
+        response = await send(target.url, init);
+      } catch (error) {
+        if (signal?.aborted) throw signal.reason;
+        // Without a key for it, a repeated change could have its effect twice.
+        const mayRepeat = !changes || token !== undefined;
+        if (attempt >= retries || !mayRepeat) throw unreachable(target.url, error);
+        wasCut = true;
+        const waitMs = backoffMs(attempt);
+        onWait?.("network", waitMs);
+        await pause(waitMs, signal);
+        continue;
+      }
+      if (response.status === 429) {
+        const waitMs = (retryAfter(response) ?? 2) * 1000 + Math.random() * 250;
+        waitedMs += waitMs;
+        if (waitedMs > maxWaitMs) throw await errorOf(response);
+        await response.body?.cancel();
+        onWait?.("rate_limited", waitMs);
+        await pause(waitMs, signal);
+        attempt--;
+        continue;
+      }
+      // After a cut, 409 may mean that the first attempt is still running there. A real conflict stays one.
+      const maybeRunning = wasCut && response.status === 409;
+      if (
+        (maybeRunning || (isGateway(response.status) && (!changes || token !== undefined))) &&
+        attempt < retries
+      ) {
+        await response.body?.cancel();
+        const waitMs = backoffMs(attempt);
+        onWait?.("network", waitMs);
+        await pause(waitMs, signal);
+        continue;
+      }
+      if (!response.ok) throw await errorOf(response);
+      return response;
+    }
+  }
+
+  async function call(id: string, input: object, one: CallOptions = {}): Promise<unknown> {
+    const response = await answered(requestOf(siteUrl, id, input), {}, one);
+    try {
+      return await response.json();
+    } catch (error) {
+      if (one.signal?.aborted) throw one.signal.reason;
+      if (error instanceof SyntaxError) throw notOurs(response);
+      throw unreachable(response.url, error);
+    }
+  }
+
+  return {
+    call: call as Client["call"],
+
+    text: async (id, input, one = {}) => (await answered(requestOf(siteUrl, id, input), {}, one)).text(),
+
+    items: async function* items(id: string, input: object, one?: CallOptions) {
+      let cursor: string | undefined;
+      do {
+        const page = (await call(id, { ...input, ...(cursor !== undefined && { cursor }) }, one)) as {
+          data: never[];
+          nextCursor: string | null;
+        };
+        yield* page.data;
+        cursor = page.nextCursor ?? undefined;
+      } while (cursor !== undefined);
+    } as Client["items"],
+
+    stream: async function* stream(
+      id: string,
+      input: object,
+      {
+        signal,
+        lastEventId,
+        end = ["end"],
+        ...one
+      }: CallOptions & { lastEventId?: string; end?: readonly string[] } = {},
+    ) {
+      const follows = "follow" in (all[id]?.query?.shape ?? {});
+      const target = requestOf(siteUrl, id, follows ? { ...input, follow: "1" } : input);
+      let last = lastEventId;
+      for (let cuts = 0; ; cuts++) {
+        const headers: Record<string, string> = {
+          Accept: "text/event-stream",
+          ...(last !== undefined && { "Last-Event-ID": last }),
+        };
+        const response = await answered(target, headers, { ...one, signal });
+        try {
+          for await (const event of eventsOf(response)) {
+            yield event;
+            if (end.includes(event.event)) return;
+            last = event.id ?? last;
+            cuts = 0;
+          }
+        } catch (error) {
+          if (signal?.aborted) throw signal.reason;
+          if (error instanceof NetworkError) throw error;
+          if (target.method !== "GET") throw unreachable(target.url, error);
+        }
+        if (target.method !== "GET") throw new NetworkError("The answer was cut off before its end.");
+        // Many cuts without an event in between: what follows is not a log.
+        if (cuts >= retries * 2) throw new NetworkError("The stream ends again and again without an event.");
+        const waitMs = backoffMs(cuts);
+        onWait?.("network", waitMs);
+        await pause(waitMs, signal);
+      }
+    } as Client["stream"],
+
+    file(target, { range, ...one } = {}) {
+      const request =
+        "url" in target ? { url: target.url, method: "GET" } : requestOf(siteUrl, target.id, target.input);
+      return answered(request, { Accept: "*/*", ...(range !== undefined && { Range: range }) }, one);
+    },
+  };
+}
+
+function unreachable(url: string, error: unknown): NetworkError {
+  const reasons: string[] = [];
+  for (let one: unknown = error; one instanceof Error && reasons.length < 5; one = one.cause) {
+    const { code } = one as { code?: unknown };
+    if (one.message !== "fetch failed" && one.message !== "") reasons.push(one.message);
+    else if (typeof code === "string") reasons.push(code);
+  }
+  return new NetworkError(`${new URL(url).origin} cannot be reached: ${reasons.at(-1) ?? String(error)}.`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,1 @@
+ALTER TABLE `sites` ADD `ingress` text DEFAULT '{}' NOT NULL;

@@ -1,0 +1,86 @@
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { readAccessLog, type LogPosition } from "../../agent/running/access-log-reader.ts";
+
+let folder: string;
+let position: LogPosition | null;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "berth-access-log-"));
+  position = null;
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const log = () => join(folder, "requests.log");
+const roll = (time: string) => renameSync(log(), join(folder, `requests-2026-11-23T10-46-${time}.000.log`));
+
+/** What is new since the last time. */
+async function read(failing = false): Promise<string[]> {
+  const all: string[] = [];
+  const take = (lines: string[], after: LogPosition) => {
+    if (failing) throw new Error("the disk is full");
+    all.push(...lines);
+    position = after;
+  };
+  await readAccessLog(folder, position, take, new AbortController().signal);
+  return all;
+}
+
+it("reads each whole line once, and half a line when it is whole", async () => {
+  writeFileSync(log(), "one\ntwo\nthr");
+  expect(await read()).toEqual(["one", "two"]);
+  expect(await read()).toEqual([]);
+  appendFileSync(log(), "ee\n");
+  expect(await read()).toEqual(["three"]);
+});
+
+it("reads on through renamed files in their order, and removes what it has read", async () => {
+  writeFileSync(log(), "one\n");
+  expect(await read()).toEqual(["one"]);
+  appendFileSync(log(), "two\n");
+  roll("18");
+  writeFileSync(log(), "three\n");
+  roll("19");
+  writeFileSync(log(), "four\n");
+  expect(await read()).toEqual(["two", "three", "four"]);
+  expect(readdirSync(folder)).toEqual(["requests.log"]);
+});
+
+it("begins with the oldest file there is when the one it had read is gone", async () => {
+  writeFileSync(log(), "one\n");
+  await read();
+  rmSync(log());
+  writeFileSync(log(), "three\n");
+  roll("19");
+  writeFileSync(log(), "four\n");
+  expect(await read()).toEqual(["three", "four"]);
+});
+
+it("reads again what was not kept", async () => {
+  writeFileSync(log(), "one\n");
+  roll("18");
+  writeFileSync(log(), "two\n");
+  await expect(read(true)).rejects.toThrow("the disk is full");
+  expect(await read()).toEqual(["one", "two"]);
+});
+
+it("passes over a line that is longer than Caddy writes, and a file that was cut short", async () => {
+  writeFileSync(log(), `${"x".repeat(3 * 1024 * 1024)}\none\n`);
+  expect((await read()).at(-1)).toBe("one");
+  truncateSync(log());
+  appendFileSync(log(), "two\n");
+  expect(await read()).toEqual(["two"]);
+});
+
+it("there is nothing to read before Caddy has begun", async () => {
+  expect(await read()).toEqual([]);
+});

@@ -1,0 +1,106 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { createEngine } from "../../agent/docker/client.ts";
+import type { IngressSettings } from "../../agent/ingress/caddy.ts";
+import { certificateOf } from "../../agent/ingress/certificate.ts";
+import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
+import type { Ingress } from "../../agent/ingress/ingress.ts";
+import { freePort } from "../../scripts/lib/state.ts";
+import { AcmeServer } from "../support/acme.ts";
+import { get, TestResponder } from "../support/ingress.ts";
+
+const engine = createEngine({ socketPath: "/var/run/docker.sock" });
+const agentId = `test${randomBytes(6).toString("hex")}`;
+const good = "www.shop.example";
+const refused = "www.refused.example";
+
+let acme: AcmeServer;
+let responder: TestResponder;
+let ingress: Ingress;
+let settings: IngressSettings;
+let containerId: string;
+const server = http.createServer((_, response) => response.end("hello"));
+
+beforeAll(async () => {
+  responder = await TestResponder.start();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const target = { containerId: "c", address: "127.0.0.1", port: (server.address() as AddressInfo).port };
+  ingress = responder.openRoutes();
+  await ingress.route("site_1", [good, refused], [target]);
+  const [port, tlsPort] = [await freePort(), await freePort()];
+  acme = await AcmeServer.start({ httpPort: port, tlsPort, refused: [refused] });
+  settings = {
+    address: "127.0.0.1",
+    port,
+    responderPort: responder.dnsPort,
+    statusPort: responder.statusPort,
+    tls: { port: tlsPort, directory: acme.directory, caPem: readFileSync(acme.caFile, "utf8") },
+  };
+  containerId = await startIngress(engine, ingressContainer(agentId, settings).spec);
+  await vi.waitUntil(
+    () =>
+      get(settings.port, "unknown.example").then(
+        ({ status }) => status === 308,
+        () => false,
+      ),
+    { timeout: 20_000 },
+  );
+});
+
+afterAll(async () => {
+  await engine.removeContainer(containerId);
+  await engine.removeVolume(`berth-ingress-${agentId}`);
+  await acme.stop();
+  await responder.stop();
+  server.close();
+});
+
+const asked = (hostname: string, over: Partial<IngressSettings> = {}, siteId = "site_1") =>
+  certificateOf(
+    { engine, ingress, agentId, settings: { ...settings, ...over } },
+    { siteId, hostname, timeoutMs: 25_000 },
+    new AbortController().signal,
+  );
+
+it("the certificate of a name is obtained when it is asked for, and reported as it is served", async () => {
+  const { certificate, ...report } = await asked(good);
+  expect(report).toEqual({ isServed: true, tls: true, isValid: true });
+  expect(certificate).toMatchObject({
+    issuer: expect.stringContaining("Pebble"),
+    error: null,
+    errorAt: null,
+  });
+  const [from, until] = [Date.parse(certificate?.notBefore ?? ""), Date.parse(certificate?.notAfter ?? "")];
+  expect(from).toBeLessThanOrEqual(Date.now());
+  expect(until).toBeGreaterThan(Date.now());
+  expect((await asked(good)).certificate).toEqual(certificate);
+});
+
+it("an issuer that only the operator knows is trusted only where the operator named it", async () => {
+  const { directory: _directory, ...tls } = settings.tls ?? { port: 0 };
+  const { isValid, certificate } = await asked(good, { tls });
+  expect([isValid, certificate?.error]).toEqual([false, expect.stringContaining("browsers trust")]);
+});
+
+it("where none is issued, the certificate authority's own words are reported", async () => {
+  const { certificate, ...report } = await asked(refused);
+  expect(report).toEqual({ isServed: true, tls: true, isValid: false });
+  expect(certificate).toMatchObject({ issuer: null, notAfter: null });
+  expect(certificate?.error).toContain("rejectedIdentifier");
+  expect(Date.parse(certificate?.errorAt ?? "")).toBeGreaterThan(Date.now() - 60_000);
+});
+
+it("a name that the site does not have is not asked for, nor is any without TLS", async () => {
+  expect(await asked(good, {}, "site_2")).toEqual({
+    isServed: false,
+    tls: true,
+    isValid: false,
+    certificate: null,
+  });
+  expect(await asked(good, { tls: null })).toMatchObject({ isServed: true, tls: false, certificate: null });
+});

@@ -1,0 +1,393 @@
+import { randomBytes, scryptSync } from "node:crypto";
+import { once } from "node:events";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import { gunzipSync, zstdDecompressSync } from "node:zlib";
+import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
+import { createEngine } from "../../agent/docker/client.ts";
+import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
+import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
+import { freePort } from "../../scripts/lib/state.ts";
+import { get, TestResponder } from "../support/ingress.ts";
+
+const engine = createEngine({ socketPath: "/var/run/docker.sock" });
+const agentId = `test${randomBytes(6).toString("hex")}`;
+const host = "shop.localhost";
+const text = "All work and no play makes a dull answer. ".repeat(100);
+
+let port: number;
+let responder: TestResponder;
+let routes: Ingress;
+let containerId: string;
+
+type App = { target: Target; server: http.Server; received: () => number };
+const apps: App[] = [];
+
+/** A version of a site that tells what it was asked. */
+async function startApp(name: string): Promise<App> {
+  let received = 0;
+  const server = http.createServer((request, response) => {
+    if (request.url === "/text") {
+      response.setHeader("ETag", '"one"').setHeader("Content-Type", "text/html; charset=utf-8");
+      if (request.headers["if-none-match"] === '"one"') return response.writeHead(304).end();
+      return response.end(text);
+    }
+    if (request.url === "/image") return response.setHeader("Content-Type", "image/png").end(text);
+    if (request.url === "/zipped")
+      return response.setHeader("Content-Type", "text/html").setHeader("Content-Encoding", "x-own").end(text);
+    if (request.url === "/events") {
+      response.setHeader("Content-Type", "text/event-stream").write("data: first\n\n");
+      const timer = setInterval(() => response.write("data: more\n\n"), 50);
+      response.on("close", () => clearInterval(timer));
+      return;
+    }
+    request.on("data", (chunk: Buffer) => (received += chunk.length));
+    request.on("end", () => {
+      response.setHeader("X-Frame-Options", "ALLOWALL").setHeader("Content-Type", "application/json");
+      response.end(
+        JSON.stringify({ name, url: request.url, method: request.method, headers: request.headers }),
+      );
+    });
+  });
+  const sockets = new WebSocketServer({ server });
+  sockets.on("connection", (socket) =>
+    socket.on("message", (data: Buffer) => socket.send(`${name}: ${data.toString()}`)),
+  );
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const target = { containerId: name, address: "127.0.0.1", port: (server.address() as AddressInfo).port };
+  const app = { target, server, received: () => received };
+  apps.push(app);
+  return app;
+}
+
+type Told = { name: string; url: string; method: string; headers: http.IncomingHttpHeaders };
+const told = async (path: string, headers: Record<string, string> = {}, name = host): Promise<Told> =>
+  JSON.parse((await get(port, name, { path, headers })).text) as Told;
+
+const basic = (username: string, password: string) => ({
+  Authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`,
+});
+
+function hashOf(password: string): string {
+  const salt = randomBytes(16);
+  const key = scryptSync(password, salt, 32, { N: 4096, r: 8, p: 1 });
+  return `scrypt$4096$8$1$${salt.toString("base64url")}$${key.toString("base64url")}`;
+}
+
+beforeAll(async () => {
+  responder = await TestResponder.start();
+  routes = responder.openRoutes();
+  port = await freePort();
+  const config = {
+    address: "127.0.0.1",
+    port,
+    responderPort: responder.dnsPort,
+    statusPort: responder.statusPort,
+    tls: null,
+    // This very machine, so that a test can say where a visitor comes from.
+    trustedProxies: ["127.0.0.1/32"],
+  };
+  containerId = await startIngress(engine, ingressContainer(agentId, config).spec);
+  await vi.waitUntil(
+    () =>
+      get(port, "unknown.localhost").then(
+        ({ status }) => status === 404,
+        () => false,
+      ),
+    { timeout: 20_000 },
+  );
+});
+
+afterEach(async () => {
+  await routes.unroute("site_1");
+  for (const { server } of apps.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+afterAll(async () => {
+  await engine.removeContainer(containerId);
+  await responder.stop();
+});
+
+it("redirects and rewrites with path and query kept, and to no other address than was set", async () => {
+  const { target } = await startApp("app");
+  await routes.route("site_1", [host], [target]);
+  await routes.rule("site_1", {
+    redirects: [
+      { from: "/old", to: "/new?from=old", code: 301 },
+      { from: "/blog", match: "prefix", to: "https://blog.example/posts" },
+      { from: "/go", match: "prefix", to: "/" },
+    ],
+    rewrites: [{ from: "/api", match: "prefix", to: "/v1" }],
+  });
+  const location = async (path: string) => {
+    const { status, headers } = await get(port, host, { path });
+    return [status, headers.location];
+  };
+  expect(await location("/old?a=1")).toEqual([301, "/new?from=old&a=1"]);
+  expect(await location("/blog/2026/a%20b?c=%2F")).toEqual([
+    308,
+    "https://blog.example/posts/2026/a%20b?c=%2F",
+  ]);
+  expect(await location("/blog")).toEqual([308, "https://blog.example/posts"]);
+  expect((await told("/blogger")).url).toBe("/blogger");
+  for (const path of ["/go//evil.example", "/go/\\evil.example", "/go///evil.example"])
+    expect((await location(path))[1]).toMatch(/^\/(?:%5C)?evil\.example$/);
+  expect((await told("/api/users/a%2Fb%20c?d=%3F&e")).url).toBe("/v1/users/a%2Fb%20c?d=%3F&e");
+  expect((await told("/api?x={http.request.host}")).url).toBe("/v1?x={http.request.host}");
+  expect((await told("/other?q")).url).toBe("/other?q");
+});
+
+it("passes on the visitor as he was met, through both servers", async () => {
+  const { target } = await startApp("app");
+  await routes.route("site_1", [host], [target]);
+  const plain = await told("/", { "X-Forwarded-For": "6.6.6.6, 203.0.113.7", "X-Forwarded-Proto": "https" });
+  await routes.rule("site_1", { headers: { "X-Own": "yes" } });
+  const ruled = await told("/", { "X-Forwarded-For": "6.6.6.6, 203.0.113.7", "X-Forwarded-Proto": "https" });
+  for (const { headers } of [plain, ruled])
+    expect(headers).toMatchObject({
+      host,
+      "x-forwarded-for": "203.0.113.7",
+      "x-real-ip": "203.0.113.7",
+      "x-forwarded-proto": "https",
+      "x-forwarded-host": host,
+    });
+  expect(Object.keys(ruled.headers).filter((name) => name.startsWith("berth-"))).toEqual([]);
+});
+
+it("sends other names to the primary one, and http to https", async () => {
+  const { target } = await startApp("app");
+  await routes.route("site_1", [host, "www.shop.localhost"], [target]);
+  await routes.rule("site_1", { primaryDomain: "www.shop.localhost" });
+  const { status, headers } = await get(port, `${host}:8080`, { path: "/a?b" });
+  expect([status, headers.location]).toEqual([308, "http://www.shop.localhost:8080/a?b"]);
+  expect((await told("/a", {}, "www.shop.localhost")).url).toBe("/a");
+  // A name that is the site's no more keeps nobody from it.
+  await routes.rename("site_1", [host]);
+  expect((await told("/a")).url).toBe("/a");
+  await routes.rule("site_1", {
+    httpsOnly: true,
+    hsts: { maxAgeSeconds: 31_536_000, includeSubdomains: true },
+  });
+  const unsafe = await get(port, host, { path: "/a?b" });
+  expect([unsafe.status, unsafe.headers.location]).toEqual([308, `https://${host}/a?b`]);
+  const safe = await get(port, host, { headers: { "X-Forwarded-Proto": "https" } });
+  expect([safe.status, safe.headers["strict-transport-security"]]).toEqual([
+    200,
+    "max-age=31536000; includeSubDomains",
+  ]);
+});
+
+it("asks for a password, tells the app nothing of it, and lets nobody guess on", async () => {
+  const { target } = await startApp("app");
+  await routes.route("site_1", [host], [target]);
+  await routes.rule("site_1", { basicAuth: { username: "team", hash: hashOf("correct horse") } });
+  const refused = await get(port, host);
+  expect([refused.status, refused.headers["www-authenticate"]]).toEqual([
+    401,
+    `Basic realm="${host}", charset="UTF-8"`,
+  ]);
+  const seen = await told("/", basic("team", "correct horse"));
+  expect([seen.name, seen.headers.authorization]).toEqual(["app", undefined]);
+  const guesser = { "X-Forwarded-For": "203.0.113.66" };
+  const statuses: number[] = [];
+  for (let guess = 0; guess < 12; guess++)
+    statuses.push(
+      (await get(port, host, { headers: { ...guesser, ...basic("team", `wrong ${guess}`) } })).status,
+    );
+  expect(statuses).toEqual([...Array<number>(10).fill(401), 429, 429]);
+  // Who knows it is not locked out by others, and from there nobody gets in.
+  expect((await told("/", basic("team", "correct horse"))).name).toBe("app");
+  const late = await get(port, host, { headers: { ...guesser, ...basic("other", "correct horse") } });
+  expect(late.status).toBe(429);
+});
+
+it("is open to the listed networks only, of IPv4 and IPv6", async () => {
+  const { target } = await startApp("app");
+  await routes.route("site_1", [host], [target]);
+  await routes.rule("site_1", { allow: ["203.0.113.0/24", "2001:db8::/32"] });
+  const from = async (address: string) =>
+    (await get(port, host, { headers: { "X-Forwarded-For": address } })).status;
+  expect(await from("203.0.113.9")).toBe(200);
+  expect(await from("2001:db8::7")).toBe(200);
+  for (const address of ["203.0.114.1", "2001:db9::1", "203.0.113.9, 198.51.100.1", "nobody"])
+    expect(await from(address)).toBe(403);
+});
+
+it("sets headers in place of the app's, shows an escaped maintenance page, and limits bodies announced or not", async () => {
+  const app = await startApp("app");
+  await routes.route("site_1", [host], [app.target]);
+  await routes.rule("site_1", {
+    headers: { "X-Frame-Options": "DENY", "X-Curly": "{http.request.host} {env.HOME}" },
+    maxBodyMb: 1,
+  });
+  const { headers } = await get(port, host);
+  expect(headers).toMatchObject({ "x-frame-options": "DENY", "x-curly": "{http.request.host} {env.HOME}" });
+  const send = (bytes: number, isAnnounced: boolean) =>
+    new Promise<number>((resolve, reject) => {
+      const request = http.request(
+        {
+          host: "127.0.0.1",
+          port,
+          method: "POST",
+          agent: false,
+          headers: { Host: host, ...(isAnnounced && { "Content-Length": bytes }) },
+        },
+        (response) => resolve(response.resume().statusCode ?? 0),
+      );
+      request.on("error", reject).end(Buffer.alloc(bytes));
+    });
+  expect(await send(1024 * 1024, true)).toBe(200);
+  expect(await send(1024 * 1024 + 1, true)).toBe(413);
+  expect(await send(1024 * 1024, false)).toBe(200);
+  expect(await send(1024 * 1024 + 1, false)).toBe(413);
+  await routes.rule("site_1", { maintenance: { message: "Back at <b>noon</b>" } });
+  const page = await get(port, host);
+  expect([page.status, page.headers["retry-after"]]).toEqual([503, "120"]);
+  expect(page.text).toContain("Back at &#60;b&#62;noon&#60;/b&#62;");
+});
+
+it("keeps a visitor with one replica, his WebSockets too, and gives him another when that is gone", async () => {
+  const replicas = [await startApp("one"), await startApp("two")];
+  const targets = replicas.map(({ target }) => target);
+  await routes.route("site_1", [host], targets);
+  await routes.rule("site_1", { stickySessions: true });
+  await vi.waitUntil(
+    async () => new Set([(await told("/")).name, (await told("/")).name]).size === 2,
+    10_000,
+  );
+  const first = await get(port, host);
+  const [cookie = ""] = first.headers["set-cookie"] ?? [];
+  expect(cookie).toMatch(/^berth-replica=p-[0-9a-f]{8}; Path=\/; HttpOnly; SameSite=Lax$/);
+  const mine = { Cookie: `a=b; ${cookie.split(";")[0]}` };
+  const { name } = JSON.parse(first.text) as Told;
+  for (let request = 0; request < 20; request++) {
+    const again = await get(port, host, { headers: mine });
+    expect([(JSON.parse(again.text) as Told).name, again.headers["set-cookie"]]).toEqual([name, undefined]);
+  }
+  for (let socket = 0; socket < 5; socket++) {
+    const one = new WebSocket(`ws://127.0.0.1:${port}/`, { headers: { Host: host, ...mine } });
+    await once(one, "open");
+    one.send("who");
+    const [message] = (await once(one, "message")) as [Buffer];
+    expect(message.toString()).toBe(`${name}: who`);
+    one.terminate();
+  }
+  await routes.route(
+    "site_1",
+    [host],
+    targets.filter(({ containerId }) => containerId !== name),
+  );
+  expect((await told("/", mine)).name).not.toBe(name);
+});
+
+it("compresses text, and nothing else; what was compressed is asked for again by its tag", async () => {
+  const { target } = await startApp("app");
+  await routes.route("site_1", [host], [target]);
+  const raw = (path: string, headers: Record<string, string>) =>
+    new Promise<{ response: http.IncomingMessage; body: Buffer }>((resolve, reject) => {
+      const options = { host: "127.0.0.1", port, path, headers: { Host: host, ...headers }, agent: false };
+      http
+        .get(options, (response) => {
+          const chunks: Buffer[] = [];
+          response.on("data", (chunk: Buffer) => chunks.push(chunk));
+          response.on("end", () => resolve({ response, body: Buffer.concat(chunks) }));
+        })
+        .on("error", reject);
+    });
+  for (const rules of [{}, { headers: { "X-Own": "yes" } }]) {
+    await routes.rule("site_1", rules);
+    const zstd = await raw("/text", { "Accept-Encoding": "gzip, br, zstd" });
+    expect(zstd.response.headers["content-encoding"]).toBe("zstd");
+    expect(zstdDecompressSync(zstd.body).toString()).toBe(text);
+    const gzip = await raw("/text", { "Accept-Encoding": "gzip" });
+    expect(gzip.response.headers).toMatchObject({ "content-encoding": "gzip", vary: "Accept-Encoding" });
+    expect(gunzipSync(gzip.body).toString()).toBe(text);
+    const etag = String(gzip.response.headers.etag);
+    const again = await raw("/text", { "Accept-Encoding": "gzip", "If-None-Match": etag });
+    expect([again.response.statusCode, again.body.length]).toEqual([304, 0]);
+    expect((await raw("/text", {})).body.toString()).toBe(text);
+    for (const path of ["/image", "/zipped"])
+      expect((await raw(path, { "Accept-Encoding": "gzip, zstd" })).body.toString()).toBe(text);
+  }
+});
+
+it("a change of one site's rules ends no WebSocket, event stream or upload of its own or of another site, and holds at once", async () => {
+  const [app, other] = [await startApp("app"), await startApp("other")];
+  await routes.route("site_1", [host], [app.target]);
+  await routes.route("site_2", ["other.localhost"], [other.target]);
+  const held = async (name: string, { received }: App) => {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/`, { headers: { Host: name } });
+    await once(socket, "open");
+    const [events] = (await once(
+      http.get({
+        host: "127.0.0.1",
+        port,
+        path: "/events",
+        headers: { Host: name, "Accept-Encoding": "gzip" },
+        agent: false,
+      }),
+      "response",
+    )) as [http.IncomingMessage];
+    let heard = "";
+    events.setEncoding("utf8").on("data", (chunk: string) => (heard += chunk));
+    const upload = http.request({
+      host: "127.0.0.1",
+      port,
+      method: "POST",
+      headers: { Host: name },
+      agent: false,
+    });
+    upload.write("x".repeat(1000));
+    const answer = once(upload, "response") as Promise<[http.IncomingMessage]>;
+    await vi.waitUntil(() => received() >= 1000);
+    return async () => {
+      socket.send("still there?");
+      const [message] = (await once(socket, "message")) as [Buffer];
+      expect(message.toString()).toMatch(/: still there\?$/);
+      heard = "";
+      await vi.waitUntil(() => heard.includes("data: more"));
+      return async () => {
+        upload.end("y".repeat(1000));
+        expect((await answer)[0].resume().statusCode).toBe(200);
+        expect(received()).toBe(2000);
+        socket.terminate();
+        events.destroy();
+      };
+    };
+  };
+  const checks = [await held(host, app), await held("other.localhost", other)];
+  const ends: (() => Promise<void>)[] = [];
+  // From no rules to some, to other ones, and to a page for all who come now.
+  for (const rules of [{ headers: { "X-Own": "1" } }, { allow: ["192.0.2.1"] }, { maintenance: {} }, {}]) {
+    await routes.rule("site_1", rules);
+    const { status, headers } = await get(port, host);
+    expect([status, headers["x-own"]]).toEqual(
+      "headers" in rules
+        ? [200, "1"]
+        : [{ allow: 403, maintenance: 503 }[Object.keys(rules)[0] ?? ""] ?? 200, undefined],
+    );
+    expect((await get(port, "other.localhost")).status).toBe(200);
+    for (const check of checks) ends.push(await check());
+  }
+  await ends[6]?.();
+  await ends[7]?.();
+  await routes.unroute("site_2");
+});
+
+it("nobody reaches a protected site while nothing decides", async () => {
+  const { target } = await startApp("app");
+  await routes.route("site_1", [host], [target]);
+  await routes.rule("site_1", { allow: ["192.0.2.1"] });
+  expect((await get(port, host)).status).toBe(403);
+  await responder.kill();
+  const answers = await Promise.all([1, 2, 3].map(() => get(port, host)));
+  for (const { status, text: shown } of answers)
+    expect([status, shown.includes('"name"')]).toEqual([502, false]);
+  await responder.run();
+  expect((await get(port, host)).status).toBe(403);
+});

@@ -1,0 +1,97 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { jsonOf } from "../../cli/command.ts";
+import { createProgram, everyCommand } from "../../cli/program.ts";
+import { formatDotenv, parseDotenv } from "../../cli/dotenv.ts";
+import { operations } from "../../protocol/api/operations.ts";
+import { bundleCli } from "../../scripts/lib/bundle.ts";
+import { cliReference, introductionOf, manPage } from "../../scripts/lib/cli-reference.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "berth-cli-"));
+const program = join(folder, "berth.mjs");
+beforeAll(() => bundleCli(program));
+afterAll(() => rmSync(folder, { recursive: true }));
+const run = (...args: string[]) =>
+  execFileSync(process.execPath, [program, ...args], {
+    encoding: "utf8",
+    env: { PATH: process.env["PATH"], HOME: folder },
+  });
+
+it("the reference and the man page are those of the commands: npm run generate:cli writes them", () => {
+  const reference = readFileSync("docs/manual/cli.md", "utf8");
+  expect(reference).toBe(cliReference(introductionOf(reference)));
+  expect(readFileSync("cli/berth.1", "utf8")).toBe(manPage());
+});
+
+it("what a command prints with --json is named by an operation that exists, or in words", () => {
+  const named = everyCommand(createProgram()).flatMap((one) => jsonOf(one) ?? []);
+  expect(named.length).toBeGreaterThan(50);
+  for (const one of named) expect(/^\w+$/.test(one) ? operations : { [one]: {} }).toHaveProperty([one]);
+});
+
+it("no command has an option of the whole program again", () => {
+  const [root, ...others] = everyCommand(createProgram());
+  const global = new Set(root?.options.flatMap(({ short, long }) => [short, long].filter(Boolean)));
+  for (const one of others)
+    for (const { short, long } of one.options)
+      expect([one.name(), global.has(short), global.has(long)]).toEqual([one.name(), false, false]);
+});
+
+it("help and --version load neither zod nor the operations: they take little more than Node itself", () => {
+  const fastest = (args: string[]) =>
+    Math.min(
+      ...Array.from({ length: 7 }, () => {
+        const started = performance.now();
+        execFileSync(process.execPath, args, { env: { PATH: process.env["PATH"], HOME: folder } });
+        return performance.now() - started;
+      }),
+    );
+  const bare = fastest(["-e", "0"]);
+  // 150 ms is promised on a machine with nothing else to do, where Node itself takes 40.
+  expect(fastest([program, "--version"]) - bare).toBeLessThan(110);
+  expect(fastest([program, "--help"]) - bare).toBeLessThan(110);
+});
+
+it("the scripts for completion know every command, and the shell that is here takes its own", () => {
+  for (const shell of ["bash", "zsh", "fish"]) expect(run("completion", shell)).toContain("deployments");
+  const complete = (line: string[]) =>
+    execFileSync(
+      "bash",
+      [
+        "-c",
+        `eval "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _berth; printf '%s\\n' "\${COMPREPLY[@]}"`,
+        "bash",
+        run("completion", "bash"),
+        ...line,
+      ],
+      { encoding: "utf8" },
+    )
+      .trim()
+      .split("\n");
+  expect(complete(["berth", "dep"])).toEqual(["deploy", "deployments"]);
+  expect(complete(["berth", "deployments", "c"])).toEqual(["cancel"]);
+  expect(complete(["berth", "db", "cre"])).toEqual(["create", "credentials"]);
+  expect(complete(["berth", "--json", "logs", "--fol"])).toEqual(["--follow"]);
+});
+
+it("values go into a .env file and back unchanged, or are said to be left out", () => {
+  const values = {
+    A: "plain",
+    B: "two\nlines",
+    C: `it's "quoted"`,
+    D: "# no comment",
+    E: " spaced ",
+    F: "",
+    G: "a=b",
+    H: "$X ${Y}",
+    I: "'\"`",
+  };
+  const { text, left } = formatDotenv(values);
+  expect(left).toEqual(["I"]);
+  const { I: _, ...kept } = values;
+  expect(parseDotenv(text)).toEqual(kept);
+});

@@ -1,0 +1,182 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium, type Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type * as z from "zod";
+import { operations, type OperationId } from "../../protocol/api/operations.ts";
+import { bundleCli } from "../../scripts/lib/bundle.ts";
+import { createSite, local, pay, plainServer, remove, Repository, request } from "./service.ts";
+
+/** The built file, as people run it: a process of its own, with a home of its own. */
+const home = mkdtempSync(join(tmpdir(), "berth-cli-e2e-"));
+const program = join(home, "berth.mjs");
+const configFile = join(home, "config", "berth", "config.json");
+beforeAll(() => bundleCli(program));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+type Run = { code: number | null; stdout: string; stderr: string };
+type Running = { child: ChildProcess; seen(pattern: RegExp): Promise<RegExpExecArray>; ended: Promise<Run> };
+
+function start(
+  args: string[],
+  { cwd = home, input, env = {} }: { cwd?: string; input?: string; env?: Record<string, string> } = {},
+): Running {
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd,
+    env: { PATH: process.env["PATH"], HOME: home, XDG_CONFIG_HOME: join(home, "config"), ...env },
+    stdio: "pipe",
+  });
+  const run: Run = { code: null, stdout: "", stderr: "" };
+  child.stdout.on("data", (part: Buffer) => (run.stdout += part.toString()));
+  child.stderr.on("data", (part: Buffer) => (run.stderr += part.toString()));
+  child.stdin.end(input);
+  const ended = new Promise<Run>((resolve) => child.once("close", (code) => resolve({ ...run, code })));
+  const seen = async (pattern: RegExp) => {
+    await expect.poll(() => pattern.test(run.stdout + run.stderr), { timeout: 60_000 }).toBe(true);
+    return pattern.exec(run.stdout + run.stderr)!;
+  };
+  return { child, seen, ended };
+}
+const berth = (...args: string[]): Promise<Run> => start(args).ended;
+
+/** What a command prints with --json, by the schema of the operation that it names. */
+async function json<Id extends OperationId>(
+  id: Id,
+  ...args: string[]
+): Promise<z.output<(typeof operations)[Id]["answers"][0]["schema"]>> {
+  const { code, stdout, stderr } = await berth(...args, "--json");
+  expect([code, stderr]).toEqual([0, ""]);
+  return operations[id].answers[0].schema.parse(JSON.parse(stdout)) as never;
+}
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu"],
+  });
+});
+afterAll(() => browser.close());
+
+it("without an account, it says how to sign in, and exits with 3", async () => {
+  expect(await berth("sites", "list")).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining("berth login"),
+  });
+});
+
+it("a person signs in with a browser, and the key is kept for the owner of the file only", async () => {
+  const login = start(["login", local.siteUrl]);
+  const [, address = ""] = await login.seen(/Open (\S+)/);
+  const [, code] = await login.seen(/\n {4}(\S{4}-\S{4})\n/);
+  const page = await browser.newPage();
+  await page.goto(address);
+  await page.fill("main [name=email]", local.email);
+  await page.fill("main [name=password]", local.password);
+  await page.click('main button:has-text("Sign in")');
+  expect(await page.locator(".code").innerText()).toBe(code);
+  expect(await page.locator("dl").innerText()).toContain("CLI on ");
+  await page.click("button[value=approve]");
+  await page.close();
+  expect(await login.ended).toMatchObject({ code: 0, stdout: expect.stringContaining(local.email) });
+  expect(statSync(configFile).mode & 0o777).toBe(0o600);
+  expect((await json("getAccount", "whoami")).email).toBe(local.email);
+});
+
+it("a denied sign-in ends with 3 and leaves the profile as it was", async () => {
+  const before = readFileSync(configFile, "utf8");
+  const login = start(["login", "--no-browser"]);
+  const [, address = ""] = await login.seen(/Open (\S+)/);
+  const page = await browser.newPage();
+  await page.goto(address);
+  await page.fill("main [name=email]", local.email);
+  await page.fill("main [name=password]", local.password);
+  await page.click('main button:has-text("Sign in")');
+  await page.click("button[value=deny]");
+  await page.close();
+  expect(await login.ended).toMatchObject({ code: 3, stderr: expect.stringContaining("denied") });
+  expect(readFileSync(configFile, "utf8")).toBe(before);
+});
+
+it("a deployment is followed to its address, and one that fails to its reason and exit code", async () => {
+  const repository = new Repository(plainServer("one"));
+  const { siteId, invoiceToken } = await createSite({ githubUrl: repository.address });
+  await pay(invoiceToken);
+  const first = await berth("deployments", "follow", "--site", siteId);
+  expect(first).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^http\S+\n$/),
+    stderr: expect.stringContaining("is live"),
+  });
+
+  const commit = repository.commit(plainServer("two"), "Two");
+  const deployment = await json("getDeployment", "deploy", siteId, "--quiet");
+  expect(deployment).toMatchObject({ status: "LIVE", commit });
+  expect((await request(first.stdout.trim())).text).toBe("version two");
+
+  repository.commit({ Dockerfile: "FROM node:24-bookworm-slim\nRUN echo no compiler; exit 7\n" }, "Breaks");
+  const failed = await berth("deploy", siteId);
+  expect(failed).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/exited with code 7/) });
+  expect((await request(first.stdout.trim())).text).toBe("version two");
+
+  const listed = await json("listDeployments", "deployments", "list", siteId);
+  expect(listed.data.map(({ status }) => status)).toEqual(["FAILED", "LIVE", "SUPERSEDED"]);
+  const log = await berth("deployments", "logs", listed.data[0]?.id ?? "");
+  expect(log.stdout).toContain("no compiler");
+
+  const site = await json("getSite", "sites", "show", siteId);
+  expect(site.status).toBe("RUNNING");
+  const followed = start(["logs", site.name, "--follow", "--json"]);
+  expect((await json("rollbackSite", "api", "rollbackSite", `id=${siteId}`)).deploymentId).toMatch(/^dep_/);
+  followed.child.kill("SIGINT");
+  expect((await followed.ended).code).toBe(130);
+  await remove(siteId);
+});
+
+it("Ctrl-C while following leaves the deployment running, says so, and exits with 130", async () => {
+  const repository = new Repository(plainServer("one"));
+  const { siteId, invoiceToken } = await createSite({ githubUrl: repository.address });
+  await pay(invoiceToken);
+  const following = start(["deployments", "follow", "--site", siteId]);
+  await following.seen(/│ /);
+  following.child.kill("SIGINT");
+  expect(await following.ended).toMatchObject({
+    code: 130,
+    stderr: expect.stringContaining("goes on without you"),
+  });
+  expect((await berth("deployments", "follow", "--site", siteId)).code).toBe(0);
+  await remove(siteId);
+});
+
+it.each([
+  [2, ["sites", "lst"], "list"],
+  [2, ["deploy", "--no-such-option"], "no-such-option"],
+  [2, ["logs", local.sampleSite?.id ?? "site_1", "--since", "soon"], "is not a time"],
+  [2, ["sites", "delete", "nothing", "--url", "not an address"], "not the address"],
+  [3, ["whoami", "--token", "sk_nonsense"], "berth login"],
+  [4, ["sites", "show", "no-such-site"], "no-such-site"],
+  [4, ["deployments", "show", "dep_001m80000000000000000000000"], "no such thing"],
+  [1, ["sites", "list", "--url", "http://127.0.0.1:9", "--token", "sk_x"], "cannot be reached"],
+  [0, ["--help"], ""],
+])("exits with %s for %j, and says why on standard error", async (code, args, text) => {
+  const run = await berth(...args);
+  expect([run.code, run.stderr]).toEqual([code, expect.stringContaining(text)]);
+});
+
+it("what cannot be undone needs --yes where nobody can be asked", async () => {
+  const { siteId } = await createSite({ githubUrl: "git.invalid/owner/repo" });
+  expect(await berth("sites", "delete", siteId)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--yes"),
+  });
+  const answer = await json("deleteSite", "sites", "delete", siteId, "--yes");
+  expect(answer.status).toBe("DELETING");
+});
+
+it("signing out forgets the key", async () => {
+  expect((await berth("logout")).code).toBe(0);
+  expect(readFileSync(configFile, "utf8")).not.toContain("sk_");
+  expect((await berth("whoami")).code).toBe(3);
+});

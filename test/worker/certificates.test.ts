@@ -1,0 +1,182 @@
+import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { contextOf } from "../../worker/compose.ts";
+import { runDns } from "../../worker/cron.ts";
+import type { Ctx } from "../../worker/ctx.ts";
+import { issuedCertificates } from "../../worker/jobs/certificates/issued.ts";
+import { getDns } from "../../worker/services/dns/get.ts";
+import { AcmeAuthority } from "../support/acme-authority/server.ts";
+import { CloudflareServer } from "../support/cloudflare/server.ts";
+import { agent, bindings, hello, readyAgent } from "./service.ts";
+
+const name = "*.sites.test";
+const challenge = "_acme-challenge.sites.test";
+const day = 86_400_000;
+
+let cloudflare: CloudflareServer;
+let authority: AcmeAuthority;
+let ctx: Ctx;
+let now: Date;
+/** What resolvers on the internet answer; null: none does. */
+let resolved: (() => string[]) | null;
+
+const published = () =>
+  cloudflare.records.flatMap((one) => (one.name === challenge ? one.content.replaceAll('"', "") : []));
+
+beforeEach(async () => {
+  cloudflare = new CloudflareServer();
+  authority = new AcmeAuthority();
+  authority.lookUp = published;
+  resolved = published;
+  now = new Date("2026-03-01T00:00:00Z");
+  authority.now = now;
+  await bindings.DB.batch(
+    ["certificates", "acme_accounts", "dns_zones"].map((table) =>
+      bindings.DB.prepare(`DELETE FROM ${table}`),
+    ),
+  );
+  ctx = contextOf(
+    {
+      ...bindings,
+      SITES_ORIGIN: "https://sites.test",
+      DNS_PROVIDER: "cloudflare",
+      CLOUDFLARE_ZONE_ID: cloudflare.zoneId,
+      CLOUDFLARE_API_TOKEN: cloudflare.token,
+      ACME_DIRECTORY: authority.directoryUrl,
+      DNS_ENDPOINTS: "https://resolver.test/query",
+    } as typeof bindings,
+    { type: "system" },
+    (work) => void work,
+  );
+  Object.defineProperty(ctx, "now", { value: () => now });
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+    const request = new Request(input, init);
+    switch (new URL(request.url).hostname) {
+      case "acme.test":
+        return authority.fetch(request);
+      case "resolver.test":
+        if (!resolved) return new Response(null, { status: 503 });
+        return Response.json({
+          Status: 0,
+          Answer: resolved().map((data) => ({ type: 16, data: `"${data}"` })),
+        });
+      default:
+        return cloudflare.fetch(request);
+    }
+  });
+});
+afterEach(() => vi.restoreAllMocks());
+
+/** The timer for so many minutes. */
+async function minutes(count: number): Promise<void> {
+  for (let minute = 0; minute < count; minute++) {
+    await runDns(ctx);
+    now = new Date(now.getTime() + 60_000);
+    authority.now = now;
+  }
+}
+
+const certificate = async () => (await getDns(ctx)).certificate;
+
+describe("the wildcard certificate of the sites' own names", () => {
+  it("is issued within minutes by a TXT record, which is removed afterwards, and its key matches", async () => {
+    await minutes(5);
+    const [issued] = await issuedCertificates(ctx);
+    const leaf = new X509Certificate(issued?.chain ?? "");
+    expect(leaf.subjectAltName).toBe(`DNS:${name}`);
+    const { x, y } = createPublicKey(createPrivateKey(issued?.key ?? "")).export({ format: "jwk" });
+    expect(leaf.publicKey.export({ format: "jwk" })).toMatchObject({ x, y });
+    expect(published()).toEqual([]);
+    expect(await certificate()).toMatchObject({ name, issuer: "Test Authority", error: null, step: null });
+    const { asked } = authority;
+    await minutes(5);
+    expect(authority.asked).toEqual(asked);
+    expect(authority.orders.length).toBe(1);
+  });
+
+  it("is stored with its key sealed", async () => {
+    await minutes(5);
+    const rows = await bindings.DB.prepare("SELECT * FROM certificates, acme_accounts").all();
+    expect(JSON.stringify(rows.results)).not.toContain("PRIVATE KEY");
+  });
+
+  it("is not asked for before the record is published and a resolver sees it, or two minutes have passed", async () => {
+    cloudflare.isAway = true;
+    await minutes(3);
+    expect(authority.asked).not.toContain("/challenge/0");
+    cloudflare.isAway = false;
+    resolved = () => [];
+    await minutes(3);
+    expect(published().length).toBe(1);
+    expect(authority.asked).not.toContain("/challenge/0");
+    resolved = null;
+    await minutes(6);
+    expect((await issuedCertificates(ctx)).length).toBe(1);
+  });
+
+  it("is renewed after two thirds of its lifetime, and the old one stays while that fails", async () => {
+    await minutes(5);
+    const [first] = await issuedCertificates(ctx);
+    now = new Date(now.getTime() + 59 * day);
+    await minutes(1);
+    expect(authority.orders.length).toBe(1);
+    now = new Date(now.getTime() + 1.1 * day);
+    authority.isAway = true;
+    await minutes(20);
+    expect(await issuedCertificates(ctx)).toEqual([first]);
+    expect((await certificate())?.error).toBe("The certificate authority at acme.test could not be reached.");
+    authority.isAway = false;
+    authority.lookUp = () => [];
+    await minutes(40);
+    expect(await issuedCertificates(ctx)).toEqual([first]);
+    expect((await certificate())?.error).toBe(
+      `The certificate authority did not accept the proof: No TXT record found at ${challenge}`,
+    );
+    // Five minutes, ten, twenty and so on: authorities count failures.
+    expect(authority.orders.length).toBeLessThan(5);
+    authority.lookUp = published;
+    await minutes(120);
+    const [second] = await issuedCertificates(ctx);
+    expect(second?.chain).not.toBe(first?.chain);
+    expect(second?.key).not.toBe(first?.key);
+    expect(await certificate()).toMatchObject({ error: null, errorSince: null });
+    expect(published()).toEqual([]);
+  });
+
+  it("is issued all the same when every run ends after one of its requests", async () => {
+    const original = vi.mocked(globalThis.fetch).getMockImplementation();
+    for (let left = 1; (await issuedCertificates(ctx)).length === 0; left++) {
+      let requests = 0;
+      vi.mocked(globalThis.fetch).mockImplementation((input, init) => {
+        // The connection is lost after the request has taken effect.
+        const answer = original?.(input, init) as Promise<Response>;
+        return ++requests > left ? answer.then(() => Promise.reject(new TypeError("lost"))) : answer;
+      });
+      await minutes(1);
+      now = new Date(now.getTime() + 30 * 60_000);
+      expect(left).toBeLessThan(60);
+    }
+    vi.mocked(globalThis.fetch).mockImplementation(original as typeof fetch);
+    await minutes(3);
+    expect(published()).toEqual([]);
+    expect(await issuedCertificates(ctx)).toMatchObject([{ name }]);
+  });
+
+  it("reaches connected hosts when it is issued, and others with their next hello", async () => {
+    const host = await readyAgent();
+    await minutes(5);
+    const [issued] = await issuedCertificates(ctx);
+    const sent = async (on: typeof host) => {
+      for (;;) {
+        const { certificates } = await on.next("certificates");
+        if (certificates.length > 0) return certificates;
+      }
+    };
+    expect(await sent(host)).toEqual([issued]);
+    const late = await agent();
+    late.send(hello());
+    expect(await sent(late)).toEqual([issued]);
+    host.close();
+    late.close();
+  });
+});

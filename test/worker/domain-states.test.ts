@@ -1,0 +1,421 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Answer } from "../../protocol/agent/running.ts";
+import type { Domain, DomainCertificate } from "../../protocol/api/domains.ts";
+import { contextOf } from "../../worker/compose.ts";
+import { lookAtDueDomains } from "../../worker/services/domains/look-due.ts";
+import { answerFromZone, type Zone } from "../support/dns-zone.ts";
+import {
+  account,
+  api,
+  bindings,
+  createSite,
+  finish,
+  readyAgent,
+  runningSite,
+  uniqueName,
+  type Agent,
+} from "./service.ts";
+
+const zone: Zone = {};
+const broken: string[] = [];
+function listen() {
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input) =>
+    answerFromZone(zone, new URL(new Request(input).url), broken),
+  );
+}
+afterEach(() => {
+  vi.restoreAllMocks();
+  for (const name of Object.keys(zone)) delete zone[name];
+  broken.length = 0;
+});
+
+const dayMs = 86_400_000;
+const newName = () => `${uniqueName("shop")}.example.com`;
+const domainsPath = (siteId: string, name?: string, act?: string) =>
+  ["/sites", siteId, "domains", name, act].filter((part) => part !== undefined).join("/");
+const create = (key: string, siteId: string, body: object) =>
+  api<Domain & { issues: { path: string; message: string }[]; reason: string }>(
+    key,
+    "POST",
+    domainsPath(siteId),
+    body,
+  );
+const show = async (key: string, siteId: string, name: string) =>
+  (await api<Domain>(key, "GET", domainsPath(siteId, name))).body;
+const verify = (key: string, siteId: string, name: string) =>
+  api<Domain>(key, "POST", domainsPath(siteId, name, "verify"));
+const renew = (key: string, siteId: string, name: string) =>
+  api<Domain & { reason: string }>(key, "POST", domainsPath(siteId, name, "renew"));
+
+/** Sets the record of ownership, and the address of the embedded installation, 127.0.0.1. */
+function point({ domain, record }: Pick<Domain, "domain" | "record">, address: string | null = "127.0.0.1") {
+  zone[record.name] = { TXT: [`"${record.value}"`] };
+  if (address !== null) zone[domain] = { A: [address] };
+}
+
+/** The clock at this time, `sites` being the origin of the sites' own names. */
+async function look(at = new Date(), sites?: string): Promise<void> {
+  const ctx = contextOf(bindings, { type: "system" }, () => undefined);
+  const config = sites === undefined ? ctx.config : { ...ctx.config, SITES_ORIGIN: sites };
+  await lookAtDueDomains({ ...ctx, config, now: () => at });
+}
+/** Only this domain is due. */
+const isDue = async (name: string) => {
+  await bindings.DB.prepare("UPDATE domains SET next_check_at = 9e15").run();
+  await bindings.DB.prepare("UPDATE domains SET next_check_at = NULL WHERE name = ?").bind(name).run();
+};
+const mailsAbout = async (name: string) =>
+  (
+    await bindings.DB.prepare("SELECT subject, text FROM mails WHERE text LIKE ? ORDER BY id")
+      .bind(`%${name}%`)
+      .all<{ subject: string; text: string }>()
+  ).results;
+
+const certificate: DomainCertificate = {
+  issuer: "Test CA",
+  notBefore: new Date(Date.now() - dayMs).toISOString(),
+  notAfter: new Date(Date.now() + 89 * dayMs).toISOString(),
+  error: null,
+  errorAt: null,
+};
+type Report = Partial<Extract<Answer, { kind: "certificate" }>>;
+async function report(on: Agent, answer: Report | string) {
+  const { requestId, question } = await on.next("ask");
+  on.send({
+    type: "answer",
+    requestId,
+    last: true,
+    answer:
+      typeof answer === "string"
+        ? { kind: "refused", error: answer }
+        : { kind: "certificate", isServed: true, tls: true, isValid: true, certificate, ...answer },
+  });
+  return question;
+}
+
+/** A running site with a verified domain, whose route job is done. */
+async function verified() {
+  const key = await account();
+  const host = await readyAgent();
+  const { siteId } = await runningSite(key, host);
+  const { body } = await create(key, siteId, { domain: newName() });
+  listen();
+  point(body);
+  const asked = verify(key, siteId, body.domain);
+  const job = host.next("job").then(async (told) => finish(host, told.job, told.attempt));
+  await report(host, { isServed: false, isValid: false, certificate: null });
+  await job;
+  const seen = (await asked).body;
+  return { key, host, siteId, domain: seen };
+}
+
+describe("the domains of a site", () => {
+  it("are listed, shown by any form of their name, and removed", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const made = await create(key, siteId, { domain: "BÜCHER.example" });
+    expect([made.status, made.body]).toMatchObject([
+      201,
+      {
+        domain: "xn--bcher-kva.example",
+        displayName: "bücher.example",
+        status: "PENDING_VERIFICATION",
+        problems: [{ code: "not_looked_at" }],
+      },
+    ]);
+    expect((await create(key, siteId, { domain: "bücher.example" })).status).toBe(409);
+    for (const name of ["xn--bcher-kva.example", encodeURIComponent("bücher.example")])
+      expect(await show(key, siteId, name)).toEqual(made.body);
+    expect((await api<{ data: Domain[] }>(key, "GET", domainsPath(siteId))).body.data).toEqual([made.body]);
+    expect((await api(await account(), "GET", domainsPath(siteId, made.body.domain))).status).toBe(403);
+    expect((await api(key, "GET", domainsPath(siteId, "other.example"))).status).toBe(404);
+    expect((await api(key, "DELETE", domainsPath(siteId, made.body.domain))).body).toEqual({
+      domain: made.body.domain,
+      removed: true,
+    });
+    expect((await api(key, "DELETE", domainsPath(siteId, made.body.domain))).status).toBe(404);
+  });
+
+  it("are none that nobody can own alone, and none of the installation's", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    for (const [domain, reason] of [
+      ["co.uk", "anybody"],
+      ["github.io", "anybody"],
+      ["a.localhost", "service itself"],
+      ["*.shop.example", "DNS-01"],
+      ["a b.com", "a domain name"],
+    ] as const)
+      expect([domain, (await create(key, siteId, { domain })).body.issues[0]?.message]).toEqual([
+        domain,
+        expect.stringContaining(reason),
+      ]);
+    for (const redirectTo of ["unknown.example", "self.example"])
+      expect((await create(key, siteId, { domain: "self.example", redirectTo })).body.issues[0]?.path).toBe(
+        "redirectTo",
+      );
+    expect((await create(key, siteId, { domain: "sub.self.example", pair: true })).body.issues[0]?.path).toBe(
+      "pair",
+    );
+  });
+
+  it("are added as a pair, which one record proves and of which one redirects to the other", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const apex = `${uniqueName("pair")}.com`;
+    const { record } = (await create(key, siteId, { domain: apex, pair: true })).body;
+    const www = await show(key, siteId, `www.${apex}`);
+    expect(www).toMatchObject({ redirectTo: apex, status: "PENDING_VERIFICATION" });
+    zone[record.name] = { TXT: [record.value] };
+    listen();
+    for (const name of [apex, `www.${apex}`])
+      expect((await verify(key, siteId, name)).body.verifiedAt).not.toBeNull();
+    await api(key, "DELETE", domainsPath(siteId, apex));
+    expect((await show(key, siteId, `www.${apex}`)).redirectTo).toBeNull();
+  });
+});
+
+describe("a domain", () => {
+  it("is VERIFIED while its host takes it up, and ACTIVE when the certificate is served", async () => {
+    const { key, host, siteId, domain } = await verified();
+    expect(domain).toMatchObject({ status: "VERIFIED", problems: [{ code: "route_pending" }] });
+    await isDue(domain.domain);
+    const looking = look();
+    expect(await report(host, {})).toMatchObject({ kind: "certificate", siteId, hostname: domain.domain });
+    await looking;
+    const active = await show(key, siteId, domain.domain);
+    expect(active).toMatchObject({ status: "ACTIVE", problems: [], certificate });
+    expect(Date.parse(active.nextCheckAt ?? "") - Date.parse(active.checkedAt ?? "")).toBe(6 * 3_600_000);
+    host.close();
+  });
+
+  it("is ACTIVE without a certificate where the host serves plain HTTP", async () => {
+    const { key, host, siteId, domain } = await verified();
+    const asked = verify(key, siteId, domain.domain);
+    await report(host, { tls: false, isValid: false, certificate: null });
+    expect((await asked).body).toMatchObject({ status: "ACTIVE", certificate: null });
+    host.close();
+  });
+
+  it("is ERROR with the certificate authority's own words where none is issued", async () => {
+    const { key, host, siteId, domain } = await verified();
+    const asked = verify(key, siteId, domain.domain);
+    const said = "HTTP 403 urn:ietf:params:acme:error:rejectedIdentifier";
+    const none = {
+      issuer: null,
+      notBefore: null,
+      notAfter: null,
+      error: said,
+      errorAt: certificate.notBefore,
+    };
+    await report(host, { isValid: false, certificate: none });
+    const { body } = await asked;
+    expect(body).toMatchObject({
+      status: "ERROR",
+      certificate: none,
+      problems: [{ code: "certificate_failed" }],
+    });
+    expect(body.problems[0]?.message).toContain(said);
+    host.close();
+  });
+
+  it("stays in service while its host cannot be asked, and is looked at again soon", async () => {
+    const { key, host, siteId, domain } = await verified();
+    const first = verify(key, siteId, domain.domain);
+    await report(host, {});
+    expect((await first).body.status).toBe("ACTIVE");
+    const second = verify(key, siteId, domain.domain);
+    await report(host, "It is busy.");
+    const { body } = await second;
+    expect(body).toMatchObject({ status: "ACTIVE", problems: [{ code: "host_unreachable" }] });
+    expect(Date.parse(body.nextCheckAt ?? "")).toBeLessThan(Date.now() + 10 * 60_000);
+    host.close();
+  });
+
+  it("that leads elsewhere is ERROR, and nobody is asked for its certificate", async () => {
+    const { key, host, siteId, domain } = await verified();
+    zone[domain.domain] = { A: ["192.0.2.1"], AAAA: ["2001:db8::1"] };
+    const { body } = await verify(key, siteId, domain.domain);
+    expect(body).toMatchObject({
+      status: "ERROR",
+      problems: [{ code: "address_other" }, { code: "address_other_ipv6" }],
+      releaseAt: null,
+    });
+    expect(body.problems[0]?.message).toContain(`${domain.domain} has A 192.0.2.1, it should be CNAME`);
+    host.close();
+  });
+
+  it("keeps its status while no resolver answers", async () => {
+    const { key, host, siteId, domain } = await verified();
+    broken.push(domain.domain, domain.record.name);
+    expect((await verify(key, siteId, domain.domain)).body).toMatchObject({
+      status: "VERIFIED",
+      problems: [{ code: "resolver_unavailable" }],
+    });
+    host.close();
+  });
+
+  it("whose CAA records, found upwards, forbid the issuer says so where sites have certificates", async () => {
+    const { key, host, siteId, domain } = await verified();
+    const slug = domain.target.replace(".localhost", "");
+    zone[`${slug}.sites.example`] = { A: ["127.0.0.1"] };
+    zone["example.com"] = { CAA: ['0 issue "other.example"'] };
+    await isDue(domain.domain);
+    await look(new Date(), "https://sites.example");
+    const { status, problems } = await show(key, siteId, domain.domain);
+    expect([status, problems.map(({ code }) => code)]).toEqual(["ERROR", ["caa_forbids"]]);
+    expect(problems[0]?.message).toContain('example.com has CAA 0 issue "other.example"');
+    // As Cloudflare's resolver shows it (RFC 3597).
+    const bytes = Buffer.from("\0\u0005issueletsencrypt.org", "latin1");
+    zone["example.com"] = {
+      CAA: [`\\# ${bytes.length} ${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join(" ")}`],
+    };
+    await isDue(domain.domain);
+    const looking = look(new Date(), "https://sites.example");
+    await report(host, {});
+    await looking;
+    expect((await show(key, siteId, domain.domain)).status).toBe("ACTIVE");
+    host.close();
+  });
+});
+
+describe("a name that was lost", () => {
+  it("is kept for a week, its owner is mailed once, and then it is released", async () => {
+    const { key, host, siteId, domain } = await verified();
+    const { domain: name, record } = domain;
+    delete zone[record.name];
+    zone[name] = { A: ["192.0.2.1"] };
+    const began = Date.now();
+    await isDue(name);
+    await look(new Date(began));
+    await isDue(name);
+    await look(new Date(began + 3 * dayMs));
+    const losing = await show(key, siteId, name);
+    expect(losing).toMatchObject({ status: "ERROR", releaseAt: new Date(began + 7 * dayMs).toISOString() });
+    expect(losing.problems[0]).toMatchObject({ code: "release_planned" });
+    expect(await mailsAbout(name)).toHaveLength(1);
+    await isDue(name);
+    await look(new Date(began + 7 * dayMs));
+    expect(await show(key, siteId, name)).toMatchObject({
+      status: "PENDING_VERIFICATION",
+      verifiedAt: null,
+      problems: [{ code: "name_released" }],
+    });
+    expect((await mailsAbout(name)).map(({ subject }) => subject).toSorted()).toEqual([
+      expect.stringContaining("no longer leads"),
+      expect.stringContaining("was released"),
+    ]);
+    const told = await host.next("job");
+    expect((told.job.args as { hostnames: string[] }).hostnames).not.toContain(name);
+    await finish(host, told.job, told.attempt);
+    host.close();
+  });
+
+  it("is kept when its address or its record is back in time, and by either alone", async () => {
+    const { key, host, siteId, domain } = await verified();
+    const { domain: name, record } = domain;
+    delete zone[record.name];
+    zone[name] = { A: ["192.0.2.1"] };
+    const began = Date.now();
+    await isDue(name);
+    await look(new Date(began));
+    point(domain, "192.0.2.1");
+    await isDue(name);
+    await look(new Date(began + dayMs));
+    expect((await show(key, siteId, name)).releaseAt).toBeNull();
+    delete zone[record.name];
+    await isDue(name);
+    await look(new Date(began + 20 * dayMs));
+    expect(await show(key, siteId, name)).toMatchObject({
+      status: "ERROR",
+      problems: [{ code: "release_planned" }, {}],
+    });
+    host.close();
+  });
+
+  it("is taken over only by a proof of one's own, after deletion too", async () => {
+    const { key, host, siteId, domain } = await verified();
+    const { domain: name, record } = domain;
+    const other = await account();
+    const { siteId: otherId } = await createSite(other);
+    const theirs = (await create(other, otherId, { domain: name })).body;
+    expect((await verify(other, otherId, name)).body).toMatchObject({
+      status: "PENDING_VERIFICATION",
+      problems: [{ code: "proof_other" }],
+    });
+    zone[record.name] = { TXT: [record.value, theirs.record.value] };
+    expect((await verify(other, otherId, name)).body.problems[0]).toMatchObject({ code: "name_held" });
+    await api(key, "DELETE", domainsPath(siteId, name));
+    zone[record.name] = { TXT: [record.value] };
+    expect((await verify(other, otherId, name)).body.verifiedAt).toBeNull();
+    // Added again, it needs a new record as well.
+    const again = (await create(key, siteId, { domain: name })).body;
+    expect(again.record.value).not.toBe(record.value);
+    expect((await verify(key, siteId, name)).body.verifiedAt).toBeNull();
+    zone[record.name] = { TXT: [theirs.record.value] };
+    expect((await verify(other, otherId, name)).body.verifiedAt).not.toBeNull();
+    host.close();
+  });
+
+  it("is told to its former owner by mail when another site has proved it", async () => {
+    const { host, domain } = await verified();
+    const { domain: name } = domain;
+    const other = await account();
+    const { siteId: otherId } = await createSite(other);
+    const theirs = (await create(other, otherId, { domain: name })).body;
+    point(theirs, null);
+    expect((await verify(other, otherId, name)).body.verifiedAt).not.toBeNull();
+    expect((await mailsAbout(name)).map(({ subject }) => subject)).toEqual([
+      expect.stringContaining("served by another site"),
+    ]);
+    host.close();
+  });
+});
+
+describe("the clock", () => {
+  it("verifies what was added, in turns of the accounts, so many a round, and leaves more and more time", async () => {
+    const [busy, other] = [await account(), await account()];
+    const { siteId } = await createSite(busy);
+    const { siteId: otherId } = await createSite(other);
+    await bindings.DB.prepare("UPDATE domains SET next_check_at = 9e15").run();
+    for (let number = 0; number < 30; number++) await create(busy, siteId, { domain: newName() });
+    const { body } = await create(other, otherId, { domain: newName() });
+    point(body, null);
+    listen();
+    const at = new Date(Date.now() + 2 * 60_000);
+    await look(at);
+    expect((await show(other, otherId, body.domain)).verifiedAt).not.toBeNull();
+    const { data } = (await api<{ data: Domain[] }>(busy, "GET", domainsPath(siteId))).body;
+    const seen = data.filter(({ checkedAt }) => checkedAt !== null);
+    expect(seen).toHaveLength(24);
+    await look(at);
+    expect((await show(busy, siteId, data[29]?.domain ?? "")).checkedAt).not.toBeNull();
+    const first = data[0]?.domain ?? "";
+    const waits: number[] = [];
+    for (let round = 0; round < 8; round++) {
+      const { nextCheckAt, checkedAt } = await show(busy, siteId, first);
+      waits.push((Date.parse(nextCheckAt ?? "") - Date.parse(checkedAt ?? "")) / 60_000);
+      await isDue(first);
+      await look(new Date(Date.parse(nextCheckAt ?? "")));
+    }
+    expect(waits).toEqual([1, 1, 2, 5, 10, 15, 30, 60]);
+  });
+});
+
+describe("a certificate", () => {
+  it("is not renewed before it is due, and is when it is", async () => {
+    const { key, host, siteId, domain } = await verified();
+    const pending = await createSite(key);
+    const { body: unproved } = await create(key, pending.siteId, { domain: newName() });
+    expect((await renew(key, pending.siteId, unproved.domain)).body.reason).toContain("not verified");
+    const early = renew(key, siteId, domain.domain);
+    await report(host, {});
+    expect((await early).body.reason).toContain("renewed by itself from");
+    const due = { ...certificate, notAfter: new Date(Date.now() + dayMs / 4).toISOString() };
+    const late = renew(key, siteId, domain.domain);
+    await report(host, { certificate: due });
+    const { status, body } = await late;
+    expect([status, body.certificate]).toEqual([200, due]);
+    host.close();
+  });
+});

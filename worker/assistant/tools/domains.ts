@@ -1,0 +1,50 @@
+import { call } from "../../api/call.ts";
+import { siteId, siteNamed } from "../resources.ts";
+import type { Tools } from "../tool.ts";
+
+type Names =
+  | "list_domains"
+  | "add_domain"
+  | "verify_domain"
+  | "remove_domain"
+  | "get_certificate"
+  | "renew_certificate";
+
+export const domainTools: Tools<Names> = {
+  list_domains: {
+    run: async (ctx, { site }) => (await call(ctx, "listDomains", { id: await siteId(ctx, site) })).data,
+  },
+  add_domain: {
+    run: async (ctx, { site, ...wanted }) =>
+      call(ctx, "createDomain", { id: await siteId(ctx, site), ...wanted }),
+  },
+  verify_domain: {
+    run: async (ctx, { site, domain }) =>
+      call(ctx, "verifyDomain", { id: await siteId(ctx, site), name: domain }),
+  },
+  remove_domain: {
+    run: async (ctx, { site, domain }) =>
+      call(ctx, "deleteDomain", { id: await siteId(ctx, site), name: domain }),
+    async consequence(ctx, { site, domain }) {
+      const found = await siteNamed(ctx, site);
+      return {
+        summary: `Remove the domain ${domain} from the site ${found.name}: visitors can no longer reach it by that name.`,
+        version: found.updatedAt,
+      };
+    },
+  },
+  get_certificate: {
+    async run(ctx, { site, domain: name }) {
+      const id = await siteId(ctx, site);
+      const { domain, status, problems, certificate, checkedAt } = await call(ctx, "getDomain", { id, name });
+      return { domain, status, problems, certificate, checkedAt };
+    },
+  },
+  renew_certificate: {
+    async run(ctx, { site, domain: name }) {
+      const id = await siteId(ctx, site);
+      const { domain, status, problems, certificate } = await call(ctx, "renewDomain", { id, name });
+      return { domain, status, problems, certificate };
+    },
+  },
+};

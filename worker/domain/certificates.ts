@@ -1,0 +1,28 @@
+/** The steps of issuing a certificate, in their order. */
+export const certificateSteps = [
+  /** Ordered: the TXT record is being published. */
+  "PUBLISH",
+  /** The authority looks for the record. */
+  "VALIDATE",
+  /** The authority issues the certificate for the stored key. */
+  "FINALIZE",
+] as const;
+export type CertificateStep = (typeof certificateSteps)[number];
+
+type Period = { notBefore: Date; notAfter: Date };
+
+/** Two thirds of the lifetime have passed. */
+export const renewAt = ({ notBefore, notAfter }: Period): Date =>
+  new Date(notBefore.getTime() + ((notAfter.getTime() - notBefore.getTime()) * 2) / 3);
+
+/** Authorities allow few failures an hour: five minutes, then twice as long each time, up to six hours. */
+export const certificateRetryMs = (failures: number): number =>
+  Math.min(6 * 60, 5 * 2 ** Math.max(0, failures - 1)) * 60_000;
+
+/** Resolvers that do not show a published record by then may have cached its absence; the authority asks for itself. */
+export const publishedWithinMs = 2 * 60_000;
+
+/** An order that has not succeeded by then is replaced. */
+export const orderWithinMs = 6 * 60 * 60_000;
+
+export const challengeName = (name: string): string => `_acme-challenge.${name.replace(/^\*\./, "")}`;

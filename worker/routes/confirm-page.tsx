@@ -1,0 +1,51 @@
+import { Hono } from "hono";
+import { html } from "hono/html";
+import * as z from "zod";
+import type { AppEnv } from "../app-env.ts";
+import { isPendingId, type PendingStep } from "../assistant/pending.ts";
+import { runConfirmed } from "../assistant/run-tool.ts";
+import { accountOf, credentialOf, type Actor } from "../ctx.ts";
+import { limitBody } from "../middleware/body.ts";
+import { contextFor } from "../middleware/context.ts";
+import { limitAddress } from "../middleware/limit.ts";
+import { signedIn } from "../middleware/signed-in.ts";
+import { ConfirmedPage, ConfirmPage, NothingToConfirmPage } from "../pages/confirm.tsx";
+
+const Decision = z.object({ decision: z.enum(["confirm", "decline"]) });
+
+/** Where a person confirms what a client of MCP asked for: signed in, on our own form, once. */
+export const confirmPage = new Hono<AppEnv>()
+  .use(limitAddress, signedIn)
+  .get("/:id", async (c) => {
+    const { ctx } = c.var;
+    const id = c.req.param("id");
+    const call = isPendingId(id) ? await ctx.pendingCalls.read(id, accountOf(ctx)) : null;
+    if (!call) return c.html(html`<!doctype html>${<NothingToConfirmPage />}`, 404);
+    return c.html(html`<!doctype html>${<ConfirmPage id={id} summary={call.step.summary} />}`);
+  })
+  .post("/:id", limitBody, async (c) => {
+    const { ctx } = c.var;
+    const id = c.req.param("id");
+    const form = Decision.safeParse(await c.req.parseBody());
+    const isAgreed = form.data?.decision === "confirm";
+    const call =
+      isPendingId(id) && form.success
+        ? await ctx.pendingCalls.take(id, accountOf(ctx), isAgreed ? "taken" : "declined")
+        : null;
+    const { actor } = ctx;
+    if (!call || actor.type !== "session")
+      return c.html(html`<!doctype html>${<NothingToConfirmPage />}`, 404);
+    if (!isAgreed) return c.html(html`<!doctype html>${<ConfirmedPage outcome={null} />}`);
+    const assistant: Actor = {
+      type: "assistant",
+      accountId: actor.accountId,
+      role: actor.role,
+      plan: actor.plan,
+      conversationId: null,
+      credential: credentialOf(ctx),
+    };
+    const outcome = await runConfirmed(contextFor(c, assistant), call.step as PendingStep);
+    const said = outcome.status === "refused" ? `refused: ${outcome.error}` : "carried out";
+    ctx.defer(ctx.pendingCalls.settle(id, said));
+    return c.html(html`<!doctype html>${<ConfirmedPage outcome={outcome} />}`);
+  });

@@ -1,0 +1,282 @@
+import { and, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import type { DomainProblem } from "../../../protocol/api/domains.ts";
+import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
+import type { SiteRow } from "../../db/rows.ts";
+import { domains } from "../../db/schema.ts";
+import { isLoopback } from "../../config.ts";
+import { addressProblems, caaNames, caaProblem, leadsHere, proofProblem } from "../../domain/domain-check.ts";
+import type { Addresses, CaaRecord } from "../../domain/resolved-records.ts";
+import { pairOf } from "../../domain/domain-names.ts";
+import { lossMail, releaseMail } from "../../domain/domain-mails.ts";
+import { domainEvents, graceMs, untilNextLook, type DomainEventName } from "../../domain/domain-states.ts";
+import { queueMail } from "../../mails/queue.ts";
+import { prove } from "./prove.ts";
+import { queueRoutes } from "./queue-routes.ts";
+import { proofRecord, statusOf, targetOf, type DomainRow } from "./view.ts";
+
+export type LookedAt = Pick<SiteRow, "id" | "accountId" | "slug" | "hostId" | "name">;
+
+/**
+ * Looks at everything that a domain needs: its record of ownership, addresses, CAA records, and the certificate that its
+ * host serves. Records what is found, and gives or takes the name accordingly. Repeatable at any time.
+ * @returns the new row; null if the domain was removed meanwhile
+ */
+export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<DomainRow | null> {
+  const target = targetOf(ctx, site);
+  const [proof, dns] = await Promise.all([
+    proofsOf(ctx, row).catch(() => null),
+    dnsOf(ctx, row.name, target),
+  ]);
+  const unproved = proof && proofProblem(proofRecord(row), proof);
+  let held = row;
+  const problems: DomainProblem[] = [];
+  if (!row.verifiedAt) {
+    const won = proof && !unproved ? await prove(ctx, site, row, proof) : null;
+    if (won) held = won;
+    else problems.push(unproved ?? (proof ? heldElsewhere(row.name) : noResolver));
+  }
+  problems.push(...dns.problems);
+  if (!held.verifiedAt) return record(ctx, held, null, { problems });
+
+  const isLost = unproved !== null && dns.leadsHere === false;
+  if (isLost && row.lostSince && ctx.now().getTime() >= row.lostSince.getTime() + graceMs)
+    return release(ctx, site, held);
+  const isSafe = (proof !== null && !unproved) || dns.leadsHere === true;
+  const lostSince = isLost ? (row.lostSince ?? ctx.now()) : isSafe ? null : row.lostSince;
+  if (lostSince) problems.unshift(releasePlanned(held, lostSince));
+  if (dns.isUnknown) return record(ctx, held, null, { problems: [noResolver], lostSince });
+  if (problems.length > 0) {
+    if (lostSince && !row.lostSince) await warn(ctx, site, held, lostSince);
+    return record(ctx, held, "faulted", { problems, lostSince });
+  }
+  const { event, certificate, problem } = await served(ctx, site, held);
+  return record(ctx, held, event, { problems: problem ? [problem] : [], lostSince, certificate });
+}
+
+/** `www.` names are also proved by the record of the name without it, so that one record proves a pair. */
+async function proofsOf(ctx: Ctx, row: DomainRow): Promise<string[]> {
+  const { name } = proofRecord(row);
+  const pair = row.name.startsWith("www.") ? pairOf(row.name) : null;
+  const [own, other] = await Promise.all([
+    ctx.dns.texts(name),
+    pair === null ? [] : ctx.dns.texts(proofRecord({ ...row, name: pair }).name).catch(() => []),
+  ]);
+  return [...own, ...other];
+}
+
+type Dns = {
+  problems: DomainProblem[];
+  /** null: not known. */
+  leadsHere: boolean | null;
+  /** Not all of it could be looked up. */
+  isUnknown: boolean;
+};
+
+async function dnsOf(ctx: Ctx, name: string, target: string): Promise<Dns> {
+  const [found, certified] = await Promise.all([
+    Promise.all([ctx.dns.addresses(name), addressesOf(ctx, target)]).catch(() => null),
+    certifiedBy(ctx, name).catch(() => null),
+  ]);
+  if (!found || !certified) return { problems: [], leadsHere: null, isUnknown: true };
+  const [seen, wanted] = found;
+  const forbids = certified.records.length
+    ? caaProblem(name, certified.at, certified.records, ctx.config.CAA_ISSUERS)
+    : null;
+  const isKnown = wanted.v4.length + wanted.v6.length > 0;
+  return {
+    problems: [...addressProblems(name, target, seen, wanted), ...(forbids ? [forbids] : [])],
+    leadsHere: isKnown ? leadsHere(seen, wanted) : null,
+    isUnknown: false,
+  };
+}
+
+/** Names of one machine alone (RFC 6761) are in no DNS. */
+const addressesOf = async (ctx: Ctx, target: string): Promise<Addresses> =>
+  isLoopback(target) ? { v4: ["127.0.0.1"], v6: ["::1"], aliases: [] } : ctx.dns.addresses(target);
+
+/** The CAA records that count; none where sites have no certificates. */
+async function certifiedBy(ctx: Ctx, name: string): Promise<{ at: string; records: CaaRecord[] }> {
+  const none = { at: name, records: [] };
+  if (!isHttps(ctx)) return none;
+  for (const at of caaNames(name)) {
+    const records = await ctx.dns.caa(at);
+    if (records.length > 0) return { at, records };
+  }
+  return none;
+}
+
+const isHttps = (ctx: Ctx): boolean => ctx.config.SITES_ORIGIN.startsWith("https:");
+
+type Served = {
+  event: DomainEventName;
+  certificate?: DomainRow["certificate"];
+  problem?: DomainProblem;
+};
+
+/** How long a host may take to obtain a certificate while somebody waits. */
+const issueWithinMs = 25_000;
+
+async function served(ctx: Ctx, site: LookedAt, { name }: DomainRow): Promise<Served> {
+  if (site.hostId === null)
+    return {
+      event: "waits",
+      problem: {
+        code: "site_not_placed",
+        message: "DNS is right. The site has not been deployed yet, so no host serves it: deploy it.",
+      },
+    };
+  const answer = await ctx.questions.ask(site.hostId, {
+    kind: "certificate",
+    siteId: site.id,
+    hostname: name,
+    timeoutMs: issueWithinMs,
+  });
+  if (answer.kind !== "certificate")
+    return {
+      event: "waits",
+      problem: {
+        code: "host_unreachable",
+        message:
+          `DNS is right, but the site's host could not be asked. ${answer.kind === "refused" ? answer.error : ""}`.trim(),
+      },
+    };
+  const { certificate } = answer;
+  if (!answer.isServed)
+    return {
+      event: "waits",
+      problem: {
+        code: "route_pending",
+        message: "DNS is right. The site's host begins to serve the name as soon as it has taken its job.",
+      },
+    };
+  if (!answer.tls || answer.isValid) return { event: "answered", certificate };
+  if (certificate?.error)
+    return {
+      event: "faulted",
+      certificate,
+      problem: {
+        code: "certificate_failed",
+        message: `No certificate was issued for ${name}. The certificate authority says: ${certificate.error}`,
+      },
+    };
+  return {
+    event: "waits",
+    certificate,
+    problem: { code: "certificate_pending", message: `The certificate of ${name} is being obtained.` },
+  };
+}
+
+type Findings = {
+  problems: DomainProblem[];
+  lostSince?: Date | null;
+  certificate?: DomainRow["certificate"] | undefined;
+};
+
+/** @param event null: the status stays */
+async function record(
+  ctx: Ctx,
+  row: DomainRow,
+  event: DomainEventName | null,
+  found: Findings,
+): Promise<DomainRow | null> {
+  const before = statusOf(row);
+  const change = event && domainEvents[event];
+  const to = change && (change.from as readonly string[]).includes(before) ? change.to : before;
+  const looks = to === before ? row.looks + 1 : 1;
+  const now = ctx.now();
+  const pendingMs = row.verifiedAt ? null : now.getTime() - row.createdAt.getTime();
+  const wait = untilNextLook(
+    found.problems.length > 0 && to === "ACTIVE" ? "VERIFIED" : to,
+    looks,
+    pendingMs,
+  );
+  const releaseAt = found.lostSince ? found.lostSince.getTime() + graceMs : Infinity;
+  const nextMs = Math.max(now.getTime() + 60_000, Math.min(now.getTime() + wait, releaseAt));
+  const [written] = await ctx.db
+    .update(domains)
+    .set({
+      ...(to !== "PENDING_VERIFICATION" && { state: to }),
+      problems: found.problems,
+      checkedAt: now,
+      nextCheckAt: new Date(nextMs),
+      looks,
+      ...(found.lostSince !== undefined && { lostSince: found.lostSince }),
+      ...(found.certificate !== undefined && { certificate: found.certificate }),
+    })
+    .where(
+      and(
+        eq(domains.id, row.id),
+        row.verifiedAt ? isNotNull(domains.verifiedAt) : isNull(domains.verifiedAt),
+      ),
+    )
+    .returning();
+  if (written) return written;
+  // It was given, taken or removed meanwhile: that counts.
+  const [other] = await ctx.db.select().from(domains).where(eq(domains.id, row.id));
+  return other ?? null;
+}
+
+/** The owner is mailed once for each time that the name is lost. */
+const warn = (ctx: Ctx, site: LookedAt, row: DomainRow, lostSince: Date) =>
+  queueMail(ctx, {
+    id: `domain-lost:${row.id}:${lostSince.getTime()}`,
+    accountId: site.accountId,
+    ...lossMail({ name: row.name, site: site.name, record: proofRecord(row), releaseAt: until(lostSince) }),
+  });
+
+const until = (lostSince: Date): Date => new Date(lostSince.getTime() + graceMs);
+
+async function release(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<DomainRow | null> {
+  const now = ctx.now();
+  const isReleased = sql`(SELECT verified_at IS NULL FROM domains WHERE id = ${row.id})`;
+  const {
+    released: [released],
+  } = await batch(ctx, {
+    released: ctx.db
+      .update(domains)
+      .set({
+        verifiedAt: null,
+        lostSince: null,
+        certificate: null,
+        problems: [
+          {
+            code: "name_released",
+            message: `${row.name} was released, because its record of ownership and its address were gone for a week. Create ${proofRecord(row).type} ${proofRecord(row).name} with the value ${row.challenge}, then verify again.`,
+          },
+        ],
+        checkedAt: now,
+        looks: 8,
+        nextCheckAt: new Date(now.getTime() + untilNextLook("PENDING_VERIFICATION", 8, 0)),
+      })
+      .where(and(eq(domains.id, row.id), isNotNull(domains.verifiedAt), isNotNull(domains.lostSince)))
+      .returning(),
+    routes: queueRoutes(ctx, site.id, isReleased),
+    mail: queueMail(
+      ctx,
+      {
+        id: `domain-released:${row.id}:${row.lostSince?.getTime() ?? 0}`,
+        accountId: site.accountId,
+        ...releaseMail({ name: row.name, site: site.name, record: proofRecord(row) }),
+      },
+      isReleased,
+    ),
+  });
+  if (site.hostId) ctx.hosts.wake(site.hostId);
+  return released ?? null;
+}
+
+const heldElsewhere = (name: string): DomainProblem => ({
+  code: "name_held",
+  message: `${name} is in use by another site. Remove it there first, or delete that site's TXT record and try again in an hour.`,
+});
+
+const noResolver: DomainProblem = {
+  code: "resolver_unavailable",
+  message: "The name servers could not be queried. Try again in a minute.",
+};
+
+const releasePlanned = (row: DomainRow, lostSince: Date): DomainProblem => ({
+  code: "release_planned",
+  message: `Neither the record of ownership at ${proofRecord(row).name} nor the address of ${row.name} leads here any more. If that stays so, the name is released on ${until(lostSince).toISOString().slice(0, 10)}.`,
+});

@@ -1,0 +1,58 @@
+import { and, eq, isNotNull, sql, type SQL } from "drizzle-orm";
+import type { IngressChange, IngressRules } from "../../../protocol/api/ingress.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../ctx.ts";
+import type { SiteRow } from "../../db/rows.ts";
+import { domains, sites } from "../../db/schema.ts";
+import { invalid } from "../../domain/app-error.ts";
+import { basicAuthHash } from "../../domain/basic-auth.ts";
+import { circularRedirect } from "../../domain/redirect-loops.ts";
+import { siteAddress } from "../../domain/slug.ts";
+
+const at = (name: keyof IngressChange) => `settings.ingress.${name}`;
+
+/** The query for the site's verified names. */
+export const verifiedNames = (ctx: Ctx, siteId: Id<"site">) =>
+  ctx.db
+    .select({ name: domains.name })
+    .from(domains)
+    .where(and(eq(domains.siteId, siteId), isNotNull(domains.verifiedAt)));
+
+/**
+ * The column's next value: each setting that is named is replaced as a whole or removed, also where another change is
+ * written at the same time. @throws AppError invalid_request
+ */
+export function changedIngress(
+  ctx: Ctx,
+  site: SiteRow,
+  verified: readonly string[],
+  { basicAuth, ...change }: IngressChange,
+): SQL {
+  const own = siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname;
+  const names = [own, ...verified];
+  if (change.primaryDomain && !names.includes(change.primaryDomain))
+    throw invalid(
+      at("primaryDomain"),
+      `${change.primaryDomain} is not a verified name of this site. It has: ${names.join(", ")}.`,
+    );
+  if ((change.httpsOnly === true || change.hsts) && !ctx.config.SITES_ORIGIN.startsWith("https:"))
+    throw invalid(at(change.hsts ? "hsts" : "httpsOnly"), "this installation serves sites by plain http");
+  const circular = circularRedirect(change.redirects ?? [], names);
+  if (circular !== null)
+    throw invalid(
+      `${at("redirects")}.${circular}`,
+      "leads back to itself, directly or by way of other redirects",
+    );
+  const written: Partial<Record<keyof IngressRules, unknown>> = {
+    ...change,
+    ...(basicAuth !== undefined && {
+      basicAuth: basicAuth && {
+        username: basicAuth.username,
+        hash: basicAuthHash(basicAuth.password, ctx.random(16)),
+      },
+    }),
+  };
+  const paths = Object.keys(written).map((name) => sql`${`$.${name}`}`);
+  // RFC 7396 would merge objects, such as headers, key by key.
+  return sql`json_patch(json_remove(${sites.ingress}, ${sql.join(paths, sql`, `)}), ${JSON.stringify(written)})`;
+}
