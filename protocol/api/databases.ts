@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { billingTermsMonths, databaseStatuses, databaseTypes } from "../states.ts";
 import { BackupSettings, BackupSettingsPatch } from "./backups.ts";
-import { text, Timestamp } from "./common.ts";
+import { listQuery, text, Timestamp } from "./common.ts";
 import { PackChange } from "./packs.ts";
 import { PublicAccess, PublicAccessPatch } from "./public-access.ts";
 import { EnvKey, regionOfNew } from "./sites.ts";
@@ -21,6 +21,19 @@ export const DatabaseCreate = z
   })
   .meta({ id: "DatabaseCreate" });
 export type DatabaseCreate = z.infer<typeof DatabaseCreate>;
+
+export const DatabaseListQuery = listQuery("database").extend({
+  status: z.enum(databaseStatuses).optional().describe("Only databases with this status."),
+});
+export type DatabaseListQuery = z.infer<typeof DatabaseListQuery>;
+
+export const DatabaseRemoveQuery = z.strictObject({
+  skipFinalBackup: z
+    .enum(["0", "1"])
+    .optional()
+    .describe("1: take no last backup; earlier backups are kept for 30 days all the same."),
+});
+export type DatabaseRemoveQuery = z.infer<typeof DatabaseRemoveQuery>;
 
 export const DatabaseCreated = z
   .object({ invoiceToken: z.string(), invoiceId: z.string(), databaseId: z.string() })

@@ -11,6 +11,10 @@ export const Deployment = z
     number: z.number().int(),
     status: z.enum(deploymentStatuses),
     trigger: z.enum(deploymentTriggers),
+    ref: z
+      .string()
+      .nullable()
+      .describe("The branch, tag or commit that was asked for; null: the site's branch."),
     commit: z.string().nullable(),
     commitMessage: z.string().nullable(),
     imageDigest: z.string().nullable(),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { invoiceKinds, invoiceStatuses, refundStatuses } from "../states.ts";
-import { Timestamp } from "./common.ts";
+import { listQuery, Timestamp } from "./common.ts";
 
 export const Invoice = z
   .object({
@@ -21,6 +21,11 @@ export const Invoice = z
   })
   .meta({ id: "Invoice" });
 export type Invoice = z.infer<typeof Invoice>;
+
+export const InvoiceListQuery = listQuery("invoice").extend({
+  status: z.enum(invoiceStatuses).optional().describe("Only invoices with this status."),
+});
+export type InvoiceListQuery = z.infer<typeof InvoiceListQuery>;
 
 export const InvoicePageQuery = z.object({
   returned: z

@@ -34,7 +34,9 @@ import {
   DatabaseCredentials,
   DatabaseLink,
   DatabaseLinkCreate,
+  DatabaseListQuery,
   DatabasePatch,
+  DatabaseRemoveQuery,
   DatabaseRestore,
   DatabaseUnlinked,
   DatabaseUnlinkQuery,
@@ -61,7 +63,7 @@ import {
   SetAsideList,
   SetAsideRemoved,
 } from "./hosts.ts";
-import { Invoice, InvoiceRefund, InvoiceRefunded } from "./invoices.ts";
+import { Invoice, InvoiceListQuery, InvoiceRefund, InvoiceRefunded } from "./invoices.ts";
 import {
   DatabaseInsight,
   DatabaseQuery,
@@ -93,7 +95,9 @@ import {
   SiteCloned,
   SiteCreate,
   SiteCreated,
+  SiteListQuery,
   SitePatch,
+  SiteRemoveQuery,
   SiteRollback,
   WebhookAddress,
 } from "./sites.ts";
@@ -191,7 +195,7 @@ export const operations = {
     tag: "Sites",
     summary: "The caller's sites, newest first",
     access: "key",
-    query: listQuery("site"),
+    query: SiteListQuery,
     answers: [{ status: 200, schema: listOf(Site) }],
   },
   inspectSource: {
@@ -358,8 +362,9 @@ export const operations = {
     method: "delete",
     path: "/sites/{id}",
     tag: "Sites",
-    summary: "Permanently delete the site with its containers, images, routes, secrets and logs",
+    summary: "Permanently delete the site with its containers, images, volumes, routes, secrets and logs",
     access: "key",
+    query: SiteRemoveQuery,
     answers: [{ status: 202, schema: SiteActionAccepted }],
     examples: { answer: { id: exampleSiteId, status: "DELETING" } },
   },
@@ -776,7 +781,7 @@ export const operations = {
     tag: "Databases",
     summary: "The caller's databases, newest first",
     access: "key",
-    query: listQuery("database"),
+    query: DatabaseListQuery,
     answers: [{ status: 200, schema: listOf(Database) }],
   },
   createDatabase: {
@@ -828,6 +833,7 @@ export const operations = {
     tag: "Databases",
     summary: "Take a final backup, then permanently delete the database. Its backups are kept for 30 days",
     access: "key",
+    query: DatabaseRemoveQuery,
     answers: [{ status: 202, schema: DatabaseActionAccepted }],
     examples: { answer: { id: exampleDatabaseId, status: "DELETING" } },
   },
@@ -1337,7 +1343,7 @@ export const operations = {
     tag: "Billing",
     summary: "The account's invoices, newest first",
     access: "key",
-    query: listQuery("invoice"),
+    query: InvoiceListQuery,
     answers: [{ status: 200, schema: listOf(Invoice) }],
   },
   getInvoice: {

@@ -4,7 +4,7 @@ import { PackChange } from "./packs.ts";
 import * as z from "zod";
 import { billingTermsMonths, builders, deploymentStatuses, siteStatuses } from "../states.ts";
 import { Domain, DomainChange } from "./domains.ts";
-import { text, Timestamp } from "./common.ts";
+import { listQuery, text, Timestamp } from "./common.ts";
 import { Replicas, Volume, Volumes } from "./volumes.ts";
 
 /** Unique per account. The site's host name is derived from it. */
@@ -117,7 +117,7 @@ export const Lifecycle = z
       .enum(restartPolicies)
       .optional()
       .describe(
-        "always: a container that exits is started again, until it keeps exiting; on-failure: only after an exit code other than 0; never. A site whose last container is not started again is out of service and FAILED. Default: always.",
+        "Whether a container that exits is started again; on-failure: after exit codes other than 0. Default: always.",
       ),
     drainSeconds: z
       .number()
@@ -126,7 +126,7 @@ export const Lifecycle = z
       .max(3600)
       .optional()
       .describe(
-        "How long a replaced container may go on with requests that it has begun. Default and minimum: set by the operator.",
+        "How long a replaced container may complete its requests. Default and minimum: the operator's.",
       ),
     stopTimeoutSeconds: z
       .number()
@@ -134,7 +134,7 @@ export const Lifecycle = z
       .min(1)
       .max(120)
       .optional()
-      .describe("How long a container may take to end after SIGTERM, before SIGKILL. Default: 10."),
+      .describe("Between SIGTERM and SIGKILL. Default: 10."),
   })
   .meta({ id: "Lifecycle" });
 export type Lifecycle = z.infer<typeof Lifecycle>;
@@ -262,6 +262,20 @@ export const SiteCloned = SiteCreated.extend({
 });
 export type SiteCloned = z.infer<typeof SiteCloned>;
 
+export const SiteListQuery = listQuery("site").extend({
+  status: z.enum(siteStatuses).optional().describe("Only sites with this status."),
+});
+export type SiteListQuery = z.infer<typeof SiteListQuery>;
+
+/** Volumes are deleted with their site. */
+export const SiteRemoveQuery = z.strictObject({
+  deleteVolumes: z
+    .enum(["0", "1"])
+    .optional()
+    .describe("0: refuse to delete a site that has volumes, since their data would be lost. Default: 1."),
+});
+export type SiteRemoveQuery = z.infer<typeof SiteRemoveQuery>;
+
 export const siteActions = ["start", "stop", "restart", "deploy"] as const;
 export type SiteAction = (typeof siteActions)[number];
 
@@ -341,21 +355,32 @@ export const SiteRollback = z.strictObject({
     .describe(
       "A deployment that was live. Default: the previous live deployment, not counting moves between hosts.",
     ),
+  withEnv: z
+    .boolean()
+    .optional()
+    .describe(
+      "false: the image and settings of that deployment, with the newest environment. Default: true.",
+    ),
 });
 export type SiteRollback = z.infer<typeof SiteRollback>;
+
+export const SiteDeploy = z.strictObject({
+  action: z.literal("deploy"),
+  rebuild: z
+    .boolean()
+    .optional()
+    .describe("Build even if the build inputs are unchanged and an image exists."),
+  ref: GitBranch.optional().describe(
+    "A branch, a tag or a whole commit id (40 digits) to deploy this once, instead of the newest commit of the site's branch. A later request without it deploys that branch again.",
+  ),
+});
 
 /** Exactly one kind of change. */
 export const SitePatch = z
   .union(
     [
       z.strictObject({ action: z.enum(siteActions).exclude(["deploy"]) }),
-      z.strictObject({
-        action: z.literal("deploy"),
-        rebuild: z
-          .boolean()
-          .optional()
-          .describe("Build even if the build inputs are unchanged and an image exists."),
-      }),
+      SiteDeploy,
       z.strictObject({ envVariables: z.array(EnvVariable).min(1).max(200) }),
       z.strictObject({
         domain: DomainChange.describe(

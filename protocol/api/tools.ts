@@ -1,5 +1,11 @@
 import * as z from "zod";
-import { databaseTypes, billingTermsMonths } from "../states.ts";
+import {
+  billingTermsMonths,
+  databaseStatuses,
+  databaseTypes,
+  invoiceStatuses,
+  siteStatuses,
+} from "../states.ts";
 import { BackupSettings } from "./backups.ts";
 import { TimeoutSeconds } from "./commands.ts";
 import { BasicAuth, Redirect } from "./ingress.ts";
@@ -55,7 +61,11 @@ const packId = short.optional().describe("Id of a pack, as list_packs shows them
 const only = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape);
 
 export const tools = {
-  list_sites: { group: "sites", summary: "List the account's sites with status.", input: only({ limit }) },
+  list_sites: {
+    group: "sites",
+    summary: "List the account's sites with status.",
+    input: only({ status: z.enum(siteStatuses).optional(), limit }),
+  },
   get_site: {
     group: "sites",
     summary: "Show a site: settings, current and latest deployment, domains, what it costs.",
@@ -125,8 +135,12 @@ export const tools = {
   },
   delete_site: {
     group: "sites",
-    summary: "Delete a site for good, with its containers, images, volumes and domains.",
-    input: only({ site }),
+    summary:
+      "Delete a site for good, with its containers, images and domains; one with volumes only with their data.",
+    input: only({
+      site,
+      deleteVolumes: z.boolean().optional().describe("Delete the data of its volumes as well."),
+    }),
     destructive: true,
   },
   clone_site: {
@@ -138,7 +152,11 @@ export const tools = {
   deploy_site: {
     group: "deployments",
     summary: "Deploy the newest commit of a site's branch.",
-    input: only({ site, rebuild: z.boolean().optional().describe("Build even where nothing has changed.") }),
+    input: only({
+      site,
+      ref: short.optional().describe("A branch, a tag or a whole commit id, instead of the site's branch."),
+      rebuild: z.boolean().optional().describe("Build even where nothing has changed."),
+    }),
   },
   list_deployments: {
     group: "deployments",
@@ -174,7 +192,11 @@ export const tools = {
   rollback_site: {
     group: "deployments",
     summary: "Roll a site back to an earlier deployment: its image and environment.",
-    input: only({ site, deployment: deployment.optional() }),
+    input: only({
+      site,
+      deployment: deployment.optional(),
+      withEnv: z.boolean().optional().describe("false: with the newest environment instead of its own."),
+    }),
     destructive: true,
   },
   get_deploy_webhook: {
@@ -381,7 +403,7 @@ export const tools = {
   list_databases: {
     group: "databases",
     summary: "List the account's databases with status.",
-    input: only({ limit }),
+    input: only({ status: z.enum(databaseStatuses).optional(), limit }),
   },
   get_database: {
     group: "databases",
@@ -409,7 +431,7 @@ export const tools = {
   delete_database: {
     group: "databases",
     summary: "Delete a database with its data; a last backup is made and kept for 30 days.",
-    input: only({ db }),
+    input: only({ db, skipFinalBackup: z.boolean().optional().describe("Make no last backup.") }),
     destructive: true,
   },
   get_connection_string: {
@@ -580,7 +602,11 @@ export const tools = {
     summary: "List what can be bought: packs for sites and databases, or packages of credits, with prices.",
     input: only({ kind: z.enum(["site", "database", "credits"]).optional() }),
   },
-  list_invoices: { group: "billing", summary: "List the account's invoices.", input: only({ limit }) },
+  list_invoices: {
+    group: "billing",
+    summary: "List the account's invoices.",
+    input: only({ status: z.enum(invoiceStatuses).optional(), limit }),
+  },
   get_invoice: {
     group: "billing",
     summary: "Show an invoice: lines, due date, what it starts, where it is paid.",

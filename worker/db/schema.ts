@@ -586,6 +586,8 @@ export const deployments = sqliteTable(
     build: text({ mode: "json" }).$type<BuildSettings>(),
     /** For a rollback: the deployment whose image, environment and run settings are restored. */
     rollbackOf: text("rollback_of").$type<Id<"deployment">>(),
+    /** The branch, tag or commit that was asked for; null: the newest commit of the site's branch. */
+    ref: text(),
     /** Build even if nothing has changed. */
     rebuild: integer({ mode: "boolean" }).notNull().default(false),
     error: text(),

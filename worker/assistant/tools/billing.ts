@@ -29,8 +29,8 @@ export const billingTools: Tools<Names> = {
     },
   },
   list_invoices: {
-    run: async (ctx, { limit = 20 }) =>
-      (await call(ctx, "listInvoices", { limit })).data.map(({ token, ...invoice }) => ({
+    run: async (ctx, { status, limit = 20 }) =>
+      (await call(ctx, "listInvoices", { status, limit })).data.map(({ token, ...invoice }) => ({
         ...invoice,
         payAt: invoice.status === "unpaid" ? payAt(ctx, token) : null,
       })),

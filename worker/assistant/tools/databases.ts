@@ -66,9 +66,14 @@ async function rowsChangedBy(ctx: Ctx, id: string, statement: string): Promise<s
 
 export const databaseTools: Tools<Names> = {
   list_databases: {
-    async run(ctx, { limit = 50 }) {
-      const { data, nextCursor } = await call(ctx, "listDatabases", { limit });
-      const databases = data.map(({ id, name, type, status }) => ({ id, name, type, status }));
+    async run(ctx, { status, limit = 50 }) {
+      const { data, nextCursor } = await call(ctx, "listDatabases", { status, limit });
+      const databases = data.map((one) => ({
+        id: one.id,
+        name: one.name,
+        type: one.type,
+        status: one.status,
+      }));
       return { databases, more: nextCursor !== null };
     },
   },
@@ -91,13 +96,17 @@ export const databaseTools: Tools<Names> = {
       consequenceFor(ctx, db, (name) => `Restart the database ${name}: open connections are closed.`),
   },
   delete_database: {
-    run: async (ctx, { db }) => call(ctx, "deleteDatabase", { id: await databaseId(ctx, db) }),
-    consequence: (ctx, { db }) =>
+    run: async (ctx, { db, skipFinalBackup = false }) =>
+      call(ctx, "deleteDatabase", {
+        id: await databaseId(ctx, db),
+        skipFinalBackup: skipFinalBackup ? "1" : "0",
+      }),
+    consequence: (ctx, { db, skipFinalBackup = false }) =>
       consequenceFor(
         ctx,
         db,
         (name) =>
-          `Delete the database ${name} with all its data; a last backup is taken and kept for 30 days.`,
+          `Delete the database ${name} with all its data; ${skipFinalBackup ? "no last backup is taken" : "a last backup is taken and kept for 30 days"}.`,
       ),
   },
   get_connection_string: {

@@ -1,6 +1,8 @@
 import { call } from "../../api/call.ts";
+import { SiteDeploy } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
+import { parsed } from "../../domain/parsed.ts";
 import { lastLines, siteId, siteNamed } from "../resources.ts";
 import { Revealed, type Tools } from "../tool.ts";
 
@@ -33,8 +35,11 @@ const newest = async (ctx: Ctx, site: string) =>
 
 export const deploymentTools: Tools<Names> = {
   deploy_site: {
-    run: async (ctx, { site, rebuild }) =>
-      call(ctx, "patchSite", { id: await siteId(ctx, site), action: "deploy", rebuild }),
+    run: async (ctx, { site, rebuild, ref }) =>
+      call(ctx, "patchSite", {
+        id: await siteId(ctx, site),
+        ...parsed(SiteDeploy, { action: "deploy", rebuild, ref }),
+      }),
   },
   list_deployments: {
     async run(ctx, { site, limit = 20 }) {
@@ -86,9 +91,9 @@ export const deploymentTools: Tools<Names> = {
         })),
   },
   rollback_site: {
-    run: async (ctx, { site, deployment }) =>
-      call(ctx, "rollbackSite", { id: await siteId(ctx, site), deploymentId: deployment }),
-    async consequence(ctx, { site, deployment }) {
+    run: async (ctx, { site, deployment, withEnv = true }) =>
+      call(ctx, "rollbackSite", { id: await siteId(ctx, site), deploymentId: deployment, withEnv }),
+    async consequence(ctx, { site, deployment, withEnv = true }) {
       const found = await siteNamed(ctx, site);
       const { data } = await call(ctx, "listDeployments", { id: found.id, limit: 100 });
       const target = data.find(({ id }) => id === deployment);
@@ -97,7 +102,7 @@ export const deploymentTools: Tools<Names> = {
       return {
         summary: `Roll the site ${found.name} back to ${
           target ? `deployment ${target.number}` : "the deployment before the current one"
-        }, with that deployment's image and environment.`,
+        }, with that deployment's image and ${withEnv ? "environment" : "the newest environment"}.`,
         version: found.updatedAt,
       };
     },

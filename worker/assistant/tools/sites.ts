@@ -3,6 +3,7 @@ import { SiteProbe } from "../../../protocol/api/diagnosis.ts";
 import { SiteCreate, type SiteSettings } from "../../../protocol/api/sites.ts";
 import { SourceInspect } from "../../../protocol/api/sources.ts";
 import type { Ctx } from "../../ctx.ts";
+import { conflict } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { reachOfSite, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
@@ -56,10 +57,10 @@ async function setNow(ctx: Ctx, name: string, settings: SiteSettings) {
 
 export const siteTools: Tools<Names> = {
   list_sites: {
-    async run(ctx, { limit = 50 }) {
-      const { data, nextCursor } = await call(ctx, "listSites", { limit });
+    async run(ctx, { status, limit = 50 }) {
+      const { data, nextCursor } = await call(ctx, "listSites", { status, limit });
       return {
-        sites: data.map(({ id, name, status, url }) => ({ id, name, status, url })),
+        sites: data.map((one) => ({ id: one.id, name: one.name, status: one.status, url: one.url })),
         more: nextCursor !== null,
       };
     },
@@ -103,9 +104,14 @@ export const siteTools: Tools<Names> = {
     },
   },
   delete_site: {
-    run: async (ctx, { site }) => call(ctx, "deleteSite", { id: await siteId(ctx, site) }),
-    async consequence(ctx, { site }) {
+    run: async (ctx, { site, deleteVolumes = false }) =>
+      call(ctx, "deleteSite", { id: await siteId(ctx, site), deleteVolumes: deleteVolumes ? "1" : "0" }),
+    async consequence(ctx, { site, deleteVolumes = false }) {
       const found = await siteNamed(ctx, site);
+      if (!deleteVolumes && found.volumes.length > 0)
+        throw conflict(
+          `${found.name} has volumes (${found.volumes.map(({ name }) => name).join(", ")}), whose data would be lost: ask the person, then call this with deleteVolumes.`,
+        );
       return {
         summary: `Delete the site ${found.name} permanently, with its containers, images, volumes, variables and domains. ${reachOfSite(found)}`,
         version: found.updatedAt,

@@ -63,5 +63,5 @@ async function deleteOne(ctx: Ctx, kind: Termed, id: string): Promise<void> {
     .select()
     .from(databases)
     .where(eq(databases.id, id as Id<"database">));
-  if (database) await deleteDatabase(ctx, database, still);
+  if (database) await deleteDatabase(ctx, database, { only: still });
 }

@@ -12,12 +12,12 @@ import { queueDatabaseJob } from "./queue.ts";
 /**
  * DELETING is final: waiting work ends, a last backup is taken, the host removes the container and the data, then the
  * record is deleted.
- * @param only a condition that must hold when the deletion begins
+ * @param options `only`: a condition that must hold when the deletion begins
  */
 export async function deleteDatabase(
   ctx: Ctx,
   database: DatabaseRow,
-  only?: SQL,
+  { only, skipFinalBackup = false }: { only?: SQL; skipFinalBackup?: boolean } = {},
 ): Promise<DatabaseActionAccepted> {
   const { from, to } = databaseEvents.deleteRequested;
   const mark = ctx.newMark();
@@ -38,7 +38,9 @@ export async function deleteDatabase(
       UPDATE jobs SET status = 'CANCELLED', finished_at = ${ctx.now().getTime()}
       WHERE database_id = ${database.id} AND status = 'QUEUED' AND kind <> 'database.delete' AND ${deleting}`),
     // It precedes the deletion in the lane; the deletion does not depend on its success.
-    backup: queueBackup(ctx, ctx.newId("backup"), "final", sql`d.mark = ${mark}`),
+    backup: skipFinalBackup
+      ? undefined
+      : queueBackup(ctx, ctx.newId("backup"), "final", sql`d.mark = ${mark}`),
     job: queueDatabaseJob(
       ctx,
       "database.delete",

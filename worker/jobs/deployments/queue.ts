@@ -12,6 +12,10 @@ type What = {
   trigger: DeploymentTrigger;
   rebuild?: boolean | undefined;
   rollbackOf?: Id<"deployment"> | undefined;
+  /** A branch, a tag or a commit to deploy instead of the site's branch. */
+  ref?: string | undefined;
+  /** false: a rollback with the newest environment. */
+  withEnv?: boolean | undefined;
   jobId?: Id<"job">;
   /** Values of the placeholders in `siteId`. */
   given?: Record<string, unknown>;
@@ -26,6 +30,7 @@ type What = {
 export function deploymentQueue(siteId: SQL) {
   const [id, jobId, now, deadline] = [param("id"), param("jobId"), param("now"), param("deadline")];
   const [target, trigger, rebuild] = [param("target"), param("trigger"), param("rebuild")];
+  const [ref, withEnv] = [param("ref"), param("withEnv")];
   const newestEnv = sql`coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = ${siteId}), 0)`;
   const waiting = sql`site_id = ${siteId} AND status = 'QUEUED'`;
   const makeWay = (db: Db) =>
@@ -40,7 +45,9 @@ export function deploymentQueue(siteId: SQL) {
       AND (SELECT status FROM deployments WHERE id = jobs.deployment_id) = 'CANCELLED'`;
   // Joining refreshes the environment and the source, also of a waiting move. A rollback keeps its own.
   const join = sql`
-    UPDATE deployments SET env_version = iif(rollback_of IS NULL, ${newestEnv}, env_version), rebuild = max(rebuild, ${rebuild}),
+    UPDATE deployments SET env_version = iif(rollback_of IS NULL OR NOT ${withEnv}, ${newestEnv},
+        coalesce((SELECT t.env_version FROM deployments t WHERE t.id = deployments.rollback_of), env_version)),
+      rebuild = max(rebuild, ${rebuild}), ref = ${ref},
       trigger = CASE trigger WHEN 'move' THEN ${trigger} ELSE trigger END,
       commit_sha = iif(rollback_of IS NULL, NULL, commit_sha),
       commit_message = iif(rollback_of IS NULL, NULL, commit_message)
@@ -48,10 +55,10 @@ export function deploymentQueue(siteId: SQL) {
     RETURNING id`;
   const add = sql`
     INSERT INTO deployments (id, site_id, account_id, number, status, trigger, env_version, rebuild, rollback_of,
-      commit_sha, commit_message, image_digest, image_id, build_key, run, build, created_at)
+      ref, commit_sha, commit_message, image_digest, image_id, build_key, run, build, created_at)
     SELECT ${id}, s.id, s.account_id, 1 + coalesce((SELECT max(number) FROM deployments WHERE site_id = s.id), 0),
-      'QUEUED', ${trigger}, coalesce(t.env_version, ${newestEnv}), ${rebuild}, t.id,
-      t.commit_sha, t.commit_message, t.image_digest, t.image_id, t.build_key, t.run, t.build, ${now}
+      'QUEUED', ${trigger}, coalesce(iif(${withEnv}, t.env_version, NULL), ${newestEnv}), ${rebuild}, t.id,
+      ${ref},       t.commit_sha, t.commit_message, t.image_digest, t.image_id, t.build_key, t.run, t.build, ${now}
     FROM sites s LEFT JOIN deployments t ON t.id = ${target} AND t.site_id = s.id
     WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
       AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND status = 'QUEUED')
@@ -84,6 +91,8 @@ export function deploymentQueue(siteId: SQL) {
       trigger: what.trigger,
       rebuild: Number(what.rebuild ?? false),
       target: what.rollbackOf ?? null,
+      ref: what.ref ?? null,
+      withEnv: Number(what.withEnv ?? true),
     };
     return hot(ctx, statements, values);
   };

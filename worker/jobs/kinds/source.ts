@@ -27,11 +27,13 @@ export function sourceOf(ctx: Ctx, material: Material): MadeSource {
       site.gitTokenSealed === null || !isSameServer(made.githubUrl, site.githubUrl)
         ? null
         : ctx.secrets.open(site.gitTokenSealed, `sites.git_token:${site.id}`);
-    const commit = isAsItWas ? (deployment?.commit ?? null) : null;
+    const ref = isAsItWas ? null : (deployment?.ref ?? null);
+    const isCommit = /^[0-9a-f]{40}$/.test(ref ?? "");
+    const commit = isAsItWas ? (deployment?.commit ?? null) : isCommit ? ref : null;
     return {
       type: "git",
       address: made.githubUrl,
-      branch: made.branch,
+      branch: isCommit ? made.branch : (ref ?? made.branch),
       token,
       ...(commit !== null && { commit }),
       ...(made.submodules && { submodules: true }),

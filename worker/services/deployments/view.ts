@@ -39,6 +39,7 @@ export const deploymentView = (row: DeploymentRecord): Deployment => ({
   number: row.number,
   status: row.status,
   trigger: row.trigger,
+  ref: row.ref,
   commit: row.commit,
   commitMessage: row.commitMessage,
   imageDigest: row.imageDigest,

@@ -5,7 +5,7 @@ import { triggerOf, type Ctx } from "../../ctx.ts";
 import { noneOpen, noneQueued } from "../../db/job-conditions.ts";
 import { batch } from "../../db/batch.ts";
 import { sites } from "../../db/schema.ts";
-import { conflict } from "../../domain/app-error.ts";
+import { conflict, invalid } from "../../domain/app-error.ts";
 import { refusedAction } from "../../domain/refused-action.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { cancelDeployments, reviseCancelled, tellCancelled } from "../../jobs/deployments/cancel-all.ts";
@@ -25,7 +25,9 @@ export async function actOnSite(
   const site = await siteOwnedBy(ctx, siteId);
   switch (wanted.action) {
     case "deploy":
-      return deploySite(ctx, site, triggerOf(ctx), { rebuild: wanted.rebuild });
+      if (wanted.ref !== undefined && site.deployType !== "github")
+        throw invalid("ref", `a site of type ${site.deployType} has no branches`);
+      return deploySite(ctx, site, triggerOf(ctx), { rebuild: wanted.rebuild, ref: wanted.ref });
     case "start":
       return startSite(ctx, site);
     case "stop":

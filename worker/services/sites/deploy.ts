@@ -17,6 +17,8 @@ import type { SiteRow } from "../../db/rows.ts";
 type What = {
   rebuild?: boolean | undefined;
   rollbackOf?: Id<"deployment">;
+  ref?: string | undefined;
+  withEnv?: boolean | undefined;
 };
 type Accepted = SiteActionAccepted & { deploymentId: string };
 
@@ -42,14 +44,14 @@ export function deploymentRequest(which: SQL, only?: SQL) {
     ctx: Ctx,
     named: Record<string, unknown>,
     trigger: DeploymentTrigger,
-    { rebuild, rollbackOf }: What = {},
+    { rebuild, rollbackOf, ref, withEnv }: What = {},
   ) => {
     const given = { ...named, mark: ctx.newMark(), now: ctx.now().getTime() };
     const jobId = ctx.newId("job");
     const lease = leaseAtOnce(ctx, jobId, rollbackOf !== undefined);
     const statements = {
       moved: ctx.hot(move, given),
-      queue: queue(ctx, { trigger, rebuild, rollbackOf, jobId, given }),
+      queue: queue(ctx, { trigger, rebuild, rollbackOf, ref, withEnv, jobId, given }),
       lease: lease.statements,
     };
     return {

@@ -18,7 +18,7 @@ import { refuseUnpaid } from "./refuse-unpaid.ts";
  */
 export async function rollbackSite(
   ctx: Ctx,
-  { id: siteId, deploymentId }: ById & SiteRollback,
+  { id: siteId, deploymentId, withEnv }: ById & SiteRollback,
 ): Promise<SiteActionAccepted> {
   const id = siteIdOf(siteId);
   const named =
@@ -45,6 +45,7 @@ export async function rollbackSite(
   const kept = sql`EXISTS (SELECT 1 FROM deployments WHERE id = ${target.id} AND ${mayComeBack})`;
   return deploySite(ctx, site, "rollback", {
     rollbackOf: target.id,
+    withEnv,
     only: { condition: kept, refusal: gone(target) },
   });
 }
