@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { BlockList, isIPv4 } from "node:net";
-import type { IngressRules } from "../../protocol/api/ingress.ts";
+import type { HostIngressRules, IngressRules } from "../../protocol/api/ingress.ts";
 import { escaped, page } from "./pages.ts";
 import type { Target } from "./ingress.ts";
 
@@ -51,7 +51,7 @@ const mebibyte = 1024 * 1024;
 /** What becomes of one request: who may not see the site learns nothing of it but where its address is. */
 export async function decide(
   asked: Asked,
-  rules: IngressRules,
+  rules: HostIngressRules,
   site: { hostnames: readonly string[]; targets: readonly Target[] },
   checkPassword: CheckPassword,
 ): Promise<Decision> {
@@ -59,12 +59,11 @@ export async function decide(
   const port = /:\d+$/.exec(asked.host)?.[0] ?? "";
   // Without one of https's own: the ingress's port of plain http is none.
   if (rules.httpsOnly && !asked.isHttps) return redirect(308, `https://${asked.hostname}${asked.uri}`);
-  if (
-    primaryDomain !== undefined &&
-    primaryDomain !== asked.hostname &&
-    site.hostnames.some((name) => name.toLowerCase() === primaryDomain)
-  )
-    return redirect(308, `${asked.isHttps ? "https" : "http"}://${primaryDomain}${port}${asked.uri}`);
+  const preferred = [primaryDomain, rules.redirectDomains?.[asked.hostname]].find((wanted) =>
+    site.hostnames.some((name) => name.toLowerCase() === wanted),
+  );
+  if (preferred !== undefined && preferred !== asked.hostname)
+    return redirect(308, `${asked.isHttps ? "https" : "http"}://${preferred}${port}${asked.uri}`);
   if (allow && !listOf(allow).check(...addressIn(asked.address)))
     return refusal(403, "This site is not open to you", "Its owner has limited from where it can be used.");
   if (basicAuth) {

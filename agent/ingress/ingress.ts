@@ -1,5 +1,5 @@
 import type { StopNotice } from "../../protocol/agent/jobs.ts";
-import type { IngressRules } from "../../protocol/api/ingress.ts";
+import type { HostIngressRules } from "../../protocol/api/ingress.ts";
 
 /** The way traffic gets to containers. Every call is idempotent and returns when new requests see the change. */
 export type Ingress = {
@@ -16,7 +16,7 @@ export type Ingress = {
   /** The names answer 503 with a page that says the site is stopped, or what the notice says. */
   park(siteId: string, hostnames: readonly string[], notice?: StopNotice): Promise<void>;
   /** What the ingress does for a site, whatever answers it; kept until `unroute`. */
-  rule(siteId: string, rules: IngressRules): Promise<void>;
+  rule(siteId: string, rules: HostIngressRules): Promise<void>;
   /** Other names for what is answered now. */
   rename(siteId: string, hostnames: readonly string[]): Promise<void>;
   /** A container in service has another address, or stopped or began to answer: same names. */

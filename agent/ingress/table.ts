@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import { StopNotice } from "../../protocol/agent/jobs.ts";
-import { IngressRules } from "../../protocol/api/ingress.ts";
+import { HostIngressRules } from "../../protocol/api/ingress.ts";
 import type { Target as PlainTarget } from "./ingress.ts";
 
 const Target = z.object({
@@ -35,7 +35,7 @@ export const RouteTable = z.object({
     }),
   ),
   /** What the ingress does for a site, by its id; apart, as it outlives what answers. */
-  rules: z.record(z.string(), IngressRules).optional(),
+  rules: z.record(z.string(), HostIngressRules).optional(),
   /** Sites of which the agent lost where they lead: what was answered before is true until it is told anew. */
   lost: z.array(z.string()).optional(),
 });
@@ -48,7 +48,7 @@ export type Answer = readonly { address: string; port: number }[] | "parked" | "
 
 /** What a request to a site with rules is decided by. */
 export type Ruled = {
-  rules: IngressRules;
+  rules: HostIngressRules;
   hostnames: readonly string[];
   targets: readonly PlainTarget[];
   /** Names the site where Caddy counts its requests. */

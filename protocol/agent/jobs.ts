@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { idOf } from "../api/common.ts";
 import type { Id } from "../ids.ts";
-import { IngressRules } from "../api/ingress.ts";
+import { HostIngressRules } from "../api/ingress.ts";
 import { Network } from "../api/public-access.ts";
 import { Replicas, Volumes } from "../api/volumes.ts";
 import { gitSecrets } from "../git-token.ts";
@@ -76,7 +76,7 @@ export const RunSpec = z.object({
   /** The host names that the ingress routes to this site, its own address first. */
   hostnames: z.array(z.string()).min(1),
   /** What the ingress does for them. */
-  ingress: IngressRules.optional(),
+  ingress: HostIngressRules.optional(),
   /** Its own address and its source, as far as known. */
   siteUrl: z.url().optional(),
   commit: z.string().nullish(),
@@ -200,7 +200,7 @@ export const jobArgs = {
   "site.route": z.object({
     siteId: SiteId,
     hostnames: z.array(z.string()),
-    ingress: IngressRules.optional(),
+    ingress: HostIngressRules.optional(),
   }),
   "site.delete": z.object({ siteId: SiteId, accountId: idOf("account"), hostnames: z.array(z.string()) }),
   /** The site belongs to another host now: removes everything that is left of it here. */

@@ -93,7 +93,7 @@ export type SiteDiagnosis = z.infer<typeof SiteDiagnosis>;
 export const SiteProbe = z.strictObject({
   path: text
     .max(2000)
-    .regex(/^\/(?!\/)[\x21-\x7e]*$/, "a path that begins with one slash, in visible ASCII")
+    .regex(/^\/(?![/\\])[\x21-\x7e]*$/, "a path that begins with one slash, in visible ASCII")
     .default("/"),
   domain: DomainName.optional().describe("One of the site's verified domains. Default: its own address."),
 });

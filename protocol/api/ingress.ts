@@ -154,4 +154,9 @@ export const IngressRules = z
   .object({ ...settings, basicAuth: z.object({ username: z.string(), hash: z.string() }) })
   .partial();
 export type IngressRules = z.infer<typeof IngressRules>;
+/** As sent to the host, with the domains that redirect to another of the site's domains. */
+export const HostIngressRules = IngressRules.extend({
+  redirectDomains: z.record(z.string(), z.string()).optional(),
+});
+export type HostIngressRules = z.infer<typeof HostIngressRules>;
 export const ingressSettingNames = Object.keys(IngressRules.shape) as (keyof IngressRules)[];

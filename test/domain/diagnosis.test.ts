@@ -119,3 +119,10 @@ it("what only a silent host knows is unknown, and no problem by itself", () => {
   ]);
   expect(checks.find(({ check }) => check === "host")?.finding).toContain("offline");
 });
+
+it("a name of the host's own machine that does not answer from outside is no problem of the site's", () => {
+  const local = site({ url: "http://shop.localhost:8080" });
+  const probed = { ...well.probes[0]!.probed, reachable: false, status: null, error: "no such host" };
+  const { checks } = diagnose({ ...local, probes: [{ name: "shop.localhost", probed }] });
+  expect(checks.find(({ check }) => check === "dns")).toMatchObject({ status: "unknown" });
+});

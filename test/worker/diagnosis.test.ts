@@ -186,7 +186,7 @@ describe("a request from outside", () => {
     const { siteId } = await runningSite(key, on);
     const asked = offline();
     const probe = (body: object, as = key) => api<SiteProbed>(as, "POST", `/sites/${siteId}/probe`, body);
-    for (const path of ["//evil.test/", "http://evil.test/", "home", "/\n", "/%0d%0a x"])
+    for (const path of ["//evil.test/", "/\\evil.test/", "http://evil.test/", "home", "/\n", "/%0d%0a x"])
       expect([path, (await probe({ path })).status]).toEqual([path, 400]);
     expect((await probe({ domain: "evil.test" })).status).toBe(400);
     expect((await probe({}, await account())).status).toBe(403);

@@ -215,9 +215,9 @@ const readsOfDeployment = {
         env: sql`(SELECT entries FROM site_env_versions WHERE site_id = sites.id AND version = ${ofTaken("env_version")})`
           .mapWith(siteEnvVersions.entries)
           .as("env"),
-        domains: sql`(SELECT json_group_array(name) FROM (
-            SELECT name FROM domains WHERE site_id = sites.id AND verified_at IS NOT NULL ORDER BY id))`
-          .mapWith((names: string) => JSON.parse(names) as string[])
+        domains: sql`(SELECT json_group_array(json_object('name', name, 'redirectTo', redirect_to)) FROM (
+            SELECT name, redirect_to FROM domains WHERE site_id = sites.id AND verified_at IS NOT NULL ORDER BY id))`
+          .mapWith((found: string) => JSON.parse(found) as Material["domains"])
           .as("domains"),
         // Volumes that existed before the version in service, which mounts them.
         heldVolumes:

@@ -22,7 +22,7 @@ export type Material = {
   /** Deployments of the site whose images are kept, newest first. */
   kept: DeploymentRow[];
   /** The site's verified custom domains. */
-  domains: string[];
+  domains: { name: string; redirectTo: string | null }[];
   /** The names of the volumes that the host already has for the site. */
   heldVolumes: string[];
   database: DatabaseRow | undefined;

@@ -1,14 +1,25 @@
 import type { RunSpec } from "../../../protocol/agent/jobs.ts";
+import type { HostIngressRules } from "../../../protocol/api/ingress.ts";
 import type { Ctx } from "../../ctx.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { siteAddress } from "../../domain/slug.ts";
 import { siteOf, type Material } from "./kind.ts";
 
 /** The names that the host routes to the site, its own address first. */
-export const hostnamesOf = (ctx: Ctx, site: SiteRow, domains: string[]): string[] => [
+export const hostnamesOf = (ctx: Ctx, site: SiteRow, domains: Material["domains"]): string[] => [
   siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname,
-  ...domains,
+  ...domains.map(({ name }) => name),
 ];
+
+/** What the host's ingress does for the site. */
+export const ingressOf = (site: SiteRow, domains: Material["domains"]): HostIngressRules => {
+  const redirects = domains.flatMap(({ name, redirectTo }) =>
+    redirectTo === null ? [] : [[name, redirectTo]],
+  );
+  return redirects.length === 0
+    ? site.ingress
+    : { ...site.ingress, redirectDomains: Object.fromEntries(redirects) as Record<string, string> };
+};
 
 /** How the site's container runs. */
 export function runOf(ctx: Ctx, material: Material): RunSpec {
@@ -21,7 +32,7 @@ export function runOf(ctx: Ctx, material: Material): RunSpec {
     siteId: site.id,
     accountId: site.accountId,
     hostnames: hostnamesOf(ctx, site, domains),
-    ingress: site.ingress,
+    ingress: ingressOf(site, domains),
     siteUrl: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
     commit: deployment?.commit ?? null,
     ...(deployment?.run ?? {

@@ -1,5 +1,5 @@
 import { ending, siteOf, type Kind } from "./kind.ts";
-import { hostnamesOf } from "./run-spec.ts";
+import { hostnamesOf, ingressOf } from "./run-spec.ts";
 
 export const siteRoute: Kind<"site.route"> = {
   args(ctx, material) {
@@ -7,7 +7,7 @@ export const siteRoute: Kind<"site.route"> = {
     return {
       siteId: site.id,
       hostnames: hostnamesOf(ctx, site, material.domains),
-      ingress: site.ingress,
+      ingress: ingressOf(site, material.domains),
     };
   },
   succeeded: () => ending({}),
