@@ -5,6 +5,8 @@ import { toolGroups, tools, type ToolGroup, type ToolName } from "../../protocol
 
 const file = (group: string) => join(import.meta.dirname, "..", "worker", "tools", `${group}.test.ts`);
 
+it("the assistant has 95 tools", () => expect(Object.keys(tools)).toHaveLength(95));
+
 it.each(Object.keys(toolGroups) as ToolGroup[])("the tools of %s have their tests of effect", (group) => {
   expect(existsSync(file(group)) && readFileSync(file(group), "utf8")).toContain(`effectsOf("${group}", {`);
 });

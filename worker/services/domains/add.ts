@@ -65,6 +65,6 @@ function refuseForeign(ctx: Ctx, name: string): void {
   if (isWildcard(name))
     throw invalid(
       "domain",
-      "a wildcard needs a certificate by DNS-01, and this installation has no DNS provider: add each name by itself",
+      "certificates for wildcards are not obtained for custom domains yet: add each name by itself",
     );
 }
