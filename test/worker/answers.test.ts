@@ -43,7 +43,9 @@ describe.each(all.filter(([, operation]) => numbersOf(operation).length > 0))("%
     for (const name of numbersOf(operation))
       for (const value of ["0x10", "1e1", "%201", "1.0", "+1", "01", "-1", "", `1&${name}=2`]) {
         const { status, body } = await ask(operation, `?${name}=${value}`);
-        expect([name, value, status, body.issues?.[0]?.path]).toEqual([name, value, 400, name]);
+        // Beside what else is missing.
+        const isNamed = body.issues?.some(({ path }) => path === name);
+        expect([name, value, status, isNamed]).toEqual([name, value, 400, true]);
       }
   });
 });

@@ -81,7 +81,8 @@ effectsOf("logs", {
       const { result } = (await using) as { result: { totals: object; notable: { at: string }[] } };
       expect(result.totals).toEqual(stats.totals);
       expect(result.notable.map(({ at: when }) => when)).toContain("2026-11-21T11:30:00.000Z");
-      expect(result.notable).toHaveLength(10);
+      // As many as fit into what the model is given.
+      expect(result.notable.length).toBeLessThanOrEqual(10);
     },
   ],
   get_site_metrics: [
