@@ -184,7 +184,7 @@ describe("the device flow", () => {
     const anonymous = await call(`/device?code=${started.user_code}`, { redirect: "manual" });
     expect([anonymous.status, anonymous.headers.get("Location")]).toEqual([
       303,
-      `/sign-in?device=${started.user_code}`,
+      `/sign-in?next=${encodeURIComponent(`/device?code=${started.user_code}`)}`,
     ]);
     await decide("berth_session=nonsense", started.user_code, "approve");
     expect((await decide(await cookie(), started.user_code, "approve", "https://evil.example")).status).toBe(

@@ -16,6 +16,7 @@ import {
   runningSite,
   siteUrl,
   uniqueName,
+  operatorLogin,
 } from "./service.ts";
 
 type Elicited = { message: string; url?: string };
@@ -243,7 +244,15 @@ describe("what is destructive through MCP", () => {
     const path = pageIn(asked);
     expect(asked).toContain("Nothing has been done yet.");
     const stranger = await call(path, { redirect: "manual" });
-    expect([stranger.status, stranger.headers.get("Location")]).toEqual([303, "/sign-in"]);
+    const signIn = `/sign-in?next=${encodeURIComponent(path)}`;
+    expect([stranger.status, stranger.headers.get("Location")]).toEqual([303, signIn]);
+    const signedIn = await call("/sign-in", {
+      method: "POST",
+      redirect: "manual",
+      headers: { Origin: siteUrl },
+      body: new URLSearchParams({ ...operatorLogin, next: path }),
+    });
+    expect(signedIn.headers.get("Location")).toBe(path);
     expect(await (await open(path)).text()).toContain(`Stop the site ${name}: visitors receive 503`);
     const forged = await call(path, {
       method: "POST",

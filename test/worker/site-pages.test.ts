@@ -44,7 +44,10 @@ describe("a site's pages", () => {
     const own = await createSite(await operator());
     for (const path of [`/sites/${own.siteId}`, `/sites/${own.siteId}/log`, "/sites/new"]) {
       const answer = await call(path, { redirect: "manual" });
-      expect([answer.status, answer.headers.get("Location")]).toEqual([303, "/sign-in"]);
+      expect([answer.status, answer.headers.get("Location")]).toEqual([
+        303,
+        `/sign-in?next=${encodeURIComponent(path)}`,
+      ]);
     }
     expect((await page(`/sites/${siteId}`)).status).toBe(403);
     expect((await page(`/sites/${siteId}/log`)).status).toBe(403);

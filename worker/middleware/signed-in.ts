@@ -18,10 +18,17 @@ export async function personOf(c: Context<AppEnv>): Promise<Ctx | null> {
   return contextFor(c, actor);
 }
 
+/** To sign in, and back to the page that was asked for. What a form sent is not repeated. */
+export function toSignIn(c: Context<AppEnv>): Response {
+  const { pathname, search } = new URL(c.req.url);
+  const isHere = c.req.method !== "GET" || pathname === "/";
+  return c.redirect(isHere ? "/sign-in" : `/sign-in?next=${encodeURIComponent(pathname + search)}`, 303);
+}
+
 /** For pages that require a signed-in person. */
 export const signedIn = createMiddleware<AppEnv>(async (c, next) => {
   const ctx = await personOf(c);
-  if (!ctx) return c.redirect("/sign-in", 303);
+  if (!ctx) return toSignIn(c);
   c.set("ctx", ctx);
   await next();
   return undefined;

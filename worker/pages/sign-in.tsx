@@ -8,8 +8,8 @@ export type Entry = {
   refusal: string | null;
   /** Confirmation of the last successful action. */
   notice: string | null;
-  /** A device to approve after signing in. */
-  device: string | null;
+  /** The path to continue with after signing in. */
+  next: string;
   offers: { signUp: boolean; gitHub: boolean; reset: boolean };
 };
 
@@ -20,8 +20,8 @@ const Refusal = ({ text }: { text: string | null }) =>
     </p>
   );
 
-const Device = ({ code }: { code: string | null }) =>
-  code === null ? null : <input type="hidden" name="device" value={code} />;
+const Next = ({ path }: { path: string }) =>
+  path === "/" ? null : <input type="hidden" name="next" value={path} />;
 
 const Email = ({ value }: { value: string }) => (
   <label>
@@ -45,9 +45,9 @@ const NewPassword = ({ label = "Password" }: { label?: string }) => (
   </label>
 );
 
-const on = (path: string, device: string | null) => (device === null ? path : `${path}?device=${device}`);
+const on = (path: string, next: string) => (next === "/" ? path : `${path}?next=${encodeURIComponent(next)}`);
 
-export const SignInPage = ({ email, refusal, notice, device, offers }: Entry) => (
+export const SignInPage = ({ email, refusal, notice, next, offers }: Entry) => (
   <Layout signedIn={false} title="Sign in">
     <h1>Sign in</h1>
     {notice !== null && (
@@ -57,7 +57,7 @@ export const SignInPage = ({ email, refusal, notice, device, offers }: Entry) =>
     )}
     <Refusal text={refusal} />
     <form method="post" action="/sign-in">
-      <Device code={device} />
+      <Next path={next} />
       <Email value={email} />
       <label>
         Password
@@ -67,25 +67,25 @@ export const SignInPage = ({ email, refusal, notice, device, offers }: Entry) =>
     </form>
     {offers.gitHub && (
       <form method="post" action="/sign-in/github">
-        <Device code={device} />
+        <Next path={next} />
         <button class="quiet" type="submit">
           Sign in with GitHub
         </button>
       </form>
     )}
     <p class="links">
-      {offers.signUp && <a href={on("/sign-up", device)}>Create an account</a>}
+      {offers.signUp && <a href={on("/sign-up", next)}>Create an account</a>}
       {offers.reset && <a href="/forgot-password">Forgot your password?</a>}
     </p>
   </Layout>
 );
 
-export const SignUpPage = ({ email, refusal, device }: Entry) => (
+export const SignUpPage = ({ email, refusal, next }: Entry) => (
   <Layout signedIn={false} title="Create an account">
     <h1>Create an account</h1>
     <Refusal text={refusal} />
     <form method="post" action="/sign-up">
-      <Device code={device} />
+      <Next path={next} />
       <label>
         Name
         <input name="name" autocomplete="name" required maxlength={100} />
@@ -95,13 +95,13 @@ export const SignUpPage = ({ email, refusal, device }: Entry) => (
       <button type="submit">Create account</button>
     </form>
     <p class="links">
-      <a href={on("/sign-in", device)}>I already have an account</a>
+      <a href={on("/sign-in", next)}>I already have an account</a>
     </p>
   </Layout>
 );
 
 /** Also shown for an address that already has an account, whose owner is notified by email. */
-export const SignedUpPage = ({ email, device }: { email: string; device: string | null }) => (
+export const SignedUpPage = ({ email, next }: { email: string; next: string }) => (
   <Layout signedIn={false} title="Check your email">
     <h1>Check your email</h1>
     <p class="note" role="status">
@@ -109,7 +109,7 @@ export const SignedUpPage = ({ email, device }: { email: string; device: string 
       The link is valid for one hour.
     </p>
     <p class="links">
-      <a href={on("/sign-in", device)}>Sign in</a>
+      <a href={on("/sign-in", next)}>Sign in</a>
     </p>
   </Layout>
 );

@@ -8,7 +8,7 @@ import { accountOf, type Ctx } from "../ctx.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
 import { takeFrom } from "../middleware/limit.ts";
-import { personOf } from "../middleware/signed-in.ts";
+import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { AccountPage } from "../pages/account.tsx";
 import { SitesPage } from "../pages/sites.tsx";
 import { claimRequest } from "../services/idempotency/claim.ts";
@@ -27,17 +27,17 @@ async function accountPage(c: Context<AppEnv>, ctx: Ctx, shown: Partial<Shown> =
 export const dashboard = new Hono<AppEnv>()
   .get("/", async (c) => {
     const ctx = await personOf(c);
-    if (!ctx) return c.redirect("/sign-in", 303);
+    if (!ctx) return toSignIn(c);
     const { data, nextCursor } = await call(ctx, "listSites", { limit: 100, cursor: cursorOf(c, "site") });
     return c.html(html`<!doctype html>${<SitesPage sites={data} next={nextCursor} />}`);
   })
   .get("/account", async (c) => {
     const ctx = await personOf(c);
-    return ctx ? accountPage(c, ctx) : c.redirect("/sign-in", 303);
+    return ctx ? accountPage(c, ctx) : toSignIn(c);
   })
   .post("/account/keys", limitBody, async (c) => {
     const ctx = await personOf(c);
-    if (!ctx) return c.redirect("/sign-in", 303);
+    if (!ctx) return toSignIn(c);
     const { once, ...fields } = await c.req.parseBody();
     const input = KeyCreate.safeParse(fields);
     if (!input.success)
@@ -71,14 +71,14 @@ export const dashboard = new Hono<AppEnv>()
   })
   .post("/account/keys/revoke", limitBody, async (c) => {
     const ctx = await personOf(c);
-    if (!ctx) return c.redirect("/sign-in", 303);
+    if (!ctx) return toSignIn(c);
     const form = z.object({ id: z.string() }).safeParse(await c.req.parseBody());
     await call(ctx, "revokeKey", { id: form.data?.id ?? "" });
     return c.redirect("/account", 303);
   })
   .post("/account/password", limitBody, async (c) => {
     const ctx = await personOf(c);
-    if (!ctx) return c.redirect("/sign-in", 303);
+    if (!ctx) return toSignIn(c);
     const form = z.object({ current: z.string(), password: z.string() }).safeParse(await c.req.parseBody());
     const answer = await formToAuth(c, "/change-password", {
       currentPassword: form.data?.current ?? "",

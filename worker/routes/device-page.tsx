@@ -6,6 +6,7 @@ import { readUserCode } from "../domain/device-codes.ts";
 import { limitBody } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
 import { countedAddress, guessWithin, limitAddress, takeFrom } from "../middleware/limit.ts";
+import { toSignIn } from "../middleware/signed-in.ts";
 import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
 import { requireRoomForKey } from "../services/keys/insert.ts";
 import { DeviceCodePage, DeviceDecidedPage, DevicePage } from "../pages/device.tsx";
@@ -41,7 +42,7 @@ export const devicePage = new Hono<AppEnv>()
     const typed = c.req.query("code");
     const userCode = typed === undefined ? null : readUserCode(typed);
     const actor = await sessionActor(c);
-    if (!actor) return c.redirect(`/sign-in${userCode ? `?device=${userCode}` : ""}`, 303);
+    if (!actor) return toSignIn(c);
     if (typed === undefined) return c.html(html`<!doctype html>${<DeviceCodePage wrong={false} />}`);
     const request = await guess(c, actor.accountId, userCode, (code) => objectOf(c, code).describe());
     if (!userCode || !request) return wrongCode(c);
@@ -50,7 +51,7 @@ export const devicePage = new Hono<AppEnv>()
   .post("/", limitBody, async (c) => {
     requireSameOrigin(c);
     const actor = await sessionActor(c);
-    if (!actor) return c.redirect("/sign-in", 303);
+    if (!actor) return toSignIn(c);
     const form = Decision.safeParse(await c.req.parseBody());
     const userCode = form.success ? readUserCode(form.data.code) : null;
     const approved = form.data?.decision === "approve";

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { passwordLength, signsInWithGitHub } from "../adapters/auth.ts";
 import { canMail } from "../adapters/mail.ts";
 import type { AppEnv } from "../app-env.ts";
-import { readUserCode } from "../domain/device-codes.ts";
+import { ownPath } from "../domain/own-path.ts";
 import { configOf } from "../config.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
@@ -25,7 +25,7 @@ const Form = z.object({
   email: z.string().trim().max(254).default(""),
   password: z.string().max(1000).default(""),
   token: z.string().max(200).default(""),
-  device: z.string().max(50).default(""),
+  next: z.string().max(2000).default(""),
   revokeKeys: z.literal("yes").optional(),
 });
 
@@ -33,15 +33,15 @@ const Form = z.object({
 async function formOf(c: Context<AppEnv>) {
   requireSameOrigin(c);
   const form = Form.safeParse(await c.req.parseBody());
-  const { device, ...fields } = form.success ? form.data : Form.parse({});
-  return { ...fields, device: readUserCode(device) };
+  const { next, ...fields } = form.success ? form.data : Form.parse({});
+  return { ...fields, next: ownPath(next) };
 }
 
 const entry = (c: Context<AppEnv>, shown: Partial<Omit<Entry, "offers">> = {}): Entry => ({
   email: "",
   refusal: null,
   notice: null,
-  device: readUserCode(c.req.query("device") ?? ""),
+  next: ownPath(c.req.query("next") ?? ""),
   ...shown,
   offers: {
     signUp: configOf(c.env).SIGN_UP === "open",
@@ -53,9 +53,6 @@ const entry = (c: Context<AppEnv>, shown: Partial<Omit<Entry, "offers">> = {}): 
 type Page = ReturnType<typeof SignInPage>;
 const show = (c: Context<AppEnv>, page: Page, status: 200 | 400 | 401 | 403 | 404 = 200) =>
   c.html(html`<!doctype html>${page}`, status);
-
-/** Where to redirect after signing in: only to the page that approves a device, or the default. */
-const onward = (device: string | null) => (device === null ? "/" : `/device?code=${device}`);
 
 /** Continues with the session cookie that better-auth set or cleared. */
 const redirectWith = (c: Context<AppEnv>, from: Response, to: string) => {
@@ -91,19 +88,19 @@ export const signInPages = new Hono<AppEnv>()
     return show(c, <SignInPage {...entry(c, { refusal })} />, 400);
   })
   .post("/sign-in", limitAddress, limitBody, async (c) => {
-    const { email, password, device } = await formOf(c);
+    const { email, password, next } = await formOf(c);
     const answer = await formToAuth(c, "/sign-in/email", { email, password });
-    if (answer.ok) return redirectWith(c, answer, onward(device));
+    if (answer.ok) return redirectWith(c, answer, next);
     const refusal = canMail(configOf(c.env))
       ? "The email address or the password is wrong, or the address is not confirmed yet. Check your inbox for our email."
       : "The email address or the password is wrong.";
-    return show(c, <SignInPage {...entry(c, { email, refusal, device })} />, 401);
+    return show(c, <SignInPage {...entry(c, { email, refusal, next })} />, 401);
   })
   .post("/sign-in/github", limitAddress, limitBody, async (c) => {
-    const { device } = await formOf(c);
+    const { next } = await formOf(c);
     const answer = await formToAuth(c, "/sign-in/social", {
       provider: "github",
-      callbackURL: onward(device),
+      callbackURL: next,
       errorCallbackURL: "/sign-in",
       disableRedirect: true,
     });
@@ -120,11 +117,11 @@ export const signInPages = new Hono<AppEnv>()
         ),
   )
   .post("/sign-up", limitAddress, limitBody, async (c) => {
-    const { name, email, password, device } = await formOf(c);
+    const { name, email, password, next } = await formOf(c);
     const answer = await formToAuth(c, "/sign-up/email", { name, email, password, callbackURL: "/" });
-    if (answer.ok && canMail(configOf(c.env))) return show(c, <SignedUpPage email={email} device={device} />);
-    if (answer.ok) return redirectWith(c, answer, onward(device));
-    return show(c, <SignUpPage {...entry(c, { email, device, refusal: await refusalOf(answer) })} />, 400);
+    if (answer.ok && canMail(configOf(c.env))) return show(c, <SignedUpPage email={email} next={next} />);
+    if (answer.ok) return redirectWith(c, answer, next);
+    return show(c, <SignUpPage {...entry(c, { email, next, refusal: await refusalOf(answer) })} />, 400);
   })
   .get("/forgot-password", limitAddress, (c) => {
     if (canMail(configOf(c.env))) return show(c, <ForgotPasswordPage sent={false} />);

@@ -65,6 +65,6 @@ function refuseForeign(ctx: Ctx, name: string): void {
   if (isWildcard(name))
     throw invalid(
       "domain",
-      "certificates for wildcards are not obtained for custom domains yet: add each name by itself",
+      "a wildcard needs a certificate by DNS-01, which is not obtained for custom domains yet: add each name by itself",
     );
 }
