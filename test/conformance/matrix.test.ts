@@ -19,7 +19,7 @@ import {
 type Operation = {
   operationId: string;
   "x-access": "none" | "key" | "session" | "operator" | "own";
-  parameters?: { in: string; name: string }[];
+  parameters?: { in: string; name: string; required?: boolean }[];
   requestBody?: { required: boolean; content: Record<string, { example?: unknown; schema?: Schema }> };
   responses: Record<string, unknown>;
 };
@@ -160,6 +160,12 @@ const urlOf = (row: Row, id: string) =>
     .replace("{name}", "data")
     .replace("{sessionId}", "1")
     .replace("{keptId}", owned["sites"] ?? "");
+/** With what its query must have. */
+const requestOf = (row: Row, id: string) => {
+  const required = (row.operation.parameters ?? []).filter((one) => one.in === "query" && one.required);
+  const query = required.map(({ name }) => `${name}=text`).join("&");
+  return urlOf(row, id) + (query === "" ? "" : `?${query}`);
+};
 const ownId = (row: Row) => owned[row.path.split("/")[1] ?? ""] ?? "";
 const sentOf = (row: Row) => (row.example === undefined ? {} : { body: row.example });
 
@@ -273,7 +279,7 @@ async function expectUnknown(row: Row) {
   const credential = await credentialOf(row, owner);
   const unknown = ownId(row).slice(0, -4) + "0000";
   for (const id of [unknown, "unknown", "%00", "..%2f..", `${ownId(row)}'--`, "x".repeat(1000)])
-    expectError(await send(credential, row.method, urlOf(row, id), sentOf(row)), 404, "Not found");
+    expectError(await send(credential, row.method, requestOf(row, id), sentOf(row)), 404, "Not found");
 }
 
 describe.each(withId.filter(({ access }) => access !== "operator"))("$name", (row) => {
@@ -281,7 +287,11 @@ describe.each(withId.filter(({ access }) => access !== "operator"))("$name", (ro
     "with somebody else's id: 403",
     async () => {
       const credential = await credentialOf(row, stranger);
-      expectError(await send(credential, row.method, urlOf(row, ownId(row)), sentOf(row)), 403, "forbidden");
+      expectError(
+        await send(credential, row.method, requestOf(row, ownId(row)), sentOf(row)),
+        403,
+        "forbidden",
+      );
     },
   );
 
