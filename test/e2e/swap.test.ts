@@ -76,14 +76,20 @@ const server = http.createServer((request, response) => {
   let bytes = 0;
   request.on("data", (chunk) => (bytes += chunk.length)).on("end", () => response.end(String(bytes)));
 });
-// A WebSocket that sends every short text frame back (RFC 6455).
+// A WebSocket that sends every short text frame back (RFC 6455); one frame is answered before the next is sent.
 server.on("upgrade", (request, socket) => {
   const accept = crypto.createHash("sha1").update(request.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest("base64");
   socket.write("HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: " + accept + "\\r\\n\\r\\n");
-  socket.on("data", (frame) => {
-    const length = frame[1] & 127, mask = frame.subarray(2, 6);
+  // A proxy may pass a frame on in pieces.
+  let received = Buffer.alloc(0);
+  socket.on("data", (chunk) => {
+    received = Buffer.concat([received, chunk]);
+    const length = received[1] & 127, mask = received.subarray(2, 6);
+    if (received.length < 6 + length) return;
+    const frame = received.subarray(0, 6 + length);
+    received = received.subarray(6 + length);
     if ((frame[0] & 15) === 8) return socket.end();
-    const text = Buffer.from(frame.subarray(6, 6 + length).map((byte, at) => byte ^ mask[at % 4]));
+    const text = Buffer.from(frame.subarray(6).map((byte, at) => byte ^ mask[at % 4]));
     socket.write(Buffer.concat([Buffer.from([129, length]), text]));
   }).on("error", () => {});
 });
