@@ -1,7 +1,8 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as z from "zod";
 import { Certificate } from "../../protocol/agent/messages.ts";
+import { writeAtomically } from "./write-atomically.ts";
 
 /** The certificates that the control plane sent: one file, replaced as a whole, which the responder answers Caddy from. */
 export const CertificateFile = z.object({
@@ -22,15 +23,7 @@ export function writeCertificates(file: string, contents: CertificateFile): void
     // Not there yet, or damaged: it is replaced.
   }
   mkdirSync(dirname(file), { recursive: true });
-  const temporary = `${file}.new`;
-  const descriptor = openSync(temporary, "w", 0o600);
-  try {
-    writeFileSync(descriptor, text);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-  renameSync(temporary, file);
+  writeAtomically(file, text);
 }
 
 /**

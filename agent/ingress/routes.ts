@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import http from "node:http";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -15,6 +6,7 @@ import type { Ingress, Target } from "./ingress.ts";
 import { log } from "../log.ts";
 import { refreshMs } from "./caddy.ts";
 import { emptyTable, RouteTable } from "./table.ts";
+import { writeAtomically } from "./write-atomically.ts";
 
 /**
  * The agent's side of the ingress: one file, replaced atomically; a call returns when no new request sees the old state.
@@ -168,33 +160,6 @@ function beginAnew(file: string, found: readonly string[]): RouteTable {
   const table: RouteTable = { version: Date.now(), sites: {}, lost: [...found] };
   writeAtomically(file, JSON.stringify(table));
   return table;
-}
-
-function writeAtomically(file: string, text: string): void {
-  const temporary = `${file}.new`;
-  const descriptor = openSync(temporary, "w", 0o600);
-  try {
-    writeFileSync(descriptor, text);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-  renameSync(temporary, file);
-  keepInPlace(dirname(file));
-}
-
-/** Without it, what is in place and answered from now may be gone after a power cut only. */
-function keepInPlace(folder: string): void {
-  try {
-    const directory = openSync(folder, "r");
-    try {
-      fsyncSync(directory);
-    } finally {
-      closeSync(directory);
-    }
-  } catch (error) {
-    log("error", "The disk does not say that what the ingress leads to is kept", { folder, error });
-  }
 }
 
 /** Waits until the responder answers from this version, and Caddy can hold no older answer. */

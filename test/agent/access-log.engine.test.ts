@@ -16,7 +16,7 @@ import { followRequests } from "../../agent/running/follow-requests.ts";
 import { openRequestRecords, type RequestRecords } from "../../agent/running/request-records.ts";
 import type { SiteRequest } from "../../protocol/api/requests.ts";
 import { freePort } from "../../scripts/lib/state.ts";
-import { get, TestResponder } from "../support/ingress.ts";
+import { answers, TestResponder } from "../support/ingress.ts";
 
 const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;
@@ -105,12 +105,7 @@ beforeAll(async () => {
     tls: null,
   };
   containerId = await startIngress(engine, ingressContainer(agentId, config).spec);
-  const isUp = () =>
-    get(port, "unknown.localhost").then(
-      ({ status }) => status === 404,
-      () => false,
-    );
-  await vi.waitUntil(isUp, { timeout: 20_000 });
+  await answers(port, "unknown.localhost", 404);
   server = http.createServer({ maxHeaderSize: 65_536 }, answer).listen(0, "127.0.0.1");
   await once(server, "listening");
   const target = {

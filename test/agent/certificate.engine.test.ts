@@ -3,15 +3,16 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { createEngine } from "../../agent/docker/client.ts";
+import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import type { IngressSettings } from "../../agent/ingress/caddy.ts";
 import { certificateOf } from "../../agent/ingress/certificate.ts";
 import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
 import type { Ingress } from "../../agent/ingress/ingress.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { AcmeServer } from "../support/acme.ts";
-import { get, TestResponder } from "../support/ingress.ts";
+import { answers, TestResponder } from "../support/ingress.ts";
 
 const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;
@@ -42,18 +43,12 @@ beforeAll(async () => {
     tls: { port: tlsPort, directory: acme.directory, caPem: readFileSync(acme.caFile, "utf8") },
   };
   containerId = await startIngress(engine, ingressContainer(agentId, settings).spec);
-  await vi.waitUntil(
-    () =>
-      get(settings.port, "unknown.example").then(
-        ({ status }) => status === 308,
-        () => false,
-      ),
-    { timeout: 20_000 },
-  );
+  await answers(settings.port, "unknown.example", 308);
 });
 
 afterAll(async () => {
   await engine.removeContainer(containerId);
+  await engine.removeVolume(accessLogVolume(agentId));
   await engine.removeVolume(`berth-ingress-${agentId}`);
   await acme.stop();
   await responder.stop();

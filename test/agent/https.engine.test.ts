@@ -23,7 +23,7 @@ import {
 } from "../../agent/ingress/container.ts";
 import { AcmeServer } from "../support/acme.ts";
 import { freePort } from "../../scripts/lib/state.ts";
-import { get, TestResponder } from "../support/ingress.ts";
+import { answers, get, TestResponder } from "../support/ingress.ts";
 
 const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;
@@ -44,14 +44,7 @@ sockets.on("connection", (socket) => socket.on("message", (data: Buffer) => sock
 
 async function startIngress(): Promise<void> {
   containerId = await startIngressContainer(engine, ingressContainer(agentId, settings).spec);
-  await vi.waitUntil(
-    () =>
-      get(settings.port, "unknown.example").then(
-        ({ status }) => status === 308,
-        () => false,
-      ),
-    { timeout: 20_000 },
-  );
+  await answers(settings.port, "unknown.example", 308);
 }
 
 beforeAll(async () => {

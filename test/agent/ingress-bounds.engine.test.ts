@@ -12,7 +12,7 @@ import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { ingressContainer, startIngress, webSocketsPerMb } from "../../agent/ingress/container.ts";
 import { ensureFirewall, removeFirewall } from "../../agent/isolation/firewall.ts";
 import { freePort } from "../../scripts/lib/state.ts";
-import { get, TestResponder } from "../support/ingress.ts";
+import { answers, get, TestResponder } from "../support/ingress.ts";
 import { plugIn, type Machine } from "../support/machine.ts";
 
 const engine = createEngine({ socketPath: "/var/run/docker.sock" });
@@ -77,14 +77,7 @@ async function startWith(mebibytes?: number): Promise<void> {
   const least =
     mebibytes === undefined ? {} : { Memory: mebibytes * mebibyte, MemorySwap: mebibytes * mebibyte };
   containerId = await startIngress(engine, { ...spec, HostConfig: { ...spec.HostConfig, ...least } });
-  await vi.waitUntil(
-    () =>
-      get(port, "unknown.localhost").then(
-        ({ status }) => status === 404,
-        () => false,
-      ),
-    { timeout: 20_000 },
-  );
+  await answers(port, "unknown.localhost", 404);
 }
 
 /** Connections from there that stay open until they are ended; `open`: so many came about. */

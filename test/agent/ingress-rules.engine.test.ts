@@ -7,10 +7,11 @@ import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { createEngine } from "../../agent/docker/client.ts";
+import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import { freePort } from "../../scripts/lib/state.ts";
-import { get, TestResponder } from "../support/ingress.ts";
+import { answers, get, TestResponder } from "../support/ingress.ts";
 
 const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;
@@ -91,14 +92,7 @@ beforeAll(async () => {
     trustedProxies: ["127.0.0.1/32"],
   };
   containerId = await startIngress(engine, ingressContainer(agentId, config).spec);
-  await vi.waitUntil(
-    () =>
-      get(port, "unknown.localhost").then(
-        ({ status }) => status === 404,
-        () => false,
-      ),
-    { timeout: 20_000 },
-  );
+  await answers(port, "unknown.localhost", 404);
 });
 
 afterEach(async () => {
@@ -111,6 +105,7 @@ afterEach(async () => {
 
 afterAll(async () => {
   await engine.removeContainer(containerId);
+  await engine.removeVolume(accessLogVolume(agentId));
   await responder.stop();
 });
 

@@ -19,7 +19,7 @@ import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { ingressContainer, ingressImage, startIngress } from "../../agent/ingress/container.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
 import { freePort } from "../../scripts/lib/state.ts";
-import { get, TestResponder } from "../support/ingress.ts";
+import { answers, get, TestResponder } from "../support/ingress.ts";
 
 const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;
@@ -161,14 +161,7 @@ beforeAll(async () => {
     tls: null,
   };
   containerId = await startIngress(engine, ingressContainer(agentId, config).spec);
-  await vi.waitUntil(
-    () =>
-      get(port, "unknown.localhost").then(
-        ({ status }) => status === 404,
-        () => false,
-      ),
-    { timeout: 20_000 },
-  );
+  await answers(port, "unknown.localhost", 404);
 });
 
 afterAll(async () => {

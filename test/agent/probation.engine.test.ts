@@ -20,7 +20,7 @@ import { sweep } from "../../agent/startup/sweep.ts";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { formatId, type Id } from "../../protocol/ids.ts";
 import { freePort } from "../../scripts/lib/state.ts";
-import { get, TestResponder } from "../support/ingress.ts";
+import { answers, get, TestResponder } from "../support/ingress.ts";
 import { jobRun } from "../support/job-run.ts";
 import { runSpec } from "../support/run-spec.ts";
 
@@ -69,14 +69,7 @@ beforeAll(async () => {
   const { dnsPort: responderPort, statusPort } = responder;
   const config = { address: "127.0.0.1", port, responderPort, statusPort, tls: null };
   ingressId = await startIngress(engine, ingressContainer(agentId, config).spec);
-  await vi.waitUntil(
-    () =>
-      get(port, "unknown.localhost").then(
-        ({ status }) => status === 404,
-        () => false,
-      ),
-    { timeout: 20_000 },
-  );
+  await answers(port, "unknown.localhost", 404);
   records = openRecords(`${folder}.db`);
   host = newHost();
 });

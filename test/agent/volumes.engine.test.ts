@@ -27,7 +27,7 @@ import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
 import { formatId, type Id } from "../../protocol/ids.ts";
 import { freePort } from "../../scripts/lib/state.ts";
-import { get, TestResponder } from "../support/ingress.ts";
+import { answers, get, TestResponder } from "../support/ingress.ts";
 import { noneKept, noSources } from "../support/none-kept.ts";
 import { noneRequested } from "../support/none-requested.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
@@ -89,14 +89,7 @@ beforeAll(async () => {
     tls: null,
   };
   ingressId = await startIngress(engine, ingressContainer(agentId, config).spec);
-  await vi.waitUntil(
-    () =>
-      get(port, "unknown.localhost").then(
-        ({ status }) => status === 404,
-        () => false,
-      ),
-    { timeout: 20_000 },
-  );
+  await answers(port, "unknown.localhost", 404);
   records = openRecords(join(folder, "..", `${agentId}.db`));
   host = newHost();
   // Of whichever agent is the newest.

@@ -1,21 +1,10 @@
 import { expect, it } from "vitest";
 import type { SiteHealth } from "../../protocol/api/running.ts";
 import { siteChecks, type SiteProbed } from "../../protocol/api/diagnosis.ts";
+import { wellContainer } from "../support/site-container.ts";
 import { diagnose, type SiteFacts } from "../../worker/domain/diagnosis.ts";
 
-const container: SiteHealth["containers"][number] = {
-  deploymentId: "dep_1",
-  replica: 1,
-  serves: true,
-  running: true,
-  exitCode: null,
-  outOfMemory: false,
-  restarts: 0,
-  startedAt: "2026-01-01T00:00:00.000Z",
-  finishedAt: null,
-  listens: [{ port: 3000, loopbackOnly: false }],
-  probe: { port: 3000, path: null, isHealthy: true, answer: "answers", durationMs: 3 },
-};
+const container = { ...wellContainer, deploymentId: "dep_1" };
 const health: SiteHealth = {
   route: "serving",
   hostnames: ["shop.sites.test"],

@@ -12,6 +12,17 @@ import { freePort } from "../../scripts/lib/state.ts";
 
 const source = join(import.meta.dirname, "../../agent/ingress/responder.ts");
 
+/** Waits until a request for this name, on a port of this machine, gets this status. */
+export const answers = (port: number, hostname: string, status: number, timeoutMs = 20_000) =>
+  vi.waitUntil(
+    () =>
+      get(port, hostname).then(
+        (answer) => answer.status === status,
+        () => false,
+      ),
+    { timeout: timeoutMs },
+  );
+
 /** The responder as it runs on a host, in its own process, with the routes file it answers from. */
 export class TestResponder {
   readonly file: string;
@@ -47,14 +58,7 @@ export class TestResponder {
       [this.program, this.file, String(this.dnsPort), String(this.statusPort)],
       { stdio: ["ignore", "ignore", "ignore"] },
     );
-    await vi.waitUntil(
-      () =>
-        get(this.statusPort, "unknown.localhost").then(
-          ({ status }) => status === 404,
-          () => false,
-        ),
-      { timeout: 10_000 },
-    );
+    await answers(this.statusPort, "unknown.localhost", 404, 10_000);
   }
 
   async kill(): Promise<void> {

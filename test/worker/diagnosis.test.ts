@@ -7,6 +7,7 @@ import type {
 } from "../../protocol/api/diagnosis.ts";
 import type { SiteHealth } from "../../protocol/api/running.ts";
 import type { SiteCloned } from "../../protocol/api/sites.ts";
+import { wellContainer } from "../support/site-container.ts";
 import { follow } from "../../worker/services/sites/probe.ts";
 import { answerNext, funded, useTool } from "./assistant.ts";
 import {
@@ -30,21 +31,7 @@ afterEach(() => vi.restoreAllMocks());
 const healthOf = (change: Partial<SiteHealth> = {}): SiteHealth => ({
   route: "serving",
   hostnames: [],
-  containers: [
-    {
-      deploymentId: null,
-      replica: 1,
-      serves: true,
-      running: true,
-      exitCode: null,
-      outOfMemory: false,
-      restarts: 0,
-      startedAt: "2026-01-01T00:00:00.000Z",
-      finishedAt: null,
-      listens: [{ port: 3000, loopbackOnly: false }],
-      probe: { port: 3000, path: null, isHealthy: true, answer: "answers", durationMs: 2 },
-    },
-  ],
+  containers: [wellContainer],
   diskFreeMb: 50_000,
   ...change,
 });

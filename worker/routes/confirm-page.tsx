@@ -4,11 +4,12 @@ import * as z from "zod";
 import type { AppEnv } from "../app-env.ts";
 import { isPendingId, type PendingStep } from "../assistant/pending.ts";
 import { runConfirmed } from "../assistant/run-tool.ts";
-import { accountOf, credentialOf, type Actor } from "../ctx.ts";
+import { accountOf, type Actor } from "../ctx.ts";
 import { limitBody } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { signedIn } from "../middleware/signed-in.ts";
+import { speakerOf } from "../services/chat/speaker.ts";
 import { ConfirmedPage, ConfirmPage, NothingToConfirmPage } from "../pages/confirm.tsx";
 
 const Decision = z.object({ decision: z.enum(["confirm", "decline"]) });
@@ -32,18 +33,10 @@ export const confirmPage = new Hono<AppEnv>()
       isPendingId(id) && form.success
         ? await ctx.pendingCalls.take(id, accountOf(ctx), isAgreed ? "taken" : "declined")
         : null;
-    const { actor } = ctx;
-    if (!call || actor.type !== "session")
+    if (!call || ctx.actor.type !== "session")
       return c.html(html`<!doctype html>${<NothingToConfirmPage />}`, 404);
     if (!isAgreed) return c.html(html`<!doctype html>${<ConfirmedPage outcome={null} />}`);
-    const assistant: Actor = {
-      type: "assistant",
-      accountId: actor.accountId,
-      role: actor.role,
-      plan: actor.plan,
-      conversationId: null,
-      credential: credentialOf(ctx),
-    };
+    const assistant: Actor = { type: "assistant", conversationId: null, ...speakerOf(ctx) };
     const outcome = await runConfirmed(contextFor(c, assistant), call.step as PendingStep);
     const said = outcome.status === "refused" ? `refused: ${outcome.error}` : "carried out";
     ctx.defer(ctx.pendingCalls.settle(id, said));

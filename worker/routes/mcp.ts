@@ -5,12 +5,13 @@ import { toolGroups, type ToolGroup } from "../../protocol/api/tools.ts";
 import type { AppEnv } from "../app-env.ts";
 import { isGroup } from "../assistant/prompt.ts";
 import { configOf } from "../config.ts";
-import { accountOf, credentialOf, type Actor } from "../ctx.ts";
+import type { Actor } from "../ctx.ts";
 import { AppError, invalid } from "../domain/app-error.ts";
 import { authenticateKey } from "../middleware/authenticate.ts";
 import { limitBody } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
 import { limitAddress } from "../middleware/limit.ts";
+import { speakerOf } from "../services/chat/speaker.ts";
 
 const metadataPath = "/.well-known/oauth-protected-resource/mcp";
 
@@ -44,16 +45,8 @@ export const mcp = new Hono<AppEnv>()
   .use(challenge, ownOrigin, authenticateKey, limitBody)
   .all("/", async (c) => {
     const groups = groupsOf(c);
-    const { actor } = c.var.ctx;
-    if (actor.type !== "key") throw new AppError("unauthorized");
-    const assistant: Actor = {
-      type: "assistant",
-      accountId: accountOf(c.var.ctx),
-      role: actor.role,
-      plan: actor.plan,
-      conversationId: null,
-      credential: credentialOf(c.var.ctx),
-    };
+    if (c.var.ctx.actor.type !== "key") throw new AppError("unauthorized");
+    const assistant: Actor = { type: "assistant", conversationId: null, ...speakerOf(c.var.ctx) };
     // Loaded on first use: nothing else needs the protocol.
     const { answerMcp } = await import("../assistant/mcp.ts");
     return answerMcp(contextFor(c, assistant), groups, c.req.raw);

@@ -2,7 +2,8 @@ import { command, whole } from "../../command.ts";
 import { connect, signal } from "../../context.ts";
 import { printLine } from "../../log-lines.ts";
 import { databaseId } from "../../site.ts";
-import { safe, show, table, when } from "../../terminal.ts";
+import { show } from "../../terminal.ts";
+import { eventsText } from "../events.ts";
 import { printLog, sinceTime } from "../logs.ts";
 import { metricsText } from "../metrics.ts";
 
@@ -46,15 +47,6 @@ export const databaseEvents = command("events", "Starts, stops, exits and restor
     show(
       "getDatabaseEvents",
       await client.call("getDatabaseEvents", { id: await databaseId(client, named) }, { signal }),
-      ({ data }) =>
-        table(
-          data,
-          {
-            when: ({ at }) => when(at),
-            what: ({ kind }) => kind,
-            detail: ({ detail }) => safe(detail.split("\n")[0] ?? ""),
-          },
-          "No events.",
-        ),
+      ({ data }) => eventsText(data),
     );
   });

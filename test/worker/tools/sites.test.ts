@@ -1,26 +1,12 @@
 import { expect } from "vitest";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { SiteDiagnosis } from "../../../protocol/api/diagnosis.ts";
-import type { SiteContainer } from "../../../protocol/api/running.ts";
 import type { Site } from "../../../protocol/api/sites.ts";
 import { operations } from "../../../protocol/api/operations.ts";
 import { SourceInspection } from "../../../protocol/api/sources.ts";
+import { wellContainer } from "../../support/site-container.ts";
 import { answerNext, effectsOf, jobOf, scene, serving, useTool } from "../assistant.ts";
 import { account, api, createSite, finish, runningSite, site, siteUrl, uniqueName } from "../service.ts";
-
-const container: SiteContainer = {
-  deploymentId: null,
-  replica: 1,
-  serves: true,
-  running: true,
-  exitCode: null,
-  outOfMemory: false,
-  restarts: 0,
-  startedAt: "2026-01-01T00:00:00.000Z",
-  finishedAt: null,
-  listens: [{ port: 3000, loopbackOnly: false }],
-  probe: { port: 3000, path: null, isHealthy: true, answer: "answers", durationMs: 2 },
-};
 
 const sitesOf = async (key: string) => (await api<Page<Site>>(key, "GET", "/sites")).body.data;
 
@@ -153,7 +139,7 @@ effectsOf("sites", {
       const { host: address } = new URL((await site(key, siteId)).url);
       serving(address, () => new Response("down", { status: 502 }));
       const using = useTool(key, "diagnose_site", { site: name });
-      const dead = { ...container, running: false, exitCode: 3, probe: null, listens: [] };
+      const dead = { ...wellContainer, running: false, exitCode: 3, probe: null, listens: [] };
       const health = { route: "serving" as const, hostnames: [], containers: [dead], diskFreeMb: 50_000 };
       await answerNext(host, { kind: "health", health });
       const result = (await using).result as SiteDiagnosis;

@@ -1,7 +1,8 @@
 import type { ChatReply, ChatRequest } from "../../../protocol/api/chat.ts";
 import { isId, type Id } from "../../../protocol/ids.ts";
-import { credentialOf, type Ctx, type Sent } from "../../ctx.ts";
+import type { Ctx, Sent } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
+import { speakerOf } from "./speaker.ts";
 import { unlessRefused } from "./unless-refused.ts";
 
 /** A message to the assistant, and its whole answer. @throws AppError not_found, forbidden, payment_required */
@@ -15,10 +16,8 @@ export async function streamMessage(ctx: Ctx, asked: ChatRequest): Promise<Reada
 }
 
 function sentBy(ctx: Ctx, { message, confirm, conversationId }: ChatRequest): Sent {
-  const { actor } = ctx;
-  if (actor.type !== "key" && actor.type !== "session") throw new AppError("unauthorized");
+  const speaker = speakerOf(ctx);
   if (conversationId !== undefined && !isId("conversation", conversationId)) throw new AppError("not_found");
-  const { accountId, role, plan } = actor;
   const id: Id<"conversation"> = conversationId ?? ctx.newId("conversation");
   return {
     message,
@@ -26,6 +25,6 @@ function sentBy(ctx: Ctx, { message, confirm, conversationId }: ChatRequest): Se
     conversationId: id,
     isNew: conversationId === undefined,
     requestId: ctx.requestId,
-    speaker: { accountId, role, plan, credential: credentialOf(ctx) },
+    speaker,
   };
 }

@@ -1,32 +1,20 @@
-import { eq } from "drizzle-orm";
 import type { ById } from "../../../protocol/api/common.ts";
 import type { DomainChange, DomainChanged } from "../../../protocol/api/domains.ts";
 import type { Ctx } from "../../ctx.ts";
-import { batch } from "../../db/batch.ts";
-import { domains } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { requireOwned } from "../owned.ts";
-import { siteById, siteIdOf } from "../sites/owned.ts";
 import { addDomain } from "./add.ts";
 import { lookAt } from "./look.ts";
+import { siteWithDomains } from "./owned.ts";
 import { removeRow } from "./remove.ts";
 import { domainView } from "./view.ts";
 
 /** Adds, removes or verifies a custom domain. @throws AppError conflict with the reason why it is not verified */
 export async function changeDomain(
   ctx: Ctx,
-  { id: siteId, domain: change }: ById & { domain: DomainChange },
+  { id, domain: change }: ById & { domain: DomainChange },
 ): Promise<DomainChanged> {
-  const id = siteIdOf(siteId);
   const name = typeof change === "string" ? change : "verify" in change ? change.verify : change.remove;
-  const {
-    found: [found],
-    rows,
-  } = await batch(ctx, {
-    found: siteById(ctx, id),
-    rows: ctx.db.select().from(domains).where(eq(domains.siteId, id)),
-  });
-  const site = requireOwned(ctx, found);
+  const { site, rows } = await siteWithDomains(ctx, id);
   const row = rows.find((one) => one.name === name);
   if (typeof change === "string") {
     const names = rows.map((one) => one.name);

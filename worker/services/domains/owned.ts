@@ -1,4 +1,4 @@
-import { and, eq } from "drizzle-orm";
+import { and, asc, eq } from "drizzle-orm";
 import { DomainName } from "../../../protocol/api/domains.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
@@ -10,6 +10,22 @@ import { siteById, siteIdOf } from "../sites/owned.ts";
 import type { DomainRow } from "./view.ts";
 
 export type OfDomain = { id: string; name: string };
+
+/** The caller's site and its domains, oldest first. @throws AppError not_found, forbidden */
+export async function siteWithDomains(
+  ctx: Ctx,
+  siteId: string,
+): Promise<{ site: SiteRow; rows: DomainRow[] }> {
+  const id = siteIdOf(siteId);
+  const {
+    found: [found],
+    rows,
+  } = await batch(ctx, {
+    found: siteById(ctx, id),
+    rows: ctx.db.select().from(domains).where(eq(domains.siteId, id)).orderBy(asc(domains.id)),
+  });
+  return { site: requireOwned(ctx, found), rows };
+}
 
 /** A domain of the caller's site, by any form of its name. @throws AppError not_found, forbidden */
 export async function domainOwnedBy(

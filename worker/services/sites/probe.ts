@@ -1,12 +1,11 @@
-import { and, eq, isNotNull } from "drizzle-orm";
 import type { ById } from "../../../protocol/api/common.ts";
 import type { SiteProbe, SiteProbed } from "../../../protocol/api/diagnosis.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
-import { domains } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { siteAddress } from "../../domain/slug.ts";
 import { requireOwned } from "../owned.ts";
+import { verifiedNames } from "./ingress-change.ts";
 import { siteById, siteIdOf } from "./owned.ts";
 
 const maxRequests = 6;
@@ -25,10 +24,7 @@ export async function probeSite(
     verified,
   } = await batch(ctx, {
     found: siteById(ctx, id),
-    verified: ctx.db
-      .select({ name: domains.name })
-      .from(domains)
-      .where(and(eq(domains.siteId, id), isNotNull(domains.verifiedAt))),
+    verified: verifiedNames(ctx, id),
   });
   const site = requireOwned(ctx, found);
   const own = new URL(siteAddress(ctx.config.SITES_ORIGIN, site.slug).url);

@@ -4,12 +4,12 @@ import type { EnvRestore } from "../../../protocol/api/env-history.ts";
 import type { EnvChanged } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
-import { databaseLinks, siteEnvVersions } from "../../db/schema.ts";
+import { siteEnvVersions } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
-import { siteById, siteIdOf } from "./owned.ts";
-import { addEnvVersion } from "./set-env.ts";
-import { newestEnv, shownEnv } from "./view.ts";
+import { siteIdOf } from "./owned.ts";
+import { addEnvVersion, readsOfEnv } from "./set-env.ts";
+import { shownEnv } from "./view.ts";
 
 /** Makes an earlier version the newest one; the version that it replaces stays in the history. */
 export async function restoreEnvVersion(
@@ -23,19 +23,11 @@ export async function restoreEnvVersion(
     newest: [newest],
     links,
   } = await batch(ctx, {
-    found: siteById(ctx, id),
+    ...readsOfEnv(ctx, id),
     wanted: ctx.db
       .select()
       .from(siteEnvVersions)
       .where(and(eq(siteEnvVersions.siteId, id), eq(siteEnvVersions.version, version))),
-    newest: ctx.db
-      .select()
-      .from(siteEnvVersions)
-      .where(and(eq(siteEnvVersions.siteId, id), newestEnv)),
-    links: ctx.db
-      .select({ variable: databaseLinks.variable })
-      .from(databaseLinks)
-      .where(eq(databaseLinks.siteId, id)),
   });
   const site = requireOwned(ctx, found);
   if (!wanted || !newest)

@@ -35,6 +35,19 @@ export async function setSiteEnv(
   throw conflict("The environment was changed concurrently. Try again.");
 }
 
+/** The site, the newest version of its environment, and the variables that links to databases set. */
+export const readsOfEnv = (ctx: Ctx, id: Id<"site">) => ({
+  found: siteById(ctx, id),
+  newest: ctx.db
+    .select()
+    .from(siteEnvVersions)
+    .where(and(eq(siteEnvVersions.siteId, id), newestEnv)),
+  links: ctx.db
+    .select({ variable: databaseLinks.variable })
+    .from(databaseLinks)
+    .where(eq(databaseLinks.siteId, id)),
+});
+
 /** null: another change came first, and this one must be applied to its result. */
 async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promise<Changed | null> {
   const id = siteIdOf(siteId);
@@ -42,17 +55,7 @@ async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promi
     found: [found],
     newest: [newest],
     links,
-  } = await batch(ctx, {
-    found: siteById(ctx, id),
-    newest: ctx.db
-      .select()
-      .from(siteEnvVersions)
-      .where(and(eq(siteEnvVersions.siteId, id), newestEnv)),
-    links: ctx.db
-      .select({ variable: databaseLinks.variable })
-      .from(databaseLinks)
-      .where(eq(databaseLinks.siteId, id)),
-  });
+  } = await batch(ctx, readsOfEnv(ctx, id));
   const site = requireOwned(ctx, found);
   const linked = changes.find(
     ({ key, value }) => value !== null && links.some(({ variable }) => variable === key),
