@@ -53,6 +53,7 @@ import {
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
 import { EnvHistory, EnvRestore } from "./env-history.ts";
 import { Dns } from "./dns.ts";
+import { AccountEvent, EventQuery } from "./events.ts";
 import {
   Host,
   HostCreate,
@@ -1293,6 +1294,27 @@ export const operations = {
     answers: [{ status: 200, schema: Account }],
     refusals: ["conflict"],
     examples: { body: { plan: "pro" } },
+  },
+  followEvents: {
+    method: "get",
+    path: "/events",
+    tag: "Account",
+    summary:
+      "What changes in the account, as server-sent events while the connection lasts: `change` for each change, `ready` once at the start, and `reset` if there were changes that cannot be told any more",
+    access: "key",
+    query: EventQuery,
+    answers: [{ status: 200, schema: AccountEvent, when: "The data of each `change`" }],
+    streams: true,
+    refusals: ["conflict"],
+    examples: {
+      answer: {
+        type: "deployment",
+        id: "dep_001m80000000000000000000000",
+        status: "LIVE",
+        siteId: exampleSiteId,
+        number: 7,
+      },
+    },
   },
   getAccount: {
     method: "get",

@@ -62,6 +62,7 @@ import { verifyDomain } from "../services/domains/verify.ts";
 import { pollDevice } from "../services/device/poll.ts";
 import { startDevice } from "../services/device/start.ts";
 import { getDns } from "../services/dns/get.ts";
+import { followEvents } from "../services/events/follow.ts";
 import { changeHost } from "../services/hosts/change.ts";
 import { createHost } from "../services/hosts/create.ts";
 import { listHosts } from "../services/hosts/list.ts";
@@ -213,6 +214,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   revokeKey,
   listAccounts,
   patchAccount: changeAccount,
+  followEvents,
   getAccount,
   listUnhealthy,
   listActivity,
