@@ -102,6 +102,7 @@ import {
   SiteRollback,
   WebhookAddress,
 } from "./sites.ts";
+import { SearchQuery, SearchResults } from "./search.ts";
 import { SourceInspect, SourceInspection } from "./sources.ts";
 import { SiteVolumes, VolumeRemoved } from "./volumes.ts";
 import { SecretsRotate, SecretsRotated } from "./secrets.ts";
@@ -1313,6 +1314,30 @@ export const operations = {
         status: "LIVE",
         siteId: exampleSiteId,
         number: 7,
+      },
+    },
+  },
+  search: {
+    method: "get",
+    path: "/search",
+    tag: "Account",
+    summary:
+      "Find sites, databases, domains, deployments and invoices of the account, at most eight of each, best first; for operators also accounts and hosts",
+    access: "key",
+    query: SearchQuery,
+    answers: [{ status: 200, schema: SearchResults }],
+    examples: {
+      answer: {
+        data: [
+          {
+            type: "site",
+            id: exampleSiteId,
+            title: "my-app",
+            detail: "github.com/acme/my-app",
+            status: "RUNNING",
+            siteId: null,
+          },
+        ],
       },
     },
   },

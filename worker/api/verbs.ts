@@ -94,6 +94,7 @@ import { createSchedule } from "../services/schedules/create.ts";
 import { listSchedules } from "../services/schedules/list.ts";
 import { removeSchedule } from "../services/schedules/remove.ts";
 import { rotateSecrets } from "../services/secrets/rotate.ts";
+import { search } from "../services/search/find.ts";
 import { changeSite } from "../services/sites/change.ts";
 import { createSite } from "../services/sites/create.ts";
 import { cloneSite } from "../services/sites/clone.ts";
@@ -215,6 +216,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   listAccounts,
   patchAccount: changeAccount,
   followEvents,
+  search,
   getAccount,
   listUnhealthy,
   listActivity,
