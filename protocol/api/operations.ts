@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ErrorCode } from "../errors.ts";
 import type { IdKind } from "../ids.ts";
 import { Activity, ActivityQuery, AllActivityQuery } from "./activity.ts";
-import { Account, AccountListQuery, AccountPatch, OwnAccount } from "./accounts.ts";
+import { Account, AccountForOperator, AccountListQuery, AccountPatch, OwnAccount } from "./accounts.ts";
 import {
   ChatPrice,
   ChatReply,
@@ -14,6 +14,16 @@ import {
 } from "./chat.ts";
 import { Command, CommandCreate, CommandListQuery } from "./commands.ts";
 import { listOf, listQuery, type Resumed } from "./common.ts";
+import {
+  AllDatabasesQuery,
+  AllInvoicesQuery,
+  AllSitesQuery,
+  DatabaseForOperator,
+  InvoiceForOperator,
+  Job,
+  JobsQuery,
+  SiteForOperator,
+} from "./console.ts";
 import {
   CreditGrant,
   CreditPackage,
@@ -197,6 +207,15 @@ export const operations = {
     access: "key",
     query: SiteListQuery,
     answers: [{ status: 200, schema: listOf(Site) }],
+  },
+  listAllSites: {
+    method: "get",
+    path: "/sites/all",
+    tag: "Operators",
+    summary: "The sites of all accounts, newest first",
+    access: "operator",
+    query: AllSitesQuery,
+    answers: [{ status: 200, schema: listOf(SiteForOperator) }],
   },
   inspectSource: {
     method: "post",
@@ -784,6 +803,15 @@ export const operations = {
     query: DatabaseListQuery,
     answers: [{ status: 200, schema: listOf(Database) }],
   },
+  listAllDatabases: {
+    method: "get",
+    path: "/databases/all",
+    tag: "Operators",
+    summary: "The databases of all accounts, newest first",
+    access: "operator",
+    query: AllDatabasesQuery,
+    answers: [{ status: 200, schema: listOf(DatabaseForOperator) }],
+  },
   createDatabase: {
     method: "post",
     path: "/databases",
@@ -1282,6 +1310,14 @@ export const operations = {
     query: AccountListQuery,
     answers: [{ status: 200, schema: listOf(Account) }],
   },
+  getAccountForOperator: {
+    method: "get",
+    path: "/accounts/{id}",
+    tag: "Accounts",
+    summary: "One account: what it has, what it paid and owes, and when it was last active",
+    access: "operator",
+    answers: [{ status: 200, schema: AccountForOperator }],
+  },
   patchAccount: {
     method: "patch",
     path: "/accounts/{id}",
@@ -1345,6 +1381,15 @@ export const operations = {
     access: "key",
     query: InvoiceListQuery,
     answers: [{ status: 200, schema: listOf(Invoice) }],
+  },
+  listAllInvoices: {
+    method: "get",
+    path: "/invoices/all",
+    tag: "Operators",
+    summary: "The invoices of all accounts, newest first",
+    access: "operator",
+    query: AllInvoicesQuery,
+    answers: [{ status: 200, schema: listOf(InvoiceForOperator) }],
   },
   getInvoice: {
     method: "get",
@@ -1532,6 +1577,25 @@ export const operations = {
     summary: "Permanently remove one of these with its data",
     access: "operator",
     answers: [{ status: 200, schema: SetAsideRemoved }],
+    refusals: ["conflict"],
+  },
+  listJobs: {
+    method: "get",
+    path: "/jobs",
+    tag: "Operators",
+    summary: "Work for hosts, newest first: what waits and why, what runs and where, what is stuck",
+    access: "operator",
+    query: JobsQuery,
+    answers: [{ status: 200, schema: listOf(Job) }],
+  },
+  cancelJob: {
+    method: "post",
+    path: "/jobs/{id}/cancel",
+    tag: "Operators",
+    summary:
+      "Cancel a job that has not begun, or a deployment or command that runs. Its resource is as if the job had failed",
+    access: "operator",
+    answers: [{ status: 202, schema: Job }],
     refusals: ["conflict"],
   },
   rotateSecrets: {

@@ -3,7 +3,7 @@ import type { Account, AccountListQuery } from "../../../protocol/api/accounts.t
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Ctx } from "../../ctx.ts";
 import { accounts } from "../../db/schema.ts";
-import { before, page } from "../page.ts";
+import { before, containing, page } from "../page.ts";
 import { accountView } from "./view.ts";
 
 export async function listAccounts(ctx: Ctx, query: AccountListQuery): Promise<Page<Account>> {
@@ -11,7 +11,13 @@ export async function listAccounts(ctx: Ctx, query: AccountListQuery): Promise<P
   const rows = await ctx.db
     .select()
     .from(accounts)
-    .where(and(named, before(accounts.id, query)))
+    .where(
+      and(
+        named,
+        containing(query.search, accounts.id, accounts.name, accounts.email),
+        before(accounts.id, query),
+      ),
+    )
     .orderBy(desc(accounts.id))
     .limit(query.limit + 1);
   return page(rows, query, accountView);
