@@ -10,6 +10,10 @@ export const Account = z
     email: z.string(),
     role: z.enum(accountRoles),
     plan: z.enum(accountPlans),
+    suspended: z
+      .object({ at: Timestamp, reason: z.string() })
+      .nullable()
+      .describe("By an operator: its sites and databases are stopped, its keys refused."),
     createdAt: Timestamp,
   })
   .meta({ id: "Account" });
@@ -21,6 +25,7 @@ export const Search = text.trim().min(1).max(254).optional();
 export const AccountListQuery = listQuery("account").extend({
   email: z.string().max(254).optional().describe("Only the account with this email address."),
   search: Search.describe("Only accounts whose id, name or email address contains this text."),
+  suspended: z.enum(["0", "1"]).optional().describe("1: only suspended accounts; 0: only others."),
 });
 export type AccountListQuery = z.infer<typeof AccountListQuery>;
 
@@ -29,6 +34,11 @@ export const AccountPatch = z
   .refine((patch) => Object.keys(patch).length > 0, "name at least one field to change")
   .meta({ id: "AccountPatch" });
 export type AccountPatch = z.infer<typeof AccountPatch>;
+
+export const AccountSuspend = z
+  .strictObject({ reason: text.trim().min(1).max(500).describe("Shown and mailed to the account's owner.") })
+  .meta({ id: "AccountSuspend" });
+export type AccountSuspend = z.infer<typeof AccountSuspend>;
 
 const Limit = z.object({ used: z.number().int(), limit: z.number().int() });
 const Term = {

@@ -2,7 +2,14 @@ import * as z from "zod";
 import type { ErrorCode } from "../errors.ts";
 import type { IdKind } from "../ids.ts";
 import { Activity, ActivityQuery, AllActivityQuery } from "./activity.ts";
-import { Account, AccountForOperator, AccountListQuery, AccountPatch, OwnAccount } from "./accounts.ts";
+import {
+  Account,
+  AccountForOperator,
+  AccountListQuery,
+  AccountPatch,
+  AccountSuspend,
+  OwnAccount,
+} from "./accounts.ts";
 import {
   ChatPrice,
   ChatReply,
@@ -151,6 +158,8 @@ export type Operation = {
   readsUnless?: string;
   /** A POST that only reads. It is not recorded, and its answer is not kept. */
   readOnly?: true;
+  /** Shows a secret, or what its owner alone is to see: not to an operator who views the account. */
+  ownersOnly?: true;
   /** Needs a session, but the account's assistant may call it as well, whatever credential the person used. */
   assistant?: true;
   /** An additional rate limit per account, besides the credential's own. */
@@ -569,6 +578,7 @@ export const operations = {
     summary:
       "A folder's entries, or the text of one file, of the running site or of one of its volumes. Nothing is run in its container",
     access: "key",
+    ownersOnly: true,
     query: FilesQuery,
     answers: [{ status: 200, schema: Browsed }],
     refusals: ["conflict"],
@@ -764,6 +774,7 @@ export const operations = {
     tag: "Deploy webhook",
     summary: "The URL of the site's deploy webhook. Anyone who knows it can deploy",
     access: "key",
+    ownersOnly: true,
     answers: [{ status: 200, schema: WebhookAddress }],
     refusals: ["conflict"],
   },
@@ -872,6 +883,7 @@ export const operations = {
     summary:
       "User, password and connection string. With public access enabled, also the public connection string and the CA certificate (PEM) that verifies the server",
     access: "key",
+    ownersOnly: true,
     answers: [{ status: 200, schema: DatabaseCredentials }],
     refusals: ["payment_required"],
   },
@@ -1199,6 +1211,7 @@ export const operations = {
     tag: "Assistant",
     summary: "The account's conversations of the last thirty days, newest first",
     access: "key",
+    ownersOnly: true,
     query: listQuery("conversation"),
     answers: [{ status: 200, schema: listOf(Conversation) }],
   },
@@ -1208,6 +1221,7 @@ export const operations = {
     tag: "Assistant",
     summary: "A conversation with its messages",
     access: "key",
+    ownersOnly: true,
     answers: [{ status: 200, schema: ConversationWithMessages }],
   },
   followConversation: {
@@ -1216,6 +1230,7 @@ export const operations = {
     tag: "Assistant",
     summary: "The events of the newest message, to the end of its answer: for a reader that was cut off",
     access: "key",
+    ownersOnly: true,
     answers: [{ status: 200, schema: ChatReply, when: "The last event" }],
     streams: true,
   },
@@ -1329,6 +1344,26 @@ export const operations = {
     answers: [{ status: 200, schema: Account }],
     refusals: ["conflict"],
     examples: { body: { plan: "pro" } },
+  },
+  suspendAccount: {
+    method: "post",
+    path: "/accounts/{id}/suspend",
+    tag: "Accounts",
+    summary:
+      "Suspend an account: its sites and databases are stopped with their data kept, its keys refused, its sessions only read",
+    access: "operator",
+    body: AccountSuspend,
+    answers: [{ status: 200, schema: Account }],
+    refusals: ["conflict"],
+    examples: { body: { reason: "Your site sends unsolicited mail." } },
+  },
+  releaseAccount: {
+    method: "post",
+    path: "/accounts/{id}/release",
+    tag: "Accounts",
+    summary: "End an account's suspension. What ran before and is paid for starts again",
+    access: "operator",
+    answers: [{ status: 200, schema: Account }],
   },
   getAccount: {
     method: "get",

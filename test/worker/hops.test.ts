@@ -415,6 +415,8 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
     };
   },
   patchAccount: "tells the guard of each of the account's keys, and writes each one down",
+  suspendAccount: "tells the guard of each of the account's keys, and stops each site and database",
+  releaseAccount: "tells the guard of each of the account's keys, and starts each site and database",
   listAllPacks: plain,
   createPack: () => ({ body: pack }),
   patchPack: async () => ({

@@ -115,6 +115,8 @@ import { listAllInvoices } from "../services/invoices/list-all.ts";
 import { getAccountForOperator } from "../services/accounts/get-for-operator.ts";
 import { cancelJob } from "../services/jobs/cancel.ts";
 import { listJobs } from "../services/jobs/list.ts";
+import { releaseAccount } from "../services/accounts/release.ts";
+import { suspendAccount } from "../services/accounts/suspend.ts";
 import { version } from "../version.ts";
 
 /** Webhooks receive bodies in foreign formats and have their own routes (`routes/webhooks.ts`). */
@@ -222,6 +224,8 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   listAccounts,
   getAccountForOperator,
   patchAccount: changeAccount,
+  suspendAccount,
+  releaseAccount,
   getAccount,
   listUnhealthy,
   listActivity,

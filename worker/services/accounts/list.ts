@@ -1,4 +1,4 @@
-import { and, desc, eq } from "drizzle-orm";
+import { and, desc, eq, isNotNull, isNull } from "drizzle-orm";
 import type { Account, AccountListQuery } from "../../../protocol/api/accounts.ts";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -15,6 +15,8 @@ export async function listAccounts(ctx: Ctx, query: AccountListQuery): Promise<P
       and(
         named,
         containing(query.search, accounts.id, accounts.name, accounts.email),
+        query.suspended === "1" ? isNotNull(accounts.suspendedAt) : undefined,
+        query.suspended === "0" ? isNull(accounts.suspendedAt) : undefined,
         before(accounts.id, query),
       ),
     )
