@@ -36,17 +36,33 @@ import { takenCommands, takenJobs } from "./job-conditions.ts";
 const time = (name: string) => integer(name, { mode: "timestamp_ms" });
 
 /** Accounts. The columns up to updatedAt, and the next three tables, are better-auth's core schema under our names. */
-export const accounts = sqliteTable("accounts", {
-  id: text().$type<Id<"account">>().primaryKey(),
-  name: text().notNull(),
-  email: text().notNull().unique(),
-  emailVerified: integer("email_verified", { mode: "boolean" }).notNull().default(false),
-  image: text(),
-  createdAt: time("created_at").notNull(),
-  updatedAt: time("updated_at").notNull(),
-  role: text({ enum: accountRoles }).notNull().default("user"),
-  plan: text({ enum: accountPlans }).notNull().default("free"),
-});
+export const accounts = sqliteTable(
+  "accounts",
+  {
+    id: text().$type<Id<"account">>().primaryKey(),
+    name: text().notNull(),
+    email: text().notNull().unique(),
+    emailVerified: integer("email_verified", { mode: "boolean" }).notNull().default(false),
+    image: text(),
+    createdAt: time("created_at").notNull(),
+    updatedAt: time("updated_at").notNull(),
+    role: text({ enum: accountRoles }).notNull().default("user"),
+    plan: text({ enum: accountPlans }).notNull().default("free"),
+    /** By an operator, with the reason that its owner is told; null: not suspended. */
+    suspendedAt: time("suspended_at"),
+    suspendedFor: text("suspended_for"),
+    /** When its last suspension ended: what is still suspended since then starts again. */
+    releasedAt: time("released_at"),
+  },
+  (t) => [
+    index("accounts_suspended") // the cron
+      .on(t.suspendedAt)
+      .where(sql`suspended_at IS NOT NULL`),
+    index("accounts_released") // the cron
+      .on(t.releasedAt)
+      .where(sql`released_at IS NOT NULL`),
+  ],
+);
 
 /** Browser sessions. The cookie contains the token, this table only its SHA-256. */
 export const sessions = sqliteTable(
