@@ -223,6 +223,7 @@ function openWork(config: AgentConfig, { host, records, requests, diskUse }: Mea
     records,
     requests,
     diskUse,
+    imageRepository: host.imageRepository,
     kept: {
       held: () => idsHeld(host),
       of: (ids) => keptOf(host, ids),

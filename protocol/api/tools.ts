@@ -288,6 +288,12 @@ export const tools = {
     summary: "Show CPU, memory, network and disk of a running site by the minute.",
     input: only({ site, minutes: z.number().int().min(1).max(1440).optional() }),
   },
+  get_disk_usage: {
+    group: "logs",
+    summary:
+      "Show what a site or database takes of its disk, by what it wrote, volumes, images, logs and build cache; without either, all of the account.",
+    input: only({ site: site.optional(), db: db.optional() }),
+  },
   list_container_events: {
     group: "logs",
     summary: "List starts, stops, exits and ends for lack of memory of a site or database.",
@@ -443,13 +449,14 @@ export const tools = {
   },
   link_database: {
     group: "databases",
-    summary: "Give a site the address of a database as a secret variable.",
-    input: only({ db, site, variable: EnvKey.optional() }),
-  },
-  unlink_database: {
-    group: "databases",
-    summary: "Take a database's address away from a site.",
-    input: only({ db, site }),
+    summary: "Give a site the address of a database as a secret variable, or take it away.",
+    input: only({
+      db,
+      site,
+      variable: EnvKey.optional(),
+      linked: z.boolean().optional().describe("false: take the address away from the site."),
+    }),
+    // Where it is taken away.
     destructive: true,
   },
   rotate_database_password: {

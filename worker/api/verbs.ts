@@ -2,6 +2,7 @@ import type { Answered, Input, operations, OperationId } from "../../protocol/ap
 import type { Ctx } from "../ctx.ts";
 import { changeAccount } from "../services/accounts/change.ts";
 import { getAccount } from "../services/accounts/get.ts";
+import { accountDisk } from "../services/accounts/disk.ts";
 import { listUnhealthy } from "../services/accounts/unhealthy.ts";
 import { listAccounts } from "../services/accounts/list.ts";
 import { listActivity, listAllActivity } from "../services/activity/list.ts";
@@ -42,6 +43,7 @@ import { getDatabaseLogs } from "../services/databases/get-logs.ts";
 import { databaseInsight } from "../services/databases/insight.ts";
 import { linkDatabase } from "../services/databases/link.ts";
 import { listDatabases } from "../services/databases/list.ts";
+import { databaseDisk } from "../services/databases/disk.ts";
 import { databaseMetrics } from "../services/databases/metrics.ts";
 import { queryDatabase } from "../services/databases/query.ts";
 import { removeDatabase } from "../services/databases/remove.ts";
@@ -96,6 +98,7 @@ import { rotateSecrets } from "../services/secrets/rotate.ts";
 import { changeSite } from "../services/sites/change.ts";
 import { createSite } from "../services/sites/create.ts";
 import { cloneSite } from "../services/sites/clone.ts";
+import { siteDisk } from "../services/sites/disk.ts";
 import { diagnoseSite } from "../services/sites/diagnose.ts";
 import { generateSecret } from "../services/sites/generate-secret.ts";
 import { probeSite } from "../services/sites/probe.ts";
@@ -142,6 +145,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getSiteLogs,
   searchSiteLogs,
   browseFiles,
+  getSiteDisk: siteDisk,
   getSiteMetrics: siteMetrics,
   getSiteEvents: siteEventsOf,
   getSiteRequests,
@@ -180,6 +184,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   queryDatabase,
   endDatabaseSession: endSession,
   getDatabaseLogs,
+  getDatabaseDisk: databaseDisk,
   getDatabaseMetrics: databaseMetrics,
   getDatabaseEvents: databaseEventsOf,
   listBackups: listBackupsOf,
@@ -215,6 +220,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   patchAccount: changeAccount,
   getAccount,
   listUnhealthy,
+  getAccountDisk: accountDisk,
   listActivity,
   listAllActivity,
   listPacks,
