@@ -21,6 +21,7 @@ import { metrics } from "./commands/metrics.ts";
 import { open } from "./commands/open.ts";
 import { packs } from "./commands/packs.ts";
 import { schedules } from "./commands/schedules/index.ts";
+import { terminal } from "./commands/terminal.ts";
 import { upgrade } from "./commands/upgrade.ts";
 import { volumes } from "./commands/volumes/index.ts";
 import { webhook } from "./commands/webhook/index.ts";
@@ -53,7 +54,7 @@ const headings: Record<string, { name(): string }[]> = {
     linkCommand,
     unlinkCommand,
   ],
-  "Of a site:": [env, domains, exec, jobs, schedules, volumes, webhook],
+  "Of a site:": [env, domains, terminal, exec, jobs, schedules, volumes, webhook],
   "Databases:": [databases, backups],
   "Billing:": [packs, invoices, credits],
   "Other:": [chat, api, hosts, doctor, completion, upgrade],

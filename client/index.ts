@@ -6,6 +6,14 @@ export {
   type Client,
   type ClientOptions,
 } from "./client.ts";
-export { ApiError, NetworkError } from "./errors.ts";
+export { ApiError, errorOf, NetworkError } from "./errors.ts";
+export {
+  Allowance,
+  costOf,
+  maxPayloadBytes,
+  piecesOf,
+  streamCloseCodes,
+  ToStreamClient,
+} from "../protocol/api/streams.ts";
 export type { ServerEvent } from "./events.ts";
 export type { Answer, Input, ListId, OperationId, StreamId } from "./types.ts";
