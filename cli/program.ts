@@ -14,6 +14,8 @@ import { env } from "./commands/env/index.ts";
 import { events } from "./commands/events.ts";
 import { exec } from "./commands/exec.ts";
 import { hosts } from "./commands/hosts/index.ts";
+import { init } from "./commands/init.ts";
+import { diff, up } from "./commands/up.ts";
 import { invoices } from "./commands/invoices/index.ts";
 import { jobs } from "./commands/jobs/index.ts";
 import { keys } from "./commands/keys.ts";
@@ -43,6 +45,9 @@ const headings: Record<string, { name(): string }[]> = {
   "Account:": [login, logout, whoami, keys, activity],
   "Sites:": [
     sites,
+    init,
+    diff,
+    up,
     deploy,
     deployments,
     rollback,

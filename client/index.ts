@@ -6,6 +6,7 @@ export {
   type Client,
   type ClientOptions,
 } from "./client.ts";
+export { ProjectFile } from "../protocol/api/project-file.ts";
 export { ApiError, errorOf, NetworkError } from "./errors.ts";
 export {
   Allowance,

@@ -25,8 +25,8 @@ export const terminal = command(
     const { openStream } = await import("../stream.ts");
     const name = process.env["TERM"] ?? "";
     const query = new URLSearchParams({
-      columns: String(stdout.columns),
-      rows: String(stdout.rows),
+      columns: String(stdout.columns || 80),
+      rows: String(stdout.rows || 24),
       ...(/^[\w.+-]{1,40}$/.test(name) && { terminal: name }),
       ...(words.length > 0 && { command: words.join(" ") }),
     }).toString();

@@ -210,6 +210,25 @@ it("the host hears of what a client consumed only by the marks that the client r
   await host.next("closeStream");
 });
 
+it("a client that consumes may go on without end: marks are no flood", async () => {
+  const client = await opened();
+  let consumed = 0;
+  for (let round = 0; round < 110; round++) {
+    host.sendBytes(encodeFrame(client.streamId, piece));
+    host.sendBytes(encodeFrame(client.streamId, piece));
+    await client.until(() => client.texts.length > consumed);
+    while (consumed < client.texts.length)
+      client.send(JSON.stringify({ ...client.texts[consumed++], type: "consumed" }));
+    await host.next("streamCredit");
+  }
+  for (let resized = 0; resized < 100; resized++)
+    client.send(JSON.stringify({ type: "resize", columns: 80, rows: 24 }));
+  for (let resized = 0; resized < 100; resized++) await host.next("resizeStream");
+  expect(total(client.bytes)).toBe(220 * maxPayloadBytes);
+  client.close();
+  await host.next("closeStream");
+});
+
 it("a host that sends more than the window loses the stream, and its link only if it goes on", async () => {
   const client = await opened();
   for (let sent = 0; sent <= fitting; sent++) host.sendBytes(encodeFrame(client.streamId, piece));

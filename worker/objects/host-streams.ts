@@ -54,7 +54,7 @@ const pongWithinMs = 60_000;
 const idleMs = 60 * 60_000;
 const longestMs = 24 * 60 * 60_000;
 const perAccount = 20;
-/** A client has few reasons for a text: a mark, a pong, a person who drags a window's corner. */
+/** Beside marks, a client has few reasons for a text: a pong, a person who drags a window's corner. */
 const textsWindow = { limit: 200, windowMs: 10_000 };
 
 const refused = (error: string): Refused => ({ kind: "refused", error });
@@ -225,9 +225,13 @@ export class HostStreams {
   }
 
   private receiveText(stream: Stream, text: string): boolean {
-    const { admitted, hits } = admit(stream.texts, Date.now(), textsWindow);
-    stream.texts = hits;
-    const message = admitted && text.length <= 200 ? parse(text) : undefined;
+    const message = text.length <= 200 ? parse(text) : undefined;
+    // As many of these as there were marks: a wrong one is the last.
+    if (message?.type !== "consumed") {
+      const { admitted, hits } = admit(stream.texts, Date.now(), textsWindow);
+      stream.texts = hits;
+      if (!admitted) return false;
+    }
     switch (message?.type) {
       case undefined:
         return false;
