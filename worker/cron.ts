@@ -25,6 +25,7 @@ import { reapJobs } from "./jobs/reap.ts";
 import { logError } from "./log-error.ts";
 import { sendDueMails } from "./mails/send-due.ts";
 import { forgetOldActivity } from "./services/activity/forget-old.ts";
+import { forgetOldChanges } from "./services/events/forget-old.ts";
 import { forgetOldConversations } from "./services/chat/conversations.ts";
 import { finishAccountChanges } from "./services/accounts/tell-guards.ts";
 import { lookAtDueDomains } from "./services/domains/look-due.ts";
@@ -56,6 +57,7 @@ const tasks: Record<string, (ctx: Ctx) => Promise<void>> = {
   domains: lookAtDueDomains,
   requests: purgeOldRequests,
   activity: forgetOldActivity,
+  events: forgetOldChanges,
   conversations: forgetOldConversations,
   money: async (ctx) => {
     try {

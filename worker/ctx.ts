@@ -56,6 +56,7 @@ export type Ctx = {
   questions: HostQuestions;
   guards: KeyGuards;
   logs: DeploymentLogs;
+  events: AccountEvents;
   devices: DeviceCodes;
   conversations: Conversations;
   pendingCalls: PendingCalls;
@@ -110,6 +111,15 @@ export type DeploymentLogs = {
     afterSeq: number,
     reader: Credential,
     isOver: boolean,
+  ): Promise<ReadableStream<Uint8Array> | null>;
+};
+
+/** The changes of an account as server-sent events; null: too many follow them already. */
+export type AccountEvents = {
+  follow(
+    accountId: Id<"account">,
+    reader: Credential,
+    afterSeq: number | null,
   ): Promise<ReadableStream<Uint8Array> | null>;
 };
 

@@ -70,6 +70,7 @@ import {
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
 import { EnvHistory, EnvRestore } from "./env-history.ts";
 import { Dns } from "./dns.ts";
+import { AccountEvent, EventQuery } from "./events.ts";
 import {
   Host,
   HostCreate,
@@ -118,6 +119,7 @@ import {
   SiteRollback,
   WebhookAddress,
 } from "./sites.ts";
+import { SearchQuery, SearchResults } from "./search.ts";
 import { SourceInspect, SourceInspection } from "./sources.ts";
 import { SiteVolumes, VolumeRemoved } from "./volumes.ts";
 import { SecretsRotate, SecretsRotated } from "./secrets.ts";
@@ -1364,6 +1366,51 @@ export const operations = {
     summary: "End an account's suspension. What ran before and is paid for starts again",
     access: "operator",
     answers: [{ status: 200, schema: Account }],
+  },
+  followEvents: {
+    method: "get",
+    path: "/events",
+    tag: "Account",
+    summary:
+      "What changes in the account, as server-sent events while the connection lasts: `change` for each change, `ready` once at the start, and `reset` if there were changes that cannot be told any more",
+    access: "key",
+    query: EventQuery,
+    answers: [{ status: 200, schema: AccountEvent, when: "The data of each `change`" }],
+    streams: true,
+    refusals: ["conflict"],
+    examples: {
+      answer: {
+        type: "deployment",
+        id: "dep_001m80000000000000000000000",
+        status: "LIVE",
+        siteId: exampleSiteId,
+        number: 7,
+      },
+    },
+  },
+  search: {
+    method: "get",
+    path: "/search",
+    tag: "Account",
+    summary:
+      "Find sites, databases, domains, deployments and invoices of the account, at most eight of each, best first; for operators also accounts and hosts",
+    access: "key",
+    query: SearchQuery,
+    answers: [{ status: 200, schema: SearchResults }],
+    examples: {
+      answer: {
+        data: [
+          {
+            type: "site",
+            id: exampleSiteId,
+            title: "my-app",
+            detail: "github.com/acme/my-app",
+            status: "RUNNING",
+            siteId: null,
+          },
+        ],
+      },
+    },
   },
   getAccount: {
     method: "get",

@@ -398,6 +398,8 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getInvoice: () => ({ path: { id: invoiceId } }),
   cancelInvoice: async () => ({ path: { id: (await createSite(key)).invoiceId } }),
   getAccount: plain,
+  followEvents: "asks the object that has the readers",
+  search: () => ({ query: "?q=my-app%20%237" }),
   listUnhealthy: plain,
   listAccounts: plain,
   getAccountForOperator: async () => ({

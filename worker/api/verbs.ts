@@ -62,6 +62,7 @@ import { verifyDomain } from "../services/domains/verify.ts";
 import { pollDevice } from "../services/device/poll.ts";
 import { startDevice } from "../services/device/start.ts";
 import { getDns } from "../services/dns/get.ts";
+import { followEvents } from "../services/events/follow.ts";
 import { changeHost } from "../services/hosts/change.ts";
 import { createHost } from "../services/hosts/create.ts";
 import { listHosts } from "../services/hosts/list.ts";
@@ -93,6 +94,7 @@ import { createSchedule } from "../services/schedules/create.ts";
 import { listSchedules } from "../services/schedules/list.ts";
 import { removeSchedule } from "../services/schedules/remove.ts";
 import { rotateSecrets } from "../services/secrets/rotate.ts";
+import { search } from "../services/search/find.ts";
 import { changeSite } from "../services/sites/change.ts";
 import { createSite } from "../services/sites/create.ts";
 import { cloneSite } from "../services/sites/clone.ts";
@@ -226,6 +228,8 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   patchAccount: changeAccount,
   suspendAccount,
   releaseAccount,
+  followEvents,
+  search,
   getAccount,
   listUnhealthy,
   listActivity,

@@ -1161,3 +1161,37 @@ export const certificates = sqliteTable("certificates", {
   /** The next certificate's key, sealed; stored before it is used. */
   orderKeySealed: text("order_key_sealed"),
 });
+
+/**
+ * Accounts with readers of `GET /events`: only their changes are written down. Triggers (`drizzle/*_watch_changes.sql`)
+ * look here.
+ */
+export const followedAccounts = sqliteTable("followed_accounts", {
+  accountId: text("account_id").$type<Id<"account">>().primaryKey(),
+  /** All changes after this one are there. */
+  sinceSeq: integer("since_seq").notNull(),
+  /** Extended while there are readers; afterwards the row is deleted. */
+  until: time("until").notNull(),
+});
+
+/** Changes of followed accounts, written by triggers only, and kept for some minutes. */
+export const changes = sqliteTable(
+  "changes",
+  {
+    seq: integer().primaryKey({ autoIncrement: true }),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    type: text().notNull(),
+    resourceId: text("resource_id").notNull(),
+    /** The fields of the event besides `type` and `id`. */
+    fields: text({ mode: "json" }).$type<Record<string, unknown>>().notNull(),
+    /** Whether the account's object was given a hint. */
+    told: integer({ mode: "boolean" }).notNull().default(false),
+    createdAt: time("created_at").notNull(),
+  },
+  (t) => [
+    index("changes_account").on(t.accountId, t.seq), // GET /events
+    index("changes_untold")
+      .on(t.told)
+      .where(sql`told = 0`), // the batch that wrote them gives the hint
+  ],
+);
