@@ -78,7 +78,7 @@ async function swapTo(
     job.signal.throwIfAborted();
     await Promise.all(made.map((id) => host.engine.startContainer(id)));
     job.log(
-      `Waiting for an answer on port ${run.port}${run.healthCheckPath ? ` at ${run.healthCheckPath}` : ""}${run.replicas > 1 ? ` of each of ${run.replicas} replicas` : ""}.`,
+      `Waiting for ${run.healthCheck?.kind === "tcp" ? "a connection" : "an answer"} on port ${run.port}${run.healthCheckPath && run.healthCheck?.kind !== "tcp" ? ` at ${run.healthCheckPath}` : ""}${run.replicas > 1 ? ` of each of ${run.replicas} replicas` : ""}.`,
     );
     const healthy = await Promise.all(made.map((id) => healthyTarget(host, run, id, started, signal)));
     const targets = healthy.map(({ target }) => target);
@@ -86,9 +86,10 @@ async function swapTo(
     job.signal.throwIfAborted();
     job.phase("swap");
     // Before it serves: a site whose visitors need a password is open at no moment.
-    if (run.ingress) await host.ingress.rule(run.siteId, run.ingress);
+    if (run.ingress) await host.ingress.rule(run.siteId, run.ingress, run.readAtMs);
     const isProven = servesForGood(host, run.siteId, made) || (await isServedByUs(host, run, image));
-    await host.ingress[isProven ? "route" : "routeOnProbation"](run.siteId, run.hostnames, targets);
+    const hostnames = host.ingress.newest(run.siteId, run);
+    await host.ingress[isProven ? "route" : "routeOnProbation"](run.siteId, hostnames, targets);
     const swapped = performance.now();
     if (!isProven) {
       job.log(`It answers and serves; it is live after ${host.settings.probationSeconds} s without an exit.`);
@@ -206,7 +207,8 @@ async function healthyTarget(
   if (!state || !address) throw new JobError(await exitReason(engine, id, state?.exitCode ?? 1, started));
   const deploymentId = state.labels[label.deployment];
   const target: Target = { containerId: id, address, port: run.port, deploymentId };
-  const probe = { ...target, path: run.healthCheckPath, hostname: run.hostnames[0] };
+  const { healthCheckPath: path, healthCheck: check = {} } = run;
+  const probe = { ...target, path, hostname: run.hostnames[0], check };
   await atStartSpeed(state, () => waitUntilHealthy(engine, state, probe, run.startTimeoutSeconds, signal));
   return { target, state };
 }

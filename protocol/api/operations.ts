@@ -69,6 +69,7 @@ import {
 } from "./diagnosis.ts";
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
 import { EnvHistory, EnvRestore } from "./env-history.ts";
+import { AccountDiskUse, DiskUse } from "./disk.ts";
 import { Dns } from "./dns.ts";
 import { AccountEvent, EventQuery } from "./events.ts";
 import {
@@ -91,6 +92,15 @@ import {
 } from "./insight.ts";
 import { Key, KeyCreate, KeyCreated, KeyRevoked } from "./keys.ts";
 import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
+import {
+  Channel,
+  ChannelCreate,
+  ChannelCreated,
+  ChannelPatch,
+  ChannelRemoved,
+  Delivery,
+  DeliveryListQuery,
+} from "./notifications.ts";
 import { PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
 import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
 import { Browsed, FilesQuery } from "./files.ts";
@@ -166,7 +176,7 @@ export type Operation = {
   /** Needs a session, but the account's assistant may call it as well, whatever credential the person used. */
   assistant?: true;
   /** An additional rate limit per account, besides the credential's own. */
-  limit?: "keyMade" | "chat" | "sourceInspected" | "siteProbed";
+  limit?: "keyMade" | "chat" | "sourceInspected" | "siteProbed" | "notificationTested";
   /** Errors beyond those implied by access, parameters and body. */
   refusals?: readonly ErrorCode[];
   examples?: { body?: unknown; answer?: unknown };
@@ -174,7 +184,22 @@ export type Operation = {
 
 const exampleTime = "2026-11-21T12:00:00.000Z";
 const exampleSiteId = "site_001m80000000000000000000000";
+const exampleChannelId = "nch_001m80000000000000000000000";
 const exampleDatabaseId = "db_001m80000000000000000000000";
+
+const exampleDisk = {
+  kind: "site",
+  id: exampleSiteId,
+  name: "shop",
+  limitMb: 10_240,
+  countedMb: 212.5,
+  writtenMb: 12.5,
+  volumes: [{ name: "uploads", sizeMb: 200 }],
+  images: [{ deploymentId: "dep_001m80000000000000000000000", sizeMb: 310.2 }],
+  logMb: 4.1,
+  buildCacheMb: 96.7,
+  notMeasured: null,
+};
 
 const exampleDomain = {
   id: "dom_001m80000000000000000000000",
@@ -604,6 +629,15 @@ export const operations = {
     answers: [{ status: 200, schema: SiteHealth }],
     refusals: ["conflict"],
   },
+  getSiteDisk: {
+    method: "get",
+    path: "/sites/{id}/disk",
+    tag: "Sites",
+    summary: "What the site takes of its host's disk: data, volumes, images, logs and build cache",
+    access: "key",
+    answers: [{ status: 200, schema: DiskUse }],
+    examples: { answer: exampleDisk },
+  },
   listVolumes: {
     method: "get",
     path: "/sites/{id}/volumes",
@@ -1014,6 +1048,27 @@ export const operations = {
     answers: [{ status: 200, schema: SiteEvents }],
     refusals: ["conflict"],
   },
+  getDatabaseDisk: {
+    method: "get",
+    path: "/databases/{id}/disk",
+    tag: "Databases",
+    summary: "What the database takes of its host's disk: data and logs",
+    access: "key",
+    answers: [{ status: 200, schema: DiskUse }],
+    examples: {
+      answer: {
+        ...exampleDisk,
+        kind: "database",
+        id: exampleDatabaseId,
+        name: "orders",
+        countedMb: 48.5,
+        writtenMb: 0,
+        volumes: [{ name: "", sizeMb: 48.5 }],
+        images: [],
+        buildCacheMb: 0,
+      },
+    },
+  },
   listBackups: {
     method: "get",
     path: "/databases/{id}/backups",
@@ -1348,26 +1403,6 @@ export const operations = {
     refusals: ["conflict"],
     examples: { body: { plan: "pro" } },
   },
-  suspendAccount: {
-    method: "post",
-    path: "/accounts/{id}/suspend",
-    tag: "Accounts",
-    summary:
-      "Suspend an account: its sites and databases are stopped with their data kept, its keys refused, its sessions only read",
-    access: "operator",
-    body: AccountSuspend,
-    answers: [{ status: 200, schema: Account }],
-    refusals: ["conflict"],
-    examples: { body: { reason: "Your site sends unsolicited mail." } },
-  },
-  releaseAccount: {
-    method: "post",
-    path: "/accounts/{id}/release",
-    tag: "Accounts",
-    summary: "End an account's suspension. What ran before and is paid for starts again",
-    access: "operator",
-    answers: [{ status: 200, schema: Account }],
-  },
   followEvents: {
     method: "get",
     path: "/events",
@@ -1413,6 +1448,106 @@ export const operations = {
       },
     },
   },
+  suspendAccount: {
+    method: "post",
+    path: "/accounts/{id}/suspend",
+    tag: "Accounts",
+    summary:
+      "Suspend an account: its sites and databases are stopped with their data kept, its keys refused, its sessions only read",
+    access: "operator",
+    body: AccountSuspend,
+    answers: [{ status: 200, schema: Account }],
+    refusals: ["conflict"],
+    examples: { body: { reason: "Your site sends unsolicited mail." } },
+  },
+  releaseAccount: {
+    method: "post",
+    path: "/accounts/{id}/release",
+    tag: "Accounts",
+    summary: "End an account's suspension. What ran before and is paid for starts again",
+    access: "operator",
+    answers: [{ status: 200, schema: Account }],
+  },
+  listNotificationChannels: {
+    method: "get",
+    path: "/notifications/channels",
+    tag: "Notifications",
+    summary:
+      "Where the account is notified, and of what, newest first. Without a channel, only mails about money, access and lost domains or backups are sent",
+    access: "key",
+    query: listQuery("channel"),
+    answers: [{ status: 200, schema: listOf(Channel) }],
+  },
+  createNotificationChannel: {
+    method: "post",
+    path: "/notifications/channels",
+    tag: "Notifications",
+    summary:
+      "Choose to be notified by mail at the account's address, at an address of your own (signed as standardwebhooks.com says), or in a chat that takes Slack's format",
+    access: "key",
+    body: ChannelCreate,
+    creates: "channel",
+    shownOnce: ["secret"],
+    answers: [{ status: 201, schema: ChannelCreated }],
+    refusals: ["conflict"],
+    examples: {
+      body: {
+        type: "webhook",
+        url: "https://example.com/hooks/berth",
+        kinds: ["deploy_failed", "crash_loop"],
+      },
+      answer: {
+        id: exampleChannelId,
+        type: "webhook",
+        name: "Webhook",
+        target: "https://example.com/hooks/berth",
+        kinds: ["deploy_failed", "crash_loop"],
+        enabled: true,
+        disabledReason: null,
+        createdAt: exampleTime,
+        updatedAt: exampleTime,
+        secret: "whsec_4Zc0bJ9nq1cYxX8mS6sYwqF8cQ0m2kHt",
+      },
+    },
+  },
+  patchNotificationChannel: {
+    method: "patch",
+    path: "/notifications/channels/{id}",
+    tag: "Notifications",
+    summary: "Change a channel's name, address or kinds, or enable or disable it",
+    access: "key",
+    body: ChannelPatch,
+    answers: [{ status: 200, schema: Channel }],
+    examples: { body: { kinds: ["deploy_failed"] } },
+  },
+  deleteNotificationChannel: {
+    method: "delete",
+    path: "/notifications/channels/{id}",
+    tag: "Notifications",
+    summary: "Delete a channel and the list of what was sent through it",
+    access: "key",
+    answers: [{ status: 200, schema: ChannelRemoved }],
+    examples: { answer: { id: exampleChannelId, deleted: true } },
+  },
+  testNotificationChannel: {
+    method: "post",
+    path: "/notifications/channels/{id}/test",
+    tag: "Notifications",
+    summary: "Send a test through a channel now. The answer says whether it was taken",
+    access: "key",
+    limit: "notificationTested",
+    answers: [{ status: 200, schema: Delivery }],
+  },
+  listNotificationDeliveries: {
+    method: "get",
+    path: "/notifications/deliveries",
+    tag: "Notifications",
+    summary:
+      "What was sent through the account's channels in the last 30 days, or waits to be sent, and how that went",
+    access: "key",
+    query: DeliveryListQuery,
+    answers: [{ status: 200, schema: listOf(Delivery) }],
+  },
   getAccount: {
     method: "get",
     path: "/account",
@@ -1428,6 +1563,16 @@ export const operations = {
     summary: "The account's sites and databases that are not well, with the reason",
     access: "key",
     answers: [{ status: 200, schema: Unhealthy }],
+  },
+  getAccountDisk: {
+    method: "get",
+    path: "/account/disk",
+    tag: "Account",
+    summary:
+      "What the account's 50 newest sites and 50 newest databases take of their hosts' disks, largest first",
+    access: "key",
+    answers: [{ status: 200, schema: AccountDiskUse }],
+    examples: { answer: { data: [exampleDisk], truncated: false } },
   },
   listActivity: {
     method: "get",

@@ -52,6 +52,7 @@ function countedEnv(counts: Counts): Env {
         requests: { requests: [] },
         requestStats: { stats: operations.getSiteRequestStats.examples.answer },
         volumes: { volumes: [] },
+        disk: { found: [] },
         removeVolume: {},
         certificate: { isServed: true, tls: true, isValid: true, certificate: null },
         held: { ids: [] },
@@ -221,6 +222,12 @@ const aSchedule =
     const schedule = { name: uniqueName("nightly"), cron: "@daily", command: "true" };
     return { path: { id: await made(`/sites/${siteId}/schedules`, schedule) }, body };
   };
+const aChannel =
+  (body?: unknown): Case =>
+  async () => ({
+    path: { id: await made("/notifications/channels", { type: "mail", kinds: ["unhealthy"] }) },
+    body,
+  });
 const aDomain: Case = async () => {
   const name = `${uniqueName("hops")}.example.com`;
   await made(`/sites/${siteId}/domains`, { domain: name });
@@ -298,6 +305,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getSiteLogs: ofSite(),
   searchSiteLogs: async () => ({ ...(await ofSite()()), query: "?text=error" }),
   browseFiles: ofSite(),
+  getSiteDisk: ofSite(),
   getSiteMetrics: ofSite(),
   getSiteEvents: ofSite(),
   getSiteRequests: ofSite(),
@@ -354,6 +362,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
     return { path: { id: databaseId, sessionId: "7" } };
   },
   getDatabaseLogs: ofDatabase(),
+  getDatabaseDisk: ofDatabase(),
   getDatabaseMetrics: ofDatabase(),
   getDatabaseEvents: ofDatabase(),
   listBackups: ofDatabase(),
@@ -399,8 +408,15 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   cancelInvoice: async () => ({ path: { id: (await createSite(key)).invoiceId } }),
   getAccount: plain,
   followEvents: "asks the object that has the readers",
+  listNotificationChannels: plain,
+  createNotificationChannel: () => ({ body: { type: "mail", kinds: ["deploy_failed"] } }),
+  patchNotificationChannel: aChannel({ enabled: false }),
+  deleteNotificationChannel: aChannel(),
+  testNotificationChannel: "asks the receiver, and records what it says",
+  listNotificationDeliveries: plain,
   search: () => ({ query: "?q=my-app%20%237" }),
   listUnhealthy: plain,
+  getAccountDisk: plain,
   listAccounts: plain,
   getAccountForOperator: async () => ({
     path: { id: (await one<{ id: string }>("SELECT account_id AS id FROM sites LIMIT 1")).id },

@@ -2,6 +2,7 @@ import type { Answered, Input, operations, OperationId } from "../../protocol/ap
 import type { Ctx } from "../ctx.ts";
 import { changeAccount } from "../services/accounts/change.ts";
 import { getAccount } from "../services/accounts/get.ts";
+import { accountDisk } from "../services/accounts/disk.ts";
 import { listUnhealthy } from "../services/accounts/unhealthy.ts";
 import { listAccounts } from "../services/accounts/list.ts";
 import { listActivity, listAllActivity } from "../services/activity/list.ts";
@@ -42,6 +43,7 @@ import { getDatabaseLogs } from "../services/databases/get-logs.ts";
 import { databaseInsight } from "../services/databases/insight.ts";
 import { linkDatabase } from "../services/databases/link.ts";
 import { listDatabases } from "../services/databases/list.ts";
+import { databaseDisk } from "../services/databases/disk.ts";
 import { databaseMetrics } from "../services/databases/metrics.ts";
 import { queryDatabase } from "../services/databases/query.ts";
 import { removeDatabase } from "../services/databases/remove.ts";
@@ -77,6 +79,10 @@ import { createKey } from "../services/keys/create.ts";
 import { listKeys } from "../services/keys/list.ts";
 import { revokeKey } from "../services/keys/revoke.ts";
 import { verifyLedger } from "../services/ledger/verify.ts";
+import { changeChannel, removeChannel } from "../services/notifications/change-channel.ts";
+import { createChannel } from "../services/notifications/create-channel.ts";
+import { listChannels, listDeliveries } from "../services/notifications/list.ts";
+import { testChannel } from "../services/notifications/test-channel.ts";
 import { changePack, createPack } from "../services/packs/change.ts";
 import { listAllPacks, listPacks } from "../services/packs/list.ts";
 import { listFlags, resolveFlag } from "../services/payments/flags.ts";
@@ -98,6 +104,7 @@ import { search } from "../services/search/find.ts";
 import { changeSite } from "../services/sites/change.ts";
 import { createSite } from "../services/sites/create.ts";
 import { cloneSite } from "../services/sites/clone.ts";
+import { siteDisk } from "../services/sites/disk.ts";
 import { diagnoseSite } from "../services/sites/diagnose.ts";
 import { generateSecret } from "../services/sites/generate-secret.ts";
 import { probeSite } from "../services/sites/probe.ts";
@@ -156,6 +163,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getSiteLogs,
   searchSiteLogs,
   browseFiles,
+  getSiteDisk: siteDisk,
   getSiteMetrics: siteMetrics,
   getSiteEvents: siteEventsOf,
   getSiteRequests,
@@ -195,6 +203,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   queryDatabase,
   endDatabaseSession: endSession,
   getDatabaseLogs,
+  getDatabaseDisk: databaseDisk,
   getDatabaseMetrics: databaseMetrics,
   getDatabaseEvents: databaseEventsOf,
   listBackups: listBackupsOf,
@@ -229,12 +238,19 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   listAccounts,
   getAccountForOperator,
   patchAccount: changeAccount,
+  followEvents,
+  listNotificationChannels: listChannels,
+  createNotificationChannel: createChannel,
+  patchNotificationChannel: changeChannel,
+  deleteNotificationChannel: removeChannel,
+  testNotificationChannel: testChannel,
+  listNotificationDeliveries: listDeliveries,
+  search,
   suspendAccount,
   releaseAccount,
-  followEvents,
-  search,
   getAccount,
   listUnhealthy,
+  getAccountDisk: accountDisk,
   listActivity,
   listAllActivity,
   listPacks,
