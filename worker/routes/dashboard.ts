@@ -16,10 +16,11 @@ import { profile } from "../pages/account/profile.tsx";
 import { overview } from "../pages/home/overview.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
 import { siteList } from "../pages/sites/list.tsx";
+import { newSite } from "../pages/sites/new.tsx";
 import { routesOfScreens } from "./screens.tsx";
 
 /** Every page of a signed-in person, one file each in worker/pages/<area>. */
-const screens: readonly Screen[] = [overview, siteList, profile, keys];
+const screens: readonly Screen[] = [overview, newSite, siteList, profile, keys];
 
 /** The path on this origin that a form was sent from. */
 const backTo = (referrer: string | undefined, origin: string): string => {

@@ -5,12 +5,14 @@ import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { errorCatalogue } from "../../protocol/errors.ts";
+import { accountOf } from "../ctx.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
+import { takeFrom } from "../middleware/limit.ts";
 import { say } from "../middleware/page.ts";
 import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { AppPage } from "../pages/kit/layout.tsx";
-import { Fields, type Asked, type Screen } from "../pages/kit/screen.ts";
+import { Fields, type Asked, type Screen, type View } from "../pages/kit/screen.ts";
 
 async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
   const ctx = await personOf(c);
@@ -28,11 +30,15 @@ async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
       for (const cookie of answer.headers.getSetCookie()) c.header("Set-Cookie", cookie, { append: true });
       return answer;
     },
+    within: (limit) => takeFrom(c, limit, accountOf(ctx)),
   };
 }
 
 async function shown(c: Context<AppEnv>, screen: Screen, asked: Asked, status: 200 | 400 | 409 | 429 = 200) {
-  const { body, ...frame } = await screen.show(asked);
+  return rendered(c, await screen.show(asked), status);
+}
+
+function rendered(c: Context<AppEnv>, { body, ...frame }: View, status: 200 | 400 | 409 | 429) {
   return c.html(html`<!doctype html>${<AppPage {...frame}>{body}</AppPage>}`, status);
 }
 
@@ -54,7 +60,13 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
         const act = forms[form.split(":")[0] ?? ""];
         if (!act) throw new AppError("not_found");
         try {
-          const { to, said, tone = "good", secret } = await act(asked, new Fields(sent));
+          const done = await act(asked, new Fields(sent));
+          if ("again" in done) {
+            const values = { ...Object.fromEntries(sent), ...done.values };
+            c.set("refused", { form, values, problems: {}, reason: null });
+            return await rendered(c, done.again, 200);
+          }
+          const { to, said, tone = "good", secret } = done;
           if (said !== undefined) say(c, { tone, text: said, ...(secret !== undefined && { secret }) });
           return c.redirect(to, 303);
         } catch (error) {

@@ -1,26 +1,17 @@
 import { Hono, type Context } from "hono";
 import { html } from "hono/html";
 import * as z from "zod";
-import {
-  EnvVariable,
-  SiteCreate,
-  SiteSettings,
-  siteActions,
-  type SitePatch,
-} from "../../protocol/api/sites.ts";
+import { EnvVariable, SiteSettings, siteActions, type SitePatch } from "../../protocol/api/sites.ts";
 import { DomainName } from "../../protocol/api/domains.ts";
-import { SourceInspect } from "../../protocol/api/sources.ts";
 import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";
-import { accountOf, credentialOf, type Ctx } from "../ctx.ts";
-import { AppError, conflict } from "../domain/app-error.ts";
+import { credentialOf, type Ctx } from "../ctx.ts";
+import { conflict } from "../domain/app-error.ts";
 import { parsed } from "../domain/parsed.ts";
 import { limitBody } from "../middleware/body.ts";
-import { takeFrom } from "../middleware/limit.ts";
 import { signedIn } from "../middleware/signed-in.ts";
 import { CutOff, DeploymentEnd, DeploymentPage, SiteLogPage } from "../pages/log.tsx";
 import { linesInto } from "../pages/lines-into.ts";
-import { NewSitePage, type Checked } from "../pages/new-site.tsx";
 import { isUnderWay, SitePage } from "../pages/site.tsx";
 import { followRecordedLog } from "../services/deployments/read-log.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
@@ -72,57 +63,6 @@ const Act = z.discriminatedUnion("act", [
   }),
   z.object({ act: z.literal("delete"), name: z.string() }),
 ]);
-
-/** A form to check a repository: the rest of it is only shown again. */
-const FormText = z.record(z.string(), z.string());
-const Checking = z
-  .object({
-    githubUrl: PastedAddress,
-    branch: z.string().optional(),
-    rootDir: z.string().optional(),
-    gitToken: z.string().optional(),
-  })
-  .pipe(SourceInspect);
-
-async function newSite(ctx: Ctx, checked: Checked | null = null): Promise<string> {
-  const { data } = await call(ctx, "listPacks", { limit: 100 });
-  return whole(<NewSitePage packs={data.filter(({ kind }) => kind === "site")} checked={checked} />);
-}
-
-/** What a host says of the repository, or why it was not asked. */
-async function check(
-  c: Context<AppEnv>,
-  form: Record<string, string>,
-): Promise<Pick<Checked, "found" | "problem">> {
-  const given = Object.fromEntries(Object.entries(form).filter(([, value]) => value !== ""));
-  try {
-    const source = parsed(Checking, given);
-    await takeFrom(c, "sourceInspected", accountOf(c.var.ctx));
-    const found = await call(c.var.ctx, "inspectSource", source);
-    return { found, problem: found.problem };
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return { found: null, problem: whyNotChecked(error) };
-  }
-}
-
-function whyNotChecked({ code, message, extra }: AppError): string {
-  if (code === "rate_limited")
-    return "Too many repositories were checked within a minute. Try again in a minute.";
-  if (code === "invalid_request")
-    return "The address, branch, folder or token is not valid. Write the address as github.com/owner/repository.";
-  return typeof extra["reason"] === "string" ? extra["reason"] : message;
-}
-
-/** Accepts pasted repository URLs, and numbers as the text that forms submit. */
-const NewSite = z
-  .object({
-    githubUrl: PastedAddress.optional(),
-    port: z.coerce.number().optional(),
-    billingTerm: z.coerce.number().optional(),
-  })
-  .loose()
-  .pipe(SiteCreate);
 
 async function read<Schema extends z.ZodType>(c: Context<AppEnv>, schema: Schema): Promise<z.infer<Schema>> {
   const body = await c.req.parseBody();
@@ -226,17 +166,6 @@ async function act(ctx: Ctx, siteId: string, form: z.infer<typeof Act>): Promise
 
 export const sitePages = new Hono<AppEnv>()
   .use(signedIn)
-  .get("/new", async (c) => c.html(await newSite(c.var.ctx)))
-  .post("/new", limitBody, async (c) => {
-    const form = parsed(FormText, await c.req.parseBody());
-    const checked = await check(c, form);
-    const { gitToken: _gitToken, ...entered } = form;
-    return c.html(await newSite(c.var.ctx, { ...checked, entered }), checked.found ? 200 : 400);
-  })
-  .post("/", limitBody, async (c) => {
-    const { invoiceToken } = await call(c.var.ctx, "createSite", await read(c, NewSite));
-    return c.redirect(`/invoice/${invoiceToken}`, 303);
-  })
   .get("/:id", async (c) => {
     const asked = { action: c.req.query("asked"), cursor: cursorOf(c, "deployment") };
     return c.html(await whole(await shownSite(c.var.ctx, c.req.param("id"), asked)));

@@ -15,12 +15,17 @@ export type Asked = {
   query: (name: string) => string | undefined;
   /** A request to better-auth with this browser's session; cookies that it sets are set. */
   toAuth: (path: string, fields: Record<string, unknown>) => Promise<Response>;
+  /** Counts one use of what an account may do so often. @throws AppError rate_limited */
+  within: (limit: "sourceInspected" | "siteProbed") => Promise<void>;
 };
 
 export type View = Frame & { body: Child };
 
 /** Where a form leads, and what is said there. */
 export type Done = { to: string; said?: string; tone?: Flash["tone"]; secret?: string };
+
+/** For a form that only asks: its page at once, with what was typed but for `values`. */
+export type Again = { again: View; values?: Readonly<Record<string, string>> };
 
 /**
  * One page: what it shows, and its forms. A form that is refused (AppError) shows the page again with what was typed and why.
@@ -30,7 +35,7 @@ export type Screen = {
   path: string;
   show(asked: Asked): Promise<View>;
   /** By the id of the form; a form per row (`id:row`) has its row in `asked`'s fields. */
-  forms?: Readonly<Record<string, (asked: Asked, fields: Fields) => Promise<Done>>>;
+  forms?: Readonly<Record<string, (asked: Asked, fields: Fields) => Promise<Done | Again>>>;
 };
 
 /** What a form sent: line breaks are \n; several values of one name are `all`. */
