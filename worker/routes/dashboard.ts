@@ -15,12 +15,14 @@ import { keys } from "../pages/account/keys.tsx";
 import { profile } from "../pages/account/profile.tsx";
 import { overview } from "../pages/home/overview.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
+import { siteDomains } from "../pages/sites/domains.tsx";
 import { siteList } from "../pages/sites/list.tsx";
 import { newSite } from "../pages/sites/new.tsx";
+import { siteSettings } from "../pages/sites/settings.tsx";
 import { routesOfScreens } from "./screens.tsx";
 
 /** Every page of a signed-in person, one file each in worker/pages/<area>. */
-const screens: readonly Screen[] = [overview, newSite, siteList, profile, keys];
+const screens: readonly Screen[] = [overview, newSite, siteDomains, siteList, siteSettings, profile, keys];
 
 /** The path on this origin that a form was sent from. */
 const backTo = (referrer: string | undefined, origin: string): string => {

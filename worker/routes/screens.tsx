@@ -86,6 +86,13 @@ const fieldsOf = (body: string): URLSearchParams =>
     [...new URLSearchParams(body)].map(([name, value]) => [name, value.replaceAll("\r\n", "\n")]),
   );
 
+/** `settings.ingress.maxBodyMb` as people say it: max body mb. */
+const wordsOf = (path: string): string =>
+  (path.split(".").findLast((part) => !/^\d+$/.test(part)) ?? path).replaceAll(
+    /[A-Z]/g,
+    (letter) => ` ${letter.toLowerCase()}`,
+  );
+
 const Issues = z.array(z.object({ path: z.string(), message: z.string() }));
 
 /** What a person is told beside the form; null: the page itself is not there for them. */
@@ -100,18 +107,15 @@ function refusalOf({ code, extra }: AppError) {
   if (status !== 400 && status !== 402 && status !== 403 && status !== 409) return null;
   const issues = Issues.safeParse(extra["issues"]).data ?? [];
   if (code === "forbidden" && typeof extra["reason"] !== "string") return null;
-  // A field is named by the last part of its path: `settings.port` is the field `port`.
+  // A field is named by any part of its path: `settings.ingress.redirects.0.to` is about the field `redirects`.
   const problems = Object.fromEntries(
-    issues.flatMap(({ path, message }) => [
-      [path, message],
-      [path.split(".").at(-1) ?? path, message],
-    ]),
+    issues.flatMap(({ path, message }) => [path, ...path.split(".")].map((name) => [name, message])),
   );
   const reason =
     typeof extra["reason"] === "string"
       ? extra["reason"]
       : issues.length > 0
-        ? `Nothing was changed. ${issues.map(({ path, message }) => (path === "" ? `${message}.` : `${path}: ${message}.`)).join(" ")}`
+        ? `Nothing was changed. ${issues.map(({ path, message }) => (path === "" ? `${message}.` : `${wordsOf(path)}: ${message}.`)).join(" ")}`
         : "Nothing was changed: the form is not valid.";
   return { status: status === 409 ? (409 as const) : (400 as const), problems, reason };
 }

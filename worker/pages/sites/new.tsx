@@ -13,6 +13,7 @@ import { Card, Heading } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen, View } from "../kit/screen.ts";
 import { money } from "../money.ts";
 import { Found, whyNotChecked, type Checked } from "./found.tsx";
+import { monthly, PlanChoice } from "./plan-choice.tsx";
 import { nameFrom, repositoryOf } from "./repository.ts";
 
 const path = "/sites/new";
@@ -183,39 +184,10 @@ const App = ({ found }: { found: Checked["found"] }) => (
   </Card>
 );
 
-const sizeOf = ({ memoryMb, cpuMilli, diskGb }: Pack): string =>
-  `${memoryMb} MB memory · ${cpuMilli / 1000} ${cpuMilli === 1000 ? "core" : "cores"} · ${diskGb} GB disk`;
-const monthly = ({ amountCents, currency }: Pack): string => `${money(amountCents, currency)} a month`;
-const monthsOf = (months: number): string => (months === 1 ? "1 month" : `${months} months`);
-
 const Plans = ({ packs }: { packs: Pack[] }) => (
   <Card title="3. Plan">
     <div class="body">
-      <fieldset class="choices">
-        <legend class="hidden-text">Plan</legend>
-        {packs.map((pack, index) => (
-          <Choice
-            name="packId"
-            value={pack.id}
-            checked={index === 0}
-            title={
-              <>
-                {pack.name} <span class="price">{monthly(pack)}</span>
-              </>
-            }
-          >
-            {sizeOf(pack)}
-          </Choice>
-        ))}
-      </fieldset>
-      <fieldset class="choices small-choices form-end">
-        <legend>Billing period</legend>
-        {packs[0]?.terms.map(({ months, discountPercent }) => (
-          <Choice name="billingTerm" value={String(months)} checked={months === 1} title={monthsOf(months)}>
-            {discountPercent > 0 ? `${discountPercent} % off` : undefined}
-          </Choice>
-        ))}
-      </fieldset>
+      <PlanChoice packs={packs} />
     </div>
   </Card>
 );
