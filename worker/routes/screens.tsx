@@ -10,6 +10,7 @@ import { limitBody } from "../middleware/body.ts";
 import { say } from "../middleware/page.ts";
 import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { AppPage } from "../pages/kit/layout.tsx";
+import { linesInto } from "../pages/lines-into.ts";
 import { Fields, type Asked, type Screen } from "../pages/kit/screen.ts";
 
 async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
@@ -32,8 +33,16 @@ async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
 }
 
 async function shown(c: Context<AppEnv>, screen: Screen, asked: Asked, status: 200 | 400 | 409 | 429 = 200) {
-  const { body, ...frame } = await screen.show(asked);
-  return c.html(html`<!doctype html>${<AppPage {...frame}>{body}</AppPage>}`, status);
+  const { body, streamed, ...frame } = await screen.show(asked);
+  const page = html`<!doctype html>${(<AppPage {...frame}>{body}</AppPage>)}`;
+  if (!streamed) return c.html(page, status);
+  const { mark, events, last } = streamed;
+  const lines = linesInto(String(await page), mark, events, async () => String(await html`${await last()}`));
+  // Compression would hold back lines until a buffer is full.
+  return c.body(lines, status, {
+    "Content-Type": "text/html; charset=UTF-8",
+    "Content-Encoding": "Identity",
+  });
 }
 
 /** The routes of screens. */
