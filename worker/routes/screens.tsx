@@ -13,6 +13,7 @@ import { takeFrom } from "../middleware/limit.ts";
 import { say } from "../middleware/page.ts";
 import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { AppPage } from "../pages/kit/layout.tsx";
+import { linesInto } from "../pages/lines-into.ts";
 import { Fields, type Asked, type Screen, type View } from "../pages/kit/screen.ts";
 
 async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
@@ -40,8 +41,20 @@ async function shown(c: Context<AppEnv>, screen: Screen, asked: Asked, status: 2
   return rendered(c, await screen.show(asked), status);
 }
 
-function rendered(c: Context<AppEnv>, { body, ...frame }: View, status: 200 | 400 | 409 | 429) {
-  return c.html(html`<!doctype html>${<AppPage {...frame}>{body}</AppPage>}`, status);
+async function rendered(
+  c: Context<AppEnv>,
+  { body, streamed, ...frame }: View,
+  status: 200 | 400 | 409 | 429,
+): Promise<Response> {
+  const page = html`<!doctype html>${(<AppPage {...frame}>{body}</AppPage>)}`;
+  if (!streamed) return c.html(page, status);
+  const { mark, events, last } = streamed;
+  const lines = linesInto(String(await page), mark, events, async () => String(await html`${await last()}`));
+  // Compression would hold back lines until a buffer is full.
+  return c.body(lines, status, {
+    "Content-Type": "text/html; charset=UTF-8",
+    "Content-Encoding": "Identity",
+  });
 }
 
 /** The routes of screens. */

@@ -21,7 +21,17 @@ export type Asked = {
   within: (limit: "sourceInspected" | "siteProbed") => Promise<void>;
 };
 
-export type View = Frame & { body: Child };
+/** A log that is written into the page while it is open, for readers without a script. */
+export type Streamed = {
+  /** Where the lines go: a text that stands once in the body. */
+  mark: string;
+  /** Server-sent events as the API's. */
+  events: ReadableStream<Uint8Array>;
+  /** What is said after the last line. */
+  last: () => Promise<Child>;
+};
+
+export type View = Frame & { body: Child; streamed?: Streamed };
 
 /** Where a form leads, and what is said there. */
 export type Done = { to: string; said?: string; tone?: Flash["tone"]; secret?: string };
