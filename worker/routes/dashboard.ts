@@ -17,12 +17,24 @@ import { overview } from "../pages/home/overview.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
 import { siteDomains } from "../pages/sites/domains.tsx";
 import { siteList } from "../pages/sites/list.tsx";
+import { siteMetrics } from "../pages/sites/metrics.tsx";
 import { newSite } from "../pages/sites/new.tsx";
+import { siteRequests } from "../pages/sites/requests.tsx";
 import { siteSettings } from "../pages/sites/settings.tsx";
 import { routesOfScreens } from "./screens.tsx";
 
 /** Every page of a signed-in person, one file each in worker/pages/<area>. */
-const screens: readonly Screen[] = [overview, newSite, siteDomains, siteList, siteSettings, profile, keys];
+const screens: readonly Screen[] = [
+  overview,
+  newSite,
+  siteDomains,
+  siteList,
+  siteMetrics,
+  siteRequests,
+  siteSettings,
+  profile,
+  keys,
+];
 
 /** The path on this origin that a form was sent from. */
 const backTo = (referrer: string | undefined, origin: string): string => {

@@ -3,7 +3,6 @@ import { html } from "hono/html";
 import * as z from "zod";
 import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";
-import { accountOf } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
 import { errorCatalogue } from "../../protocol/errors.ts";
 import { accountOf } from "../ctx.ts";
@@ -33,7 +32,6 @@ async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
       for (const cookie of answer.headers.getSetCookie()) c.header("Set-Cookie", cookie, { append: true });
       return answer;
     },
-    within: (limit) => takeFrom(c, limit, accountOf(ctx)),
   };
 }
 
@@ -46,7 +44,7 @@ async function rendered(
   { body, streamed, ...frame }: View,
   status: 200 | 400 | 409 | 429,
 ): Promise<Response> {
-  const page = html`<!doctype html>${(<AppPage {...frame}>{body}</AppPage>)}`;
+  const page = html`<!doctype html>${<AppPage {...frame}>{body}</AppPage>}`;
   if (!streamed) return c.html(page, status);
   const { mark, events, last } = streamed;
   const lines = linesInto(String(await page), mark, events, async () => String(await html`${await last()}`));

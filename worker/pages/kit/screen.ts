@@ -17,8 +17,6 @@ export type Asked = {
   count: (limit: "keyMade" | "sourceInspected" | "siteProbed") => Promise<void>;
   /** A request to better-auth with this browser's session; cookies that it sets are set. */
   toAuth: (path: string, fields: Record<string, unknown>) => Promise<Response>;
-  /** Counts one use of what an account may do so often. @throws AppError rate_limited */
-  within: (limit: "sourceInspected" | "siteProbed") => Promise<void>;
 };
 
 /** A log that is written into the page while it is open, for readers without a script. */
