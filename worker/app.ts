@@ -25,7 +25,7 @@ import { mcp, mcpMetadata } from "./routes/mcp.ts";
 import { reference } from "./routes/reference.tsx";
 import { setup } from "./routes/setup.ts";
 import { signInPages } from "./routes/sign-in.tsx";
-import { deploymentPages, sitePages } from "./routes/site-pages.tsx";
+import { sitePages } from "./routes/site-pages.tsx";
 import { testPayments } from "./routes/test-payments.tsx";
 import { webhooks } from "./routes/webhooks.ts";
 
@@ -71,7 +71,6 @@ export const app = new Hono<AppEnv>()
   .route("/device", devicePage)
   .route("/confirm", confirmPage)
   .route("/sites", sitePages)
-  .route("/deployments", deploymentPages)
   .route("/", reference)
   .route("/", signInPages)
   .route("/", dashboard)

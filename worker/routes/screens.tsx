@@ -34,7 +34,7 @@ async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
 
 async function shown(c: Context<AppEnv>, screen: Screen, asked: Asked, status: 200 | 400 | 409 | 429 = 200) {
   const { body, streamed, ...frame } = await screen.show(asked);
-  const page = html`<!doctype html>${(<AppPage {...frame}>{body}</AppPage>)}`;
+  const page = html`<!doctype html>${<AppPage {...frame}>{body}</AppPage>}`;
   if (!streamed) return c.html(page, status);
   const { mark, events, last } = streamed;
   const lines = linesInto(String(await page), mark, events, async () => String(await html`${await last()}`));
