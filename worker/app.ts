@@ -25,7 +25,6 @@ import { mcp, mcpMetadata } from "./routes/mcp.ts";
 import { reference } from "./routes/reference.tsx";
 import { setup } from "./routes/setup.ts";
 import { signInPages } from "./routes/sign-in.tsx";
-import { deploymentPages, sitePages } from "./routes/site-pages.tsx";
 import { testPayments } from "./routes/test-payments.tsx";
 import { viewAs } from "./routes/view-as.ts";
 import { webhooks } from "./routes/webhooks.ts";
@@ -73,8 +72,6 @@ export const app = new Hono<AppEnv>()
   .route("/device", devicePage)
   .route("/confirm", confirmPage)
   .route("/view-as", viewAs)
-  .route("/sites", sitePages)
-  .route("/deployments", deploymentPages)
   .route("/", reference)
   .route("/", signInPages)
   .onError(onError)
