@@ -25,8 +25,8 @@ import { mcp, mcpMetadata } from "./routes/mcp.ts";
 import { reference } from "./routes/reference.tsx";
 import { setup } from "./routes/setup.ts";
 import { signInPages } from "./routes/sign-in.tsx";
-import { sitePages } from "./routes/site-pages.tsx";
 import { testPayments } from "./routes/test-payments.tsx";
+import { viewAs } from "./routes/view-as.ts";
 import { webhooks } from "./routes/webhooks.ts";
 
 const pageHeaders = secureHeaders({
@@ -66,13 +66,13 @@ export const app = new Hono<AppEnv>()
   .route("/api/auth", auth)
   .route("/assets", assets)
   .use(contextStorage(), pageHeaders, noteSession, preparePage)
+  .route("/", dashboard)
   .route("/invoice", invoicePage)
   .route("/test-payments", testPayments)
   .route("/device", devicePage)
   .route("/confirm", confirmPage)
-  .route("/sites", sitePages)
+  .route("/view-as", viewAs)
   .route("/", reference)
   .route("/", signInPages)
-  .route("/", dashboard)
   .onError(onError)
   .notFound(onNotFound);

@@ -1,13 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { operations } from "../../protocol/api/operations.ts";
-import type { SourceInspection } from "../../protocol/api/sources.ts";
 import {
   account,
-  api,
   bindings,
   call,
   createSite,
-  deployingSite,
   deployResult,
   finish,
   operator,
@@ -42,7 +38,7 @@ describe("a site's pages", () => {
   it("are for who is signed in, and for nobody else's sites", async () => {
     const { siteId } = await createSite(await account());
     const own = await createSite(await operator());
-    for (const path of [`/sites/${own.siteId}`, `/sites/${own.siteId}/log`, "/sites/new"]) {
+    for (const path of [`/sites/${own.siteId}`, `/sites/${own.siteId}/log`]) {
       const answer = await call(path, { redirect: "manual" });
       expect([answer.status, answer.headers.get("Location")]).toEqual([
         303,
@@ -67,62 +63,7 @@ describe("a site's pages", () => {
     expect((await site(await operator(), siteId)).envVariables).toEqual([]);
   });
 
-  it("check a repository before it is paid for, and show the form again with what was found and without the token", async () => {
-    const host = await readyAgent();
-    const answered = async (found: Partial<SourceInspection>) => {
-      const { requestId, question } = await host.next("ask");
-      const answer = {
-        kind: "source" as const,
-        found: { ...operations.inspectSource.examples.answer, ...found } as SourceInspection,
-      };
-      host.send({ type: "answer", requestId, answer, last: true });
-      return question;
-    };
-    const fields = { deployType: "github", name: "checked", billingTerm: "3", gitToken: "secret-token" };
-    const repository = { githubUrl: "https://git.invalid/owner/repo/", branch: "" };
-    const checking = post("/sites/new", { ...fields, ...repository });
-    const question = await answered({ port: 8080, startCommand: "npm run <b>" });
-    expect(question).toMatchObject({
-      source: { address: "git.invalid/owner/repo", branch: null, token: "secret-token" },
-    });
-    const { status, text } = await checking;
-    expect(status).toBe(200);
-    for (const shown of ["Express", "npm run &lt;b&gt;", 'value="8080"', 'value="checked"', "DATABASE_URL"])
-      expect(text).toContain(shown);
-    expect(text).not.toContain("secret-token");
-
-    const failing = post("/sites/new", { ...fields, ...repository });
-    await answered({ builder: null, problem: "Found Cargo.toml: add a Dockerfile." });
-    expect((await failing).text).toContain("Found Cargo.toml: add a Dockerfile.");
-    const wrong = await post("/sites/new", { ...fields, githubUrl: "nothing" });
-    expect([wrong.status, wrong.text.includes("github.com/owner/repository")]).toEqual([400, true]);
-    host.close();
-  });
-
-  it("lead from a form to the invoice; an address may be pasted as browsers show it", async () => {
-    const fields = { deployType: "github", name: "from-a-form", port: "4000", billingTerm: "3", branch: "" };
-    const { status, location } = await post("/sites", {
-      ...fields,
-      githubUrl: "https://git.invalid/owner/repo/",
-    });
-    expect([status, location]).toEqual([303, expect.stringMatching(/^\/invoice\/inv_/)]);
-    const { data } = (await api<{ data: { id: string; name: string }[] }>(await operator(), "GET", "/sites"))
-      .body;
-    const made = data.find(({ name }) => name === "from-a-form");
-    expect(await site(await operator(), made?.id ?? "")).toMatchObject({
-      githubUrl: "git.invalid/owner/repo",
-      port: 4000,
-      billingTerm: 3,
-      branch: null,
-    });
-    const shown = await page(`/sites/${made?.id}`);
-    expect(shown.text).toContain(`href="${location}"`);
-  });
-
   it("say what is wrong with what was typed, and why something cannot be done", async () => {
-    const refused = await post("/sites", { deployType: "github", name: "A B", githubUrl: "x" });
-    expect(refused.status).toBe(400);
-    expect(refused.text).toContain("name: 1–63 of a–z, 0–9 and -");
     const { siteId } = await createSite(await operator());
     const wrong = await post(`/sites/${siteId}`, { act: "delete", name: "another" });
     expect(wrong.status).toBe(409);
@@ -197,26 +138,6 @@ describe("a site's page", () => {
     void answerAll();
     return on;
   }
-  const refreshes = (text: string) => /http-equiv="refresh"/i.test(text);
-
-  it("comes again by itself while something is under way, and is left alone after that", async () => {
-    const on = await quietAgent();
-    const key = await operator();
-    const { siteId, job, attempt } = await deployingSite(key, on);
-    const path = `/sites/${siteId}`;
-    expect(refreshes((await page(path)).text)).toBe(true);
-    await finish(on, job, attempt, deployResult);
-    expect(refreshes((await page(path)).text)).toBe(false);
-    const { location } = await post(path, { act: "restart" });
-    const asked = await page(location ?? "");
-    expect([asked.text.includes("The site is restarting"), refreshes(asked.text)]).toEqual([true, true]);
-    const restart = await on.next("job");
-    await finish(on, restart.job, restart.attempt);
-    const done = await page(location ?? "");
-    expect([done.text.includes("The site is restarting"), refreshes(done.text)]).toEqual([false, false]);
-    on.close();
-  });
-
   it("shows no version of a stopped site as one that serves", async () => {
     const on = await quietAgent();
     const { siteId } = await runningSite(await operator(), on);
@@ -272,12 +193,12 @@ it("the list of sites goes on beyond a hundred", async () => {
       created_at, updated_at FROM sites, n WHERE id = ?`)
     .bind(siteId)
     .run();
-  const first = (await page("/")).text;
+  const first = (await page("/sites")).text;
   expect(first).not.toContain("the-oldest-of-many");
-  const [, cursor = ""] = /href="(\/\?cursor=[^"]+)"/.exec(first) ?? [];
+  const [, cursor = ""] = /href="(\/sites\?cursor=[^"]+)"/.exec(first) ?? [];
   const next = (await page(cursor)).text;
   expect(next).toContain("the-oldest-of-many");
-  expect(next).not.toContain("/?cursor=");
+  expect(next).not.toContain("/sites?cursor=");
   await bindings.DB.prepare("DELETE FROM sites WHERE id LIKE 'site_0z%'").run();
 });
 
@@ -305,12 +226,12 @@ it("the list of keys goes on beyond a hundred", async () => {
     INSERT INTO api_keys (id, account_id, name, hash, start, origin, created_at)
     SELECT 'key_0z' || i, id, 'many-' || i, 'hash-' || i, 'sk_many', 'dashboard', created_at
       FROM accounts, n WHERE role = 'operator'`).run();
-  const first = (await page("/account")).text;
+  const first = (await page("/account/keys")).text;
   expect([first.includes("many-210"), first.includes("many-100")]).toEqual([true, false]);
-  const [, older = ""] = /href="(\/account\?cursor=[^"]+)"/.exec(first) ?? [];
+  const [, older = ""] = /href="(\/account\/keys\?cursor=[^"]+)"/.exec(first) ?? [];
   const next = (await page(older)).text;
   expect([next.includes("many-210"), next.includes("many-100")]).toEqual([false, true]);
-  expect(next).not.toContain("/account?cursor=");
+  expect(next).not.toContain("/account/keys?cursor=");
   await bindings.DB.prepare("DELETE FROM api_keys WHERE id LIKE 'key_0z%'").run();
 });
 
@@ -371,7 +292,7 @@ describe("a deployment's page", () => {
     await finish(on, job, attempt, deployResult);
     await read("</html>");
     expect(text).toMatch(/<\/pre><\/div><p class="ended" role="status"><span class="badge good">LIVE/);
-    expect(text).not.toContain("<script");
+    expect(text).not.toContain("<script>");
     on.close();
   });
 

@@ -17,21 +17,27 @@ import { overview } from "../pages/home/overview.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
 import { deploymentPage } from "../pages/sites/deployment.tsx";
 import { siteDeployments } from "../pages/sites/deployments.tsx";
+import { siteDomains } from "../pages/sites/domains.tsx";
 import { siteList } from "../pages/sites/list.tsx";
 import { siteLogs } from "../pages/sites/logs.tsx";
+import { newSite } from "../pages/sites/new.tsx";
 import { siteOverview } from "../pages/sites/overview.tsx";
+import { siteSettings } from "../pages/sites/settings.tsx";
 import { siteVariables } from "../pages/sites/variables.tsx";
 import { routesOfScreens } from "./screens.tsx";
 
 /** Every page of a signed-in person, one file each in worker/pages/<area>. */
 const screens: readonly Screen[] = [
   overview,
-  siteList,
-  siteOverview,
-  siteDeployments,
-  siteLogs,
-  siteVariables,
   deploymentPage,
+  newSite,
+  siteDeployments,
+  siteDomains,
+  siteList,
+  siteLogs,
+  siteOverview,
+  siteSettings,
+  siteVariables,
   profile,
   keys,
 ];

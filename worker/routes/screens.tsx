@@ -3,15 +3,17 @@ import { html } from "hono/html";
 import * as z from "zod";
 import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";
+import { accountOf } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
 import { errorCatalogue } from "../../protocol/errors.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
+import { takeFrom } from "../middleware/limit.ts";
 import { say } from "../middleware/page.ts";
 import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { AppPage } from "../pages/kit/layout.tsx";
 import { linesInto } from "../pages/lines-into.ts";
-import { Fields, type Asked, type Screen } from "../pages/kit/screen.ts";
+import { Fields, type Asked, type Screen, type View } from "../pages/kit/screen.ts";
 
 async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
   const ctx = await personOf(c);
@@ -24,6 +26,7 @@ async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
     viewer,
     param: (name) => c.req.param(name) ?? "",
     query: (name) => c.req.query(name),
+    count: (limit) => takeFrom(c, limit, accountOf(ctx)),
     async toAuth(path, fields) {
       const answer = await formToAuth(c, path, fields);
       for (const cookie of answer.headers.getSetCookie()) c.header("Set-Cookie", cookie, { append: true });
@@ -33,7 +36,14 @@ async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
 }
 
 async function shown(c: Context<AppEnv>, screen: Screen, asked: Asked, status: 200 | 400 | 409 | 429 = 200) {
-  const { body, streamed, ...frame } = await screen.show(asked);
+  return rendered(c, await screen.show(asked), status);
+}
+
+async function rendered(
+  c: Context<AppEnv>,
+  { body, streamed, ...frame }: View,
+  status: 200 | 400 | 409 | 429,
+): Promise<Response> {
   const page = html`<!doctype html>${<AppPage {...frame}>{body}</AppPage>}`;
   if (!streamed) return c.html(page, status);
   const { mark, events, last } = streamed;
@@ -60,10 +70,17 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
         if (!asked) return toSignIn(c);
         const sent = fieldsOf(await c.req.text());
         const form = sent.get("form") ?? "";
-        const act = forms[form.split(":")[0] ?? ""];
+        const id = form.split(":")[0] ?? "";
+        const act = Object.hasOwn(forms, id) ? forms[id] : undefined;
         if (!act) throw new AppError("not_found");
         try {
-          const { to, said, tone = "good", secret } = await act(asked, new Fields(sent));
+          const done = await act(asked, new Fields(sent));
+          if ("again" in done) {
+            const values = { ...Object.fromEntries(sent), ...done.values };
+            c.set("refused", { form, values, problems: {}, reason: null });
+            return await rendered(c, done.again, 200);
+          }
+          const { to, said, tone = "good", secret } = done;
           if (said !== undefined) say(c, { tone, text: said, ...(secret !== undefined && { secret }) });
           return c.redirect(to, 303);
         } catch (error) {
@@ -83,6 +100,13 @@ const fieldsOf = (body: string): URLSearchParams =>
     [...new URLSearchParams(body)].map(([name, value]) => [name, value.replaceAll("\r\n", "\n")]),
   );
 
+/** `settings.ingress.maxBodyMb` as people say it: max body mb. */
+const wordsOf = (path: string): string =>
+  (path.split(".").findLast((part) => !/^\d+$/.test(part)) ?? path).replaceAll(
+    /[A-Z]/g,
+    (letter) => ` ${letter.toLowerCase()}`,
+  );
+
 const Issues = z.array(z.object({ path: z.string(), message: z.string() }));
 
 /** What a person is told beside the form; null: the page itself is not there for them. */
@@ -97,18 +121,15 @@ function refusalOf({ code, extra }: AppError) {
   if (status !== 400 && status !== 402 && status !== 403 && status !== 409) return null;
   const issues = Issues.safeParse(extra["issues"]).data ?? [];
   if (code === "forbidden" && typeof extra["reason"] !== "string") return null;
-  // A field is named by the last part of its path: `settings.port` is the field `port`.
+  // A field is named by any part of its path: `settings.ingress.redirects.0.to` is about the field `redirects`.
   const problems = Object.fromEntries(
-    issues.flatMap(({ path, message }) => [
-      [path, message],
-      [path.split(".").at(-1) ?? path, message],
-    ]),
+    issues.flatMap(({ path, message }) => [path, ...path.split(".")].map((name) => [name, message])),
   );
   const reason =
     typeof extra["reason"] === "string"
       ? extra["reason"]
       : issues.length > 0
-        ? `Nothing was changed. ${issues.map(({ path, message }) => (path === "" ? `${message}.` : `${path}: ${message}.`)).join(" ")}`
+        ? `Nothing was changed. ${issues.map(({ path, message }) => (path === "" ? `${message}.` : `${wordsOf(path)}: ${message}.`)).join(" ")}`
         : "Nothing was changed: the form is not valid.";
   return { status: status === 409 ? (409 as const) : (400 as const), problems, reason };
 }

@@ -13,6 +13,8 @@ export type Asked = {
   /** A part of the path; it is there, since the path matched. */
   param: (name: string) => string;
   query: (name: string) => string | undefined;
+  /** Counts against a limit of the account, as the API does for the operation. @throws AppError rate_limited */
+  count: (limit: "keyMade" | "sourceInspected" | "siteProbed") => Promise<void>;
   /** A request to better-auth with this browser's session; cookies that it sets are set. */
   toAuth: (path: string, fields: Record<string, unknown>) => Promise<Response>;
 };
@@ -32,6 +34,9 @@ export type View = Frame & { body: Child; streamed?: Streamed };
 /** Where a form leads, and what is said there. */
 export type Done = { to: string; said?: string; tone?: Flash["tone"]; secret?: string };
 
+/** For a form that only asks: its page at once, with what was typed but for `values`. */
+export type Again = { again: View; values?: Readonly<Record<string, string>> };
+
 /**
  * One page: what it shows, and its forms. A form that is refused (AppError) shows the page again with what was typed and why.
  * Both run as operations of the API (api/call.ts), with its checks and its records.
@@ -40,7 +45,7 @@ export type Screen = {
   path: string;
   show(asked: Asked): Promise<View>;
   /** By the id of the form; a form per row (`id:row`) has its row in `asked`'s fields. */
-  forms?: Readonly<Record<string, (asked: Asked, fields: Fields) => Promise<Done>>>;
+  forms?: Readonly<Record<string, (asked: Asked, fields: Fields) => Promise<Done | Again>>>;
 };
 
 /** What a form sent: line breaks are \n; several values of one name are `all`. */
