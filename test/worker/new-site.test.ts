@@ -189,13 +189,13 @@ it.each([
     "text that is no variable",
     { githubUrl: "git.invalid/a/b", variables: "hello" },
     "variables",
-    "NAME=value",
+    "Line 1: write NAME=value",
   ],
   [
     "a bad variable",
     { githubUrl: "git.invalid/a/b", variables: "1.A=1" },
     "variables",
-    "1.A is not a valid variable",
+    "Line 1: write NAME=value",
   ],
 ])("is refused with %s, beside its field", async (_, fields, field, problem) => {
   const { status, text } = await send({ branch: "<i>kept</i>", ...fields });

@@ -20,8 +20,10 @@ import { siteDeployments } from "../pages/sites/deployments.tsx";
 import { siteDomains } from "../pages/sites/domains.tsx";
 import { siteList } from "../pages/sites/list.tsx";
 import { siteLogs } from "../pages/sites/logs.tsx";
+import { siteMetrics } from "../pages/sites/metrics.tsx";
 import { newSite } from "../pages/sites/new.tsx";
 import { siteOverview } from "../pages/sites/overview.tsx";
+import { siteRequests } from "../pages/sites/requests.tsx";
 import { siteSettings } from "../pages/sites/settings.tsx";
 import { siteVariables } from "../pages/sites/variables.tsx";
 import { routesOfScreens } from "./screens.tsx";
@@ -35,7 +37,9 @@ const screens: readonly Screen[] = [
   siteDomains,
   siteList,
   siteLogs,
+  siteMetrics,
   siteOverview,
+  siteRequests,
   siteSettings,
   siteVariables,
   profile,

@@ -1,8 +1,8 @@
-import { parseEnv } from "node:util";
 import type { Pack } from "../../../protocol/api/packs.ts";
 import { EnvVariable, SiteCreate } from "../../../protocol/api/sites.ts";
 import { DatabaseCreate } from "../../../protocol/api/databases.ts";
 import { SourceInspect } from "../../../protocol/api/sources.ts";
+import { parseEnvFile } from "../../../protocol/env-file.ts";
 import type { DatabaseType } from "../../../protocol/states.ts";
 import * as z from "zod";
 import { call } from "../../api/call.ts";
@@ -377,22 +377,13 @@ function siteOf(fields: Fields): SiteCreate {
 
 /** @throws AppError invalid_request */
 function variablesOf(fields: Fields): EnvVariable[] {
-  const values = Object.entries(parseEnv(fields.text("variables")) as Record<string, string>);
-  const isEmpty = fields
-    .text("variables")
-    .split("\n")
-    .every((line) => /^\s*(?:#.*)?$/.test(line));
-  if (values.length === 0 && !isEmpty) throw invalid("variables", "Write one NAME=value a line");
-  const Variables = z.object({ variables: z.array(EnvVariable).max(200) });
+  const { variables, problems } = parseEnvFile(fields.text("variables"));
+  const [first] = problems;
+  if (first) throw invalid("variables", `Line ${first.line}: ${first.text}`);
   const encrypted = fields.text("encrypted") === "true";
-  try {
-    return parsed(Variables, { variables: values.map(([key, value]) => ({ key, value, encrypted })) })
-      .variables;
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    const bad = values.find(([key, value]) => !EnvVariable.safeParse({ key, value }).success);
-    throw invalid("variables", bad ? `${bad[0]} is not a valid variable` : "at most 200 variables");
-  }
+  return parsed(z.object({ variables: z.array(EnvVariable).max(200) }), {
+    variables: variables.map(({ key, value }) => ({ key, value, encrypted })),
+  }).variables;
 }
 
 /** A name that a database may have, from its site's. */
