@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from "vitest";
-import type { RequestStats, SiteRequest } from "../../protocol/api/requests.ts";
+import type { SiteRequest } from "../../protocol/api/requests.ts";
 import { operations } from "../../protocol/api/operations.ts";
 import { pagesOfOperator } from "./pages.ts";
 import { account, createSite, operator, readyAgent, runningSite } from "./service.ts";
@@ -72,7 +72,7 @@ it("requests are counted, drawn and listed, filtered as asked, and nothing of th
     status: 503,
   };
   const stats = {
-    ...(operations.getSiteRequestStats.examples.answer as RequestStats),
+    ...operations.getSiteRequestStats.examples.answer,
     from: new Date(Date.now() - 3_600_000).toISOString(),
     to: new Date().toISOString(),
     series: [],

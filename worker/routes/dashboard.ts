@@ -31,17 +31,17 @@ import { routesOfScreens } from "./screens.tsx";
 /** Every page of a signed-in person, one file each in worker/pages/<area>. */
 const screens: readonly Screen[] = [
   overview,
-  deploymentPage,
   newSite,
+  siteList,
+  siteOverview,
   siteDeployments,
   siteDomains,
-  siteList,
   siteLogs,
   siteMetrics,
-  siteOverview,
   siteRequests,
   siteSettings,
   siteVariables,
+  deploymentPage,
   profile,
   keys,
 ];
