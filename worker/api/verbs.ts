@@ -79,6 +79,10 @@ import { createKey } from "../services/keys/create.ts";
 import { listKeys } from "../services/keys/list.ts";
 import { revokeKey } from "../services/keys/revoke.ts";
 import { verifyLedger } from "../services/ledger/verify.ts";
+import { changeChannel, removeChannel } from "../services/notifications/change-channel.ts";
+import { createChannel } from "../services/notifications/create-channel.ts";
+import { listChannels, listDeliveries } from "../services/notifications/list.ts";
+import { testChannel } from "../services/notifications/test-channel.ts";
 import { changePack, createPack } from "../services/packs/change.ts";
 import { listAllPacks, listPacks } from "../services/packs/list.ts";
 import { listFlags, resolveFlag } from "../services/payments/flags.ts";
@@ -232,6 +236,12 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getAccountForOperator,
   patchAccount: changeAccount,
   followEvents,
+  listNotificationChannels: listChannels,
+  createNotificationChannel: createChannel,
+  patchNotificationChannel: changeChannel,
+  deleteNotificationChannel: removeChannel,
+  testNotificationChannel: testChannel,
+  listNotificationDeliveries: listDeliveries,
   search,
   suspendAccount,
   releaseAccount,

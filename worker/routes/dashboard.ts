@@ -11,6 +11,7 @@ import { say } from "../middleware/page.ts";
 import { requireSameOrigin } from "../middleware/session.ts";
 import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { call } from "../api/call.ts";
+import { assistant } from "../pages/assistant/chat.tsx";
 import { keys } from "../pages/account/keys.tsx";
 import { profile } from "../pages/account/profile.tsx";
 import { overview } from "../pages/home/overview.tsx";
@@ -30,6 +31,7 @@ import { routesOfScreens } from "./screens.tsx";
 
 /** Every page of a signed-in person, one file each in worker/pages/<area>. */
 const screens: readonly Screen[] = [
+  assistant,
   overview,
   newSite,
   siteList,
