@@ -13,13 +13,38 @@ import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { call } from "../api/call.ts";
 import { keys } from "../pages/account/keys.tsx";
 import { profile } from "../pages/account/profile.tsx";
+import { databaseAccess } from "../pages/databases/access.tsx";
+import { databaseBackups } from "../pages/databases/backups.tsx";
+import { databaseConnect } from "../pages/databases/connect.tsx";
+import { databaseData } from "../pages/databases/data.tsx";
+import { databaseList } from "../pages/databases/list.tsx";
+import { databaseLogs } from "../pages/databases/logs.tsx";
+import { databaseMetrics } from "../pages/databases/metrics.tsx";
+import { newDatabase } from "../pages/databases/new.tsx";
+import { databaseOverview } from "../pages/databases/overview.tsx";
+import { databaseSettings } from "../pages/databases/settings.tsx";
 import { overview } from "../pages/home/overview.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
 import { siteList } from "../pages/sites/list.tsx";
 import { routesOfScreens } from "./screens.tsx";
 
 /** Every page of a signed-in person, one file each in worker/pages/<area>. */
-const screens: readonly Screen[] = [overview, siteList, profile, keys];
+const screens: readonly Screen[] = [
+  profile,
+  keys,
+  databaseList,
+  newDatabase,
+  databaseOverview,
+  databaseConnect,
+  databaseData,
+  databaseLogs,
+  databaseMetrics,
+  databaseBackups,
+  databaseAccess,
+  databaseSettings,
+  overview,
+  siteList,
+];
 
 /** The path on this origin that a form was sent from. */
 const backTo = (referrer: string | undefined, origin: string): string => {

@@ -10,7 +10,7 @@ import { limitBody } from "../middleware/body.ts";
 import { say } from "../middleware/page.ts";
 import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { AppPage } from "../pages/kit/layout.tsx";
-import { Fields, type Asked, type Screen } from "../pages/kit/screen.ts";
+import { Fields, type Asked, type Screen, type View } from "../pages/kit/screen.ts";
 
 async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
   const ctx = await personOf(c);
@@ -31,8 +31,7 @@ async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
   };
 }
 
-async function shown(c: Context<AppEnv>, screen: Screen, asked: Asked, status: 200 | 400 | 409 | 429 = 200) {
-  const { body, ...frame } = await screen.show(asked);
+function shown(c: Context<AppEnv>, { body, ...frame }: View, status: 200 | 400 | 409 | 429 = 200) {
   return c.html(html`<!doctype html>${<AppPage {...frame}>{body}</AppPage>}`, status);
 }
 
@@ -42,7 +41,7 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
   for (const screen of screens) {
     routes.get(screen.path, async (c) => {
       const asked = await askedOf(c);
-      return asked ? shown(c, screen, asked) : toSignIn(c);
+      return asked ? shown(c, await screen.show(asked)) : toSignIn(c);
     });
     const { forms } = screen;
     if (forms)
@@ -54,14 +53,24 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
         const act = forms[form.split(":")[0] ?? ""];
         if (!act) throw new AppError("not_found");
         try {
-          const { to, said, tone = "good", secret } = await act(asked, new Fields(sent));
+          const done = await act(asked, new Fields(sent));
+          if ("view" in done) {
+            c.set("refused", { form, values: Object.fromEntries(sent), problems: {}, reason: "" });
+            return shown(c, done.view);
+          }
+          const { to, said, tone = "good", secret } = done;
           if (said !== undefined) say(c, { tone, text: said, ...(secret !== undefined && { secret }) });
           return c.redirect(to, 303);
         } catch (error) {
           const reason = error instanceof AppError ? refusalOf(error) : null;
           if (reason === null) throw error;
           c.set("refused", { form, values: Object.fromEntries(sent), ...reason });
-          return shown(c, screen, asked, reason.status);
+          const view = await screen.show(asked);
+          const page = await shown(c, view, reason.status);
+          if ((await page.clone().text()).includes(`id="form-${form}"`)) return page;
+          // What the form was about has changed, and it is no longer on the page.
+          c.set("flash", { tone: "bad", text: reason.reason });
+          return shown(c, view, reason.status);
         }
       });
   }

@@ -19,6 +19,9 @@ export type Asked = {
 
 export type View = Frame & { body: Child };
 
+/** A form that only asks: the page with the answer, and with what was typed. */
+export type Answered = { view: View };
+
 /** Where a form leads, and what is said there. */
 export type Done = { to: string; said?: string; tone?: Flash["tone"]; secret?: string };
 
@@ -30,7 +33,7 @@ export type Screen = {
   path: string;
   show(asked: Asked): Promise<View>;
   /** By the id of the form; a form per row (`id:row`) has its row in `asked`'s fields. */
-  forms?: Readonly<Record<string, (asked: Asked, fields: Fields) => Promise<Done>>>;
+  forms?: Readonly<Record<string, (asked: Asked, fields: Fields) => Promise<Done | Answered>>>;
 };
 
 /** What a form sent: line breaks are \n; several values of one name are `all`. */
