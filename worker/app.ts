@@ -27,6 +27,7 @@ import { setup } from "./routes/setup.ts";
 import { signInPages } from "./routes/sign-in.tsx";
 import { deploymentPages, sitePages } from "./routes/site-pages.tsx";
 import { testPayments } from "./routes/test-payments.tsx";
+import { viewAs } from "./routes/view-as.ts";
 import { webhooks } from "./routes/webhooks.ts";
 
 const pageHeaders = secureHeaders({
@@ -70,6 +71,7 @@ export const app = new Hono<AppEnv>()
   .route("/test-payments", testPayments)
   .route("/device", devicePage)
   .route("/confirm", confirmPage)
+  .route("/view-as", viewAs)
   .route("/sites", sitePages)
   .route("/deployments", deploymentPages)
   .route("/", reference)

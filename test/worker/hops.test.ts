@@ -247,6 +247,7 @@ const domain = `${uniqueName("hops")}.example.com`;
 /** What each operation is asked here; one without a row does not compile. A text says why it is not counted. */
 const cases: Record<KeyOperation, Case | Case[] | string> = {
   listSites: plain,
+  listAllSites: plain,
   inspectSource: () => ({ body: { githubUrl: "github.com/owner/repository" } }),
   createSite: () => ({ body: siteInput() }),
   getSite: ofSite(),
@@ -325,6 +326,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getWebhook: ofSite(),
   rotateWebhook: ofSite(),
   listDatabases: plain,
+  listAllDatabases: plain,
   createDatabase: () => ({ body: { name: uniqueName("data"), type: "redis" } }),
   getDatabase: ofDatabase(),
   patchDatabase: [
@@ -392,12 +394,31 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   listActivity: plain,
   listAllActivity: plain,
   listInvoices: plain,
+  listAllInvoices: plain,
   getInvoice: () => ({ path: { id: invoiceId } }),
   cancelInvoice: async () => ({ path: { id: (await createSite(key)).invoiceId } }),
   getAccount: plain,
+  followEvents: "asks the object that has the readers",
+  search: () => ({ query: "?q=my-app%20%237" }),
   listUnhealthy: plain,
   listAccounts: plain,
+  getAccountForOperator: async () => ({
+    path: { id: (await one<{ id: string }>("SELECT account_id AS id FROM sites LIMIT 1")).id },
+  }),
+  listJobs: plain,
+  cancelJob: async () => {
+    await settled(siteId);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    return {
+      path: {
+        id: (await one<{ id: string }>("SELECT id FROM jobs WHERE status = 'QUEUED' AND lane = ?", siteId))
+          .id,
+      },
+    };
+  },
   patchAccount: "tells the guard of each of the account's keys, and writes each one down",
+  suspendAccount: "tells the guard of each of the account's keys, and stops each site and database",
+  releaseAccount: "tells the guard of each of the account's keys, and starts each site and database",
   listAllPacks: plain,
   createPack: () => ({ body: pack }),
   patchPack: async () => ({

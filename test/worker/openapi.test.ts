@@ -93,7 +93,9 @@ describe("the OpenAPI document", () => {
       expect([id, told]).toMatchObject([
         id,
         {
-          follow: expect.stringContaining("server-sent events"),
+          ...("follow" in operation.query.shape && {
+            follow: expect.stringContaining("server-sent events") as string,
+          }),
           "Last-Event-ID": expect.stringContaining("go on after this event"),
         },
       ]);

@@ -3,10 +3,12 @@ import { html } from "hono/html";
 import * as z from "zod";
 import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";
+import { accountOf } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
 import { errorCatalogue } from "../../protocol/errors.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
+import { takeFrom } from "../middleware/limit.ts";
 import { say } from "../middleware/page.ts";
 import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { AppPage } from "../pages/kit/layout.tsx";
@@ -23,6 +25,7 @@ async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
     viewer,
     param: (name) => c.req.param(name) ?? "",
     query: (name) => c.req.query(name),
+    count: (limit) => takeFrom(c, limit, accountOf(ctx)),
     async toAuth(path, fields) {
       const answer = await formToAuth(c, path, fields);
       for (const cookie of answer.headers.getSetCookie()) c.header("Set-Cookie", cookie, { append: true });
@@ -50,7 +53,8 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
         if (!asked) return toSignIn(c);
         const sent = fieldsOf(await c.req.text());
         const form = sent.get("form") ?? "";
-        const act = forms[form.split(":")[0] ?? ""];
+        const id = form.split(":")[0] ?? "";
+        const act = Object.hasOwn(forms, id) ? forms[id] : undefined;
         if (!act) throw new AppError("not_found");
         try {
           const done = await act(asked, new Fields(sent));

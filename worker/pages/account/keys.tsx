@@ -86,8 +86,10 @@ export const keys: Screen = {
     };
   },
   forms: {
-    async create({ ctx }, fields) {
-      const { name, key } = await call(ctx, "createKey", fields.read(KeyCreate));
+    async create({ ctx, count }, fields) {
+      const input = fields.read(KeyCreate);
+      await count("keyMade");
+      const { name, key } = await call(ctx, "createKey", input);
       return {
         to: "/account/keys",
         said: `The key “${name}” is created. It is shown this once: copy it now.`,

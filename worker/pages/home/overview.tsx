@@ -97,9 +97,9 @@ export const overview: Screen = {
                       </table>
                     </Card>
                   )}
-                  <Card title="Sites and databases">
+                  <Card title="Sites and databases" end={<a href="/sites">All sites</a>}>
                     <table>
-                      {viewer.terms.map((term) => (
+                      {viewer.terms.slice(0, 25).map((term) => (
                         <TermRow term={term} />
                       ))}
                     </table>

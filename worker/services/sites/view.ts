@@ -101,7 +101,9 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     billingTerm: site.billingTerm,
     url: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
     domains: site.domains.map((row) => domainView(ctx, site, row)),
-    envVariables: (site.env ?? []).map(shownEnv),
+    envVariables: (site.env ?? []).map((entry) =>
+      shownEnv(ctx.actor.type === "viewer" ? { ...entry, value: "…" } : entry),
+    ),
     currentDeployment: current && { ...current, finishedAt: new Date(current.finishedAt).toISOString() },
     latestDeployment: latest,
     paidUntil: site.paidUntil?.toISOString() ?? null,
