@@ -69,6 +69,7 @@ import {
 } from "./diagnosis.ts";
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
 import { EnvHistory, EnvRestore } from "./env-history.ts";
+import { AccountDiskUse, DiskUse } from "./disk.ts";
 import { Dns } from "./dns.ts";
 import { AccountEvent, EventQuery } from "./events.ts";
 import {
@@ -174,6 +175,20 @@ export type Operation = {
 const exampleTime = "2026-11-21T12:00:00.000Z";
 const exampleSiteId = "site_001m80000000000000000000000";
 const exampleDatabaseId = "db_001m80000000000000000000000";
+
+const exampleDisk = {
+  kind: "site",
+  id: exampleSiteId,
+  name: "shop",
+  limitMb: 10_240,
+  countedMb: 212.5,
+  writtenMb: 12.5,
+  volumes: [{ name: "uploads", sizeMb: 200 }],
+  images: [{ deploymentId: "dep_001m80000000000000000000000", sizeMb: 310.2 }],
+  logMb: 4.1,
+  buildCacheMb: 96.7,
+  notMeasured: null,
+};
 
 const exampleDomain = {
   id: "dom_001m80000000000000000000000",
@@ -603,6 +618,15 @@ export const operations = {
     answers: [{ status: 200, schema: SiteHealth }],
     refusals: ["conflict"],
   },
+  getSiteDisk: {
+    method: "get",
+    path: "/sites/{id}/disk",
+    tag: "Sites",
+    summary: "What the site takes of its host's disk: data, volumes, images, logs and build cache",
+    access: "key",
+    answers: [{ status: 200, schema: DiskUse }],
+    examples: { answer: exampleDisk },
+  },
   listVolumes: {
     method: "get",
     path: "/sites/{id}/volumes",
@@ -1012,6 +1036,27 @@ export const operations = {
     access: "key",
     answers: [{ status: 200, schema: SiteEvents }],
     refusals: ["conflict"],
+  },
+  getDatabaseDisk: {
+    method: "get",
+    path: "/databases/{id}/disk",
+    tag: "Databases",
+    summary: "What the database takes of its host's disk: data and logs",
+    access: "key",
+    answers: [{ status: 200, schema: DiskUse }],
+    examples: {
+      answer: {
+        ...exampleDisk,
+        kind: "database",
+        id: exampleDatabaseId,
+        name: "orders",
+        countedMb: 48.5,
+        writtenMb: 0,
+        volumes: [{ name: "", sizeMb: 48.5 }],
+        images: [],
+        buildCacheMb: 0,
+      },
+    },
   },
   listBackups: {
     method: "get",
@@ -1427,6 +1472,16 @@ export const operations = {
     summary: "The account's sites and databases that are not well, with the reason",
     access: "key",
     answers: [{ status: 200, schema: Unhealthy }],
+  },
+  getAccountDisk: {
+    method: "get",
+    path: "/account/disk",
+    tag: "Account",
+    summary:
+      "What the account's 50 newest sites and 50 newest databases take of their hosts' disks, largest first",
+    access: "key",
+    answers: [{ status: 200, schema: AccountDiskUse }],
+    examples: { answer: { data: [exampleDisk], truncated: false } },
   },
   listActivity: {
     method: "get",

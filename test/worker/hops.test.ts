@@ -52,6 +52,7 @@ function countedEnv(counts: Counts): Env {
         requests: { requests: [] },
         requestStats: { stats: operations.getSiteRequestStats.examples.answer },
         volumes: { volumes: [] },
+        disk: { found: [] },
         removeVolume: {},
         certificate: { isServed: true, tls: true, isValid: true, certificate: null },
         held: { ids: [] },
@@ -298,6 +299,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getSiteLogs: ofSite(),
   searchSiteLogs: async () => ({ ...(await ofSite()()), query: "?text=error" }),
   browseFiles: ofSite(),
+  getSiteDisk: ofSite(),
   getSiteMetrics: ofSite(),
   getSiteEvents: ofSite(),
   getSiteRequests: ofSite(),
@@ -354,6 +356,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
     return { path: { id: databaseId, sessionId: "7" } };
   },
   getDatabaseLogs: ofDatabase(),
+  getDatabaseDisk: ofDatabase(),
   getDatabaseMetrics: ofDatabase(),
   getDatabaseEvents: ofDatabase(),
   listBackups: ofDatabase(),
@@ -401,6 +404,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   followEvents: "asks the object that has the readers",
   search: () => ({ query: "?q=my-app%20%237" }),
   listUnhealthy: plain,
+  getAccountDisk: plain,
   listAccounts: plain,
   getAccountForOperator: async () => ({
     path: { id: (await one<{ id: string }>("SELECT account_id AS id FROM sites LIMIT 1")).id },

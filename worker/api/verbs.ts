@@ -2,6 +2,7 @@ import type { Answered, Input, operations, OperationId } from "../../protocol/ap
 import type { Ctx } from "../ctx.ts";
 import { changeAccount } from "../services/accounts/change.ts";
 import { getAccount } from "../services/accounts/get.ts";
+import { accountDisk } from "../services/accounts/disk.ts";
 import { listUnhealthy } from "../services/accounts/unhealthy.ts";
 import { listAccounts } from "../services/accounts/list.ts";
 import { listActivity, listAllActivity } from "../services/activity/list.ts";
@@ -42,6 +43,7 @@ import { getDatabaseLogs } from "../services/databases/get-logs.ts";
 import { databaseInsight } from "../services/databases/insight.ts";
 import { linkDatabase } from "../services/databases/link.ts";
 import { listDatabases } from "../services/databases/list.ts";
+import { databaseDisk } from "../services/databases/disk.ts";
 import { databaseMetrics } from "../services/databases/metrics.ts";
 import { queryDatabase } from "../services/databases/query.ts";
 import { removeDatabase } from "../services/databases/remove.ts";
@@ -98,6 +100,7 @@ import { search } from "../services/search/find.ts";
 import { changeSite } from "../services/sites/change.ts";
 import { createSite } from "../services/sites/create.ts";
 import { cloneSite } from "../services/sites/clone.ts";
+import { siteDisk } from "../services/sites/disk.ts";
 import { diagnoseSite } from "../services/sites/diagnose.ts";
 import { generateSecret } from "../services/sites/generate-secret.ts";
 import { probeSite } from "../services/sites/probe.ts";
@@ -153,6 +156,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getSiteLogs,
   searchSiteLogs,
   browseFiles,
+  getSiteDisk: siteDisk,
   getSiteMetrics: siteMetrics,
   getSiteEvents: siteEventsOf,
   getSiteRequests,
@@ -192,6 +196,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   queryDatabase,
   endDatabaseSession: endSession,
   getDatabaseLogs,
+  getDatabaseDisk: databaseDisk,
   getDatabaseMetrics: databaseMetrics,
   getDatabaseEvents: databaseEventsOf,
   listBackups: listBackupsOf,
@@ -232,6 +237,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   releaseAccount,
   getAccount,
   listUnhealthy,
+  getAccountDisk: accountDisk,
   listActivity,
   listAllActivity,
   listPacks,

@@ -3,7 +3,7 @@ import { check, index, integer, real, sqliteTable, text, uniqueIndex } from "dri
 import { type EnvEntry, jobKinds } from "../../protocol/agent/jobs.ts";
 import type { DomainCertificate, DomainProblem } from "../../protocol/api/domains.ts";
 import type { IngressRules } from "../../protocol/api/ingress.ts";
-import type { BuildOptions, Lifecycle } from "../../protocol/api/sites.ts";
+import type { BuildOptions, HealthCheck, Lifecycle } from "../../protocol/api/sites.ts";
 import type { Volume } from "../../protocol/api/volumes.ts";
 import type { Id } from "../../protocol/ids.ts";
 import {
@@ -263,6 +263,8 @@ export const sites = sqliteTable(
     healthCheckPath: text("health_check_path"),
     ingress: text({ mode: "json" }).$type<IngressRules>().notNull().default({}),
     replicas: integer().notNull().default(1),
+    healthCheck: text("health_check", { mode: "json" }).$type<HealthCheck>().notNull().default({}),
+    keptImages: integer("kept_images").notNull().default(5),
     lifecycle: text({ mode: "json" }).$type<Lifecycle>().notNull().default({}),
     /** Mounted by the next deployment; `site_volumes` lists the existing volumes. */
     volumes: text({ mode: "json" }).$type<Volume[]>().notNull().default([]),
@@ -556,6 +558,7 @@ export const runSettings = [
   "port",
   "startCommand",
   "healthCheckPath",
+  "healthCheck",
   "replicas",
   "lifecycle",
   "volumes",

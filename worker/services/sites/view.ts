@@ -91,6 +91,8 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     ...shownOptions(site.buildOptions),
     healthCheckPath: site.healthCheckPath,
     replicas: site.replicas,
+    healthCheck: site.healthCheck,
+    keptImages: site.keptImages,
     lifecycle: site.lifecycle,
     volumes: site.volumes,
     ingress: shownIngress(site.ingress),
