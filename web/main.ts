@@ -185,3 +185,10 @@ document.addEventListener("keydown", (event) => {
       menu.querySelector("summary")?.focus();
     }
 });
+
+/** A box that shows what is typed into a password's field. */
+document.addEventListener("change", (event) => {
+  const box = event.target as HTMLInputElement;
+  const field = document.getElementById(box.dataset["reveals"] ?? "");
+  if (field instanceof HTMLInputElement) field.type = box.checked ? "text" : "password";
+});

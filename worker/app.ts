@@ -21,6 +21,7 @@ import { devicePage } from "./routes/device-page.tsx";
 import { install } from "./routes/install.ts";
 import { invoicePage } from "./routes/invoice-page.tsx";
 import { confirmPage } from "./routes/confirm-page.tsx";
+import { landing } from "./routes/landing.tsx";
 import { mcp, mcpMetadata } from "./routes/mcp.ts";
 import { reference } from "./routes/reference.tsx";
 import { setup } from "./routes/setup.ts";
@@ -76,6 +77,7 @@ export const app = new Hono<AppEnv>()
   .route("/deployments", deploymentPages)
   .route("/", reference)
   .route("/", signInPages)
+  .route("/", landing)
   .route("/", dashboard)
   .onError(onError)
   .notFound(onNotFound);

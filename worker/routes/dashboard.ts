@@ -13,6 +13,9 @@ import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { call } from "../api/call.ts";
 import { keys } from "../pages/account/keys.tsx";
 import { profile } from "../pages/account/profile.tsx";
+import { activityList } from "../pages/activity/list.tsx";
+import { billing } from "../pages/billing/overview.tsx";
+import { planChange } from "../pages/billing/plan.tsx";
 import { databaseAccess } from "../pages/databases/access.tsx";
 import { databaseBackups } from "../pages/databases/backups.tsx";
 import { databaseConnect } from "../pages/databases/connect.tsx";
@@ -32,6 +35,9 @@ import { routesOfScreens } from "./screens.tsx";
 const screens: readonly Screen[] = [
   profile,
   keys,
+  activityList,
+  billing,
+  planChange,
   databaseList,
   newDatabase,
   databaseOverview,
