@@ -28,6 +28,10 @@ import { newDatabase } from "../pages/databases/new.tsx";
 import { databaseOverview } from "../pages/databases/overview.tsx";
 import { databaseSettings } from "../pages/databases/settings.tsx";
 import { overview } from "../pages/home/overview.tsx";
+import { operatorAccount, operatorAccounts } from "../pages/operator/accounts.tsx";
+import { operatorHosts } from "../pages/operator/hosts.tsx";
+import { operatorMoney, operatorQueue, operatorSites, operatorSystem } from "../pages/operator/lists.tsx";
+import { operatorOverview } from "../pages/operator/overview.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
 import { deploymentPage } from "../pages/sites/deployment.tsx";
 import { siteDeployments } from "../pages/sites/deployments.tsx";
@@ -45,6 +49,14 @@ import { routesOfScreens } from "./screens.tsx";
 /** Every page of a signed-in person, one file each in worker/pages/<area>. */
 const screens: readonly Screen[] = [
   assistant,
+  operatorAccount,
+  operatorAccounts,
+  operatorHosts,
+  operatorMoney,
+  operatorOverview,
+  operatorQueue,
+  operatorSites,
+  operatorSystem,
   overview,
   newSite,
   siteList,

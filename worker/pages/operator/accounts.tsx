@@ -1,0 +1,244 @@
+import * as z from "zod";
+import { AccountListQuery, AccountSuspend } from "../../../protocol/api/accounts.ts";
+import { CreditGrant } from "../../../protocol/api/credits.ts";
+import { call } from "../../api/call.ts";
+import { parsed } from "../../domain/parsed.ts";
+import { Act, Button, Field, Form } from "../kit/form.tsx";
+import { Callout, Card, Copied, Day, Empty, Pager, Status, Time } from "../kit/parts.tsx";
+import type { Screen } from "../kit/screen.ts";
+import { databaseWords, invoiceWords, siteWords } from "../kit/words.ts";
+import { money } from "../money.ts";
+import { cursorIn, operatorFrame, Search } from "./frame.tsx";
+
+export const operatorAccounts: Screen = {
+  path: "/operator/accounts",
+  async show({ ctx, query }) {
+    const search = query("search") ?? "";
+    const asked = parsed(AccountListQuery, {
+      limit: "50",
+      ...cursorIn(query),
+      ...(search !== "" && { search }),
+    });
+    const { data, nextCursor } = await call(ctx, "listAccounts", asked);
+    return operatorFrame(
+      "/operator/accounts",
+      <>
+        <Search label="Name, email or id" value={search} />
+        <Card>
+          {data.length === 0 ? (
+            <Empty
+              title="No such account"
+              text="Search by a part of the name, of the email address, or by the id."
+            />
+          ) : (
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Account</th>
+                  <th scope="col">Plan</th>
+                  <th scope="col" class="end">
+                    Since
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {data.map(({ id, name, email, plan, role, createdAt }) => (
+                  <tr>
+                    <td>
+                      <a href={`/operator/accounts/${id}`}>{email}</a>
+                      <br />
+                      <span class="soft">{name}</span>
+                    </td>
+                    <td>
+                      {plan} {role === "operator" && <span class="chip">operator</span>}
+                    </td>
+                    <td class="end soft">
+                      <Day at={createdAt} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </Card>
+        <Pager
+          path={`/operator/accounts${search === "" ? "" : `?search=${encodeURIComponent(search)}`}`}
+          next={nextCursor}
+          label="Older accounts"
+        />
+      </>,
+    );
+  },
+};
+
+const Amount = z.object({ amount: z.coerce.number() });
+
+export const operatorAccount: Screen = {
+  path: "/operator/accounts/:id",
+  async show({ ctx, param }) {
+    const id = param("id");
+    const account = await call(ctx, "getAccountForOperator", { id });
+    const owned = { accountId: account.id, limit: 50 };
+    const [sites, databases, invoices] = await Promise.all([
+      call(ctx, "listAllSites", owned),
+      call(ctx, "listAllDatabases", owned),
+      call(ctx, "listAllInvoices", owned),
+    ]);
+    const { suspended } = account;
+    return operatorFrame(
+      "/operator/accounts",
+      <>
+        {suspended && (
+          <Callout tone="bad" title="Suspended">
+            <p>
+              Since <Time at={suspended.at} />: {suspended.reason}
+            </p>
+            <div class="buttons">
+              <Act id="release" label="Release" />
+            </div>
+          </Callout>
+        )}
+        <div class="split">
+          <div class="stack">
+            <Card title="Sites">
+              <table>
+                {sites.data.map((site) => (
+                  <tr>
+                    <td>
+                      <a href={site.url}>{site.name}</a>
+                    </td>
+                    <td>
+                      <Status {...siteWords[site.status]} />
+                    </td>
+                    <td class="soft">{site.error ?? ""}</td>
+                    <td class="end soft">{site.hostName ?? "no host"}</td>
+                  </tr>
+                ))}
+              </table>
+              {sites.data.length === 0 && <p class="body soft">None.</p>}
+            </Card>
+            <Card title="Databases">
+              <table>
+                {databases.data.map((database) => (
+                  <tr>
+                    <td>{database.name}</td>
+                    <td>
+                      <Status {...databaseWords[database.status]} />
+                    </td>
+                    <td class="end soft">{database.hostName ?? "no host"}</td>
+                  </tr>
+                ))}
+              </table>
+              {databases.data.length === 0 && <p class="body soft">None.</p>}
+            </Card>
+            <Card title="Invoices">
+              <table>
+                {invoices.data.map((invoice) => (
+                  <tr>
+                    <td>
+                      <a href={`/invoice/${invoice.token}`}>{invoice.kind}</a>
+                    </td>
+                    <td>
+                      <Status {...invoiceWords[invoice.status]} />
+                    </td>
+                    <td class="number">{money(invoice.amountCents, invoice.currency)}</td>
+                    <td class="end soft">
+                      <Day at={invoice.createdAt} />
+                    </td>
+                  </tr>
+                ))}
+              </table>
+              {invoices.data.length === 0 && <p class="body soft">None.</p>}
+            </Card>
+          </div>
+          <div class="stack">
+            <Card title="Account">
+              <dl>
+                <dt>Id</dt>
+                <dd>
+                  <Copied text={account.id} of="the account's id" />
+                </dd>
+                <dt>Email</dt>
+                <dd>
+                  {account.email} {!account.emailVerified && <span class="warn">not confirmed</span>}
+                </dd>
+                <dt>Plan</dt>
+                <dd>{account.plan}</dd>
+                <dt>Keys</dt>
+                <dd>{account.keyCount}</dd>
+                <dt>Sessions</dt>
+                <dd>{account.sessionCount}</dd>
+                <dt>Credits</dt>
+                <dd>{account.credits.balance}</dd>
+                {account.lastUsedAt !== null && (
+                  <>
+                    <dt>Last used</dt>
+                    <dd>
+                      <Time at={account.lastUsedAt} />
+                    </dd>
+                  </>
+                )}
+              </dl>
+            </Card>
+            <Card title="See the dashboard as this customer">
+              <div class="body">
+                <p class="soft">Reads only, without secrets, and each look is in the customer's activity.</p>
+                <form method="post" action="/view-as">
+                  <input type="hidden" name="accountId" value={account.id} />
+                  <p class="form-end">
+                    <button type="submit">View as {account.name}</button>
+                  </p>
+                </form>
+              </div>
+            </Card>
+            <Card title="Give credits">
+              <div class="body">
+                <Form id="grant">
+                  <Field name="amount" label="Credits" type="number" min={1} required />
+                  <p class="form-end">
+                    <Button label="Give" />
+                  </p>
+                </Form>
+              </div>
+            </Card>
+            {!suspended && account.role !== "operator" && (
+              <Card title="Suspend">
+                <div class="body">
+                  <p class="soft">
+                    Its sites and databases are stopped with their data kept, its keys are refused, and its
+                    sessions only read.
+                  </p>
+                  <Form id="suspend">
+                    <Field name="reason" label="Reason, which the customer reads" required maxlength={500} />
+                    <p class="form-end">
+                      <Button label="Suspend" of={account.email} kind="danger" />
+                    </p>
+                  </Form>
+                </div>
+              </Card>
+            )}
+          </div>
+        </div>
+      </>,
+      account.name,
+    );
+  },
+  forms: {
+    async grant({ ctx, param }, fields) {
+      const { amount } = fields.read(Amount);
+      await call(ctx, "grantCredits", parsed(CreditGrant, { accountId: param("id"), amount }));
+      return { to: `/operator/accounts/${param("id")}`, said: "The credits are given." };
+    },
+    async suspend({ ctx, param }, fields) {
+      await call(ctx, "suspendAccount", { id: param("id"), ...fields.read(AccountSuspend) });
+      return {
+        to: `/operator/accounts/${param("id")}`,
+        said: "The account is suspended: what it runs is stopped.",
+      };
+    },
+    async release({ ctx, param }) {
+      await call(ctx, "releaseAccount", { id: param("id") });
+      return { to: `/operator/accounts/${param("id")}`, said: "The suspension has ended." };
+    },
+  },
+};

@@ -1,0 +1,164 @@
+import { HostCreate, HostPatch, type Host } from "../../../protocol/api/hosts.ts";
+import { parsed } from "../../domain/parsed.ts";
+import { call } from "../../api/call.ts";
+import { Act, Button, Check, Field, Form } from "../kit/form.tsx";
+import { Card, Empty, Meter, Status, Time } from "../kit/parts.tsx";
+import type { Screen } from "../kit/screen.ts";
+import type { Word } from "../kit/words.ts";
+import { operatorFrame } from "./frame.tsx";
+
+const wordOf = ({ status, connected, connectedAt }: Host): Word =>
+  connectedAt === null
+    ? { tone: "busy", label: "Waiting for its agent" }
+    : !connected
+      ? { tone: "bad", label: "Not connected" }
+      : status === "DRAINING"
+        ? { tone: "warn", label: "Draining" }
+        : { tone: "good", label: "In service" };
+
+const OneHost = ({ host }: { host: Host }) => (
+  <Card
+    title={
+      <span class="row">
+        {host.name} <Status {...wordOf(host)} />
+      </span>
+    }
+    id={host.id}
+  >
+    <div class="body">
+      <p class="soft">
+        {host.cpuCount === null
+          ? "Nothing is known of it yet: run the install command on the machine."
+          : `${host.cpuCount} cores, agent ${host.agentVersion ?? "unknown"}`}
+        {host.region !== null && `, region ${host.region}`}
+        {host.offlineSince !== null && <>, not connected since {<Time at={host.offlineSince} />}</>}
+      </p>
+      {host.memoryMb !== null && host.freeMemoryMb !== null && (
+        <Meter
+          label="Memory promised"
+          used={host.memoryMb - host.freeMemoryMb}
+          limit={host.memoryMb}
+          said={`${host.memoryMb - host.freeMemoryMb} of ${host.memoryMb} MB`}
+        />
+      )}
+      <dl>
+        <dt>Sites</dt>
+        <dd>
+          {host.siteCount}
+          {host.volumeSiteCount > 0 && `, ${host.volumeSiteCount} with volumes: draining does not move them`}
+        </dd>
+        <dt>Databases</dt>
+        <dd>{host.databaseCount}</dd>
+        {host.diskFreeMb !== null && (
+          <>
+            <dt>Free disk</dt>
+            <dd>{(host.diskFreeMb / 1024).toFixed(1)} GB</dd>
+          </>
+        )}
+        <dt>Addresses</dt>
+        <dd>{[host.ipv4, host.ipv6].filter(Boolean).join(", ") || "not known"}</dd>
+      </dl>
+      {host.notice !== null && <p class="warn">{host.notice}</p>}
+      <div class="buttons form-end">
+        {host.status === "ACTIVE" ? (
+          <Act id="drain" of={host.id} label="Drain" about={host.name} values={{ id: host.id }} />
+        ) : (
+          <Act
+            id="activate"
+            of={host.id}
+            label="Take sites again"
+            about={host.name}
+            values={{ id: host.id }}
+          />
+        )}
+      </div>
+      <details>
+        <summary class="bad">Remove this host</summary>
+        <p>
+          An empty host goes at once. Sites of a host that is lost are deployed on other hosts; what its
+          volumes hold is gone with it.
+        </p>
+        <Form id="remove" of={host.id}>
+          <input type="hidden" name="id" value={host.id} />
+          <Check name="force" value="1" label="Even with sites on it; it must not be connected" />
+          <Check name="loseVolumes" value="1" label="Even with volumes on it: their data is lost" />
+          <Button label="Remove" of={host.name} kind="danger" />
+        </Form>
+      </details>
+    </div>
+  </Card>
+);
+
+export const operatorHosts: Screen = {
+  path: "/operator/hosts",
+  async show({ ctx }) {
+    const { data } = await call(ctx, "listHosts", { limit: 100 });
+    return operatorFrame(
+      "/operator/hosts",
+      <div class="split">
+        <div class="stack">
+          {data.length === 0 ? (
+            <Card>
+              <Empty
+                title="No hosts yet"
+                text="Sites run on hosts: machines with Docker on which our agent runs. Add the first one beside."
+              />
+            </Card>
+          ) : (
+            data.map((host) => <OneHost host={host} />)
+          )}
+        </div>
+        <Card title="Add a host">
+          <div class="body">
+            <Form id="create">
+              <Field
+                name="name"
+                label="Name"
+                hint="Small letters, digits and hyphens."
+                required
+                maxlength={63}
+                autocomplete="off"
+              />
+              <Field
+                name="region"
+                label="Region"
+                hint="Optional: sites may ask for it."
+                maxlength={40}
+                autocomplete="off"
+              />
+              <p class="form-end">
+                <Button label="Add host" kind="primary" />
+              </p>
+            </Form>
+          </div>
+        </Card>
+      </div>,
+    );
+  },
+  forms: {
+    async create({ ctx }, fields) {
+      const { installCommand } = await call(ctx, "createHost", fields.read(HostCreate));
+      return {
+        to: "/operator/hosts",
+        said: "The host is added. Run this command as root on the machine; it is shown this once. The host appears here as soon as its agent connects.",
+        ...(installCommand !== undefined && { secret: installCommand }),
+      };
+    },
+    async drain({ ctx }, fields) {
+      await call(ctx, "patchHost", { id: fields.text("id"), ...parsed(HostPatch, { action: "drain" }) });
+      return { to: "/operator/hosts", said: "The host is draining: its sites move to other hosts." };
+    },
+    async activate({ ctx }, fields) {
+      await call(ctx, "patchHost", { id: fields.text("id"), ...parsed(HostPatch, { action: "activate" }) });
+      return { to: "/operator/hosts", said: "The host takes sites again." };
+    },
+    async remove({ ctx }, fields) {
+      const asked = {
+        ...(fields.text("force") === "1" && { force: "1" as const }),
+        ...(fields.text("loseVolumes") === "1" && { loseVolumes: "1" as const }),
+      };
+      await call(ctx, "deleteHost", { id: fields.text("id"), ...asked });
+      return { to: "/operator/hosts", said: "The host is removed." };
+    },
+  },
+};
