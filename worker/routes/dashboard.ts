@@ -11,6 +11,7 @@ import { say } from "../middleware/page.ts";
 import { requireSameOrigin } from "../middleware/session.ts";
 import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { call } from "../api/call.ts";
+import { assistant } from "../pages/assistant/chat.tsx";
 import { keys } from "../pages/account/keys.tsx";
 import { profile } from "../pages/account/profile.tsx";
 import { activityList } from "../pages/activity/list.tsx";
@@ -35,6 +36,7 @@ import { routesOfScreens } from "./screens.tsx";
 const screens: readonly Screen[] = [
   profile,
   keys,
+  assistant,
   activityList,
   billing,
   planChange,

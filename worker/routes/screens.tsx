@@ -8,7 +8,7 @@ import { AppError } from "../domain/app-error.ts";
 import { errorCatalogue } from "../../protocol/errors.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
-import { takeFrom } from "../middleware/limit.ts";
+import { takeForChat, takeFrom } from "../middleware/limit.ts";
 import { say } from "../middleware/page.ts";
 import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { AppPage } from "../pages/kit/layout.tsx";
@@ -25,7 +25,7 @@ async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
     viewer,
     param: (name) => c.req.param(name) ?? "",
     query: (name) => c.req.query(name),
-    count: (limit) => takeFrom(c, limit, accountOf(ctx)),
+    count: (limit) => (limit === "chat" ? takeForChat(c) : takeFrom(c, limit, accountOf(ctx))),
     async toAuth(path, fields) {
       const answer = await formToAuth(c, path, fields);
       for (const cookie of answer.headers.getSetCookie()) c.header("Set-Cookie", cookie, { append: true });
