@@ -186,13 +186,6 @@ document.addEventListener("keydown", (event) => {
     }
 });
 
-/** A box that shows what is typed into a password's field. */
-document.addEventListener("change", (event) => {
-  const box = event.target as HTMLInputElement;
-  const field = document.getElementById(box.dataset["reveals"] ?? "");
-  if (field instanceof HTMLInputElement) field.type = box.checked ? "text" : "password";
-});
-
 // The assistant beside the page
 
 async function openAssistant(link: HTMLAnchorElement): Promise<void> {
@@ -275,4 +268,11 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("click", (event) => {
   if ((event.target as Element).closest("[data-palette]")) void palette();
+});
+
+/** A box that shows what is typed into a password's field. */
+document.addEventListener("change", (event) => {
+  const box = event.target as HTMLInputElement;
+  const field = document.getElementById(box.dataset["reveals"] ?? "");
+  if (field instanceof HTMLInputElement) field.type = box.checked ? "text" : "password";
 });

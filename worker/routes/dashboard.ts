@@ -29,11 +29,34 @@ import { databaseOverview } from "../pages/databases/overview.tsx";
 import { databaseSettings } from "../pages/databases/settings.tsx";
 import { overview } from "../pages/home/overview.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
+import { deploymentPage } from "../pages/sites/deployment.tsx";
+import { siteDeployments } from "../pages/sites/deployments.tsx";
+import { siteDomains } from "../pages/sites/domains.tsx";
 import { siteList } from "../pages/sites/list.tsx";
+import { siteLogs } from "../pages/sites/logs.tsx";
+import { siteMetrics } from "../pages/sites/metrics.tsx";
+import { newSite } from "../pages/sites/new.tsx";
+import { siteOverview } from "../pages/sites/overview.tsx";
+import { siteRequests } from "../pages/sites/requests.tsx";
+import { siteSettings } from "../pages/sites/settings.tsx";
+import { siteVariables } from "../pages/sites/variables.tsx";
 import { routesOfScreens } from "./screens.tsx";
 
 /** Every page of a signed-in person, one file each in worker/pages/<area>. */
 const screens: readonly Screen[] = [
+  assistant,
+  overview,
+  newSite,
+  siteList,
+  siteOverview,
+  siteDeployments,
+  siteDomains,
+  siteLogs,
+  siteMetrics,
+  siteRequests,
+  siteSettings,
+  siteVariables,
+  deploymentPage,
   profile,
   keys,
   assistant,
@@ -50,8 +73,6 @@ const screens: readonly Screen[] = [
   databaseBackups,
   databaseAccess,
   databaseSettings,
-  overview,
-  siteList,
 ];
 
 /** The path on this origin that a form was sent from. */

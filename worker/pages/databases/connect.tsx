@@ -212,7 +212,7 @@ const Rotation = ({ database, sites }: { database: Database; sites: readonly Sit
   database.rotating ? (
     <div class="body">
       <Callout tone="busy" title="A new password is coming into use">
-        <ol class="steps">
+        <ol class="numbered">
           <li>The server knows the new user and password beside the old ones.</li>
           <li>
             {database.links.length === 0

@@ -21,7 +21,7 @@ const Table = ({ table }: { table: DatabaseTable }) => (
         {table.rowsEstimate !== null && `≈ ${count(Math.round(table.rowsEstimate))}`}
       </span>
     </summary>
-    <ul class="columns">
+    <ul class="column-names">
       {table.columns.map(({ name, type, nullable }) => {
         const refers = table.foreignKeys.find(({ columns }) => columns.includes(name));
         return (
@@ -221,14 +221,16 @@ export const databaseData: Screen = {
       const statement = mustHave(fields);
       if (fields.text("mode") !== "write")
         return {
-          view: await page(asked, { result: await call(ctx, "queryDatabase", { ...read, id, statement }) }),
+          again: await page(asked, { result: await call(ctx, "queryDatabase", { ...read, id, statement }) }),
         };
       const { type } = await call(ctx, "getDatabase", { id });
       const tried =
         type === "redis" ? null : await call(ctx, "queryDatabase", { ...read, id, statement, dryRun: true });
       const confirm = await confirmationOf(asked, statement);
       return {
-        view: await page(asked, { tried: { statement, confirm, affectedRows: tried?.affectedRows ?? null } }),
+        again: await page(asked, {
+          tried: { statement, confirm, affectedRows: tried?.affectedRows ?? null },
+        }),
       };
     },
     async write(asked, fields) {

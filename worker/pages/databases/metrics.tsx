@@ -1,31 +1,29 @@
 import { call } from "../../api/call.ts";
-import { Charts } from "../charts.tsx";
-import { Card } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
-import { databaseFrame, NotTold, openDatabase, told } from "./frame.tsx";
+import { Usage } from "../kit/usage.tsx";
+import { databaseFrame, openDatabase, told } from "./frame.tsx";
 
 export const databaseMetrics: Screen = {
   path: "/databases/:id/metrics",
-  async show({ ctx, param }) {
+  async show({ ctx, param, query }) {
     const opened = await openDatabase(ctx, param("id"));
     const { database } = opened;
-    const metrics = await told(call(ctx, "getDatabaseMetrics", { id: database.id }));
-    return databaseFrame(
+    const [metrics, { data: packs }] = await Promise.all([
+      told(call(ctx, "getDatabaseMetrics", { id: database.id })),
+      call(ctx, "listPacks", { limit: 100 }),
+    ]);
+    const view = databaseFrame(
       opened,
       "metrics",
-      <Card>
-        {!("value" in metrics) ? (
-          <NotTold database={database} reason={metrics.reason} />
-        ) : metrics.value.data.length === 0 ? (
-          <p class="body soft">
-            Nothing has been measured yet: the first values come after a minute in service.
-          </p>
-        ) : (
-          <div class="body">
-            <Charts samples={metrics.value.data} now={ctx.now()} />
-          </div>
-        )}
-      </Card>,
+      <Usage
+        path={`/databases/${database.id}/metrics`}
+        asked={query("range")}
+        now={ctx.now()}
+        samples={"value" in metrics ? metrics.value.data : []}
+        why={"value" in metrics ? null : metrics.reason}
+        pack={packs.find(({ id }) => id === database.packId)}
+      />,
     );
+    return { ...view, islands: ["charts"] };
   },
 };
