@@ -59,7 +59,6 @@ const screens: readonly Screen[] = [
   deploymentPage,
   profile,
   keys,
-  assistant,
   activityList,
   billing,
   planChange,
