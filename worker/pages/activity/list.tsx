@@ -9,7 +9,7 @@ import type { Screen } from "../kit/screen.ts";
 type Terms = OwnAccount["terms"];
 
 const outcomes: Readonly<Record<string, string>> = {
-  conflict: "it was not possible then",
+  conflict: "it was not possible then, or had to be confirmed",
   invalid_request: "the request was not valid",
   payment_required: "an invoice is unpaid",
   forbidden: "it was not allowed",
@@ -19,11 +19,26 @@ const outcomes: Readonly<Record<string, string>> = {
   server_error: "an error of the service",
 };
 
+/** Names of what has no name in the account's terms. */
+const kinds: Readonly<Record<string, string>> = {
+  invoice: "an invoice",
+  cpk: "credits",
+  key: "an API key",
+  dep: "a deployment",
+  bak: "a backup",
+  cmd: "a command",
+  sch: "a planned command",
+  host: "a host",
+  pack: "a plan",
+  site: "a deleted site",
+  db: "a deleted database",
+};
+
 const About = ({ row, terms }: { row: Activity; terms: Terms }) => {
   if (row.resourceId === null) return null;
   const path = pathOfResource(row.resourceId);
   const name = terms.find(({ id }) => id === row.resourceId)?.name;
-  const shown = name ?? <code>{row.resourceId}</code>;
+  const shown = name ?? kinds[row.resourceId.split("_")[0] ?? ""] ?? <code>{row.resourceId}</code>;
   return path === null ? <>{shown}</> : <a href={path}>{shown}</a>;
 };
 
@@ -127,7 +142,7 @@ export const activityList: Screen = {
                 </a>
               </Empty>
             ) : (
-              <table>
+              <table class="roomy">
                 <thead>
                   <tr>
                     <th scope="col">What</th>

@@ -111,7 +111,7 @@ const Next = ({
 };
 
 const Invoices = ({ invoices }: { invoices: readonly Invoice[] }) => (
-  <table>
+  <table class="roomy">
     <thead>
       <tr>
         <th scope="col">Date</th>

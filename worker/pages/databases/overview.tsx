@@ -31,7 +31,11 @@ const milliseconds = (ms: number): string =>
       ? `${(ms / 1000).toFixed(1)} s`
       : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 
-const Statement = ({ text }: { text: string }) => <code class="statement">{text}</code>;
+const Statement = ({ text }: { text: string }) => (
+  <code class="statement" tabindex={0}>
+    {text}
+  </code>
+);
 
 const Running = ({ queries }: { queries: DatabaseInsight["activeQueries"] }) =>
   queries.length === 0 ? (

@@ -381,7 +381,7 @@ export const Choices = ({
 }) => {
   const { problem, shown, id } = stateOf(name, value);
   return (
-    <fieldset class="choices" {...said(id, problem, undefined)}>
+    <fieldset class="option-cards" {...said(id, problem, undefined)}>
       <legend>{legend}</legend>
       <div>
         {options.map((option) => (

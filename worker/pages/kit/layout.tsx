@@ -131,7 +131,7 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
           class="search-button needs-script"
           type="button"
           data-palette={asset("palette.js")}
-          aria-label="Search or jump to"
+          aria-label="Search or jump to … ⌘K"
         >
           <span>Search or jump to …</span>
           <kbd>⌘K</kbd>
@@ -140,8 +140,11 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
           Ask
         </a>
         <details class="menu">
-          <summary aria-label="Your account">
-            <span class="avatar">{(viewer?.email ?? "?").slice(0, 2)}</span>
+          <summary>
+            <span class="avatar" aria-hidden="true">
+              {(viewer?.email ?? "?").slice(0, 2)}
+            </span>
+            <span class="hidden-text">Your account</span>
           </summary>
           <div>
             {viewer && <p class="who">{viewer.email}</p>}
