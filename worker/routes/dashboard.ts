@@ -15,9 +15,12 @@ import { keys } from "../pages/account/keys.tsx";
 import { profile } from "../pages/account/profile.tsx";
 import { overview } from "../pages/home/overview.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
+import { siteCommand } from "../pages/sites/command.tsx";
+import { siteData } from "../pages/sites/data.tsx";
 import { deploymentPage } from "../pages/sites/deployment.tsx";
 import { siteDeployments } from "../pages/sites/deployments.tsx";
 import { siteDomains } from "../pages/sites/domains.tsx";
+import { siteJobs } from "../pages/sites/jobs.tsx";
 import { siteList } from "../pages/sites/list.tsx";
 import { siteLogs } from "../pages/sites/logs.tsx";
 import { siteMetrics } from "../pages/sites/metrics.tsx";
@@ -36,6 +39,9 @@ const screens: readonly Screen[] = [
   siteOverview,
   siteDeployments,
   siteDomains,
+  siteData,
+  siteJobs,
+  siteCommand,
   siteLogs,
   siteMetrics,
   siteRequests,
