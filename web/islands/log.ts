@@ -22,6 +22,13 @@ const make = <Tag extends keyof HTMLElementTagNameMap>(
   return element;
 };
 
+const button = (element: HTMLButtonElement, act: () => void, title: string): HTMLButtonElement => {
+  element.type = "button";
+  element.title = title;
+  element.addEventListener("click", act);
+  return element;
+};
+
 /** The index of the last entry that is at most `value`, in ascending numbers. */
 function lastAtMost(numbers: readonly number[], value: number): number {
   let [low, high] = [0, numbers.length - 1];
@@ -86,12 +93,6 @@ class Log extends HTMLElement {
   }
 
   #build(): void {
-    const button = (element: HTMLButtonElement, act: () => void, title: string) => {
-      element.type = "button";
-      element.title = title;
-      element.addEventListener("click", act);
-      return element;
-    };
     this.#search.type = "search";
     this.#search.placeholder = "Search";
     this.#search.setAttribute("aria-label", "Search in the log");

@@ -18,6 +18,10 @@ class Variables extends HTMLElement {
         this.#changes.clear();
         this.#show();
       });
+    for (const saves of this.querySelectorAll<HTMLElement>("[data-saves]")) {
+      const button = saves.querySelector("button");
+      if (button && saves.dataset["saves"]) button.textContent = saves.dataset["saves"];
+    }
     addEventListener("beforeunload", this.#warn);
     for (const name of this.querySelectorAll<HTMLInputElement>("#form-set [name=key]"))
       name.addEventListener("input", () => this.#check(name));

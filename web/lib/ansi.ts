@@ -1,5 +1,6 @@
 export type Run = { text: string; classes: string };
 
+// oxlint-disable-next-line no-control-regex -- ESC begins a colour
 const sgr = /\u001b\[([0-9;]*)m/g;
 // oxlint-disable-next-line no-control-regex -- other control characters are not drawn
 const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;

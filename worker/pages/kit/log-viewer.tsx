@@ -1,3 +1,5 @@
+import { html } from "hono/html";
+
 /**
  * A log in the browser (web/islands/log.ts). Without a script the reader is led to `withoutScript`, where the lines are written into
  * the page. Pages that show it name the island `log`.
@@ -21,7 +23,8 @@ export const LogViewer = ({
       <a href={withoutScript}>Read the log without a script</a>
     </p>
     <noscript>
-      <meta http-equiv="refresh" content={`0; url=${withoutScript}`} />
+      {/* As a template: JSX would move a meta element to the head. */}
+      {html`<meta http-equiv="refresh" content="0; url=${withoutScript}" />`}
     </noscript>
   </berth-log>
 );

@@ -2,8 +2,10 @@ import type { DeploymentExplanation } from "../../../protocol/api/diagnosis.ts";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import { SiteSettings, type Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
+import { credentialOf } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
+import { findWorking } from "../../services/accounts/find-working.ts";
 import { Act } from "../kit/form.tsx";
 import { CutOff, LogViewer, PlainLog } from "../kit/log-viewer.tsx";
 import { Callout, Card, Heading, Live, Status, Time } from "../kit/parts.tsx";
@@ -67,7 +69,7 @@ const settingNames: Record<string, string> = {
   volumes: "volumes",
 };
 const shownValue = (value: unknown): string =>
-  value === null ? "not set" : typeof value === "object" ? JSON.stringify(value) : String(value);
+  value === null ? "not set" : typeof value === "string" ? value : JSON.stringify(value);
 /** What "use these again" can write back as it was. */
 const restorable = ["port", "startCommand", "healthCheckPath", "replicas"];
 
@@ -167,13 +169,12 @@ async function streamedLog({ ctx }: Asked, deployment: Deployment): Promise<Stre
     if (!(events instanceof ReadableStream)) return null;
     const last = async () => {
       if (!isUnderWay(deployment)) return "";
-      try {
-        const ended = await call(ctx, "getDeployment", { id: deployment.id });
-        const site = await call(ctx, "getSite", { id: ended.siteId });
-        return isUnderWay(ended) ? <CutOff /> : <Outcome deployment={ended} site={site} />;
-      } catch {
-        return <CutOff />;
-      }
+      // The session may have ended while the log was read.
+      const working = await findWorking(ctx, [credentialOf(ctx)]);
+      if (working.size === 0) return <CutOff />;
+      const ended = await call(ctx, "getDeployment", { id: deployment.id });
+      const site = await call(ctx, "getSite", { id: ended.siteId });
+      return isUnderWay(ended) ? <CutOff /> : <Outcome deployment={ended} site={site} />;
     };
     return { mark: ctx.newMark(), events, last };
   } catch (error) {
@@ -200,6 +201,7 @@ export const deploymentPage: Screen = {
     const address = site.url.replace(/^https?:\/\//, "");
     const isCurrent = site.currentDeployment?.id === id;
     const { currentDeployment: current } = site;
+    const serves = site.status === "RUNNING" || site.status === "DEPLOYING";
     return {
       title: `Deployment #${number}`,
       section: "sites",
@@ -229,7 +231,7 @@ export const deploymentPage: Screen = {
                         · <a href={site.url}>{address}</a>
                       </>
                     )}
-                    {isUnderWay(deployment) && current !== null && site.status === "RUNNING" && (
+                    {isUnderWay(deployment) && current?.error === null && serves && (
                       <> · version #{current.number} serves until this one takes over</>
                     )}
                   </>

@@ -13,7 +13,8 @@ async function streamedLog({ ctx }: Asked, { id }: Site): Promise<Streamed | str
     return { mark: ctx.newMark(), events, last: () => Promise.resolve(<CutOff />) };
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== "conflict") throw error;
-    return String(error.extra["reason"] ?? error.message);
+    const { reason } = error.extra;
+    return typeof reason === "string" ? reason : error.message;
   }
 }
 

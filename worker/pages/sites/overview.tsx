@@ -1,4 +1,5 @@
 import type { Activity } from "../../../protocol/api/activity.ts";
+import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { DeploymentExplanation } from "../../../protocol/api/diagnosis.ts";
 import type { Pack } from "../../../protocol/api/packs.ts";
 import type { SiteEvent, SiteSample } from "../../../protocol/api/running.ts";
@@ -8,7 +9,7 @@ import type { Ctx } from "../../ctx.ts";
 import { unpaidInvoiceOf } from "../../services/sites/refuse-unpaid.ts";
 import { Callout, Card, Day, Live, Meter, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
-import { activityWord } from "../kit/words.ts";
+import { activityText } from "../kit/activity-words.ts";
 import { money } from "../money.ts";
 import { DeploymentTable } from "./deployment-table.tsx";
 import { applyFix, deploy, FailureCard, headlineOf } from "./failure.tsx";
@@ -41,11 +42,22 @@ function grouped(events: readonly SiteEvent[]): { event: SiteEvent; count: numbe
   return groups;
 }
 
-/** Ids in texts of the host, in words. */
-const readable = (detail: string): string =>
-  detail.replaceAll(/\bdep_[0-9a-z]+/g, "a version").replace(/^code (\d+)$/, "with code $1");
+/** Ids of deployments in texts of the host as the numbers that people see; those that are no longer listed, in words. */
+const readable = (detail: string, deployments: readonly Deployment[]): string =>
+  deployments
+    .reduce((text, { id, number }) => text.replaceAll(id, `#${number}`), detail)
+    .replaceAll(/\b[Vv]ersion dep_[0-9a-z]+/g, "An earlier version")
+    .replaceAll(/\bdep_[0-9a-z]+/g, "an earlier version");
 
-const Events = ({ events, here }: { events: readonly SiteEvent[]; here: string }) => (
+const Events = ({
+  events,
+  deployments,
+  here,
+}: {
+  events: readonly SiteEvent[];
+  deployments: readonly Deployment[];
+  here: string;
+}) => (
   <Card title="Events" end={<a href={`${here}/logs`}>Log</a>}>
     {events.length === 0 ? (
       <p class="body soft">Nothing happened yet.</p>
@@ -58,7 +70,7 @@ const Events = ({ events, here }: { events: readonly SiteEvent[]; here: string }
               <td>
                 {eventWords[kind]}
                 {count > 1 && ` ${count} times`}
-                {detail !== "" && <div class="soft small">{readable(detail)}</div>}
+                {detail !== "" && <div class="soft small">{readable(detail, deployments)}</div>}
               </td>
               <td class="end soft">
                 <Time at={at} />
@@ -165,14 +177,14 @@ const Latest = ({ rows }: { rows: readonly Activity[] }) => (
       <p class="body soft">Nothing was changed yet.</p>
     ) : (
       <table>
-        {rows.map(({ operation, outcome: result, at }) => (
+        {rows.map((row) => (
           <tr>
             <td>
-              {activityWord(operation)}
-              {outcome(result)}
+              {activityText(row)}
+              {outcome(row.outcome)}
             </td>
             <td class="end soft">
-              <Time at={at} />
+              <Time at={row.at} />
             </td>
           </tr>
         ))}
@@ -189,7 +201,7 @@ async function factsOf(ctx: Ctx, id: string) {
   const site = await call(ctx, "getSite", { id });
   const isDue = site.status === "PENDING" || site.status === "SUSPENDED";
   const [deployments, samples, events, activity, databases, packs, invoice, explained] = await Promise.all([
-    call(ctx, "listDeployments", { id, limit: 5 }),
+    call(ctx, "listDeployments", { id, limit: 10 }),
     site.hostId === null ? [] : orEmpty(call(ctx, "getSiteMetrics", { id })),
     site.hostId === null ? [] : orEmpty(call(ctx, "getSiteEvents", { id })),
     call(ctx, "listActivity", { resource: id, limit: 5 }),
@@ -285,11 +297,11 @@ export const siteOverview: Screen = {
           <div class="stack">
             <DeploymentTable
               site={site}
-              deployments={deployments.data}
+              deployments={deployments.data.slice(0, 5)}
               now={ctx.now()}
               end={<a href={`${here}/deployments`}>All deployments</a>}
             />
-            <Events events={events} here={here} />
+            <Events events={events} deployments={deployments.data} here={here} />
             <Latest rows={activity.data} />
           </div>
           <div class="stack">

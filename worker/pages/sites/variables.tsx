@@ -20,10 +20,10 @@ const scopes = [
 ] as const;
 const scopeWords = { both: "build and run", build: "build", runtime: "run" };
 
-/** What is done after saving. The island shows these buttons once for all staged changes. */
-const Saves = ({ site }: { site: Site }) => (
-  <p class="form-end buttons" data-saves>
-    <Button label="Save" kind="primary" />
+/** What is done after saving. The island shows these buttons once for all staged changes; `stage` is what it calls the first one. */
+const Saves = ({ site, stage = "" }: { site: Site; stage?: string }) => (
+  <p class="form-end buttons" data-saves={stage}>
+    <Button label="Save" kind={stage === "" ? "primary" : ""} />
     {site.status === "RUNNING" && <Button label="Save and restart" name="then" value="restart" />}
     {!["PENDING", "SUSPENDED", "DELETING"].includes(site.status) && (
       <Button label="Save and deploy" name="then" value="deploy" />
@@ -86,7 +86,7 @@ const Row = ({
                 />
                 <Select name="scope" label="Available to" value={scope} options={scopes} />
                 {!encrypted && <Check name="encrypted" label="Make it a secret" />}
-                <Saves site={site} />
+                <Saves site={site} stage="Change" />
               </Form>
             </div>
           </details>
@@ -114,7 +114,7 @@ const Add = ({ site }: { site: Site }) => (
           <TextArea name="value" label="Value" rows={2} maxlength={32_768} autocomplete="off" />
           <Select name="scope" label="Available to" value="both" options={scopes} />
           <Check name="encrypted" label="Secret: never shown again, and masked in logs" />
-          <Saves site={site} />
+          <Saves site={site} stage="Add" />
         </Form>
         <details id="generate">
           <summary>Generate a secret</summary>
@@ -149,7 +149,7 @@ const Add = ({ site }: { site: Site }) => (
             hint="A name that exists gets the new value; the others stay."
           />
           <Check name="encrypted" label="Secrets: never shown again, and masked in logs" />
-          <Saves site={site} />
+          <Saves site={site} stage="Add all" />
         </Form>
       </div>
     </Card>
@@ -293,28 +293,27 @@ export const siteVariables: Screen = {
           </div>
         )}
         <Card title={`Variables${site.envVariables.length > 0 ? ` · ${site.envVariables.length}` : ""}`}>
-          {site.envVariables.length === 0 ? (
+          {site.envVariables.length === 0 && (
             <div class="empty">
               <h2>No variables yet</h2>
               <p>
-                Settings and secrets that the app reads from its environment. PORT is set by us. Add one
-                below, or paste a .env file.
+                Settings and secrets that the app reads from its environment. We set PORT. Add one below, or
+                paste a .env file.
               </p>
             </div>
-          ) : (
-            <table class="variables">
-              <tbody>
-                {site.envVariables.map((variable) => (
-                  <Row
-                    site={site}
-                    variable={variable}
-                    waits={waits.has(variable.key)}
-                    link={linkOf(variable.key)}
-                  />
-                ))}
-              </tbody>
-            </table>
           )}
+          <table class="variables">
+            <tbody>
+              {site.envVariables.map((variable) => (
+                <Row
+                  site={site}
+                  variable={variable}
+                  waits={waits.has(variable.key)}
+                  link={linkOf(variable.key)}
+                />
+              ))}
+            </tbody>
+          </table>
         </Card>
         <form method="post" data-enhanced class="staged" hidden>
           <input type="hidden" name="form" value="changes" />
