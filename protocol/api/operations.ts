@@ -132,6 +132,16 @@ import {
 import { SearchQuery, SearchResults } from "./search.ts";
 import { SourceInspect, SourceInspection } from "./sources.ts";
 import { MailTested, Overview, System } from "./system.ts";
+import {
+  AccountDelete,
+  AccountDeleted,
+  AccountDeletion,
+  AccountExport,
+  ProfilePatch,
+  Session,
+  SessionRevoked,
+  SessionsRevoked,
+} from "./self-service.ts";
 import { SiteVolumes, VolumeRemoved } from "./volumes.ts";
 import { SecretsRotate, SecretsRotated } from "./secrets.ts";
 
@@ -157,6 +167,8 @@ export type Operation = {
   answers: { status: 200 | 201 | 202 | 206; schema: z.ZodType; when?: string; with?: string }[];
   /** Answers a file of this media type instead of JSON. */
   file?: "application/octet-stream" | "application/pdf";
+  /** The answer is streamed as a JSON file with this name. */
+  download?: string;
   /** The file supports range requests. */
   ranges?: true;
   /** Also answers server-sent events. */
@@ -176,7 +188,7 @@ export type Operation = {
   /** Needs a session, but the account's assistant may call it as well, whatever credential the person used. */
   assistant?: true;
   /** An additional rate limit per account, besides the credential's own. */
-  limit?: "keyMade" | "chat" | "sourceInspected" | "siteProbed" | "notificationTested";
+  limit?: "keyMade" | "chat" | "sourceInspected" | "siteProbed" | "notificationTested" | "accountExported";
   /** Errors beyond those implied by access, parameters and body. */
   refusals?: readonly ErrorCode[];
   examples?: { body?: unknown; answer?: unknown };
@@ -1556,6 +1568,73 @@ export const operations = {
     access: "key",
     answers: [{ status: 200, schema: OwnAccount }],
   },
+  patchAccountProfile: {
+    method: "patch",
+    path: "/account",
+    tag: "Account",
+    summary: "Change the name of the caller's account. Its address is changed at /api/auth/change-email",
+    access: "session",
+    body: ProfilePatch,
+    answers: [{ status: 200, schema: Account }],
+    examples: { body: { name: "Ada Lovelace" } },
+  },
+  listSessions: {
+    method: "get",
+    path: "/account/sessions",
+    tag: "Account",
+    summary: "The browsers that are signed in to the account, newest first",
+    access: "session",
+    query: listQuery("session"),
+    answers: [{ status: 200, schema: listOf(Session) }],
+  },
+  revokeSession: {
+    method: "delete",
+    path: "/account/sessions/{id}",
+    tag: "Account",
+    summary: "Sign a browser out. Its next request is refused",
+    access: "session",
+    answers: [{ status: 200, schema: SessionRevoked }],
+  },
+  revokeOtherSessions: {
+    method: "delete",
+    path: "/account/sessions",
+    tag: "Account",
+    summary: "Sign out all browsers except the one that asks",
+    access: "session",
+    answers: [{ status: 200, schema: SessionsRevoked }],
+  },
+  exportAccount: {
+    method: "get",
+    path: "/account/export",
+    tag: "Account",
+    summary:
+      "All data of the account as one JSON file, without secrets, logs and the files of backups, at most five times an hour",
+    access: "session",
+    ownersOnly: true,
+    limit: "accountExported",
+    download: "berth-account.json",
+    answers: [{ status: 200, schema: AccountExport }],
+  },
+  getAccountDeletion: {
+    method: "get",
+    path: "/account/deletion",
+    tag: "Account",
+    summary: "What stands in the way of deleting the account, and what is lost with it",
+    access: "session",
+    answers: [{ status: 200, schema: AccountDeletion }],
+  },
+  deleteAccount: {
+    method: "post",
+    path: "/account/delete",
+    tag: "Account",
+    summary:
+      "Delete the account for good. Its name and address are removed; invoices, payments and credits are kept without them",
+    access: "session",
+    body: AccountDelete,
+    answers: [{ status: 200, schema: AccountDeleted }],
+    refusals: ["conflict"],
+    examples: { body: { email: "ada@example.com" } },
+  },
   listUnhealthy: {
     method: "get",
     path: "/account/unhealthy",
@@ -1900,4 +1979,6 @@ export type Input<Id extends OperationId> = Params<(typeof operations)[Id]["path
 /** The answer of an operation's verb. */
 export type Answered<Id extends OperationId> =
   | z.input<(typeof operations)[Id]["answers"][number]["schema"]>
-  | ((typeof operations)[Id] extends { streams: true } ? ReadableStream<Uint8Array> : never);
+  | ((typeof operations)[Id] extends { streams: true } | { download: string }
+      ? ReadableStream<Uint8Array>
+      : never);

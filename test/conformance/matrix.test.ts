@@ -110,6 +110,9 @@ beforeAll(async () => {
       })
     ).body.id,
     chat: await conversationOfOwner(),
+    account:
+      (await send<{ data: { id: string }[] }>(owner.session, "GET", "/account/sessions")).body.data[0]?.id ??
+      "",
     accounts: "acc_001m80000000000000000000000",
     hosts: "host_001m80000000000000000000000",
     packs: "pack_001k0000000000000000000001",

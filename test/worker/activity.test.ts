@@ -174,7 +174,7 @@ const harmless = new Set(
   headers healthCheck healthCheckPath hourUtc hsts httpsOnly
   image includeSubdomains ingress installCommand intervalSeconds ipv4 ipv6
   keep keptImages key kind kinds
-  languageVersion length lfs lifecycle limit loseVolumes
+  languageVersion length lfs lifecycle limit loseCredits loseVolumes
   maintenance match maxAge maxAgeSeconds maxBodyMb memoryMb message mountPath
   name
   outputDir

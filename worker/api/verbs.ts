@@ -129,6 +129,12 @@ import { suspendAccount } from "../services/accounts/suspend.ts";
 import { getOverview } from "../services/system/overview.ts";
 import { getSystem } from "../services/system/get.ts";
 import { testMail } from "../services/system/test-mail.ts";
+import { changeProfile } from "../services/accounts/change-profile.ts";
+import { getAccountDeletion } from "../services/accounts/deletion.ts";
+import { exportAccount } from "../services/accounts/export.ts";
+import { listSessions } from "../services/accounts/list-sessions.ts";
+import { removeAccount } from "../services/accounts/remove.ts";
+import { revokeOtherSessions, revokeSession } from "../services/accounts/revoke-session.ts";
 import { version } from "../version.ts";
 
 /** Webhooks receive bodies in foreign formats and have their own routes (`routes/webhooks.ts`). */
@@ -249,6 +255,13 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   suspendAccount,
   releaseAccount,
   getAccount,
+  patchAccountProfile: changeProfile,
+  listSessions,
+  revokeSession,
+  revokeOtherSessions,
+  exportAccount,
+  getAccountDeletion,
+  deleteAccount: removeAccount,
   listUnhealthy,
   getAccountDisk: accountDisk,
   listActivity,

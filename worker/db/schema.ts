@@ -55,6 +55,8 @@ export const accounts = sqliteTable(
     /** By an operator, with the reason that its owner is told; null: not suspended. */
     suspendedAt: time("suspended_at"),
     suspendedFor: text("suspended_for"),
+    /** By its owner: names and addresses are gone, what money needs is kept. */
+    deletedAt: time("deleted_at"),
     /** When its last suspension ended: what is still suspended since then starts again. */
     releasedAt: time("released_at"),
   },
