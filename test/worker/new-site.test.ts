@@ -181,6 +181,7 @@ it("creates nothing at all if a part of it is refused, and keeps what was typed"
 
 it.each([
   ["no repository", { githubUrl: "" }, "githubUrl", "Name the repository"],
+  ["no address", { githubUrl: "nothing" }, "githubUrl", "Name the repository"],
   ["no image", { deployType: "image", image: "" }, "image", "Name the image"],
   ["no Dockerfile", { deployType: "dockerfile", dockerfile: "" }, "dockerfile", "Paste the Dockerfile"],
   ["a wrong name", { githubUrl: "git.invalid/a/b", name: "A B" }, "name", "1–63 of a–z"],

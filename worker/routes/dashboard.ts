@@ -33,9 +33,12 @@ import { operatorHosts } from "../pages/operator/hosts.tsx";
 import { operatorMoney, operatorQueue, operatorSites, operatorSystem } from "../pages/operator/lists.tsx";
 import { operatorOverview } from "../pages/operator/overview.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
+import { siteCommand } from "../pages/sites/command.tsx";
+import { siteData } from "../pages/sites/data.tsx";
 import { deploymentPage } from "../pages/sites/deployment.tsx";
 import { siteDeployments } from "../pages/sites/deployments.tsx";
 import { siteDomains } from "../pages/sites/domains.tsx";
+import { siteJobs } from "../pages/sites/jobs.tsx";
 import { siteList } from "../pages/sites/list.tsx";
 import { siteLogs } from "../pages/sites/logs.tsx";
 import { siteMetrics } from "../pages/sites/metrics.tsx";
@@ -63,6 +66,9 @@ const screens: readonly Screen[] = [
   siteOverview,
   siteDeployments,
   siteDomains,
+  siteData,
+  siteJobs,
+  siteCommand,
   siteLogs,
   siteMetrics,
   siteRequests,

@@ -1,5 +1,5 @@
 import type { Pack } from "../../../protocol/api/packs.ts";
-import { EnvVariable, SiteCreate } from "../../../protocol/api/sites.ts";
+import { EnvVariable, GitAddress, SiteCreate } from "../../../protocol/api/sites.ts";
 import { DatabaseCreate } from "../../../protocol/api/databases.ts";
 import { SourceInspect } from "../../../protocol/api/sources.ts";
 import { parseEnvFile } from "../../../protocol/env-file.ts";
@@ -329,8 +329,7 @@ const pickOf = (fields: Fields, names: readonly string[]): Record<string, string
 /** What a host says of the repository of the form. @throws AppError invalid_request */
 async function checkedSource({ ctx, count }: Asked, fields: Fields): Promise<Checked> {
   const repository = repositoryOf(fields.text("githubUrl"));
-  if (repository === "")
-    throw invalid("githubUrl", "Name the repository, such as github.com/owner/repository");
+  demandRepository(repository);
   const source = parsed(SourceInspect, {
     ...pickOf(fields, ["branch", "rootDir", "gitToken"]),
     githubUrl: repository,
@@ -343,6 +342,12 @@ async function checkedSource({ ctx, count }: Asked, fields: Fields): Promise<Che
     if (!(error instanceof AppError)) throw error;
     return { found: null, problem: whyNotChecked(error) };
   }
+}
+
+/** @throws AppError invalid_request */
+function demandRepository(repository: string): void {
+  if (repository === "" || !GitAddress.safeParse(repository).success)
+    throw invalid("githubUrl", "Name the repository, such as github.com/owner/repository");
 }
 
 const ofKind = {
@@ -363,6 +368,7 @@ function siteOf(fields: Fields): SiteCreate {
   const [field, problem] = needed[kind];
   if (fields.text(field).trim() === "") throw invalid(field, problem);
   const repository = repositoryOf(fields.text("githubUrl"));
+  if (kind === "github") demandRepository(repository);
   const name = fields.text("name").trim() || nameFrom(kind === "github" ? repository : "");
   if (name === "") throw invalid("name", "Name the site");
   return parsed(SiteCreate, {

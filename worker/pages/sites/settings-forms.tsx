@@ -286,6 +286,16 @@ export const RunForm = ({ site }: { site: Site }) => (
         max={600}
       />
       <Field
+        name="keptImages"
+        type="number"
+        label="Versions kept for rolling back"
+        hint="With the one in service. A smaller number gives up older ones at once."
+        value={text(site.keptImages)}
+        required
+        min={1}
+        max={10}
+      />
+      <Field
         name="region"
         label="Region"
         hint="Applies when the site is placed next; it does not move a running site."
@@ -305,6 +315,7 @@ export const readRun = (fields: Fields): SiteSettings =>
     releaseCommand: textOrNull("releaseCommand"),
     port: (one) => Number(one.text("port")),
     startTimeoutSeconds: numberOrNull("startTimeoutSeconds"),
+    keptImages: (one) => Number(one.text("keptImages")),
     region: textOrNull("region"),
   });
 
@@ -336,6 +347,42 @@ export const ScaleForm = ({ site }: { site: Site }) => (
         placeholder="/up"
         maxlength={300}
         autocomplete="off"
+      />
+      <Select
+        name="kind"
+        label="Checked by"
+        value={text(site.healthCheck.kind)}
+        options={[
+          ["", "a request to the path (HTTP)"],
+          ["tcp", "a connection to the port (TCP)"],
+        ]}
+      />
+      <Field
+        name="intervalSeconds"
+        type="number"
+        label="Seconds between checks"
+        value={text(site.healthCheck.intervalSeconds)}
+        placeholder="30"
+        min={10}
+        max={3600}
+      />
+      <Field
+        name="timeoutSeconds"
+        type="number"
+        label="Seconds that a check may take"
+        value={text(site.healthCheck.timeoutSeconds)}
+        placeholder="5"
+        min={1}
+        max={30}
+      />
+      <Field
+        name="failures"
+        type="number"
+        label="Failures in a row before you are told"
+        value={text(site.healthCheck.failures)}
+        placeholder="3"
+        min={1}
+        max={20}
       />
       <Select
         name="restartPolicy"
@@ -379,6 +426,12 @@ export const readScale = (fields: Fields): SiteSettings =>
   settingsFrom(fields, {
     replicas: (one) => Number(one.text("replicas")),
     healthCheckPath: textOrNull("healthCheckPath"),
+    healthCheck: (one) => ({
+      kind: optional(textOrNull("kind"))(one),
+      intervalSeconds: optional(numberOrNull("intervalSeconds"))(one),
+      timeoutSeconds: optional(numberOrNull("timeoutSeconds"))(one),
+      failures: optional(numberOrNull("failures"))(one),
+    }),
     lifecycle: (one) => ({
       restartPolicy: optional(textOrNull("restartPolicy"))(one),
       stopTimeoutSeconds: optional(numberOrNull("stopTimeoutSeconds"))(one),

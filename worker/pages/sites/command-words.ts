@@ -1,0 +1,29 @@
+import type { Command } from "../../../protocol/api/commands.ts";
+import type { Word } from "../kit/words.ts";
+
+export const commandWords: Record<Command["status"], Word> = {
+  QUEUED: { tone: "busy", label: "Waiting" },
+  RUNNING: { tone: "busy", label: "Running" },
+  SUCCEEDED: { tone: "good", label: "Succeeded" },
+  FAILED: { tone: "bad", label: "Failed" },
+  CANCELLED: { tone: "soft", label: "Cancelled" },
+};
+
+export const isCommandUnderWay = ({ status }: Command): boolean =>
+  status === "QUEUED" || status === "RUNNING";
+
+/** How it ended and how long it took: "code 1 after 2.4 s". */
+export function resultOf({ exitCode, startedAt, finishedAt, trigger }: Command): string {
+  const seconds =
+    startedAt === null || finishedAt === null
+      ? null
+      : ((Date.parse(finishedAt) - Date.parse(startedAt)) / 1000).toFixed(1);
+  const by = trigger === "schedule" ? "by a schedule" : trigger === "chat" ? "by the assistant" : "";
+  return [
+    exitCode === null ? "" : `code ${exitCode}`,
+    seconds === null ? "" : `after ${seconds} s`,
+    by === "" ? "" : `· ${by}`,
+  ]
+    .filter(Boolean)
+    .join(" ");
+}

@@ -1,0 +1,113 @@
+import type { Command } from "../../../protocol/api/commands.ts";
+import { call } from "../../api/call.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { Act } from "../kit/form.tsx";
+import { CutOff, LogViewer, PlainLog } from "../kit/log-viewer.tsx";
+import { Card, Live, Status, Time } from "../kit/parts.tsx";
+import type { Asked, Screen, Streamed } from "../kit/screen.ts";
+import { commandWords, isCommandUnderWay, resultOf } from "./command-words.ts";
+import { siteFrame } from "./frame.tsx";
+
+const State = ({ command }: { command: Command }) => (
+  <>
+    <Status {...commandWords[command.status]} /> <span class="soft">{resultOf(command)}</span>
+    {(command.error ?? command.waitsFor) !== null && <p>{command.error ?? command.waitsFor}</p>}
+  </>
+);
+
+async function streamedLog({ ctx }: Asked, command: Command): Promise<Streamed | string> {
+  try {
+    const events = await call(ctx, "getCommandLogs", { id: command.id, follow: "1", limit: 1000, cursor: 0 });
+    if (!(events instanceof ReadableStream)) return "The log cannot be followed now.";
+    const last = async () => {
+      if (!isCommandUnderWay(command)) return "";
+      const ended = await call(ctx, "getCommand", { id: command.id }).catch(() => null);
+      return ended === null || isCommandUnderWay(ended) ? (
+        <CutOff />
+      ) : (
+        <div class="ended" role="status">
+          <State command={ended} />
+        </div>
+      );
+    };
+    return { mark: ctx.newMark(), events, last };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== "conflict") throw error;
+    const { reason } = error.extra;
+    return typeof reason === "string" ? reason : error.message;
+  }
+}
+
+/** One command and what it writes. */
+export const siteCommand: Screen = {
+  path: "/sites/:id/jobs/:command",
+  async show(asked) {
+    const { ctx, param, query } = asked;
+    const [site, command] = await Promise.all([
+      call(ctx, "getSite", { id: param("id") }),
+      call(ctx, "getCommand", { id: param("command") }),
+    ]);
+    if (command.siteId !== site.id) throw new AppError("not_found");
+    const jobs = `/sites/${site.id}/jobs`;
+    const isPlain = query("plain") === "1";
+    const streamed = isPlain ? await streamedLog(asked, command) : null;
+    const view = siteFrame(
+      site,
+      "Jobs",
+      <div class="stack">
+        <Card title={<code>{command.command}</code>} end={<a href={jobs}>All jobs</a>}>
+          <div class="body">
+            <Live id="outcome">
+              <p>
+                <State command={command} />{" "}
+                <span class="soft">
+                  asked for <Time at={command.createdAt} />
+                </span>
+              </p>
+              <p class="form-end row">
+                {isCommandUnderWay(command) ? (
+                  <Act
+                    id="cancel"
+                    action={jobs}
+                    label="Cancel"
+                    about={command.command}
+                    kind="danger"
+                    values={{ id: command.id }}
+                  />
+                ) : (
+                  <Act
+                    id="run"
+                    action={jobs}
+                    label="Run again"
+                    about={command.command}
+                    values={{ command: command.command, timeoutSeconds: String(command.timeoutSeconds) }}
+                  />
+                )}
+              </p>
+            </Live>
+          </div>
+        </Card>
+        <section id="log" aria-label="Output">
+          {streamed === null ? (
+            <LogViewer
+              stream={`/api/v1/commands/${command.id}/logs`}
+              kind="recorded"
+              name={`${site.name}-command`}
+              withoutScript={`${jobs}/${command.id}?plain=1#log`}
+            />
+          ) : typeof streamed === "string" ? (
+            <p class="note">{streamed}</p>
+          ) : (
+            <PlainLog mark={streamed.mark} />
+          )}
+        </section>
+      </div>,
+      isPlain ? {} : { islands: ["log"], about: [command.id] },
+    );
+    return {
+      ...view,
+      ...(isPlain && { about: [] }),
+      ...(streamed !== null && typeof streamed !== "string" && { streamed }),
+    };
+  },
+};

@@ -1,0 +1,323 @@
+import type { Browsed, BrowsedEntry } from "../../../protocol/api/files.ts";
+import { FilesQuery } from "../../../protocol/api/files.ts";
+import { SiteSettings, type Site } from "../../../protocol/api/sites.ts";
+import { maxVolumes, type SiteVolume } from "../../../protocol/api/volumes.ts";
+import type { DiskUse } from "../../../protocol/api/disk.ts";
+import { call } from "../../api/call.ts";
+import { invalid } from "../../domain/app-error.ts";
+import { parsed } from "../../domain/parsed.ts";
+import { Act, Button, Field, Form } from "../kit/form.tsx";
+import { Callout, Card, Empty, Meter, Time } from "../kit/parts.tsx";
+import type { Asked, Screen } from "../kit/screen.ts";
+import { siteFrame } from "./frame.tsx";
+import { orWhy } from "./or-why.ts";
+
+const here = ({ param }: Asked): string => `/sites/${param("id")}/data`;
+const megabytes = (mb: number | null): string =>
+  mb === null ? "–" : mb < 10 ? `${mb.toFixed(1)} MB` : `${Math.round(mb).toLocaleString("en-US")} MB`;
+
+const VolumeRow = ({ volume, site, path }: { volume: SiteVolume; site: Site; path: string }) => {
+  const isSet = site.volumes.some(({ name }) => name === volume.name);
+  return (
+    <tr>
+      <td>
+        <a href={`${path}?${new URLSearchParams({ volume: volume.name, path: "/" }).toString()}`}>
+          {volume.name}
+        </a>
+      </td>
+      <td>
+        {volume.mountPath === null ? <span class="soft">detached</span> : <code>{volume.mountPath}</code>}
+      </td>
+      <td class="number">{megabytes(volume.sizeMb)}</td>
+      <td class="end">
+        {isSet ? (
+          <Act
+            id="detach"
+            of={volume.name}
+            label="Detach"
+            about={volume.name}
+            values={{ name: volume.name }}
+          />
+        ) : volume.mounted ? (
+          <span class="soft small">detached with the next deployment</span>
+        ) : (
+          <details class="more">
+            <summary class="bad">Delete …</summary>
+            <p class="small">
+              All {megabytes(volume.sizeMb)} in {volume.name} are lost for good. There is no backup of a
+              volume.
+            </p>
+            <Act
+              id="remove"
+              of={volume.name}
+              label={`Delete ${volume.name}`}
+              kind="danger primary"
+              values={{ name: volume.name }}
+            />
+          </details>
+        )}
+      </td>
+    </tr>
+  );
+};
+
+const Volumes = ({ site, volumes, path }: { site: Site; volumes: SiteVolume[]; path: string }) => (
+  <Card title="Volumes">
+    {volumes.length === 0 ? (
+      <Empty
+        title="No volume"
+        text="What the app writes elsewhere is gone with each deployment. A volume is a folder that stays."
+      />
+    ) : (
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Volume</th>
+            <th scope="col">Folder in the app</th>
+            <th scope="col" class="number">
+              Size
+            </th>
+            <th scope="col" class="end">
+              <span class="hidden-text">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {volumes.map((volume) => (
+            <VolumeRow volume={volume} site={site} path={path} />
+          ))}
+        </tbody>
+      </table>
+    )}
+    {site.volumes.length < maxVolumes && (
+      <div class="body">
+        <Form id="add">
+          <div class="columns">
+            <Field
+              name="name"
+              label="Name"
+              placeholder="uploads"
+              required
+              maxlength={63}
+              autocomplete="off"
+            />
+            <Field
+              name="mountPath"
+              label="Folder in the app"
+              placeholder="/data"
+              required
+              maxlength={200}
+              autocomplete="off"
+            />
+          </div>
+          <p class="form-end">
+            <Button label="Add volume" />
+          </p>
+        </Form>
+      </div>
+    )}
+  </Card>
+);
+
+const Disk = ({ disk }: { disk: DiskUse }) => (
+  <Card title="Disk">
+    <div class="body">
+      {disk.notMeasured !== null && <p class="soft">{disk.notMeasured}</p>}
+      {disk.countedMb !== null && (
+        <Meter
+          label="Counts towards the plan"
+          used={disk.countedMb}
+          limit={disk.limitMb}
+          said={`${megabytes(disk.countedMb)} of ${megabytes(disk.limitMb)}`}
+        />
+      )}
+      <dl class="sum">
+        <dt>Written outside volumes</dt>
+        <dd>{megabytes(disk.writtenMb)}</dd>
+        <dt>Log</dt>
+        <dd>{megabytes(disk.logMb)}</dd>
+        <dt>Kept images ({disk.images.length})</dt>
+        <dd>{megabytes(disk.images.reduce((sum, { sizeMb }) => sum + sizeMb, 0))}</dd>
+      </dl>
+    </div>
+  </Card>
+);
+
+/** The folders above a path, from the root. */
+const above = (path: string): string[] => {
+  const parts = path.split("/").filter(Boolean);
+  return ["/", ...parts.map((_, index) => `/${parts.slice(0, index + 1).join("/")}`)];
+};
+const nameOf = (path: string): string => path.split("/").at(-1) || "/";
+
+const bytes = (entry: BrowsedEntry): string =>
+  entry.sizeBytes === null
+    ? ""
+    : entry.sizeBytes < 1000
+      ? `${entry.sizeBytes} B`
+      : megabytes(entry.sizeBytes / 1_000_000);
+
+const Files = ({
+  path,
+  volume,
+  asked,
+  browsed,
+  why,
+}: {
+  path: string;
+  volume: string | undefined;
+  asked: string;
+  browsed: Browsed | null;
+  why: string | null;
+}) => {
+  const to = (file: string) =>
+    `${path}?${new URLSearchParams({ ...(volume !== undefined && { volume }), path: file }).toString()}#files`;
+  const at = browsed?.path ?? asked;
+  return (
+    <Card
+      id="files"
+      title={
+        <nav aria-label="Folders" class="row">
+          {above(at).map((folder) => (
+            <a href={to(folder)}>{folder === "/" ? (volume ?? "Files") : nameOf(folder)}</a>
+          ))}
+        </nav>
+      }
+      end={
+        volume === undefined ? (
+          <span class="soft small">read only</span>
+        ) : (
+          <a href={`${path}#files`}>The app's files</a>
+        )
+      }
+    >
+      {why !== null && (
+        <div class="body">
+          <Callout tone="warn">
+            <p>{why}</p>
+          </Callout>
+        </div>
+      )}
+      {browsed?.kind === "folder" && browsed.entries.length === 0 && (
+        <p class="body soft">This folder is empty.</p>
+      )}
+      {browsed?.kind === "folder" && browsed.entries.length > 0 && (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col" class="number">
+                Size
+              </th>
+              <th scope="col" class="end">
+                Changed
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {browsed.entries.map((entry) => (
+              <tr>
+                <td>
+                  {entry.kind === "other" ? (
+                    entry.name
+                  ) : (
+                    <a href={to(`${at === "/" ? "" : at}/${entry.name}`)}>
+                      {entry.name}
+                      {entry.kind === "folder" && "/"}
+                    </a>
+                  )}{" "}
+                  {entry.kind === "link" && <span class="chip">link</span>}
+                </td>
+                <td class="number soft">{bytes(entry)}</td>
+                <td class="end soft">
+                  <Time at={entry.modifiedAt} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {browsed?.kind === "file" && (
+        <div class="body">
+          {browsed.text === null ? (
+            <p class="soft">This file is no text ({megabytes(browsed.sizeBytes / 1_000_000)}).</p>
+          ) : (
+            <pre tabindex={0}>{browsed.text}</pre>
+          )}
+        </div>
+      )}
+      {browsed?.truncated && (
+        <p class="body soft">
+          {browsed.kind === "file"
+            ? "Only the first 128 KiB are shown."
+            : "Only the first 1,000 entries are shown."}
+        </p>
+      )}
+    </Card>
+  );
+};
+
+async function setVolumes(asked: Asked, volumes: Site["volumes"]): Promise<void> {
+  const settings = parsed(SiteSettings, { volumes });
+  await call(asked.ctx, "patchSite", { id: asked.param("id"), settings });
+}
+
+export const siteData: Screen = {
+  path: "/sites/:id/data",
+  async show(asked) {
+    const { ctx, param, query } = asked;
+    const site = await call(ctx, "getSite", { id: param("id") });
+    const [wantedPath, volume] = [query("path") || "/", query("volume") || undefined];
+    const wanted = FilesQuery.safeParse({ path: wantedPath, ...(volume !== undefined && { volume }) });
+    const [volumes, disk, files] = await Promise.all([
+      call(ctx, "listVolumes", { id: site.id }),
+      call(ctx, "getSiteDisk", { id: site.id }),
+      wanted.success
+        ? orWhy(call(ctx, "browseFiles", { id: site.id, ...wanted.data }))
+        : { found: null, why: "There is no such folder or file." },
+    ]);
+    const path = here(asked);
+    return siteFrame(
+      site,
+      "Data",
+      <div class="split">
+        <div class="stack">
+          <Volumes site={site} volumes={volumes.data} path={path} />
+          <Files path={path} volume={volume} asked={wantedPath} browsed={files.found} why={files.why} />
+        </div>
+        <Disk disk={disk} />
+      </div>,
+    );
+  },
+  forms: {
+    async add(asked, fields) {
+      const { volumes } = await call(asked.ctx, "getSite", { id: asked.param("id") });
+      const volume = { name: fields.text("name").trim(), mountPath: fields.text("mountPath").trim() };
+      if (volumes.some(({ name }) => name === volume.name))
+        throw invalid("name", "The site has a volume of this name");
+      if (volumes.some(({ mountPath }) => mountPath === volume.mountPath))
+        throw invalid("mountPath", "Another volume is in this folder");
+      await setVolumes(asked, [...volumes, volume]);
+      return { to: here(asked), said: `The volume ${volume.name} is added. Deploy to use it.` };
+    },
+    async detach(asked, fields) {
+      const { volumes } = await call(asked.ctx, "getSite", { id: asked.param("id") });
+      const name = fields.text("name");
+      await setVolumes(
+        asked,
+        volumes.filter((volume) => volume.name !== name),
+      );
+      return {
+        to: here(asked),
+        said: `${name} is detached with the next deployment. Its data is kept until you delete it.`,
+      };
+    },
+    async remove(asked, fields) {
+      const { name } = await call(asked.ctx, "removeVolume", {
+        id: asked.param("id"),
+        name: fields.text("name"),
+      });
+      return { to: here(asked), said: `The volume ${name} is deleted with all its data.` };
+    },
+  },
+};

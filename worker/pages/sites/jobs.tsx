@@ -1,0 +1,296 @@
+import { CommandCreate, type Command } from "../../../protocol/api/commands.ts";
+import { ScheduleCreate, SchedulePatch, type Schedule } from "../../../protocol/api/schedules.ts";
+import { call } from "../../api/call.ts";
+import { nextRun } from "../../domain/cron.ts";
+import { parsed } from "../../domain/parsed.ts";
+import { Act, Button, Field, Form } from "../kit/form.tsx";
+import { Card, Empty, Live, Pager, Status, Time } from "../kit/parts.tsx";
+import type { Asked, Fields, Screen } from "../kit/screen.ts";
+import { commandWords, isCommandUnderWay, resultOf } from "./command-words.ts";
+import { siteFrame } from "./frame.tsx";
+
+const here = ({ param }: Asked): string => `/sites/${param("id")}/jobs`;
+
+const CommandRow = ({ command, path }: { command: Command; path: string }) => (
+  <tr>
+    <td>
+      <Status {...commandWords[command.status]} />
+    </td>
+    <td>
+      <a href={`${path}/${command.id}`}>
+        <code>{command.command}</code>
+      </a>
+      {(command.error ?? command.waitsFor) !== null && (
+        <div class="soft small">{command.error ?? command.waitsFor}</div>
+      )}
+    </td>
+    <td class="soft wide-only">{resultOf(command)}</td>
+    <td class="end soft">
+      <Time at={command.createdAt} />
+    </td>
+    <td class="end">
+      {isCommandUnderWay(command) ? (
+        <Act id="cancel" of={command.id} label="Cancel" about={command.command} values={{ id: command.id }} />
+      ) : (
+        <Act
+          id="run"
+          of={command.id}
+          label="Run again"
+          about={command.command}
+          kind="ghost"
+          values={{ command: command.command, timeoutSeconds: String(command.timeoutSeconds) }}
+        />
+      )}
+    </td>
+  </tr>
+);
+
+/** The next runs from now on. */
+function runsOf({ cron, nextRunAt }: Schedule, count: number): Date[] {
+  const runs: Date[] = nextRunAt === null ? [] : [new Date(nextRunAt)];
+  while (runs.length > 0 && runs.length < count) {
+    const next = nextRun(cron, runs.at(-1) ?? new Date(0));
+    if (next === null) break;
+    runs.push(next);
+  }
+  return runs;
+}
+
+const ScheduleFields = ({ schedule }: { schedule?: Schedule }) => (
+  <>
+    <div class="columns">
+      <Field
+        name="name"
+        label="Name"
+        value={schedule?.name}
+        placeholder="clean-up"
+        required
+        maxlength={63}
+        autocomplete="off"
+      />
+      <Field
+        name="cron"
+        label="When (cron, in UTC)"
+        hint="Minute, hour, day of month, month, day of week; or @hourly, @daily, @weekly, @monthly."
+        value={schedule?.cron}
+        placeholder="30 3 * * *"
+        required
+        maxlength={200}
+        autocomplete="off"
+        mono
+      />
+      <Field
+        name="timeoutSeconds"
+        type="number"
+        label="Seconds it may take"
+        value={String(schedule?.timeoutSeconds ?? 600)}
+        min={1}
+        max={3600}
+      />
+    </div>
+    <Field
+      name="command"
+      label="Command"
+      value={schedule?.command}
+      placeholder="npm run clean-up"
+      required
+      maxlength={2000}
+      autocomplete="off"
+      mono
+      wide
+    />
+  </>
+);
+
+const ScheduleCard = ({ schedule }: { schedule: Schedule }) => (
+  <Card
+    title={schedule.name}
+    end={
+      <>
+        <Status tone={schedule.enabled ? "good" : "soft"} label={schedule.enabled ? "On" : "Off"} />
+        <Act
+          id="switch"
+          of={schedule.id}
+          label={schedule.enabled ? "Switch off" : "Switch on"}
+          about={schedule.name}
+          values={{ id: schedule.id, enabled: String(!schedule.enabled) }}
+        />
+      </>
+    }
+  >
+    <div class="body">
+      <p>
+        <code>{schedule.cron}</code> runs <code>{schedule.command}</code>
+      </p>
+      <p class="soft small">
+        {schedule.nextRunAt === null ? (
+          schedule.enabled ? (
+            "It waits until the site is in service."
+          ) : (
+            "It does not run."
+          )
+        ) : (
+          <>
+            Next:{" "}
+            {runsOf(schedule, 3).map((run, index) => (
+              <>
+                {index > 0 && ", "}
+                <Time at={run.toISOString()} />
+              </>
+            ))}
+          </>
+        )}
+        {schedule.skippedRuns > 0 &&
+          ` Skipped ${schedule.skippedRuns} times, since the run before was not over or too many waited.`}
+      </p>
+      <details class="more">
+        <summary>Change or delete</summary>
+        <Form id="change" of={schedule.id}>
+          <input type="hidden" name="id" value={schedule.id} />
+          <ScheduleFields schedule={schedule} />
+          <p class="form-end">
+            <Button label="Save" of={schedule.name} />
+          </p>
+        </Form>
+        <p class="form-end">
+          <Act
+            id="delete"
+            of={schedule.id}
+            label="Delete schedule"
+            about={schedule.name}
+            kind="danger"
+            values={{ id: schedule.id }}
+          />{" "}
+          <span class="hint">Its past runs stay in the list of commands.</span>
+        </p>
+      </details>
+    </div>
+  </Card>
+);
+
+const scheduleOf = (fields: Fields) => ({
+  name: fields.text("name").trim(),
+  cron: fields.text("cron").trim().replaceAll(/\s+/g, " "),
+  command: fields.text("command").trim(),
+  timeoutSeconds: Number(fields.text("timeoutSeconds") || 600),
+});
+
+/** Commands that are run now, and those of a schedule. */
+export const siteJobs: Screen = {
+  path: "/sites/:id/jobs",
+  async show(asked) {
+    const { ctx, param, query } = asked;
+    const site = await call(ctx, "getSite", { id: param("id") });
+    const cursor = /^cmd_[0-9a-z]{1,40}$/.exec(query("cursor") ?? "")?.[0];
+    const [commands, schedules] = await Promise.all([
+      call(ctx, "listCommands", { id: site.id, limit: 20, ...(cursor !== undefined && { cursor }) }),
+      call(ctx, "listSchedules", { id: site.id, limit: 100 }),
+    ]);
+    const path = here(asked);
+    return siteFrame(
+      site,
+      "Jobs",
+      <div class="stack">
+        <Card title="Run a command">
+          <div class="body">
+            <Form id="run">
+              <Field
+                name="command"
+                label="Command"
+                hint="In a new container of the version in service, with its variables and volumes: such as a migration."
+                placeholder="npm run migrate"
+                required
+                maxlength={2000}
+                autocomplete="off"
+                mono
+                wide
+              />
+              <Field
+                name="timeoutSeconds"
+                type="number"
+                label="Seconds it may take"
+                value="600"
+                min={1}
+                max={3600}
+              />
+              <p class="form-end">
+                <Button label="Run" kind="primary" />
+              </p>
+            </Form>
+          </div>
+        </Card>
+        <Card title="Commands" id="commands" live>
+          {commands.data.length === 0 ? (
+            <Empty
+              title="No command yet"
+              text="Commands that you or a schedule run are listed here for 30 days."
+            />
+          ) : (
+            <table>
+              <tbody>
+                {commands.data.map((command) => (
+                  <CommandRow command={command} path={path} />
+                ))}
+              </tbody>
+            </table>
+          )}
+        </Card>
+        <Pager path={path} next={commands.nextCursor} label="Older commands" />
+        <Live id="schedules">
+          <div class="stack">
+            {schedules.data.map((schedule) => (
+              <ScheduleCard schedule={schedule} />
+            ))}
+          </div>
+        </Live>
+        <Card title="New schedule">
+          <div class="body">
+            <Form id="schedule">
+              <ScheduleFields />
+              <p class="form-end">
+                <Button label="Add schedule" />
+              </p>
+            </Form>
+          </div>
+        </Card>
+      </div>,
+    );
+  },
+  forms: {
+    async run(asked, fields) {
+      const command = parsed(CommandCreate, {
+        command: fields.text("command").trim(),
+        timeoutSeconds: Number(fields.text("timeoutSeconds") || 600),
+      });
+      const { id } = await call(asked.ctx, "runCommand", { id: asked.param("id"), ...command });
+      return { to: `${here(asked)}/${id}` };
+    },
+    async cancel(asked, fields) {
+      await call(asked.ctx, "cancelCommand", { id: fields.text("id") });
+      return { to: here(asked), said: "The command is being ended." };
+    },
+    async schedule(asked, fields) {
+      const { name } = await call(asked.ctx, "createSchedule", {
+        id: asked.param("id"),
+        ...parsed(ScheduleCreate, scheduleOf(fields)),
+      });
+      return { to: here(asked), said: `The schedule ${name} is added.` };
+    },
+    async change(asked, fields) {
+      const { name } = await call(asked.ctx, "patchSchedule", {
+        id: fields.text("id"),
+        ...parsed(SchedulePatch, scheduleOf(fields)),
+      });
+      return { to: here(asked), said: `The schedule ${name} is changed.` };
+    },
+    async switch(asked, fields) {
+      const enabled = fields.text("enabled") === "true";
+      const { name } = await call(asked.ctx, "patchSchedule", { id: fields.text("id"), enabled });
+      return { to: here(asked), said: `The schedule ${name} is ${enabled ? "on" : "off"}.` };
+    },
+    async delete(asked, fields) {
+      await call(asked.ctx, "deleteSchedule", { id: fields.text("id") });
+      return { to: here(asked), said: "The schedule is deleted." };
+    },
+  },
+};
