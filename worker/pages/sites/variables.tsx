@@ -170,8 +170,7 @@ const History = ({ versions, serving }: { versions: readonly EnvVersion[]; servi
       {versions.slice(0, 20).map(({ version, at, actor, changes, current, restoredFrom }) => (
         <tr>
           <td>
-            Version {version}
-            {current && <span class="chip">newest</span>}
+            Version {version} {current && <span class="chip">newest</span>}{" "}
             {version === serving && <span class="chip">in service</span>}
             <div class="soft small">
               {restoredFrom !== null && `version ${restoredFrom} again: `}
