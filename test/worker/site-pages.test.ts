@@ -121,7 +121,7 @@ describe("a site's pages", () => {
     await finish(on, stop.job, stop.attempt);
     const again = await post(path, "stop");
     expect(again.status).toBe(409);
-    expect(again.text).toMatch(/class="callout bad"/);
+    expect(again.text).toMatch(/class="callout flash bad" role="alert"/);
     expect((await post(`${path}/deployments`, "deploy", { ref: "a b" })).text).toContain(
       'aria-invalid="true"',
     );
@@ -275,7 +275,7 @@ describe("variables", () => {
     const path = `/sites/${siteId}/variables`;
     await post(path, "set", { key: "NEW", value: "1" });
     expect((await page(path)).text).toContain("not in service yet");
-    const { location } = await post(path, "set", { key: "NEW", value: "2", then: "restart" });
+    const { location } = await post(path, "set", { key: "NEW", value: "2", apply: "restart" });
     expect(location).toBe(path);
     const { job, attempt } = await on.next("job");
     expect(job.kind).toBe("site.restart");

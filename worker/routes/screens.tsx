@@ -87,6 +87,10 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
           const reason = error instanceof AppError ? refusalOf(error) : null;
           if (reason === null) throw error;
           c.set("refused", { form, values: Object.fromEntries(sent), ...reason });
+          const page = await shown(c, screen, asked, reason.status);
+          // The form may be one button, or no longer on the page: then the reason stands at the top.
+          if ((await page.clone().text()).includes("data-reason")) return page;
+          c.set("flash", { tone: "bad", text: reason.reason });
           return shown(c, screen, asked, reason.status);
         }
       });

@@ -18,6 +18,7 @@ export const Form = ({
   action,
   of,
   inline = false,
+  isButton = false,
   children,
 }: {
   id: string;
@@ -26,6 +27,8 @@ export const Form = ({
   /** Tells apart forms of one kind on a page, such as one per row. */
   of?: string;
   inline?: boolean;
+  /** It is one button, perhaps in a closed menu: why it is refused is said at the top of the page. */
+  isButton?: boolean;
   children: Child;
 }) => {
   const key = of === undefined ? id : `${id}:${of}`;
@@ -39,7 +42,7 @@ export const Form = ({
         {...(action !== undefined && { action })}
       >
         <input type="hidden" name="form" value={key} />
-        <Reason />
+        {!isButton && <Reason />}
         {children}
       </form>
     </FormId.Provider>
@@ -50,7 +53,7 @@ const Reason = () => {
   const refused = refusedHere();
   if (!refused || refused.reason === null) return null;
   return (
-    <p class="callout bad" role="alert" tabindex={-1} data-flash>
+    <p class="callout bad" role="alert" tabindex={-1} data-flash data-reason>
       {refused.reason}
     </p>
   );
@@ -309,7 +312,7 @@ export const Act = ({
   kind?: Parameters<typeof Button>[0]["kind"];
   values?: Readonly<Record<string, string>>;
 }) => (
-  <Form id={id} inline {...(of !== undefined && { of })} {...(action !== undefined && { action })}>
+  <Form id={id} inline isButton {...(of !== undefined && { of })} {...(action !== undefined && { action })}>
     {Object.entries(values).map(([name, value]) => (
       <input type="hidden" name={name} value={value} />
     ))}
