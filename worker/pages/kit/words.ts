@@ -1,4 +1,3 @@
-import { operations } from "../../../protocol/api/operations.ts";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Site } from "../../../protocol/api/sites.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
@@ -44,43 +43,3 @@ export const invoiceWords: Record<Invoice["status"], Word> = {
   void: { tone: "soft", label: "Void" },
   refunded: { tone: "soft", label: "Refunded" },
 };
-
-const done: Record<string, string> = {
-  deploy: "Deployed",
-  restart: "Restarted",
-  start: "Started",
-  stop: "Stopped",
-};
-const brief: Partial<Record<string, string>> = {
-  createSite: "Created the site",
-  rollbackSite: "Rolled back",
-  generateSecret: "Generated a secret",
-  restoreEnvVersion: "Restored earlier variables",
-  cancelDeployment: "Cancelled a deployment",
-  settleInvoice: "An invoice was paid",
-};
-
-/** What was done to a site, in a few words. */
-export function siteActivityWord({
-  operation,
-  arguments: given,
-}: {
-  operation: string;
-  arguments: Readonly<Record<string, unknown>>;
-}): string {
-  if (operation !== "patchSite") return brief[operation] ?? activityWord(operation);
-  const { action } = given;
-  if (typeof action === "string") return done[action] ?? "Changed";
-  if ("envVariables" in given) return "Changed variables";
-  if ("settings" in given) return "Changed settings";
-  if ("domain" in given) return "Changed domains";
-  return "packId" in given ? "Changed the plan" : "Changed";
-}
-
-/** What an entry of the activity says: the operation's summary, or the words of what the service did by itself. */
-export const activityWord = (operation: string): string =>
-  operation in operations
-    ? operations[operation as keyof typeof operations].summary
-    : operation
-        .replaceAll(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`)
-        .replace(/^./, (letter) => letter.toUpperCase());
