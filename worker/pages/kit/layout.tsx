@@ -131,7 +131,7 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
           class="search-button needs-script"
           type="button"
           data-palette={asset("palette.js")}
-          aria-label="Search or jump to"
+          aria-label="Search or jump to … ⌘K"
         >
           <span>Search or jump to …</span>
           <kbd>⌘K</kbd>
@@ -140,7 +140,7 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
           Ask
         </a>
         <details class="menu">
-          <summary aria-label="Your account">
+          <summary aria-label={`${(viewer?.email ?? "?").slice(0, 2)}: your account`}>
             <span class="avatar">{(viewer?.email ?? "?").slice(0, 2)}</span>
           </summary>
           <div>
