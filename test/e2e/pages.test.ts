@@ -86,7 +86,7 @@ it("a person signs up, makes a key that works, and changes the password", async 
   await page.locator("[name=password]").fill(second);
   await page.click("text=Change password");
   expect(await page.locator("[role=status]").innerText()).toContain("changed");
-  await page.click('summary[aria-label="Your account"]');
+  await page.click('summary[aria-label$="your account"]');
   await page.click("text=Sign out");
   await page.waitForURL(/\/sign-in$/);
 });
