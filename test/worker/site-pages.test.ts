@@ -275,7 +275,7 @@ describe("variables", () => {
     const path = `/sites/${siteId}/variables`;
     await post(path, "set", { key: "NEW", value: "1" });
     expect((await page(path)).text).toContain("not in service yet");
-    const { location } = await post(path, "set", { key: "NEW", value: "2", then: "restart" });
+    const { location } = await post(path, "set", { key: "NEW", value: "2", apply: "restart" });
     expect(location).toBe(path);
     const { job, attempt } = await on.next("job");
     expect(job.kind).toBe("site.restart");

@@ -85,8 +85,9 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
           c.set("refused", { form, values: Object.fromEntries(sent), ...reason });
           const view = await screen.show(asked);
           const page = await rendered(c, view, reason.status);
-          if ((await page.clone().text()).includes(`id="form-${form}"`)) return page;
-          // What the form was about has changed, and it is no longer on the page.
+          // A log is written for as long as it goes on.
+          if (view.streamed || (await page.clone().text()).includes("data-reason")) return page;
+          // The form is one button, or what it was about has changed and it is no longer on the page.
           c.set("flash", { tone: "bad", text: reason.reason });
           return await rendered(c, view, reason.status);
         }

@@ -18,6 +18,7 @@ export const Form = ({
   action,
   of,
   inline = false,
+  isButton = false,
   plain = false,
   children,
 }: {
@@ -27,6 +28,8 @@ export const Form = ({
   /** Tells apart forms of one kind on a page, such as one per row. */
   of?: string;
   inline?: boolean;
+  /** It is one button, perhaps in a closed menu: why it is refused is said at the top of the page. */
+  isButton?: boolean;
   /** It leads to a file or another origin, so no script sends it. */
   plain?: boolean;
   children: Child;
@@ -42,7 +45,7 @@ export const Form = ({
         {...(action !== undefined && { action })}
       >
         <input type="hidden" name="form" value={key} />
-        <Reason />
+        {!isButton && <Reason />}
         {children}
       </form>
     </FormId.Provider>
@@ -53,7 +56,7 @@ const Reason = () => {
   const refused = refusedHere();
   if (!refused || refused.reason === null) return null;
   return (
-    <p class="callout bad" role="alert" tabindex={-1} data-flash>
+    <p class="callout bad" role="alert" tabindex={-1} data-flash data-reason>
       {refused.reason}
     </p>
   );
@@ -317,6 +320,7 @@ export const Act = ({
   <Form
     id={id}
     inline
+    isButton
     plain={plain}
     {...(of !== undefined && { of })}
     {...(action !== undefined && { action })}

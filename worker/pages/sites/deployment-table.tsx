@@ -51,7 +51,7 @@ const Row = ({ site, deployment, now }: { site: Site; deployment: Deployment; no
         {waitsFor !== null && <div class="soft small">{waitsFor}</div>}
       </td>
       <td class="wide-only soft">{askedBy[trigger]}</td>
-      <td class="wide-only">
+      <td class="wide-only one-row">
         <Bar deployment={deployment} now={now} /> <span class="soft">{ms === null ? "…" : duration(ms)}</span>
       </td>
       <td class="end soft">

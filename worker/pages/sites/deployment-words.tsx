@@ -49,14 +49,14 @@ export const wholeMs = ({ createdAt, finishedAt }: Deployment): number | null =>
 export type Step = {
   name: string;
   label: string;
-  state: "done" | "now" | "failed" | "skipped" | "ahead";
+  state: "done" | "now" | "failed" | "skipped" | "ahead" | "missed";
   ms: number | null;
 };
 
 /** The steps of a deployment with what each took; what is under way or has failed took what the others leave of the whole. */
 export function stepsOf(deployment: Deployment, now: Date): Step[] {
   const { startedAt, createdAt, finishedAt, durations, status } = deployment;
-  const waited = startedAt === null ? null : Date.parse(startedAt) - Date.parse(createdAt);
+  const waited = startedAt === null ? null : Math.max(0, Date.parse(startedAt) - Date.parse(createdAt));
   const known: [name: string, label: string, ms: number | null][] = [
     ["wait", "Wait for a place", waited],
     ["fetch", "Fetch the source", durations.clone],
@@ -71,8 +71,11 @@ export function stepsOf(deployment: Deployment, now: Date): Step[] {
     if (ms !== null) return { name, label, ms, state: "done" };
     if (index < lastKnown || status === "LIVE" || status === "SUPERSEDED")
       return { name, label, ms, state: "skipped" };
-    if (index !== lastKnown + 1) return { name, label, ms, state: "ahead" };
-    if (isUnderWay(deployment)) return { name, label, ms: rest, state: "now" };
-    return { name, label, ms: rest, state: status === "FAILED" ? "failed" : "skipped" };
+    const isNext = index === lastKnown + 1;
+    if (isUnderWay(deployment))
+      return isNext ? { name, label, ms: rest, state: "now" } : { name, label, ms, state: "ahead" };
+    return isNext && status === "FAILED"
+      ? { name, label, ms: rest, state: "failed" }
+      : { name, label, ms, state: "missed" };
   });
 }

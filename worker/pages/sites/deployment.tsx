@@ -28,6 +28,7 @@ const stepWords: Record<Step["state"], Parameters<typeof Status>[0]> = {
   failed: { tone: "bad", label: "Failed" },
   skipped: { tone: "soft", label: "Not needed" },
   ahead: { tone: "soft", label: "To come" },
+  missed: { tone: "soft", label: "Not reached" },
 };
 
 const Steps = ({ deployment, now }: { deployment: Deployment; now: Date }) => {
@@ -40,7 +41,11 @@ const Steps = ({ deployment, now }: { deployment: Deployment; now: Date }) => {
         <summary>
           <strong>Steps</strong>{" "}
           <span class="soft">
-            {current ? `${current.label}, ${stepWords[current.state].label.toLowerCase()}` : "all done"}
+            {current
+              ? `${current.label}, ${stepWords[current.state].label.toLowerCase()}`
+              : deployment.status === "CANCELLED"
+                ? "cancelled"
+                : "all done"}
             {whole !== null && ` · ${duration(whole)} in all`}
           </span>
         </summary>

@@ -1,8 +1,9 @@
 import type { DeploymentExplanation, Fix } from "../../../protocol/api/diagnosis.ts";
-import type { Site } from "../../../protocol/api/sites.ts";
+import { SiteDeploy, type Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
+import { parsed } from "../../domain/parsed.ts";
 import { plain } from "../../../protocol/redact.ts";
 import { Act } from "../kit/form.tsx";
 import { Card } from "../kit/parts.tsx";
@@ -147,7 +148,7 @@ export async function deploy(
   id: string,
   how: { ref?: string; rebuild?: true } = {},
 ): Promise<Done> {
-  const accepted = await call(ctx, "patchSite", { id, action: "deploy", ...how });
+  const accepted = await call(ctx, "patchSite", { id, ...parsed(SiteDeploy, { action: "deploy", ...how }) });
   return "deploymentId" in accepted && accepted.deploymentId !== undefined
     ? { to: `/deployments/${accepted.deploymentId}` }
     : { to: `/sites/${id}`, said: "The deployment is under way." };

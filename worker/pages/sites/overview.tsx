@@ -3,9 +3,10 @@ import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { DeploymentExplanation } from "../../../protocol/api/diagnosis.ts";
 import type { Pack } from "../../../protocol/api/packs.ts";
 import type { SiteEvent, SiteSample } from "../../../protocol/api/running.ts";
-import type { Site } from "../../../protocol/api/sites.ts";
+import { SiteRollback, type Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
+import { parsed } from "../../domain/parsed.ts";
 import { unpaidInvoiceOf } from "../../services/sites/refuse-unpaid.ts";
 import { Callout, Card, Day, Live, Meter, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
@@ -364,7 +365,7 @@ export const siteOverview: Screen = {
     async rollback({ ctx, param }, fields) {
       const { deploymentId } = await call(ctx, "rollbackSite", {
         id: param("id"),
-        deploymentId: fields.text("deployment"),
+        ...parsed(SiteRollback, { deploymentId: fields.text("deployment") }),
       });
       return { to: `/deployments/${deploymentId}` };
     },

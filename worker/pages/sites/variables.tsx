@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Database } from "../../../protocol/api/databases.ts";
 import { SecretGenerate } from "../../../protocol/api/diagnosis.ts";
-import type { EnvVersion } from "../../../protocol/api/env-history.ts";
+import { EnvRestore, type EnvVersion } from "../../../protocol/api/env-history.ts";
 import { EnvVariable, type EnvVariableShown, type Site } from "../../../protocol/api/sites.ts";
 import { parseEnvFile } from "../../../protocol/env-file.ts";
 import { call } from "../../api/call.ts";
@@ -24,9 +24,9 @@ const scopeWords = { both: "build and run", build: "build", runtime: "run" };
 const Saves = ({ site, stage = "" }: { site: Site; stage?: string }) => (
   <p class="form-end buttons" data-saves={stage}>
     <Button label="Save" kind={stage === "" ? "primary" : ""} />
-    {site.status === "RUNNING" && <Button label="Save and restart" name="then" value="restart" />}
+    {site.status === "RUNNING" && <Button label="Save and restart" name="apply" value="restart" />}
     {!["PENDING", "SUSPENDED", "DELETING"].includes(site.status) && (
-      <Button label="Save and deploy" name="then" value="deploy" />
+      <Button label="Save and deploy" name="apply" value="deploy" />
     )}
   </p>
 );
@@ -170,8 +170,7 @@ const History = ({ versions, serving }: { versions: readonly EnvVersion[]; servi
       {versions.slice(0, 20).map(({ version, at, actor, changes, current, restoredFrom }) => (
         <tr>
           <td>
-            Version {version}
-            {current && <span class="chip">newest</span>}
+            Version {version} {current && <span class="chip">newest</span>}{" "}
             {version === serving && <span class="chip">in service</span>}
             <div class="soft small">
               {restoredFrom !== null && `version ${restoredFrom} again: `}
@@ -212,14 +211,14 @@ const waiting = (versions: readonly EnvVersion[], serving: number | null): Set<s
       );
 
 /** Saves, then does what the button says. */
-async function save(ctx: Ctx, id: string, envVariables: EnvVariable[], then: string): Promise<Done> {
+async function save(ctx: Ctx, id: string, envVariables: EnvVariable[], apply: string): Promise<Done> {
   const saved = await call(ctx, "patchSite", { id, envVariables });
   const to = `/sites/${id}/variables`;
-  if (then === "restart") {
+  if (apply === "restart") {
     await call(ctx, "patchSite", { id, action: "restart" });
     return { to, said: "Saved. The site is restarting with it." };
   }
-  if (then === "deploy") {
+  if (apply === "deploy") {
     const made = await call(ctx, "patchSite", { id, action: "deploy" });
     return { to: "deploymentId" in made ? `/deployments/${made.deploymentId ?? ""}` : to };
   }
@@ -227,21 +226,14 @@ async function save(ctx: Ctx, id: string, envVariables: EnvVariable[], then: str
   return { to, said: waits ? "Saved. Restart or deploy the site to use it." : "Saved." };
 }
 
-const One = z.object({
-  key: EnvVariable.shape.key,
-  scope: EnvVariable.shape.scope,
-  encrypted: z.literal("true").optional(),
-});
-
 /** As a form sends it: an empty value is a value. */
-const one = (fields: Fields): EnvVariable => {
-  const { encrypted, ...variable } = fields.read(One);
-  return {
-    ...variable,
+const one = (fields: Fields): EnvVariable =>
+  parsed(EnvVariable, {
+    key: fields.text("key"),
     value: fields.text("value"),
-    ...(encrypted === "true" && { encrypted: true }),
-  };
-};
+    ...(fields.text("scope") !== "" && { scope: fields.text("scope") }),
+    ...(fields.text("encrypted") === "true" && { encrypted: true }),
+  });
 
 const Staged = z.array(EnvVariable).min(1).max(200);
 
@@ -335,9 +327,14 @@ export const siteVariables: Screen = {
     );
   },
   forms: {
-    set: ({ ctx, param }, fields) => save(ctx, param("id"), [one(fields)], fields.text("then")),
+    set: ({ ctx, param }, fields) => save(ctx, param("id"), [one(fields)], fields.text("apply")),
     unset: ({ ctx, param }, fields) =>
-      save(ctx, param("id"), [{ key: fields.text("key"), value: null }], fields.text("then")),
+      save(
+        ctx,
+        param("id"),
+        [parsed(EnvVariable, { key: fields.text("key"), value: null })],
+        fields.text("apply"),
+      ),
     many({ ctx, param }, fields) {
       const { variables, problems } = parseEnvFile(fields.text("file"));
       const [problem] = problems;
@@ -351,11 +348,11 @@ export const siteVariables: Screen = {
           Staged,
           variables.map((variable) => ({ ...variable, ...(isSecret && { encrypted: true }) })),
         ),
-        fields.text("then"),
+        fields.text("apply"),
       );
     },
     changes: ({ ctx, param }, fields) =>
-      save(ctx, param("id"), staged(fields.text("changes")), fields.text("then")),
+      save(ctx, param("id"), staged(fields.text("changes")), fields.text("apply")),
     async generate({ ctx, param }, fields) {
       const secret = fields.read(SecretGenerate);
       await call(ctx, "generateSecret", { id: param("id"), ...secret });
@@ -365,7 +362,7 @@ export const siteVariables: Screen = {
       };
     },
     async restore({ ctx, param }, fields) {
-      const version = Number(fields.text("version"));
+      const { version } = parsed(EnvRestore, { version: Number(fields.text("version")) });
       await call(ctx, "restoreEnvVersion", { id: param("id"), version });
       return {
         to: `/sites/${param("id")}/variables`,

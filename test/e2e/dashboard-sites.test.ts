@@ -1,0 +1,189 @@
+import axe from "axe-core";
+import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { api, local } from "./service.ts";
+
+/** A site's pages in a real browser, for what their scripts do. */
+let browser: Browser;
+beforeAll(async () => {
+  browser = await chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+    ],
+  });
+});
+afterAll(() => browser.close());
+
+async function signedIn(
+  options: Parameters<Browser["newContext"]>[0] = {},
+): Promise<{ context: BrowserContext; page: Page }> {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  await page.goto(`${local.siteUrl}/sign-in`);
+  await page.fill("main [name=email]", local.email);
+  await page.fill("main [name=password]", local.password);
+  await page.click('main button:has-text("Sign in")');
+  await page.waitForURL((url) => url.pathname !== "/sign-in");
+  return { context, page };
+}
+
+const sample = async (): Promise<string> => {
+  const { data } = (await api<{ data: { id: string; status: string }[] }>("GET", "/sites")).body;
+  const running = data.find(({ status }) => status === "RUNNING");
+  if (!running) throw new Error("No site runs: the sample should.");
+  return running.id;
+};
+
+const lineCount = 50_000;
+const event = (seq: number, text: string) =>
+  `id: ${seq}\nevent: line\ndata: ${JSON.stringify({ seq, at: new Date(1_700_000_000_000 + seq * 10).toISOString(), stream: seq % 10 === 0 ? "stderr" : "stdout", text })}\n\n`;
+
+it("a log of 50,000 lines scrolls at 60 frames, is searched and filtered, and takes nothing as HTML", async () => {
+  const { context, page } = await signedIn();
+  const id = await sample();
+  const lines = Array.from({ length: lineCount }, (_, index) =>
+    event(
+      index + 1,
+      index === 41_999
+        ? "the needle <img src=x onerror=alert(1)>"
+        : `\u001b[32mline\u001b[0m ${index + 1} of a log`,
+    ),
+  );
+  await page.route("**/api/v1/sites/*/logs?*", (route) =>
+    route.fulfill({
+      status: 200,
+      contentType: "text/event-stream",
+      body: `${lines.join("")}event: end\ndata: {}\n\n`,
+    }),
+  );
+  await page.goto(`${local.siteUrl}/sites/${id}/logs`);
+  await page.locator(".log-state", { hasText: "50,000 lines · complete" }).waitFor();
+  expect(await page.locator(".log-window > div").count()).toBeLessThan(150);
+  expect(await page.locator(".log-window .a2").first().innerText()).toBe("line");
+  // A quarter of the frames may be late: two processors run the whole stack as well.
+  const frames = await page.evaluate<number[]>(`new Promise((resolve) => {
+    const view = document.querySelector(".log-view");
+    const times = [];
+    let last = performance.now();
+    let step = 0;
+    const next = (now) => {
+      times.push(now - last);
+      last = now;
+      view.scrollTop = (view.scrollHeight * (step % 97)) / 97 + step * 18;
+      if (++step < 120) requestAnimationFrame(next);
+      else resolve(times.slice(1));
+    };
+    requestAnimationFrame(next);
+  })`);
+  const ordered = frames.toSorted((a, b) => a - b);
+  expect(ordered[Math.floor(ordered.length * 0.75)]).toBeLessThan(20);
+
+  await page.keyboard.press("Escape");
+  await page.locator(".log-view").focus();
+  await page.keyboard.press("/");
+  await page.keyboard.type("needle");
+  await page.locator(".log-found", { hasText: "1 of 1" }).waitFor();
+  expect(await page.locator(".log-window .hit").innerText()).toContain(
+    "the needle <img src=x onerror=alert(1)>",
+  );
+  expect(await page.locator(".log-window img").count()).toBe(0);
+  await page.selectOption(".log-tools select", "stderr");
+  await page.locator(".log-state", { hasText: "5,000 lines" }).waitFor();
+  await page.selectOption(".log-tools select", "");
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.click('.log-tools button:has-text("Download")'),
+  ]);
+  expect(download.suggestedFilename()).toMatch(/\.log$/);
+  await context.close();
+});
+
+it("a log that is cut off goes on, and what comes while somebody reads is counted and moves nothing", async () => {
+  const { context, page } = await signedIn();
+  const id = await sample();
+  let count = 0;
+  await page.route("**/api/v1/sites/*/logs?*", (route) => {
+    const from = count;
+    count += 200;
+    const body = Array.from({ length: 200 }, (_, index) =>
+      event(from + index + 1, `line ${from + index + 1}`),
+    );
+    return route.fulfill({
+      status: 200,
+      contentType: "text/event-stream",
+      body: `retry: 100\n\n${body.join("")}`,
+    });
+  });
+  await page.goto(`${local.siteUrl}/sites/${id}/logs`);
+  await page.locator(".log-state", { hasText: "200 lines" }).waitFor();
+  await page.locator(".log-view").focus();
+  await page.keyboard.press("g");
+  await page.locator(".log-fresh", { hasText: /\d+00 new/ }).waitFor();
+  expect(await page.locator(".log-window").innerText()).toContain("line 1\n");
+  await page.click(".log-fresh");
+  await page.locator(".log-fresh").waitFor({ state: "hidden" });
+  await context.close();
+});
+
+it("variables are staged and saved as one version", async () => {
+  const { context, page } = await signedIn();
+  const id = await sample();
+  const before = (await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data.length;
+  await page.goto(`${local.siteUrl}/sites/${id}/variables`);
+  await page.fill("#form-many [name=file]", "ONE=1\nTWO='2 and more'\n");
+  await page.click('#form-many button:has-text("Add all")');
+  await page.fill("#form-set [name=key]", "THREE");
+  await page.fill("#form-set [name=value]", "3");
+  await page.click('#form-set button:text-is("Add")');
+  expect(await page.locator(".staged strong").innerText()).toBe("3 changes");
+  expect((await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data).toHaveLength(before);
+  await page.click('.staged button:text-is("Save")');
+  await page.locator("tr[data-key=THREE]").waitFor();
+  expect((await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data).toHaveLength(before + 1);
+  await page.click('tr[data-key=THREE] button:has-text("Remove")');
+  expect(await page.locator(".staged strong").innerText()).toBe("1 change");
+  await page.click(".staged [data-discard]");
+  expect(await page.locator(".staged").isVisible()).toBe(false);
+  await context.close();
+});
+
+it.each([
+  ["light", 1440],
+  ["dark", 390],
+] as const)(
+  "a site's pages are clean for axe, %s, %i pixels wide, and not wider than 320",
+  async (theme, width) => {
+    const { context, page } = await signedIn({
+      bypassCSP: true,
+      colorScheme: theme,
+      viewport: { width, height: 900 },
+    });
+    const id = await sample();
+    const { data } = (await api<{ data: { id: string }[] }>("GET", `/sites/${id}/deployments`)).body;
+    for (const path of [
+      `/sites/${id}`,
+      `/sites/${id}/deployments`,
+      `/sites/${id}/logs`,
+      `/sites/${id}/variables`,
+      `/deployments/${data[0]?.id}`,
+    ]) {
+      await page.goto(local.siteUrl + path);
+      await page.locator("main h1").waitFor();
+      await page.evaluate(axe.source);
+      const { violations } = await page.evaluate<{
+        violations: { id: string; nodes: { html: string }[] }[];
+      }>("axe.run()");
+      expect(violations.map((one) => [path, one.id, one.nodes.map(({ html }) => html)])).toEqual([]);
+      await page.setViewportSize({ width: 320, height: 800 });
+      expect(await page.evaluate<number>("document.documentElement.scrollWidth - window.innerWidth")).toBe(0);
+      await page.setViewportSize({ width, height: 900 });
+    }
+    await context.close();
+  },
+);
