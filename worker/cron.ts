@@ -7,7 +7,8 @@ import { deleteExpired } from "./billing/terms/delete-expired.ts";
 import { reconcileSuspended } from "./billing/terms/reconcile-suspended.ts";
 import { issueRenewals } from "./billing/terms/issue.ts";
 import { remindOwners } from "./billing/terms/remind.ts";
-import { suspendOverdue } from "./billing/terms/suspend.ts";
+import { resumeReleased } from "./billing/terms/resume.ts";
+import { suspendOfAccounts, suspendOverdue } from "./billing/terms/suspend.ts";
 import type { Ctx } from "./ctx.ts";
 import { reconcileBackups } from "./jobs/backups/reconcile.ts";
 import { endOrphans, tellOrphans } from "./jobs/commands/cancel-all.ts";
@@ -125,6 +126,8 @@ export async function reconcileBilling(ctx: Ctx): Promise<void> {
 const termSteps = [
   issueRenewals,
   suspendOverdue,
+  (ctx: Ctx) => suspendOfAccounts(ctx),
+  (ctx: Ctx) => resumeReleased(ctx),
   remindOwners,
   deleteExpired,
   changeDue,

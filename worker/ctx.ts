@@ -19,7 +19,7 @@ import type { Config } from "./config.ts";
 import type { Preparable } from "./db/prepared.ts";
 import type { Lease, Offer } from "./domain/lease.ts";
 
-export type { Actor, Credential, Followed, Reader } from "./actor.ts";
+export type { Actor, Credential, Followed, Reader, Suspended } from "./actor.ts";
 
 export type Db = DrizzleD1Database;
 
@@ -157,7 +157,7 @@ export type DeviceCodes = {
 /** The account that acts. Links, hosts and timers have none: their verbs never ask. */
 export function accountOf(ctx: Ctx): Id<"account"> {
   const { actor } = ctx;
-  if (actor.type === "key" || actor.type === "session" || actor.type === "assistant") return actor.accountId;
+  if ("accountId" in actor) return actor.accountId;
   throw new Error(`A ${actor.type} has no account`);
 }
 
@@ -168,7 +168,7 @@ export const readerOf = (ctx: Ctx): Reader => ({ accountId: accountOf(ctx), cred
 export function credentialOf({ actor }: Ctx): Credential {
   if (actor.type === "key") return actor.keyId;
   if (actor.type === "session") return actor.sessionId;
-  if (actor.type === "assistant") return actor.credential;
+  if (actor.type === "assistant" || actor.type === "viewer") return actor.credential;
   throw new Error(`A ${actor.type} came with no credential`);
 }
 
@@ -185,6 +185,8 @@ export function authorOf({ actor }: Ctx): Author {
       return { actor: "session", actorId: actor.sessionId };
     case "assistant":
       return { actor: "assistant", actorId: actor.conversationId ?? actor.credential };
+    case "viewer":
+      return { actor: "operator", actorId: actor.credential };
     case "host":
       return { actor: "host", actorId: actor.hostId };
     case "link":

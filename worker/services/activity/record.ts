@@ -72,7 +72,8 @@ const setOutcome = (ctx: Ctx, id: Id<"activity">, outcome: string) =>
 function ownerOf(ctx: Ctx, { access }: Operation, resourceId: string | null): SQL | string {
   if (access !== "operator" || resourceId === null) return accountOf(ctx);
   if (isId("account", resourceId)) return resourceId;
-  return sql`coalesce((SELECT account_id FROM invoices WHERE id = ${resourceId}), ${accountOf(ctx)})`;
+  return sql`coalesce((SELECT account_id FROM invoices WHERE id = ${resourceId}),
+    (SELECT account_id FROM jobs WHERE id = ${resourceId}), ${accountOf(ctx)})`;
 }
 
 const actedAs = (ctx: Ctx, { access }: Operation): Author => {
