@@ -23,9 +23,9 @@ import { invoicePage } from "./routes/invoice-page.tsx";
 import { confirmPage } from "./routes/confirm-page.tsx";
 import { mcp, mcpMetadata } from "./routes/mcp.ts";
 import { reference } from "./routes/reference.tsx";
+import { streams } from "./routes/streams.ts";
 import { setup } from "./routes/setup.ts";
 import { signInPages } from "./routes/sign-in.tsx";
-import { deploymentPages, sitePages } from "./routes/site-pages.tsx";
 import { testPayments } from "./routes/test-payments.tsx";
 import { viewAs } from "./routes/view-as.ts";
 import { webhooks } from "./routes/webhooks.ts";
@@ -51,7 +51,7 @@ const pageHeaders = secureHeaders({
 });
 
 /** The API under {base_url} = {site_url}/api/v1; an address that it does not know is told to nobody without credentials. */
-const api = new Hono<AppEnv>().route("/", routesOf(undefined)).use(authenticate);
+const api = new Hono<AppEnv>().route("/", streams).route("/", routesOf(undefined)).use(authenticate);
 
 export const app = new Hono<AppEnv>()
   .use(requestId({ limitLength: 64 }), setRequestId, answerHeaders, drainRequestBody, httpsOnly)
@@ -67,15 +67,13 @@ export const app = new Hono<AppEnv>()
   .route("/api/auth", auth)
   .route("/assets", assets)
   .use(contextStorage(), pageHeaders, noteSession, preparePage)
+  .route("/", dashboard)
   .route("/invoice", invoicePage)
   .route("/test-payments", testPayments)
   .route("/device", devicePage)
   .route("/confirm", confirmPage)
   .route("/view-as", viewAs)
-  .route("/sites", sitePages)
-  .route("/deployments", deploymentPages)
   .route("/", reference)
   .route("/", signInPages)
-  .route("/", dashboard)
   .onError(onError)
   .notFound(onNotFound);

@@ -131,6 +131,7 @@ import {
 } from "./sites.ts";
 import { SearchQuery, SearchResults } from "./search.ts";
 import { SourceInspect, SourceInspection } from "./sources.ts";
+import { MailTested, Overview, System } from "./system.ts";
 import { SiteVolumes, VolumeRemoved } from "./volumes.ts";
 import { SecretsRotate, SecretsRotated } from "./secrets.ts";
 
@@ -1804,6 +1805,33 @@ export const operations = {
     summary: "Permanently remove one of these with its data",
     access: "operator",
     answers: [{ status: 200, schema: SetAsideRemoved }],
+    refusals: ["conflict"],
+  },
+  getOverview: {
+    method: "get",
+    path: "/overview",
+    tag: "Operators",
+    summary:
+      "What an operator looks at first: hosts, queue, failed deployments, money, backups, mail, in numbers that lists explain",
+    access: "operator",
+    answers: [{ status: 200, schema: Overview }],
+  },
+  getSystem: {
+    method: "get",
+    path: "/system",
+    tag: "Operators",
+    summary:
+      "How the installation is set up: version, DNS, mail, payments, backup store, secrets' keys, and what is still to be done",
+    access: "operator",
+    answers: [{ status: 200, schema: System }],
+  },
+  testMail: {
+    method: "post",
+    path: "/system/mail-test",
+    tag: "Operators",
+    summary: "Send a mail to the caller's own address, and say how the mail service answered",
+    access: "operator",
+    answers: [{ status: 200, schema: MailTested }],
     refusals: ["conflict"],
   },
   listJobs: {

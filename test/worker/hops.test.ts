@@ -421,6 +421,9 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getAccountForOperator: async () => ({
     path: { id: (await one<{ id: string }>("SELECT account_id AS id FROM sites LIMIT 1")).id },
   }),
+  getOverview: plain,
+  getSystem: "asks each part of the installation",
+  testMail: "waits for the mail service",
   listJobs: plain,
   cancelJob: async () => {
     await settled(siteId);

@@ -126,6 +126,9 @@ import { cancelJob } from "../services/jobs/cancel.ts";
 import { listJobs } from "../services/jobs/list.ts";
 import { releaseAccount } from "../services/accounts/release.ts";
 import { suspendAccount } from "../services/accounts/suspend.ts";
+import { getOverview } from "../services/system/overview.ts";
+import { getSystem } from "../services/system/get.ts";
+import { testMail } from "../services/system/test-mail.ts";
 import { version } from "../version.ts";
 
 /** Webhooks receive bodies in foreign formats and have their own routes (`routes/webhooks.ts`). */
@@ -270,6 +273,9 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   deleteHost: removeHost,
   listSetAside,
   removeSetAside,
+  getOverview,
+  getSystem,
+  testMail,
   listJobs,
   cancelJob,
   rotateSecrets,

@@ -28,6 +28,8 @@ export const limits = {
   siteProbed: { limit: 30, windowMs: minute },
   /** Test notifications of an account. */
   notificationTested: { limit: 10, windowMs: minute },
+  /** Tunnels and terminals opened, per account; a pool of connections opens several at once. */
+  streamOpened: { limit: 120, windowMs: minute },
   /** Password hashes per address, for right and wrong passwords; this many take two seconds of CPU. */
   passwords: { limit: 20, windowMs: minute },
   /** Wrong passwords, per email address and client address. */

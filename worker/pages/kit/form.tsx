@@ -48,7 +48,7 @@ export const Form = ({
 
 const Reason = () => {
   const refused = refusedHere();
-  if (!refused) return null;
+  if (!refused || refused.reason === null) return null;
   return (
     <p class="callout bad" role="alert" tabindex={-1} data-flash>
       {refused.reason}
@@ -224,6 +224,44 @@ export const Check = ({
   return (
     <label class="check">
       <input type="checkbox" name={name} value={value} checked={isChecked} /> <span>{label}</span>
+    </label>
+  );
+};
+
+/** What was typed into a form that is shown again; undefined if it is shown for the first time. */
+export const typedInto = (form: string): Readonly<Record<string, string>> | undefined => {
+  const refused = tryGetContext<AppEnv>()?.get("refused");
+  return refused?.form === form ? refused.values : undefined;
+};
+
+/** One of several cards of which one is chosen. */
+export const Choice = ({
+  name,
+  value,
+  checked = false,
+  title,
+  children,
+}: {
+  name: string;
+  value: string;
+  /** If nothing was chosen yet. */
+  checked?: boolean;
+  title: Child;
+  children?: Child;
+}) => {
+  const chosen = refusedHere()?.values[name];
+  return (
+    <label class="choice">
+      <input
+        type="radio"
+        name={name}
+        value={value}
+        checked={chosen === undefined ? checked : chosen === value}
+      />
+      <span>
+        <strong>{title}</strong>
+        {children !== undefined && <span class="hint">{children}</span>}
+      </span>
     </label>
   );
 };

@@ -127,7 +127,12 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
         <b>{title}</b>
       </nav>
       <div class="end">
-        <button class="search-button needs-script" type="button" data-palette aria-label="Search or jump to">
+        <button
+          class="search-button needs-script"
+          type="button"
+          data-palette={asset("palette.js")}
+          aria-label="Search or jump to"
+        >
           <span>Search or jump to …</span>
           <kbd>⌘K</kbd>
         </button>
