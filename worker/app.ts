@@ -21,6 +21,7 @@ import { devicePage } from "./routes/device-page.tsx";
 import { install } from "./routes/install.ts";
 import { invoicePage } from "./routes/invoice-page.tsx";
 import { confirmPage } from "./routes/confirm-page.tsx";
+import { landing } from "./routes/landing.tsx";
 import { mcp, mcpMetadata } from "./routes/mcp.ts";
 import { reference } from "./routes/reference.tsx";
 import { streams } from "./routes/streams.ts";
@@ -67,6 +68,7 @@ export const app = new Hono<AppEnv>()
   .route("/api/auth", auth)
   .route("/assets", assets)
   .use(contextStorage(), pageHeaders, noteSession, preparePage)
+  .route("/", landing)
   .route("/", dashboard)
   .route("/invoice", invoicePage)
   .route("/test-payments", testPayments)

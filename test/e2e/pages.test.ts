@@ -67,8 +67,8 @@ async function mailedLink(pattern: RegExp): Promise<string> {
 
 it("a person signs up, makes a key that works, and changes the password", async () => {
   await go("/");
-  expect(path()).toBe("/sign-in");
   await page.click("text=Create an account");
+  expect(path()).toBe("/sign-up");
   await fill({ name: "Ada", email, password: first }, "Create account");
   expect(await page.locator("[role=status]").innerText()).toContain(email);
   await page.goto(await mailedLink(/https?:\S+verify-email\S+/));
@@ -76,17 +76,19 @@ it("a person signs up, makes a key that works, and changes the password", async 
   expect(await page.locator("[role=status]").innerText()).toContain("confirmed");
   await fill({ email, password: first }, "Sign in");
   expect(path()).toBe("/");
-  await page.click("text=Account");
-  await fill({ name: "Laptop" }, "Create New Key");
+  await go("/account/keys");
+  await fill({ name: "Laptop" }, "Create key");
   const key = await page.locator("code.secret").innerText();
   const answer = await request(`${local.baseUrl}/sites`, { headers: { Authorization: `Bearer ${key}` } });
   expect(answer.status).toBe(200);
+  await go("/account");
   await page.fill("[name=current]", first);
   await page.locator("[name=password]").fill(second);
   await page.click("text=Change password");
   expect(await page.locator("[role=status]").innerText()).toContain("changed");
+  await page.click('summary[aria-label="Your account"]');
   await page.click("text=Sign out");
-  expect(path()).toBe("/sign-in");
+  await page.waitForURL(/\/sign-in$/);
 });
 
 it("a forgotten password is replaced by the mailed link", async () => {
@@ -137,7 +139,7 @@ it("an invoice is shown and paid without signing in, and starts the site", async
   expect(await other.locator("h1").innerText()).toBe("Test payment");
   await other.click('main button:has-text("Test payment: pay")');
   await other.waitForURL(/\/invoice\/.*returned=1/);
-  expect(await other.locator(".badge").innerText()).toBe("Paid");
+  expect(await other.locator("h1 .dot").innerText()).toBe("Paid");
   await until(
     async () => (await api<{ status: string }>("GET", `/sites/${siteId}`)).body.status,
     (status) => status !== "PENDING",
@@ -246,7 +248,7 @@ it("the API's reference is read without a script", async () => {
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.message));
   await go("/docs");
-  await page.click("#createSite summary");
+  await page.locator("#createSite > summary").click();
   expect(await page.locator("#createSite").innerText()).toContain("githubUrl");
   expect(await overflowOnPhone(page)).toBe(0);
   expect(errors).toEqual([]);

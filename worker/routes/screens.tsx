@@ -35,14 +35,10 @@ async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
   };
 }
 
-async function shown(c: Context<AppEnv>, screen: Screen, asked: Asked, status: 200 | 400 | 409 | 429 = 200) {
-  return rendered(c, await screen.show(asked), status);
-}
-
 async function rendered(
   c: Context<AppEnv>,
   { body, streamed, ...frame }: View,
-  status: 200 | 400 | 409 | 429,
+  status: 200 | 400 | 409 | 429 = 200,
 ): Promise<Response> {
   const page = html`<!doctype html>${<AppPage {...frame}>{body}</AppPage>}`;
   if (!streamed) return c.html(page, status);
@@ -61,7 +57,7 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
   for (const screen of screens) {
     routes.get(screen.path, async (c) => {
       const asked = await askedOf(c);
-      return asked ? shown(c, screen, asked) : toSignIn(c);
+      return asked ? rendered(c, await screen.show(asked)) : toSignIn(c);
     });
     const { forms } = screen;
     if (forms)
@@ -78,7 +74,7 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
           if ("again" in done) {
             const values = { ...Object.fromEntries(sent), ...done.values };
             c.set("refused", { form, values, problems: {}, reason: null });
-            return await rendered(c, done.again, 200);
+            return await rendered(c, done.again);
           }
           const { to, said, tone = "good", secret } = done;
           if (said !== undefined) say(c, { tone, text: said, ...(secret !== undefined && { secret }) });
@@ -87,7 +83,12 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
           const reason = error instanceof AppError ? refusalOf(error) : null;
           if (reason === null) throw error;
           c.set("refused", { form, values: Object.fromEntries(sent), ...reason });
-          return shown(c, screen, asked, reason.status);
+          const view = await screen.show(asked);
+          const page = await rendered(c, view, reason.status);
+          if ((await page.clone().text()).includes(`id="form-${form}"`)) return page;
+          // What the form was about has changed, and it is no longer on the page.
+          c.set("flash", { tone: "bad", text: reason.reason });
+          return await rendered(c, view, reason.status);
         }
       });
   }

@@ -9,7 +9,7 @@ import type { Ctx } from "../../ctx.ts";
 import { unpaidInvoiceOf } from "../../services/sites/refuse-unpaid.ts";
 import { Callout, Card, Day, Live, Meter, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
-import { activityWord } from "../kit/words.ts";
+import { activityText } from "../kit/activity-words.ts";
 import { money } from "../money.ts";
 import { DeploymentTable } from "./deployment-table.tsx";
 import { applyFix, deploy, FailureCard, headlineOf } from "./failure.tsx";
@@ -177,14 +177,14 @@ const Latest = ({ rows }: { rows: readonly Activity[] }) => (
       <p class="body soft">Nothing was changed yet.</p>
     ) : (
       <table>
-        {rows.map(({ operation, outcome: result, at }) => (
+        {rows.map((row) => (
           <tr>
             <td>
-              {activityWord(operation)}
-              {outcome(result)}
+              {activityText(row)}
+              {outcome(row.outcome)}
             </td>
             <td class="end soft">
-              <Time at={at} />
+              <Time at={row.at} />
             </td>
           </tr>
         ))}
