@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { invoiceKinds, invoiceStatuses, refundStatuses } from "../states.ts";
+import { InvoiceParties } from "./settings.ts";
 import { listQuery, Timestamp } from "./common.ts";
 
 export const Invoice = z
@@ -15,6 +16,9 @@ export const Invoice = z
       .object({ id: z.string() })
       .nullable()
       .describe("The site, database or credit package that the invoice pays for."),
+    parties: InvoiceParties.nullable().describe(
+      "Seller and buyer when it was issued; null: it is older than these settings.",
+    ),
     createdAt: Timestamp,
     dueAt: Timestamp,
     paidAt: Timestamp.nullable(),

@@ -129,6 +129,7 @@ import {
   SiteRollback,
   WebhookAddress,
 } from "./sites.ts";
+import { BillingDetails, BillingDetailsPatch, Settings, SettingsPatch } from "./settings.ts";
 import { SearchQuery, SearchResults } from "./search.ts";
 import { SourceInspect, SourceInspection } from "./sources.ts";
 import { MailTested, Overview, System } from "./system.ts";
@@ -1479,6 +1480,55 @@ export const operations = {
     summary: "End an account's suspension. What ran before and is paid for starts again",
     access: "operator",
     answers: [{ status: 200, schema: Account }],
+  },
+  getBillingDetails: {
+    method: "get",
+    path: "/billing/details",
+    tag: "Billing",
+    summary: "What the account's next invoices say of the buyer",
+    access: "key",
+    answers: [{ status: 200, schema: BillingDetails }],
+  },
+  patchBillingDetails: {
+    method: "patch",
+    path: "/billing/details",
+    tag: "Billing",
+    summary: "Change name, address, country or VAT id of the buyer on invoices that are issued from now on",
+    access: "key",
+    body: BillingDetailsPatch,
+    answers: [{ status: 200, schema: BillingDetails }],
+    examples: {
+      body: {
+        name: "Acme GmbH",
+        address: "Hafenstrasse 1\n20457 Hamburg",
+        country: "DE",
+        vatId: "DE123456789",
+      },
+    },
+  },
+  getSettings: {
+    method: "get",
+    path: "/settings",
+    tag: "Operators",
+    summary: "The installation's brand, and the seller on its invoices",
+    access: "operator",
+    answers: [{ status: 200, schema: Settings }],
+  },
+  patchSettings: {
+    method: "patch",
+    path: "/settings",
+    tag: "Operators",
+    summary:
+      "Change the installation's name, logo, colour and links, or the seller on invoices that are issued from now on; null restores a default. Other instances of the service show it within 30 seconds",
+    access: "operator",
+    body: SettingsPatch,
+    answers: [{ status: 200, schema: Settings }],
+    examples: {
+      body: {
+        brand: { name: "Acme Cloud", accent: "#0f766e", imprintUrl: "https://acme.example/imprint" },
+        seller: { name: "Acme GmbH", address: "Hafenstrasse 1\n20457 Hamburg", vatId: "DE123456789" },
+      },
+    },
   },
   listNotificationChannels: {
     method: "get",

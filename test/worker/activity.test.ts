@@ -164,7 +164,7 @@ describe("the list", () => {
 const harmless = new Set(
   `
   1 12 24 3 6
-  acceptSmaller accountId action active add allow amount amountCents apply artifact
+  accent acceptSmaller accountId address action active add allow amount amountCents apply artifact
   backupId backups basicAuth billingTerm branch buildCommand builder
   clientName code command confirmedBy context conversationId cpuMilli credits cron cursor
   databaseId deleteVolumes deployType deploymentId discounts diskGb dockerfile dockerfilePath domain drainSeconds dryRun
@@ -176,7 +176,7 @@ const harmless = new Set(
   keep keptImages key kind kinds
   languageVersion length lfs lifecycle limit loseCredits loseVolumes
   maintenance match maxAge maxAgeSeconds maxBodyMb memoryMb message mountPath
-  name
+  name note
   outputDir
   packId packageId pair path pids plan port preload primaryDomain publicAccess
   reason rebuild redirectTo redirects ref region registryUsername releaseCommand remove replicas resolution restartPolicy rewrites role rootDir
@@ -184,7 +184,8 @@ const harmless = new Set(
   timeoutSeconds title to type
   username
   variable verify version volumes
-  withEnv write`
+  withEnv write
+  brand country imprintUrl logo privacyUrl seller supportUrl termsUrl vatId`
     .trim()
     .split(/\s+/),
 );

@@ -31,6 +31,10 @@ const accountIdOf = async (key: string) => (await api<{ id: string }>(key, "GET"
 const objectOf = (accountId: string) =>
   bindings.ACCOUNT_EVENTS.get(bindings.ACCOUNT_EVENTS.idFromName(accountId));
 
+/** Who is gone is noticed when something is sent to them. */
+const beat = (accountId: string) =>
+  runInDurableObject(objectOf(accountId), (object: AccountEvents) => object["wakeAll"](true));
+
 type Received = { id?: string | undefined; event?: string | undefined; data: string };
 type Reader = {
   events: Received[];
@@ -66,6 +70,7 @@ async function follow(key: string, headers: Record<string, string> = {}, query =
     leave: async () => {
       await body.cancel();
       await reading;
+      await beat(await accountIdOf(key));
     },
   };
 }
@@ -169,12 +174,7 @@ describe("the events of an account", () => {
     await told(reader, { type: "site", id: siteId });
     await reader.leave();
     const own = objectOf(await accountIdOf(key));
-    // Who is gone is noticed at a heartbeat.
-    const isAlone = () =>
-      runInDurableObject(own, (object: AccountEvents) => {
-        vi.advanceTimersByTime(15_000);
-        return !object["hasFollowers"];
-      });
+    const isAlone = () => runInDurableObject(own, (object: AccountEvents) => !object["hasFollowers"]);
     await vi.waitFor(async () => expect(await isAlone()).toBe(true), 10_000);
     const later = { ...ctx(), now: () => new Date(Date.now() + 11 * 60_000) };
     await forgetOldChanges(later);
@@ -197,10 +197,8 @@ describe("the events of an account", () => {
     const { id, key } = await made.json<{ id: string; key: string }>();
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const [byKey, bySession] = [await follow(key), await follow("", { Cookie: cookie })];
-    const beat = async () =>
-      runInDurableObject(objectOf(await accountIdOf(key)), () => void vi.advanceTimersByTime(15_000));
     const own = objectOf(await accountIdOf(key));
-    await beat();
+    await runInDurableObject(own, () => void vi.advanceTimersByTime(15_000));
     expect([byKey.isOver(), bySession.isOver()]).toEqual([false, false]);
     await call(`/api/v1/keys/${id}`, { method: "DELETE", headers });
     await runInDurableObject(own, () => void vi.advanceTimersByTime(15_000));
@@ -220,6 +218,7 @@ describe("the events of an account", () => {
     expect(streams.filter((one) => one === null)).toHaveLength(1);
     expect((await api(key, "GET", "/events")).status).toBe(409);
     for (const one of streams) await one?.cancel();
+    await beat(accountId);
   });
 });
 

@@ -6,6 +6,7 @@ import { accountDisk } from "../services/accounts/disk.ts";
 import { listUnhealthy } from "../services/accounts/unhealthy.ts";
 import { listAccounts } from "../services/accounts/list.ts";
 import { listActivity, listAllActivity } from "../services/activity/list.ts";
+import { changeBillingDetails, getBillingDetails } from "../services/billing-details/change.ts";
 import { createBackup } from "../services/backups/create.ts";
 import { listFailing } from "../services/backups/list-failing.ts";
 import { getBackup } from "../services/backups/get.ts";
@@ -101,6 +102,8 @@ import { listSchedules } from "../services/schedules/list.ts";
 import { removeSchedule } from "../services/schedules/remove.ts";
 import { rotateSecrets } from "../services/secrets/rotate.ts";
 import { search } from "../services/search/find.ts";
+import { changeSettings } from "../services/settings/change.ts";
+import { getSettings } from "../services/settings/read.ts";
 import { changeSite } from "../services/sites/change.ts";
 import { createSite } from "../services/sites/create.ts";
 import { cloneSite } from "../services/sites/clone.ts";
@@ -245,6 +248,10 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getAccountForOperator,
   patchAccount: changeAccount,
   followEvents,
+  getBillingDetails,
+  patchBillingDetails: changeBillingDetails,
+  getSettings,
+  patchSettings: changeSettings,
   listNotificationChannels: listChannels,
   createNotificationChannel: createChannel,
   patchNotificationChannel: changeChannel,

@@ -4,6 +4,7 @@ import { type EnvEntry, jobKinds } from "../../protocol/agent/jobs.ts";
 import type { DomainCertificate, DomainProblem } from "../../protocol/api/domains.ts";
 import type { IngressRules } from "../../protocol/api/ingress.ts";
 import type { BuildOptions, HealthCheck, Lifecycle } from "../../protocol/api/sites.ts";
+import type { BillingDetails, Brand, InvoiceParties, Seller } from "../../protocol/api/settings.ts";
 import type { Volume } from "../../protocol/api/volumes.ts";
 import type { Id } from "../../protocol/ids.ts";
 import {
@@ -791,6 +792,8 @@ export const invoices = sqliteTable(
     paidAt: time("paid_at"),
     /** Written by the statement that pays it, read by the statements of the same batch. */
     settlementMark: text("settlement_mark"),
+    /** Written by a trigger when it is issued, and not changed afterwards. */
+    parties: text({ mode: "json" }).$type<Partial<InvoiceParties>>(),
   },
   (t) => [
     index("invoices_account").on(t.accountId, t.id), // GET /invoices
@@ -1282,3 +1285,18 @@ export const deliveries = sqliteTable(
       .where(sql`status = 'pending'`), // the cron
   ],
 );
+
+/** A single row: the operator's own name, looks and data. Fields that are not there have their defaults. */
+export const installationSettings = sqliteTable("installation_settings", {
+  id: integer().primaryKey(),
+  brand: text({ mode: "json" }).$type<Partial<Brand>>().notNull(),
+  seller: text({ mode: "json" }).$type<Partial<Seller>>().notNull(),
+  updatedAt: time("updated_at").notNull(),
+});
+
+/** What an account's invoices say of the buyer. */
+export const billingDetails = sqliteTable("billing_details", {
+  accountId: text("account_id").$type<Id<"account">>().primaryKey(),
+  details: text({ mode: "json" }).$type<Partial<BillingDetails>>().notNull(),
+  updatedAt: time("updated_at").notNull(),
+});

@@ -4,7 +4,14 @@ import { day, money } from "./money.ts";
 
 const [left, right] = [60, 535];
 /** The maximum that fits on one page; our invoices are far shorter. */
-const maxLines = 25;
+const maxLines = 14;
+const maxNotes = 6;
+/** Seller and buyer, in the right half. */
+const columnAt = 320;
+const columnWidth = right - columnAt;
+
+const linesOf = (texts: readonly (string | false | null | undefined)[]): string[] =>
+  texts.flatMap((text) => (text ? text.split(/\r?\n/) : []));
 
 /** Truncated to the given width. */
 function fitting(text: string, size: number, width: number): string {
@@ -21,9 +28,26 @@ function stateOf({ status, paidAt }: Invoice): string {
 
 /** The invoice as a single printable page. */
 export function invoicePdf(invoice: Invoice, isTest: boolean): string {
+  const { brandName, seller, buyer } = invoice.parties ?? { brandName: "Berth", seller: null, buyer: null };
   const texts: PdfText[] = [
-    { text: "Berth", x: left, y: 80, size: 12, bold: true },
+    { text: fitting(brandName, 12, columnWidth), x: left, y: 80, size: 12, bold: true },
     { text: "Invoice", x: left, y: 120, size: 24, bold: true },
+    ...linesOf([seller?.name, seller?.address, seller?.vatId && `VAT ${seller.vatId}`, seller?.email]).map(
+      (text, at) => ({ text: fitting(text, 9, columnWidth), x: columnAt, y: 80 + at * 12, size: 9 }),
+    ),
+    ...linesOf([
+      buyer && "Billed to",
+      buyer?.name,
+      buyer?.address,
+      buyer?.country,
+      buyer?.vatId && `VAT ${buyer.vatId}`,
+    ]).map((text, at) => ({
+      text: fitting(text, 10, columnWidth),
+      x: columnAt,
+      y: 215 + at * 13,
+      size: 10,
+      bold: at === 0,
+    })),
   ];
   const facts = [
     ["Number", invoice.id],
@@ -36,7 +60,7 @@ export function invoicePdf(invoice: Invoice, isTest: boolean): string {
     texts.push({ text: name, x: left, y, size: 10 }, { text: value, x: left + 70, y, size: 10 });
     y += 16;
   }
-  y += 24;
+  y = 350;
   const rules: PdfRule[] = [{ y: y - 16, from: left, to: right }];
   for (const line of invoice.lines.slice(0, maxLines)) {
     const description = fitting(line.description, 11, right - left - 110);
@@ -53,6 +77,10 @@ export function invoicePdf(invoice: Invoice, isTest: boolean): string {
     { text: "Total", x: left, y, size: 12, bold: true },
     { text: total, x: right, y, size: 12, bold: true, align: "right" },
   );
-  if (isTest) texts.push({ text: "Test payments: no money moves.", x: left, y: y + 40, size: 10 });
+  y += 40;
+  for (const text of linesOf([isTest && "Test payments: no money moves.", seller?.note]).slice(0, maxNotes)) {
+    texts.push({ text: fitting(text, 10, right - left), x: left, y, size: 10 });
+    y += 14;
+  }
   return writePdf(`Invoice ${invoice.id}`, texts, rules);
 }
