@@ -136,12 +136,7 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
       handle: [
         {
           handler: "subroute",
-          routes: byKind(settings, maxWebSockets, {
-            name: "{http.request.host}",
-            suffixes: ["up", "ws"],
-            freshMs: refreshMs,
-            visitor: visitorAsMet,
-          }),
+          routes: fromVisitors(settings, maxWebSockets),
         },
       ],
     },
@@ -250,6 +245,89 @@ const visitorAsTold: Headers = Object.fromEntries(
   Object.keys(visitorAsMet).map((name) => [name, [`{http.request.header.${name}}`]]),
 );
 
+/** Its responder's answer about a request of a site with rules may be had in its place: nothing of a body is lost. */
+const withoutBody = [
+  {
+    method: ["GET", "HEAD"],
+    not: [{ header: { "Content-Length": ["*"] } }, { header: { "Transfer-Encoding": ["*"] } }],
+  },
+];
+/** Caddy's name for where it was sent: the responder, which decides, or the server below, as of a site with rules. */
+const sentToVar = "{http.reverse_proxy.upstream.hostport}";
+const sentTo = (label: string) => [
+  { vars_regexp: { [sentToVar]: { pattern: `^${label}\\.up\\.internal\\.?:` } } },
+];
+const [decider, serverBelow] = ["hd[0-9a-f]{16}", "hi[0-9a-f]{16}"];
+const copyResponse = { handle: [{ handler: "copy_response" }] };
+/** The responder was to show a page, and by the time it was asked the site answers again: its decision is for nobody. */
+const undecided = ({ statusPort }: IngressSettings) => ({
+  match: [{ vars_regexp: { [sentToVar]: { pattern: `^h127-0-0-1\\.up\\.internal\\.?:${statusPort}$` } } }],
+  handle: [
+    {
+      handler: "static_response",
+      status_code: 502,
+      body: "This site does not answer. Try again in a moment.\n",
+    },
+  ],
+  terminal: true,
+});
+
+/**
+ * Requests as visitors send them. The responder names a container, or what decides on requests of a site with rules: itself, where the
+ * request can be sent once more, or else the server below, which asks it.
+ */
+function fromVisitors(settings: IngressSettings, maxWebSockets: number): object[] {
+  const how: How = {
+    name: "{http.request.host}",
+    suffixes: ["up", "ws"],
+    freshMs: refreshMs,
+    visitor: visitorAsMet,
+  };
+  const [sockets, plain] = byKind(settings, maxWebSockets, how);
+  const deciding = {
+    ...proxy(settings, { ...how, suffix: "in", most: maxRequests }),
+    handle_response: [
+      {
+        match: { headers: { "Berth-Upstream": ["*"] } },
+        routes: [
+          {
+            match: sentTo(decider),
+            handle: [{ handler: "subroute", routes: allowed(settings, maxWebSockets, visitorAsMet) }],
+            terminal: true,
+          },
+          undecided(settings),
+          copyResponse,
+        ],
+      },
+      servedBelow,
+    ],
+  };
+  return [
+    sockets,
+    { match: withoutBody, handle: [deciding], terminal: true },
+    {
+      ...plain,
+      handle: plain.handle.map((one) => ({ ...one, handle_response: [...one.handle_response, servedBelow] })),
+    },
+  ];
+}
+
+/** The container that answered, for the log, which knows nothing of the server below. */
+const servedBelow = {
+  match: { headers: { "Berth-Served": ["*"] } },
+  routes: [
+    {
+      match: sentTo(serverBelow),
+      handle: [
+        { handler: "log_append", key: "served", value: "{http.reverse_proxy.header.Berth-Served}" },
+        { handler: "copy_response" },
+      ],
+      terminal: true,
+    },
+    copyResponse,
+  ],
+};
+
 type How = {
   /** What Caddy looks up, before the suffix. */
   name: string;
@@ -257,17 +335,21 @@ type How = {
   freshMs: number;
   retries?: number;
   visitor: Headers;
+  /** Says which container answered. */
+  isBelow?: boolean;
 };
+
+type Route = { match?: object[]; handle: ReturnType<typeof proxy>[]; terminal?: boolean };
 
 /** Caddy counts by a container's name: for WebSockets the responder gives another one. */
 const byKind = (
   settings: IngressSettings,
   maxWebSockets: number,
   { suffixes: [plain, upgraded], ...how }: How,
-) => [
+): [sockets: Route, plain: Route] => [
   {
     match: webSockets,
-    handle: [proxy(settings, { ...how, suffix: upgraded, most: maxWebSockets })],
+    handle: [proxy(settings, { ...how, suffix: upgraded, most: maxWebSockets, isBelow: false })],
     terminal: true,
   },
   { handle: [proxy(settings, { ...how, suffix: plain, most: maxRequests })] },
@@ -275,10 +357,18 @@ const byKind = (
 
 /** To the containers that the responder names for `<name>.<suffix>.internal`, or to the responder itself. */
 function proxy(
-  { responderPort }: IngressSettings,
-  { name, suffix, freshMs, most, retries, visitor }: Omit<How, "suffixes"> & { suffix: string; most: number },
+  settings: IngressSettings,
+  {
+    name,
+    suffix,
+    freshMs,
+    most,
+    retries,
+    visitor,
+    isBelow = false,
+  }: Omit<How, "suffixes"> & { suffix: string; most: number },
 ) {
-  const resolver = { addresses: [`udp/127.0.0.1:${responderPort}`] };
+  const resolver = { addresses: [`udp/127.0.0.1:${settings.responderPort}`] };
   return {
     handler: "reverse_proxy",
     dynamic_upstreams: {
@@ -300,14 +390,22 @@ function proxy(
     // At once. With -1, the requests of visitors who have gone would count until the app answers, if it ever does.
     flush_interval: -2,
     ...(retries !== undefined && { load_balancing: { retries, try_interval: "50ms" } }),
+    handle_response: [
+      { match: { headers: { "Berth-Upstream": ["*"] } }, routes: [undecided(settings), copyResponse] },
+    ],
     // Beside X-Forwarded-Host, which Caddy sets.
-    headers: { request: { set: visitor } },
+    headers: {
+      request: { set: visitor },
+      response: isBelow
+        ? { set: { "Berth-Served": ["{http.reverse_proxy.upstream.hostport}"] } }
+        : { delete: ["Berth-Served"] },
+    },
   };
 }
 
 /** How the responder's answer about a request is referred to. */
 const decided = (name: string) => `{http.reverse_proxy.header.Berth-${name}}`;
-const isDecided = (name: string) => [{ not: [{ vars: { [decided(name)]: [""] } }] }];
+const isSet = (name: string) => [{ not: [{ vars: { [`{http.vars.${name}}`]: [""] } }] }];
 const upstreamVar = "{http.vars.upstream}";
 const headerSlots = Array.from({ length: maxResponseHeaders + 1 }, (_, slot) => slot);
 
@@ -363,7 +461,7 @@ function rulesServer(settings: IngressSettings, maxWebSockets: number): object {
             // The responder itself may be starting.
             load_balancing: { try_duration: "3s", try_interval: "100ms" },
             handle_response: [
-              { match: { status_code: [204] }, routes: allowed(settings, maxWebSockets) },
+              { match: { status_code: [204] }, routes: allowed(settings, maxWebSockets, visitorAsTold) },
               // Shown as it is.
             ],
           },
@@ -374,12 +472,15 @@ function rulesServer(settings: IngressSettings, maxWebSockets: number): object {
 }
 
 /** A request that may pass, as the responder wants it. */
-const allowed = (settings: IngressSettings, maxWebSockets: number): object[] => [
+const allowed = (settings: IngressSettings, maxWebSockets: number, visitor: Headers): object[] => [
   {
     handle: [
       {
         handler: "vars",
         upstream: decided("Upstream"),
+        uri: decided("Uri"),
+        authorized: decided("Authorized"),
+        body: decided("Body"),
         ...Object.fromEntries(
           headerSlots.flatMap((slot) => [
             [`name${slot}`, decided(`Name-${slot}`)],
@@ -390,38 +491,41 @@ const allowed = (settings: IngressSettings, maxWebSockets: number): object[] => 
       { handler: "copy_response_headers", include: ["Set-Cookie"] },
     ],
   },
-  { match: isDecided("Uri"), handle: [{ handler: "rewrite", uri: decided("Uri") }] },
-  {
-    // The password is the ingress's own, and no app's.
-    match: isDecided("Authorized"),
-    handle: [{ handler: "headers", request: { delete: ["Authorization"] } }],
-  },
-  ...bodyLimitsMb.map((megabytes) => ({
-    match: [{ vars: { [decided("Body")]: [String(megabytes)] } }],
-    handle: [{ handler: "request_body", max_size: megabytes * 1024 * 1024 }],
-  })),
-  ...ownHeaders,
+  ...asDecided,
   ...byKind(settings, maxWebSockets, {
     name: upstreamVar,
     suffixes: ["dup", "dws"],
     freshMs: refreshMs,
-    visitor: visitorAsTold,
+    visitor,
+    isBelow: visitor === visitorAsTold,
   }),
 ];
 
 /**
- * The site's own headers of answers, and HSTS: in place of the app's of the same name. Kept in variables, as a request that
- * waited has had another answer of the responder's.
+ * Kept in variables, as a request that waited has had another answer of the responder's, and Caddy begins again with what the visitor
+ * sent. The site's own headers of answers, and HSTS, are in place of the app's of the same name.
  */
-const ownHeaders = headerSlots.map((slot) => ({
-  match: [{ not: [{ vars: { [`{http.vars.name${slot}}`]: [""] } }] }],
-  handle: [
-    {
-      handler: "headers",
-      response: { deferred: true, set: { [`{http.vars.name${slot}}`]: [`{http.vars.value${slot}}`] } },
-    },
-  ],
-}));
+const asDecided = [
+  { match: isSet("uri"), handle: [{ handler: "rewrite", uri: "{http.vars.uri}" }] },
+  {
+    // The password is the ingress's own, and no app's.
+    match: isSet("authorized"),
+    handle: [{ handler: "headers", request: { delete: ["Authorization"] } }],
+  },
+  ...bodyLimitsMb.map((megabytes) => ({
+    match: [{ vars: { "{http.vars.body}": [String(megabytes)] } }],
+    handle: [{ handler: "request_body", max_size: megabytes * 1024 * 1024 }],
+  })),
+  ...headerSlots.map((slot) => ({
+    match: isSet(`name${slot}`),
+    handle: [
+      {
+        handler: "headers",
+        response: { deferred: true, set: { [`{http.vars.name${slot}}`]: [`{http.vars.value${slot}}`] } },
+      },
+    ],
+  })),
+];
 
 /** What came to no connection reached no app; of what reached one, only a GET may be sent again. */
 const mayBeSentAgain: { not?: object[]; [matcher: string]: unknown }[] = [
@@ -430,48 +534,51 @@ const mayBeSentAgain: { not?: object[]; [matcher: string]: unknown }[] = [
 ];
 
 /**
- * A request that met nobody waits at the responder until its site is there again, and is sent once more.
- * @param afterDecision on the way of sites with rules: nothing passes that was not decided on
+ * A request that met nobody waits at the responder until its site is there again, and is sent once more: one that was decided on as it
+ * was decided. On the way of sites with rules, nothing else passes.
  */
-function unmet(settings: IngressSettings, maxWebSockets: number, afterDecision: boolean): object[] {
+function unmet(settings: IngressSettings, maxWebSockets: number, isBelow: boolean): object[] {
   const how = { freshMs: 10, retries: 3 };
-  const again = afterDecision
-    ? [
-        ...ownHeaders,
-        ...byKind(settings, maxWebSockets, {
-          ...how,
-          name: upstreamVar,
-          suffixes: ["dre", "dwr"],
-          visitor: visitorAsTold,
-        }),
-      ]
-    : byKind(settings, maxWebSockets, {
-        ...how,
-        name: "{http.request.host}",
-        suffixes: ["re", "wr"],
-        visitor: visitorAsMet,
-      });
-  const matches = mayBeSentAgain.map((one) =>
-    afterDecision ? { ...one, not: [...(one.not ?? []), { vars: { [upstreamVar]: [""] } }] } : one,
-  );
+  const decidedOn = [
+    ...asDecided,
+    ...byKind(settings, maxWebSockets, {
+      ...how,
+      name: upstreamVar,
+      suffixes: ["dre", "dwr"],
+      visitor: isBelow ? visitorAsTold : visitorAsMet,
+      isBelow,
+    }),
+  ];
+  const asMet = byKind(settings, maxWebSockets, {
+    ...how,
+    name: "{http.request.host}",
+    suffixes: ["re", "wr"],
+    visitor: visitorAsMet,
+  });
+  const matches = mayBeSentAgain.map((one) => ({
+    ...one,
+    not: [...(one.not ?? []), { vars: { [upstreamVar]: [""] } }],
+  }));
+  const waiting = (match: object[], routes: object[]) => ({
+    match,
+    handle: [
+      {
+        handler: "reverse_proxy",
+        upstreams: [{ dial: `127.0.0.1:${settings.statusPort}` }],
+        rewrite: { method: "GET", uri: "/.berth/wait?name={http.request.host}" },
+        // All of them: a visitor's may be longer than the responder reads, and want another protocol.
+        headers: { request: { delete: ["**"] } },
+        transport: { protocol: "http", dial_timeout: "1s", response_header_timeout: "5s" },
+        // The responder itself may be starting.
+        load_balancing: { try_duration: "3s", try_interval: "100ms" },
+        handle_response: [{ match: { status_code: [204] }, routes }],
+      },
+    ],
+    terminal: true,
+  });
   return [
-    {
-      match: matches,
-      handle: [
-        {
-          handler: "reverse_proxy",
-          upstreams: [{ dial: `127.0.0.1:${settings.statusPort}` }],
-          rewrite: { method: "GET", uri: "/.berth/wait?name={http.request.host}" },
-          // All of them: a visitor's may be longer than the responder reads, and want another protocol.
-          headers: { request: { delete: ["**"] } },
-          transport: { protocol: "http", dial_timeout: "1s", response_header_timeout: "5s" },
-          // The responder itself may be starting.
-          load_balancing: { try_duration: "3s", try_interval: "100ms" },
-          handle_response: [{ match: { status_code: [204] }, routes: again }],
-        },
-      ],
-      terminal: true,
-    },
+    waiting(matches, decidedOn),
+    ...(isBelow ? [] : [waiting(mayBeSentAgain, asMet)]),
     { handle: [{ handler: "static_response", status_code: "{http.error.status_code}" }] },
   ];
 }

@@ -114,18 +114,19 @@ function leave(): Estate {
 
 const suffix = ".up.internal";
 /**
- * `re` and `wr`: a request that is sent once more, and must not be told what was true a moment ago. `ws` and `wr`: a WebSocket.
+ * `in`: a request without a body, whose answer may be a decision. `re` and `wr`: a request that is sent once more, and must not be told what was true a moment ago. `ws` and `wr`: a WebSocket.
  * With a `d` before it: a request that was decided on. The first label of its name says which replica is to have it.
  */
-const asked = /\.(d?)(up|re|ws|wr)\.internal$/;
+const asked = /\.(d?)(up|in|re|ws|wr)\.internal$/;
 const statusName = `h127-0-0-1${suffix}`;
 
 /**
  * `h10-0-0-7.up.internal` → 10.0.0.7, and so is `w10-…`, by which Caddy counts WebSockets. `hi…` and `wi…` are Caddy itself, by
- * which it counts those of a site with rules.
+ * which it counts those of a site with rules, and `hd…` is the responder, which decides on them.
  */
 function addressIn(name: string): string | null {
   if (/^[hw]i[0-9a-f]{16}\.up\.internal$/.test(name)) return rulesAddress;
+  if (/^hd[0-9a-f]{16}\.up\.internal$/.test(name)) return "127.0.0.1";
   const match = /^[hw](\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})\.up\.internal$/.exec(name);
   return match && match.slice(1).every((part) => Number(part) < 256) ? match.slice(1).join(".") : null;
 }
@@ -135,7 +136,10 @@ function services(name: string, kind: string, isDecided: boolean) {
   const hostname = isDecided ? name.slice(name.indexOf(".") + 1) : name;
   const letter = kind.startsWith("w") ? "w" : "h";
   const rules = ruled.get(hostname);
-  if (!isDecided && rules) return [serviceRecord(`${letter}i${rules.label}${suffix}`, Number(statusPort))];
+  if (!isDecided && rules) {
+    const decider = kind === "in" && !waiting.isOut(hostname) ? "d" : "i";
+    return [serviceRecord(`${letter}${decider}${rules.label}${suffix}`, Number(statusPort))];
+  }
   const target = waiting.isOut(hostname) ? "out" : answerFor(hostname);
   if (typeof target === "string") return [serviceRecord(statusName, Number(statusPort))];
   const reached = reachable.among(target);
@@ -271,8 +275,19 @@ function tell(response: http.ServerResponse, decision: Decision, hostname: strin
   response.end();
 }
 
-async function decideOn(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
-  const question = askedIn(request);
+/** The visitor's own request, as Caddy sends it on. */
+const askedBy = ({ headers, url = "" }: http.IncomingMessage, hostname: string): Asked => ({
+  host: headers.host ?? "",
+  hostname,
+  uri: url,
+  isHttps: headers["x-forwarded-proto"] === "https",
+  address: String(headers["x-real-ip"] ?? ""),
+  authorization: headers.authorization ?? "",
+  cookie: headers.cookie ?? "",
+  bodyBytes: 0,
+});
+
+async function decideOn(question: Asked, response: http.ServerResponse): Promise<void> {
   const site = ruled.get(question.hostname);
   try {
     // Its rules were taken away a moment ago.
@@ -284,6 +299,9 @@ async function decideOn(request: http.IncomingMessage, response: http.ServerResp
       showPage(response, 500, page("Something went wrong", "Try again in a moment."));
   }
 }
+
+const isSentToDecide = ({ method, headers }: http.IncomingMessage): boolean =>
+  (method === "GET" || method === "HEAD") && headers["x-forwarded-for"] !== undefined;
 
 const passPlainly: Decision = { pass: { headers: {}, pin: "p-any", isAuthorized: false } };
 
@@ -309,7 +327,7 @@ status.on("request", (request, response) => {
   }
   // A site with rules: Caddy asks before it passes a request on.
   if (request.url?.split("?")[0] === "/.berth/decision" && request.headers["x-forwarded-for"] === undefined) {
-    void decideOn(request, response);
+    void decideOn(askedIn(request), response);
     return;
   }
   // Caddy has met nobody: it may try again, or shows this answer.
@@ -325,6 +343,8 @@ status.on("request", (request, response) => {
   const answer = answerFor(hostname);
   if (answer === "parked") showPage(response, 503, parkedPage(hostname));
   else if (answer === "unknown") showPage(response, 404, unknownPage);
+  else if (isSentToDecide(request) && !waiting.isOut(hostname))
+    void decideOn(askedBy(request, hostname), response);
   else showPage(response, 502, silentPage);
 });
 status.on("error", (error) => {

@@ -34,6 +34,8 @@ const Entry = z.object({
   agent: z.string().nullish(),
   referrer: z.string().nullish(),
   upstream: z.string().nullish(),
+  /** Of a site with rules: what Caddy sent it on to, once it was decided on. */
+  served: z.string().nullish(),
 });
 type Entry = z.infer<typeof Entry>;
 
@@ -141,10 +143,14 @@ class Reading {
     };
   }
 
-  private answeredBy(siteId: string, { upstream }: Entry): Pick<SeenRequest, "deploymentId" | "replica"> {
+  private answeredBy(
+    siteId: string,
+    { upstream, served }: Entry,
+  ): Pick<SeenRequest, "deploymentId" | "replica"> {
     let targets = this.targets.get(siteId);
     if (!targets) this.targets.set(siteId, (targets = servingOf(this.ingress, siteId)));
-    const [, dashed, port] = /^[hw](\d+-\d+-\d+-\d+)\.up\.internal\.?:(\d+)$/.exec(upstream ?? "") ?? [];
+    const [, dashed, port] =
+      /^[hw](\d+-\d+-\d+-\d+)\.up\.internal\.?:(\d+)$/.exec(served ?? upstream ?? "") ?? [];
     const index = targets.findIndex(
       (target) => target.address.replaceAll(".", "-") === dashed && target.port === Number(port),
     );

@@ -1,7 +1,10 @@
 import { randomBytes, scryptSync } from "node:crypto";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
@@ -10,6 +13,8 @@ import { createEngine } from "../../agent/docker/client.ts";
 import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
+import { AccessLog } from "../../agent/running/access-log.ts";
+import { openRequestRecords } from "../../agent/running/request-records.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { answers, get, TestResponder } from "../support/ingress.ts";
 
@@ -373,6 +378,111 @@ it("a change of one site's rules ends no WebSocket, event stream or upload of it
   await ends[6]?.();
   await ends[7]?.();
   await routes.unroute("site_2");
+});
+
+it("a body reaches the app with any method, announced or not, and its answer to HEAD has none", async () => {
+  const app = await startApp("app");
+  await routes.route("site_1", [host], [app.target]);
+  await routes.rule("site_1", { headers: { "X-Own": "yes" } });
+  const send = (method: string, headers: Record<string, string | number>, body?: string) =>
+    new Promise<http.IncomingMessage>((resolve, reject) => {
+      const options = { host: "127.0.0.1", port, method, agent: false, headers: { Host: host, ...headers } };
+      const request = http.request(options, (response) => resolve(response.resume()));
+      request.on("error", reject).end(body);
+    });
+  let sent = 0;
+  for (const method of ["GET", "POST", "DELETE"])
+    for (const headers of [{ "Content-Length": 7 }, { "Transfer-Encoding": "chunked" }]) {
+      const { headers: own } = await send(method, headers, "a body.");
+      expect([own["x-own"], app.received()]).toEqual(["yes", (sent += 7)]);
+    }
+  const head = await send("HEAD", {});
+  expect([head.statusCode, head.headers["x-own"]]).toEqual([200, "yes"]);
+});
+
+it("a visitor who knows the password reaches the app that comes up while he waits", async () => {
+  const [gone, app] = [await startApp("gone"), await startApp("app")];
+  gone.server.close();
+  await routes.route("site_1", [host], [gone.target]);
+  await routes.rule("site_1", {
+    basicAuth: { username: "team", hash: hashOf("correct horse") },
+    rewrites: [{ from: "/a", to: "/b" }],
+  });
+  const waits = told("/a?c", basic("team", "correct horse"));
+  await delay(300);
+  await routes.route("site_1", [host], [app.target]);
+  const seen = await waits;
+  expect([seen.name, seen.url, seen.headers.authorization]).toEqual(["app", "/b?c", undefined]);
+});
+
+it("no app leads a visitor past another site's rules by what it answers", async () => {
+  const [protectedApp, hostile] = [await startApp("protected"), http.createServer()];
+  hostile.on("request", (_, response) =>
+    response
+      .writeHead(204, { "Berth-Upstream": `p-any.${host}`, "Berth-Served": "h10-0-0-1.up.internal:80" })
+      .end(),
+  );
+  hostile.listen(0, "127.0.0.1");
+  await once(hostile, "listening");
+  const target = { containerId: "h", address: "127.0.0.1", port: (hostile.address() as AddressInfo).port };
+  await routes.route("site_1", [host], [protectedApp.target]);
+  await routes.rule("site_1", { allow: ["192.0.2.1"] });
+  await routes.route("site_2", ["hostile.localhost"], [target]);
+  for (const rules of [{}, { headers: { "X-Own": "yes" } }]) {
+    await routes.rule("site_2", rules);
+    const answer = await get(port, "hostile.localhost");
+    expect([answer.status, answer.text, answer.headers["berth-served"]]).toEqual([204, "", undefined]);
+  }
+  await routes.unroute("site_2");
+  hostile.closeAllConnections();
+  hostile.close();
+});
+
+it("the log tells which deployment answered, and none where the ingress did", async () => {
+  const { target } = await startApp("app");
+  await routes.route("site_1", [host], [{ ...target, deploymentId: "dep_1" }]);
+  const folder = mkdtempSync(join(tmpdir(), "berth-requests-"));
+  const requests = openRequestRecords(join(folder, "requests.db"));
+  const log = new AccessLog({ engine, ingress: routes, requests, agentId });
+  const post = () =>
+    new Promise<void>((resolve, reject) => {
+      const options = {
+        host: "127.0.0.1",
+        port,
+        method: "POST",
+        path: "/told",
+        agent: false,
+        headers: { Host: host },
+      };
+      http
+        .request(options, (response) => response.resume().on("end", resolve))
+        .on("error", reject)
+        .end("body");
+    });
+  for (const rules of [{}, { redirects: [{ from: "/old", to: "/new", code: 308 as const }] }]) {
+    await routes.rule("site_1", rules);
+    await get(port, host, {
+      path: "/told",
+      headers: { Cookie: "secret=1", Authorization: "Basic c2VjcmV0" },
+    });
+    await post();
+  }
+  await get(port, host, { path: "/old" });
+  const found = () => requests.before("site_1", {}, null, 5);
+  await vi.waitUntil(async () => {
+    await log.look(new AbortController().signal);
+    return found()[0]?.path === "/old";
+  }, 10_000);
+  expect(found().map(({ method, path, deploymentId }) => [method, path, deploymentId])).toEqual([
+    ["GET", "/old", null],
+    ["POST", "/told", "dep_1"],
+    ["GET", "/told", "dep_1"],
+    ["POST", "/told", "dep_1"],
+    ["GET", "/told", "dep_1"],
+  ]);
+  expect(new Set(found().map(({ requestId }) => requestId)).size).toBe(5);
+  requests.close();
+  rmSync(folder, { recursive: true });
 });
 
 it("nobody reaches a protected site while nothing decides", async () => {
