@@ -61,7 +61,8 @@ import { agentVersion } from "./version.ts";
 const diskLookMs = 2000;
 const supervisorLookMs = 5000;
 const logLookMs = 2000;
-const healthLookMs = 30_000;
+/** The shortest interval that a site may ask for. */
+const healthLookMs = 10_000;
 const accessLogLookMs = 1000;
 const stopWithinMs = 5000;
 
@@ -225,6 +226,7 @@ function openWork(config: AgentConfig, { host, records, requests, diskUse }: Mea
     records,
     requests,
     diskUse,
+    imageRepository: host.imageRepository,
     kept: {
       held: () => idsHeld(host),
       of: (ids) => keptOf(host, ids),

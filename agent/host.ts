@@ -40,7 +40,7 @@ export type Host = {
   /** The present size of a site's volumes in megabytes; null if the host cannot tell. */
   volumesMb(siteId: string): Promise<number | null>;
   /** The repository of a site's images; another tenant's Dockerfile must not be able to guess it. */
-  imageRepository(siteId: string): string;
+  imageRepository: (siteId: string) => string;
 };
 
 export type HostSettings = {

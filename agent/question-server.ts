@@ -8,6 +8,7 @@ import { log } from "./log.ts";
 import { siteLabels, volumeName } from "./docker/specs.ts";
 import type { Inspection } from "./databases/inspect/index.ts";
 import type { InspectSource } from "./image-build/inspect/index.ts";
+import { reportDisk } from "./running/disk-report.ts";
 import type { DiskUse } from "./running/disk-use.ts";
 import { bytesOf } from "./running/line-batches.ts";
 import { databaseCrashes, databaseCrashKnown } from "./running/databases-out.ts";
@@ -35,6 +36,7 @@ export type Means = SiteLogs & {
   records: Records;
   requests: RequestRecords;
   diskUse: Pick<DiskUse, "soon" | "databases">;
+  imageRepository: (siteId: string) => string;
   inspect: Inspection;
   /** Of the ingress. */
   certificate(
@@ -200,6 +202,8 @@ export class QuestionServer {
         }
       case "volumes":
         return say({ kind: "volumes", volumes: await this.volumesOf(question.siteId) }, true);
+      case "disk":
+        return say({ kind: "disk", found: await reportDisk(this.means, question.ids) }, true);
       case "certificate":
         return say({ kind: "certificate", ...(await this.means.certificate(question, signal)) }, true);
       case "removeVolume":

@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import { bundleHostPrograms, projectRoot } from "./lib/bundle.ts";
+import { bundleWeb } from "./lib/bundle-web.ts";
 
 /** Builds the assets that `wrangler deploy` uploads beside the Worker. */
 await bundleHostPrograms(join(projectRoot, "dist"));
+await bundleWeb(join(projectRoot, "dist"));

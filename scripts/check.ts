@@ -37,6 +37,7 @@ const results = [
     run("oxlint", ["--type-aware", "--deny-warnings"]),
     types("."),
     types("worker"),
+    types("web"),
     types(join("test", "worker")),
   ])),
   // By default vitest leaves a core free, which is half of two.

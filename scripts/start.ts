@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { ensureBaseImages, standInImages } from "./lib/base-images.ts";
 import { bundleHostPrograms, bundleWorker, projectRoot } from "./lib/bundle.ts";
+import { bundleWeb } from "./lib/bundle-web.ts";
 import { call, request, until } from "./lib/client.ts";
 import { endSteps, step, succeeds } from "./lib/command.ts";
 import { deploySample, type Sample } from "./lib/deploy-sample.ts";
@@ -82,8 +83,8 @@ async function start(): Promise<void> {
   const workerBundle = inState("build", "worker.js");
   const publicFiles = inState("build", "public");
   const [{ agent: agentBundle, responder: responderBundle }] = await step(
-    "Bundling the Worker and the agent",
-    () => Promise.all([bundleHostPrograms(publicFiles), bundleWorker(workerBundle)]),
+    "Bundling the Worker, the agent and the pages",
+    () => Promise.all([bundleHostPrograms(publicFiles), bundleWorker(workerBundle), bundleWeb(publicFiles)]),
   );
   await publishExamples(inState("git"));
 

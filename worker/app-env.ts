@@ -1,5 +1,7 @@
+import type { OwnAccount } from "../protocol/api/accounts.ts";
 import type { Ctx } from "./ctx.ts";
 import type { Env } from "./env.ts";
+import type { Flash, Refused } from "./page-state.ts";
 
 /** What Hono carries through a request. */
 export type AppEnv = {
@@ -13,5 +15,13 @@ export type AppEnv = {
     isRead?: boolean;
     /** Fields of the answer that are shown once: what is kept under an Idempotency-Key has none of them. */
     shownOnce?: readonly string[];
+    /** Addresses of the pages' files by their plain names. */
+    assets?: Readonly<Record<string, string>>;
+    /** The signed-in person whose page this is. */
+    viewer?: OwnAccount;
+    /** What the form before this page did. */
+    flash?: Flash;
+    /** A form of this page that was just refused. */
+    refused?: Refused;
   };
 };

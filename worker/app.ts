@@ -9,12 +9,14 @@ import { authenticate } from "./middleware/authenticate.ts";
 import { drainRequestBody } from "./middleware/body.ts";
 import { httpsOnly } from "./middleware/https.ts";
 import { onError, onNotFound } from "./middleware/errors.ts";
+import { preparePage } from "./middleware/page.ts";
 import { noteSession } from "./middleware/session.ts";
 import { setRequestId } from "./middleware/request-id.ts";
 import { agent } from "./routes/agent.ts";
+import { assets } from "./routes/assets.ts";
 import { auth } from "./routes/auth.ts";
 import { backupFiles } from "./routes/backup-files.ts";
-import { dashboard } from "./routes/dashboard.tsx";
+import { dashboard } from "./routes/dashboard.ts";
 import { devicePage } from "./routes/device-page.tsx";
 import { install } from "./routes/install.ts";
 import { invoicePage } from "./routes/invoice-page.tsx";
@@ -26,16 +28,23 @@ import { setup } from "./routes/setup.ts";
 import { signInPages } from "./routes/sign-in.tsx";
 import { deploymentPages, sitePages } from "./routes/site-pages.tsx";
 import { testPayments } from "./routes/test-payments.tsx";
+import { viewAs } from "./routes/view-as.ts";
 import { webhooks } from "./routes/webhooks.ts";
 
 const pageHeaders = secureHeaders({
   contentSecurityPolicy: {
     defaultSrc: ["'none'"],
-    styleSrc: ["'unsafe-inline'"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'"],
+    connectSrc: ["'self'"],
+    imgSrc: ["'self'", "data:"],
+    fontSrc: ["'self'"],
     // Signing in with GitHub and paying with Stripe begin with a form of ours.
     formAction: ["'self'", "https://github.com", "https://checkout.stripe.com"],
     frameAncestors: ["'none'"],
     baseUri: ["'none'"],
+    requireTrustedTypesFor: ["'script'"],
+    trustedTypes: ["berth"],
   },
   crossOriginResourcePolicy: false,
   // "no-referrer", the default, makes browsers post forms with `Origin: null`.
@@ -57,11 +66,13 @@ export const app = new Hono<AppEnv>()
   .route("/install", install)
   .route("/setup", setup)
   .route("/api/auth", auth)
-  .use(contextStorage(), pageHeaders, noteSession)
+  .route("/assets", assets)
+  .use(contextStorage(), pageHeaders, noteSession, preparePage)
   .route("/invoice", invoicePage)
   .route("/test-payments", testPayments)
   .route("/device", devicePage)
   .route("/confirm", confirmPage)
+  .route("/view-as", viewAs)
   .route("/sites", sitePages)
   .route("/deployments", deploymentPages)
   .route("/", reference)

@@ -13,6 +13,7 @@ import { fetchOnce } from "./adapters/web.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf } from "./config.ts";
 import type { Actor, Ctx, Db } from "./ctx.ts";
+import { announcing } from "./db/announce.ts";
 import { bound, rawStatement, type Preparable } from "./db/prepared.ts";
 import type { Env } from "./env.ts";
 import { logError } from "./log-error.ts";
@@ -37,7 +38,9 @@ export function contextOf(
   const conversation = (id: Id<"conversation">) => env.CONVERSATION.get(env.CONVERSATION.idFromName(id));
   const pendingCall = (id: string) => env.PENDING_CALL.get(env.PENDING_CALL.idFromName(id));
   const guard = (keyHash: string) => env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash));
-  const db = drizzle(env.DB);
+  const events = (accountId: Id<"account">) =>
+    env.ACCOUNT_EVENTS.get(env.ACCOUNT_EVENTS.idFromName(accountId));
+  const db = announcing(env.DB, drizzle(env.DB), (accountId) => defer(events(accountId).wake()));
   let box: SecretBox | undefined;
   return {
     actor,
@@ -113,6 +116,7 @@ export function contextOf(
       settle: (id, outcome) => pendingCall(id).settle(outcome),
       outcome: (id, accountId) => pendingCall(id).outcome(accountId),
     },
+    events: { follow: (accountId, reader, afterSeq) => events(accountId).follow(afterSeq, reader) },
     devices: {
       start: (userCode, deviceHash, { name, address }) => device(userCode).start(deviceHash, name, address),
       poll: (userCode, deviceHash) => device(userCode).poll(deviceHash),

@@ -7,7 +7,8 @@ import { deleteExpired } from "./billing/terms/delete-expired.ts";
 import { reconcileSuspended } from "./billing/terms/reconcile-suspended.ts";
 import { issueRenewals } from "./billing/terms/issue.ts";
 import { remindOwners } from "./billing/terms/remind.ts";
-import { suspendOverdue } from "./billing/terms/suspend.ts";
+import { resumeReleased } from "./billing/terms/resume.ts";
+import { suspendOfAccounts, suspendOverdue } from "./billing/terms/suspend.ts";
 import type { Ctx } from "./ctx.ts";
 import { reconcileBackups } from "./jobs/backups/reconcile.ts";
 import { endOrphans, tellOrphans } from "./jobs/commands/cancel-all.ts";
@@ -24,6 +25,7 @@ import { reapJobs } from "./jobs/reap.ts";
 import { logError } from "./log-error.ts";
 import { sendDueMails } from "./mails/send-due.ts";
 import { forgetOldActivity } from "./services/activity/forget-old.ts";
+import { forgetOldChanges } from "./services/events/forget-old.ts";
 import { forgetOldConversations } from "./services/chat/conversations.ts";
 import { finishAccountChanges } from "./services/accounts/tell-guards.ts";
 import { lookAtDueDomains } from "./services/domains/look-due.ts";
@@ -55,6 +57,7 @@ const tasks: Record<string, (ctx: Ctx) => Promise<void>> = {
   domains: lookAtDueDomains,
   requests: purgeOldRequests,
   activity: forgetOldActivity,
+  events: forgetOldChanges,
   conversations: forgetOldConversations,
   money: async (ctx) => {
     try {
@@ -114,6 +117,8 @@ export async function reconcileBilling(ctx: Ctx): Promise<void> {
 const termSteps = [
   issueRenewals,
   suspendOverdue,
+  (ctx: Ctx) => suspendOfAccounts(ctx),
+  (ctx: Ctx) => resumeReleased(ctx),
   remindOwners,
   deleteExpired,
   changeDue,

@@ -20,7 +20,7 @@ import type { Config } from "./config.ts";
 import type { Preparable } from "./db/prepared.ts";
 import type { Lease, Offer } from "./domain/lease.ts";
 
-export type { Actor, Credential, Followed, Reader } from "./actor.ts";
+export type { Actor, Credential, Followed, Reader, Suspended } from "./actor.ts";
 
 export type Db = DrizzleD1Database;
 
@@ -57,6 +57,7 @@ export type Ctx = {
   questions: HostQuestions;
   guards: KeyGuards;
   logs: DeploymentLogs;
+  events: AccountEvents;
   devices: DeviceCodes;
   conversations: Conversations;
   pendingCalls: PendingCalls;
@@ -120,6 +121,15 @@ export type DeploymentLogs = {
   ): Promise<ReadableStream<Uint8Array> | null>;
 };
 
+/** The changes of an account as server-sent events; null: too many follow them already. */
+export type AccountEvents = {
+  follow(
+    accountId: Id<"account">,
+    reader: Credential,
+    afterSeq: number | null,
+  ): Promise<ReadableStream<Uint8Array> | null>;
+};
+
 export type { Refused, Sent };
 export type Conversations = {
   send(sent: Sent): Promise<{ reply: ChatReply } | Refused>;
@@ -152,7 +162,7 @@ export type DeviceCodes = {
 /** The account that acts. Links, hosts and timers have none: their verbs never ask. */
 export function accountOf(ctx: Ctx): Id<"account"> {
   const { actor } = ctx;
-  if (actor.type === "key" || actor.type === "session" || actor.type === "assistant") return actor.accountId;
+  if ("accountId" in actor) return actor.accountId;
   throw new Error(`A ${actor.type} has no account`);
 }
 
@@ -163,7 +173,7 @@ export const readerOf = (ctx: Ctx): Reader => ({ accountId: accountOf(ctx), cred
 export function credentialOf({ actor }: Ctx): Credential {
   if (actor.type === "key") return actor.keyId;
   if (actor.type === "session") return actor.sessionId;
-  if (actor.type === "assistant") return actor.credential;
+  if (actor.type === "assistant" || actor.type === "viewer") return actor.credential;
   throw new Error(`A ${actor.type} came with no credential`);
 }
 
@@ -180,6 +190,8 @@ export function authorOf({ actor }: Ctx): Author {
       return { actor: "session", actorId: actor.sessionId };
     case "assistant":
       return { actor: "assistant", actorId: actor.conversationId ?? actor.credential };
+    case "viewer":
+      return { actor: "operator", actorId: actor.credential };
     case "host":
       return { actor: "host", actorId: actor.hostId };
     case "link":

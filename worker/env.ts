@@ -1,4 +1,5 @@
 import type {
+  AccountEventsRpc,
   ConversationRpc,
   DeploymentLogRpc,
   DeviceCodeRpc,
@@ -21,5 +22,6 @@ export type Env = {
   DEVICE_CODE: DurableObjectNamespace<DeviceCodeRpc>;
   RATE_LIMIT: DurableObjectNamespace<RateLimitRpc>;
   CONVERSATION: DurableObjectNamespace<ConversationRpc>;
+  ACCOUNT_EVENTS: DurableObjectNamespace<AccountEventsRpc>;
   PENDING_CALL: DurableObjectNamespace<PendingCallRpc>;
 };

@@ -3,6 +3,7 @@ import { contextOf } from "./compose.ts";
 import { runTasks } from "./cron.ts";
 import type { Env } from "./env.ts";
 
+export { AccountEvents } from "./objects/account-events.ts";
 export { Conversation } from "./objects/conversation.ts";
 export { DeploymentLog } from "./objects/deployment-log.ts";
 export { DeviceCode } from "./objects/device-code.ts";

@@ -58,7 +58,7 @@ const lastEventId = z.object({
   "Last-Event-ID": z
     .string()
     .optional()
-    .describe("With `follow=1`: go on after this event, as browsers do by themselves."),
+    .describe("In a stream: go on after this event, as browsers do by themselves."),
 });
 
 const range = z.object({

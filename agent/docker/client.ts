@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { answerTimeout } from "./answer-timeout.ts";
+import type { CacheRecord } from "./build-cache.ts";
 import { engineConnections } from "./connections.ts";
 import {
   nameBeside,
@@ -509,6 +510,17 @@ export function createEngine({
       return tags.filter((tag) => tag.startsWith(`${repository}:`));
     },
 
+    async imageSizes(repository) {
+      const found = await docker.listImages({ filters: { reference: [repository] } });
+      return found.flatMap(({ RepoTags, Size }) =>
+        (RepoTags ?? []).flatMap((tag) =>
+          tag.startsWith(`${repository}:`)
+            ? [{ tag: tag.slice(repository.length + 1), sizeBytes: Size }]
+            : [],
+        ),
+      );
+    },
+
     async registryDigest(reference, login, signal) {
       // Not docker.getImage(…).distribution(), which takes no signal.
       const request = {
@@ -560,6 +572,25 @@ export function createEngine({
         ),
       );
       return SpaceReclaimed;
+    },
+
+    async buildCache() {
+      // Older engines name no cache mount's namespace, and would measure containers and volumes as well.
+      const [major = 0, minor = 0] = (await docker.version()).ApiVersion.split(".").map(Number);
+      if (major === 1 && minor < 42) return null;
+      const options = {
+        path: "/system/df?",
+        method: "GET",
+        options: { type: "build-cache" },
+        abortSignal: AbortSignal.timeout(answerTimeoutMs),
+        statusCodes: { 200: true, 500: "server error" },
+      };
+      const { BuildCache } = await new Promise<{ BuildCache: CacheRecord[] | null }>((resolve, reject) =>
+        docker.modem.dial(options, (error, answer) =>
+          error ? reject(error) : resolve(answer as { BuildCache: CacheRecord[] | null }),
+        ),
+      );
+      return BuildCache ?? [];
     },
 
     watchContainers(labels, signal, { since, onEvent, onConnect }) {

@@ -1,5 +1,6 @@
 import type Docker from "dockerode";
 import type { Duplex, Readable, Writable } from "node:stream";
+import type { CacheRecord } from "./build-cache.ts";
 import type { BuildRequest } from "./buildkit.ts";
 import { label, type Labels } from "./labels.ts";
 
@@ -151,6 +152,8 @@ export type Engine = {
   removeImage(reference: string): Promise<void>;
   /** Every `repository:tag` of the repository. */
   imageTags(repository: string): Promise<string[]>;
+  /** The same tags with the size of each image, shared layers included. */
+  imageSizes(repository: string): Promise<{ tag: string; sizeBytes: number }[]>;
   /** `sha256:…` of an image of exactly this name that was built on this host and not pulled, or null. */
   localImage(reference: string): Promise<string | null>;
   /**
@@ -162,6 +165,8 @@ export type Engine = {
   build(request: BuildRequest): Promise<void>;
   /** Removes the least recently used build cache until at most this much is left; returns the bytes freed. */
   pruneBuildCache(keepBytes: number, signal: AbortSignal): Promise<number>;
+  /** What its builds have cached; null if the engine does not say whose it is. */
+  buildCache(): Promise<CacheRecord[] | null>;
   /**
    * Calls back for events of containers with these labels, in order, until aborted. After an interruption it resumes
    * from `since`, as far as the engine remembers.

@@ -20,6 +20,8 @@ export const label = {
   drain: "berth.drain",
   guarded: "berth.guarded",
   health: "berth.health",
+  /** JSON of how it is checked; empty: as the host does. */
+  healthCheck: "berth.health-check",
   ingress: "berth.ingress",
   job: "berth.job",
   managed: "berth.managed",

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { JobArgs, RunSpec } from "../../protocol/agent/jobs.ts";
+import { HealthCheck } from "../../protocol/api/sites.ts";
 import { idPrefixes } from "../../protocol/ids.ts";
 import { startLine } from "./start-line.ts";
 import type { ContainerSpec, ContainerState } from "./engine.ts";
@@ -27,6 +28,15 @@ export const stopGraceOf = (labels: Record<string, string>): number =>
 /** Seconds that a replaced container may drain; null: as the host does. */
 export const drainSecondsOf = (labels: Record<string, string>): number | null =>
   Number(labels[label.drain]) || null;
+
+/** How a container is checked; what is missing is as the host does. An older agent's container may have its image's label. */
+export function healthCheckOf(labels: Record<string, string>): HealthCheck {
+  try {
+    return HealthCheck.parse(JSON.parse(labels[label.healthCheck] || "{}"));
+  } catch {
+    return {};
+  }
+}
 
 /** Docker's own restart policies: without an exit by itself, the agent brings containers in service back. */
 const restartPolicyNames = { always: "unless-stopped", "on-failure": "on-failure", never: "no" } as const;
@@ -159,6 +169,7 @@ export function siteContainer(
       [label.memory]: String(memoryMb),
       [label.disk]: String(run.limits.diskGb ?? 0),
       [label.health]: run.healthCheckPath ?? "",
+      [label.healthCheck]: run.healthCheck ? JSON.stringify(run.healthCheck) : "",
       [label.restart]: lifecycle.restartPolicy ?? "",
       [label.drain]: String(lifecycle.drainSeconds ?? ""),
       [label.stopTimeout]: String(lifecycle.stopTimeoutSeconds ?? ""),

@@ -19,7 +19,12 @@ export type MeasurementListener = {
   onDatabase(holding: DatabaseHolding): Promise<void>;
 };
 /** In megabytes; null if the host cannot tell. */
-export type SiteDisk = { volumes: { name: string; sizeMb: number | null }[]; totalMb: number | null };
+export type SiteDisk = {
+  volumes: { name: string; sizeMb: number | null }[];
+  /** Outside the volumes, by the containers in service. */
+  writtenMb: number | null;
+  totalMb: number | null;
+};
 type Means = {
   engine: Engine;
   ingress: Ingress;
@@ -176,6 +181,7 @@ export class DiskUse {
         name: labels[label.volume] ?? "",
         sizeMb: megabytes(inVolumes?.slice(index, index + 1) ?? null),
       })),
+      writtenMb: megabytes(bytes),
       totalMb: heldMb,
     };
   }

@@ -1,5 +1,6 @@
 import type { Engine } from "../docker/engine.ts";
-import { replicaOf } from "../docker/specs.ts";
+import type { HealthCheck } from "../../protocol/api/sites.ts";
+import { healthCheckOf, replicaOf } from "../docker/specs.ts";
 import { probe } from "../ingress/probe.ts";
 import { servingOf, type Ingress, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
@@ -8,12 +9,21 @@ import type { Records } from "./records.ts";
 import { sideBySide } from "./side-by-side.ts";
 import { label } from "../docker/labels.ts";
 
-type Means = { engine: Engine; ingress: Ingress; records: Records; agentId: string };
-type Asked = { siteId: string; target: Target; labels: Record<string, string>; path: string };
+type Means = { engine: Engine; ingress: Ingress; records: Records; agentId: string; now?: () => number };
+type Asked = {
+  siteId: string;
+  target: Target;
+  labels: Record<string, string>;
+  path: string | null;
+  check: HealthCheck;
+};
+/** Of one container: failures in a row, and when it was last asked. */
+type State = { failures: number; askedAtMs: number };
 
-/** The number of consecutive failures before an event is recorded: a single one may be a busy moment. */
-const failuresToSay = 3;
-const answerMs = 5000;
+/** Unless its site says otherwise. Failures in a row before an event is recorded: a single one may be a busy moment. */
+const usual = { failures: 3, intervalSeconds: 30, timeoutSeconds: 5 };
+/** Timers may fire a little early. */
+const earlyMs = 500;
 /** Concurrent checks. */
 const concurrency = 16;
 
@@ -24,10 +34,12 @@ const concurrency = 16;
  */
 export class HealthWatch {
   private readonly means: Means;
-  private failures = new Map<string, number>();
+  private readonly now: () => number;
+  private states = new Map<string, State>();
 
   constructor(means: Means) {
     this.means = means;
+    this.now = means.now ?? (() => performance.now());
   }
 
   watch(intervalMs: number, signal: AbortSignal): void {
@@ -39,8 +51,17 @@ export class HealthWatch {
   async look(signal: AbortSignal): Promise<void> {
     const asked = await this.asked();
     const serving = new Set(asked.map(({ target }) => target.containerId));
-    this.failures = new Map([...this.failures].filter(([id]) => serving.has(id)));
-    await sideBySide(asked, concurrency, (one) => this.ask(one, signal));
+    this.states = new Map([...this.states].filter(([id]) => serving.has(id)));
+    const nowMs = this.now();
+    const due = asked.filter(({ target, check }) => {
+      const { askedAtMs = -Infinity } = this.states.get(target.containerId) ?? {};
+      return nowMs - askedAtMs >= (check.intervalSeconds ?? usual.intervalSeconds) * 1000 - earlyMs;
+    });
+    for (const { target } of due) {
+      const { failures = 0 } = this.states.get(target.containerId) ?? {};
+      this.states.set(target.containerId, { failures, askedAtMs: nowMs });
+    }
+    await sideBySide(due, concurrency, (one) => this.ask(one, signal));
   }
 
   /** Running containers with a health check. */
@@ -51,33 +72,40 @@ export class HealthWatch {
     return ingress.sites().flatMap((siteId) =>
       servingOf(ingress, siteId).flatMap((target) => {
         const labels = running.get(target.containerId);
-        const path = labels?.[label.health];
-        return labels && path ? [{ siteId, target, labels, path }] : [];
+        if (!labels) return [];
+        const check = healthCheckOf(labels);
+        const path = check.kind === "tcp" ? null : labels[label.health] || null;
+        return path !== null || check.kind === "tcp" ? [{ siteId, target, labels, path, check }] : [];
       }),
     );
   }
 
-  private async ask({ siteId, target, labels, path }: Asked, signal: AbortSignal): Promise<void> {
+  private async ask({ siteId, target, labels, path, check }: Asked, signal: AbortSignal): Promise<void> {
     const { containerId, address, port } = target;
     const [hostname] = this.means.ingress.hostnames(siteId);
-    const answer = await probe({ address, port, path, hostname }, answerMs, signal);
+    const limitMs = (check.timeoutSeconds ?? usual.timeoutSeconds) * 1000;
+    const answer = await probe({ address, port, path, hostname, check }, limitMs, signal);
     if (signal.aborted || !this.stillServes(siteId, target)) return;
-    const failures = this.failures.get(containerId) ?? 0;
+    const state = this.states.get(containerId);
+    if (!state) return;
+    const { failures } = state;
+    const what = path ?? `of port ${port}`;
+    const failuresToSay = check.failures ?? usual.failures;
     const who = `version ${labels[label.deployment]}${Number(labels[label.replicas]) > 1 ? `, replica ${replicaOf(labels)}` : ""}`;
     if (answer !== true) {
-      this.failures.set(containerId, failures + 1);
+      state.failures++;
       if (failures + 1 === failuresToSay)
         this.say(
           siteId,
           containerId,
           "unhealthy",
-          `The health check ${path} of ${who} ${answer}, ${failuresToSay} times in a row.`,
+          `The health check ${what} of ${who} ${answer}, ${failuresToSay} times in a row.`,
         );
       return;
     }
-    this.failures.delete(containerId);
+    state.failures = 0;
     if (failures >= failuresToSay)
-      this.say(siteId, containerId, "healthy", `The health check ${path} of ${who} succeeds again.`);
+      this.say(siteId, containerId, "healthy", `The health check ${what} of ${who} succeeds again.`);
   }
 
   /** It was neither swapped nor given another address meanwhile. */

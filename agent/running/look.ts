@@ -2,7 +2,7 @@ import { maxReportedContainers, type SiteContainer, type SiteHealth } from "../.
 import { socketTables, parseListeners } from "../docker/listening.ts";
 import type { ContainerState, ContainerSummary, Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
-import { networkName, replicaOf, siteLabels } from "../docker/specs.ts";
+import { healthCheckOf, networkName, replicaOf, siteLabels } from "../docker/specs.ts";
 import { connects, probe } from "../ingress/probe.ts";
 import { servingOf, type Ingress } from "../ingress/ingress.ts";
 
@@ -83,13 +83,14 @@ async function probeNow(
   { port, hostname }: Pick<Asked, "port" | "hostname">,
   signal: AbortSignal,
 ): Promise<SiteContainer["probe"]> {
-  const path = labels[label.health] || null;
+  const check = healthCheckOf(labels);
+  const path = check.kind === "tcp" ? null : labels[label.health] || null;
   const address = addresses[networkName(labels[label.account] ?? "")];
   const began = performance.now();
   const answer =
     address === undefined
       ? "has no address in its network"
-      : await probe({ address, port, path, hostname }, answerMs, signal);
+      : await probe({ address, port, path, hostname, check }, answerMs, signal);
   const durationMs = Math.round(performance.now() - began);
   // As at a deployment: without a path, an app that takes connections may speak another protocol.
   const isHealthy = answer === true || (path === null && answer === connects);

@@ -25,6 +25,8 @@ export type Records = {
   /** Keeps the last output of a container that is about to be removed, for the last ten of each site. */
   addLastLines(siteId: string, containerId: string, lines: readonly SiteLogLine[]): void;
   lastLines(siteId: string): { containerId: string; lines: SiteLogLine[] }[];
+  /** What they take. */
+  lastLinesBytes(siteId: string): number;
   /** The kind of this container's last event. */
   lastKind(containerId: string): SiteEvent["kind"] | null;
   /** The engine's time of the last event that was processed. */
@@ -112,6 +114,9 @@ export function openRecords(file: string): Records {
     "DELETE FROM last_lines WHERE site_id = ?1 AND id <= (SELECT id FROM last_lines WHERE site_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
   );
   const lastLines = db.prepare("SELECT container_id, lines FROM last_lines WHERE site_id = ? ORDER BY id");
+  const lastLinesBytes = db.prepare(
+    "SELECT coalesce(sum(octet_length(lines)), 0) AS bytes FROM last_lines WHERE site_id = ?",
+  );
   const lastKind = db.prepare("SELECT kind FROM events WHERE container_id = ? ORDER BY id DESC LIMIT 1");
   const position = db.prepare("SELECT time FROM position");
   const takenIn = db.prepare("INSERT OR REPLACE INTO position VALUES (1, ?)");
@@ -165,6 +170,7 @@ export function openRecords(file: string): Records {
         containerId: String(row["container_id"]),
         lines: readRow(z.array(SiteLogLine), () => JSON.parse(String(row["lines"]))).flat(),
       })),
+    lastLinesBytes: (siteId) => Number(lastLinesBytes.get(siteId)?.["bytes"]),
     lastKind: (containerId) => (lastKind.get(containerId)?.["kind"] ?? null) as SiteEvent["kind"] | null,
     eventsUpTo: () => /^\d{1,12}\.\d{9}$/.exec(String(position.get()?.["time"]))?.[0] ?? null,
     takenIn: (time) => void takenIn.run(time),

@@ -78,7 +78,7 @@ async function swapTo(
     job.signal.throwIfAborted();
     await Promise.all(made.map((id) => host.engine.startContainer(id)));
     job.log(
-      `Waiting for an answer on port ${run.port}${run.healthCheckPath ? ` at ${run.healthCheckPath}` : ""}${run.replicas > 1 ? ` of each of ${run.replicas} replicas` : ""}.`,
+      `Waiting for ${run.healthCheck?.kind === "tcp" ? "a connection" : "an answer"} on port ${run.port}${run.healthCheckPath && run.healthCheck?.kind !== "tcp" ? ` at ${run.healthCheckPath}` : ""}${run.replicas > 1 ? ` of each of ${run.replicas} replicas` : ""}.`,
     );
     const healthy = await Promise.all(made.map((id) => healthyTarget(host, run, id, started, signal)));
     const targets = healthy.map(({ target }) => target);
@@ -206,7 +206,8 @@ async function healthyTarget(
   if (!state || !address) throw new JobError(await exitReason(engine, id, state?.exitCode ?? 1, started));
   const deploymentId = state.labels[label.deployment];
   const target: Target = { containerId: id, address, port: run.port, deploymentId };
-  const probe = { ...target, path: run.healthCheckPath, hostname: run.hostnames[0] };
+  const { healthCheckPath: path, healthCheck: check = {} } = run;
+  const probe = { ...target, path, hostname: run.hostnames[0], check };
   await atStartSpeed(state, () => waitUntilHealthy(engine, state, probe, run.startTimeoutSeconds, signal));
   return { target, state };
 }

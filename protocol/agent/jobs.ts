@@ -12,6 +12,7 @@ import {
   GitAddress,
   GitBranch,
   ImageReference,
+  HealthCheck,
   Lifecycle,
   Port,
   RepositoryPath,
@@ -83,6 +84,8 @@ export const RunSpec = z.object({
   port: Port,
   startCommand: z.string().nullable(),
   healthCheckPath: z.string().nullable(),
+  /** What is omitted is the host's own. */
+  healthCheck: HealthCheck.optional(),
   /** How many seconds a new container may take to respond. */
   startTimeoutSeconds: z.number().int().positive(),
   env: z.array(EnvEntry),

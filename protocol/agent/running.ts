@@ -6,6 +6,7 @@ import {
   DatabaseSchema,
   maxStatementCharacters,
 } from "../api/insight.ts";
+import { DiskUsed } from "../api/disk.ts";
 import { Browsed } from "../api/files.ts";
 import { DomainCertificate } from "../api/domains.ts";
 import { RequestFilters, RequestStats, RequestWindow, SiteRequest } from "../api/requests.ts";
@@ -30,6 +31,8 @@ const Server = {
 
 /** Longer output lines are truncated here. */
 export const maxSiteLineCharacters = 16 * 1024;
+/** Resources per question about disk use. */
+export const maxDiskAsked = 20;
 /** Samples per site: one day, by the minute. */
 export const keepSamples = 1440;
 /** Events kept per site. */
@@ -101,6 +104,7 @@ export const Question = z.discriminatedUnion("kind", [
     masks: z.array(z.string()),
   }),
   z.object({ kind: z.literal("volumes"), siteId: SiteId }),
+  z.object({ kind: z.literal("disk"), ids: z.array(Watched).min(1).max(maxDiskAsked) }),
   /** Deletes its data, unless a container uses it. */
   z.object({ kind: z.literal("removeVolume"), siteId: SiteId, name: VolumeName }),
   /**
@@ -168,6 +172,12 @@ export const Answer = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("volumes"),
     volumes: z.array(z.object({ name: z.string(), sizeMb: z.number().nonnegative().nullable() })).max(1000),
+  }),
+  z.object({
+    kind: z.literal("disk"),
+    found: z
+      .array(DiskUsed.extend({ id: Watched, countedMb: z.number().nonnegative().nullable() }))
+      .max(maxDiskAsked),
   }),
   z.object({ kind: z.literal("removeVolume") }),
   z.object({

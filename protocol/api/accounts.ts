@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { accountPlans, accountRoles, databaseStatuses, siteStatuses } from "../states.ts";
-import { listQuery, Timestamp } from "./common.ts";
+import { listQuery, text, Timestamp } from "./common.ts";
 import { Invoice } from "./invoices.ts";
 
 export const Account = z
@@ -10,13 +10,22 @@ export const Account = z
     email: z.string(),
     role: z.enum(accountRoles),
     plan: z.enum(accountPlans),
+    suspended: z
+      .object({ at: Timestamp, reason: z.string() })
+      .nullable()
+      .describe("By an operator: its sites and databases are stopped, its keys refused."),
     createdAt: Timestamp,
   })
   .meta({ id: "Account" });
 export type Account = z.infer<typeof Account>;
 
+/** Text to look for, in any case. */
+export const Search = text.trim().min(1).max(254).optional();
+
 export const AccountListQuery = listQuery("account").extend({
   email: z.string().max(254).optional().describe("Only the account with this email address."),
+  search: Search.describe("Only accounts whose id, name or email address contains this text."),
+  suspended: z.enum(["0", "1"]).optional().describe("1: only suspended accounts; 0: only others."),
 });
 export type AccountListQuery = z.infer<typeof AccountListQuery>;
 
@@ -25,6 +34,11 @@ export const AccountPatch = z
   .refine((patch) => Object.keys(patch).length > 0, "name at least one field to change")
   .meta({ id: "AccountPatch" });
 export type AccountPatch = z.infer<typeof AccountPatch>;
+
+export const AccountSuspend = z
+  .strictObject({ reason: text.trim().min(1).max(500).describe("Shown and mailed to the account's owner.") })
+  .meta({ id: "AccountSuspend" });
+export type AccountSuspend = z.infer<typeof AccountSuspend>;
 
 const Limit = z.object({ used: z.number().int(), limit: z.number().int() });
 const Term = {
@@ -60,3 +74,32 @@ export const OwnAccount = Account.extend({
     .describe("Sites and databases by the end of their paid term, earliest first: at most 200."),
 }).meta({ id: "OwnAccount" });
 export type OwnAccount = z.infer<typeof OwnAccount>;
+
+/** An account as operators see it: how much of what it has, and when it was last active. */
+export const AccountForOperator = Account.extend({
+  emailVerified: z.boolean(),
+  signInMethods: z.array(z.string()).describe("`credential`: a password; otherwise the provider."),
+  siteCount: z.number().int(),
+  databaseCount: z.number().int(),
+  keyCount: z.number().int().describe("Keys that are not revoked."),
+  sessionCount: z.number().int(),
+  credits: z.object({
+    balance: z.number().int(),
+    held: z.number().int().describe("The part of the balance that is reserved for work in progress."),
+  }),
+  money: z
+    .array(
+      z.object({
+        currency: z.string(),
+        paidCents: z.number().int(),
+        unpaidCents: z.number().int(),
+        unpaidCount: z.number().int(),
+      }),
+    )
+    .describe("The account's invoices, per currency."),
+  lastChangeAt: Timestamp.nullable().describe("The newest row of the account's activity."),
+  lastUsedAt: Timestamp.nullable().describe(
+    "The last use of a session or key, as recorded: a day late at most.",
+  ),
+}).meta({ id: "AccountForOperator" });
+export type AccountForOperator = z.infer<typeof AccountForOperator>;

@@ -2,7 +2,14 @@ import * as z from "zod";
 import type { ErrorCode } from "../errors.ts";
 import type { IdKind } from "../ids.ts";
 import { Activity, ActivityQuery, AllActivityQuery } from "./activity.ts";
-import { Account, AccountListQuery, AccountPatch, OwnAccount } from "./accounts.ts";
+import {
+  Account,
+  AccountForOperator,
+  AccountListQuery,
+  AccountPatch,
+  AccountSuspend,
+  OwnAccount,
+} from "./accounts.ts";
 import {
   ChatPrice,
   ChatReply,
@@ -14,6 +21,16 @@ import {
 } from "./chat.ts";
 import { Command, CommandCreate, CommandListQuery } from "./commands.ts";
 import { listOf, listQuery, type Resumed } from "./common.ts";
+import {
+  AllDatabasesQuery,
+  AllInvoicesQuery,
+  AllSitesQuery,
+  DatabaseForOperator,
+  InvoiceForOperator,
+  Job,
+  JobsQuery,
+  SiteForOperator,
+} from "./console.ts";
 import {
   CreditGrant,
   CreditPackage,
@@ -52,7 +69,9 @@ import {
 } from "./diagnosis.ts";
 import { DevicePolled, DevicePollQuery, DeviceStart, DeviceStarted } from "./device.ts";
 import { EnvHistory, EnvRestore } from "./env-history.ts";
+import { AccountDiskUse, DiskUse } from "./disk.ts";
 import { Dns } from "./dns.ts";
+import { AccountEvent, EventQuery } from "./events.ts";
 import {
   Host,
   HostCreate,
@@ -101,6 +120,7 @@ import {
   SiteRollback,
   WebhookAddress,
 } from "./sites.ts";
+import { SearchQuery, SearchResults } from "./search.ts";
 import { SourceInspect, SourceInspection } from "./sources.ts";
 import { SiteVolumes, VolumeRemoved } from "./volumes.ts";
 import { SecretsRotate, SecretsRotated } from "./secrets.ts";
@@ -141,6 +161,8 @@ export type Operation = {
   readsUnless?: string;
   /** A POST that only reads. It is not recorded, and its answer is not kept. */
   readOnly?: true;
+  /** Shows a secret, or what its owner alone is to see: not to an operator who views the account. */
+  ownersOnly?: true;
   /** Needs a session, but the account's assistant may call it as well, whatever credential the person used. */
   assistant?: true;
   /** An additional rate limit per account, besides the credential's own. */
@@ -153,6 +175,20 @@ export type Operation = {
 const exampleTime = "2026-11-21T12:00:00.000Z";
 const exampleSiteId = "site_001m80000000000000000000000";
 const exampleDatabaseId = "db_001m80000000000000000000000";
+
+const exampleDisk = {
+  kind: "site",
+  id: exampleSiteId,
+  name: "shop",
+  limitMb: 10_240,
+  countedMb: 212.5,
+  writtenMb: 12.5,
+  volumes: [{ name: "uploads", sizeMb: 200 }],
+  images: [{ deploymentId: "dep_001m80000000000000000000000", sizeMb: 310.2 }],
+  logMb: 4.1,
+  buildCacheMb: 96.7,
+  notMeasured: null,
+};
 
 const exampleDomain = {
   id: "dom_001m80000000000000000000000",
@@ -197,6 +233,15 @@ export const operations = {
     access: "key",
     query: SiteListQuery,
     answers: [{ status: 200, schema: listOf(Site) }],
+  },
+  listAllSites: {
+    method: "get",
+    path: "/sites/all",
+    tag: "Operators",
+    summary: "The sites of all accounts, newest first",
+    access: "operator",
+    query: AllSitesQuery,
+    answers: [{ status: 200, schema: listOf(SiteForOperator) }],
   },
   inspectSource: {
     method: "post",
@@ -550,6 +595,7 @@ export const operations = {
     summary:
       "A folder's entries, or the text of one file, of the running site or of one of its volumes. Nothing is run in its container",
     access: "key",
+    ownersOnly: true,
     query: FilesQuery,
     answers: [{ status: 200, schema: Browsed }],
     refusals: ["conflict"],
@@ -571,6 +617,15 @@ export const operations = {
     access: "key",
     answers: [{ status: 200, schema: SiteHealth }],
     refusals: ["conflict"],
+  },
+  getSiteDisk: {
+    method: "get",
+    path: "/sites/{id}/disk",
+    tag: "Sites",
+    summary: "What the site takes of its host's disk: data, volumes, images, logs and build cache",
+    access: "key",
+    answers: [{ status: 200, schema: DiskUse }],
+    examples: { answer: exampleDisk },
   },
   listVolumes: {
     method: "get",
@@ -745,6 +800,7 @@ export const operations = {
     tag: "Deploy webhook",
     summary: "The URL of the site's deploy webhook. Anyone who knows it can deploy",
     access: "key",
+    ownersOnly: true,
     answers: [{ status: 200, schema: WebhookAddress }],
     refusals: ["conflict"],
   },
@@ -783,6 +839,15 @@ export const operations = {
     access: "key",
     query: DatabaseListQuery,
     answers: [{ status: 200, schema: listOf(Database) }],
+  },
+  listAllDatabases: {
+    method: "get",
+    path: "/databases/all",
+    tag: "Operators",
+    summary: "The databases of all accounts, newest first",
+    access: "operator",
+    query: AllDatabasesQuery,
+    answers: [{ status: 200, schema: listOf(DatabaseForOperator) }],
   },
   createDatabase: {
     method: "post",
@@ -844,6 +909,7 @@ export const operations = {
     summary:
       "User, password and connection string. With public access enabled, also the public connection string and the CA certificate (PEM) that verifies the server",
     access: "key",
+    ownersOnly: true,
     answers: [{ status: 200, schema: DatabaseCredentials }],
     refusals: ["payment_required"],
   },
@@ -970,6 +1036,27 @@ export const operations = {
     access: "key",
     answers: [{ status: 200, schema: SiteEvents }],
     refusals: ["conflict"],
+  },
+  getDatabaseDisk: {
+    method: "get",
+    path: "/databases/{id}/disk",
+    tag: "Databases",
+    summary: "What the database takes of its host's disk: data and logs",
+    access: "key",
+    answers: [{ status: 200, schema: DiskUse }],
+    examples: {
+      answer: {
+        ...exampleDisk,
+        kind: "database",
+        id: exampleDatabaseId,
+        name: "orders",
+        countedMb: 48.5,
+        writtenMb: 0,
+        volumes: [{ name: "", sizeMb: 48.5 }],
+        images: [],
+        buildCacheMb: 0,
+      },
+    },
   },
   listBackups: {
     method: "get",
@@ -1171,6 +1258,7 @@ export const operations = {
     tag: "Assistant",
     summary: "The account's conversations of the last thirty days, newest first",
     access: "key",
+    ownersOnly: true,
     query: listQuery("conversation"),
     answers: [{ status: 200, schema: listOf(Conversation) }],
   },
@@ -1180,6 +1268,7 @@ export const operations = {
     tag: "Assistant",
     summary: "A conversation with its messages",
     access: "key",
+    ownersOnly: true,
     answers: [{ status: 200, schema: ConversationWithMessages }],
   },
   followConversation: {
@@ -1188,6 +1277,7 @@ export const operations = {
     tag: "Assistant",
     summary: "The events of the newest message, to the end of its answer: for a reader that was cut off",
     access: "key",
+    ownersOnly: true,
     answers: [{ status: 200, schema: ChatReply, when: "The last event" }],
     streams: true,
   },
@@ -1282,6 +1372,14 @@ export const operations = {
     query: AccountListQuery,
     answers: [{ status: 200, schema: listOf(Account) }],
   },
+  getAccountForOperator: {
+    method: "get",
+    path: "/accounts/{id}",
+    tag: "Accounts",
+    summary: "One account: what it has, what it paid and owes, and when it was last active",
+    access: "operator",
+    answers: [{ status: 200, schema: AccountForOperator }],
+  },
   patchAccount: {
     method: "patch",
     path: "/accounts/{id}",
@@ -1293,6 +1391,71 @@ export const operations = {
     answers: [{ status: 200, schema: Account }],
     refusals: ["conflict"],
     examples: { body: { plan: "pro" } },
+  },
+  followEvents: {
+    method: "get",
+    path: "/events",
+    tag: "Account",
+    summary:
+      "What changes in the account, as server-sent events while the connection lasts: `change` for each change, `ready` once at the start, and `reset` if there were changes that cannot be told any more",
+    access: "key",
+    query: EventQuery,
+    answers: [{ status: 200, schema: AccountEvent, when: "The data of each `change`" }],
+    streams: true,
+    refusals: ["conflict"],
+    examples: {
+      answer: {
+        type: "deployment",
+        id: "dep_001m80000000000000000000000",
+        status: "LIVE",
+        siteId: exampleSiteId,
+        number: 7,
+      },
+    },
+  },
+  search: {
+    method: "get",
+    path: "/search",
+    tag: "Account",
+    summary:
+      "Find sites, databases, domains, deployments and invoices of the account, at most eight of each, best first; for operators also accounts and hosts",
+    access: "key",
+    query: SearchQuery,
+    answers: [{ status: 200, schema: SearchResults }],
+    examples: {
+      answer: {
+        data: [
+          {
+            type: "site",
+            id: exampleSiteId,
+            title: "my-app",
+            detail: "github.com/acme/my-app",
+            status: "RUNNING",
+            siteId: null,
+          },
+        ],
+      },
+    },
+  },
+  suspendAccount: {
+    method: "post",
+    path: "/accounts/{id}/suspend",
+    tag: "Accounts",
+    summary:
+      "Suspend an account: its sites and databases are stopped with their data kept, its keys refused, its sessions only read",
+    access: "operator",
+    body: AccountSuspend,
+    answers: [{ status: 200, schema: Account }],
+    refusals: ["conflict"],
+    examples: { body: { reason: "Your site sends unsolicited mail." } },
+  },
+  releaseAccount: {
+    method: "post",
+    path: "/accounts/{id}/release",
+    tag: "Accounts",
+    summary: "End an account's suspension. What ran before and is paid for starts again",
+    access: "operator",
+    answers: [{ status: 200, schema: Account }],
   },
   getAccount: {
     method: "get",
@@ -1309,6 +1472,16 @@ export const operations = {
     summary: "The account's sites and databases that are not well, with the reason",
     access: "key",
     answers: [{ status: 200, schema: Unhealthy }],
+  },
+  getAccountDisk: {
+    method: "get",
+    path: "/account/disk",
+    tag: "Account",
+    summary:
+      "What the account's 50 newest sites and 50 newest databases take of their hosts' disks, largest first",
+    access: "key",
+    answers: [{ status: 200, schema: AccountDiskUse }],
+    examples: { answer: { data: [exampleDisk], truncated: false } },
   },
   listActivity: {
     method: "get",
@@ -1345,6 +1518,15 @@ export const operations = {
     access: "key",
     query: InvoiceListQuery,
     answers: [{ status: 200, schema: listOf(Invoice) }],
+  },
+  listAllInvoices: {
+    method: "get",
+    path: "/invoices/all",
+    tag: "Operators",
+    summary: "The invoices of all accounts, newest first",
+    access: "operator",
+    query: AllInvoicesQuery,
+    answers: [{ status: 200, schema: listOf(InvoiceForOperator) }],
   },
   getInvoice: {
     method: "get",
@@ -1532,6 +1714,25 @@ export const operations = {
     summary: "Permanently remove one of these with its data",
     access: "operator",
     answers: [{ status: 200, schema: SetAsideRemoved }],
+    refusals: ["conflict"],
+  },
+  listJobs: {
+    method: "get",
+    path: "/jobs",
+    tag: "Operators",
+    summary: "Work for hosts, newest first: what waits and why, what runs and where, what is stuck",
+    access: "operator",
+    query: JobsQuery,
+    answers: [{ status: 200, schema: listOf(Job) }],
+  },
+  cancelJob: {
+    method: "post",
+    path: "/jobs/{id}/cancel",
+    tag: "Operators",
+    summary:
+      "Cancel a job that has not begun, or a deployment or command that runs. Its resource is as if the job had failed",
+    access: "operator",
+    answers: [{ status: 202, schema: Job }],
     refusals: ["conflict"],
   },
   rotateSecrets: {

@@ -139,6 +139,37 @@ export const Lifecycle = z
   .meta({ id: "Lifecycle" });
 export type Lifecycle = z.infer<typeof Lifecycle>;
 
+/** The minimum is how often hosts look. */
+export const HealthCheck = z
+  .strictObject({
+    kind: z
+      .enum(["http", "tcp"])
+      .optional()
+      .describe(
+        "http: healthCheckPath answers below 400, or without a path anything answers. tcp: the port takes connections. Default: http.",
+      ),
+    intervalSeconds: z
+      .number()
+      .int()
+      .min(10)
+      .max(3600)
+      .optional()
+      .describe("Between checks of the version in service. Default: 30."),
+    timeoutSeconds: z.number().int().min(1).max(30).optional().describe("Per check. Default: 5."),
+    failures: z
+      .number()
+      .int()
+      .min(1)
+      .max(20)
+      .optional()
+      .describe("Failures in a row before an event is recorded. Default: 3."),
+  })
+  .meta({ id: "HealthCheck" });
+export type HealthCheck = z.infer<typeof HealthCheck>;
+
+/** The number of successful deployments, including the one in service, whose images are kept for rollbacks. */
+const KeptImages = z.number().int().min(1).max(10);
+
 const runSettings = {
   port: Port.describe("The port the app listens on, passed to it as the variable PORT."),
   buildCommand: command.describe("Default: detected from the repository's files."),
@@ -158,13 +189,19 @@ const runSettings = {
   healthCheckPath: HealthCheckPath.describe(
     "Requested over HTTP with the site's host name until it answers below 400, then every 30 seconds. Later failures are reported as events only. Default: the app answers GET / with any status.",
   ),
+  healthCheck: HealthCheck.describe(
+    "How it is checked; replaces the whole, what is left out has its default. startTimeoutSeconds is the time that a new version has.",
+  ),
+  keptImages: KeptImages.describe(
+    "Successful deployments that stay available for rollbacks, including the one in service. Default: 5. A smaller number gives up older ones at once.",
+  ),
   replicas: Replicas.describe("Containers that share the pack's memory and CPU and balance the requests."),
   volumes: Volumes,
   lifecycle: Lifecycle.describe("Replaces the whole policy; what is left out has its default."),
 };
 
 /** Settings that a restart can apply as well, since they do not depend on the image. */
-export const settingsOfRestart = ["healthCheckPath", "replicas", "lifecycle"] as const;
+export const settingsOfRestart = ["healthCheckPath", "healthCheck", "replicas", "lifecycle"] as const;
 
 /** Credentials of a private registry. The password is stored encrypted; neither is ever returned. */
 const registryLogin = {
@@ -431,6 +468,8 @@ export const Site = z
     dockerfilePath: z.string().nullable(),
     ...shownOptions,
     healthCheckPath: z.string().nullable(),
+    healthCheck: HealthCheck,
+    keptImages: z.number(),
     replicas: z.number(),
     lifecycle: Lifecycle,
     volumes: z.array(Volume),

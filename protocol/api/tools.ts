@@ -14,7 +14,7 @@ import { Timestamp } from "./common.ts";
 import { RequestWindow } from "./requests.ts";
 import { CronExpression } from "./schedules.ts";
 import { DomainName } from "./domains.ts";
-import { DeployedSettings, EnvKey, Lifecycle, LabelName } from "./sites.ts";
+import { DeployedSettings, EnvKey, HealthCheck, Lifecycle, LabelName } from "./sites.ts";
 import { MountPath, VolumeName } from "./volumes.ts";
 
 /** What the assistant routes by before it is given the tools of a group. */
@@ -22,7 +22,7 @@ export const toolGroups = {
   sites:
     "create, configure, start, stop, restart, delete and list sites (web applications); maintenance page",
   deployments: "deploy, deployment history, build logs, why a deployment failed, rollback, deploy webhook",
-  runtime: "health check path and number of replicas",
+  runtime: "health check, restart policy, number of replicas, probes from inside and outside",
   logs: "logs, requests of visitors, metrics and events of running sites and what is not well",
   environment: "environment variables and secrets of a site",
   domains: "custom domain names of a site, redirects, passwords and allowed addresses for its visitors",
@@ -216,8 +216,12 @@ export const tools = {
   set_health_check: {
     group: "runtime",
     summary:
-      "Set the path that must answer before a new version takes over; null: any answer will do. The running version is restarted with it.",
-    input: only({ site, path: short.nullable() }),
+      "Set what must succeed before a new version takes over, and is checked from then on: a path that answers (null: any answer), or a port that takes connections. The running version is restarted with it.",
+    input: only({
+      site,
+      path: short.nullable().optional().describe("Default: unchanged."),
+      check: HealthCheck.optional().describe("Replaces kind, interval, timeout and failures."),
+    }),
   },
   set_lifecycle_policy: {
     group: "runtime",
@@ -287,6 +291,12 @@ export const tools = {
     group: "logs",
     summary: "Show CPU, memory, network and disk of a running site by the minute.",
     input: only({ site, minutes: z.number().int().min(1).max(1440).optional() }),
+  },
+  get_disk_usage: {
+    group: "logs",
+    summary:
+      "Show what a site or database takes of its disk, by what it wrote, volumes, images, logs and build cache; without either, all of the account.",
+    input: only({ site: site.optional(), db: db.optional() }),
   },
   list_container_events: {
     group: "logs",
@@ -443,13 +453,14 @@ export const tools = {
   },
   link_database: {
     group: "databases",
-    summary: "Give a site the address of a database as a secret variable.",
-    input: only({ db, site, variable: EnvKey.optional() }),
-  },
-  unlink_database: {
-    group: "databases",
-    summary: "Take a database's address away from a site.",
-    input: only({ db, site }),
+    summary: "Give a site the address of a database as a secret variable, or take it away.",
+    input: only({
+      db,
+      site,
+      variable: EnvKey.optional(),
+      linked: z.boolean().optional().describe("false: take the address away from the site."),
+    }),
+    // Where it is taken away.
     destructive: true,
   },
   rotate_database_password: {

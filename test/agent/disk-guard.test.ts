@@ -80,7 +80,7 @@ function hostWith(containers: Record<string, Labels>, heldMb: Record<string, num
     diskUse: {
       of: (id) => {
         measured.push(id);
-        return Promise.resolve({ volumes: [], totalMb: 1 });
+        return Promise.resolve({ volumes: [], writtenMb: 1, totalMb: 1 });
       },
       holdings: (siteId, ids, beside, count) => {
         const { bytesPerFile = 0, limitMs = 0 } = count ?? {};

@@ -103,6 +103,7 @@ describe("what a site holds on disk", () => {
         { name: "data", sizeMb: expect.closeTo(3, 0) },
         { name: "more", sizeMb: expect.closeTo(1, 0) },
       ],
+      writtenMb: expect.closeTo(2, 0),
       totalMb: expect.closeTo(6, 0),
     });
     expect(use.totalMb("s")).toBeCloseTo(6, 0);
@@ -128,6 +129,7 @@ describe("what a site holds on disk", () => {
     expect((await siteWith({}, { own: null }).use.of("s", 0)).totalMb).toBeNull();
     expect(await siteWith({ data: join(folder, "nowhere") }).use.of("s", 0)).toEqual({
       volumes: [{ name: "data", sizeMb: null }],
+      writtenMb: expect.closeTo(2, 0),
       totalMb: null,
     });
   });

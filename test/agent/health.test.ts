@@ -19,6 +19,7 @@ let serving: Target[];
 let labels: Record<string, string>;
 let running: boolean;
 let watch: HealthWatch;
+let nowMs = 0;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-health-"));
@@ -43,6 +44,7 @@ beforeEach(async () => {
     } as unknown as Ingress,
     records,
     agentId: "agent",
+    now: () => nowMs,
   });
 });
 afterEach(() => {
@@ -52,7 +54,10 @@ afterEach(() => {
 });
 
 const look = async (times: number) => {
-  for (let count = 0; count < times; count++) await watch.look(signal);
+  for (let count = 0; count < times; count++) {
+    nowMs += 30_000;
+    await watch.look(signal);
+  }
 };
 const told = () => records.events("site_1").map(({ kind, detail }) => [kind, detail]);
 
@@ -97,4 +102,39 @@ it("an answer of a container that was swapped meanwhile says nothing of the new 
   server.once("request", () => (serving = []));
   await look(1);
   expect(told()).toEqual([]);
+});
+
+it("a health check is as often, as patient and as forgiving as its site says", async () => {
+  labels["berth.health-check"] = JSON.stringify({ intervalSeconds: 90, failures: 1, timeoutSeconds: 1 });
+  await look(6);
+  expect(asked).toHaveLength(2);
+  server.removeAllListeners("request");
+  server.on("request", () => undefined);
+  await look(3);
+  expect(told()).toEqual([
+    ["unhealthy", "The health check /up?x=1 of version dep_1 gave no answer, 1 times in a row."],
+  ]);
+});
+
+it("a site without HTTP is checked by whether its port takes connections", async () => {
+  labels["berth.health-check"] = JSON.stringify({ kind: "tcp", failures: 1 });
+  await look(2);
+  expect([asked, told()]).toEqual([[], []]);
+  const { port } = serving[0] ?? { port: 0 };
+  server.close();
+  await look(1);
+  expect(told()).toMatchObject([
+    ["unhealthy", expect.stringContaining(`The health check of port ${port} of`)],
+  ]);
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  await look(1);
+  expect(told()).toMatchObject([["unhealthy"], ["healthy"]].map(([kind]) => [kind, expect.any(String)]));
+});
+
+it("what an image says of checks, in a container of an older agent, counts for nothing", async () => {
+  for (const forged of ["{", '{"intervalSeconds":0}', "7"]) {
+    labels["berth.health-check"] = forged;
+    await look(1);
+  }
+  expect(asked).toHaveLength(3);
 });

@@ -25,6 +25,7 @@ import { readSiteLog } from "../../agent/running/site-log.ts";
 import { watchSites } from "../../agent/running/watch.ts";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
+import type { Answer } from "../../protocol/agent/running.ts";
 import { formatId, type Id } from "../../protocol/ids.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { answers, get, TestResponder } from "../support/ingress.ts";
@@ -397,6 +398,7 @@ ${server.split("process.on")[0]}`;
       inspectSource: noSources,
       certificate: () => Promise.reject(new Error("no ingress")),
       diskFreeMb: () => Promise.resolve(null),
+      imageRepository: host.imageRepository,
       inspect: () => Promise.reject(new Error("no database")),
       onStart: () => undefined,
     });
@@ -416,6 +418,14 @@ ${server.split("process.on")[0]}`;
       kind: "volumes",
       volumes: [{ name: "data", sizeMb: expect.closeTo(5, 1) }],
     });
+    const { found } = (await asked({ kind: "disk", ids: [site.siteId] })) as Extract<
+      Answer,
+      { kind: "disk" }
+    >;
+    expect(found).toMatchObject([
+      { id: site.siteId, volumes: [{ name: "data", sizeMb: expect.closeTo(5, 1) }] },
+    ]);
+    expect(found[0]?.logMb).toBeGreaterThanOrEqual(0);
     const { totalMb } = await diskUse.of(site.siteId, 0);
     expect(totalMb).toBeGreaterThanOrEqual(5);
     expect(totalMb).toBeLessThan(8);

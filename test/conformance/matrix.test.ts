@@ -109,6 +109,7 @@ beforeAll(async () => {
     hosts: "host_001m80000000000000000000000",
     packs: "pack_001k0000000000000000000001",
     credits: "cpk_001k0000000000000000000001",
+    jobs: "job_001m80000000000000000000000",
     payments: "flag_001m80000000000000000000000",
   };
   const other = await createSite(stranger.session);

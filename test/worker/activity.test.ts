@@ -162,8 +162,31 @@ describe("the list", () => {
 
 /** Names of arguments that are recorded as they are. A new argument belongs here or among the secret ones. */
 const harmless = new Set(
-  `1 12 24 acceptSmaller accountId action active add allow amount amountCents apply artifact backupId backups basicAuth billingTerm branch buildCommand builder clientName code command confirmedBy context conversationId cpuMilli credits cron cursor databaseId deleteVolumes deployType deploymentId discounts diskGb dockerfile dockerfilePath domain drainSeconds dryRun email enabled encrypted envVariables force from githubUrl headers healthCheck healthCheckPath hourUtc hsts httpsOnly image includeSubdomains ingress installCommand ipv4 ipv6 keep key kind languageVersion length lfs lifecycle limit loseVolumes maintenance match maxAge maxAgeSeconds maxBodyMb memoryMb message mountPath name outputDir packId packageId pair path pids plan port preload primaryDomain publicAccess rebuild redirectTo ref redirects region registryUsername releaseCommand remove replicas resolution restartPolicy rewrites role rootDir schedule scope settings singlePage siteId skipFinalBackup startCommand startTimeoutSeconds stickySessions stopTimeoutSeconds submodules timeoutSeconds title to type username variable verify version volumes withEnv write
-   3 6`.split(/\s+/),
+  `
+  1 12 24 3 6
+  acceptSmaller accountId action active add allow amount amountCents apply artifact
+  backupId backups basicAuth billingTerm branch buildCommand builder
+  clientName code command confirmedBy context conversationId cpuMilli credits cron cursor
+  databaseId deleteVolumes deployType deploymentId discounts diskGb dockerfile dockerfilePath domain drainSeconds dryRun
+  email enabled encrypted envVariables
+  failures force from
+  githubUrl
+  headers healthCheck healthCheckPath hourUtc hsts httpsOnly
+  image includeSubdomains ingress installCommand intervalSeconds ipv4 ipv6
+  keep keptImages key kind
+  languageVersion length lfs lifecycle limit loseVolumes
+  maintenance match maxAge maxAgeSeconds maxBodyMb memoryMb message mountPath
+  name
+  outputDir
+  packId packageId pair path pids plan port preload primaryDomain publicAccess
+  reason rebuild redirectTo redirects ref region registryUsername releaseCommand remove replicas resolution restartPolicy rewrites role rootDir
+  schedule scope settings singlePage siteId skipFinalBackup startCommand startTimeoutSeconds stickySessions stopTimeoutSeconds submodules
+  timeoutSeconds title to type
+  username
+  variable verify version volumes
+  withEnv write`
+    .trim()
+    .split(/\s+/),
 );
 
 function namesIn(schema: unknown, names: Set<string>): void {

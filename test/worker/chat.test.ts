@@ -232,15 +232,7 @@ describe("what is destructive", () => {
         const input = Object.fromEntries(
           Object.keys(shape)
             .filter((field) => field === "site" || field in values)
-            .filter(
-              (field) =>
-                !(
-                  field === "db" &&
-                  "site" in shape &&
-                  tool !== "link_database" &&
-                  tool !== "unlink_database"
-                ),
-            )
+            .filter((field) => !(field === "db" && "site" in shape && tool !== "link_database"))
             .filter((field) => !(field === "site" && "run" in shape))
             .map((field) => [
               field,

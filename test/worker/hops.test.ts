@@ -52,6 +52,7 @@ function countedEnv(counts: Counts): Env {
         requests: { requests: [] },
         requestStats: { stats: operations.getSiteRequestStats.examples.answer },
         volumes: { volumes: [] },
+        disk: { found: [] },
         removeVolume: {},
         certificate: { isServed: true, tls: true, isValid: true, certificate: null },
         held: { ids: [] },
@@ -247,6 +248,7 @@ const domain = `${uniqueName("hops")}.example.com`;
 /** What each operation is asked here; one without a row does not compile. A text says why it is not counted. */
 const cases: Record<KeyOperation, Case | Case[] | string> = {
   listSites: plain,
+  listAllSites: plain,
   inspectSource: () => ({ body: { githubUrl: "github.com/owner/repository" } }),
   createSite: () => ({ body: siteInput() }),
   getSite: ofSite(),
@@ -297,6 +299,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getSiteLogs: ofSite(),
   searchSiteLogs: async () => ({ ...(await ofSite()()), query: "?text=error" }),
   browseFiles: ofSite(),
+  getSiteDisk: ofSite(),
   getSiteMetrics: ofSite(),
   getSiteEvents: ofSite(),
   getSiteRequests: ofSite(),
@@ -325,6 +328,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getWebhook: ofSite(),
   rotateWebhook: ofSite(),
   listDatabases: plain,
+  listAllDatabases: plain,
   createDatabase: () => ({ body: { name: uniqueName("data"), type: "redis" } }),
   getDatabase: ofDatabase(),
   patchDatabase: [
@@ -352,6 +356,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
     return { path: { id: databaseId, sessionId: "7" } };
   },
   getDatabaseLogs: ofDatabase(),
+  getDatabaseDisk: ofDatabase(),
   getDatabaseMetrics: ofDatabase(),
   getDatabaseEvents: ofDatabase(),
   listBackups: ofDatabase(),
@@ -392,12 +397,32 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   listActivity: plain,
   listAllActivity: plain,
   listInvoices: plain,
+  listAllInvoices: plain,
   getInvoice: () => ({ path: { id: invoiceId } }),
   cancelInvoice: async () => ({ path: { id: (await createSite(key)).invoiceId } }),
   getAccount: plain,
+  followEvents: "asks the object that has the readers",
+  search: () => ({ query: "?q=my-app%20%237" }),
   listUnhealthy: plain,
+  getAccountDisk: plain,
   listAccounts: plain,
+  getAccountForOperator: async () => ({
+    path: { id: (await one<{ id: string }>("SELECT account_id AS id FROM sites LIMIT 1")).id },
+  }),
+  listJobs: plain,
+  cancelJob: async () => {
+    await settled(siteId);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    return {
+      path: {
+        id: (await one<{ id: string }>("SELECT id FROM jobs WHERE status = 'QUEUED' AND lane = ?", siteId))
+          .id,
+      },
+    };
+  },
   patchAccount: "tells the guard of each of the account's keys, and writes each one down",
+  suspendAccount: "tells the guard of each of the account's keys, and stops each site and database",
+  releaseAccount: "tells the guard of each of the account's keys, and starts each site and database",
   listAllPacks: plain,
   createPack: () => ({ body: pack }),
   patchPack: async () => ({

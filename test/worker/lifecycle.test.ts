@@ -21,7 +21,8 @@ describe("settings that are applied now", () => {
   it("restart the version in service with them, and are what its next deployment uses", async () => {
     const [key, host] = [await account(), await readyAgent()];
     const { siteId } = await runningSite(key, host);
-    const settings = { lifecycle, replicas: 2, healthCheckPath: "/up" };
+    const healthCheck = { kind: "tcp", intervalSeconds: 60, timeoutSeconds: 2, failures: 5 };
+    const settings = { lifecycle, replicas: 2, healthCheckPath: "/up", healthCheck };
     expect(await patch(key, siteId, settings, "now")).toMatchObject({ status: 200, body: settings });
     const { job, attempt } = await host.next("job");
     expect(job.kind).toBe("site.restart");
@@ -63,6 +64,10 @@ describe("settings that are applied now", () => {
     for (const wrong of [{ drainSeconds: 0 }, { drainSeconds: 3601 }, { stopTimeoutSeconds: 121 }])
       expect((await patch(key, siteId, { lifecycle: wrong })).status).toBe(400);
     expect((await patch(key, siteId, { lifecycle: { restartPolicy: "sometimes" } })).status).toBe(400);
+    for (const wrong of [{ kind: "udp" }, { intervalSeconds: 9 }, { timeoutSeconds: 31 }, { failures: 0 }])
+      expect((await patch(key, siteId, { healthCheck: wrong })).status).toBe(400);
+    for (const wrong of [0, 11, 1.5])
+      expect((await patch(key, siteId, { keptImages: wrong })).status).toBe(400);
     expect((await patch(key, siteId, { replicas: 2 }, "later")).status).toBe(400);
     expect(await site(key, siteId)).toMatchObject({ replicas: 1, lifecycle: {}, port: 3000 });
   });

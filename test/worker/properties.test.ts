@@ -33,6 +33,7 @@ async function answerAll(host: Agent): Promise<never> {
       requests: { requests: [] },
       requestStats: { stats: operations.getSiteRequestStats.examples.answer },
       volumes: { volumes: [] },
+      disk: { found: [] },
       removeVolume: {},
       certificate: { isServed: true, tls: true, isValid: true, certificate: null },
       held: { ids: [] },

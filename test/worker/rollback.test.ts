@@ -284,6 +284,26 @@ describe("images", () => {
     expect(await kept()).toEqual([8, 6, 5, 4, 3]);
   });
 
+  it("are kept as many as the site says; one that was given up does not come back with a larger number", async () => {
+    const { deploy, rollback, patch, deployments } = await owned();
+    for (let version = 2; version <= 6; version++) await deploy(version);
+    const keep = async (keptImages: number) => {
+      expect((await patch({ settings: { keptImages } })).status).toBe(200);
+      return (await deployments()).filter(({ canRollBack }) => canRollBack).map((one) => one.number);
+    };
+    expect(await keep(10)).toEqual([6, 5, 4, 3, 2]);
+    expect(await keep(2)).toEqual([6, 5]);
+    const third = (await deployments()).find(({ number }) => number === 3);
+    expect(await rollback({ deploymentId: third?.id })).toMatchObject({
+      status: 409,
+      body: { reason: expect.stringContaining("2 latest") },
+    });
+    expect(await keep(7)).toEqual([6, 5]);
+    await deploy(7);
+    expect(await keep(7)).toEqual([7, 6, 5]);
+    expect(await keep(1)).toEqual([7]);
+  });
+
   it("on a host that the site has left are not kept", async () => {
     const { siteId, deploy, deployments } = await owned();
     await deploy(2);

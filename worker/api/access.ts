@@ -1,17 +1,39 @@
 import type { Operation } from "../../protocol/api/operations.ts";
-import type { Ctx } from "../ctx.ts";
+import type { Ctx, Suspended } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
 
 /**
  * Checks whether the actor may call this operation at all; the verbs check ownership. @throws AppError unauthorized,
  * forbidden
  */
-export function requireAccess({ actor }: Ctx, { access, assistant }: Operation): void {
+export function requireAccess({ actor }: Ctx, operation: Operation): void {
+  const { access, assistant, method } = operation;
   if (access === "none") return;
+  if (actor.type === "viewer") return requireViewable(operation);
   if (actor.type !== "key" && actor.type !== "session" && actor.type !== "assistant")
     throw new AppError("unauthorized");
   if (access === "session" && actor.type !== "session" && !(actor.type === "assistant" && assistant))
     throw new AppError("forbidden");
   if (access === "operator" && (actor.type === "assistant" || actor.role !== "operator"))
     throw new AppError("forbidden");
+  // Its owner still sees what there is, and pays.
+  if (actor.type !== "assistant" && method !== "get") refuseSuspended(actor);
+}
+
+/** What an operator sees of an account that is not theirs. @throws AppError forbidden, with the reason */
+function requireViewable({ access, method, ownersOnly }: Operation): void {
+  if (access === "operator") throw new AppError("forbidden");
+  if (method !== "get")
+    throw new AppError("forbidden", {
+      reason: "You see this account as its owner does, and can change nothing.",
+    });
+  if (ownersOnly) throw new AppError("forbidden", { reason: "This is shown to the account's owner only." });
+}
+
+/** @throws AppError forbidden, with the reason */
+export function refuseSuspended({ suspendedFor }: Suspended): void {
+  if (suspendedFor === null || suspendedFor === undefined) return;
+  throw new AppError("forbidden", {
+    reason: `This account is suspended: ${suspendedFor} Ask the operator of this service.`,
+  });
 }

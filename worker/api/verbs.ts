@@ -2,6 +2,7 @@ import type { Answered, Input, operations, OperationId } from "../../protocol/ap
 import type { Ctx } from "../ctx.ts";
 import { changeAccount } from "../services/accounts/change.ts";
 import { getAccount } from "../services/accounts/get.ts";
+import { accountDisk } from "../services/accounts/disk.ts";
 import { listUnhealthy } from "../services/accounts/unhealthy.ts";
 import { listAccounts } from "../services/accounts/list.ts";
 import { listActivity, listAllActivity } from "../services/activity/list.ts";
@@ -42,6 +43,7 @@ import { getDatabaseLogs } from "../services/databases/get-logs.ts";
 import { databaseInsight } from "../services/databases/insight.ts";
 import { linkDatabase } from "../services/databases/link.ts";
 import { listDatabases } from "../services/databases/list.ts";
+import { databaseDisk } from "../services/databases/disk.ts";
 import { databaseMetrics } from "../services/databases/metrics.ts";
 import { queryDatabase } from "../services/databases/query.ts";
 import { removeDatabase } from "../services/databases/remove.ts";
@@ -62,6 +64,7 @@ import { verifyDomain } from "../services/domains/verify.ts";
 import { pollDevice } from "../services/device/poll.ts";
 import { startDevice } from "../services/device/start.ts";
 import { getDns } from "../services/dns/get.ts";
+import { followEvents } from "../services/events/follow.ts";
 import { changeHost } from "../services/hosts/change.ts";
 import { createHost } from "../services/hosts/create.ts";
 import { listHosts } from "../services/hosts/list.ts";
@@ -93,9 +96,11 @@ import { createSchedule } from "../services/schedules/create.ts";
 import { listSchedules } from "../services/schedules/list.ts";
 import { removeSchedule } from "../services/schedules/remove.ts";
 import { rotateSecrets } from "../services/secrets/rotate.ts";
+import { search } from "../services/search/find.ts";
 import { changeSite } from "../services/sites/change.ts";
 import { createSite } from "../services/sites/create.ts";
 import { cloneSite } from "../services/sites/clone.ts";
+import { siteDisk } from "../services/sites/disk.ts";
 import { diagnoseSite } from "../services/sites/diagnose.ts";
 import { generateSecret } from "../services/sites/generate-secret.ts";
 import { probeSite } from "../services/sites/probe.ts";
@@ -109,6 +114,14 @@ import { inspectSource } from "../services/sources/inspect.ts";
 import { listVolumes } from "../services/volumes/list.ts";
 import { removeVolume } from "../services/volumes/remove.ts";
 import { getWebhookAddress, rotateWebhookAddress } from "../services/webhooks/address.ts";
+import { listAllSites } from "../services/sites/list-all.ts";
+import { listAllDatabases } from "../services/databases/list-all.ts";
+import { listAllInvoices } from "../services/invoices/list-all.ts";
+import { getAccountForOperator } from "../services/accounts/get-for-operator.ts";
+import { cancelJob } from "../services/jobs/cancel.ts";
+import { listJobs } from "../services/jobs/list.ts";
+import { releaseAccount } from "../services/accounts/release.ts";
+import { suspendAccount } from "../services/accounts/suspend.ts";
 import { version } from "../version.ts";
 
 /** Webhooks receive bodies in foreign formats and have their own routes (`routes/webhooks.ts`). */
@@ -122,6 +135,7 @@ export type Verb<Id extends OperationId> = (ctx: Ctx, input: Input<Id>) => Promi
 /** Operation → verb. An operation without a verb does not compile. */
 export const verbs: { [Id in VerbId]: Verb<Id> } = {
   listSites,
+  listAllSites,
   inspectSource,
   createSite,
   getSite,
@@ -142,6 +156,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getSiteLogs,
   searchSiteLogs,
   browseFiles,
+  getSiteDisk: siteDisk,
   getSiteMetrics: siteMetrics,
   getSiteEvents: siteEventsOf,
   getSiteRequests,
@@ -167,6 +182,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getWebhook: getWebhookAddress,
   rotateWebhook: rotateWebhookAddress,
   listDatabases,
+  listAllDatabases,
   createDatabase,
   getDatabase,
   patchDatabase: changeDatabase,
@@ -180,6 +196,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   queryDatabase,
   endDatabaseSession: endSession,
   getDatabaseLogs,
+  getDatabaseDisk: databaseDisk,
   getDatabaseMetrics: databaseMetrics,
   getDatabaseEvents: databaseEventsOf,
   listBackups: listBackupsOf,
@@ -212,13 +229,20 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   createKey,
   revokeKey,
   listAccounts,
+  getAccountForOperator,
   patchAccount: changeAccount,
+  followEvents,
+  search,
+  suspendAccount,
+  releaseAccount,
   getAccount,
   listUnhealthy,
+  getAccountDisk: accountDisk,
   listActivity,
   listAllActivity,
   listPacks,
   listInvoices,
+  listAllInvoices,
   getInvoice,
   cancelInvoice,
   listAllPacks,
@@ -236,6 +260,8 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   deleteHost: removeHost,
   listSetAside,
   removeSetAside,
+  listJobs,
+  cancelJob,
   rotateSecrets,
   getHealth: async () => ({ status: "ok", version }),
   // Loaded on first use: no other operation needs the generator.

@@ -3,7 +3,7 @@ import { check, index, integer, real, sqliteTable, text, uniqueIndex } from "dri
 import { type EnvEntry, jobKinds } from "../../protocol/agent/jobs.ts";
 import type { DomainCertificate, DomainProblem } from "../../protocol/api/domains.ts";
 import type { IngressRules } from "../../protocol/api/ingress.ts";
-import type { BuildOptions, Lifecycle } from "../../protocol/api/sites.ts";
+import type { BuildOptions, HealthCheck, Lifecycle } from "../../protocol/api/sites.ts";
 import type { Volume } from "../../protocol/api/volumes.ts";
 import type { Id } from "../../protocol/ids.ts";
 import {
@@ -36,17 +36,33 @@ import { takenCommands, takenJobs } from "./job-conditions.ts";
 const time = (name: string) => integer(name, { mode: "timestamp_ms" });
 
 /** Accounts. The columns up to updatedAt, and the next three tables, are better-auth's core schema under our names. */
-export const accounts = sqliteTable("accounts", {
-  id: text().$type<Id<"account">>().primaryKey(),
-  name: text().notNull(),
-  email: text().notNull().unique(),
-  emailVerified: integer("email_verified", { mode: "boolean" }).notNull().default(false),
-  image: text(),
-  createdAt: time("created_at").notNull(),
-  updatedAt: time("updated_at").notNull(),
-  role: text({ enum: accountRoles }).notNull().default("user"),
-  plan: text({ enum: accountPlans }).notNull().default("free"),
-});
+export const accounts = sqliteTable(
+  "accounts",
+  {
+    id: text().$type<Id<"account">>().primaryKey(),
+    name: text().notNull(),
+    email: text().notNull().unique(),
+    emailVerified: integer("email_verified", { mode: "boolean" }).notNull().default(false),
+    image: text(),
+    createdAt: time("created_at").notNull(),
+    updatedAt: time("updated_at").notNull(),
+    role: text({ enum: accountRoles }).notNull().default("user"),
+    plan: text({ enum: accountPlans }).notNull().default("free"),
+    /** By an operator, with the reason that its owner is told; null: not suspended. */
+    suspendedAt: time("suspended_at"),
+    suspendedFor: text("suspended_for"),
+    /** When its last suspension ended: what is still suspended since then starts again. */
+    releasedAt: time("released_at"),
+  },
+  (t) => [
+    index("accounts_suspended") // the cron
+      .on(t.suspendedAt)
+      .where(sql`suspended_at IS NOT NULL`),
+    index("accounts_released") // the cron
+      .on(t.releasedAt)
+      .where(sql`released_at IS NOT NULL`),
+  ],
+);
 
 /** Browser sessions. The cookie contains the token, this table only its SHA-256. */
 export const sessions = sqliteTable(
@@ -247,6 +263,8 @@ export const sites = sqliteTable(
     healthCheckPath: text("health_check_path"),
     ingress: text({ mode: "json" }).$type<IngressRules>().notNull().default({}),
     replicas: integer().notNull().default(1),
+    healthCheck: text("health_check", { mode: "json" }).$type<HealthCheck>().notNull().default({}),
+    keptImages: integer("kept_images").notNull().default(5),
     lifecycle: text({ mode: "json" }).$type<Lifecycle>().notNull().default({}),
     /** Mounted by the next deployment; `site_volumes` lists the existing volumes. */
     volumes: text({ mode: "json" }).$type<Volume[]>().notNull().default([]),
@@ -540,6 +558,7 @@ export const runSettings = [
   "port",
   "startCommand",
   "healthCheckPath",
+  "healthCheck",
   "replicas",
   "lifecycle",
   "volumes",
@@ -1145,3 +1164,37 @@ export const certificates = sqliteTable("certificates", {
   /** The next certificate's key, sealed; stored before it is used. */
   orderKeySealed: text("order_key_sealed"),
 });
+
+/**
+ * Accounts with readers of `GET /events`: only their changes are written down. Triggers (`drizzle/*_watch_changes.sql`)
+ * look here.
+ */
+export const followedAccounts = sqliteTable("followed_accounts", {
+  accountId: text("account_id").$type<Id<"account">>().primaryKey(),
+  /** All changes after this one are there. */
+  sinceSeq: integer("since_seq").notNull(),
+  /** Extended while there are readers; afterwards the row is deleted. */
+  until: time("until").notNull(),
+});
+
+/** Changes of followed accounts, written by triggers only, and kept for some minutes. */
+export const changes = sqliteTable(
+  "changes",
+  {
+    seq: integer().primaryKey({ autoIncrement: true }),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    type: text().notNull(),
+    resourceId: text("resource_id").notNull(),
+    /** The fields of the event besides `type` and `id`. */
+    fields: text({ mode: "json" }).$type<Record<string, unknown>>().notNull(),
+    /** Whether the account's object was given a hint. */
+    told: integer({ mode: "boolean" }).notNull().default(false),
+    createdAt: time("created_at").notNull(),
+  },
+  (t) => [
+    index("changes_account").on(t.accountId, t.seq), // GET /events
+    index("changes_untold")
+      .on(t.told)
+      .where(sql`told = 0`), // the batch that wrote them gives the hint
+  ],
+);

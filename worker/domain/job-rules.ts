@@ -22,6 +22,9 @@ export function timeoutMsOf(
 /** A job that no host takes within this time fails. */
 export const queueTimeoutMs = 60 * minute;
 
+/** Operators see a job that has been queued for this long as stuck. */
+export const stuckAfterMs = 10 * minute;
+
 /** The limit for jobs that wait only because other accounts' work occupies the slots. */
 export const waitsForOthersMs = 24 * 60 * minute;
 

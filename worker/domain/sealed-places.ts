@@ -15,5 +15,5 @@ export const sealedPlaces = [
 ] as const;
 export type SealedPlace = (typeof sealedPlaces)[number];
 
-/** The place and row that a value is sealed for; opening it for any other fails. */
-export type SealedFor = `${SealedPlace}:${string}`;
+/** The place and row that a value is sealed for; opening it for any other fails. A flash lives in a cookie for a minute. */
+export type SealedFor = `${SealedPlace}:${string}` | `flash:${string}`;

@@ -4,14 +4,16 @@ import type { AppEnv } from "../app-env.ts";
 import type { Actor } from "../ctx.ts";
 import { configOf, tokenKeys } from "../config.ts";
 import { AppError } from "../domain/app-error.ts";
+import { refuseSuspended } from "../api/access.ts";
 import { isOwnApiKey, sha256Hex } from "../domain/tokens.ts";
 import { contextFor } from "./context.ts";
+import { viewing } from "./view-as.ts";
 import { clientAddress, countedAddress, takeForRequest } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
 
 /**
  * The account behind the key; one Durable Object call validates the key and counts the request. @throws AppError
- * unauthorized, rate_limited
+ * unauthorized, rate_limited, forbidden for a suspended account
  */
 async function keyActor(c: Context<AppEnv>, authorization: string): Promise<Actor> {
   const [scheme, key, ...rest] = authorization.split(" ");
@@ -24,6 +26,7 @@ async function keyActor(c: Context<AppEnv>, authorization: string): Promise<Acto
   c.header("RateLimit-Policy", `"key";q=${verdict.limit};w=${verdict.windowSeconds}`);
   c.header("RateLimit", `"key";r=${verdict.left};t=${verdict.resetSeconds}`);
   if (!verdict.admitted) throw new AppError("rate_limited", { retryAfterSeconds: verdict.resetSeconds });
+  refuseSuspended(verdict.actor);
   return verdict.actor;
 }
 
@@ -37,14 +40,14 @@ export const authenticateKey = createMiddleware<AppEnv>(async (c, next) => {
 export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
   const authorization = c.req.header("Authorization");
   if (authorization !== undefined) {
-    c.set("ctx", contextFor(c, await keyActor(c, authorization)));
+    c.set("ctx", contextFor(c, await viewing(c, await keyActor(c, authorization))));
     return next();
   }
   const actor = await sessionActor(c);
   if (!actor) throw new AppError("unauthorized");
   await takeForRequest(c, "session", actor.accountId);
   requireSameOrigin(c);
-  c.set("ctx", contextFor(c, actor));
+  c.set("ctx", contextFor(c, await viewing(c, actor)));
   return next();
 });
 

@@ -4,6 +4,7 @@ import type { AppEnv } from "../app-env.ts";
 import type { Ctx } from "../ctx.ts";
 import { contextFor } from "./context.ts";
 import { takeForRequest } from "./limit.ts";
+import { viewing } from "./view-as.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
 
 /**
@@ -15,7 +16,7 @@ export async function personOf(c: Context<AppEnv>): Promise<Ctx | null> {
   if (!actor) return null;
   await takeForRequest(c, "session", actor.accountId);
   requireSameOrigin(c);
-  return contextFor(c, actor);
+  return contextFor(c, await viewing(c, actor));
 }
 
 /** To sign in, and back to the page that was asked for. What a form sent is not repeated. */

@@ -57,6 +57,11 @@ export interface DeploymentLogRpc extends Rpc.DurableObjectBranded {
   remove(): Promise<void>;
 }
 
+export interface AccountEventsRpc extends Rpc.DurableObjectBranded {
+  wake(): Promise<void>;
+  follow(afterSeq: number | null, reader: Credential): Promise<ReadableStream<Uint8Array> | null>;
+}
+
 export type DeviceRequest = { clientName: string; address: string; startedAt: string };
 
 /** The account and session that approved a device. */

@@ -1,5 +1,5 @@
 import type { ToolOutcome } from "../assistant/run-tool.ts";
-import { Layout } from "./layout.tsx";
+import { Layout } from "./kit/layout.tsx";
 
 export const ConfirmPage = ({ id, summary }: { id: string; summary: string }) => (
   <Layout title="Confirm">

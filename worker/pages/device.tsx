@@ -1,5 +1,5 @@
 import type { DeviceRequest } from "../objects/rpc.ts";
-import { Layout } from "./layout.tsx";
+import { Layout } from "./kit/layout.tsx";
 
 export const DevicePage = ({ userCode, request }: { userCode: string; request: DeviceRequest }) => (
   <Layout title="Authorize a device">

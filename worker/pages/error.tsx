@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import * as z from "zod";
 import type { ErrorCode } from "../../protocol/errors.ts";
-import { Layout } from "./layout.tsx";
+import { Layout } from "./kit/layout.tsx";
 
 const said: Partial<Record<ErrorCode, [title: string, text: string]>> = {
   not_found: ["Not found", "This page does not exist. It may have been removed, or the link is incomplete."],

@@ -1,5 +1,5 @@
 import type { Invoice } from "../../protocol/api/invoices.ts";
-import { Layout } from "./layout.tsx";
+import { Layout } from "./kit/layout.tsx";
 import { day, money } from "./money.ts";
 
 const badges = {

@@ -1,6 +1,6 @@
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import type { Site } from "../../protocol/api/sites.ts";
-import { Layout } from "./layout.tsx";
+import { Layout } from "./kit/layout.tsx";
 import { askedBy, Cancel, DeploymentStatus, isUnderWay, minute } from "./site.tsx";
 
 /** A page whose log is written while it is open; the lines replace `mark`. */

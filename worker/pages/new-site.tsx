@@ -1,7 +1,7 @@
 import type { Child } from "hono/jsx";
 import type { Pack } from "../../protocol/api/packs.ts";
 import type { SourceInspection } from "../../protocol/api/sources.ts";
-import { Layout } from "./layout.tsx";
+import { Layout } from "./kit/layout.tsx";
 import { money } from "./money.ts";
 
 /** What was entered before the repository was checked; the token is not shown again. */

@@ -1,5 +1,5 @@
 import type { openApiDocument } from "../openapi.ts";
-import { Layout } from "./layout.tsx";
+import { Layout } from "./kit/layout.tsx";
 
 type Document = ReturnType<typeof openApiDocument>;
 /** The JSON Schema keywords that our document uses. */

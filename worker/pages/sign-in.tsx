@@ -1,5 +1,5 @@
 import type { Child } from "hono/jsx";
-import { Layout } from "./layout.tsx";
+import { Layout } from "./kit/layout.tsx";
 
 /** State that the forms for signed-out people show again. */
 export type Entry = {

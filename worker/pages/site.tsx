@@ -4,9 +4,10 @@ import type { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
 import type { Domain } from "../../protocol/api/domains.ts";
 import type { EnvVariableShown, Site } from "../../protocol/api/sites.ts";
 import { Charts } from "./charts.tsx";
-import { Layout } from "./layout.tsx";
+import { Layout } from "./kit/layout.tsx";
 import { day } from "./money.ts";
-import { SiteStatus } from "./sites.tsx";
+import { Status } from "./kit/parts.tsx";
+import { siteWords } from "./kit/words.ts";
 
 export const minute = (iso: string): string => `${iso.slice(0, 16).replace("T", " ")} UTC`;
 
@@ -69,7 +70,6 @@ const isAwaited = (asked: string | undefined, { status }: Site): boolean =>
   (asked === "start" && status === "STOPPED") ||
   (asked === "stop" && (status === "RUNNING" || status === "DEPLOYING")) ||
   asked === "restart";
-const isMoving = ({ status }: Site): boolean => status === "DEPLOYING" || status === "DELETING";
 
 /** The total duration, including unsuccessful waiting for the new version. */
 const seconds = ({ startedAt, finishedAt }: Deployment): string =>
@@ -347,14 +347,9 @@ export const SitePage = ({
   /** The action that was just requested. */
   asked: string | undefined;
 }) => (
-  <Layout
-    title={site.name}
-    signedIn
-    wide
-    refreshSeconds={isAwaited(asked, site) ? 2 : isMoving(site) ? 5 : null}
-  >
+  <Layout title={site.name} signedIn wide section="sites" about={[site.id]}>
     <h1>
-      {site.name} <SiteStatus status={site.status} />
+      {site.name} <Status {...siteWords[site.status]} />
     </h1>
     <p>
       <a href={site.url}>{site.url.replace(/^https?:\/\//, "")}</a>

@@ -1,4 +1,4 @@
-import { Layout } from "./layout.tsx";
+import { Layout } from "./kit/layout.tsx";
 import { money } from "./money.ts";
 
 type Shown = { id: string; amountCents: number; currency: string; returnUrl: string; isOpen: boolean };

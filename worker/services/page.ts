@@ -1,4 +1,4 @@
-import { lt, type SQL } from "drizzle-orm";
+import { eq, lt, or, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { ListQuery, Page } from "../../protocol/api/common.ts";
 import { invalid } from "../domain/app-error.ts";
@@ -6,6 +6,16 @@ import { invalid } from "../domain/app-error.ts";
 /** Newest first: ids sort by time, so the cursor is the last id shown. */
 export const before = (column: SQLiteColumn, query: ListQuery): SQL | undefined =>
   query.cursor === undefined ? undefined : lt(column, query.cursor);
+
+/** A filter of a list: the column has this value, if one is asked for. */
+export const only = (column: SQLiteColumn, value: string | undefined): SQL | undefined =>
+  value === undefined ? undefined : eq(column, value);
+
+/** Whether one of these contains the text, in any case of ASCII letters. No character of it is special. */
+export const containing = (text: string | undefined, ...columns: SQLWrapper[]): SQL | undefined =>
+  text === undefined
+    ? undefined
+    : or(...columns.map((column) => sql`instr(lower(${column}), lower(${text})) > 0`));
 
 /** Takes one row more than `limit`, which shows whether there is a next page. */
 export function page<Row extends { id: string }, Item>(

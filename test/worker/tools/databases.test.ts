@@ -155,24 +155,22 @@ effectsOf("databases", {
     },
   ],
   link_database: [
-    "gives a site the address as a secret variable",
+    "gives a site the address as a secret variable, and takes it away again after a yes",
     async () => {
       const { key, host, name, siteId, links, spec } = await linked();
-      await useTool(key, "link_database", { db: name, site: "uses-it" });
+      await useTool(key, "link_database", { db: name, site: "uses-it" }, { asks: false });
       expect(await links()).toMatchObject([{ siteId, variable: "DATABASE_URL" }]);
       await api(key, "PATCH", `/sites/${siteId}`, { action: "restart" });
       const { job } = await jobOf(host, "site.restart");
       const given = job.args.run.env.find((one) => one.key === "DATABASE_URL");
       expect(given?.value).toContain(spec.logins[0]?.password);
-    },
-  ],
-  unlink_database: [
-    "takes it away again after a yes",
-    async () => {
-      const { key, name, databaseId, siteId, links } = await linked();
-      await api(key, "POST", `/databases/${databaseId}/links`, { siteId });
-      expect(await links()).toHaveLength(1);
-      await useTool(key, "unlink_database", { db: name, site: "uses-it" });
+      const { asked } = await useTool(
+        key,
+        "link_database",
+        { db: name, site: "uses-it", linked: false },
+        { asks: true },
+      );
+      expect(asked).toContain("the site loses its address");
       expect(await links()).toEqual([]);
     },
   ],

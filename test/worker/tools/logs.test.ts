@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import { operations } from "../../../protocol/api/operations.ts";
 import { RequestStats, type SiteRequest } from "../../../protocol/api/requests.ts";
+import type { Id } from "../../../protocol/ids.ts";
 import type { SiteSample } from "../../../protocol/api/running.ts";
 import { answerNext, effectsOf, runningDatabase, scene, useTool } from "../assistant.ts";
 import { bindings, runningSite } from "../service.ts";
@@ -93,6 +94,49 @@ effectsOf("logs", {
       const using = useTool(key, "get_site_metrics", { site: "measured", minutes: 1 });
       await answerNext(host, { kind: "metrics", samples: [{ ...sample, cpuMilli: 99 }, sample] });
       expect((await using).result).toEqual([sample]);
+    },
+  ],
+  get_disk_usage: [
+    "asks the hosts what a site, a database or all of the account takes of their disks",
+    async () => {
+      const { key, host } = await scene();
+      const { siteId } = await runningSite(key, host, { name: "large" });
+      const { name, databaseId } = await runningDatabase(key, host);
+      const taken = {
+        writtenMb: 1.5,
+        volumes: [{ name: "data", sizeMb: 20 }],
+        images: [{ deploymentId: "dep_1", sizeMb: 300 }],
+        logMb: 2,
+        buildCacheMb: null,
+        countedMb: 21.5,
+      };
+      const ofSite = { id: siteId as Id<"site">, ...taken };
+      const ofDatabase = {
+        id: databaseId as Id<"database">,
+        ...taken,
+        images: [],
+        writtenMb: 0,
+        countedMb: 40,
+      };
+      const using = useTool(key, "get_disk_usage", { site: "large" });
+      expect(await answerNext(host, { kind: "disk", found: [ofSite] })).toEqual({
+        kind: "disk",
+        ids: [siteId],
+      });
+      expect((await using).result).toMatchObject({ name: "large", ...taken, limitMb: expect.any(Number) });
+      const usingDatabase = useTool(key, "get_disk_usage", { db: name });
+      await answerNext(host, { kind: "disk", found: [ofDatabase] });
+      expect((await usingDatabase).result).toMatchObject({ kind: "database", countedMb: 40 });
+      const usingAll = useTool(key, "get_disk_usage", {});
+      const asked = await answerNext(host, { kind: "disk", found: [ofSite, ofDatabase] });
+      expect(asked).toEqual({ kind: "disk", ids: [siteId, databaseId] });
+      expect((await usingAll).result).toMatchObject({
+        resources: [
+          { name, countedMb: 40, volumesMb: 20, imagesMb: 0 },
+          { name: "large", countedMb: 21.5, volumesMb: 20, imagesMb: 300 },
+        ],
+        truncated: false,
+      });
     },
   ],
   list_container_events: [

@@ -4,14 +4,17 @@ import { createSite, runningSite, site } from "../service.ts";
 
 effectsOf("runtime", {
   set_health_check: [
-    "sets the path, and takes it away again",
+    "sets the path, the interval and the kind, and takes the path away again",
     async () => {
       const { key } = await scene();
       const { siteId } = await createSite(key, { name: "healthy" });
       await useTool(key, "set_health_check", { site: "healthy", path: "/up" });
       expect((await site(key, siteId)).healthCheckPath).toBe("/up");
+      const check = { kind: "tcp" as const, intervalSeconds: 60, timeoutSeconds: 2, failures: 5 };
+      await useTool(key, "set_health_check", { site: "healthy", check });
+      expect(await site(key, siteId)).toMatchObject({ healthCheckPath: "/up", healthCheck: check });
       await useTool(key, "set_health_check", { site: "healthy", path: null });
-      expect((await site(key, siteId)).healthCheckPath).toBeNull();
+      expect(await site(key, siteId)).toMatchObject({ healthCheckPath: null, healthCheck: check });
     },
   ],
   set_lifecycle_policy: [

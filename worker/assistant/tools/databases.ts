@@ -17,7 +17,6 @@ type Names =
   | "delete_database"
   | "get_connection_string"
   | "link_database"
-  | "unlink_database"
   | "rotate_database_password"
   | "describe_schema"
   | "run_read_query"
@@ -122,18 +121,18 @@ export const databaseTools: Tools<Names> = {
       consequenceFor(ctx, db, (name) => `Show the address of the database ${name} with its password here.`),
   },
   link_database: {
-    run: async (ctx, { db, site, variable }) =>
-      call(ctx, "linkDatabase", { id: await databaseId(ctx, db), siteId: await siteId(ctx, site), variable }),
-  },
-  unlink_database: {
-    run: async (ctx, { db, site }) =>
-      call(ctx, "unlinkDatabase", { id: await databaseId(ctx, db), siteId: await siteId(ctx, site) }),
-    consequence: (ctx, { db, site }) =>
-      consequenceFor(
-        ctx,
-        db,
-        (name) => `Unlink the database ${name} from the site ${site}: the site loses its address.`,
-      ),
+    async run(ctx, { db, site, variable, linked = true }) {
+      const pair = { id: await databaseId(ctx, db), siteId: await siteId(ctx, site) };
+      return linked ? call(ctx, "linkDatabase", { ...pair, variable }) : call(ctx, "unlinkDatabase", pair);
+    },
+    consequence: async (ctx, { db, site, linked = true }) =>
+      linked
+        ? null
+        : consequenceFor(
+            ctx,
+            db,
+            (name) => `Unlink the database ${name} from the site ${site}: the site loses its address.`,
+          ),
   },
   rotate_database_password: {
     run: async (ctx, { db }) => call(ctx, "rotateDatabase", { id: await databaseId(ctx, db) }),

@@ -11,6 +11,7 @@ type Names =
   | "get_access_logs"
   | "get_request_stats"
   | "get_site_metrics"
+  | "get_disk_usage"
   | "list_container_events"
   | "list_unhealthy_resources";
 
@@ -20,6 +21,8 @@ export function window(samples: SiteSample[], minutes = 60): SiteSample[] {
   const step = Math.ceil(shown.length / 60);
   return shown.filter((_, index) => (shown.length - 1 - index) % step === 0);
 }
+
+const sum = (sizes: (number | null)[]) => sizes.reduce<number>((all, one) => all + (one ?? 0), 0);
 
 /** As the API takes them. @throws AppError invalid_request */
 function requestFiltersIn(filters: object): RequestFilters {
@@ -73,6 +76,21 @@ export const runningTools: Tools<Names> = {
   get_site_metrics: {
     run: async (ctx, { site, minutes }) =>
       window((await call(ctx, "getSiteMetrics", { id: await siteId(ctx, site) })).data, minutes),
+  },
+  get_disk_usage: {
+    async run(ctx, { site, db }) {
+      if (site !== undefined && db !== undefined) throw invalid("site", "either site or db");
+      if (site !== undefined) return call(ctx, "getSiteDisk", { id: await siteId(ctx, site) });
+      if (db !== undefined) return call(ctx, "getDatabaseDisk", { id: await databaseId(ctx, db) });
+      const { data, truncated } = await call(ctx, "getAccountDisk", {});
+      // Of many, only what each takes in all.
+      const resources = data.map(({ volumes, images, ...one }) => ({
+        ...one,
+        volumesMb: sum(volumes.map(({ sizeMb }) => sizeMb)),
+        imagesMb: sum(images.map(({ sizeMb }) => sizeMb)),
+      }));
+      return { resources, truncated };
+    },
   },
   list_container_events: {
     async run(ctx, { site, db }) {

@@ -3,7 +3,7 @@ import { SiteProbe } from "../../../protocol/api/diagnosis.ts";
 import { SiteCreate, type SiteSettings } from "../../../protocol/api/sites.ts";
 import { SourceInspect } from "../../../protocol/api/sources.ts";
 import type { Ctx } from "../../ctx.ts";
-import { conflict } from "../../domain/app-error.ts";
+import { conflict, invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { reachOfSite, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
@@ -48,6 +48,7 @@ async function setNow(ctx: Ctx, name: string, settings: SiteSettings) {
   return "healthCheckPath" in changed
     ? {
         healthCheckPath: changed.healthCheckPath,
+        healthCheck: changed.healthCheck,
         replicas: changed.replicas,
         lifecycle: changed.lifecycle,
         applied,
@@ -129,7 +130,15 @@ export const siteTools: Tools<Names> = {
       return { ...created, payAt: `${ctx.config.SITE_URL}/invoice/${created.invoiceToken}` };
     },
   },
-  set_health_check: { run: (ctx, { site, path }) => setNow(ctx, site, { healthCheckPath: path }) },
+  set_health_check: {
+    async run(ctx, { site, path, check }) {
+      if (path === undefined && check === undefined) throw invalid("path", "either path or check, or both");
+      return setNow(ctx, site, {
+        ...(path !== undefined && { healthCheckPath: path }),
+        ...(check !== undefined && { healthCheck: check }),
+      });
+    },
+  },
   run_health_check: {
     run: async (ctx, { site }) => call(ctx, "getSiteHealth", { id: await siteId(ctx, site) }),
   },

@@ -9,7 +9,7 @@ import { deleteSite } from "../../jobs/sites/remove.ts";
 import { flagStatement } from "../payments/flag.ts";
 import { warningOf } from "./remind.ts";
 import { tableOf, termed, type Termed } from "../../db/resource.ts";
-import { selectDue, type TermRow } from "./resource.ts";
+import { ofSuspended, selectDue, type TermRow } from "./resource.ts";
 
 /**
  * Deletes, as DELETE does, what was suspended long enough and whose owner was warned a week ago. Only a warning that
@@ -44,6 +44,7 @@ async function flagUnwarned(ctx: Ctx, { id, suspendedAt }: TermRow): Promise<voi
 const expired = (
   ctx: Ctx,
 ) => sql`r.status = 'SUSPENDED' AND r.suspended_at <= ${addDays(ctx.now(), -keepSuspendedDays).getTime()}
+  AND NOT ${ofSuspended("r")}
   AND EXISTS (SELECT 1 FROM mails WHERE id = ${warningOf} AND sent_at <= ${warnedBy(ctx)})
   AND NOT EXISTS (SELECT 1 FROM invoices i JOIN checkouts c ON c.invoice_id = i.id
     WHERE i.resource_id = r.id AND i.kind = 'renewal' AND c.status = 'processing')`;

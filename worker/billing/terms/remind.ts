@@ -6,7 +6,7 @@ import { keepSuspendedDays, warnDays } from "../../domain/terms.ts";
 import { queueMail } from "../../mails/queue.ts";
 import { renewalLink } from "./renewal-link.ts";
 import { tableOf, termed, wordOf, type Termed } from "../../db/resource.ts";
-import { inService, selectDue, type TermRow } from "./resource.ts";
+import { inService, ofSuspended, selectDue, type TermRow } from "./resource.ts";
 
 /** The mail id of the deletion warning for `r`. */
 export const warningOf = sql`'deletion:' || r.id || ':' || r.suspended_at`;
@@ -31,7 +31,7 @@ export async function remindOwners(ctx: Ctx): Promise<void> {
       kind,
       "deletion",
       warningOf,
-      sql`r.status = 'SUSPENDED' AND r.suspended_at <= ${warnFrom}`,
+      sql`r.status = 'SUSPENDED' AND r.suspended_at <= ${warnFrom} AND NOT ${ofSuspended("r")}`,
     );
   }
 }

@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { automaticActivity } from "../../db/insert-activity.ts";
@@ -25,7 +25,17 @@ const events = { sites: siteEvents.suspended, databases: databaseEvents.suspende
 export async function suspendOverdue(ctx: Ctx): Promise<void> {
   for (const kind of termed)
     for (const row of await ctx.db.all<TermRow>(selectDue(kind, overdue(ctx, kind))))
-      await suspend(ctx, kind, row);
+      await suspend(ctx, kind, row, overdue(ctx, kind), "tells its owner");
+}
+
+/** Stops what belongs to accounts that operators have suspended, or to one of them; the account itself was told. */
+export async function suspendOfAccounts(ctx: Ctx, accountId?: Id<"account">): Promise<void> {
+  const whose = accountId === undefined ? sql`1` : sql`r.account_id = ${accountId}`;
+  for (const kind of termed) {
+    const due = sql`r.account_id IN (SELECT id FROM accounts WHERE suspended_at IS NOT NULL) AND +r.status IN ${events[kind].from}`;
+    for (const row of await ctx.db.all<TermRow>(selectDue(kind, sql`${due} AND ${whose}`)))
+      await suspend(ctx, kind, row, due);
+  }
 }
 
 const overdue = (ctx: Ctx, kind: Termed) => {
@@ -36,32 +46,29 @@ const overdue = (ctx: Ctx, kind: Termed) => {
       WHERE i.resource_id = r.id AND i.kind = 'renewal' AND c.status = 'processing')`;
 };
 
-async function suspend(ctx: Ctx, kind: Termed, row: TermRow): Promise<void> {
+/** @param due the condition on `r`, which still holds when the statements run */
+async function suspend(
+  ctx: Ctx,
+  kind: Termed,
+  row: TermRow,
+  due: SQL,
+  tells?: "tells its owner",
+): Promise<void> {
   const mark = ctx.newMark();
   const now = ctx.now().getTime();
   const suspended = sql`(SELECT mark FROM ${tableOf(kind)} WHERE id = ${row.id}) = ${mark}`;
   const siteId = row.id as Id<"site">;
-  const mail = termMail("suspended", {
-    what: wordOf(kind),
-    name: row.name,
-    paidUntil: new Date(row.paidUntil),
-    payUrl: await renewalLink(ctx, row.id),
-  });
   const change = ctx.statement(sql`
     UPDATE ${tableOf(kind)} AS r SET status = ${events[kind].to}, suspended_at = ${now}, mark = ${mark}, updated_at = ${now}
-    WHERE id = ${row.id} AND ${overdue(ctx, kind)}`);
+    WHERE id = ${row.id} AND ${due}`);
   const stop = queueStop(ctx, kind, row.id, sql`r.mark = ${mark}`);
-  const tell = queueMail(
-    ctx,
-    { id: `suspended:${row.id}:${row.paidUntil}`, accountId: row.accountId, ...mail },
-    suspended,
-  );
+  const tell = tells && queueMail(ctx, await mailOf(ctx, kind, row), suspended);
   const activity = automaticActivity(
     ctx,
     kind === "sites" ? "suspendSite" : "suspendDatabase",
     sql`${tableOf(kind)} WHERE id = ${row.id} AND mark = ${mark}`,
   );
-  if (kind === "databases") await ctx.db.batch([change, stop, tell, activity]);
+  if (kind === "databases") await batch(ctx, { change, stop, tell, activity });
   else {
     const {
       deployments: { waited, cancelling },
@@ -85,3 +92,14 @@ async function suspend(ctx: Ctx, kind: Termed, row: TermRow): Promise<void> {
   }
   ctx.hosts.wake(row.hostId);
 }
+
+const mailOf = async (ctx: Ctx, kind: Termed, row: TermRow) => ({
+  id: `suspended:${row.id}:${row.paidUntil}`,
+  accountId: row.accountId,
+  ...termMail("suspended", {
+    what: wordOf(kind),
+    name: row.name,
+    paidUntil: new Date(row.paidUntil),
+    payUrl: await renewalLink(ctx, row.id),
+  }),
+});

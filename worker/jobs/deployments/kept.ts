@@ -1,25 +1,25 @@
 import { sql, type SQL } from "drizzle-orm";
 
 /**
- * The number of successful deployments of a site, including the one in service, whose images are kept for rollbacks.
- */
-export const keptPerSite = 5;
-
-/**
  * The number of the oldest deployment of a site that a rollback may target. A deployment under way counts already,
  * because going live removes the oldest image; a move does not, because its version has an image. The partial index
- * keeps this cheap for long histories.
+ * keeps this cheap for long histories. No site keeps more than ten.
  */
-export const oldestKeptNumber = (siteId: SQL) => sql`coalesce((SELECT newest.number FROM deployments newest
-  WHERE newest.site_id = ${siteId} AND newest.status IN ('LIVE', 'SUPERSEDED', 'BUILDING', 'STARTING')
-    AND newest."trigger" <> 'move'
-  ORDER BY newest.number DESC LIMIT 1 OFFSET ${sql.raw(String(keptPerSite - 1))}), 0)`;
+export const oldestKeptNumber = (siteId: SQL) => sql`coalesce((
+  SELECT placed.number FROM (
+    SELECT number, row_number() OVER (ORDER BY number DESC) AS place FROM (
+      SELECT newest.number FROM deployments newest
+      WHERE newest.site_id = ${siteId} AND newest.status IN ('LIVE', 'SUPERSEDED', 'BUILDING', 'STARTING')
+        AND newest."trigger" <> 'move'
+      ORDER BY newest.number DESC LIMIT 10)) placed
+  WHERE placed.place = (SELECT kept_images FROM sites WHERE sites.id = ${siteId})), 0)`;
 
 /**
- * Whether a rollback may target a row of `deployments`. If the host has no image of it, it is built again as it was.
+ * Whether a rollback may target a row of `deployments`. If the host has no image of it, it is built again as it was. One that
+ * was given up does not come back when the site keeps more again.
  */
 export const mayComeBack = sql<boolean>`(deployments.status IN ('LIVE', 'SUPERSEDED')
-  AND deployments.number >= ${oldestKeptNumber(sql`deployments.site_id`)})`;
+  AND deployments.build IS NOT NULL AND deployments.number >= ${oldestKeptNumber(sql`deployments.site_id`)})`;
 
 /**
  * Whether the host still has the image of a row of `deployments`. This is a rule, not a flag: the agent keeps images

@@ -77,6 +77,12 @@ export const mayPlace = (hostId: SQLWrapper, now: SQLWrapper): SQL => {
   SELECT 1 FROM databases d WHERE d.id = j.database_id AND d.host_id IS NULL AND ${hostId} = (${bestHostForDatabase(here)})))`;
 };
 
+/** Whether some host may take the unplaced job `j` now, were a slot free there. */
+export const hasPlace = sql`(EXISTS (
+  SELECT 1 FROM sites s WHERE s.id = j.site_id AND (${bestHostFor("s", sql`1`)}) IS NOT NULL)
+  OR EXISTS (
+  SELECT 1 FROM databases d WHERE d.id = j.database_id AND (${bestHostForDatabase(sql`1`)}) IS NOT NULL))`;
+
 const hasRoomAt = (s: string): SQL =>
   sql.raw(
     `EXISTS (SELECT 1 FROM ${hostRoomsText} h WHERE h.id = ${s}.host_id AND h.free_mb >= ${packMbOf(s)})`,

@@ -41,6 +41,7 @@ export function runOf(ctx: Ctx, material: Material): RunSpec {
       healthCheckPath: site.healthCheckPath,
     }),
     replicas: deployment?.run?.replicas ?? 1,
+    healthCheck: deployment?.run?.healthCheck ?? {},
     lifecycle: deployment?.run?.lifecycle ?? {},
     volumes,
     ...(heldVolumes.length > 0 && { heldVolumes }),

@@ -1,12 +1,12 @@
 import type { ById } from "../../../protocol/api/common.ts";
-import { and, eq, isNull, ne, or, sql } from "drizzle-orm";
+import { and, eq, ne, or, sql } from "drizzle-orm";
 import type { Account, AccountPatch } from "../../../protocol/api/accounts.ts";
 import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
-import { accounts, apiKeys } from "../../db/schema.ts";
+import { accounts } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { tellOfChange } from "./tell-guards.ts";
+import { changeForGuards, tellOfChange } from "./tell-guards.ts";
 import { accountView } from "./view.ts";
 
 /**
@@ -29,11 +29,7 @@ export async function changeAccount(
       .set({ ...patch, updatedAt: ctx.now() })
       .where(and(eq(accounts.id, accountId), stays))
       .returning(),
-    keys: ctx.db
-      .update(apiKeys)
-      .set({ untoldChange: ctx.newMark() })
-      .where(and(eq(apiKeys.accountId, accountId), isNull(apiKeys.revokedAt)))
-      .returning({ id: apiKeys.id, hash: apiKeys.hash, untoldChange: apiKeys.untoldChange }),
+    keys: changeForGuards(ctx, accountId),
   });
   await Promise.all(keys.map((key) => tellOfChange(ctx, key)));
   if (changed) return accountView(changed);

@@ -13,6 +13,7 @@ export async function findSession(ctx: Ctx, token: string): Promise<Session | nu
       accountId: accounts.id,
       role: accounts.role,
       plan: accounts.plan,
+      suspendedFor: accounts.suspendedFor,
       expiresAt: sessions.expiresAt,
     })
     .from(sessions)

@@ -6,7 +6,7 @@ import { accounts, apiKeys, sessions } from "../../db/schema.ts";
 export async function findWorking(ctx: Ctx, credentials: Credential[]): Promise<Set<Credential>> {
   const asked = sql`(SELECT value FROM json_each(${JSON.stringify(credentials)}))`;
   const rows = await ctx.db.all<{ id: Credential }>(sql`
-    SELECT k.id FROM ${apiKeys} k JOIN ${accounts} a ON a.id = k.account_id WHERE k.id IN ${asked} AND k.revoked_at IS NULL
+    SELECT k.id FROM ${apiKeys} k JOIN ${accounts} a ON a.id = k.account_id WHERE k.id IN ${asked} AND k.revoked_at IS NULL AND a.suspended_at IS NULL
     UNION ALL
     SELECT s.id FROM ${sessions} s JOIN ${accounts} a ON a.id = s.account_id
     WHERE s.id IN ${asked} AND s.expires_at > ${ctx.now().getTime()}`);

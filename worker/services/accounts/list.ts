@@ -1,9 +1,9 @@
-import { and, desc, eq } from "drizzle-orm";
+import { and, desc, eq, isNotNull, isNull } from "drizzle-orm";
 import type { Account, AccountListQuery } from "../../../protocol/api/accounts.ts";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Ctx } from "../../ctx.ts";
 import { accounts } from "../../db/schema.ts";
-import { before, page } from "../page.ts";
+import { before, containing, page } from "../page.ts";
 import { accountView } from "./view.ts";
 
 export async function listAccounts(ctx: Ctx, query: AccountListQuery): Promise<Page<Account>> {
@@ -11,7 +11,15 @@ export async function listAccounts(ctx: Ctx, query: AccountListQuery): Promise<P
   const rows = await ctx.db
     .select()
     .from(accounts)
-    .where(and(named, before(accounts.id, query)))
+    .where(
+      and(
+        named,
+        containing(query.search, accounts.id, accounts.name, accounts.email),
+        query.suspended === "1" ? isNotNull(accounts.suspendedAt) : undefined,
+        query.suspended === "0" ? isNull(accounts.suspendedAt) : undefined,
+        before(accounts.id, query),
+      ),
+    )
     .orderBy(desc(accounts.id))
     .limit(query.limit + 1);
   return page(rows, query, accountView);

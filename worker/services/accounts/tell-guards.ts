@@ -1,4 +1,5 @@
-import { and, eq, isNotNull } from "drizzle-orm";
+import { and, eq, isNotNull, isNull } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { apiKeys } from "../../db/schema.ts";
 import { eachAlone } from "../../each-alone.ts";
@@ -6,6 +7,14 @@ import { eachAlone } from "../../each-alone.ts";
 const atOnce = 100;
 
 type Untold = Pick<typeof apiKeys.$inferSelect, "id" | "hash" | "untoldChange">;
+
+/** For the batch that changes an account: its keys, whose guards keep a copy of it and must then be told. */
+export const changeForGuards = (ctx: Ctx, accountId: Id<"account">) =>
+  ctx.db
+    .update(apiKeys)
+    .set({ untoldChange: ctx.newMark() })
+    .where(and(eq(apiKeys.accountId, accountId), isNull(apiKeys.revokedAt)))
+    .returning({ id: apiKeys.id, hash: apiKeys.hash, untoldChange: apiKeys.untoldChange });
 
 /** Notifies a key's guard of a change of its account; idempotent. */
 export async function tellOfChange(ctx: Ctx, { id, hash, untoldChange }: Untold): Promise<void> {

@@ -7,5 +7,9 @@ export const accountView = (row: typeof accounts.$inferSelect): Account => ({
   email: row.email,
   role: row.role,
   plan: row.plan,
+  suspended:
+    row.suspendedAt && row.suspendedFor !== null
+      ? { at: row.suspendedAt.toISOString(), reason: row.suspendedFor }
+      : null,
   createdAt: row.createdAt.toISOString(),
 });

@@ -1,9 +1,9 @@
-import { is, sql, type SQL } from "drizzle-orm";
-import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
+import { sql, type SQL } from "drizzle-orm";
 import type { Operation } from "../../../protocol/api/operations.ts";
 import { isId, type Id } from "../../../protocol/ids.ts";
 import { accountOf, authorOf, type Author, type Ctx, type Db } from "../../ctx.ts";
 import { insertActivity } from "../../db/insert-activity.ts";
+import { writes } from "../../db/writes.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { shownArguments } from "../../domain/shown-arguments.ts";
 
@@ -57,7 +57,7 @@ export async function recorded<Answer>(
   });
   try {
     const answer = await work(acting);
-    if (!isWritten) await row("done");
+    if (!isWritten) await ctx.db.batch([row("done")]);
     return answer;
   } catch (error) {
     const outcome = error instanceof AppError ? error.code : "server_error";
@@ -66,14 +66,6 @@ export async function recorded<Answer>(
   }
 }
 
-/** Raw and prepared statements expose their SQL; among the builder's statements, all but SELECT write. */
-const writes = (statement: object): boolean =>
-  "getQuery" in statement
-    ? /^\s*(?:with\b[^]*?\)\s*)?(?:insert|update|delete)\b/i.test(
-        (statement as { getQuery(): { sql: string } }).getQuery().sql,
-      )
-    : !is(statement, SQLiteSelectBase);
-
 const setOutcome = (ctx: Ctx, id: Id<"activity">, outcome: string) =>
   ctx.statement(sql`UPDATE activity SET outcome = ${outcome} WHERE id = ${id}`);
 
@@ -81,7 +73,8 @@ const setOutcome = (ctx: Ctx, id: Id<"activity">, outcome: string) =>
 function ownerOf(ctx: Ctx, { access }: Acted, resourceId: string | null): SQL | string {
   if (access !== "operator" || resourceId === null) return accountOf(ctx);
   if (isId("account", resourceId)) return resourceId;
-  return sql`coalesce((SELECT account_id FROM invoices WHERE id = ${resourceId}), ${accountOf(ctx)})`;
+  return sql`coalesce((SELECT account_id FROM invoices WHERE id = ${resourceId}),
+    (SELECT account_id FROM jobs WHERE id = ${resourceId}), ${accountOf(ctx)})`;
 }
 
 const actedAs = (ctx: Ctx, { access }: Acted): Author => {

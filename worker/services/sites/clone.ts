@@ -38,6 +38,8 @@ export async function cloneSite(ctx: Ctx, { id, ...wanted }: ById & SiteClone): 
     dockerfilePath: from.dockerfilePath,
     healthCheckPath: from.healthCheckPath,
     replicas: from.replicas,
+    healthCheck: from.healthCheck,
+    keptImages: from.keptImages,
     lifecycle: from.lifecycle,
     volumes: from.volumes,
     region: from.region,

@@ -80,6 +80,8 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
     buildOptions: BuildOptions.parse(input),
     healthCheckPath: input.healthCheckPath,
     replicas: input.replicas,
+    healthCheck: input.healthCheck,
+    keptImages: input.keptImages,
     lifecycle: input.lifecycle,
     volumes: input.volumes,
     region: input.region,

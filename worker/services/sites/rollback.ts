@@ -5,7 +5,7 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { deployments } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { keptPerSite, mayComeBack } from "../../jobs/deployments/kept.ts";
+import { mayComeBack } from "../../jobs/deployments/kept.ts";
 import { selectDeployments, type DeploymentRecord } from "../deployments/view.ts";
 import { requireOwned } from "../owned.ts";
 import { deploySite } from "./deploy.ts";
@@ -41,16 +41,16 @@ export async function rollbackSite(
     throw conflict("There is no earlier deployment of this site to roll back to. Deploy the site instead.");
   if (target.status !== "LIVE" && target.status !== "SUPERSEDED")
     throw conflict(`Deployment ${target.number} was never live. Choose one that was.`);
-  if (!target.mayComeBack) throw gone(target);
+  if (!target.mayComeBack) throw gone(target, site.keptImages);
   const kept = sql`EXISTS (SELECT 1 FROM deployments WHERE id = ${target.id} AND ${mayComeBack})`;
   return deploySite(ctx, site, "rollback", {
     rollbackOf: target.id,
     withEnv,
-    only: { condition: kept, refusal: gone(target) },
+    only: { condition: kept, refusal: gone(target, site.keptImages) },
   });
 }
 
-const gone = ({ number }: DeploymentRecord) =>
+const gone = ({ number }: DeploymentRecord, kept: number) =>
   conflict(
-    `Deployment ${number} is no longer kept: only the ${keptPerSite} latest successful deployments of a site can be rolled back to. Choose a newer one, or deploy its source again.`,
+    `Deployment ${number} is no longer kept: only the ${kept} latest successful deployments of this site (keptImages) can be rolled back to. Choose a newer one, or deploy its source again.`,
   );

@@ -16,6 +16,7 @@ import { conflict, invalid } from "../../domain/app-error.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
 import { queueRoutes } from "../domains/queue-routes.ts";
+import { forgetOldBuilds } from "../../jobs/deployments/forget-builds.ts";
 import { queueSiteJob } from "../../jobs/deployments/queue.ts";
 import { requireOwned } from "../owned.ts";
 import { keepVolumes } from "../volumes/keep.ts";
@@ -100,6 +101,7 @@ export async function setSiteSettings(
       .where(eq(sites.id, site.id)),
     routes: ingress ? queueRoutes(ctx, site.id, sql`1`) : [],
     now: apply === "now" ? applyNow(ctx, site, settings, mark) : [],
+    builds: settings.keptImages === undefined ? [] : forgetOldBuilds(ctx, site.id, sql`1`),
     keepVolumes: keepVolumes(ctx, site.id, settings.volumes ?? []),
     changed: ctx.hot(recordById, { id: site.id }),
   });

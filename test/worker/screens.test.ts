@@ -1,0 +1,97 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { call, operator, operatorCookie, siteUrl } from "./service.ts";
+
+let cookie = "";
+beforeAll(async () => {
+  await operator();
+  cookie = await operatorCookie();
+});
+
+const get = (path: string, own = cookie) =>
+  call(path, { redirect: "manual", headers: { Accept: "text/html", ...(own && { Cookie: own }) } });
+const post = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+  call(path, {
+    method: "POST",
+    redirect: "manual",
+    headers: { Origin: siteUrl, Cookie: cookie, Accept: "text/html", ...headers },
+    body: new URLSearchParams(fields),
+  });
+
+describe("a screen", () => {
+  it("leads who is signed out to the sign-in page and back", async () => {
+    const answer = await get("/account/keys", "");
+    expect([answer.status, answer.headers.get("Location")]).toEqual([303, "/sign-in?next=%2Faccount%2Fkeys"]);
+  });
+
+  it("allows no script, style or request of another origin, nothing inline, and no HTML from text", async () => {
+    const policy = (await get("/account/keys")).headers.get("Content-Security-Policy") ?? "";
+    for (const rule of [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "connect-src 'self'",
+      "require-trusted-types-for 'script'",
+      "trusted-types berth",
+    ])
+      expect(policy.split("; ")).toContain(rule);
+    expect(policy).not.toContain("unsafe");
+  });
+
+  it("answers a form with a redirect, and says once what it did", async () => {
+    const done = await post("/account/keys", { form: "create", name: "Once" });
+    expect([done.status, done.headers.get("Location")]).toEqual([303, "/account/keys"]);
+    const said = done.headers.getSetCookie().find((one) => one.startsWith("berth_said=")) ?? "";
+    expect(said).toMatch(/HttpOnly/);
+    expect(said).not.toMatch(/sk_/);
+    const shown = await get("/account/keys", `${cookie}; ${said.split(";")[0]}`);
+    expect(await shown.text()).toMatch(/role="status"[^]*sk_[0-9A-Za-z]{50}/);
+    expect(shown.headers.getSetCookie().join()).toMatch(/berth_said=; Max-Age=0/);
+    expect(await (await get("/account/keys")).text()).not.toMatch(/sk_[0-9A-Za-z]{50}/);
+  });
+
+  it("shows a refused form again: what was typed, the problem at its field, and the reason", async () => {
+    const name = `<b>${"x".repeat(120)}`;
+    const refused = await post("/account/keys", { form: "create", name });
+    const text = await refused.text();
+    expect(refused.status).toBe(400);
+    expect(text).toMatch(/<input name="name"[^>]*value="&lt;b&gt;x{120}"[^>]*aria-invalid="true"/);
+    expect(text).toMatch(/aria-describedby="create-name-problem create-name-hint"/);
+    expect(text).toContain('class="problem" id="create-name-problem"');
+    expect(text).not.toContain("<b>x");
+  });
+
+  it("shows no password again", async () => {
+    const secret = "not-to-be-shown-again";
+    const refused = await post("/account", { form: "password", current: secret, password: `${secret}-new` });
+    expect(refused.status).toBe(400);
+    expect(await refused.text()).not.toContain(secret);
+  });
+
+  it("knows no other form than its own, and none from another site", async () => {
+    expect((await post("/account/keys", { form: "other" })).status).toBe(404);
+    expect((await post("/account/keys", { form: "toString" })).status).toBe(404);
+    expect(
+      (await post("/account/keys", { form: "create", name: "a" }, { Origin: "https://evil.example" })).status,
+    ).toBe(403);
+  });
+
+  it("believes no message that was not sealed by the service", async () => {
+    const forged = encodeURIComponent(JSON.stringify({ tone: "good", text: "Call this number" }));
+    expect(await (await get("/account/keys", `${cookie}; berth_said=${forged}`)).text()).not.toContain(
+      "Call this",
+    );
+  });
+});
+
+describe("the look", () => {
+  it("stays as the person chose it", async () => {
+    const chosen = await post("/theme", { theme: "dark" }, { Referer: `${siteUrl}/sites?cursor=1` });
+    expect([chosen.status, chosen.headers.get("Location")]).toEqual([303, "/sites?cursor=1"]);
+    expect(chosen.headers.get("Set-Cookie")).toContain("theme=dark");
+    expect(await (await get("/sites", `${cookie}; theme=dark`)).text()).toContain(
+      '<html lang="en" data-theme="dark"',
+    );
+    const elsewhere = await post("/theme", { theme: "x" }, { Referer: "https://evil.example/x" });
+    expect(elsewhere.headers.get("Location")).toBe("/");
+  });
+});

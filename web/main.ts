@@ -1,0 +1,271 @@
+/** On every page: forms that replace only what changed, live parts, times and copying. Each page works without it. */
+
+const policy =
+  "trustedTypes" in globalThis
+    ? (
+        globalThis as unknown as {
+          trustedTypes: { createPolicy(name: string, rules: object): { createHTML(text: string): string } };
+        }
+      ).trustedTypes.createPolicy("berth", { createHTML: (text: string) => text })
+    : { createHTML: (text: string) => text };
+
+/** Only for pages of this origin, which the server has escaped. */
+const parse = (page: string): Document =>
+  new DOMParser().parseFromString(policy.createHTML(page), "text/html");
+
+const main = () => document.querySelector<HTMLElement>("#main");
+const isSignIn = (url: string): boolean => new URL(url).pathname === "/sign-in";
+
+// Forms
+
+document.addEventListener("submit", (event) => {
+  const form = event.target as HTMLFormElement;
+  if (!form.matches("[data-enhanced]") || event.defaultPrevented) return;
+  event.preventDefault();
+  void send(form, event.submitter);
+});
+
+async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promise<void> {
+  if (form.getAttribute("aria-busy") === "true") return;
+  form.setAttribute("aria-busy", "true");
+  submitter?.setAttribute("aria-busy", "true");
+  try {
+    const fields = new FormData(form, submitter);
+    const body = new URLSearchParams(
+      [...fields].map(([name, value]) => [name, typeof value === "string" ? value : value.name]),
+    );
+    const to = submitter?.getAttribute("formaction") ?? form.getAttribute("action") ?? location.href;
+    const answer = await fetch(to, { method: "POST", body, headers: { Accept: "text/html" } });
+    if (answer.redirected && isSignIn(answer.url)) {
+      tell("You are signed out. Sign in in another tab, then send this form again: nothing is lost.");
+      return;
+    }
+    show(await answer.text(), answer.url);
+  } catch {
+    tell("The form was not sent: the service cannot be reached. Try again.");
+  } finally {
+    form.removeAttribute("aria-busy");
+    submitter?.removeAttribute("aria-busy");
+  }
+}
+
+/** Replaces the page's content by another page's. */
+function show(text: string, url: string): void {
+  const page = parse(text);
+  const [now, then] = [main(), page.querySelector("#main")];
+  if (!now || !then) {
+    location.assign(url);
+    return;
+  }
+  for (const part of [".rail", ".crumbs", "#banners", ".phone-tabs"]) {
+    const [old, next] = [document.querySelector(part), page.querySelector(part)];
+    if (old && next) old.replaceWith(document.adoptNode(next));
+  }
+  document.title = page.title;
+  now.replaceWith(document.adoptNode(then));
+  for (const script of page.querySelectorAll<HTMLScriptElement>("head script[src]"))
+    void import(new URL(script.getAttribute("src") ?? "", location.href).href);
+  if (url !== location.href) history.pushState(null, "", url);
+  prepare(then);
+  const first = then.querySelector<HTMLElement>("[aria-invalid=true], [data-flash]");
+  first?.focus();
+  if (first) first.scrollIntoView({ block: "nearest" });
+  else if (location.hash === "") scrollTo(0, 0);
+}
+addEventListener("popstate", () => location.reload());
+
+/** Says something that no page says. */
+function tell(text: string): void {
+  const notice = document.createElement("div");
+  notice.className = "callout flash bad";
+  notice.setAttribute("role", "alert");
+  notice.tabIndex = -1;
+  notice.textContent = text;
+  main()?.querySelector(":scope > .flash")?.remove();
+  main()?.prepend(notice);
+  notice.focus();
+}
+
+// Live parts
+
+const events = document.body.dataset["events"];
+let isStale = false;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+function changed(ids: readonly string[]): void {
+  const about = (main()?.dataset["about"] ?? "").split(" ");
+  if (!about.includes("account") && !ids.some((id) => about.includes(id))) return;
+  if (document.hidden) isStale = true;
+  else timer ??= setTimeout(() => void refresh(), 300);
+}
+
+async function refresh(): Promise<void> {
+  isStale = false;
+  try {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (!answer.ok || (answer.redirected && isSignIn(answer.url))) return;
+    const page = parse(await answer.text());
+    document.title = page.title;
+    for (const old of document.querySelectorAll<HTMLElement>("[data-live]")) {
+      const next = page.getElementById(old.id);
+      // What somebody types or has open there is kept.
+      if (!next || old.contains(document.activeElement?.closest("form") ?? null)) continue;
+      for (const fold of old.querySelectorAll<HTMLDetailsElement>("details[open][id]"))
+        next.querySelector<HTMLDetailsElement>(`#${CSS.escape(fold.id)}`)?.setAttribute("open", "");
+      prepare(next);
+      if (!old.isEqualNode(next)) old.replaceWith(document.adoptNode(next));
+    }
+  } catch {
+    // The next event tries again.
+  } finally {
+    timer = undefined;
+  }
+}
+
+if (events !== undefined) {
+  const stream = new EventSource(events);
+  const take = (event: MessageEvent<string>) => {
+    const message = JSON.parse(event.data) as Record<string, unknown>;
+    changed(Object.values(message).filter((value) => typeof value === "string"));
+    document.dispatchEvent(new CustomEvent("berth:event", { detail: message }));
+  };
+  for (const type of ["change", "message"]) stream.addEventListener(type, take as EventListener);
+  stream.addEventListener("reset", () =>
+    changed(["account", ...(main()?.dataset["about"] ?? "").split(" ")]),
+  );
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && isStale) void refresh();
+  });
+}
+
+// Times and copying
+
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const units = [
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1],
+] as const;
+
+function prepare(root: ParentNode): void {
+  for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-relative]")) {
+    const seconds = Math.round((Date.parse(time.dateTime) - Date.now()) / 1000);
+    const [unit, length] = units.find(([, least]) => Math.abs(seconds) >= least) ?? ["second", 1];
+    time.textContent =
+      Math.abs(seconds) > 30 * 86_400
+        ? new Date(time.dateTime).toLocaleDateString()
+        : relative.format(Math.trunc(seconds / length), unit);
+    time.title = exact.format(new Date(time.dateTime));
+  }
+}
+prepare(document);
+setInterval(() => prepare(document), 30_000);
+
+document.addEventListener("click", (event) => {
+  const button = (event.target as Element).closest<HTMLElement>("[data-copy]");
+  if (!button) return;
+  const label = button.textContent;
+  void navigator.clipboard.writeText(button.dataset["copy"] ?? "").then(() => {
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = label), 1500);
+  });
+});
+
+/** A menu closes when something else is used. */
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll<HTMLDetailsElement>("details.menu[open]"))
+    if (!menu.contains(event.target as Node)) menu.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape")
+    for (const menu of document.querySelectorAll<HTMLDetailsElement>("details.menu[open]")) {
+      menu.open = false;
+      menu.querySelector("summary")?.focus();
+    }
+});
+
+// The assistant beside the page
+
+async function openAssistant(link: HTMLAnchorElement): Promise<void> {
+  const about = (main()?.dataset["about"] ?? "").split(" ").find((id) => id.includes("_")) ?? "";
+  const url = new URL(link.href);
+  const conversation = sessionStorage.getItem("conversation");
+  if (about !== "") url.searchParams.set("about", about);
+  if (conversation !== null) url.searchParams.set("conversation", conversation);
+  let answer = await fetch(url, { headers: { Accept: "text/html" } });
+  if (answer.status === 404 || answer.status === 403) {
+    // The conversation was deleted, or is of another account.
+    sessionStorage.removeItem("conversation");
+    url.searchParams.delete("conversation");
+    answer = await fetch(url, { headers: { Accept: "text/html" } });
+  }
+  const page = parse(await answer.text());
+  const chat = page.querySelector("berth-chat");
+  if (!chat || isSignIn(answer.url)) {
+    location.assign(link.href);
+    return;
+  }
+  const panel = document.createElement("aside");
+  panel.className = "panel";
+  panel.setAttribute("aria-label", "Assistant");
+  const head = document.createElement("header");
+  const title = document.createElement("b");
+  title.textContent = "Assistant";
+  const buttons = document.createElement("span");
+  buttons.className = "buttons";
+  const fresh = document.createElement("button");
+  fresh.textContent = "New";
+  const close = document.createElement("button");
+  close.textContent = "Close";
+  fresh.className = close.className = "ghost";
+  fresh.type = close.type = "button";
+  buttons.append(fresh, close);
+  head.append(title, buttons);
+  const shut = () => {
+    panel.remove();
+    document.querySelector<HTMLElement>("[data-assistant]")?.focus();
+  };
+  close.addEventListener("click", shut);
+  fresh.addEventListener("click", () => {
+    sessionStorage.removeItem("conversation");
+    panel.remove();
+    void openAssistant(link);
+  });
+  panel.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") shut();
+  });
+  panel.append(head, document.adoptNode(chat));
+  document.querySelector(".panel")?.remove();
+  document.body.append(panel);
+  for (const script of page.querySelectorAll<HTMLScriptElement>("head script[src]"))
+    await import(new URL(script.getAttribute("src") ?? "", location.href).href);
+  prepare(panel);
+  panel.querySelector("textarea")?.focus();
+}
+
+document.addEventListener("click", (event) => {
+  const link = (event.target as Element).closest<HTMLAnchorElement>("a[data-assistant]");
+  if (!link || event.metaKey || event.ctrlKey || location.pathname === "/assistant") return;
+  event.preventDefault();
+  void openAssistant(link);
+});
+
+// Search or jump to: the program is loaded at the first use
+
+async function palette(): Promise<void> {
+  const address = document.querySelector<HTMLElement>("[data-palette]")?.dataset["palette"];
+  if (address === undefined) return;
+  const program = (await import(new URL(address, location.href).href)) as { openPalette(): void };
+  program.openPalette();
+}
+document.addEventListener("keydown", (event) => {
+  if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    void palette();
+  }
+});
+document.addEventListener("click", (event) => {
+  if ((event.target as Element).closest("[data-palette]")) void palette();
+});

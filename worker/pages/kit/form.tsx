@@ -1,0 +1,308 @@
+import { tryGetContext } from "hono/context-storage";
+import { createContext, useContext, type Child } from "hono/jsx";
+import type { AppEnv } from "../../app-env.ts";
+import type { Refused } from "../../page-state.ts";
+
+const FormId = createContext("");
+const refusedHere = (): Refused | undefined => {
+  const refused = tryGetContext<AppEnv>()?.get("refused");
+  return refused?.form === useContext(FormId) ? refused : undefined;
+};
+
+/**
+ * A form of a screen (screens.tsx): it posts to the page's own address, and `id` names which of the screen's forms it is.
+ * With a script only what changes is replaced; without one it posts as any form.
+ */
+export const Form = ({
+  id,
+  action,
+  of,
+  inline = false,
+  children,
+}: {
+  id: string;
+  /** The screen's address, if the form stands on another. */
+  action?: string;
+  /** Tells apart forms of one kind on a page, such as one per row. */
+  of?: string;
+  inline?: boolean;
+  children: Child;
+}) => {
+  const key = of === undefined ? id : `${id}:${of}`;
+  return (
+    <FormId.Provider value={key}>
+      <form
+        method="post"
+        data-enhanced
+        id={`form-${key}`}
+        class={inline ? "inline" : ""}
+        {...(action !== undefined && { action })}
+      >
+        <input type="hidden" name="form" value={key} />
+        <Reason />
+        {children}
+      </form>
+    </FormId.Provider>
+  );
+};
+
+const Reason = () => {
+  const refused = refusedHere();
+  if (!refused) return null;
+  return (
+    <p class="callout bad" role="alert" tabindex={-1} data-flash>
+      {refused.reason}
+    </p>
+  );
+};
+
+type Common = {
+  name: string;
+  label: string;
+  hint?: Child;
+  required?: boolean;
+  placeholder?: string;
+  maxlength?: number;
+  autocomplete?: string;
+  wide?: boolean;
+  mono?: boolean;
+};
+
+/** What a control says of its refusal, and the value it shows again. A password is never shown again. */
+function stateOf(name: string, value: string | undefined) {
+  const refused = refusedHere();
+  const problem = refused?.problems[name];
+  const shown = refused?.values[name] ?? value;
+  return { problem, shown, id: `${useContext(FormId)}-${name}`.replaceAll(/[^\w-]/g, "-") };
+}
+
+const Around = ({
+  id,
+  label,
+  hint,
+  problem,
+  wide = false,
+  children,
+}: Pick<Common, "label" | "hint" | "wide"> & {
+  id: string;
+  problem: string | undefined;
+  children: Child;
+}) => (
+  <div class={wide ? "field wide" : "field"}>
+    <label for={id}>{label}</label>
+    {children}
+    {problem !== undefined && (
+      <span class="problem" id={`${id}-problem`}>
+        {problem}
+      </span>
+    )}
+    {hint !== undefined && (
+      <span class="hint" id={`${id}-hint`}>
+        {hint}
+      </span>
+    )}
+  </div>
+);
+
+const said = (id: string, problem: string | undefined, hint: Child | undefined): object => {
+  const by = [problem !== undefined && `${id}-problem`, hint !== undefined && `${id}-hint`].filter(Boolean);
+  return {
+    ...(problem !== undefined && { "aria-invalid": "true" }),
+    ...(by.length > 0 && { "aria-describedby": by.join(" ") }),
+  };
+};
+
+export const Field = ({
+  label,
+  hint,
+  value,
+  type = "text",
+  wide,
+  mono = false,
+  ...input
+}: Common & {
+  type?: "text" | "email" | "password" | "number" | "url" | "search" | "datetime-local";
+  value?: string | undefined;
+  min?: number;
+  max?: number;
+  step?: number;
+  minlength?: number;
+  pattern?: string;
+  list?: string;
+}) => {
+  const { id, problem, shown } = stateOf(input.name, value);
+  return (
+    <Around
+      id={id}
+      label={label}
+      problem={problem}
+      {...(hint !== undefined && { hint })}
+      {...(wide && { wide })}
+    >
+      <input
+        {...input}
+        id={id}
+        type={type}
+        class={mono ? "mono" : ""}
+        value={type === "password" ? "" : (shown ?? "")}
+        {...said(id, problem, hint)}
+      />
+    </Around>
+  );
+};
+
+export const TextArea = ({
+  label,
+  hint,
+  value,
+  rows = 4,
+  wide,
+  mono: _mono,
+  ...input
+}: Common & { value?: string | undefined; rows?: number }) => {
+  const { id, problem, shown } = stateOf(input.name, value);
+  return (
+    <Around
+      id={id}
+      label={label}
+      problem={problem}
+      {...(hint !== undefined && { hint })}
+      {...(wide && { wide })}
+    >
+      <textarea {...input} id={id} rows={rows} spellcheck={false} {...said(id, problem, hint)}>
+        {shown ?? ""}
+      </textarea>
+    </Around>
+  );
+};
+
+export const Select = ({
+  label,
+  hint,
+  value,
+  options,
+  wide,
+  ...input
+}: Pick<Common, "name" | "label" | "hint" | "required" | "wide"> & {
+  value?: string | undefined;
+  options: readonly (readonly [value: string, label: string])[];
+}) => {
+  const { id, problem, shown } = stateOf(input.name, value);
+  return (
+    <Around
+      id={id}
+      label={label}
+      problem={problem}
+      {...(hint !== undefined && { hint })}
+      {...(wide && { wide })}
+    >
+      <select {...input} id={id} {...said(id, problem, hint)}>
+        {options.map(([one, text]) => (
+          <option value={one} selected={one === (shown ?? "")}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </Around>
+  );
+};
+
+/** A box that is sent as "true" if it is ticked, and not at all if it is not. */
+export const Check = ({
+  name,
+  label,
+  value = "true",
+  checked = false,
+}: {
+  name: string;
+  label: Child;
+  value?: string;
+  checked?: boolean;
+}) => {
+  const refused = refusedHere();
+  const isChecked = refused === undefined ? checked : refused.values[name] === value;
+  return (
+    <label class="check">
+      <input type="checkbox" name={name} value={value} checked={isChecked} /> <span>{label}</span>
+    </label>
+  );
+};
+
+/** `of` tells equal buttons apart for screen readers; the accessible name begins with what is seen. */
+export const Button = ({
+  label,
+  of,
+  kind = "",
+  name,
+  value,
+}: {
+  label: string;
+  of?: string;
+  kind?: "" | "primary" | "ghost" | "danger" | "danger primary";
+  name?: string;
+  value?: string;
+}) => (
+  <button
+    class={kind}
+    type="submit"
+    {...(name !== undefined && { name, value: value ?? "" })}
+    {...(of !== undefined && { "aria-label": `${label}: ${of}` })}
+  >
+    {label}
+  </button>
+);
+
+/** A form with one button. */
+export const Act = ({
+  id,
+  of,
+  action,
+  label,
+  about,
+  kind,
+  values = {},
+}: {
+  id: string;
+  of?: string;
+  action?: string;
+  label: string;
+  /** What the button acts on, for screen readers. */
+  about?: string;
+  kind?: Parameters<typeof Button>[0]["kind"];
+  values?: Readonly<Record<string, string>>;
+}) => (
+  <Form id={id} inline {...(of !== undefined && { of })} {...(action !== undefined && { action })}>
+    {Object.entries(values).map(([name, value]) => (
+      <input type="hidden" name={name} value={value} />
+    ))}
+    <Button label={label} {...(about !== undefined && { of: about })} {...(kind !== undefined && { kind })} />
+  </Form>
+);
+
+/** A destructive form behind a fold: the resource's name must be typed. The screen's action compares it once more. */
+export const ConfirmByName = ({
+  id,
+  summary,
+  name,
+  label,
+  children,
+}: {
+  id: string;
+  /** The fold's title. */
+  summary: string;
+  name: string;
+  label: string;
+  /** What will be lost. */
+  children: Child;
+}) => (
+  <details class="fold" {...(tryGetContext<AppEnv>()?.get("refused")?.form === id && { open: true })}>
+    <summary class="bad">{summary}</summary>
+    {children}
+    <Form id={id}>
+      <Field name="confirm" label={`Type ${name} to confirm`} required autocomplete="off" />
+      <p class="form-end">
+        <Button label={label} kind="danger primary" />
+      </p>
+    </Form>
+  </details>
+);

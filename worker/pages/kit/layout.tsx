@@ -1,0 +1,258 @@
+import { tryGetContext } from "hono/context-storage";
+import type { Child } from "hono/jsx";
+import type { AppEnv } from "../../app-env.ts";
+import { configOf } from "../../config.ts";
+import { Icon, type IconName } from "./icon.tsx";
+import { Said } from "./said.tsx";
+
+export const sections = [
+  "home",
+  "sites",
+  "databases",
+  "activity",
+  "billing",
+  "settings",
+  "docs",
+  "operator",
+] as const;
+export type Section = (typeof sections)[number];
+
+const rail: { section: Section; href: string; label: string; icon: IconName }[] = [
+  { section: "home", href: "/", label: "Home", icon: "home" },
+  { section: "sites", href: "/sites", label: "Sites", icon: "sites" },
+  { section: "databases", href: "/databases", label: "Databases", icon: "databases" },
+  { section: "activity", href: "/activity", label: "Activity", icon: "activity" },
+  { section: "billing", href: "/billing", label: "Billing", icon: "billing" },
+  { section: "settings", href: "/account", label: "Settings", icon: "settings" },
+  { section: "docs", href: "/docs", label: "Docs", icon: "docs" },
+];
+const onPhones: Section[] = ["home", "sites", "databases", "billing", "settings"];
+
+export type Crumb = { label: string; href?: string };
+export type Frame = {
+  title: string;
+  /** The current entry of the navigation. */
+  section?: Section | undefined;
+  /** Where the page is; its title alone if empty. */
+  crumbs?: Crumb[];
+  /** Ids whose changes reload what is live on the page; "account": any change. */
+  about?: readonly string[];
+  /** Programs of the page beside `main`: names in web/islands. */
+  islands?: readonly string[];
+};
+
+/** The request's context; undefined only where a page is rendered outside a request (tests). */
+const request = () => tryGetContext<AppEnv>();
+const takesTestPayments = (): boolean => {
+  const c = request();
+  return c !== undefined && configOf(c.env).PAYMENTS === "test";
+};
+/** Based on the cookie alone, which is all that public pages check. */
+const hasSession = (): boolean => request()?.get("hasSession") ?? false;
+
+/** The address of an asset with its hash; its plain name where nothing was built (tests). */
+const asset = (name: string): string => `/assets/${request()?.get("assets")?.[name] ?? name}`;
+
+const Head = ({ title, islands = [] }: Pick<Frame, "title" | "islands">) => (
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <meta name="robots" content="noindex" />
+    <title>{`${title} · Berth`}</title>
+    <link rel="icon" href={asset("icon.svg")} type="image/svg+xml" />
+    <link rel="stylesheet" href={asset("style.css")} />
+    {["main.js", ...islands.map((name) => `${name}.js`)].map((name) => (
+      <script type="module" src={asset(name)} />
+    ))}
+  </head>
+);
+
+const Brand = () => (
+  <a class="brand" href="/" aria-label="Berth, home">
+    <span aria-hidden="true">⚓</span> <span>Berth</span>
+  </a>
+);
+
+const Footer = () => (
+  <footer>
+    {takesTestPayments() && (
+      <span class="test-payments">
+        <strong>Test payments</strong>: this installation uses the embedded test processor. No money moves.
+      </span>
+    )}
+    <span>Hosting that people own.</span>
+  </footer>
+);
+
+const Link = ({
+  section,
+  href,
+  label,
+  icon,
+  current,
+}: (typeof rail)[number] & { current?: Section | undefined }) => (
+  <a href={href} {...(section === current && { "aria-current": "page" as const })}>
+    <Icon name={icon} />
+    <span>{label}</span>
+  </a>
+);
+
+const isOperator = (): boolean => request()?.get("viewer")?.role === "operator";
+
+const Rail = ({ section }: Pick<Frame, "section">) => (
+  <nav class="rail" aria-label="Main">
+    <Brand />
+    {rail.map((entry) => (
+      <Link {...entry} current={section} />
+    ))}
+    {isOperator() && (
+      <>
+        <hr />
+        <Link section="operator" href="/operator" label="Operator" icon="operator" current={section} />
+      </>
+    )}
+  </nav>
+);
+
+const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
+  const viewer = request()?.get("viewer");
+  return (
+    <header class="top">
+      <nav class="crumbs" aria-label="Breadcrumb">
+        {crumbs.map(({ label, href }) => (
+          <>
+            {href === undefined ? label : <a href={href}>{label}</a>} <span aria-hidden="true">/</span>
+          </>
+        ))}
+        <b>{title}</b>
+      </nav>
+      <div class="end">
+        <button
+          class="search-button needs-script"
+          type="button"
+          data-palette={asset("palette.js")}
+          aria-label="Search or jump to"
+        >
+          <span>Search or jump to …</span>
+          <kbd>⌘K</kbd>
+        </button>
+        <a class="button" href="/assistant" data-assistant>
+          Ask
+        </a>
+        <details class="menu">
+          <summary aria-label="Your account">
+            <span class="avatar">{(viewer?.email ?? "?").slice(0, 2)}</span>
+          </summary>
+          <div>
+            {viewer && <p class="who">{viewer.email}</p>}
+            <a href="/account">Settings</a>
+            <form method="post" action="/theme">
+              <button type="submit" name="theme" value="light">
+                Light
+              </button>
+              <button type="submit" name="theme" value="dark">
+                Dark
+              </button>
+              <button type="submit" name="theme" value="system">
+                As the system
+              </button>
+            </form>
+            <form method="post" action="/sign-out">
+              <button type="submit">Sign out</button>
+            </form>
+          </div>
+        </details>
+      </div>
+    </header>
+  );
+};
+
+/** What needs the person's attention wherever they are. */
+const Banners = () => {
+  const viewer = request()?.get("viewer");
+  const unpaid = viewer?.payment.unpaid.filter(({ kind }) => kind === "renewal").length ?? 0;
+  return (
+    <div id="banners">
+      {viewer && !viewer.emailVerified && (
+        <div class="banner" role="status">
+          Confirm {viewer.email}: open the link in our email.
+          <form method="post" action="/confirm-email">
+            <button type="submit">Send it again</button>
+          </form>
+        </div>
+      )}
+      {unpaid > 0 && (
+        <div class="banner" role="status">
+          {unpaid === 1 ? "An invoice is" : `${unpaid} invoices are`} due.{" "}
+          <a href="/billing">Pay to keep running</a>
+        </div>
+      )}
+    </div>
+  );
+};
+
+const theme = (): object => {
+  const chosen = /(?:^|; )theme=(light|dark)(?:;|$)/.exec(request()?.req.header("Cookie") ?? "")?.[1];
+  return chosen === undefined ? {} : { "data-theme": chosen };
+};
+
+/** A page of a signed-in person. */
+export const AppPage = ({ children, ...frame }: Frame & { children: Child }) => (
+  <html lang="en" {...theme()}>
+    <Head {...frame} />
+    <body class="app" data-events="/api/v1/events">
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
+      <Rail section={frame.section} />
+      <div class="stage">
+        <Top {...frame} />
+        <Banners />
+        <main id="main" data-about={(frame.about ?? []).join(" ")}>
+          <Said />
+          {children}
+        </main>
+        <Footer />
+      </div>
+      <nav class="phone-tabs" aria-label="Main, on phones">
+        {rail
+          .filter(({ section }) => onPhones.includes(section))
+          .map((entry) => (
+            <Link {...entry} current={frame.section} />
+          ))}
+      </nav>
+    </body>
+  </html>
+);
+
+/** The layout of pages that need no session. A person with one keeps the navigation. */
+export const Layout = ({
+  signedIn = hasSession(),
+  wide = false,
+  children,
+  ...frame
+}: Frame & { signedIn?: boolean; wide?: boolean; children: Child }) =>
+  signedIn ? (
+    <AppPage {...frame}>{children}</AppPage>
+  ) : (
+    <html lang="en" {...theme()}>
+      <Head {...frame} />
+      <body class="plain">
+        <a class="skip" href="#main">
+          Skip to content
+        </a>
+        <header>
+          <Brand />
+          <nav aria-label="Main">
+            <a href="/docs">Docs</a>
+            <a href="/sign-in">Sign in</a>
+          </nav>
+        </header>
+        <main id="main" class={wide ? "wide" : ""}>
+          <Said />
+          {children}
+        </main>
+        <Footer />
+      </body>
+    </html>
+  );

@@ -1,0 +1,171 @@
+import type { Child } from "hono/jsx";
+import type { Tone } from "./words.ts";
+
+/** A state: a dot and a word, since colour alone says nothing to some. */
+export const Status = ({ tone, label }: { tone: Tone; label: string }) => (
+  <span class={`dot ${tone}`}>{label}</span>
+);
+
+/** The exact time in UTC without a script; how long ago, with the local time as its title, with one. */
+export const Time = ({ at }: { at: string }) => (
+  <time datetime={at} data-relative>
+    {`${at.slice(0, 16).replace("T", " ")} UTC`}
+  </time>
+);
+
+/** A day, in UTC. */
+export const Day = ({ at }: { at: string }) => <time datetime={at}>{at.slice(0, 10)}</time>;
+
+/** A button that copies; it needs a script, so the text itself stands elsewhere. */
+export const Copy = ({ text, label = "Copy", of }: { text: string; label?: string; of?: string }) => (
+  <button
+    class="needs-script"
+    type="button"
+    data-copy={text}
+    {...(of !== undefined && { "aria-label": `${label}: ${of}` })}
+  >
+    {label}
+  </button>
+);
+
+/** A value with a button to copy it. */
+export const Copied = ({ text, of }: { text: string; of: string }) => (
+  <span class="copied">
+    <code>{text}</code>
+    <Copy text={text} of={of} />
+  </span>
+);
+
+/** `live`: reloaded when something that the page is about changes; needs an id that is unique on the page. */
+export const Card = ({
+  title,
+  end,
+  id,
+  live = false,
+  tone,
+  children,
+}: {
+  title?: Child;
+  /** Links or buttons beside the title. */
+  end?: Child;
+  id?: string;
+  live?: boolean;
+  tone?: "fail";
+  children: Child;
+}) => (
+  <section class={tone === undefined ? "card" : `card ${tone}`} id={id} {...(live && { "data-live": "" })}>
+    {title !== undefined && (
+      <h2>
+        {title}
+        {end !== undefined && <span class="row">{end}</span>}
+      </h2>
+    )}
+    {children}
+  </section>
+);
+
+/** A part of the page outside a card that is reloaded when something that the page is about changes. */
+export const Live = ({ id, children }: { id: string; children: Child }) => (
+  <div id={id} data-live="">
+    {children}
+  </div>
+);
+
+/** A notice that needs a decision or explains a state. */
+export const Callout = ({
+  tone,
+  title,
+  children,
+}: {
+  tone: "good" | "busy" | "warn" | "bad" | "plain";
+  title?: string;
+  children: Child;
+}) => (
+  <section class={`callout ${tone}`}>
+    {title !== undefined && <h2 class={tone === "plain" ? "" : tone}>{title}</h2>}
+    {children}
+  </section>
+);
+
+/** What is used of a limit. `limit` null: there is none. */
+export const Meter = ({
+  label,
+  used,
+  limit,
+  said,
+}: {
+  label: string;
+  used: number;
+  limit: number | null;
+  said: string;
+}) => {
+  const part = limit === null || limit <= 0 ? 0 : used / limit;
+  return (
+    <div class="meter">
+      <div>
+        <span>{label}</span>
+        <span>{said}</span>
+      </div>
+      {limit !== null && (
+        <progress
+          class={part >= 0.95 ? "bad" : part >= 0.8 ? "warn" : ""}
+          aria-label={label}
+          max={String(limit)}
+          value={String(Math.min(used, limit))}
+        />
+      )}
+    </div>
+  );
+};
+
+/** What stands where a list would be: a sentence and the next step. */
+export const Empty = ({ title, text, children }: { title: string; text: string; children?: Child }) => (
+  <div class="empty">
+    <h2>{title}</h2>
+    <p>{text}</p>
+    <div class="buttons">{children}</div>
+  </div>
+);
+
+export type Tab = { href: string; label: string };
+/** Sub-pages of one resource, as links. */
+export const Tabs = ({ label, tabs, current }: { label: string; tabs: readonly Tab[]; current: string }) => (
+  <nav class="tabs" aria-label={label}>
+    {tabs.map((tab) => (
+      <a href={tab.href} {...(tab.href === current && { "aria-current": "page" as const })}>
+        {tab.label}
+      </a>
+    ))}
+  </nav>
+);
+
+/** Links through the pages of a list. */
+export const Pager = ({ path, next, label }: { path: string; next: string | null; label: string }) =>
+  next === null ? null : (
+    <p class="links">
+      <a href={`${path}${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(next)}`}>{label}</a>
+    </p>
+  );
+
+/** The heading of a page with what can be done on it. */
+export const Heading = ({
+  title,
+  status,
+  below,
+  children,
+}: {
+  title: string;
+  status?: Child;
+  below?: Child;
+  children?: Child;
+}) => (
+  <div class="head">
+    <div>
+      <h1>
+        {title} {status}
+      </h1>
+      {below !== undefined && <div class="soft">{below}</div>}
+    </div>
+    {children !== undefined && <div class="buttons">{children}</div>}
+  </div>
+);

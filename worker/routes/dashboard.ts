@@ -1,0 +1,50 @@
+import { Hono } from "hono";
+import { setCookie } from "hono/cookie";
+import * as z from "zod";
+import { isSecure } from "../adapters/auth.ts";
+import type { AppEnv } from "../app-env.ts";
+import { configOf } from "../config.ts";
+import { formToAuth } from "../middleware/auth.ts";
+import { limitBody } from "../middleware/body.ts";
+import { limitAddress } from "../middleware/limit.ts";
+import { say } from "../middleware/page.ts";
+import { requireSameOrigin } from "../middleware/session.ts";
+import { personOf, toSignIn } from "../middleware/signed-in.ts";
+import { call } from "../api/call.ts";
+import { assistant } from "../pages/assistant/chat.tsx";
+import { keys } from "../pages/account/keys.tsx";
+import { profile } from "../pages/account/profile.tsx";
+import { overview } from "../pages/home/overview.tsx";
+import type { Screen } from "../pages/kit/screen.ts";
+import { siteList } from "../pages/sites/list.tsx";
+import { routesOfScreens } from "./screens.tsx";
+
+/** Every page of a signed-in person, one file each in worker/pages/<area>. */
+const screens: readonly Screen[] = [assistant, overview, siteList, profile, keys];
+
+/** The path on this origin that a form was sent from. */
+const backTo = (referrer: string | undefined, origin: string): string => {
+  const url = referrer !== undefined && URL.canParse(referrer) ? new URL(referrer) : null;
+  return url?.origin === origin ? url.pathname + url.search : "/";
+};
+
+export const dashboard = new Hono<AppEnv>()
+  .post("/theme", limitAddress, limitBody, async (c) => {
+    requireSameOrigin(c);
+    const { SITE_URL } = configOf(c.env);
+    const { theme } = z
+      .object({ theme: z.enum(["light", "dark", "system"]).catch("system") })
+      .parse(await c.req.parseBody());
+    const maxAge = theme === "system" ? 0 : 31_536_000;
+    setCookie(c, "theme", theme, { path: "/", sameSite: "Lax", secure: isSecure(configOf(c.env)), maxAge });
+    return c.redirect(backTo(c.req.header("Referer"), new URL(SITE_URL).origin), 303);
+  })
+  .post("/confirm-email", async (c) => {
+    const ctx = await personOf(c);
+    if (!ctx) return toSignIn(c);
+    const { email } = await call(ctx, "getAccount", {});
+    await formToAuth(c, "/send-verification-email", { email, callbackURL: "/confirmed" });
+    say(c, { tone: "good", text: `We sent a link to ${email}. It is valid for one hour.` });
+    return c.redirect(backTo(c.req.header("Referer"), new URL(configOf(c.env).SITE_URL).origin), 303);
+  })
+  .route("/", routesOfScreens(screens));

@@ -1,0 +1,109 @@
+import { Hono, type Context } from "hono";
+import { html } from "hono/html";
+import * as z from "zod";
+import { call } from "../api/call.ts";
+import type { AppEnv } from "../app-env.ts";
+import { accountOf } from "../ctx.ts";
+import { AppError } from "../domain/app-error.ts";
+import { errorCatalogue } from "../../protocol/errors.ts";
+import { formToAuth } from "../middleware/auth.ts";
+import { limitBody } from "../middleware/body.ts";
+import { takeForChat, takeFrom } from "../middleware/limit.ts";
+import { say } from "../middleware/page.ts";
+import { personOf, toSignIn } from "../middleware/signed-in.ts";
+import { AppPage } from "../pages/kit/layout.tsx";
+import { Fields, type Asked, type Screen } from "../pages/kit/screen.ts";
+
+async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
+  const ctx = await personOf(c);
+  if (!ctx) return null;
+  c.set("ctx", ctx);
+  const viewer = await call(ctx, "getAccount", {});
+  c.set("viewer", viewer);
+  return {
+    ctx,
+    viewer,
+    param: (name) => c.req.param(name) ?? "",
+    query: (name) => c.req.query(name),
+    count: (limit) => (limit === "chat" ? takeForChat(c) : takeFrom(c, limit, accountOf(ctx))),
+    async toAuth(path, fields) {
+      const answer = await formToAuth(c, path, fields);
+      for (const cookie of answer.headers.getSetCookie()) c.header("Set-Cookie", cookie, { append: true });
+      return answer;
+    },
+  };
+}
+
+async function shown(c: Context<AppEnv>, screen: Screen, asked: Asked, status: 200 | 400 | 409 | 429 = 200) {
+  const { body, ...frame } = await screen.show(asked);
+  return c.html(html`<!doctype html>${<AppPage {...frame}>{body}</AppPage>}`, status);
+}
+
+/** The routes of screens. */
+export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
+  const routes = new Hono<AppEnv>();
+  for (const screen of screens) {
+    routes.get(screen.path, async (c) => {
+      const asked = await askedOf(c);
+      return asked ? shown(c, screen, asked) : toSignIn(c);
+    });
+    const { forms } = screen;
+    if (forms)
+      routes.post(screen.path, limitBody, async (c) => {
+        const asked = await askedOf(c);
+        if (!asked) return toSignIn(c);
+        const sent = fieldsOf(await c.req.text());
+        const form = sent.get("form") ?? "";
+        const id = form.split(":")[0] ?? "";
+        const act = Object.hasOwn(forms, id) ? forms[id] : undefined;
+        if (!act) throw new AppError("not_found");
+        try {
+          const { to, said, tone = "good", secret } = await act(asked, new Fields(sent));
+          if (said !== undefined) say(c, { tone, text: said, ...(secret !== undefined && { secret }) });
+          return c.redirect(to, 303);
+        } catch (error) {
+          const reason = error instanceof AppError ? refusalOf(error) : null;
+          if (reason === null) throw error;
+          c.set("refused", { form, values: Object.fromEntries(sent), ...reason });
+          return shown(c, screen, asked, reason.status);
+        }
+      });
+  }
+  return routes;
+}
+
+/** Forms send line breaks as CRLF. */
+const fieldsOf = (body: string): URLSearchParams =>
+  new URLSearchParams(
+    [...new URLSearchParams(body)].map(([name, value]) => [name, value.replaceAll("\r\n", "\n")]),
+  );
+
+const Issues = z.array(z.object({ path: z.string(), message: z.string() }));
+
+/** What a person is told beside the form; null: the page itself is not there for them. */
+function refusalOf({ code, extra }: AppError) {
+  const { status } = errorCatalogue[code];
+  if (code === "rate_limited")
+    return {
+      status: 429 as const,
+      problems: {},
+      reason: "Too many requests: wait a minute, then send it again.",
+    };
+  if (status !== 400 && status !== 402 && status !== 403 && status !== 409) return null;
+  const issues = Issues.safeParse(extra["issues"]).data ?? [];
+  if (code === "forbidden" && typeof extra["reason"] !== "string") return null;
+  // A field is named by the last part of its path: `settings.port` is the field `port`.
+  const problems = Object.fromEntries(
+    issues.flatMap(({ path, message }) => [
+      [path, message],
+      [path.split(".").at(-1) ?? path, message],
+    ]),
+  );
+  const reason =
+    typeof extra["reason"] === "string"
+      ? extra["reason"]
+      : issues.length > 0
+        ? `Nothing was changed. ${issues.map(({ path, message }) => (path === "" ? `${message}.` : `${path}: ${message}.`)).join(" ")}`
+        : "Nothing was changed: the form is not valid.";
+  return { status: status === 409 ? (409 as const) : (400 as const), problems, reason };
+}

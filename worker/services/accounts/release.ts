@@ -1,0 +1,41 @@
+import { and, eq, isNotNull, sql } from "drizzle-orm";
+import type { Account } from "../../../protocol/api/accounts.ts";
+import type { ById } from "../../../protocol/api/common.ts";
+import { isId } from "../../../protocol/ids.ts";
+import { resumeReleased } from "../../billing/terms/resume.ts";
+import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
+import { accounts } from "../../db/schema.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { queueMail } from "../../mails/queue.ts";
+import { theOne } from "./suspend.ts";
+import { changeForGuards, tellOfChange } from "./tell-guards.ts";
+import { accountView } from "./view.ts";
+
+/** What ran before the suspension and is paid for starts again; the cron completes an interrupted release. */
+export async function releaseAccount(ctx: Ctx, { id }: ById): Promise<Account> {
+  if (!isId("account", id)) throw new AppError("not_found");
+  const now = ctx.now();
+  const { keys, account } = await batch(ctx, {
+    mail: queueMail(
+      ctx,
+      {
+        id: `account-released:${id}:${now.getTime()}`,
+        accountId: id,
+        subject: "Your account is no longer suspended",
+        text: "Your account is no longer suspended. Your API keys work again, and what was running starts again, if it is paid for.",
+      },
+      sql`EXISTS (SELECT 1 FROM accounts WHERE id = ${id} AND suspended_at IS NOT NULL)`,
+    ),
+    change: ctx.db
+      .update(accounts)
+      .set({ suspendedAt: null, suspendedFor: null, releasedAt: now, updatedAt: now })
+      .where(and(eq(accounts.id, id), isNotNull(accounts.suspendedAt))),
+    keys: changeForGuards(ctx, id),
+    account: ctx.db.select().from(accounts).where(eq(accounts.id, id)),
+  });
+  await Promise.all(keys.map((key) => tellOfChange(ctx, key)));
+  const changed = theOne(account);
+  await resumeReleased(ctx, id);
+  return accountView(changed);
+}
