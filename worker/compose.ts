@@ -9,7 +9,7 @@ import { dnsOverHttps } from "./adapters/dns.ts";
 import { zoneOf } from "./adapters/dns-zone/index.ts";
 import { paymentsOf } from "./adapters/payments/index.ts";
 import { backupStore } from "./adapters/storage.ts";
-import { fetchOnce } from "./adapters/web.ts";
+import { fetchOnce, postOnce } from "./adapters/web.ts";
 import { secretBox, type SecretBox } from "./adapters/secret-box.ts";
 import { configOf } from "./config.ts";
 import type { Actor, Ctx, Db } from "./ctx.ts";
@@ -64,6 +64,7 @@ export function contextOf(
     payments: paymentsOf(config, env.DB, () => new Date()),
     dns: dnsOverHttps(config.DNS_ENDPOINTS),
     fetchOnce,
+    postOnce,
     backups: backupStore(env.BACKUPS),
     hosts: {
       wake: (hostId) =>

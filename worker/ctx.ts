@@ -52,6 +52,8 @@ export type Ctx = {
   dns: Dns;
   /** Requests an address of a customer's site. @throws when it gives no answer */
   fetchOnce(url: string): Promise<Fetched>;
+  /** Posts JSON to an address that a customer named. @returns the status @throws when it gives no answer */
+  postOnce(url: string, headers: Record<string, string>, body: string): Promise<number>;
   backups: BackupStore;
   hosts: HostHints;
   questions: HostQuestions;

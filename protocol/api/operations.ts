@@ -92,6 +92,15 @@ import {
 } from "./insight.ts";
 import { Key, KeyCreate, KeyCreated, KeyRevoked } from "./keys.ts";
 import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
+import {
+  Channel,
+  ChannelCreate,
+  ChannelCreated,
+  ChannelPatch,
+  ChannelRemoved,
+  Delivery,
+  DeliveryListQuery,
+} from "./notifications.ts";
 import { PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
 import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
 import { Browsed, FilesQuery } from "./files.ts";
@@ -122,6 +131,17 @@ import {
 } from "./sites.ts";
 import { SearchQuery, SearchResults } from "./search.ts";
 import { SourceInspect, SourceInspection } from "./sources.ts";
+import { MailTested, Overview, System } from "./system.ts";
+import {
+  AccountDelete,
+  AccountDeleted,
+  AccountDeletion,
+  AccountExport,
+  ProfilePatch,
+  Session,
+  SessionRevoked,
+  SessionsRevoked,
+} from "./self-service.ts";
 import { SiteVolumes, VolumeRemoved } from "./volumes.ts";
 import { SecretsRotate, SecretsRotated } from "./secrets.ts";
 
@@ -147,6 +167,8 @@ export type Operation = {
   answers: { status: 200 | 201 | 202 | 206; schema: z.ZodType; when?: string; with?: string }[];
   /** Answers a file of this media type instead of JSON. */
   file?: "application/octet-stream" | "application/pdf";
+  /** The answer is streamed as a JSON file with this name. */
+  download?: string;
   /** The file supports range requests. */
   ranges?: true;
   /** Also answers server-sent events. */
@@ -166,7 +188,7 @@ export type Operation = {
   /** Needs a session, but the account's assistant may call it as well, whatever credential the person used. */
   assistant?: true;
   /** An additional rate limit per account, besides the credential's own. */
-  limit?: "keyMade" | "chat" | "sourceInspected" | "siteProbed";
+  limit?: "keyMade" | "chat" | "sourceInspected" | "siteProbed" | "notificationTested" | "accountExported";
   /** Errors beyond those implied by access, parameters and body. */
   refusals?: readonly ErrorCode[];
   examples?: { body?: unknown; answer?: unknown };
@@ -174,6 +196,7 @@ export type Operation = {
 
 const exampleTime = "2026-11-21T12:00:00.000Z";
 const exampleSiteId = "site_001m80000000000000000000000";
+const exampleChannelId = "nch_001m80000000000000000000000";
 const exampleDatabaseId = "db_001m80000000000000000000000";
 
 const exampleDisk = {
@@ -1457,6 +1480,86 @@ export const operations = {
     access: "operator",
     answers: [{ status: 200, schema: Account }],
   },
+  listNotificationChannels: {
+    method: "get",
+    path: "/notifications/channels",
+    tag: "Notifications",
+    summary:
+      "Where the account is notified, and of what, newest first. Without a channel, only mails about money, access and lost domains or backups are sent",
+    access: "key",
+    query: listQuery("channel"),
+    answers: [{ status: 200, schema: listOf(Channel) }],
+  },
+  createNotificationChannel: {
+    method: "post",
+    path: "/notifications/channels",
+    tag: "Notifications",
+    summary:
+      "Choose to be notified by mail at the account's address, at an address of your own (signed as standardwebhooks.com says), or in a chat that takes Slack's format",
+    access: "key",
+    body: ChannelCreate,
+    creates: "channel",
+    shownOnce: ["secret"],
+    answers: [{ status: 201, schema: ChannelCreated }],
+    refusals: ["conflict"],
+    examples: {
+      body: {
+        type: "webhook",
+        url: "https://example.com/hooks/berth",
+        kinds: ["deploy_failed", "crash_loop"],
+      },
+      answer: {
+        id: exampleChannelId,
+        type: "webhook",
+        name: "Webhook",
+        target: "https://example.com/hooks/berth",
+        kinds: ["deploy_failed", "crash_loop"],
+        enabled: true,
+        disabledReason: null,
+        createdAt: exampleTime,
+        updatedAt: exampleTime,
+        secret: "whsec_4Zc0bJ9nq1cYxX8mS6sYwqF8cQ0m2kHt",
+      },
+    },
+  },
+  patchNotificationChannel: {
+    method: "patch",
+    path: "/notifications/channels/{id}",
+    tag: "Notifications",
+    summary: "Change a channel's name, address or kinds, or enable or disable it",
+    access: "key",
+    body: ChannelPatch,
+    answers: [{ status: 200, schema: Channel }],
+    examples: { body: { kinds: ["deploy_failed"] } },
+  },
+  deleteNotificationChannel: {
+    method: "delete",
+    path: "/notifications/channels/{id}",
+    tag: "Notifications",
+    summary: "Delete a channel and the list of what was sent through it",
+    access: "key",
+    answers: [{ status: 200, schema: ChannelRemoved }],
+    examples: { answer: { id: exampleChannelId, deleted: true } },
+  },
+  testNotificationChannel: {
+    method: "post",
+    path: "/notifications/channels/{id}/test",
+    tag: "Notifications",
+    summary: "Send a test through a channel now. The answer says whether it was taken",
+    access: "key",
+    limit: "notificationTested",
+    answers: [{ status: 200, schema: Delivery }],
+  },
+  listNotificationDeliveries: {
+    method: "get",
+    path: "/notifications/deliveries",
+    tag: "Notifications",
+    summary:
+      "What was sent through the account's channels in the last 30 days, or waits to be sent, and how that went",
+    access: "key",
+    query: DeliveryListQuery,
+    answers: [{ status: 200, schema: listOf(Delivery) }],
+  },
   getAccount: {
     method: "get",
     path: "/account",
@@ -1464,6 +1567,73 @@ export const operations = {
     summary: "The caller's account: what is paid and owed, limits in use, and the ends of terms",
     access: "key",
     answers: [{ status: 200, schema: OwnAccount }],
+  },
+  patchAccountProfile: {
+    method: "patch",
+    path: "/account",
+    tag: "Account",
+    summary: "Change the name of the caller's account. Its address is changed at /api/auth/change-email",
+    access: "session",
+    body: ProfilePatch,
+    answers: [{ status: 200, schema: Account }],
+    examples: { body: { name: "Ada Lovelace" } },
+  },
+  listSessions: {
+    method: "get",
+    path: "/account/sessions",
+    tag: "Account",
+    summary: "The browsers that are signed in to the account, newest first",
+    access: "session",
+    query: listQuery("session"),
+    answers: [{ status: 200, schema: listOf(Session) }],
+  },
+  revokeSession: {
+    method: "delete",
+    path: "/account/sessions/{id}",
+    tag: "Account",
+    summary: "Sign a browser out. Its next request is refused",
+    access: "session",
+    answers: [{ status: 200, schema: SessionRevoked }],
+  },
+  revokeOtherSessions: {
+    method: "delete",
+    path: "/account/sessions",
+    tag: "Account",
+    summary: "Sign out all browsers except the one that asks",
+    access: "session",
+    answers: [{ status: 200, schema: SessionsRevoked }],
+  },
+  exportAccount: {
+    method: "get",
+    path: "/account/export",
+    tag: "Account",
+    summary:
+      "All data of the account as one JSON file, without secrets, logs and the files of backups, at most five times an hour",
+    access: "session",
+    ownersOnly: true,
+    limit: "accountExported",
+    download: "berth-account.json",
+    answers: [{ status: 200, schema: AccountExport }],
+  },
+  getAccountDeletion: {
+    method: "get",
+    path: "/account/deletion",
+    tag: "Account",
+    summary: "What stands in the way of deleting the account, and what is lost with it",
+    access: "session",
+    answers: [{ status: 200, schema: AccountDeletion }],
+  },
+  deleteAccount: {
+    method: "post",
+    path: "/account/delete",
+    tag: "Account",
+    summary:
+      "Delete the account for good. Its name and address are removed; invoices, payments and credits are kept without them",
+    access: "session",
+    body: AccountDelete,
+    answers: [{ status: 200, schema: AccountDeleted }],
+    refusals: ["conflict"],
+    examples: { body: { email: "ada@example.com" } },
   },
   listUnhealthy: {
     method: "get",
@@ -1716,6 +1886,33 @@ export const operations = {
     answers: [{ status: 200, schema: SetAsideRemoved }],
     refusals: ["conflict"],
   },
+  getOverview: {
+    method: "get",
+    path: "/overview",
+    tag: "Operators",
+    summary:
+      "What an operator looks at first: hosts, queue, failed deployments, money, backups, mail, in numbers that lists explain",
+    access: "operator",
+    answers: [{ status: 200, schema: Overview }],
+  },
+  getSystem: {
+    method: "get",
+    path: "/system",
+    tag: "Operators",
+    summary:
+      "How the installation is set up: version, DNS, mail, payments, backup store, secrets' keys, and what is still to be done",
+    access: "operator",
+    answers: [{ status: 200, schema: System }],
+  },
+  testMail: {
+    method: "post",
+    path: "/system/mail-test",
+    tag: "Operators",
+    summary: "Send a mail to the caller's own address, and say how the mail service answered",
+    access: "operator",
+    answers: [{ status: 200, schema: MailTested }],
+    refusals: ["conflict"],
+  },
   listJobs: {
     method: "get",
     path: "/jobs",
@@ -1782,4 +1979,6 @@ export type Input<Id extends OperationId> = Params<(typeof operations)[Id]["path
 /** The answer of an operation's verb. */
 export type Answered<Id extends OperationId> =
   | z.input<(typeof operations)[Id]["answers"][number]["schema"]>
-  | ((typeof operations)[Id] extends { streams: true } ? ReadableStream<Uint8Array> : never);
+  | ((typeof operations)[Id] extends { streams: true } | { download: string }
+      ? ReadableStream<Uint8Array>
+      : never);

@@ -104,7 +104,15 @@ beforeAll(async () => {
     commands: await commandOfOperator(),
     databases: database.body.databaseId,
     backups: backup.body.id,
+    notifications: (
+      await send<{ id: string }>(owner.session, "POST", "/notifications/channels", {
+        body: { type: "mail", kinds: ["deploy_failed"] },
+      })
+    ).body.id,
     chat: await conversationOfOwner(),
+    account:
+      (await send<{ data: { id: string }[] }>(owner.session, "GET", "/account/sessions")).body.data[0]?.id ??
+      "",
     accounts: "acc_001m80000000000000000000000",
     hosts: "host_001m80000000000000000000000",
     packs: "pack_001k0000000000000000000001",

@@ -173,8 +173,8 @@ const harmless = new Set(
   githubUrl
   headers healthCheck healthCheckPath hourUtc hsts httpsOnly
   image includeSubdomains ingress installCommand intervalSeconds ipv4 ipv6
-  keep keptImages key kind
-  languageVersion length lfs lifecycle limit loseVolumes
+  keep keptImages key kind kinds
+  languageVersion length lfs lifecycle limit loseCredits loseVolumes
   maintenance match maxAge maxAgeSeconds maxBodyMb memoryMb message mountPath
   name
   outputDir

@@ -76,6 +76,20 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
       }),
     ),
     user: {
+      // Confirmed by the old address first, then by the new one.
+      ...(canMail(config) && {
+        changeEmail: {
+          enabled: true,
+          sendChangeEmailConfirmation: ({ user, newEmail, url }) =>
+            mail(
+              user.email,
+              "Change your email address?",
+              `Someone, hopefully you, asked to change the address of your Berth account to ${newEmail}. Open this link to agree; a link to the new address follows, which must be opened too:`,
+              url,
+              "The link is valid for one hour. If this was not you, do not open it, and change your password: nothing has changed.",
+            ),
+        },
+      }),
       additionalFields: {
         role: { type: "string", input: false, defaultValue: "user" },
         plan: { type: "string", input: false, defaultValue: "free" },
@@ -133,9 +147,9 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
           mail(
             user.email,
             "Confirm your email address",
-            "Someone, hopefully you, created a Berth account with this address. Open this link to confirm the address, then sign in:",
+            "Someone, hopefully you, wants to use this address for a Berth account. Open this link to confirm the address, then sign in:",
             url,
-            "The link is valid for one hour. If this was not you, ignore this email: the account cannot be used without confirmation.",
+            "The link is valid for one hour. If this was not you, ignore this email: without confirmation, the address is not used.",
           ),
       },
     }),

@@ -28,8 +28,7 @@ function inputOf(c: Valid, operation: Operation): Record<string, unknown> {
 
 async function takeLimit(c: Context<AppEnv>, { limit }: Operation): Promise<void> {
   if (limit === "chat") await takeForChat(c);
-  if (limit === "keyMade" || limit === "sourceInspected" || limit === "siteProbed")
-    await takeFrom(c, limit, accountOf(c.var.ctx));
+  else if (limit !== undefined) await takeFrom(c, limit, accountOf(c.var.ctx));
 }
 
 /** Fills each `{field}` of a template with the field of the answer. */
@@ -39,6 +38,14 @@ const filled = (template: string, answer: object): string =>
 const statusOf = ({ answers }: Operation, input: object) =>
   (answers.find((one) => one.with !== undefined && one.with in input) ?? answers.find((one) => !one.with))
     ?.status ?? 200;
+
+const streamed = ({ download }: Operation): Record<string, string> =>
+  download === undefined
+    ? { "Content-Type": "text/event-stream" }
+    : {
+        "Content-Type": "application/json",
+        "Content-Disposition": `attachment; filename="${download}"`,
+      };
 
 const answering =
   (id: VerbId, operation: Operation) =>
@@ -50,7 +57,7 @@ const answering =
     c.set("isRead", mayRead && !isChange(operation, input));
     if (operation.shownOnce) c.set("shownOnce", operation.shownOnce);
     const answer = await call(c.var.ctx, id, input as Input<VerbId>);
-    if (answer instanceof ReadableStream) return c.body(answer, 200, { "Content-Type": "text/event-stream" });
+    if (answer instanceof ReadableStream) return c.body(answer, 200, streamed(operation));
     if (operation.location !== undefined)
       c.header("Location", `/api/v1${filled(operation.location, answer)}`);
     return c.json(answer, statusOf(operation, input));

@@ -79,6 +79,10 @@ import { createKey } from "../services/keys/create.ts";
 import { listKeys } from "../services/keys/list.ts";
 import { revokeKey } from "../services/keys/revoke.ts";
 import { verifyLedger } from "../services/ledger/verify.ts";
+import { changeChannel, removeChannel } from "../services/notifications/change-channel.ts";
+import { createChannel } from "../services/notifications/create-channel.ts";
+import { listChannels, listDeliveries } from "../services/notifications/list.ts";
+import { testChannel } from "../services/notifications/test-channel.ts";
 import { changePack, createPack } from "../services/packs/change.ts";
 import { listAllPacks, listPacks } from "../services/packs/list.ts";
 import { listFlags, resolveFlag } from "../services/payments/flags.ts";
@@ -122,6 +126,15 @@ import { cancelJob } from "../services/jobs/cancel.ts";
 import { listJobs } from "../services/jobs/list.ts";
 import { releaseAccount } from "../services/accounts/release.ts";
 import { suspendAccount } from "../services/accounts/suspend.ts";
+import { getOverview } from "../services/system/overview.ts";
+import { getSystem } from "../services/system/get.ts";
+import { testMail } from "../services/system/test-mail.ts";
+import { changeProfile } from "../services/accounts/change-profile.ts";
+import { getAccountDeletion } from "../services/accounts/deletion.ts";
+import { exportAccount } from "../services/accounts/export.ts";
+import { listSessions } from "../services/accounts/list-sessions.ts";
+import { removeAccount } from "../services/accounts/remove.ts";
+import { revokeOtherSessions, revokeSession } from "../services/accounts/revoke-session.ts";
 import { version } from "../version.ts";
 
 /** Webhooks receive bodies in foreign formats and have their own routes (`routes/webhooks.ts`). */
@@ -232,10 +245,23 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getAccountForOperator,
   patchAccount: changeAccount,
   followEvents,
+  listNotificationChannels: listChannels,
+  createNotificationChannel: createChannel,
+  patchNotificationChannel: changeChannel,
+  deleteNotificationChannel: removeChannel,
+  testNotificationChannel: testChannel,
+  listNotificationDeliveries: listDeliveries,
   search,
   suspendAccount,
   releaseAccount,
   getAccount,
+  patchAccountProfile: changeProfile,
+  listSessions,
+  revokeSession,
+  revokeOtherSessions,
+  exportAccount,
+  getAccountDeletion,
+  deleteAccount: removeAccount,
   listUnhealthy,
   getAccountDisk: accountDisk,
   listActivity,
@@ -260,6 +286,9 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   deleteHost: removeHost,
   listSetAside,
   removeSetAside,
+  getOverview,
+  getSystem,
+  testMail,
   listJobs,
   cancelJob,
   rotateSecrets,

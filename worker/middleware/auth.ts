@@ -19,6 +19,7 @@ const guarded: Record<string, "signIn" | "signUp" | "mailed"> = {
   "/sign-up/email": "signUp",
   "/request-password-reset": "mailed",
   "/send-verification-email": "mailed",
+  "/change-email": "mailed",
 };
 
 /** Each request hashes a password, which takes 100 ms of CPU. */
