@@ -14,6 +14,7 @@ import { env } from "./commands/env/index.ts";
 import { events } from "./commands/events.ts";
 import { exec } from "./commands/exec.ts";
 import { hosts } from "./commands/hosts/index.ts";
+import { ingress } from "./commands/ingress/index.ts";
 import { init } from "./commands/init.ts";
 import { diff, up } from "./commands/up.ts";
 import { invoices } from "./commands/invoices/index.ts";
@@ -24,6 +25,7 @@ import { open } from "./commands/open.ts";
 import { packs } from "./commands/packs.ts";
 import { schedules } from "./commands/schedules/index.ts";
 import { terminal } from "./commands/terminal.ts";
+import { traffic } from "./commands/traffic.ts";
 import { upgrade } from "./commands/upgrade.ts";
 import { volumes } from "./commands/volumes/index.ts";
 import { webhook } from "./commands/webhook/index.ts";
@@ -53,13 +55,14 @@ const headings: Record<string, { name(): string }[]> = {
     rollback,
     logs,
     requests,
+    traffic,
     metrics,
     events,
     open,
     linkCommand,
     unlinkCommand,
   ],
-  "Of a site:": [env, domains, terminal, exec, jobs, schedules, volumes, webhook],
+  "Of a site:": [env, domains, ingress, terminal, exec, jobs, schedules, volumes, webhook],
   "Databases:": [databases, backups],
   "Billing:": [packs, invoices, credits],
   "Other:": [chat, api, hosts, doctor, completion, upgrade],

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import type { AddressInfo, Server, Socket } from "node:net";
 import { signal } from "./context.ts";
 import { usage } from "./failure.ts";
 import { openStream } from "./stream.ts";
@@ -15,6 +15,8 @@ export async function openTunnel(
   port: number,
   onError: (error: unknown) => void,
 ): Promise<Tunnel> {
+  // By import(): in one file, what is imported here would be loaded by every command.
+  const { createServer } = await import("node:net");
   const sockets = new Set<Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);

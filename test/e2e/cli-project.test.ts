@@ -75,6 +75,27 @@ it("a checkout gets its berth.json, the site that it describes, and changes only
   expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({ settings: { replicas: 2 } });
   expect(await berth("diff")).toMatchObject({ code: 0, stdout: "No difference.\n" });
 
+  const { url } = JSON.parse((await berth("sites", "show", "--json")).stdout) as { url: string };
+  const status = async () => (await request(url)).status;
+  expect((await berth("ingress", "maintenance", "on", "--message", "Back soon")).code).toBe(0);
+  await expect.poll(status, { timeout: 10_000 }).toBe(503);
+  expect((await berth("ingress", "show")).stdout).toContain("Back soon");
+  expect((await berth("ingress", "maintenance", "off")).code).toBe(0);
+  await expect.poll(status, { timeout: 10_000 }).toBe(200);
+  expect((await berth("ingress", "redirect", "/old", "/new", "--code", "302")).code).toBe(0);
+  const old = async () => (await request(new URL("/old", url).href)).headers.location;
+  await expect.poll(old, { timeout: 10_000 }).toMatch(/\/new$/);
+  expect((await berth("ingress", "unredirect", "/old")).code).toBe(0);
+  await expect.poll(old, { timeout: 10_000 }).toBe(undefined);
+  expect(await berth("ingress", "unredirect", "/old")).toMatchObject({ code: 4 });
+  const history = JSON.parse((await berth("env", "history", "--json")).stdout) as {
+    data: { version: number }[];
+  };
+  expect(history.data.length).toBeGreaterThan(1);
+  expect((await berth("env", "restore", String(history.data[1]?.version))).code).toBe(0);
+  expect((await berth("env", "list")).stdout).toContain("GREETING");
+  expect((await berth("traffic")).stdout).toContain("Requests");
+
   write({ name: "another" });
   expect(await berth("up")).toMatchObject({ code: 2, stderr: expect.stringContaining("linked to") });
   writeFileSync(path, JSON.stringify({ name, prot: 80 }));

@@ -1,5 +1,6 @@
 import { group } from "../../command.ts";
 import { diffEnv } from "./diff.ts";
+import { envHistory, restoreEnv } from "./history.ts";
 import { listEnv } from "./list.ts";
 import { pullEnv } from "./pull.ts";
 import { pushEnv } from "./push.ts";
@@ -13,4 +14,6 @@ export const env = group("env", "Variables of a site", [
   pullEnv,
   pushEnv,
   diffEnv,
+  envHistory,
+  restoreEnv,
 ]);

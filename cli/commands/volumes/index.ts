@@ -1,8 +1,12 @@
 import { group } from "../../command.ts";
+import { copyFile, listFiles, printFile } from "./browse.ts";
 import { listVolumes } from "./list.ts";
 import { deleteVolume } from "./remove.ts";
 
 export const volumes = group("volumes", "Folders of a site that survive deployments", [
   listVolumes,
+  listFiles,
+  printFile,
+  copyFile,
   deleteVolume,
 ]);

@@ -1,0 +1,24 @@
+import { command } from "../../command.ts";
+import { connect } from "../../context.ts";
+import { findSite } from "../../site.ts";
+import { fields, safe, showValue } from "../../terminal.ts";
+
+export const showIngress = command("show", "What the ingress does for a site", {
+  words: "`ingress` of the answer of `getSite`",
+})
+  .argument("[site]", "name or id")
+  .action(async (named) => {
+    const { ingress } = await findSite(await connect(), named);
+    showValue(
+      ingress,
+      (all) =>
+        fields(
+          Object.fromEntries(
+            Object.entries(all).map(([name, value]) => [
+              name,
+              value === null ? null : safe(typeof value === "string" ? value : JSON.stringify(value)),
+            ]),
+          ),
+        ) || "Nothing but to lead visitors to it.",
+    );
+  });
