@@ -539,7 +539,8 @@ export const tools = {
   },
   set_backup_schedule: {
     group: "backups",
-    summary: "Set when a database is backed up by itself and how many backups are kept.",
+    summary:
+      "Set when a database is backed up by itself (daily, weekly or by cron) and how many backups are kept.",
     input: only({ db, settings: BackupSettings.partial() }),
   },
   get_backup_download_link: {
