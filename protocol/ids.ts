@@ -26,6 +26,8 @@ export const idPrefixes = {
   conversation: "conv",
   message: "msg",
   activity: "act",
+  channel: "nch",
+  delivery: "ntf",
 } as const;
 export type IdKind = keyof typeof idPrefixes;
 export type Id<K extends IdKind = IdKind> = `${(typeof idPrefixes)[K]}_${string}`;

@@ -167,3 +167,22 @@ export const flagReasons = [
   "owner_not_warned",
 ] as const;
 export type FlagReason = (typeof flagReasons)[number];
+
+/** Where notifications go: the account's own email address, or an address of the owner's. */
+export const channelTypes = ["mail", "webhook", "slack"] as const;
+export type ChannelType = (typeof channelTypes)[number];
+
+/** What an owner may be notified of. `limit_near`: disk or memory. */
+export const notificationKinds = [
+  "deploy_failed",
+  "crash_loop",
+  "unhealthy",
+  "limit_near",
+  "backup_failed",
+  "invoice_due",
+  "certificate",
+] as const;
+export type NotificationKind = (typeof notificationKinds)[number];
+
+export const deliveryStatuses = ["pending", "sent", "failed"] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];

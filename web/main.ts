@@ -185,3 +185,94 @@ document.addEventListener("keydown", (event) => {
       menu.querySelector("summary")?.focus();
     }
 });
+
+// The assistant beside the page
+
+async function openAssistant(link: HTMLAnchorElement): Promise<void> {
+  const about = (main()?.dataset["about"] ?? "").split(" ").find((id) => id.includes("_")) ?? "";
+  const url = new URL(link.href);
+  const conversation = sessionStorage.getItem("conversation");
+  if (about !== "") url.searchParams.set("about", about);
+  if (conversation !== null) url.searchParams.set("conversation", conversation);
+  let answer = await fetch(url, { headers: { Accept: "text/html" } });
+  if (answer.status === 404 || answer.status === 403) {
+    // The conversation was deleted, or is of another account.
+    sessionStorage.removeItem("conversation");
+    url.searchParams.delete("conversation");
+    answer = await fetch(url, { headers: { Accept: "text/html" } });
+  }
+  const page = parse(await answer.text());
+  const chat = page.querySelector("berth-chat");
+  if (!chat || isSignIn(answer.url)) {
+    location.assign(link.href);
+    return;
+  }
+  const panel = document.createElement("aside");
+  panel.className = "panel";
+  panel.setAttribute("aria-label", "Assistant");
+  const head = document.createElement("header");
+  const title = document.createElement("b");
+  title.textContent = "Assistant";
+  const buttons = document.createElement("span");
+  buttons.className = "buttons";
+  const fresh = document.createElement("button");
+  fresh.textContent = "New";
+  const close = document.createElement("button");
+  close.textContent = "Close";
+  fresh.className = close.className = "ghost";
+  fresh.type = close.type = "button";
+  buttons.append(fresh, close);
+  head.append(title, buttons);
+  const shut = () => {
+    panel.remove();
+    document.querySelector<HTMLElement>("[data-assistant]")?.focus();
+  };
+  close.addEventListener("click", shut);
+  fresh.addEventListener("click", () => {
+    sessionStorage.removeItem("conversation");
+    panel.remove();
+    void openAssistant(link);
+  });
+  panel.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") shut();
+  });
+  panel.append(head, document.adoptNode(chat));
+  document.querySelector(".panel")?.remove();
+  document.body.append(panel);
+  for (const script of page.querySelectorAll<HTMLScriptElement>("head script[src]"))
+    await import(new URL(script.getAttribute("src") ?? "", location.href).href);
+  prepare(panel);
+  panel.querySelector("textarea")?.focus();
+}
+
+document.addEventListener("click", (event) => {
+  const link = (event.target as Element).closest<HTMLAnchorElement>("a[data-assistant]");
+  if (!link || event.metaKey || event.ctrlKey || location.pathname === "/assistant") return;
+  event.preventDefault();
+  void openAssistant(link);
+});
+
+// Search or jump to: the program is loaded at the first use
+
+async function palette(): Promise<void> {
+  const address = document.querySelector<HTMLElement>("[data-palette]")?.dataset["palette"];
+  if (address === undefined) return;
+  const program = (await import(new URL(address, location.href).href)) as { openPalette(): void };
+  program.openPalette();
+}
+document.addEventListener("keydown", (event) => {
+  if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    void palette();
+  }
+});
+document.addEventListener("click", (event) => {
+  if ((event.target as Element).closest("[data-palette]")) void palette();
+});
+
+/** A box that shows what is typed into a password's field. */
+document.addEventListener("change", (event) => {
+  const box = event.target as HTMLInputElement;
+  const field = document.getElementById(box.dataset["reveals"] ?? "");
+  if (field instanceof HTMLInputElement) field.type = box.checked ? "text" : "password";
+});

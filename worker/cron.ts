@@ -29,6 +29,8 @@ import { forgetOldChanges } from "./services/events/forget-old.ts";
 import { forgetOldConversations } from "./services/chat/conversations.ts";
 import { finishAccountChanges } from "./services/accounts/tell-guards.ts";
 import { lookAtDueDomains } from "./services/domains/look-due.ts";
+import { sendDueNotifications } from "./services/notifications/send-due.ts";
+import { takeNotices } from "./services/notifications/take-notices.ts";
 import { purgeOldRequests } from "./services/idempotency/purge-old.ts";
 import { finishRevocations } from "./services/keys/finish-revocations.ts";
 import { runDueSchedules } from "./services/schedules/run-due.ts";
@@ -58,6 +60,13 @@ const tasks: Record<string, (ctx: Ctx) => Promise<void>> = {
   requests: purgeOldRequests,
   activity: forgetOldActivity,
   events: forgetOldChanges,
+  notifications: async (ctx) => {
+    try {
+      await takeNotices(ctx);
+    } finally {
+      await sendDueNotifications(ctx);
+    }
+  },
   conversations: forgetOldConversations,
   money: async (ctx) => {
     try {

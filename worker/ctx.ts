@@ -1,5 +1,6 @@
 import type { SQL } from "drizzle-orm";
 import type { DrizzleD1Database } from "drizzle-orm/d1";
+import type { StreamTarget } from "../protocol/agent/messages.ts";
 import type { Answer, Question } from "../protocol/agent/running.ts";
 import type { ChatReply, StoredMessage } from "../protocol/api/chat.ts";
 import type { PendingCall, Refused, Sent } from "./objects/rpc.ts";
@@ -51,6 +52,8 @@ export type Ctx = {
   dns: Dns;
   /** Requests an address of a customer's site. @throws when it gives no answer */
   fetchOnce(url: string): Promise<Fetched>;
+  /** Posts JSON to an address that a customer named. @returns the status @throws when it gives no answer */
+  postOnce(url: string, headers: Record<string, string>, body: string): Promise<number>;
   backups: BackupStore;
   hosts: HostHints;
   questions: HostQuestions;
@@ -91,6 +94,12 @@ export type HostQuestions = {
     question: Followed,
     reader: Reader,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>>;
+  /** The client's end of a stream to a database or a terminal, for as long as the reader's key or session works. */
+  connect(
+    hostId: Id<"host">,
+    target: StreamTarget,
+    reader: Reader,
+  ): Promise<WebSocket | Extract<Answer, { kind: "refused" }>>;
 };
 
 export type KeyGuards = {

@@ -71,8 +71,8 @@ async function putIntoService(
 ): Promise<Released | { startMs: null; swapMs: null }> {
   if (!parked) return release(host, run, deploymentId, imageId, "", job);
   job.signal.throwIfAborted();
-  if (run.ingress) await host.ingress.rule(run.siteId, run.ingress);
-  await host.ingress.park(run.siteId, run.hostnames);
+  if (run.ingress) await host.ingress.rule(run.siteId, run.ingress, run.readAtMs);
+  await host.ingress.park(run.siteId, host.ingress.newest(run.siteId, run));
   return { startMs: null, swapMs: null };
 }
 

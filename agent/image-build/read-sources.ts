@@ -15,6 +15,7 @@ const manifest = new RegExp(
   `^(?:${[
     "(?:app|package)\\.json",
     "yarn\\.lock",
+    "package-lock\\.json",
     "pnpm-lock\\.yaml",
     "pnpm-workspace\\.yaml",
     "\\.yarnrc\\.yml",

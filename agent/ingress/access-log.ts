@@ -17,13 +17,13 @@ const left = [
   "request>headers",
   "resp_headers",
   "user_id",
-  "uuid",
 ];
 
 export function accessLogging(): object {
   return {
     logs: {
-      default: { level: "WARN", exclude: ["http.log.access"] },
+      // Whatever may be logged of a request is put together for each one, also if nothing is written, and has its whole query.
+      default: { level: "WARN", exclude: ["http"] },
       requests: {
         level: "INFO",
         include: ["http.log.access"],
@@ -51,11 +51,13 @@ export function accessLogging(): object {
   };
 }
 
-/** What is said of each request beside what Caddy says by itself. Its id is the app's to see, so that its own log can name it. */
+/**
+ * What is said of each request beside what Caddy says by itself: also the id, once it is asked for. That is the app's to see, so that
+ * its own log can name it.
+ */
 export const noted = [
   { handler: "headers", request: { set: { "X-Request-Id": ["{http.request.uuid}"] } } },
   ...Object.entries({
-    id: "{http.request.uuid}",
     agent: "{http.request.header.User-Agent}",
     referrer: "{http.request.header.Referer}",
     upstream: "{http.reverse_proxy.upstream.hostport}",

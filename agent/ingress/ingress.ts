@@ -15,10 +15,12 @@ export type Ingress = {
   fallback(siteId: string): readonly Target[] | null;
   /** The names answer 503 with a page that says the site is stopped, or what the notice says. */
   park(siteId: string, hostnames: readonly string[], notice?: StopNotice): Promise<void>;
-  /** What the ingress does for a site, whatever answers it; kept until `unroute`. */
-  rule(siteId: string, rules: HostIngressRules): Promise<void>;
-  /** Other names for what is answered now. */
-  rename(siteId: string, hostnames: readonly string[]): Promise<void>;
+  /** What the ingress does for a site, whatever answers it; kept until `unroute`. Nothing changes if newer ones are known. */
+  rule(siteId: string, rules: HostIngressRules, readAtMs?: number): Promise<void>;
+  /** Names and rules for what is answered now, and for what jobs put into service that were sent before. */
+  tell(siteId: string, told: Told): Promise<void>;
+  /** These names, or those that the site was told of since they were read. */
+  newest(siteId: string, told: Pick<Told, "hostnames" | "readAtMs">): readonly string[];
   /** A container in service has another address, or stopped or began to answer: same names. */
   readdress(siteId: string, target: Target): Promise<void>;
   /** Takes this container out of service: its site is parked, or answered by what served before its probation. Same names. */
@@ -32,6 +34,13 @@ export type Ingress = {
   hostnames(siteId: string): readonly string[];
   /** Sites that have containers here, of which it was lost which serve: any of them may, until a job has said it. */
   lost(): readonly string[];
+};
+
+/** @property readAtMs when the control plane read it; what does not say so is taken for new */
+export type Told = {
+  hostnames: readonly string[];
+  ingress?: HostIngressRules | undefined;
+  readAtMs?: number | undefined;
 };
 
 /** The containers in service: none of a site that is stopped, or not known. */

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import http from "node:http";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { HostIngressRules } from "../../protocol/api/ingress.ts";
 import type { Ingress, Target } from "./ingress.ts";
 import { log } from "../log.ts";
 import { refreshMs } from "./caddy.ts";
@@ -23,14 +24,20 @@ export function openRoutes(
 
   /** @param told which site this says all of: the responder takes it, or nothing has changed */
   async function change(
-    edit: (sites: RouteTable["sites"], rules: NonNullable<RouteTable["rules"]>) => void,
+    edit: (
+      sites: RouteTable["sites"],
+      rules: NonNullable<RouteTable["rules"]>,
+      said: NonNullable<RouteTable["told"]>,
+    ) => void,
     told?: string,
   ): Promise<void> {
     const before = table;
     const next = structuredClone(table);
     const rules = next.rules ?? {};
-    edit(next.sites, rules);
+    const said = next.told ?? {};
+    edit(next.sites, rules, said);
     if (next.rules !== undefined || Object.keys(rules).length > 0) next.rules = rules;
+    if (next.told !== undefined || Object.keys(said).length > 0) next.told = said;
     if (next.lost) next.lost = next.lost.filter((siteId) => siteId !== told);
     replace(next);
     try {
@@ -40,6 +47,9 @@ export function openRoutes(
       throw error;
     }
   }
+
+  const isOutdated = (siteId: string, readAtMs = Infinity): boolean =>
+    readAtMs < (table.told?.[siteId]?.readAtMs ?? -Infinity);
 
   function replace(next: RouteTable): void {
     if (JSON.stringify(next) === JSON.stringify(table)) return;
@@ -91,16 +101,20 @@ export function openRoutes(
       change((sites) => {
         sites[siteId] = { hostnames: [...hostnames], target: null, others: [], ...(notice && { notice }) };
       }, siteId),
-    rule: (siteId, settings) =>
+    rule: (siteId, settings, readAtMs) =>
       change((_, rules) => {
-        if (Object.keys(settings).length > 0) rules[siteId] = settings;
-        else delete rules[siteId];
+        if (!isOutdated(siteId, readAtMs)) setRules(rules, siteId, settings);
       }),
-    rename: (siteId, hostnames) =>
-      change((sites) => {
+    tell: (siteId, { hostnames, ingress, readAtMs }) =>
+      change((sites, rules, told) => {
+        if (isOutdated(siteId, readAtMs)) return;
+        if (ingress) setRules(rules, siteId, ingress);
         const site = sites[siteId];
         if (site) site.hostnames = [...hostnames];
+        if (readAtMs !== undefined) told[siteId] = { readAtMs, hostnames: [...hostnames] };
       }),
+    newest: (siteId, { hostnames, readAtMs }) =>
+      isOutdated(siteId, readAtMs) ? (table.told?.[siteId]?.hostnames ?? hostnames) : hostnames,
     readdress: (siteId, target) =>
       change((sites) => {
         const site = sites[siteId];
@@ -119,9 +133,10 @@ export function openRoutes(
         Object.assign(site, { target: null, others: [], ...before });
       }),
     unroute: (siteId) =>
-      change((sites, rules) => {
+      change((sites, rules, told) => {
         delete sites[siteId];
         delete rules[siteId];
+        delete told[siteId];
       }, siteId),
     current(siteId) {
       const site = table.sites[siteId];
@@ -134,6 +149,11 @@ export function openRoutes(
 }
 
 type Site = RouteTable["sites"][string];
+
+function setRules(rules: NonNullable<RouteTable["rules"]>, siteId: string, settings: HostIngressRules): void {
+  if (Object.keys(settings).length > 0) rules[siteId] = settings;
+  else delete rules[siteId];
+}
 
 const targetsOf = ({ target, others }: Pick<Site, "target" | "others">): Target[] =>
   target ? [target, ...others] : [];

@@ -36,6 +36,11 @@ export const RouteTable = z.object({
   ),
   /** What the ingress does for a site, by its id; apart, as it outlives what answers. */
   rules: z.record(z.string(), HostIngressRules).optional(),
+  /**
+   * What a change of names and rules said beside other jobs of its site, and when the control plane read it: a job that was sent
+   * before it does not bring back what was true then. Only the agent reads it.
+   */
+  told: z.record(z.string(), z.object({ readAtMs: z.number(), hostnames: z.array(z.string()) })).optional(),
   /** Sites of which the agent lost where they lead: what was answered before is true until it is told anew. */
   lost: z.array(z.string()).optional(),
 });

@@ -30,7 +30,7 @@ const Entry = z.object({
   size: z.int().nonnegative(),
   status: z.int().min(0).max(999),
   bytes_read: z.int().nonnegative(),
-  id: z.string().nullish(),
+  uuid: z.string().nullish(),
   agent: z.string().nullish(),
   referrer: z.string().nullish(),
   upstream: z.string().nullish(),
@@ -137,7 +137,7 @@ class Reading {
       referrer: entry.referrer || null,
       userAgent: entry.agent || null,
       ...this.answeredBy(siteId, entry),
-      requestId: entry.id || null,
+      requestId: entry.uuid || null,
     };
   }
 

@@ -86,9 +86,10 @@ async function swapTo(
     job.signal.throwIfAborted();
     job.phase("swap");
     // Before it serves: a site whose visitors need a password is open at no moment.
-    if (run.ingress) await host.ingress.rule(run.siteId, run.ingress);
+    if (run.ingress) await host.ingress.rule(run.siteId, run.ingress, run.readAtMs);
     const isProven = servesForGood(host, run.siteId, made) || (await isServedByUs(host, run, image));
-    await host.ingress[isProven ? "route" : "routeOnProbation"](run.siteId, run.hostnames, targets);
+    const hostnames = host.ingress.newest(run.siteId, run);
+    await host.ingress[isProven ? "route" : "routeOnProbation"](run.siteId, hostnames, targets);
     const swapped = performance.now();
     if (!isProven) {
       job.log(`It answers and serves; it is live after ${host.settings.probationSeconds} s without an exit.`);

@@ -70,6 +70,9 @@ export const EnvEntry = z.object({
 });
 export type EnvEntry = z.infer<typeof EnvEntry>;
 
+/** When names and rules were read, by the control plane's clock: a change of them does not wait for other jobs of the site. */
+const ReadAtMs = z.number().int().nonnegative().optional();
+
 /** How a site's container runs: everything a rollout needs besides the image. */
 export const RunSpec = z.object({
   siteId: SiteId,
@@ -78,6 +81,7 @@ export const RunSpec = z.object({
   hostnames: z.array(z.string()).min(1),
   /** What the ingress does for them. */
   ingress: HostIngressRules.optional(),
+  readAtMs: ReadAtMs,
   /** Its own address and its source, as far as known. */
   siteUrl: z.url().optional(),
   commit: z.string().nullish(),
@@ -196,14 +200,20 @@ export const jobArgs = {
   }),
   /** Starts the stopped container, or a new one of the same image if it is gone. */
   "site.start": z.object({ run: RunSpec, deploymentId: DeploymentId }),
-  "site.stop": z.object({ siteId: SiteId, hostnames: z.array(z.string()), notice: StopNotice.optional() }),
+  "site.stop": z.object({
+    siteId: SiteId,
+    hostnames: z.array(z.string()),
+    readAtMs: ReadAtMs,
+    notice: StopNotice.optional(),
+  }),
   /** Same image, new container, zero-downtime swap. */
   "site.restart": z.object({ run: RunSpec, deploymentId: DeploymentId }),
-  /** Changes the host names of the version in service, and what the ingress does for them. */
+  /** Changes the host names of the site, and what the ingress does for them, beside any other job of the site. */
   "site.route": z.object({
     siteId: SiteId,
     hostnames: z.array(z.string()),
     ingress: HostIngressRules.optional(),
+    readAtMs: ReadAtMs,
   }),
   "site.delete": z.object({ siteId: SiteId, accountId: idOf("account"), hostnames: z.array(z.string()) }),
   /** The site belongs to another host now: removes everything that is left of it here. */

@@ -92,6 +92,15 @@ import {
 } from "./insight.ts";
 import { Key, KeyCreate, KeyCreated, KeyRevoked } from "./keys.ts";
 import { Schedule, ScheduleCreate, SchedulePatch } from "./schedules.ts";
+import {
+  Channel,
+  ChannelCreate,
+  ChannelCreated,
+  ChannelPatch,
+  ChannelRemoved,
+  Delivery,
+  DeliveryListQuery,
+} from "./notifications.ts";
 import { PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
 import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
 import { Browsed, FilesQuery } from "./files.ts";
@@ -124,6 +133,7 @@ import {
 } from "./sites.ts";
 import { SearchQuery, SearchResults } from "./search.ts";
 import { SourceInspect, SourceInspection } from "./sources.ts";
+import { MailTested, Overview, System } from "./system.ts";
 import { SiteVolumes, VolumeRemoved } from "./volumes.ts";
 import { SecretsRotate, SecretsRotated } from "./secrets.ts";
 
@@ -168,7 +178,7 @@ export type Operation = {
   /** Needs a session, but the account's assistant may call it as well, whatever credential the person used. */
   assistant?: true;
   /** An additional rate limit per account, besides the credential's own. */
-  limit?: "keyMade" | "chat" | "sourceInspected" | "siteProbed";
+  limit?: "keyMade" | "chat" | "sourceInspected" | "siteProbed" | "notificationTested";
   /** Errors beyond those implied by access, parameters and body. */
   refusals?: readonly ErrorCode[];
   examples?: { body?: unknown; answer?: unknown };
@@ -176,6 +186,7 @@ export type Operation = {
 
 const exampleTime = "2026-11-21T12:00:00.000Z";
 const exampleSiteId = "site_001m80000000000000000000000";
+const exampleChannelId = "nch_001m80000000000000000000000";
 const exampleDatabaseId = "db_001m80000000000000000000000";
 
 const exampleDisk = {
@@ -1463,6 +1474,86 @@ export const operations = {
     access: "operator",
     answers: [{ status: 200, schema: Account }],
   },
+  listNotificationChannels: {
+    method: "get",
+    path: "/notifications/channels",
+    tag: "Notifications",
+    summary:
+      "Where the account is notified, and of what, newest first. Without a channel, only mails about money, access and lost domains or backups are sent",
+    access: "key",
+    query: listQuery("channel"),
+    answers: [{ status: 200, schema: listOf(Channel) }],
+  },
+  createNotificationChannel: {
+    method: "post",
+    path: "/notifications/channels",
+    tag: "Notifications",
+    summary:
+      "Choose to be notified by mail at the account's address, at an address of your own (signed as standardwebhooks.com says), or in a chat that takes Slack's format",
+    access: "key",
+    body: ChannelCreate,
+    creates: "channel",
+    shownOnce: ["secret"],
+    answers: [{ status: 201, schema: ChannelCreated }],
+    refusals: ["conflict"],
+    examples: {
+      body: {
+        type: "webhook",
+        url: "https://example.com/hooks/berth",
+        kinds: ["deploy_failed", "crash_loop"],
+      },
+      answer: {
+        id: exampleChannelId,
+        type: "webhook",
+        name: "Webhook",
+        target: "https://example.com/hooks/berth",
+        kinds: ["deploy_failed", "crash_loop"],
+        enabled: true,
+        disabledReason: null,
+        createdAt: exampleTime,
+        updatedAt: exampleTime,
+        secret: "whsec_4Zc0bJ9nq1cYxX8mS6sYwqF8cQ0m2kHt",
+      },
+    },
+  },
+  patchNotificationChannel: {
+    method: "patch",
+    path: "/notifications/channels/{id}",
+    tag: "Notifications",
+    summary: "Change a channel's name, address or kinds, or enable or disable it",
+    access: "key",
+    body: ChannelPatch,
+    answers: [{ status: 200, schema: Channel }],
+    examples: { body: { kinds: ["deploy_failed"] } },
+  },
+  deleteNotificationChannel: {
+    method: "delete",
+    path: "/notifications/channels/{id}",
+    tag: "Notifications",
+    summary: "Delete a channel and the list of what was sent through it",
+    access: "key",
+    answers: [{ status: 200, schema: ChannelRemoved }],
+    examples: { answer: { id: exampleChannelId, deleted: true } },
+  },
+  testNotificationChannel: {
+    method: "post",
+    path: "/notifications/channels/{id}/test",
+    tag: "Notifications",
+    summary: "Send a test through a channel now. The answer says whether it was taken",
+    access: "key",
+    limit: "notificationTested",
+    answers: [{ status: 200, schema: Delivery }],
+  },
+  listNotificationDeliveries: {
+    method: "get",
+    path: "/notifications/deliveries",
+    tag: "Notifications",
+    summary:
+      "What was sent through the account's channels in the last 30 days, or waits to be sent, and how that went",
+    access: "key",
+    query: DeliveryListQuery,
+    answers: [{ status: 200, schema: listOf(Delivery) }],
+  },
   getAccount: {
     method: "get",
     path: "/account",
@@ -1720,6 +1811,33 @@ export const operations = {
     summary: "Permanently remove one of these with its data",
     access: "operator",
     answers: [{ status: 200, schema: SetAsideRemoved }],
+    refusals: ["conflict"],
+  },
+  getOverview: {
+    method: "get",
+    path: "/overview",
+    tag: "Operators",
+    summary:
+      "What an operator looks at first: hosts, queue, failed deployments, money, backups, mail, in numbers that lists explain",
+    access: "operator",
+    answers: [{ status: 200, schema: Overview }],
+  },
+  getSystem: {
+    method: "get",
+    path: "/system",
+    tag: "Operators",
+    summary:
+      "How the installation is set up: version, DNS, mail, payments, backup store, secrets' keys, and what is still to be done",
+    access: "operator",
+    answers: [{ status: 200, schema: System }],
+  },
+  testMail: {
+    method: "post",
+    path: "/system/mail-test",
+    tag: "Operators",
+    summary: "Send a mail to the caller's own address, and say how the mail service answered",
+    access: "operator",
+    answers: [{ status: 200, schema: MailTested }],
     refusals: ["conflict"],
   },
   listJobs: {

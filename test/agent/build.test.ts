@@ -50,7 +50,7 @@ it("a step of ours has secrets in their very bytes, newlines at their end too", 
 
 describe("detection", () => {
   it("tells the package manager by its lock file, then by packageManager, then npm", () => {
-    const manifest = { scripts: { start: "node ." }, packageManager: "yarn@4.0.0" };
+    const manifest = { scripts: { start: "tsx ." }, packageManager: "yarn@4.0.0" };
     expect(node(["pnpm-lock.yaml"], manifest)).toMatchObject({
       packageManager: "pnpm",
       locked: true,

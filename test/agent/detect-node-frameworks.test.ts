@@ -146,7 +146,7 @@ describe("TanStack Start", () => {
   });
 
   it.each<[string, object, string]>([
-    ["its own script", { scripts: { build: "vite build", start: "node server.js" } }, "npm start"],
+    ["its own script", { scripts: { build: "vite build", start: "node server.js" } }, "node server.js"],
     [
       "its own srvx",
       { dependencies: { ...start.dependencies, srvx: "0.9" } },

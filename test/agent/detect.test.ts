@@ -287,7 +287,7 @@ describe("a Node app", () => {
     [
       "a loader",
       { scripts: { start: "node -r ts-node/register src/app.ts" }, devDependencies: { "ts-node": "10" } },
-      { start: "npm start", isPruned: false },
+      { start: "node -r ts-node/register src/app.ts", isPruned: false },
     ],
     [
       "Qwik's server, which imports some of it",

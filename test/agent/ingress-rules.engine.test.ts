@@ -163,7 +163,7 @@ it("sends other names to the primary one, and http to https", async () => {
   expect([status, headers.location]).toEqual([308, "http://www.shop.localhost:8080/a?b"]);
   expect((await told("/a", {}, "www.shop.localhost")).url).toBe("/a");
   // A name that is the site's no more keeps nobody from it.
-  await routes.rename("site_1", [host]);
+  await routes.tell("site_1", { hostnames: [host] });
   expect((await told("/a")).url).toBe("/a");
   await routes.rule("site_1", {
     httpsOnly: true,

@@ -208,7 +208,7 @@ describe("the responder", () => {
 
       // One site is told; what was known of the other one is still so, for the agent after it as well.
       await next.route("site_6", ["six.localhost"], [target("10.0.0.66")]);
-      await next.rename("site_7", ["other.localhost"]);
+      await next.tell("site_7", { hostnames: ["other.localhost"] });
       expect(await responder.leadsTo("six.localhost")).toBe("10.0.0.66:3000");
       expect(await responder.leadsTo("seven.localhost")).toBe("10.0.0.7:3000");
       expect(responder.openRoutes(["site_7"]).lost()).toEqual(["site_7", "site_8"]);
@@ -219,6 +219,38 @@ describe("the responder", () => {
       expect(next.lost()).toEqual([]);
     },
   );
+
+  it("a job that was sent before names and rules changed does not bring back the former ones", async () => {
+    const ruled = () =>
+      RouteTable.parse(JSON.parse(readFileSync(responder.file, "utf8"))).rules?.["site_9"] ?? null;
+    const sent = { hostnames: ["former.localhost"], readAtMs: 1000 };
+    await routes.route("site_9", ["former.localhost"], [target("10.0.0.9")]);
+    await routes.tell("site_9", { hostnames: ["now.localhost"], ingress: { maxBodyMb: 5 }, readAtMs: 2000 });
+    expect(await responder.leadsTo("former.localhost")).toBe(responder.statusPage);
+    // The agent was restarted meanwhile.
+    routes = responder.openRoutes();
+    await routes.rule("site_9", { maxBodyMb: 1 }, sent.readAtMs);
+    await routes.tell("site_9", { ...sent, ingress: {} });
+    expect(ruled()).toEqual({ maxBodyMb: 5 });
+    expect(routes.newest("site_9", sent)).toEqual(["now.localhost"]);
+    expect(routes.hostnames("site_9")).toEqual(["now.localhost"]);
+    expect(routes.newest("site_9", { hostnames: ["later.localhost"], readAtMs: 3000 })).toEqual([
+      "later.localhost",
+    ]);
+    await routes.rule("site_9", {}, 3000);
+    expect(ruled()).toBeNull();
+    await routes.unroute("site_9");
+    expect(routes.newest("site_9", sent)).toEqual(["former.localhost"]);
+  });
+
+  it("a site that is deployed for the first time has the names that it was told of meanwhile", async () => {
+    await routes.tell("site_10", { hostnames: ["two.localhost"], ingress: {}, readAtMs: 2000 });
+    expect(routes.sites()).not.toContain("site_10");
+    expect(routes.newest("site_10", { hostnames: ["one.localhost"], readAtMs: 1000 })).toEqual([
+      "two.localhost",
+    ]);
+    await routes.unroute("site_10");
+  });
 
   it("a host without sites begins with an empty table, whatever the file was", async () => {
     writeFileSync(responder.file, "{");

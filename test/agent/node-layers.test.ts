@@ -11,9 +11,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
 import { parseInstructions } from "../../agent/image-build/instructions.ts";
-import { dockerfile, type Files } from "../support/detected.ts";
+import { dockerfile, node, variables, type Files } from "../support/detected.ts";
 
 const built = {
   scripts: { build: "tsc", start: "node dist" },
@@ -58,6 +59,96 @@ it("an app that nothing builds is its source beside its packages, without those 
   const watched = { ...plain, scripts: { start: "tsc --watch" } };
   expect(dockerfile(watched)).not.toContain("prune");
   expect(dockerfile(watched)).toContain("\nCOPY --chown=node:node source/ /app/\n");
+});
+
+describe("an app that nothing builds, and whose lock file tells that no package runs a script,", () => {
+  const manifest = {
+    scripts: { start: "node ." },
+    dependencies: { express: "5" },
+    devDependencies: { vitest: "5" },
+  };
+  const { dependencies, devDependencies } = manifest;
+  const lock = (packages: object = {}) => ({
+    "package-lock.json": JSON.stringify({
+      lockfileVersion: 3,
+      packages: { "": { dependencies, devDependencies }, ...packages },
+    }),
+  });
+  const stages = (files: Files, more: object = {}) =>
+    dockerfile({ ...manifest, ...more }, files).match(/^FROM /gm)?.length;
+
+  it("is installed where it runs, without what is for development, and owned by its user", () => {
+    const text = dockerfile(manifest, lock({ "node_modules/express": {} }));
+    expect(text.match(/^FROM /gm)).toHaveLength(1);
+    const [before = "", after = ""] = text.split("\nCOPY --chown=node:node source/ ./\n");
+    expect(before).toContain("COPY source/package.json source/package-lock.json ./\n");
+    expect(before).toMatch(
+      /NPM_CONFIG_OMIT=dev; \{ npm ci .* && rm -rf \/tmp\/npm && chown -R node:node \/app"\]$/,
+    );
+    expect(after).toMatch(/^ENV NODE_ENV=production PORT=3000 .*\nUSER node\n/);
+  });
+
+  it("keeps what is for development where that starts it", () => {
+    const started = { scripts: { start: "vitest" } };
+    expect(dockerfile({ ...manifest, ...started }, lock())).not.toContain("NPM_CONFIG_OMIT");
+  });
+
+  it("leaves nothing of the memory that its build may use in the image", () => {
+    const text = generateDockerfile(node(manifest, lock()), { ...variables, memoryMb: 2048 });
+    expect(text).toContain("export ");
+    expect(text).not.toMatch(/^ENV .*NODE_OPTIONS/m);
+  });
+
+  it.each<[string, Files, object?]>([
+    ["a package runs a script", lock({ "node_modules/sharp": { hasInstallScript: true } })],
+    ["a package is a folder's", lock({ "node_modules/own": { link: true } })],
+    ["the lock file does not fit package.json", lock(), { dependencies: { express: "4" } }],
+    ["the lock file is one of old", { "package-lock.json": '{ "lockfileVersion": 1, "dependencies": {} }' }],
+    ["the lock file cannot be read", { "package-lock.json": "{" }],
+    ["another lock file goes before it", { ...lock(), "npm-shrinkwrap.json": "{}" }],
+    ["Yarn installs it", { ...lock(), "yarn.lock": "" }, { packageManager: "yarn@1.22.22" }],
+  ])("is installed apart where %s", (_, files, more) => expect(stages(files, more)).toBe(2));
+
+  it("is installed apart where a build variable would stay in the image's history", () =>
+    expect(
+      generateDockerfile(node(manifest, lock()), { ...variables, plain: ["TOKEN"] }).match(/^FROM /gm),
+    ).toHaveLength(2));
+});
+
+describe("a start script that is Node and its arguments", () => {
+  const manifest = {
+    name: "@shop/web",
+    version: "1.2.0",
+    scripts: { start: "node --enable-source-maps server.js" },
+  };
+
+  it("is run without the package manager, with what apps read of it", () => {
+    expect(node(manifest)).toMatchObject({ startCommand: "node --enable-source-maps server.js" });
+    expect(dockerfile(manifest)).toMatch(
+      /^ENV .* npm_lifecycle_event=start npm_package_name=@shop\/web npm_package_version=1\.2\.0 PATH=\/app\/node_modules\/\.bin:\$PATH$/m,
+    );
+    expect(dockerfile(manifest)).toContain('CMD ["sh","-c","exec node --enable-source-maps server.js"]');
+  });
+
+  it.each<[string, object, Files?]>([
+    ["another script comes before it", { scripts: { prestart: "echo", start: "node server.js" } }],
+    ["it is more than that", { scripts: { start: "node server.js && echo" } }],
+    ["it has quotes", { scripts: { start: "node -e 'a'" } }],
+    ["package.json has settings for scripts", { config: { port: "1" } }],
+    ["the name is none", { name: "a b" }],
+    ["the version is none", { version: "$(id)" }],
+    ["npm is told of options for Node", {}, { ".npmrc": "node-options=--title=a" }],
+  ])("is run by npm where %s", (_, more, files) =>
+    expect(node({ ...manifest, ...more }, files)).toMatchObject({
+      startCommand: "npm start",
+      startVariables: [],
+    }),
+  );
+
+  it("is run by Yarn where that resolves packages by itself", () =>
+    expect(node(manifest, { "yarn.lock": "__metadata:", ".pnp.cjs": "" })).toMatchObject({
+      startCommand: "yarn start",
+    }));
 });
 
 it("an app whose code is generated has its source before that, though nothing builds it", () => {

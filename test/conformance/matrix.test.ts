@@ -104,6 +104,11 @@ beforeAll(async () => {
     commands: await commandOfOperator(),
     databases: database.body.databaseId,
     backups: backup.body.id,
+    notifications: (
+      await send<{ id: string }>(owner.session, "POST", "/notifications/channels", {
+        body: { type: "mail", kinds: ["deploy_failed"] },
+      })
+    ).body.id,
     chat: await conversationOfOwner(),
     accounts: "acc_001m80000000000000000000000",
     hosts: "host_001m80000000000000000000000",

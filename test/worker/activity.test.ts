@@ -173,7 +173,7 @@ const harmless = new Set(
   githubUrl
   headers healthCheck healthCheckPath hourUtc hsts httpsOnly
   image includeSubdomains ingress installCommand intervalSeconds ipv4 ipv6
-  keep keptImages key kind
+  keep keptImages key kind kinds
   languageVersion length lfs lifecycle limit loseVolumes
   maintenance match maxAge maxAgeSeconds maxBodyMb memoryMb message mountPath
   name

@@ -152,7 +152,7 @@ describe("a site's own domain", () => {
     const told = await host.next("job");
     expect([told.job.kind, told.job.args]).toEqual([
       "site.route",
-      { siteId, hostnames: [own, name], ingress: {} },
+      { siteId, hostnames: [own, name], ingress: {}, readAtMs: expect.any(Number) },
     ]);
     await finish(host, told.job, told.attempt);
     await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
@@ -161,7 +161,7 @@ describe("a site's own domain", () => {
     await finish(host, deploy.job, deploy.attempt, deployResult);
     await change(key, siteId, { remove: name });
     const untold = await host.next("job");
-    expect(untold.job.args).toEqual({ siteId, hostnames: [own], ingress: {} });
+    expect(untold.job.args).toMatchObject({ siteId, hostnames: [own], ingress: {} });
     await finish(host, untold.job, untold.attempt);
     expect((await site(key, siteId)).domains).toEqual([]);
     expect((await site(key, siteId)).status).toBe("RUNNING");

@@ -222,6 +222,12 @@ const aSchedule =
     const schedule = { name: uniqueName("nightly"), cron: "@daily", command: "true" };
     return { path: { id: await made(`/sites/${siteId}/schedules`, schedule) }, body };
   };
+const aChannel =
+  (body?: unknown): Case =>
+  async () => ({
+    path: { id: await made("/notifications/channels", { type: "mail", kinds: ["unhealthy"] }) },
+    body,
+  });
 const aDomain: Case = async () => {
   const name = `${uniqueName("hops")}.example.com`;
   await made(`/sites/${siteId}/domains`, { domain: name });
@@ -402,6 +408,12 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   cancelInvoice: async () => ({ path: { id: (await createSite(key)).invoiceId } }),
   getAccount: plain,
   followEvents: "asks the object that has the readers",
+  listNotificationChannels: plain,
+  createNotificationChannel: () => ({ body: { type: "mail", kinds: ["deploy_failed"] } }),
+  patchNotificationChannel: aChannel({ enabled: false }),
+  deleteNotificationChannel: aChannel(),
+  testNotificationChannel: "asks the receiver, and records what it says",
+  listNotificationDeliveries: plain,
   search: () => ({ query: "?q=my-app%20%237" }),
   listUnhealthy: plain,
   getAccountDisk: plain,
@@ -409,6 +421,9 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getAccountForOperator: async () => ({
     path: { id: (await one<{ id: string }>("SELECT account_id AS id FROM sites LIMIT 1")).id },
   }),
+  getOverview: plain,
+  getSystem: "asks each part of the installation",
+  testMail: "waits for the mail service",
   listJobs: plain,
   cancelJob: async () => {
     await settled(siteId);

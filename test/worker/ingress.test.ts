@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { scryptSync } from "node:crypto";
 import type { IngressChange, IngressRules } from "../../protocol/api/ingress.ts";
 import type { Site } from "../../protocol/api/sites.ts";
-import { account, api, createSite, finish, readyAgent, runningSite, site } from "./service.ts";
+import { account, api, createSite, deployResult, finish, readyAgent, runningSite, site } from "./service.ts";
 
 type Refused = { issues?: { path: string; message: string }[] };
 const set = (key: string, id: string, ingress: unknown) =>
@@ -62,6 +62,23 @@ it("a change reaches the host at once, without a deployment, and goes with every
   const restart = await host.next("job");
   expect(restart.job).toMatchObject({ kind: "site.restart", args: { run: { ingress } } });
   await finish(host, restart.job, restart.attempt);
+  host.close();
+});
+
+it("a change waits for no deployment that is under way, which is told when it was sent", async () => {
+  const key = await account();
+  const host = await readyAgent();
+  const { siteId } = await runningSite(key, host);
+  await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+  const deploy = await host.next("job");
+  const sent = (deploy.job.args as { run: { readAtMs?: number } }).run.readAtMs ?? Number.NaN;
+  await set(key, siteId, { maintenance: { message: "Soon" } });
+  const told = await host.next("job");
+  expect(told.job).toMatchObject({ kind: "site.route", args: { ingress: { maintenance: {} } } });
+  expect((told.job.args as { readAtMs?: number }).readAtMs).toBeGreaterThanOrEqual(sent);
+  await finish(host, told.job, told.attempt);
+  await finish(host, deploy.job, deploy.attempt, deployResult);
+  expect(await site(key, siteId)).toMatchObject({ status: "RUNNING", ingress: { maintenance: {} } });
   host.close();
 });
 

@@ -8,6 +8,8 @@ export type SecretBox = {
   open(sealed: string, place: SealedFor): string;
   /** Whether it was sealed with the current key. */
   isCurrent(sealed: string): boolean;
+  /** The ids of the keys, the one that seals first. */
+  keyIds: readonly [string, ...string[]];
 };
 
 /**
@@ -22,6 +24,7 @@ export function secretBox(
   const newest = ringKey(current);
   const ring = [newest, ...older.map(ringKey)];
   return {
+    keyIds: [newest.id, ...ring.slice(1).map(({ id }) => id)],
     seal(plain, place) {
       const iv = random(16);
       const body = Buffer.concat([iv, aes256CbcEncrypt(newest.cipher, iv, Buffer.from(plain))]);

@@ -28,8 +28,7 @@ function inputOf(c: Valid, operation: Operation): Record<string, unknown> {
 
 async function takeLimit(c: Context<AppEnv>, { limit }: Operation): Promise<void> {
   if (limit === "chat") await takeForChat(c);
-  if (limit === "keyMade" || limit === "sourceInspected" || limit === "siteProbed")
-    await takeFrom(c, limit, accountOf(c.var.ctx));
+  else if (limit !== undefined) await takeFrom(c, limit, accountOf(c.var.ctx));
 }
 
 /** Fills each `{field}` of a template with the field of the answer. */

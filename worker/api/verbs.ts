@@ -79,6 +79,10 @@ import { createKey } from "../services/keys/create.ts";
 import { listKeys } from "../services/keys/list.ts";
 import { revokeKey } from "../services/keys/revoke.ts";
 import { verifyLedger } from "../services/ledger/verify.ts";
+import { changeChannel, removeChannel } from "../services/notifications/change-channel.ts";
+import { createChannel } from "../services/notifications/create-channel.ts";
+import { listChannels, listDeliveries } from "../services/notifications/list.ts";
+import { testChannel } from "../services/notifications/test-channel.ts";
 import { changePack, createPack } from "../services/packs/change.ts";
 import { listAllPacks, listPacks } from "../services/packs/list.ts";
 import { listFlags, resolveFlag } from "../services/payments/flags.ts";
@@ -122,6 +126,9 @@ import { cancelJob } from "../services/jobs/cancel.ts";
 import { listJobs } from "../services/jobs/list.ts";
 import { releaseAccount } from "../services/accounts/release.ts";
 import { suspendAccount } from "../services/accounts/suspend.ts";
+import { getOverview } from "../services/system/overview.ts";
+import { getSystem } from "../services/system/get.ts";
+import { testMail } from "../services/system/test-mail.ts";
 import { version } from "../version.ts";
 
 /** Webhooks receive bodies in foreign formats and have their own routes (`routes/webhooks.ts`). */
@@ -232,6 +239,12 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getAccountForOperator,
   patchAccount: changeAccount,
   followEvents,
+  listNotificationChannels: listChannels,
+  createNotificationChannel: createChannel,
+  patchNotificationChannel: changeChannel,
+  deleteNotificationChannel: removeChannel,
+  testNotificationChannel: testChannel,
+  listNotificationDeliveries: listDeliveries,
   search,
   suspendAccount,
   releaseAccount,
@@ -260,6 +273,9 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   deleteHost: removeHost,
   listSetAside,
   removeSetAside,
+  getOverview,
+  getSystem,
+  testMail,
   listJobs,
   cancelJob,
   rotateSecrets,

@@ -14,9 +14,11 @@ import {
   backupStatuses,
   activityActors,
   backupTriggers,
+  channelTypes,
   databaseStatuses,
   databaseTypes,
   checkoutStatuses,
+  deliveryStatuses,
   deploymentStatuses,
   deploymentTriggers,
   flagReasons,
@@ -24,6 +26,8 @@ import {
   invoiceKinds,
   invoiceStatuses,
   jobStatuses,
+  notificationKinds,
+  type NotificationKind,
   refundStatuses,
   siteStatuses,
   transactionTypes,
@@ -1196,5 +1200,83 @@ export const changes = sqliteTable(
     index("changes_untold")
       .on(t.told)
       .where(sql`told = 0`), // the batch that wrote them gives the hint
+  ],
+);
+
+/** Where an account wants to be notified, and of what. Without one, nothing is noticed. */
+export const notificationChannels = sqliteTable(
+  "notification_channels",
+  {
+    id: text().$type<Id<"channel">>().primaryKey(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    type: text({ enum: channelTypes }).notNull(),
+    name: text().notNull(),
+    /** Sealed by the secret box; null for mail, which goes to the account's address. */
+    urlSealed: text("url_sealed"),
+    /** For a webhook: what its messages are signed with, sealed. */
+    secretSealed: text("secret_sealed"),
+    kinds: text({ mode: "json" }).$type<NotificationKind[]>().notNull(),
+    enabled: integer({ mode: "boolean" }).notNull().default(true),
+    /** Why the service disabled it; null: it did not. */
+    disabledReason: text("disabled_reason"),
+    createdAt: time("created_at").notNull(),
+    updatedAt: time("updated_at").notNull(),
+  },
+  (t) => [index("notification_channels_account").on(t.accountId, t.id)],
+);
+
+/** What happened to an account that wants to know: written by triggers, or with what a host reports. Once per occasion. */
+export const notices = sqliteTable(
+  "notices",
+  {
+    seq: integer().primaryKey({ autoIncrement: true }),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    kind: text({ enum: notificationKinds }).notNull(),
+    occasion: text().notNull(),
+    resourceId: text("resource_id").notNull(),
+    /** What cannot be read elsewhere: the detail that a host told, or the id of the mail. */
+    detail: text(),
+    createdAt: time("created_at").notNull(),
+    /** When its deliveries were written. */
+    takenAt: time("taken_at"),
+  },
+  (t) => [
+    uniqueIndex("notices_occasion").on(t.accountId, t.occasion),
+    index("notices_waiting")
+      .on(t.seq)
+      .where(sql`taken_at IS NULL`), // the cron
+  ],
+);
+
+/** One notification through one channel, and its outcome. */
+export const deliveries = sqliteTable(
+  "deliveries",
+  {
+    id: text().$type<Id<"delivery">>().primaryKey(),
+    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    channelId: text("channel_id").$type<Id<"channel">>().notNull(),
+    kind: text({ enum: [...notificationKinds, "test"] }).notNull(),
+    occasion: text().notNull(),
+    resourceId: text("resource_id"),
+    subject: text().notNull(),
+    text: text().notNull(),
+    /** The page about it. */
+    link: text(),
+    status: text({ enum: deliveryStatuses }).notNull(),
+    attempts: integer().notNull().default(0),
+    /** The next attempt; advanced before each attempt. null: none follows. */
+    tryAt: time("try_at"),
+    /** Of the last attempt. */
+    httpStatus: integer("http_status"),
+    error: text(),
+    createdAt: time("created_at").notNull(),
+    finishedAt: time("finished_at"),
+  },
+  (t) => [
+    uniqueIndex("deliveries_occasion").on(t.channelId, t.occasion),
+    index("deliveries_account").on(t.accountId, t.id), // GET /notifications/deliveries
+    index("deliveries_due")
+      .on(t.tryAt)
+      .where(sql`status = 'pending'`), // the cron
   ],
 );

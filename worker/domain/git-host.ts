@@ -5,6 +5,10 @@ const isIpv4 = /^\d+\.\d+\.\d+\.\d+$/;
 /** Names reserved by RFC 6761, 6762, 8375 and, for private use, by ICANN. */
 const privateNames = /(?:^|\.)(?:localhost|local|internal|lan|home\.arpa)\.?$/;
 
+/** Names that no public name server knows. */
+export const isPrivateName = (hostname: string): boolean =>
+  !hostname.includes(".") || privateNames.test(hostname);
+
 const numberOf = (ipv4: string): number =>
   ipv4.split(".").reduce((number, byte) => number * 256 + Number(byte), 0);
 const isPrivate = (ipv4: string): boolean =>
@@ -29,8 +33,6 @@ export function whyNotFetched(address: string, allowed: readonly string[]): stri
   // Normalized as the agent does it: 0x7f.1 is 127.0.0.1.
   const { hostname, port } = url;
   if (port !== "") return `Git hosts are supported on port 443 only: remove the port from ${host}`;
-  const isOwn = isIpv4.test(hostname)
-    ? isPrivate(hostname)
-    : !hostname.includes(".") || privateNames.test(hostname);
+  const isOwn = isIpv4.test(hostname) ? isPrivate(hostname) : isPrivateName(hostname);
   return isOwn ? `${host} is not a public address: use a public Git host` : null;
 }

@@ -12,6 +12,8 @@ export const sealedPlaces = [
   "acme_accounts",
   "certificates.key",
   "certificates.order_key",
+  "notification_channels.url",
+  "notification_channels.secret",
 ] as const;
 export type SealedPlace = (typeof sealedPlaces)[number];
 

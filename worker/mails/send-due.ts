@@ -8,7 +8,7 @@ import { logError } from "../log-error.ts";
 const atOnce = 50;
 const retryMs = 10 * 60_000;
 /** Mails older than this are dropped, except deletion warnings, which the deletion waits for. */
-const giveUpDays = 3;
+export const giveUpDays = 3;
 /** The id prevents duplicate mails, so it is kept longer than any event can repeat. */
 const keepDays = 120;
 

@@ -26,6 +26,10 @@ export const limits = {
   sourceInspected: { limit: 20, windowMs: minute },
   /** Requests from outside to an account's sites. */
   siteProbed: { limit: 30, windowMs: minute },
+  /** Test notifications of an account. */
+  notificationTested: { limit: 10, windowMs: minute },
+  /** Tunnels and terminals opened, per account; a pool of connections opens several at once. */
+  streamOpened: { limit: 120, windowMs: minute },
   /** Password hashes per address, for right and wrong passwords; this many take two seconds of CPU. */
   passwords: { limit: 20, windowMs: minute },
   /** Wrong passwords, per email address and client address. */

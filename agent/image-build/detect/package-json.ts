@@ -3,10 +3,14 @@ import type { Sources } from "./sources.ts";
 
 export type PackageJson = {
   name?: unknown;
+  version?: unknown;
+  /** Of the app: package managers hand it to their scripts. */
+  config?: unknown;
   main?: unknown;
   scripts?: Record<string, unknown>;
   dependencies?: Record<string, unknown>;
   devDependencies?: Record<string, unknown>;
+  optionalDependencies?: Record<string, unknown>;
   packageManager?: unknown;
   engines?: Record<string, unknown>;
   devEngines?: unknown;

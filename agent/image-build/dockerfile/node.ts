@@ -326,14 +326,52 @@ function buildStages(
   };
 }
 
+const runEnvironment = (plan: NodePlan, tools: string[]): string =>
+  `ENV ${["NODE_ENV=production PORT=3000", ...tools, ...plan.environment, ...plan.startVariables].join(" ")}`;
+
+/**
+ * One stage, so that nothing is copied from one to another: nothing of the install but packages is left in it. Not with plain
+ * build variables, which an image's history would show.
+ */
+const isInstalledInPlace = (plan: NodePlan, variables: BuildVariables): boolean =>
+  isInstalledOnly(plan) &&
+  plan.runsNoScripts &&
+  plan.installCommand === undefined &&
+  plan.bun === null &&
+  plan.server === null &&
+  variables.plain.length === 0;
+
+function installInPlace(plan: NodePlan, variables: BuildVariables): string[] {
+  const tool = toolOf(plan);
+  const environment =
+    `${unlessGiven([tool.env, ...(prunes(plan) ? ["NPM_CONFIG_OMIT=dev"] : [])].join(" "), variables)}${heap(variables)}`.trim();
+  const own = "rm -rf /tmp/npm && chown -R node:node /app";
+  const command = `export ${environment}; { ${tool.locked}${tool.unfit ?? ""}; } && ${own}`;
+  return [
+    "WORKDIR /app",
+    ...copyManifests(plan.manifests),
+    ...installStep(command, variables, [cache(variables, plan.packageManager, tool.cache)]),
+    `COPY --chown=node:node ${sourceFolder}/ ./`,
+  ];
+}
+
 export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images: BaseImages): string[] {
   const tool = toolOf(plan);
+  if (isInstalledInPlace(plan, variables))
+    return [
+      `FROM ${images.node}`,
+      ...installDebian(plan.libraries),
+      ...installInPlace(plan, variables),
+      runEnvironment(plan, []),
+      "USER node",
+      starts(plan.startCommand),
+    ];
   const { lines, folders } = buildStages(plan, variables, images);
   return [
     ...lines,
     `FROM ${images.node}`,
     ...installDebian(plan.libraries),
-    `ENV ${["NODE_ENV=production PORT=3000", ...(usesCorepack(plan) ? [tool.env] : []), ...plan.environment].join(" ")}`,
+    runEnvironment(plan, usesCorepack(plan) ? [tool.env] : []),
     // The release that installed the dependencies: nothing is downloaded when the app starts.
     ...(usesCorepack(plan)
       ? [runs(enableCorepack), `COPY --from=build ${corepackHome} ${corepackHome}`]

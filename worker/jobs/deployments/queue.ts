@@ -107,6 +107,8 @@ export const queueSiteJob = (
 ) =>
   queueJob(ctx, kind, {
     ...ofSite,
+    // Names and rules apply at once, whatever else the site waits for.
+    ...(kind === "site.route" && { lane: sql`s.id || ':route'` }),
     deploymentId: sql`s.current_deployment_id`,
     from: sql`sites s WHERE s.id = ${siteId} AND ${guard}`,
   });

@@ -21,6 +21,10 @@ export const ingressOf = (site: SiteRow, domains: Material["domains"]): HostIngr
     : { ...site.ingress, redirectDomains: Object.fromEntries(redirects) as Record<string, string> };
 };
 
+/** Their order is that of the leases, as each lease reads what is stored then. */
+export const readAt = ({ leasedAt }: Material["job"]): { readAtMs?: number } =>
+  leasedAt === null ? {} : { readAtMs: leasedAt.getTime() };
+
 /** How the site's container runs. */
 export function runOf(ctx: Ctx, material: Material): RunSpec {
   const { job, deployment, pack, env, linkedEnv, domains } = material;
@@ -33,6 +37,7 @@ export function runOf(ctx: Ctx, material: Material): RunSpec {
     accountId: site.accountId,
     hostnames: hostnamesOf(ctx, site, domains),
     ingress: ingressOf(site, domains),
+    ...readAt(job),
     siteUrl: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
     commit: deployment?.commit ?? null,
     ...(deployment?.run ?? {

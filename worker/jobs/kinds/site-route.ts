@@ -1,5 +1,5 @@
 import { ending, siteOf, type Kind } from "./kind.ts";
-import { hostnamesOf, ingressOf } from "./run-spec.ts";
+import { hostnamesOf, ingressOf, readAt } from "./run-spec.ts";
 
 export const siteRoute: Kind<"site.route"> = {
   args(ctx, material) {
@@ -8,6 +8,7 @@ export const siteRoute: Kind<"site.route"> = {
       siteId: site.id,
       hostnames: hostnamesOf(ctx, site, material.domains),
       ingress: ingressOf(site, material.domains),
+      ...readAt(material.job),
     };
   },
   succeeded: () => ending({}),

@@ -4,7 +4,7 @@ import { sites } from "../../db/schema.ts";
 import { payUrl } from "../../domain/pay-url.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { ending, siteIdOf, siteOf, type Kind } from "./kind.ts";
-import { hostnamesOf } from "./run-spec.ts";
+import { hostnamesOf, readAt } from "./run-spec.ts";
 import { moveSite, setError } from "./site-status.ts";
 
 export const siteStop: Kind<"site.stop"> = {
@@ -13,6 +13,7 @@ export const siteStop: Kind<"site.stop"> = {
     return {
       siteId: site.id,
       hostnames: hostnamesOf(ctx, site, material.domains),
+      ...readAt(material.job),
       ...(site.status === "SUSPENDED" && {
         notice: {
           reason: "suspended",

@@ -127,7 +127,12 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
         <b>{title}</b>
       </nav>
       <div class="end">
-        <button class="search-button needs-script" type="button" data-palette aria-label="Search or jump to">
+        <button
+          class="search-button needs-script"
+          type="button"
+          data-palette={asset("palette.js")}
+          aria-label="Search or jump to"
+        >
           <span>Search or jump to …</span>
           <kbd>⌘K</kbd>
         </button>
@@ -224,9 +229,10 @@ export const AppPage = ({ children, ...frame }: Frame & { children: Child }) => 
 export const Layout = ({
   signedIn = hasSession(),
   wide = false,
+  bare = false,
   children,
   ...frame
-}: Frame & { signedIn?: boolean; wide?: boolean; children: Child }) =>
+}: Frame & { signedIn?: boolean; wide?: boolean; bare?: boolean; children: Child }) =>
   signedIn ? (
     <AppPage {...frame}>{children}</AppPage>
   ) : (
@@ -243,7 +249,7 @@ export const Layout = ({
             <a href="/sign-in">Sign in</a>
           </nav>
         </header>
-        <main id="main" class={wide ? "wide" : ""}>
+        <main id="main" class={bare ? "bare" : wide ? "wide" : ""}>
           <Said />
           {children}
         </main>

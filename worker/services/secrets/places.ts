@@ -62,6 +62,12 @@ export const places: Record<SealedPlace, Place> = {
   acme_accounts: column("acme_accounts", "acme_accounts", "key_sealed"),
   "certificates.key": column("certificates.key", "certificates", "key_sealed"),
   "certificates.order_key": column("certificates.order_key", "certificates", "order_key_sealed"),
+  "notification_channels.url": column("notification_channels.url", "notification_channels", "url_sealed"),
+  "notification_channels.secret": column(
+    "notification_channels.secret",
+    "notification_channels",
+    "secret_sealed",
+  ),
   site_env: {
     rowsAfter(key, limit) {
       const [siteId, version] = versionOf(key);

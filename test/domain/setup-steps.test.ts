@@ -1,0 +1,72 @@
+import { expect, it } from "vitest";
+import { setupOf, type SetupFacts } from "../../worker/domain/setup-steps.ts";
+
+const at = "2026-11-21T12:00:00.000Z";
+const ready: SetupFacts = {
+  version: "1",
+  siteUrl: "https://berth.example",
+  webhookHost: "https://berth.example",
+  sitesOrigin: "https://sites.example",
+  signUp: "open",
+  signInWithGitHub: false,
+  dns: {
+    domain: "sites.example",
+    provider: "cloudflare",
+    recordCount: 1,
+    comparedAt: at,
+    error: null,
+    errorSince: null,
+    conflicts: [],
+    certificate: {
+      name: "*.sites.example",
+      issuer: "CA",
+      notBefore: at,
+      notAfter: at,
+      renewAt: at,
+      step: null,
+      error: null,
+      errorSince: null,
+      nextAttemptAt: null,
+    },
+  },
+  mail: { configured: true, from: null },
+  payments: { processor: "stripe", live: true, lastEventAt: at, eventsReadAt: at },
+  backupStore: { error: null },
+  assistant: { model: "m" },
+  secrets: { keyId: "a", oldKeyIds: [], underOldKeys: [], tokenKey: true },
+  now: new Date(at),
+  timerRanAt: new Date(at),
+  hostsUp: 2,
+  sitePacks: 1,
+};
+const open = (facts: Partial<SetupFacts>) =>
+  setupOf({ ...ready, ...facts })
+    .filter(({ done }) => !done)
+    .map(({ step }) => step);
+
+it("an installation that is set up has nothing to do", () => {
+  expect(open({})).toEqual([]);
+  expect(setupOf(ready).every(({ todo }) => todo === null)).toBe(true);
+});
+
+it.each<[string, Partial<SetupFacts>]>([
+  ["https", { siteUrl: "http://127.0.0.1:8787" }],
+  ["timer", { timerRanAt: null }],
+  ["timer", { timerRanAt: new Date(Date.parse(at) - 301_000) }],
+  ["host", { hostsUp: 0 }],
+  ["packs", { sitePacks: 0 }],
+  ["dns", { dns: { ...ready.dns, error: "401" } }],
+  ["dns", { dns: { ...ready.dns, conflicts: [{ name: "a", type: "A", found: "b" }] } }],
+  ["dns", { dns: { ...ready.dns, provider: "none", certificate: null } }],
+  ["certificate", { dns: { ...ready.dns, certificate: null } }],
+  ["mail", { mail: { configured: false, from: null } }],
+  ["payments", { payments: { ...ready.payments, live: false } }],
+  ["payment_events", { payments: { ...ready.payments, lastEventAt: null } }],
+  ["backup_store", { backupStore: { error: "gone" } }],
+  ["secrets", { secrets: { ...ready.secrets, oldKeyIds: ["b"] } }],
+  ["secrets", { secrets: { ...ready.secrets, underOldKeys: [{ place: "site_env", rows: 1 }] } }],
+  ["assistant", { assistant: { model: null } }],
+])("%s is to be done, and says what", (step, facts) => {
+  expect(open(facts)).toEqual([step]);
+  expect(setupOf({ ...ready, ...facts }).find((one) => one.step === step)?.todo).toMatch(/\w+ \w+/);
+});

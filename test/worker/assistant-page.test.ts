@@ -1,0 +1,75 @@
+import { expect, it } from "vitest";
+import { scripted, use, open } from "./assistant.ts";
+import { account, api, call, createSite, operator, operatorCookie, site, siteUrl } from "./service.ts";
+
+const grant = async () => {
+  const key = await operator();
+  const { id } = (await api<{ id: string }>(key, "GET", "/account")).body;
+  await api(key, "POST", "/credits/grants", { accountId: id, amount: 50 });
+  return key;
+};
+const get = async (path: string) =>
+  call(path, { redirect: "manual", headers: { Accept: "text/html", Cookie: await operatorCookie() } });
+const say = async (fields: Record<string, string>, path = "/assistant") =>
+  call(path, {
+    method: "POST",
+    redirect: "manual",
+    headers: { Origin: siteUrl, Cookie: await operatorCookie(), Accept: "text/html" },
+    body: new URLSearchParams({ form: "say", ...fields }),
+  });
+
+it("a conversation is held without a script: price, answer, history, deletion", async () => {
+  await grant();
+  expect(await (await get("/assistant")).text()).toMatch(
+    /A message costs 1 to 2 credits[^]*You have <b[^>]*>\d+ credits/,
+  );
+  scripted({ text: "All is <b>well</b>." });
+  const done = await say({ message: "Is everything well?" });
+  expect(done.status).toBe(303);
+  const to = done.headers.get("Location") ?? "";
+  const page = await (await get(to)).text();
+  expect(page).toContain("Is everything well?");
+  expect(page).toContain("All is &lt;b&gt;well&lt;/b&gt;.");
+  const id = new URL(to, siteUrl).searchParams.get("conversation") ?? "";
+  const removed = await call("/assistant", {
+    method: "POST",
+    redirect: "manual",
+    headers: { Origin: siteUrl, Cookie: await operatorCookie() },
+    body: new URLSearchParams({ form: `delete:${id}`, id }),
+  });
+  expect(removed.status).toBe(303);
+  expect((await get(to)).status).toBe(404);
+});
+
+it("what is destructive waits on the page for a click, and is done once", async () => {
+  const key = await grant();
+  const { siteId } = await createSite(key, { name: "to-be-deleted" });
+  scripted(open("sites"), use("delete_site", { site: siteId }), {
+    text: "Gone.",
+  });
+  const asked = await say({ message: "Delete to-be-deleted" });
+  const to = asked.headers.get("Location") ?? "";
+  expect(to).toContain("&pending=");
+  expect((await site(key, siteId)).status).toBe("PENDING");
+  const page = await (await get(to)).text();
+  const [, confirm = ""] = /name="confirm" value="([^"]+)"/.exec(page) ?? [];
+  const conversationId = new URL(to, siteUrl).searchParams.get("conversation") ?? "";
+  await say({ message: "yes", confirm, conversationId });
+  expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+});
+
+it("a message that is too long is refused on the form, with what was typed", async () => {
+  const refused = await say({ message: "x".repeat(8001) });
+  expect(refused.status).toBe(400);
+  expect(await refused.text()).toContain("x".repeat(8001));
+});
+
+it("nobody else's conversation is shown", async () => {
+  const other = await account();
+  const { id } = (await api<{ id: string }>(other, "GET", "/account")).body;
+  await api(await operator(), "POST", "/credits/grants", { accountId: id, amount: 5 });
+  scripted({ text: "Secret." });
+  const { body } = await api<{ conversationId: string }>(other, "POST", "/chat", { message: "Hello" });
+  const answer = await get(`/assistant?conversation=${body.conversationId}`);
+  expect([403, 404]).toContain(answer.status);
+});

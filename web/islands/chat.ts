@@ -1,0 +1,202 @@
+import { createParser } from "eventsource-parser";
+import type { ChatReply } from "../../protocol/api/chat.ts";
+
+/**
+ * A conversation with the assistant: streams its answer, folds its steps, and shows what waits for the person's word. The server
+ * renders the conversation so far and the form. Everything of the conversation becomes text, never HTML.
+ */
+class Chat extends HTMLElement {
+  private stopping: AbortController | null = null;
+
+  connectedCallback(): void {
+    this.addEventListener("submit", (event) => {
+      if (!(event.target as HTMLElement).matches("form[id='form-say']")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      void this.send(this.field.value.trim());
+    });
+    this.addEventListener("click", (event) => {
+      const button = (event.target as Element).closest("button");
+      if (button?.matches("[data-example]")) {
+        this.field.value = button.textContent;
+        this.field.focus();
+      }
+      if (button?.matches("[data-stop]")) this.stopping?.abort();
+    });
+    this.field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      void this.send(this.field.value.trim());
+    });
+    this.messages.scrollTop = this.messages.scrollHeight;
+  }
+
+  private get field(): HTMLTextAreaElement {
+    return part<HTMLTextAreaElement>(this, "textarea");
+  }
+  private get messages(): HTMLElement {
+    return part(this, ".messages");
+  }
+
+  private add(role: "user" | "assistant", text: string): HTMLElement {
+    const message = element("div", `message ${role}`);
+    message.append(
+      element("p", "soft small", role === "user" ? "You" : "Assistant"),
+      element("div", "text", text),
+    );
+    this.messages.append(message);
+    message.scrollIntoView({ block: "nearest" });
+    return message;
+  }
+
+  private async send(text: string, confirm?: string): Promise<void> {
+    if (text === "" || this.stopping) return;
+    for (const asked of this.querySelectorAll(".pending")) asked.remove();
+    const isFirst = this.dataset["conversation"] === "";
+    const about = this.dataset["about"] ?? "";
+    this.add("user", text);
+    this.field.value = "";
+    const answer = this.add("assistant", "");
+    answer.setAttribute("aria-busy", "true");
+    const stop = this.querySelector<HTMLButtonElement>("[data-stop]");
+    if (stop) stop.hidden = false;
+    this.stopping = new AbortController();
+    try {
+      const response = await fetch("/api/v1/chat/stream", {
+        method: "POST",
+        signal: this.stopping.signal,
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({
+          message: isFirst && about !== "" ? `${text}\n\n(I am looking at ${about}.)` : text,
+          ...(!isFirst && { conversationId: this.dataset["conversation"] }),
+          ...(confirm !== undefined && { confirm }),
+        }),
+      });
+      if (!response.ok || !response.body) return this.refused(answer, text, response);
+      const parser = createParser({
+        onEvent: ({ event, data }) =>
+          this.take(answer, event ?? "message", JSON.parse(data) as Record<string, unknown>),
+      });
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        parser.feed(value);
+      }
+    } catch {
+      const shown = this.stopping.signal.aborted
+        ? "Stopped here. What had begun is still completed; the conversation shows it when you reload it."
+        : "The connection was interrupted. Reload the conversation to see the answer.";
+      answer.append(element("p", "warn small", shown));
+    } finally {
+      this.stopping = null;
+      answer.removeAttribute("aria-busy");
+      if (stop) stop.hidden = true;
+    }
+  }
+
+  /** What was typed comes back into the field. */
+  private async refused(answer: HTMLElement, text: string, response: Response): Promise<void> {
+    const said = (await response.json().catch(() => ({}))) as { error?: string; reason?: string };
+    const shown =
+      response.status === 402
+        ? "You have too few credits for a message. Buy credits under Billing."
+        : response.status === 429
+          ? "Too many messages: wait a minute."
+          : response.status === 401
+            ? "You are signed out. Sign in in another tab, then send it again."
+            : (said.reason ?? "The message was not sent. Try again.");
+    answer.append(element("p", "bad", shown));
+    this.field.value = text;
+  }
+
+  private take(answer: HTMLElement, type: string, data: Record<string, unknown>): void {
+    const text = part(answer, ".text");
+    switch (type) {
+      case "delta":
+        text.append(textOf(data["text"]));
+        break;
+      case "tool":
+        this.step(answer, textOf(data["tool"]), textOf(data["status"]));
+        break;
+      case "action":
+        this.ask(answer, data["pendingAction"] as NonNullable<ChatReply["pendingAction"]>);
+        break;
+      case "done": {
+        const reply = data as unknown as ChatReply;
+        text.textContent = reply.message;
+        this.dataset["conversation"] = reply.conversationId;
+        sessionStorage.setItem("conversation", reply.conversationId);
+        const balance = this.querySelector("[data-balance]");
+        if (balance) balance.textContent = credits(reply.balance);
+        answer.append(element("p", "soft small", credits(reply.creditsUsed)));
+        break;
+      }
+      case "error":
+        answer.append(
+          element(
+            "p",
+            "bad",
+            textOf(data["message"] ?? data["reason"]) || "The assistant did not answer. It cost nothing.",
+          ),
+        );
+        break;
+    }
+    answer.scrollIntoView({ block: "end" });
+  }
+
+  /** The steps of an answer are folded: `list_sites` reads "list sites". */
+  private step(answer: HTMLElement, tool: string, status: string): void {
+    let fold = answer.querySelector<HTMLDetailsElement>("details.steps");
+    if (!fold) {
+      fold = document.createElement("details");
+      fold.className = "steps small soft";
+      fold.append(element("summary", ""), element("ul", ""));
+      part(answer, ".text").before(fold);
+    }
+    const list = part(fold, "ul");
+    const running = [...list.children].find((one) => (one as HTMLElement).dataset["running"] === tool);
+    const words = { running: "…", done: "done", refused: "refused", asks: "asks you" }[status] ?? status;
+    const line = running ?? list.appendChild(element("li", ""));
+    line.textContent = `${tool.replaceAll("_", " ")}: ${words}`;
+    if (status === "running") (line as HTMLElement).dataset["running"] = tool;
+    else delete (line as HTMLElement).dataset["running"];
+    part(fold, "summary").textContent =
+      `${list.children.length} ${list.children.length === 1 ? "step" : "steps"}`;
+  }
+
+  private ask(answer: HTMLElement, { id, summary }: NonNullable<ChatReply["pendingAction"]>): void {
+    const card = element("section", "callout warn pending");
+    card.append(element("h2", "warn", "This waits for your word"), element("p", "text", summary));
+    const buttons = element("div", "buttons");
+    const confirm = element("button", "primary", "Confirm") as HTMLButtonElement;
+    const decline = element("button", "", "Decline") as HTMLButtonElement;
+    confirm.type = decline.type = "button";
+    confirm.addEventListener("click", () => void this.send("yes", id));
+    decline.addEventListener("click", () => void this.send("No, do not do that."));
+    buttons.append(confirm, decline);
+    card.append(buttons);
+    answer.append(card);
+  }
+}
+
+const credits = (amount: number): string =>
+  `${Math.round(amount * 100) / 100} ${amount === 1 ? "credit" : "credits"}`;
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** A part that the server rendered or this program made. */
+function part<Part extends HTMLElement = HTMLElement>(of: Element, selector: string): Part {
+  const found = of.querySelector<Part>(selector);
+  if (!found) throw new Error(`${selector} is missing`);
+  return found;
+}
+
+function element(name: string, className: string, text = ""): HTMLElement {
+  const made = document.createElement(name);
+  if (className !== "") made.className = className;
+  made.textContent = text;
+  return made;
+}
+
+if (!customElements.get("berth-chat")) customElements.define("berth-chat", Chat);

@@ -1,0 +1,40 @@
+import type { NotificationKind } from "../../protocol/states.ts";
+import { nameOfKind } from "./notification-kinds.ts";
+
+export type Notification = {
+  kind: NotificationKind | "test";
+  subject: string;
+  text: string;
+  /** The page about it. */
+  link: string | null;
+  resourceId: string | null;
+};
+
+/** Slack's own markup has three characters (https://docs.slack.dev/messaging/formatting-message-text). */
+const escaped = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+/** For Slack, and what accepts its format: Mattermost, Rocket.Chat, Discord (at …/slack). */
+export const slackBody = ({ subject, text, link }: Notification): string =>
+  JSON.stringify({ text: `*${escaped(subject)}*\n${escaped(text)}${link === null ? "" : `\n<${link}>`}` });
+
+export const webhookBody = (
+  { kind, subject, text, link, resourceId }: Notification,
+  { accountId, createdAt }: { accountId: string; createdAt: Date },
+): string =>
+  JSON.stringify({
+    type: kind,
+    timestamp: createdAt.toISOString(),
+    data: { accountId, resourceId, subject, text, link },
+  });
+
+export const mailText = ({ kind, text, link }: Notification, settingsUrl: string): string =>
+  `${text}${link === null ? "" : `\n\n${link}`}\n\n--\nYou receive this mail because you chose to be notified of ${nameOfKind[kind]}: ${settingsUrl}`;
+
+export const testNotification: Notification = {
+  kind: "test",
+  subject: "Test notification from Berth",
+  text: "Notifications arrive here.",
+  link: null,
+  resourceId: null,
+};

@@ -1,0 +1,42 @@
+import * as z from "zod";
+import { isPrivateName } from "./git-host.ts";
+
+const numbers = (part: string): number[] =>
+  part === "" ? [] : part.split(":").map((group) => parseInt(group, 16));
+
+/** The groups of an IPv6 address in the form of RFC 5952, as numbers. */
+function groupsOf(ipv6: string): number[] {
+  const [head = "", tail] = ipv6.split("::");
+  const [left, right] = [numbers(head), numbers(tail ?? "")];
+  return [
+    ...left,
+    ...Array<number>(tail === undefined ? 0 : 8 - left.length - right.length).fill(0),
+    ...right,
+  ];
+}
+
+/**
+ * Whether it is a global unicast address that leads to no other network inside: of 2000::/3, without the special blocks
+ * 2001::/23 (Teredo and others), 2001:db8::/32 (documentation), 2002::/16 (6to4) and 3fff::/20 (IANA's registry of special
+ * addresses).
+ */
+export function isPublicIpv6(text: string): boolean {
+  if (!z.ipv6().safeParse(text).success || text.includes(".")) return false;
+  const [first = 0, second = 0] = groupsOf(text);
+  if (first >> 13 !== 1) return false;
+  if (first === 0x2001 && (second >> 9 === 0 || second === 0xdb8)) return false;
+  return first !== 0x2002 && !(first === 0x3fff && second >> 12 === 0);
+}
+
+/** Why nothing is sent to an address, as far as the address itself shows; null: its name is to be resolved. */
+export function whyNotSent(address: string): string | null {
+  const url = URL.parse(address);
+  if (url?.protocol !== "https:") return "use an address that begins with https://";
+  if (url.username !== "" || url.password !== "")
+    return "an address with a user name or password is not supported";
+  if (url.port !== "") return "addresses on the usual port (443) only: remove the port";
+  const { hostname } = url;
+  if (/^[\d.]+$/.test(hostname) || hostname.startsWith("[")) return "use a name in place of an IP address";
+  if (isPrivateName(hostname)) return `${hostname} is not a public name`;
+  return null;
+}

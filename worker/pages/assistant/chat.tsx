@@ -1,0 +1,213 @@
+import {
+  ChatRequest,
+  type ChatPrice,
+  type Conversation,
+  type ConversationWithMessages,
+} from "../../../protocol/api/chat.ts";
+import { call } from "../../api/call.ts";
+import { Act, Button, Form, TextArea } from "../kit/form.tsx";
+import { Callout, Card, Heading, Time } from "../kit/parts.tsx";
+import type { Screen } from "../kit/screen.ts";
+
+const credits = (amount: number): string =>
+  `${Math.round(amount * 100) / 100} ${amount === 1 ? "credit" : "credits"}`;
+
+/** What a message costs, before it is sent. */
+const Price = ({ price }: { price: ChatPrice }) => (
+  <p class="hint">
+    {price.leastCredits === price.mostCredits
+      ? `A message costs ${credits(price.leastCredits)}.`
+      : `A message costs ${price.leastCredits} to ${credits(price.mostCredits)}, by what the model reads and writes.`}{" "}
+    You have <b data-balance>{credits(price.balance)}</b>.
+    {price.model === null &&
+      " The operator has set no model: the assistant takes commands. Type help to see them."}
+  </p>
+);
+
+const Message = ({ role, text, at }: ConversationWithMessages["messages"][number]) => (
+  <div class={`message ${role}`}>
+    <p class="soft small">
+      {role === "user" ? "You" : "Assistant"} · <Time at={at} />
+    </p>
+    <div class="text">{text}</div>
+  </div>
+);
+
+const examples = (about: string): string[] =>
+  about.startsWith("site_") || about.startsWith("dep_")
+    ? ["Why did the last deployment fail?", "What is slow?", "Show the errors of the last hour."]
+    : about.startsWith("db_")
+      ? ["Is my database healthy?", "Which statements are slow?", "When was the last verified backup?"]
+      : ["Is everything well?", "What do I pay next, and when?", "What changed in the last day?"];
+
+/** Without a script, a pending action is confirmed by forms of this page; its id is in the address. */
+const Pending = ({ id, conversationId }: { id: string; conversationId: string }) => (
+  <Callout tone="warn" title="The assistant asks for your word">
+    <p>
+      What would happen stands in its last message. It is done once, exactly as it stands there, and within
+      ten minutes.
+    </p>
+    <div class="buttons">
+      <Act
+        id="say"
+        of="confirm"
+        label="Confirm"
+        kind="primary"
+        values={{ message: "yes", confirm: id, conversationId }}
+      />
+      <Act
+        id="say"
+        of="decline"
+        label="Decline"
+        values={{ message: "No, do not do that.", conversationId }}
+      />
+    </div>
+  </Callout>
+);
+
+const History = ({
+  conversations,
+  current,
+}: {
+  conversations: readonly Conversation[];
+  current: string | undefined;
+}) => (
+  <Card title="Conversations" end={<a href="/assistant">New</a>}>
+    {conversations.length === 0 && <p class="body soft">They are kept for thirty days.</p>}
+    <table>
+      {conversations.map(({ id, title, updatedAt }) => (
+        <tr>
+          <td>
+            <a
+              href={`/assistant?conversation=${id}`}
+              {...(id === current && { "aria-current": "true" as const })}
+            >
+              {title}
+            </a>
+            <br />
+            <span class="soft small">
+              <Time at={updatedAt} />
+            </span>
+          </td>
+          <td class="end">
+            <Act id="delete" of={id} label="Delete" about={title} kind="ghost" values={{ id }} />
+          </td>
+        </tr>
+      ))}
+    </table>
+  </Card>
+);
+
+/** Conversations with the assistant; as a panel on other pages, its element is shown alone (web/main.ts). */
+export const assistant: Screen = {
+  path: "/assistant",
+  async show({ ctx, query }) {
+    const id = query("conversation");
+    const about = /^[a-z]+_[0-9a-z]+$/.exec(query("about") ?? "")?.[0] ?? "";
+    const [price, { data: conversations }, conversation] = await Promise.all([
+      call(ctx, "getChatPrice", {}),
+      call(ctx, "listConversations", { limit: 20 }),
+      id === undefined ? null : call(ctx, "getConversation", { id }),
+    ]);
+    const pending = query("pending");
+    const isPoor = price.balance < price.neededCredits;
+    return {
+      title: conversation?.title ?? "Assistant",
+      ...(conversation && { crumbs: [{ label: "Assistant", href: "/assistant" }] }),
+      islands: ["chat"],
+      body: (
+        <>
+          <Heading title="Assistant" />
+          <div class="split">
+            <berth-chat data-conversation={conversation?.id ?? ""} data-about={about}>
+              <Card>
+                <div class="body">
+                  <div class="messages" role="log" aria-label="Conversation">
+                    {conversation === null && (
+                      <p class="soft">
+                        It reads your sites, databases, logs and invoices, explains what failed, and changes
+                        what you ask for. What cannot be undone waits for your word.
+                      </p>
+                    )}
+                    {conversation?.messages.map((message) => (
+                      <Message {...message} />
+                    ))}
+                  </div>
+                  {pending !== undefined && conversation && (
+                    <Pending id={pending} conversationId={conversation.id} />
+                  )}
+                  {isPoor && (
+                    <Callout tone="warn" title="You have too few credits for a message">
+                      <p>
+                        A message needs {credits(price.neededCredits)}.{" "}
+                        <a href="/billing#credits">Buy credits</a>
+                      </p>
+                    </Callout>
+                  )}
+                  <Form id="say">
+                    {conversation && <input type="hidden" name="conversationId" value={conversation.id} />}
+                    <TextArea
+                      name="message"
+                      label="Message"
+                      rows={3}
+                      required
+                      maxlength={8000}
+                      wide
+                      placeholder={examples(about)[0] ?? ""}
+                    />
+                    <div class="row spread form-end">
+                      <Price price={price} />
+                      <span class="buttons">
+                        <button class="needs-script" type="button" data-stop hidden>
+                          Stop
+                        </button>
+                        <Button label="Send" kind="primary" />
+                      </span>
+                    </div>
+                    {conversation === null && (
+                      <p class="buttons needs-script">
+                        {examples(about).map((example) => (
+                          <button class="ghost" type="button" data-example>
+                            {example}
+                          </button>
+                        ))}
+                      </p>
+                    )}
+                  </Form>
+                </div>
+              </Card>
+            </berth-chat>
+            <History conversations={conversations} current={conversation?.id} />
+          </div>
+        </>
+      ),
+    };
+  },
+  forms: {
+    async say({ ctx, count, query }, fields) {
+      const { message, conversationId, confirm } = fields.read(ChatRequest);
+      const about = query("about");
+      await count("chat");
+      const reply = await call(ctx, "chat", {
+        message:
+          conversationId === undefined && about !== undefined
+            ? `${message}\n\n(I am looking at ${about}.)`
+            : message,
+        ...(conversationId !== undefined && { conversationId }),
+        ...(confirm !== undefined && { confirm }),
+      });
+      const stored = await call(ctx, "getConversation", { id: reply.conversationId });
+      // A secret is in the answer only: it is shown once, and not kept in the conversation.
+      const isKept = stored.messages.at(-1)?.text === reply.message;
+      const pending = reply.pendingAction ? `&pending=${reply.pendingAction.id}` : "";
+      return {
+        to: `/assistant?conversation=${reply.conversationId}${pending}`,
+        ...(!isKept && { said: reply.message.slice(0, 2500) }),
+      };
+    },
+    async delete({ ctx }, fields) {
+      await call(ctx, "deleteConversation", { id: fields.text("id") });
+      return { to: "/assistant", said: "The conversation is deleted." };
+    },
+  },
+};
