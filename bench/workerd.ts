@@ -25,7 +25,7 @@ export type Workerd = {
  * Runs the Worker in its own workerd, at `berth.test` and every name except `bare.test`, where the baseline answers.
  * Its state is in memory if possible, in order to measure the code and not this machine's disk.
  */
-export async function startWorkerd(): Promise<Workerd> {
+export async function startWorkerd(settings: Record<string, string> = {}): Promise<Workerd> {
   const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "berth-bench-"));
   const [secretKey, setupToken] = [randomBytes(32), randomBytes(32)].map((key) => key.toString("base64url"));
   const [ours, bare] = [join(folder, "ours.js"), join(folder, "bare.js")];
@@ -61,6 +61,7 @@ export async function startWorkerd(): Promise<Workerd> {
             WEBHOOK_HOST: siteUrl,
             SECRET_KEY: secretKey,
             SETUP_TOKEN: setupToken,
+            ...settings,
           },
           routes: ["berth.test/*", "127.0.0.1/*"],
         },

@@ -9,6 +9,7 @@ const ResourceId = z
 
 const filters = {
   resource: ResourceId.optional().describe("Only changes to this resource, by its id."),
+  since: Timestamp.optional().describe("Only changes at this time or later."),
   actor: z.enum(activityActors).optional().describe("Only changes by actors of this kind."),
 };
 export const ActivityQuery = listQuery("activity").extend(filters);

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { idPattern } from "../ids.ts";
 import { backupStatuses, backupTriggers, databaseTypes } from "../states.ts";
+import { CronExpression } from "./schedules.ts";
 import { listQuery, Timestamp } from "./common.ts";
 
 export const Backup = z
@@ -54,10 +55,15 @@ export type BackupListQuery = z.infer<typeof BackupListQuery>;
 export const BackupLink = z.object({ url: z.url(), expiresAt: Timestamp }).meta({ id: "BackupLink" });
 export type BackupLink = z.infer<typeof BackupLink>;
 
-/** `schedule` null: on request only. `keep`: how many verified backups to keep. */
+/** `schedule` null: on request only. `keep`: how many verified backups to keep. `hourUtc` is for daily and weekly ones. */
 export const BackupSettings = z
   .object({
-    schedule: z.enum(["daily", "weekly"]).nullable(),
+    schedule: z
+      .union([z.enum(["daily", "weekly"]), CronExpression])
+      .nullable()
+      .describe(
+        "daily or weekly: in the hour `hourUtc`, at a minute chosen by the service. Or five cron fields in UTC, at most once an hour. null: on request only.",
+      ),
     hourUtc: z.number().int().min(0).max(23),
     keep: z.number().int().min(1).max(60),
   })

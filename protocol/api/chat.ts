@@ -16,13 +16,15 @@ export const ChatRequest = z
 
 export type ChatRequest = z.infer<typeof ChatRequest>;
 
+const ToolCalls = z.array(z.object({ tool: z.string(), ok: z.boolean() }));
+
 export const ChatReply = z
   .object({
     message: z.string(),
     conversationId: z.string(),
     balance: z.number(),
     creditsUsed: z.number(),
-    toolCalls: z.array(z.object({ tool: z.string(), ok: z.boolean() })),
+    toolCalls: ToolCalls,
     pendingAction: z
       .object({ id: z.string(), tool: z.string(), summary: z.string(), expiresAt: Timestamp })
       .nullable(),
@@ -53,7 +55,14 @@ export const Conversation = z
   .meta({ id: "Conversation" });
 export type Conversation = z.infer<typeof Conversation>;
 
-const StoredMessage = z.object({ role: z.enum(["user", "assistant"]), text: z.string(), at: Timestamp });
+const StoredMessage = z.object({
+  role: z.enum(["user", "assistant"]),
+  text: z.string(),
+  at: Timestamp,
+  toolCalls: ToolCalls.describe(
+    "What the assistant did and read for it. Its changes are in the audit log as well.",
+  ),
+});
 export type StoredMessage = z.infer<typeof StoredMessage>;
 
 /** Secrets that an answer showed are not among its messages. */

@@ -55,6 +55,16 @@ export const SiteSample = z.object({
 });
 export type SiteSample = z.infer<typeof SiteSample>;
 
+export const MetricsQuery = z.strictObject({
+  minutes: wholeNumber(1, 1440).optional().describe("How many of the latest minutes. Default: all."),
+});
+export type MetricsQuery = z.infer<typeof MetricsQuery>;
+
+export const EventsQuery = z.strictObject({
+  since: Timestamp.optional().describe("Only events at this time or later."),
+});
+export type EventsQuery = z.infer<typeof EventsQuery>;
+
 /** One sample per minute for the last 24 hours, newest last. */
 export const SiteMetrics = z.object({ data: z.array(SiteSample) });
 export type SiteMetrics = z.infer<typeof SiteMetrics>;

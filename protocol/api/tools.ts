@@ -53,6 +53,7 @@ const deployment = short.describe("Id of a deployment.");
 const backup = short.describe("Id of a backup.");
 const limit = z.number().int().min(1).max(100).optional();
 const tail = z.number().int().min(1).max(1000).optional().describe("Lines from the end.");
+const since = Timestamp.optional().describe("Only what is newer, such as 2026-11-21T12:00:00Z.");
 const billingTerm = z
   .literal([...billingTermsMonths])
   .optional()
@@ -254,7 +255,7 @@ export const tools = {
   get_site_logs: {
     group: "logs",
     summary: "Show the last lines that a running site wrote.",
-    input: only({ site, tail, search: short.optional().describe("Only lines that contain this.") }),
+    input: only({ site, tail, since, search: short.optional().describe("Only lines that contain this.") }),
   },
   search_log_history: {
     group: "logs",
@@ -301,7 +302,7 @@ export const tools = {
   list_container_events: {
     group: "logs",
     summary: "List starts, stops, exits and ends for lack of memory of a site or database.",
-    input: only({ site: site.optional(), db: db.optional() }),
+    input: only({ site: site.optional(), db: db.optional(), since }),
   },
   list_unhealthy_resources: {
     group: "logs",
@@ -510,7 +511,7 @@ export const tools = {
   get_database_logs: {
     group: "databases",
     summary: "Show the last lines that a database's server wrote.",
-    input: only({ db, tail, search: short.optional().describe("Only lines that contain this.") }),
+    input: only({ db, tail, since, search: short.optional().describe("Only lines that contain this.") }),
   },
 
   create_backup: { group: "backups", summary: "Back up a database now.", input: only({ db }) },
@@ -538,7 +539,8 @@ export const tools = {
   },
   set_backup_schedule: {
     group: "backups",
-    summary: "Set when a database is backed up by itself and how many backups are kept.",
+    summary:
+      "Set when a database is backed up by itself (daily, weekly or by cron) and how many backups are kept.",
     input: only({ db, settings: BackupSettings.partial() }),
   },
   get_backup_download_link: {
@@ -661,7 +663,11 @@ export const tools = {
   list_activity: {
     group: "account",
     summary: "List who changed what in the account, newest first.",
-    input: only({ resource: short.optional().describe("Id of a site, database or other resource."), limit }),
+    input: only({
+      resource: short.optional().describe("Id of a site, database or other resource."),
+      since,
+      limit,
+    }),
   },
 } as const satisfies Record<string, ToolSpec>;
 

@@ -3,7 +3,12 @@ import { describe, expect, it } from "vitest";
 import { difference } from "../../agent/databases/backups/compare.ts";
 import type { Fingerprint } from "../../protocol/agent/backups.ts";
 import { backupStatuses } from "../../protocol/states.ts";
-import { isShrunken, nextBackupAt, surplusBackups } from "../../worker/domain/backup-rules.ts";
+import {
+  backupScheduleProblem,
+  isShrunken,
+  nextBackupAt,
+  surplusBackups,
+} from "../../worker/domain/backup-rules.ts";
 
 const day = 24 * 60 * 60_000;
 const now = new Date("2026-11-21T12:00:00Z");
@@ -158,6 +163,20 @@ describe("the next planned backup", () => {
   it("is of an id's last characters: what comes before tells when it was made", () => {
     const at = (id: string) => nextBackupAt({ schedule: "daily", hourUtc: 3 }, id, now);
     expect(at("db_one_abcdef")).toEqual(at("db_two_abcdef"));
+  });
+
+  it("is as a cron expression says, in UTC and by no other minute", () => {
+    const at = (schedule: string) => nextBackupAt({ schedule, hourUtc: 3 }, "db_1", now)?.toISOString();
+    expect(at("30 */6 * * *")).toBe("2026-11-21T12:30:00.000Z");
+    expect(at("0 12 * * *")).toBe("2026-11-22T12:00:00.000Z");
+    expect(at("15 4 1 * *")).toBe("2026-12-01T04:15:00.000Z");
+  });
+
+  it("is refused where two would be less than an hour apart, or it never comes", () => {
+    for (const schedule of [null, "daily", "weekly", "@hourly", "0 * * * *", "5 3 * * mon", "59 0,23 * * *"])
+      expect([schedule, backupScheduleProblem(schedule, now)]).toEqual([schedule, null]);
+    for (const schedule of ["*/30 * * * *", "0,59 3 * * *", "0,5 0 29 2 *", "0 3 30 2 *", "61 * * * *"])
+      expect([schedule, backupScheduleProblem(schedule, now)]).toEqual([schedule, expect.any(String)]);
   });
 
   it("is none without a schedule", () => {

@@ -462,11 +462,22 @@ describe("planned backups", () => {
       { schedule: "weekly", hourUtc: 22, keep: 2 },
     ]);
     expect(new Date(weekly.body.backups.nextAt ?? "").getUTCHours()).toBe(22);
+    const byCron = await api<Database>(key, "PATCH", path, { backups: { schedule: "30 */6 * * *" } });
+    expect(byCron.body.backups).toMatchObject({
+      schedule: "30 */6 * * *",
+      nextAt: expect.stringMatching(/T(?:00|06|12|18):30:00/) as string,
+    });
     const none = await api<Database>(key, "PATCH", path, { backups: { schedule: null } });
     expect(none.body.backups).toEqual({ schedule: null, hourUtc: 22, keep: 2, nextAt: null, failing: null });
     await reconcileBackups(ctx());
     expect(await list(key, databaseId)).toEqual([]);
-    for (const backups of [{ keep: 0 }, { hourUtc: 24 }, { schedule: "hourly" }, { other: 1 }])
+    for (const backups of [
+      { keep: 0 },
+      { hourUtc: 24 },
+      { schedule: "hourly" },
+      { schedule: "* * * * *" },
+      { other: 1 },
+    ])
       expect((await api(key, "PATCH", path, { backups })).status).toBe(400);
     expect((await api(await account(), "PATCH", path, { backups: { keep: 3 } })).status).toBe(403);
   });

@@ -314,8 +314,16 @@ describe("a conversation", () => {
       "The failure",
     );
     expect((await api<ConversationWithMessages>(key, "GET", path)).body.messages).toMatchObject([
-      { role: "user", text: "  Why did it\nfail? " },
-      { role: "assistant", text: "Hello." },
+      { role: "user", text: "  Why did it\nfail? ", toolCalls: [] },
+      { role: "assistant", text: "Hello.", toolCalls: [] },
+    ]);
+    // What was read is in no audit log, and is kept with the answer that it was read for.
+    scripted(open("sites"), use("list_sites", {}), use("get_site", { site: "nowhere" }), { text: "None." });
+    await say(key, "What do I have?", { conversationId });
+    const { messages } = (await api<ConversationWithMessages>(key, "GET", path)).body;
+    expect(messages.at(-1)?.toolCalls).toEqual([
+      { tool: "list_sites", ok: true },
+      { tool: "get_site", ok: false },
     ]);
     expect((await api(key, "DELETE", path)).status).toBe(200);
     expect([(await api(key, "GET", path)).status, await list()]).toEqual([404, []]);

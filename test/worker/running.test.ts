@@ -281,7 +281,7 @@ it("its files are asked of its host, and a refusal says why", async () => {
 
 it("metrics and events are what the host kept", async () => {
   const sample = {
-    at: "2026-01-01T00:00:00.000Z",
+    at: new Date(Date.now() - 90_000).toISOString(),
     cpuMilli: 1.5,
     memoryMb: 20,
     networkInBytes: 1,
@@ -291,10 +291,19 @@ it("metrics and events are what the host kept", async () => {
   const metrics = api(key, "GET", `/sites/${siteId}/metrics`);
   (await asked(host)).answer({ kind: "metrics", samples: [sample] });
   expect((await metrics).body).toEqual({ data: [sample] });
+  const lastMinute = api(key, "GET", `/sites/${siteId}/metrics?minutes=1`);
+  const now = { ...sample, at: new Date().toISOString() };
+  (await asked(host)).answer({ kind: "metrics", samples: [sample, now] });
+  expect((await lastMinute).body).toEqual({ data: [now] });
   const event = { at: sample.at, kind: "oom" as const, detail: "Too much." };
   const events = api(key, "GET", `/sites/${siteId}/events`);
   (await asked(host)).answer({ kind: "events", events: [event] });
   expect((await events).body).toEqual({ data: [event] });
+  const later = api(key, "GET", `/sites/${siteId}/events?since=${now.at}`);
+  (await asked(host)).answer({ kind: "events", events: [event, { ...event, at: now.at }] });
+  expect((await later).body).toEqual({ data: [{ ...event, at: now.at }] });
+  for (const wrong of ["metrics?minutes=0", "metrics?minutes=1441", "events?since=yesterday"])
+    expect((await api(key, "GET", `/sites/${siteId}/${wrong}`)).status).toBe(400);
 });
 
 describe("a site's requests", () => {

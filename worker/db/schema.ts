@@ -358,7 +358,7 @@ export const databases = sqliteTable(
     previousPasswordSealed: text("previous_password_sealed"),
     /** The restore that created its current volume; null: the original volume. */
     volume: text().$type<Id<"job">>(),
-    backupSchedule: text("backup_schedule", { enum: ["daily", "weekly"] }).default("daily"),
+    backupSchedule: text("backup_schedule").default("daily"),
     backupHourUtc: integer("backup_hour_utc").notNull().default(3),
     backupKeep: integer("backup_keep").notNull().default(7),
     /** null: not scheduled yet, or no schedule. */

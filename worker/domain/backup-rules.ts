@@ -1,3 +1,4 @@
+import { cronProblem, nextRun } from "./cron.ts";
 import type { BackupStatus } from "../../protocol/states.ts";
 
 const hour = 60 * 60_000;
@@ -13,7 +14,8 @@ const unprovenMs = 30 * day;
 export const verifyAgainMs = [hour, 6 * hour, day] as const;
 export const linkLifeMs = 10 * 60_000;
 
-export type Schedule = { schedule: "daily" | "weekly" | null; hourUtc: number };
+/** `schedule`: daily, weekly or a cron expression. */
+export type Schedule = { schedule: string | null; hourUtc: number };
 
 /**
  * Minutes after the full hour, derived from the id, so that the databases of a host are not backed up at the same
@@ -22,9 +24,30 @@ export type Schedule = { schedule: "daily" | "weekly" | null; hourUtc: number };
 const minuteOf = (id: string): number =>
   Array.from(id.slice(-6)).reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 60, 0);
 
-/** The next scheduled time after `now`: that hour of every day, or of the weekday derived from the id. */
+/** Runs of a cron expression that are looked at: those of one day all differ by less than an hour if any do. */
+const runsLookedAt = 25;
+
+/** Why a schedule is refused, or null: backups take the host's time, so they are at least an hour apart. */
+export function backupScheduleProblem(schedule: string | null, now: Date): string | null {
+  if (schedule === null || schedule === "daily" || schedule === "weekly") return null;
+  const problem = cronProblem(schedule, now);
+  if (problem !== null) return problem;
+  let last = nextRun(schedule, now);
+  for (let run = 1; run < runsLookedAt && last !== null; run++) {
+    const next = nextRun(schedule, last);
+    if (next !== null && next.getTime() - last.getTime() < hour) return "backups are at least an hour apart";
+    last = next;
+  }
+  return null;
+}
+
+/**
+ * The next scheduled time after `now`: that hour of every day, or of the weekday derived from the id; or as the cron expression
+ * says.
+ */
 export function nextBackupAt({ schedule, hourUtc }: Schedule, id: string, now: Date): Date | null {
   if (schedule === null) return null;
+  if (schedule !== "daily" && schedule !== "weekly") return nextRun(schedule, now);
   const next = new Date(now);
   next.setUTCHours(hourUtc, minuteOf(id), 0, 0);
   if (schedule === "weekly")

@@ -76,8 +76,14 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     return refusing(async () => {
       this.requireOwner(accountId);
       const messages = this.ctx.storage.sql
-        .exec<StoredMessage>("SELECT role, text, at FROM messages ORDER BY seq")
-        .toArray();
+        .exec<Omit<StoredMessage, "toolCalls"> & { calls: string | null }>(
+          "SELECT role, text, at, calls FROM messages LEFT JOIN tool_calls USING (seq) ORDER BY seq",
+        )
+        .toArray()
+        .map(({ calls, ...message }) => ({
+          ...message,
+          toolCalls: JSON.parse(calls ?? "[]") as StoredMessage["toolCalls"],
+        }));
       return { messages };
     });
   }
@@ -96,6 +102,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     this.ctx.storage.sql.exec(
       "CREATE TABLE IF NOT EXISTS messages (seq INTEGER PRIMARY KEY, role TEXT, text TEXT, at TEXT)",
     );
+    this.ctx.storage.sql.exec("CREATE TABLE IF NOT EXISTS tool_calls (seq INTEGER PRIMARY KEY, calls TEXT)");
     this.ctx.storage.sql.exec(
       "CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, name TEXT, data TEXT)",
     );
@@ -176,7 +183,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     }
     kv.put("groups", done.memory.groups);
     if (done.memory.pending) kv.put("pending", done.memory.pending);
-    this.keep("assistant", done.message);
+    this.keep("assistant", done.message, done.toolCalls);
     const price = Math.min(credits, chatPrice(prices, done.used));
     const isSpent = done.isComplete && (await postHold(ctx, interactionId, price));
     if (!done.isComplete) await voidHold(ctx, interactionId);
@@ -210,10 +217,13 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     return contextOf(this.env, actor, (work) => this.ctx.waitUntil(work), requestId);
   }
 
-  private keep(role: StoredMessage["role"], text: string): void {
+  private keep(role: StoredMessage["role"], text: string, calls: StoredMessage["toolCalls"] = []): void {
     const { sql } = this.ctx.storage;
     sql.exec("INSERT INTO messages (role, text, at) VALUES (?, ?, ?)", role, text, new Date().toISOString());
-    sql.exec("DELETE FROM messages WHERE seq <= (SELECT max(seq) FROM messages) - ?", maxMessages);
+    if (calls.length > 0)
+      sql.exec("INSERT INTO tool_calls SELECT max(seq), ? FROM messages", JSON.stringify(calls));
+    for (const table of ["tool_calls", "messages"])
+      sql.exec(`DELETE FROM ${table} WHERE seq <= (SELECT max(seq) FROM messages) - ?`, maxMessages);
     // Only the events of the newest message are gone on with.
     if (role === "user") sql.exec("DELETE FROM events");
   }

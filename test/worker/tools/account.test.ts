@@ -58,6 +58,8 @@ effectsOf("account", {
       const { siteId } = await createSite(key);
       const { result } = await useTool(key, "list_activity", { resource: siteId });
       expect(result).toMatchObject([{ operation: "createSite", actor: "key", outcome: "done" }]);
+      const since = new Date(Date.now() + 60_000).toISOString();
+      expect((await useTool(key, "list_activity", { resource: siteId, since })).result).toEqual([]);
     },
   ],
 });

@@ -118,9 +118,14 @@ effectsOf("backups", {
       const { key, name, databaseId } = await withDatabase();
       const settings = (await api<Database>(key, "GET", `/databases/${databaseId}`)).body.backups;
       expect(settings.keep).not.toBe(3);
-      await useTool(key, "set_backup_schedule", { db: name, settings: { keep: 3 } });
+      const schedule = "15 3 * * mon";
+      await useTool(key, "set_backup_schedule", { db: name, settings: { keep: 3, schedule } });
       const { body } = await api<Database>(key, "GET", `/databases/${databaseId}`);
-      expect(body.backups).toMatchObject({ keep: 3 });
+      expect(body.backups).toMatchObject({
+        keep: 3,
+        schedule,
+        nextAt: expect.stringContaining("T03:15") as string,
+      });
     },
   ],
   get_backup_download_link: [

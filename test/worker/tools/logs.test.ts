@@ -9,7 +9,7 @@ import { bindings, runningSite } from "../service.ts";
 const at = "2026-01-01T00:00:01.000000001Z";
 const line = (text: string) => ({ at, stream: "stdout" as const, text });
 const sample: SiteSample = {
-  at: "2026-01-01T00:00:00.000Z",
+  at: new Date().toISOString(),
   cpuMilli: 12,
   memoryMb: 34,
   networkInBytes: 5,
@@ -23,12 +23,13 @@ effectsOf("logs", {
     async () => {
       const { key, host } = await scene();
       const { siteId } = await runningSite(key, host, { name: "talks" });
-      const using = useTool(key, "get_site_logs", { site: "talks", search: "error" });
+      const since = "2026-01-01T00:00:00Z";
+      const using = useTool(key, "get_site_logs", { site: "talks", search: "error", since });
       const question = await answerNext(host, {
         kind: "logs",
         lines: [line("all is well"), line("an error: no disk")],
       });
-      expect(question).toMatchObject({ kind: "logs", siteId });
+      expect(question).toMatchObject({ kind: "logs", siteId, after: since });
       expect((await using).result).toMatchObject([{ text: "an error: no disk" }]);
     },
   ],
@@ -92,7 +93,10 @@ effectsOf("logs", {
       const { key, host } = await scene();
       await runningSite(key, host, { name: "measured" });
       const using = useTool(key, "get_site_metrics", { site: "measured", minutes: 1 });
-      await answerNext(host, { kind: "metrics", samples: [{ ...sample, cpuMilli: 99 }, sample] });
+      await answerNext(host, {
+        kind: "metrics",
+        samples: [{ ...sample, at: new Date(Date.now() - 90_000).toISOString() }, sample],
+      });
       expect((await using).result).toEqual([sample]);
     },
   ],

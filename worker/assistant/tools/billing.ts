@@ -88,6 +88,7 @@ export const billingTools: Tools<Names> = {
     },
   },
   list_activity: {
-    run: async (ctx, { resource, limit = 20 }) => (await call(ctx, "listActivity", { resource, limit })).data,
+    run: async (ctx, { resource, since, limit = 20 }) =>
+      (await call(ctx, "listActivity", { resource, since, limit })).data,
   },
 };

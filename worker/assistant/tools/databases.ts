@@ -212,22 +212,23 @@ export const databaseTools: Tools<Names> = {
       (await call(ctx, "getDatabaseInsight", { id: await databaseId(ctx, db) })).slowQueries.slice(0, limit),
   },
   get_database_metrics: {
-    async run(ctx, { db, minutes }) {
+    async run(ctx, { db, minutes = 60 }) {
       const id = await databaseId(ctx, db);
       const [{ data }, { sizeMb, connections, cacheHitRatio }] = [
-        await call(ctx, "getDatabaseMetrics", { id }),
+        await call(ctx, "getDatabaseMetrics", { id, minutes }),
         await call(ctx, "getDatabaseInsight", { id }),
       ];
-      return { sizeMb, connections, cacheHitRatio, minutes: window(data, minutes) };
+      return { sizeMb, connections, cacheHitRatio, minutes: window(data) };
     },
   },
   get_database_logs: {
-    async run(ctx, { db, tail, search }) {
+    async run(ctx, { db, tail, since, search }) {
       const id = await databaseId(ctx, db);
       const log = await call(ctx, "getDatabaseLogs", {
         id,
         follow: "0",
         tail: search ? 1000 : (tail ?? 100),
+        since,
       });
       if (log instanceof ReadableStream) return [];
       return lastLines(log.data, { tail, search }).map(({ at, text }) => ({ at, text }));

@@ -15,11 +15,10 @@ type Names =
   | "list_container_events"
   | "list_unhealthy_resources";
 
-/** The samples of the last minutes, thinned out to a readable number. */
-export function window(samples: SiteSample[], minutes = 60): SiteSample[] {
-  const shown = samples.slice(-minutes);
-  const step = Math.ceil(shown.length / 60);
-  return shown.filter((_, index) => (shown.length - 1 - index) % step === 0);
+/** The samples, thinned out to a readable number. */
+export function window(samples: SiteSample[]): SiteSample[] {
+  const step = Math.ceil(samples.length / 60);
+  return samples.filter((_, index) => (samples.length - 1 - index) % step === 0);
 }
 
 const sum = (sizes: (number | null)[]) => sizes.reduce<number>((all, one) => all + (one ?? 0), 0);
@@ -34,9 +33,14 @@ function requestFiltersIn(filters: object): RequestFilters {
 
 export const runningTools: Tools<Names> = {
   get_site_logs: {
-    async run(ctx, { site, tail, search }) {
+    async run(ctx, { site, tail, since, search }) {
       const id = await siteId(ctx, site);
-      const log = await call(ctx, "getSiteLogs", { id, follow: "0", tail: search ? 1000 : (tail ?? 100) });
+      const log = await call(ctx, "getSiteLogs", {
+        id,
+        follow: "0",
+        tail: search ? 1000 : (tail ?? 100),
+        since,
+      });
       if (log instanceof ReadableStream) return [];
       return lastLines(log.data, { tail, search }).map(({ at, stream, text }) => ({ at, stream, text }));
     },
@@ -74,8 +78,8 @@ export const runningTools: Tools<Names> = {
     },
   },
   get_site_metrics: {
-    run: async (ctx, { site, minutes }) =>
-      window((await call(ctx, "getSiteMetrics", { id: await siteId(ctx, site) })).data, minutes),
+    run: async (ctx, { site, minutes = 60 }) =>
+      window((await call(ctx, "getSiteMetrics", { id: await siteId(ctx, site), minutes })).data),
   },
   get_disk_usage: {
     async run(ctx, { site, db }) {
@@ -93,12 +97,12 @@ export const runningTools: Tools<Names> = {
     },
   },
   list_container_events: {
-    async run(ctx, { site, db }) {
+    async run(ctx, { site, db, since }) {
       if ((site === undefined) === (db === undefined)) throw invalid("site", "either site or db");
       const events =
         site !== undefined
-          ? await call(ctx, "getSiteEvents", { id: await siteId(ctx, site) })
-          : await call(ctx, "getDatabaseEvents", { id: await databaseId(ctx, db ?? "") });
+          ? await call(ctx, "getSiteEvents", { id: await siteId(ctx, site), since })
+          : await call(ctx, "getDatabaseEvents", { id: await databaseId(ctx, db ?? ""), since });
       return events.data.slice(-50);
     },
   },

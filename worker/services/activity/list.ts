@@ -1,4 +1,4 @@
-import { and, desc, eq, type SQL } from "drizzle-orm";
+import { and, desc, eq, gte, type SQL } from "drizzle-orm";
 import type { Activity, ActivityQuery, AllActivityQuery } from "../../../protocol/api/activity.ts";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Id } from "../../../protocol/ids.ts";
@@ -27,6 +27,7 @@ async function list(ctx: Ctx, query: ActivityQuery, whose: SQL | undefined): Pro
         whose,
         query.resource === undefined ? undefined : eq(activity.resourceId, query.resource),
         query.actor === undefined ? undefined : eq(activity.actor, query.actor),
+        query.since === undefined ? undefined : gte(activity.createdAt, new Date(query.since)),
         before(activity.id, query),
       ),
     )

@@ -5,7 +5,8 @@ import type { Database } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { backups, databases } from "../../db/schema.ts";
-import { nextBackupAt } from "../../domain/backup-rules.ts";
+import { invalid } from "../../domain/app-error.ts";
+import { backupScheduleProblem, nextBackupAt } from "../../domain/backup-rules.ts";
 import { databaseOwnedBy } from "../databases/owned.ts";
 import { databaseView, selectDatabases } from "../databases/view.ts";
 import { requireOwned } from "../owned.ts";
@@ -17,6 +18,8 @@ export async function scheduleBackups(
 ): Promise<Database> {
   const { id, backupSchedule, backupHourUtc } = await databaseOwnedBy(ctx, databaseId);
   const schedule = change.schedule === undefined ? backupSchedule : change.schedule;
+  const problem = backupScheduleProblem(schedule, ctx.now());
+  if (problem !== null) throw invalid("backups.schedule", problem);
   const hourUtc = change.hourUtc ?? backupHourUtc;
   const {
     changed: [changed],

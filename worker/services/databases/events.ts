@@ -1,15 +1,19 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { keepEvents } from "../../../protocol/agent/running.ts";
-import type { SiteEvents } from "../../../protocol/api/running.ts";
+import type { EventsQuery, SiteEvents } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { endedRestores, restoreEvent } from "../backups/restores.ts";
 import { requireOwned } from "../owned.ts";
 import { askHostOf } from "../running/ask-host.ts";
+import { eventsSince } from "../running/events.ts";
 import { databaseById, databaseIdOf } from "./owned.ts";
 
 /** The events of the database's container, which its host stores, and the results of restores. */
-export async function databaseEventsOf(ctx: Ctx, { id: databaseId }: ById): Promise<SiteEvents> {
+export async function databaseEventsOf(
+  ctx: Ctx,
+  { id: databaseId, since }: ById & EventsQuery,
+): Promise<SiteEvents> {
   const id = databaseIdOf(databaseId);
   const {
     found: [found],
@@ -20,5 +24,6 @@ export async function databaseEventsOf(ctx: Ctx, { id: databaseId }: ById): Prom
   });
   const answer = await askHostOf<"events">(ctx, requireOwned(ctx, found), { kind: "events", siteId: id });
   const events = [...(answer?.events ?? []), ...restores.map(restoreEvent)];
-  return { data: events.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(-keepEvents) };
+  const newest = events.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(-keepEvents);
+  return { data: eventsSince(newest, since) };
 }

@@ -1,5 +1,5 @@
 import type { ById } from "../../../protocol/api/common.ts";
-import type { SiteEvents } from "../../../protocol/api/running.ts";
+import type { EventsQuery, SiteEvent, SiteEvents } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { requireOwned } from "../owned.ts";
@@ -8,7 +8,7 @@ import { askHostOf } from "./ask-host.ts";
 import { lastMove, movedDetail } from "./last-move.ts";
 
 /** The events of the site's containers, which its host stores, and when the site moved to this host. */
-export async function siteEventsOf(ctx: Ctx, { id: siteId }: ById): Promise<SiteEvents> {
+export async function siteEventsOf(ctx: Ctx, { id: siteId, since }: ById & EventsQuery): Promise<SiteEvents> {
   const id = siteIdOf(siteId);
   const {
     found: [found],
@@ -19,5 +19,8 @@ export async function siteEventsOf(ctx: Ctx, { id: siteId }: ById): Promise<Site
   });
   const answer = await askHostOf<"events">(ctx, requireOwned(ctx, found), { kind: "events", siteId: id });
   const moved = move?.at ? [{ at: move.at.toISOString(), kind: "moved" as const, detail: movedDetail }] : [];
-  return { data: [...moved, ...(answer?.events ?? [])] };
+  return { data: eventsSince([...moved, ...(answer?.events ?? [])], since) };
 }
+
+export const eventsSince = (events: SiteEvent[], since: string | undefined): SiteEvent[] =>
+  since === undefined ? events : events.filter(({ at }) => Date.parse(at) >= Date.parse(since));
