@@ -317,7 +317,8 @@ function watch(config: AgentConfig, means: Means, work: Work, signal: AbortSigna
   diskGuard.watch(diskLookMs, signal);
   supervisor.watch(supervisorLookMs, signal);
   new LogGuard({ engine, records, agentId }).watch(logLookMs, signal);
-  new HealthWatch({ engine, ingress, records, agentId }).watch(healthLookMs, signal);
+  const onUnhealthy = (siteId: string, detail: string) => questionServer.unhealthy(siteId, detail);
+  new HealthWatch({ engine, ingress, records, agentId, onUnhealthy }).watch(healthLookMs, signal);
   new AccessLog({ engine, ingress, requests, agentId }).watch(accessLogLookMs, signal);
   superviseIngress(config, host, work.runner, signal);
 }

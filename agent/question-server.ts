@@ -112,6 +112,10 @@ export class QuestionServer {
     this.send(crash);
   }
 
+  unhealthy(siteId: string, detail: string): void {
+    this.send({ type: "unhealthy", siteId: siteId as Id<"site">, detail });
+  }
+
   /** Call after databases were measured. */
   measured(): void {
     const databases = this.means.diskUse.databases();

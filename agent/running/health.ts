@@ -9,7 +9,15 @@ import type { Records } from "./records.ts";
 import { sideBySide } from "./side-by-side.ts";
 import { label } from "../docker/labels.ts";
 
-type Means = { engine: Engine; ingress: Ingress; records: Records; agentId: string; now?: () => number };
+type Means = {
+  engine: Engine;
+  ingress: Ingress;
+  records: Records;
+  agentId: string;
+  now?: () => number;
+  /** Tells the control plane, whose owner may want to know. */
+  onUnhealthy?: (siteId: string, detail: string) => void;
+};
 type Asked = {
   siteId: string;
   target: Target;
@@ -117,5 +125,6 @@ export class HealthWatch {
 
   private say(siteId: string, containerId: string, kind: "healthy" | "unhealthy", detail: string): void {
     this.means.records.addEvent(siteId, containerId, { at: new Date().toISOString(), kind, detail });
+    if (kind === "unhealthy") this.means.onUnhealthy?.(siteId, detail);
   }
 }

@@ -158,6 +158,8 @@ export const FromAgent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("crashed"), ...Version, error: z.string().min(1).max(2000) }),
   /** A database's server kept exiting and was stopped at this time. Sent again until `databaseCrashAck`. */
   z.object({ type: z.literal("databaseCrashed"), ...DatabaseCrash, error: z.string().min(1).max(2000) }),
+  /** A health check failed several times in a row. Sent once, and may be lost: the site's events have it anyway. */
+  z.object({ type: z.literal("unhealthy"), siteId: idOf("site"), detail: z.string().min(1).max(2000) }),
   /**
    * The last measured disk usage of databases. Sent after every connection and measurement, so a lost message does no
    * harm.

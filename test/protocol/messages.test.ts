@@ -64,6 +64,7 @@ const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } =
     ],
     databases: [{ id: id("database"), running: true, out: false, volumes: [null, id("job")], memoryMb: 256 }],
   },
+  unhealthy: { type: "unhealthy", siteId: id("site"), detail: "The health check / answered 500." },
   diskUse: { type: "diskUse", databases: [{ databaseId: id("database"), usedMb: 0.5 }] },
 };
 

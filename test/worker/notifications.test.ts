@@ -365,6 +365,24 @@ it("a site that crashes again and again is told once an hour", async () => {
   });
 });
 
+it("a failing health check is told once an hour, if the host that serves the site says so", async () => {
+  const [key, host] = [await account(), await readyAgent()];
+  await channel(key, { type: "webhook", url: url(), kinds: ["unhealthy"] });
+  const { siteId } = await runningSite(key, host);
+  const other = await readyAgent();
+  const detail = "The health check /health of version 1 answered 500, 3 times in a row.";
+  other.send({ type: "unhealthy", siteId, detail: "of another host" });
+  host.send({ type: "unhealthy", siteId, detail });
+  host.send({ type: "unhealthy", siteId, detail });
+  await expect.poll(async () => (await tick(), received.length)).toBeGreaterThan(0);
+  expect(JSON.parse(received[0]?.body ?? "{}")).toMatchObject({
+    type: "unhealthy",
+    data: { resourceId: siteId, text: detail },
+  });
+  // The hour may have ended in between.
+  expect(received.length).toBeLessThanOrEqual(2);
+});
+
 it("the disk of a database, its backups, invoices and certificates are told from what is written of them", async () => {
   const key = await account();
   const kinds = ["limit_near", "backup_failed", "invoice_due", "certificate"];
