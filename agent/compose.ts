@@ -53,6 +53,8 @@ import { adoptCommands } from "./startup/adopt-commands.ts";
 import { untilEngineAnswers, untilEngineIsFit } from "./startup/engine-ready.ts";
 import { ensureIngress } from "./startup/ensure-ingress.ts";
 import { reviveServing, sweep } from "./startup/sweep.ts";
+import { openChannels } from "./streams/open-channel.ts";
+import { StreamServer } from "./streams/stream-server.ts";
 import { updater } from "./update.ts";
 import { agentVersion } from "./version.ts";
 
@@ -249,6 +251,7 @@ function openWork(config: AgentConfig, { host, records, requests, diskUse }: Mea
       signal.addEventListener("abort", () => starts.off(siteId, callback), { once: true });
     },
   });
+  const streams = new StreamServer(openChannels({ engine, ingress, agentId }));
   const journal = openJournal(join(config.stateDirectory, "journal.db"));
   const runner = new Runner({
     host,
@@ -262,7 +265,7 @@ function openWork(config: AgentConfig, { host, records, requests, diskUse }: Mea
     isWorkingOn: (id) => runner.isWorkingOn(id),
     out: () => databasesStillOut({ engine, records }),
   });
-  return { starts, questionServer, journal, runner, inventory };
+  return { starts, questionServer, streams, journal, runner, inventory };
 }
 
 /** Starts all watchers of running containers, until the signal aborts. */
@@ -402,7 +405,7 @@ function superviseIngress(config: AgentConfig, { engine }: Host, runner: Runner,
 function connect(
   config: AgentConfig,
   { host }: Means,
-  { runner, questionServer, inventory }: Work,
+  { runner, questionServer, streams, inventory }: Work,
   { programFile, exit }: Program,
 ): () => void {
   return startLink({
@@ -410,6 +413,7 @@ function connect(
     token: config.hostToken.reveal(),
     runner,
     questionServer,
+    streams,
     inventory,
     agentVersion,
     lostSites: () => host.ingress.lost().slice(0, maxLostSites) as Id<"site">[],

@@ -3,6 +3,7 @@ import type { InventoryReporter } from "./inventory/reporter.ts";
 import { log } from "./log.ts";
 import type { Runner } from "./runner.ts";
 import { isAboutRunning, type QuestionServer } from "./question-server.ts";
+import { isAboutStreams, type StreamServer } from "./streams/stream-server.ts";
 import { openSocket, type Socket, type SocketEnd } from "./socket.ts";
 
 type Hello = Extract<FromAgent, { type: "hello" }>;
@@ -12,6 +13,7 @@ export type LinkOptions = {
   token: string;
   runner: Runner;
   questionServer: QuestionServer;
+  streams: StreamServer;
   inventory: InventoryReporter;
   agentVersion: string;
   facts: () => Hello["facts"];
@@ -43,6 +45,7 @@ export function startLink({
   token,
   runner,
   questionServer,
+  streams,
   inventory,
   agentVersion,
   facts,
@@ -91,18 +94,27 @@ export function startLink({
           log("info", "Connected", { url, epoch: message.epoch });
           // First: outdated crashes must not end what a job starts afterwards.
           questionServer.connected((outgoing) => send(opened, outgoing));
+          streams.connected({
+            send: (outgoing) => send(opened, outgoing),
+            sendBytes: (frame) => opened.send(frame),
+          });
           runner.connected((outgoing) => send(opened, outgoing));
           inventory.connected((outgoing) => send(opened, outgoing), message.now);
           onWelcome?.(message.agent);
         } else if (isAboutRunning(message)) questionServer.receive(message);
+        else if (isAboutStreams(message)) streams.receive(message);
         else if (message.type === "verdicts") inventory.receive(message);
         else if (message.type === "certificates") onCertificates(message.certificates);
         else runner.receive(message);
+      },
+      onBytes: (bytes) => {
+        if (!over && !refused && greeted) streams.receiveBytes(bytes);
       },
       onEnd: (end) => {
         clearTimeout(welcome);
         runner.disconnected();
         questionServer.disconnected();
+        streams.disconnected();
         inventory.disconnected();
         if (over) return;
         failures = greeted && performance.now() - openedAt > stableAfterMs ? 0 : failures + 1;
@@ -118,6 +130,8 @@ export function startLink({
   return () => {
     over = true;
     clearTimeout(timer);
+    // The programs of terminals end before this process.
+    streams.disconnected();
     socket?.close(1000);
   };
 }

@@ -10,6 +10,7 @@ import type { Journal, Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
 import { LogOutbox } from "./log-outbox.ts";
 import { printable, redactor } from "../protocol/redact.ts";
+import type { AboutStreams } from "./streams/stream-server.ts";
 import type { AboutRunning } from "./question-server.ts";
 
 type Offer = Extract<ToAgent, { type: "job" }>;
@@ -133,7 +134,12 @@ export class Runner {
     clearInterval(this.resend);
   }
 
-  receive(message: Exclude<ToAgent, { type: "welcome" | "verdicts" | "certificates" } | AboutRunning>): void {
+  receive(
+    message: Exclude<
+      ToAgent,
+      { type: "welcome" | "verdicts" | "certificates" } | AboutRunning | AboutStreams
+    >,
+  ): void {
     switch (message.type) {
       case "job":
         return this.take(message);

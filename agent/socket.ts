@@ -1,12 +1,17 @@
 import { WebSocket, type ClientOptions } from "ws";
 import { closeCodes, linkDeadSeconds, maxFrameBytes, pingSeconds } from "../protocol/agent/messages.ts";
 
-export type Socket = { send(text: string): void; close(code: number): void };
+export type Socket = { send(message: string | Uint8Array): void; close(code: number): void };
 
 /** How a connection ended: the close code, and the HTTP status if it was refused. */
 export type SocketEnd = { code: number; status: number | null };
 
-type Events = { onOpen(socket: Socket): void; onText(text: string): void; onEnd(end: SocketEnd): void };
+type Events = {
+  onOpen(socket: Socket): void;
+  onText(text: string): void;
+  onBytes?(bytes: Uint8Array): void;
+  onEnd(end: SocketEnd): void;
+};
 
 /**
  * An option missing in the types of ws: the time after which a closing connection is terminated, whatever the peer
@@ -42,8 +47,8 @@ export function openSocket(url: string, token: string, events: Events): Socket {
     } else if (socket.readyState === WebSocket.OPEN) socket.send("ping");
   }, pingSeconds * 1000);
   const own: Socket = {
-    send: (text) => {
-      if (socket.readyState === WebSocket.OPEN) socket.send(text);
+    send: (message) => {
+      if (socket.readyState === WebSocket.OPEN) socket.send(message);
     },
     close: (code) => socket.close(code),
   };
@@ -54,7 +59,8 @@ export function openSocket(url: string, token: string, events: Events): Socket {
     end(1006);
   });
   socket.on("message", (data, isBinary) => {
-    const text = isBinary ? "" : (data as Buffer).toString();
+    if (isBinary) return events.onBytes?.(data as Buffer);
+    const text = (data as Buffer).toString();
     if (text === "pong") answeredAt = performance.now();
     else events.onText(text);
   });

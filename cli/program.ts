@@ -14,6 +14,8 @@ import { env } from "./commands/env/index.ts";
 import { events } from "./commands/events.ts";
 import { exec } from "./commands/exec.ts";
 import { hosts } from "./commands/hosts/index.ts";
+import { init } from "./commands/init.ts";
+import { diff, up } from "./commands/up.ts";
 import { invoices } from "./commands/invoices/index.ts";
 import { jobs } from "./commands/jobs/index.ts";
 import { keys } from "./commands/keys.ts";
@@ -21,6 +23,7 @@ import { metrics } from "./commands/metrics.ts";
 import { open } from "./commands/open.ts";
 import { packs } from "./commands/packs.ts";
 import { schedules } from "./commands/schedules/index.ts";
+import { terminal } from "./commands/terminal.ts";
 import { upgrade } from "./commands/upgrade.ts";
 import { volumes } from "./commands/volumes/index.ts";
 import { webhook } from "./commands/webhook/index.ts";
@@ -42,6 +45,9 @@ const headings: Record<string, { name(): string }[]> = {
   "Account:": [login, logout, whoami, keys, activity],
   "Sites:": [
     sites,
+    init,
+    diff,
+    up,
     deploy,
     deployments,
     rollback,
@@ -53,7 +59,7 @@ const headings: Record<string, { name(): string }[]> = {
     linkCommand,
     unlinkCommand,
   ],
-  "Of a site:": [env, domains, exec, jobs, schedules, volumes, webhook],
+  "Of a site:": [env, domains, terminal, exec, jobs, schedules, volumes, webhook],
   "Databases:": [databases, backups],
   "Billing:": [packs, invoices, credits],
   "Other:": [chat, api, hosts, doctor, completion, upgrade],

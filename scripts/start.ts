@@ -115,6 +115,7 @@ async function start(): Promise<void> {
       WEBHOOK_HOST: siteUrl,
       SITES_ORIGIN: `http://localhost:${ingressPort}`,
       INSECURE_GIT_HOSTS: `127.0.0.1:${state.ports.git}`,
+      SAMPLE_REPOSITORY: `127.0.0.1:${state.ports.git}/examples/notes-app.git`,
       PAYMENTS: "test",
       ...limitsFromEnvironment(),
       SECRET_KEY: state.secretKey,

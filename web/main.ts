@@ -269,3 +269,10 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("click", (event) => {
   if ((event.target as Element).closest("[data-palette]")) void palette();
 });
+
+/** A box that shows what is typed into a password's field. */
+document.addEventListener("change", (event) => {
+  const box = event.target as HTMLInputElement;
+  const field = document.getElementById(box.dataset["reveals"] ?? "");
+  if (field instanceof HTMLInputElement) field.type = box.checked ? "text" : "password";
+});

@@ -21,11 +21,12 @@ import { devicePage } from "./routes/device-page.tsx";
 import { install } from "./routes/install.ts";
 import { invoicePage } from "./routes/invoice-page.tsx";
 import { confirmPage } from "./routes/confirm-page.tsx";
+import { landing } from "./routes/landing.tsx";
 import { mcp, mcpMetadata } from "./routes/mcp.ts";
 import { reference } from "./routes/reference.tsx";
+import { streams } from "./routes/streams.ts";
 import { setup } from "./routes/setup.ts";
 import { signInPages } from "./routes/sign-in.tsx";
-import { deploymentPages, sitePages } from "./routes/site-pages.tsx";
 import { testPayments } from "./routes/test-payments.tsx";
 import { viewAs } from "./routes/view-as.ts";
 import { webhooks } from "./routes/webhooks.ts";
@@ -51,7 +52,7 @@ const pageHeaders = secureHeaders({
 });
 
 /** The API under {base_url} = {site_url}/api/v1; an address that it does not know is told to nobody without credentials. */
-const api = new Hono<AppEnv>().route("/", routesOf(undefined)).use(authenticate);
+const api = new Hono<AppEnv>().route("/", streams).route("/", routesOf(undefined)).use(authenticate);
 
 export const app = new Hono<AppEnv>()
   .use(requestId({ limitLength: 64 }), setRequestId, answerHeaders, drainRequestBody, httpsOnly)
@@ -67,15 +68,14 @@ export const app = new Hono<AppEnv>()
   .route("/api/auth", auth)
   .route("/assets", assets)
   .use(contextStorage(), pageHeaders, noteSession, preparePage)
+  .route("/", landing)
+  .route("/", dashboard)
   .route("/invoice", invoicePage)
   .route("/test-payments", testPayments)
   .route("/device", devicePage)
   .route("/confirm", confirmPage)
   .route("/view-as", viewAs)
-  .route("/sites", sitePages)
-  .route("/deployments", deploymentPages)
   .route("/", reference)
   .route("/", signInPages)
-  .route("/", dashboard)
   .onError(onError)
   .notFound(onNotFound);

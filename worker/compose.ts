@@ -1,6 +1,7 @@
 import { waitUntil } from "cloudflare:workers";
 import type { SQL } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import type { Answer } from "../protocol/agent/running.ts";
 import { formatId, type Id } from "../protocol/ids.ts";
 import { createAuth, type Auth } from "./adapters/auth.ts";
 import { acmeAuthority } from "./adapters/acme.ts";
@@ -16,6 +17,7 @@ import { announcing } from "./db/announce.ts";
 import { bound, rawStatement, type Preparable } from "./db/prepared.ts";
 import type { Env } from "./env.ts";
 import { logError } from "./log-error.ts";
+import { streamAddress, streamHeader, type StreamOpening } from "./objects/rpc.ts";
 import { confirmEmail } from "./services/accounts/confirm-email.ts";
 import { revokeAllKeys } from "./services/keys/revoke-all.ts";
 
@@ -83,6 +85,16 @@ export function contextOf(
     questions: {
       ask: (hostId, question) => link(hostId).ask(question),
       follow: (hostId, question, reader) => link(hostId).follow(question, reader),
+      async connect(hostId, target, reader) {
+        // A WebSocket crosses to another object in the answer to a request only.
+        const opening: StreamOpening = { target, reader };
+        const answer = await link(hostId).fetch(
+          new Request(streamAddress, {
+            headers: { Upgrade: "websocket", [streamHeader]: encodeURIComponent(JSON.stringify(opening)) },
+          }),
+        );
+        return answer.webSocket ?? answer.json<Extract<Answer, { kind: "refused" }>>();
+      },
     },
     guards: { revoke: (keyHash) => guard(keyHash).revoke(), forget: (keyHash) => guard(keyHash).forget() },
     logs: {

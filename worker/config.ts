@@ -95,6 +95,8 @@ const Settings = z.object({
     .string()
     .default("")
     .transform((list) => list.split(",").flatMap((one) => one.trim() || [])),
+  /** A repository that anyone may try as their first site, as host/owner/repo. */
+  SAMPLE_REPOSITORY: z.string().min(1).optional(),
   /** Takes mail as `POST {from, to, subject, text}` with a bearer token, as Resend's API does. */
   MAIL_ENDPOINT: address.optional(),
   MAIL_TOKEN: z.string().min(1).optional(),

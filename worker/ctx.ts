@@ -1,5 +1,6 @@
 import type { SQL } from "drizzle-orm";
 import type { DrizzleD1Database } from "drizzle-orm/d1";
+import type { StreamTarget } from "../protocol/agent/messages.ts";
 import type { Answer, Question } from "../protocol/agent/running.ts";
 import type { ChatReply, StoredMessage } from "../protocol/api/chat.ts";
 import type { PendingCall, Refused, Sent } from "./objects/rpc.ts";
@@ -93,6 +94,12 @@ export type HostQuestions = {
     question: Followed,
     reader: Reader,
   ): Promise<ReadableStream<Uint8Array> | Extract<Answer, { kind: "refused" }>>;
+  /** The client's end of a stream to a database or a terminal, for as long as the reader's key or session works. */
+  connect(
+    hostId: Id<"host">,
+    target: StreamTarget,
+    reader: Reader,
+  ): Promise<WebSocket | Extract<Answer, { kind: "refused" }>>;
 };
 
 export type KeyGuards = {

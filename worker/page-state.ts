@@ -6,12 +6,12 @@ export type Flash = {
   secret?: string;
 };
 
-/** A form that was refused: it is shown again with what was typed, and why. */
+/** A form that is shown again with what was typed: it was refused, or (`reason` null) it only asked something. */
 export type Refused = {
   /** The form's id. */
   form: string;
   values: Readonly<Record<string, string>>;
   /** By field; a message without one is in `reason`. */
   problems: Readonly<Record<string, string>>;
-  reason: string;
+  reason: string | null;
 };

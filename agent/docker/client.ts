@@ -14,6 +14,7 @@ import {
   type Engine,
   type Program,
   type RegistryLogin,
+  type TerminalSize,
 } from "./engine.ts";
 import { stdoutOf, textOf } from "./stream-frames.ts";
 import { freeSubnet, routedSubnets } from "./subnets.ts";
@@ -396,6 +397,31 @@ export function createEngine({
           }
         },
         close: () => void stream.on("error", () => undefined).destroy(),
+      };
+    },
+
+    async terminal(id, { command, env = [] }, size) {
+      const exec = await docker.getContainer(id).exec({
+        ...within(),
+        Cmd: [...command],
+        Env: [...env],
+        Tty: true,
+        AttachStdin: true,
+        AttachStdout: true,
+        AttachStderr: true,
+      });
+      const duplex = await exec.start({ hijack: true, stdin: true, Tty: true });
+      const resize = async ({ columns, rows }: TerminalSize) =>
+        // 409 and 500: it has ended, or has not begun.
+        void (await unless([404, 409, 500], exec.resize({ h: rows, w: columns, ...within() })));
+      await resize(size);
+      return {
+        duplex,
+        resize,
+        async state() {
+          const { Running, Pid, ExitCode } = await exec.inspect(within());
+          return { pid: Running && Pid > 0 ? Pid : null, exitCode: Running ? null : ExitCode };
+        },
       };
     },
 

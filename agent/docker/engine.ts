@@ -1,5 +1,5 @@
 import type Docker from "dockerode";
-import type { Readable, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { CacheRecord } from "./build-cache.ts";
 import type { BuildRequest } from "./buildkit.ts";
 import { label, type Labels } from "./labels.ts";
@@ -53,6 +53,14 @@ export type Piped = {
   ended(): Promise<{ exitCode: number; stderr: string }>;
   /** Closes the connection; the program itself may keep running. */
   close(): void;
+};
+export type TerminalSize = { columns: number; rows: number };
+/** A program with a terminal. Slow reading blocks it. */
+export type TerminalProgram = {
+  duplex: Duplex;
+  resize(size: TerminalSize): Promise<void>;
+  /** `pid`: on the host; null: it has ended. `exitCode` is null until then. */
+  state(): Promise<{ pid: number | null; exitCode: number | null }>;
 };
 export type RegistryLogin = { username: string; password: string };
 export type EngineFacts = {
@@ -124,6 +132,8 @@ export type Engine = {
   ): Promise<{ exitCode: number; stdout: string; stderr: string }>;
   /** The same with streams; nothing is kept in memory. */
   pipe(id: string, program: Omit<Program, "input">): Promise<Piped>;
+  /** The same with a terminal, for a person. The program runs on when the connection ends. */
+  terminal(id: string, program: Omit<Program, "input">, size: TerminalSize): Promise<TerminalProgram>;
   /** Resolves with the exit code when the container ends; rejects when aborted. */
   waitForExit(id: string, signal: AbortSignal): Promise<number>;
   /** The exit code of its first end after `since`, even if the engine has restarted it and no longer keeps the code. */

@@ -2,12 +2,13 @@ import * as z from "zod";
 import { idOf, Timestamp } from "../api/common.ts";
 import { Inventory, Verdicts } from "./inventory.ts";
 import { jobArgs, jobKinds, Durations, type Job, type JobKind } from "./jobs.ts";
+import { windowBytes } from "../api/streams.ts";
 import { Answer, Question } from "./running.ts";
 
 /**
  * The link between a host's agent and its `host-link` object: JSON text messages, plus the bare texts `ping` (agent)
- * and `pong` (answered by the platform without waking the object). A lease is the pair (jobId, attempt): every offer
- * increments `attempt`, and only the current pair may report.
+ * and `pong` (answered by the platform without waking the object), and binary messages: bytes of streams. A lease is
+ * the pair (jobId, attempt): every offer increments `attempt`, and only the current pair may report.
  */
 export const protocolVersion = 1;
 
@@ -18,6 +19,9 @@ export const linkDeadSeconds = 30;
 export const hostDeadSeconds = 25;
 /** The maximum size of one message in either direction. */
 export const maxFrameBytes = 1024 * 1024;
+
+/** Streams that a host has open at once. */
+export const maxStreams = 40;
 
 /** Application-specific close codes (RFC 6455 §7.4.2). */
 export const closeCodes = {
@@ -39,6 +43,35 @@ const LogId = z.union([idOf("deployment"), idOf("command")]);
 /** The deployment that a site runs. */
 const Version = { siteId: idOf("site"), deploymentId: idOf("deployment") };
 const DatabaseCrash = { databaseId: idOf("database"), at: Timestamp };
+
+/** Chosen at random by the control plane, so that it never meets one that an earlier instance of it left behind. */
+const StreamId = z.number().int().min(0).max(0xffff_ffff);
+const StreamCredit = z.object({
+  type: z.literal("streamCredit"),
+  streamId: StreamId,
+  bytes: z.number().int().positive().max(windowBytes),
+});
+
+/** What a stream's bytes go to and come from. */
+export const StreamTarget = z.discriminatedUnion("kind", [
+  /** The database's server, over TCP. */
+  z.object({
+    kind: z.literal("database"),
+    databaseId: idOf("database"),
+    port: z.number().int().min(1).max(65_535),
+  }),
+  /** A program in the first container in service, with a terminal. */
+  z.object({
+    kind: z.literal("terminal"),
+    siteId: idOf("site"),
+    /** One line for sh; null: a shell. */
+    command: z.string().min(1).max(4096).nullable(),
+    terminal: z.string().regex(/^[\w.+-]{1,40}$/),
+    columns: z.number().int().min(1).max(1000),
+    rows: z.number().int().min(1).max(1000),
+  }),
+]);
+export type StreamTarget = z.infer<typeof StreamTarget>;
 
 export const phases = ["clone", "build", "start", "swap"] as const;
 export type Phase = (typeof phases)[number];
@@ -136,6 +169,19 @@ export const FromAgent = z.discriminatedUnion("type", [
       .max(5000),
   }),
   Inventory,
+  /** The answer to `openStream`; its bytes follow as binary messages (`stream-frames.ts`). */
+  z.object({ type: z.literal("streamOpened"), streamId: StreamId }),
+  /** Bytes were written to where they go: the control plane may send that much more. */
+  StreamCredit,
+  /** The last message of a stream, after its bytes. `error`: why it could not be opened, or broke. */
+  z.object({
+    type: z.literal("streamClosed"),
+    streamId: StreamId,
+    error: z.string().min(1).max(2000).nullable(),
+    exitCode: z.number().int().nullable(),
+  }),
+  /** All open streams, now and then: those that the control plane does not know are closed. */
+  z.object({ type: z.literal("streams"), open: z.array(StreamId).max(maxStreams) }),
 ]);
 export type FromAgent = z.infer<typeof FromAgent>;
 
@@ -192,5 +238,17 @@ export const ToAgent = z.discriminatedUnion("type", [
   /** All certificates that the host serves beside those it obtains itself; after each welcome and change. */
   z.object({ type: z.literal("certificates"), certificates: z.array(Certificate).max(100) }),
   Verdicts,
+  /** Answered with `streamOpened` or `streamClosed`. */
+  z.object({ type: z.literal("openStream"), streamId: StreamId, target: StreamTarget }),
+  /** Bytes were consumed by the client: the agent may send that much more. */
+  StreamCredit,
+  z.object({
+    type: z.literal("resizeStream"),
+    streamId: StreamId,
+    columns: z.number().int().min(1).max(1000),
+    rows: z.number().int().min(1).max(1000),
+  }),
+  /** The client is gone: write what has arrived, then end it. */
+  z.object({ type: z.literal("closeStream"), streamId: StreamId }),
 ]);
 export type ToAgent = z.infer<typeof ToAgent>;

@@ -47,6 +47,11 @@ export const DeploymentExplanation = z
       })
       .nullable()
       .describe("Compared with the last good one; null: there is none, or it is no longer known."),
+    unapplied: z
+      .array(z.object({ setting: z.string(), deployed: z.unknown(), site: z.unknown() }))
+      .describe(
+        "Run settings of the site that differ from those that this deployment runs with: the next deployment takes the site's.",
+      ),
     cause: z
       .object({ code: z.string(), explanation: z.string() })
       .nullable()

@@ -488,7 +488,9 @@ export const Site = z
     currentDeployment: z
       .object({
         id: z.string(),
+        number: z.number().int(),
         commit: z.string().nullable(),
+        commitMessage: z.string().nullable(),
         finishedAt: Timestamp,
         error: z.string().nullable(),
       })
@@ -497,7 +499,12 @@ export const Site = z
         "The deployment in service, or the last one; `error`: why it is no longer in service, or why the last action failed.",
       ),
     latestDeployment: z
-      .object({ id: z.string(), status: z.enum(deploymentStatuses), error: z.string().nullable() })
+      .object({
+        id: z.string(),
+        number: z.number().int(),
+        status: z.enum(deploymentStatuses),
+        error: z.string().nullable(),
+      })
       .nullable(),
     paidUntil: Timestamp.nullable(),
     hostId: z.string().nullable(),

@@ -7,6 +7,7 @@ import { JobError, type JobRun } from "../../agent/job.ts";
 import { openJournal, type Journal } from "../../agent/journal.ts";
 import type { InventoryReporter } from "../../agent/inventory/reporter.ts";
 import { retryDelayMs, startLink } from "../../agent/link.ts";
+import type { StreamServer } from "../../agent/streams/stream-server.ts";
 import type { QuestionServer } from "../../agent/question-server.ts";
 import { Runner } from "../../agent/runner.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
@@ -70,6 +71,8 @@ const noInventory = {
   receive: () => undefined,
 } as unknown as InventoryReporter;
 
+const noStreams = { connected: () => undefined, disconnected: () => undefined } as unknown as StreamServer;
+
 let received: unknown[] = [];
 
 function start(slots = 2): void {
@@ -81,6 +84,7 @@ function start(slots = 2): void {
     token: "token",
     runner,
     questionServer: idleDesk,
+    streams: noStreams,
     inventory: noInventory,
     agentVersion: "test",
     facts,

@@ -67,8 +67,8 @@ async function mailedLink(pattern: RegExp): Promise<string> {
 
 it("a person signs up, makes a key that works, and changes the password", async () => {
   await go("/");
-  expect(path()).toBe("/sign-in");
   await page.click("text=Create an account");
+  expect(path()).toBe("/sign-up");
   await fill({ name: "Ada", email, password: first }, "Create account");
   expect(await page.locator("[role=status]").innerText()).toContain(email);
   await page.goto(await mailedLink(/https?:\S+verify-email\S+/));
@@ -76,17 +76,19 @@ it("a person signs up, makes a key that works, and changes the password", async 
   expect(await page.locator("[role=status]").innerText()).toContain("confirmed");
   await fill({ email, password: first }, "Sign in");
   expect(path()).toBe("/");
-  await page.click("text=Account");
-  await fill({ name: "Laptop" }, "Create New Key");
+  await go("/account/keys");
+  await fill({ name: "Laptop" }, "Create key");
   const key = await page.locator("code.secret").innerText();
   const answer = await request(`${local.baseUrl}/sites`, { headers: { Authorization: `Bearer ${key}` } });
   expect(answer.status).toBe(200);
+  await go("/account");
   await page.fill("[name=current]", first);
   await page.locator("[name=password]").fill(second);
   await page.click("text=Change password");
   expect(await page.locator("[role=status]").innerText()).toContain("changed");
+  await page.click('summary[aria-label="Your account"]');
   await page.click("text=Sign out");
-  expect(path()).toBe("/sign-in");
+  await page.waitForURL(/\/sign-in$/);
 });
 
 it("a forgotten password is replaced by the mailed link", async () => {
@@ -137,7 +139,7 @@ it("an invoice is shown and paid without signing in, and starts the site", async
   expect(await other.locator("h1").innerText()).toBe("Test payment");
   await other.click('main button:has-text("Test payment: pay")');
   await other.waitForURL(/\/invoice\/.*returned=1/);
-  expect(await other.locator(".badge").innerText()).toBe("Paid");
+  expect(await other.locator("h1 .dot").innerText()).toBe("Paid");
   await until(
     async () => (await api<{ status: string }>("GET", `/sites/${siteId}`)).body.status,
     (status) => status !== "PENDING",
@@ -150,60 +152,103 @@ it("a site is created, watched, mended, rolled back and deleted on its pages", a
   const repository = new Repository(plainServer("one"));
   await go("/sign-in");
   await fill({ email: local.email, password: local.password }, "Sign in");
-  await page.click("text=New site");
   const name = `paged-${process.pid}`;
-  await page.locator("details[open] [name=name]").fill(name);
-  await page.fill("[name=githubUrl]", `https://${repository.address}`);
-  await page.click('button:has-text("Check repository")');
-  expect(await page.locator(".note").innerText()).toBe("The repository can be built as it is.");
-  expect(await page.locator("main dl").innerText()).toMatch(/Built by\s+its Dockerfile/);
-  expect(await overflowOnPhone(page)).toBe(0);
-  await page.click('button:has-text("Continue to the invoice") >> nth=0');
+  await go("/sites/new");
+  await page.fill("main [name=name]", name);
+  await page.fill("main [name=githubUrl]", `https://${repository.address}`);
+  await page.click('button:has-text("Create site and")');
   await page.click('button:has-text("Pay $5.00")');
   await page.click('button:has-text("Test payment: pay")');
-  await page.click("text=Go to the site");
-  const here = page.url();
-  // A deployment has more time than a page.
-  const ended = async () => (await page.locator(".ended").innerText({ timeout: 120_000 })).trim();
+  await page.waitForURL(/\/invoice\/.*returned=1/);
+  const { data } = (await api<{ data: { id: string; name: string }[] }>("GET", "/sites")).body;
+  const here = `/sites/${data.find((site) => site.name === name)?.id ?? ""}`;
+  // A deployment has more time than a page. Its page says by itself how it ended.
+  const ended = async () => {
+    await page.locator("#outcome h1 .dot:not(.busy)").waitFor({ timeout: 120_000 });
+    return (await page.locator("#outcome h1 .dot").innerText()).trim();
+  };
+  await go(`${here}/deployments`);
   await page.click('a:has-text("#1")');
-  expect(await ended()).toBe("LIVE");
-  expect(await page.locator(".log").innerText()).toMatch(/^Fetching [^]*\nDeployment is live\.\n$/);
+  expect(await ended()).toBe("In service");
+  await page.locator(".log-state", { hasText: "complete" }).waitFor();
+  expect(await page.locator(".log-view").innerText()).toContain("Deployment is live.");
+  expect(await overflowOnPhone(page)).toBe(0);
 
   repository.commit({ Dockerfile: "FROM node:24-bookworm-slim\nRUN echo no compiler; exit 7\n" }, "Breaks");
-  await page.goto(here);
-  await page.click('.actions button:has-text("Deploy")');
-  expect(await ended()).toMatch(
-    /^FAILED The build failed: .* exited with code 7\. Its last lines: no compiler$/,
+  await go(here);
+  await page.click('#site-head button:has-text("Deploy")');
+  expect(await ended()).toBe("Failed");
+  expect(await page.locator("#failure").innerText()).toMatch(
+    /version #1 still serves[^]*The build failed[^]*exited with code 7/,
   );
   expect(await overflowOnPhone(page)).toBe(0);
 
   repository.commit(plainServer("two"), "Mends");
-  await page.goto(here);
-  await page.click('.actions button:has-text("Deploy")');
-  expect(await ended()).toBe("LIVE");
-  await page.goto(here);
-  const address = await page.locator("main a").first().innerText();
+  await go(here);
+  await page.click('#site-head button:has-text("Deploy")');
+  expect(await ended()).toBe("In service");
+  await go(here);
+  const address = (await page.locator("#site-head .copied a").innerText()).trim();
   expect((await request(`http://${address}`)).text).toBe("version two");
-  await page.click('button:has-text("Roll back to this")');
-  expect(await ended()).toBe("LIVE");
+  await page.click('button:has-text("Roll back")');
+  expect(await ended()).toBe("In service");
   expect((await request(`http://${address}`)).text).toBe("version one");
 
-  await page.goto(here);
-  await page.click('button:has-text("Stop")');
+  await go(`${here}/variables`);
+  await page.fill("#form-many [name=file]", "GREETING=hello\nSECOND=2");
+  await page.click('#form-many button:has-text("Add all")');
+  expect(await page.locator(".staged strong").innerText()).toBe("2 changes");
+  await page.click('.staged button:text-is("Save")');
+  await page.locator('tr[data-key=SECOND]:has-text("not in service yet")').waitFor();
+
+  await go(here);
+  await page.click("#site-menu > summary");
+  await page.click('#site-menu button:has-text("Stop")');
   // The page looks again by itself.
-  await page.locator("h1 .badge", { hasText: "STOPPED" }).waitFor({ timeout: 60_000 });
-  await page.locator("summary", { hasText: "Delete" }).click();
-  await page.locator("details [name=name]").fill(name);
-  await page.click(`button:has-text("Delete ${name}")`);
-  expect(path()).toBe("/");
-  await page.locator(`main:has-text("Sites"):not(:has-text("${name}"))`).waitFor({ timeout: 60_000 });
+  await page.locator("#site-head h1 .dot", { hasText: "Stopped" }).waitFor({ timeout: 60_000 });
+  await go(`${here}/settings`);
+  await page.locator("#delete summary").click();
+  await page.fill("#delete [name=confirm]", name);
+  await page.click(`#delete button:has-text("Delete ${name}")`);
+  await until(
+    async () => (await api("GET", here)).status,
+    (status) => status === 404,
+  );
+});
+
+it("a deployment is watched to its end without a script", async () => {
+  const { siteId, invoiceToken } = await createSite({
+    githubUrl: new Repository(plainServer("plain")).address,
+  });
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const plain = await context.newPage();
+  plain.setDefaultTimeout(120_000);
+  await plain.goto(`${local.siteUrl}/sign-in`);
+  await plain.fill("main [name=email]", local.email);
+  await plain.fill("main [name=password]", local.password);
+  await plain.click('main button:has-text("Sign in")');
+  await plain.goto(`${local.siteUrl}/invoice/${invoiceToken}`);
+  await plain.click('main button:has-text("Pay $5.00")');
+  await plain.click('main button:has-text("Test payment: pay")');
+  const { data } = (
+    await until(
+      () => api<{ data: { id: string }[] }>("GET", `/sites/${siteId}/deployments`),
+      ({ body }) => body.data.length > 0,
+    )
+  ).body;
+  await plain.goto(`${local.siteUrl}/deployments/${data[0]?.id}`);
+  await plain.waitForURL(/plain=1/);
+  await plain.locator(".ended", { hasText: "In service" }).waitFor();
+  expect(await plain.locator(".log").innerText()).toMatch(/^Fetching [^]*\nDeployment is live\.\n$/);
+  await context.close();
+  await api("DELETE", `/sites/${siteId}`);
 });
 
 it("the API's reference is read without a script", async () => {
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.message));
   await go("/docs");
-  await page.click("#createSite summary");
+  await page.locator("#createSite > summary").click();
   expect(await page.locator("#createSite").innerText()).toContain("githubUrl");
   expect(await overflowOnPhone(page)).toBe(0);
   expect(errors).toEqual([]);

@@ -9,6 +9,8 @@ const lease = { jobId: id("job"), attempt: 1 };
 const version = { siteId: id("site"), deploymentId: id("deployment") };
 const outage = { databaseId: id("database"), at: "2026-01-01T00:00:00.000Z" };
 
+const credit = { type: "streamCredit", streamId: 1, bytes: 65_536 } as const;
+
 /** One of each; a message without an example does not compile. */
 const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } = {
   hello: {
@@ -21,6 +23,10 @@ const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } =
     slots: 1,
     lostSites: [],
   },
+  streamOpened: { type: "streamOpened", streamId: 4_294_967_295 },
+  streamCredit: credit,
+  streamClosed: { type: "streamClosed", streamId: 1, error: null, exitCode: 0 },
+  streams: { type: "streams", open: [0, 1] },
   ready: { type: "ready", free: 0, freeCommands: 0, freeShort: 0 },
   phase: { type: "phase", ...lease, phase: "swap", commit: null, commitMessage: null },
   log: {
@@ -185,6 +191,21 @@ const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {
     retire: [{ siteId: id("site"), containerIds: ["c".repeat(64)] }],
   },
   databaseCrashAck: { type: "databaseCrashAck", ...outage },
+  openStream: {
+    type: "openStream",
+    streamId: 1,
+    target: {
+      kind: "terminal",
+      siteId: id("site"),
+      command: null,
+      terminal: "xterm-256color",
+      columns: 80,
+      rows: 24,
+    },
+  },
+  streamCredit: credit,
+  resizeStream: { type: "resizeStream", streamId: 1, columns: 1, rows: 1000 },
+  closeStream: { type: "closeStream", streamId: 1 },
   certificates: {
     type: "certificates",
     certificates: [

@@ -109,8 +109,8 @@ const logs: [string, Log][] = [
   ["a command's log", () => [`/api/v1/commands/${commandId}/logs?follow=1`, () => recorded(commandId)]],
 ];
 const pages: [string, Log][] = [
-  ["the page of a site's log", () => [`/sites/${siteId}/log`, asked]],
-  ["the page of a deployment", () => [`/deployments/${deploymentId}`, () => recorded(deploymentId)]],
+  ["the page of a site's log", () => [`/sites/${siteId}/logs?plain=1`, asked]],
+  ["the page of a deployment", () => [`/deployments/${deploymentId}?plain=1`, () => recorded(deploymentId)]],
 ];
 
 /** All that is told of a log until the heartbeat after its reader's access has ended. */

@@ -129,6 +129,9 @@ export type Agent = {
   send(message: FromAgent | Record<string, unknown>): void;
   /** The next frame of this type; other frames are kept. */
   next<T extends ToAgent["type"]>(type: T): Promise<Extract<ToAgent, { type: T }>>;
+  /** The next binary frame, or one to send. */
+  nextBytes(): Promise<Uint8Array>;
+  sendBytes(frame: Uint8Array): void;
   /** Frames that have come and were not asked for yet. */
   waiting(): ToAgent[];
   closed: Promise<{ code: number }>;
@@ -153,9 +156,12 @@ export async function agent(token?: {
   const socket = response.webSocket;
   if (!socket) throw new Error(`connect answered ${response.status}`);
   const frames: ToAgent[] = [];
+  const binary: Uint8Array[] = [];
   const waiters: (() => void)[] = [];
-  socket.addEventListener("message", (event) => {
-    frames.push(ToAgent.parse(JSON.parse(String(event.data))));
+  socket.binaryType = "arraybuffer";
+  socket.addEventListener("message", ({ data }) => {
+    if (typeof data === "string") frames.push(ToAgent.parse(JSON.parse(data)));
+    else binary.push(new Uint8Array(data as ArrayBuffer));
     for (const wake of waiters.splice(0)) wake();
   });
   const closed = new Promise<{ code: number }>((resolve) =>
@@ -174,6 +180,14 @@ export async function agent(token?: {
         await new Promise<void>((resolve) => waiters.push(resolve));
       }
     },
+    async nextBytes() {
+      for (;;) {
+        const frame = binary.shift();
+        if (frame) return frame;
+        await new Promise<void>((resolve) => waiters.push(resolve));
+      }
+    },
+    sendBytes: (frame) => socket.send(frame),
     waiting: () => [...frames],
     closed,
     close: () => socket.close(1000),

@@ -144,7 +144,7 @@ describe("a session", () => {
       `${token}.${other}`,
       `${token}x.${signature}`,
     ])
-      expect([made, (await ask(made, "/api/v1/sites")).status, (await ask(made, "/")).status]).toEqual([
+      expect([made, (await ask(made, "/api/v1/sites")).status, (await ask(made, "/sites")).status]).toEqual([
         made,
         401,
         303,

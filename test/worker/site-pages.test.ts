@@ -1,13 +1,12 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { operations } from "../../protocol/api/operations.ts";
-import type { SourceInspection } from "../../protocol/api/sources.ts";
+import type { SiteEvent } from "../../protocol/api/running.ts";
 import {
   account,
-  api,
   bindings,
   call,
   createSite,
   deployResult,
+  fail,
   finish,
   operator,
   operatorCookie,
@@ -15,6 +14,7 @@ import {
   runningSite,
   site,
   siteUrl,
+  type Agent,
 } from "./service.ts";
 
 /** The operator's session; the same account as its key's. */
@@ -27,217 +27,343 @@ const page = async (path: string) => {
   const response = await call(path, { headers: { Cookie: cookie, Accept: "text/html" } });
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
-const post = async (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) => {
+/** Sends a form of a page as a browser without a script does. */
+const post = async (
+  path: string,
+  form: string,
+  fields: Record<string, string> = {},
+  headers: Record<string, string> = {},
+) => {
   const response = await call(path, {
     method: "POST",
     redirect: "manual",
     headers: { Origin: siteUrl, Cookie: cookie, Accept: "text/html", ...headers },
-    body: new URLSearchParams(fields),
+    body: new URLSearchParams({ form, ...fields }),
   });
   return { status: response.status, location: response.headers.get("Location"), text: await response.text() };
 };
+
+/** An agent that tells these events of every site, and nothing else. */
+async function quietAgent(events: SiteEvent[] = []) {
+  const on = await readyAgent();
+  const answerAll = async (): Promise<never> => {
+    for (;;) {
+      const { requestId, question } = await on.next("ask");
+      const answer =
+        question.kind === "events" ? { kind: "events", events } : { kind: "refused", error: "Nothing." };
+      on.send({ type: "answer", requestId, answer, last: true });
+    }
+  };
+  void answerAll();
+  return on;
+}
+
+/** A deployment that the agent fails with this error; its page. */
+async function failedDeployment(on: Agent, siteId: string, error: string): Promise<string> {
+  const { location } = await post(`/sites/${siteId}`, "deploy");
+  const { job, attempt } = await on.next("job");
+  await fail(on, job, attempt, error);
+  return location ?? "";
+}
+
+const tabs = ["", "/deployments", "/logs", "/variables"];
 
 describe("a site's pages", () => {
   it("are for who is signed in, and for nobody else's sites", async () => {
     const { siteId } = await createSite(await account());
     const own = await createSite(await operator());
-    for (const path of [`/sites/${own.siteId}`, `/sites/${own.siteId}/log`, "/sites/new"]) {
+    for (const tab of tabs) {
+      const path = `/sites/${own.siteId}${tab}`;
       const answer = await call(path, { redirect: "manual" });
       expect([answer.status, answer.headers.get("Location")]).toEqual([
         303,
         `/sign-in?next=${encodeURIComponent(path)}`,
       ]);
+      expect((await page(path)).status).toBe(200);
+      expect((await page(`/sites/${siteId}${tab}`)).status).toBe(403);
+      expect((await page(`/sites/site_unknown${tab}`)).status).toBe(404);
     }
-    expect((await page(`/sites/${siteId}`)).status).toBe(403);
-    expect((await page(`/sites/${siteId}/log`)).status).toBe(403);
-    expect((await post(`/sites/${siteId}`, { act: "set", key: "A", value: "1" })).status).toBe(403);
-    expect((await page("/sites/site_unknown")).status).toBe(404);
+    expect((await post(`/sites/${siteId}/variables`, "set", { key: "A", value: "1" })).status).toBe(403);
     expect((await page(`/sites/${own.siteId}`)).headers.get("Cache-Control")).toBe("no-store");
   });
 
-  it("change nothing for a form of another site's", async () => {
+  it("change nothing for a form of another origin's", async () => {
     const { siteId } = await createSite(await operator());
-    const answer = await post(
-      `/sites/${siteId}`,
-      { act: "set", key: "A", value: "1" },
-      { Origin: "https://evil.example" },
-    );
+    const path = `/sites/${siteId}/variables`;
+    const answer = await post(path, "set", { key: "A", value: "1" }, { Origin: "https://evil.example" });
     expect(answer.status).toBe(403);
     expect((await site(await operator(), siteId)).envVariables).toEqual([]);
   });
 
-  it("check a repository before it is paid for, and show the form again with what was found and without the token", async () => {
-    const host = await readyAgent();
-    const answered = async (found: Partial<SourceInspection>) => {
-      const { requestId, question } = await host.next("ask");
-      const answer = {
-        kind: "source" as const,
-        found: { ...operations.inspectSource.examples.answer, ...found } as SourceInspection,
-      };
-      host.send({ type: "answer", requestId, answer, last: true });
-      return question;
-    };
-    const fields = { deployType: "github", name: "checked", billingTerm: "3", gitToken: "secret-token" };
-    const repository = { githubUrl: "https://git.invalid/owner/repo/", branch: "" };
-    const checking = post("/sites/new", { ...fields, ...repository });
-    const question = await answered({ port: 8080, startCommand: "npm run <b>" });
-    expect(question).toMatchObject({
-      source: { address: "git.invalid/owner/repo", branch: null, token: "secret-token" },
-    });
-    const { status, text } = await checking;
-    expect(status).toBe(200);
-    for (const shown of ["Express", "npm run &lt;b&gt;", 'value="8080"', 'value="checked"', "DATABASE_URL"])
-      expect(text).toContain(shown);
-    expect(text).not.toContain("secret-token");
-
-    const failing = post("/sites/new", { ...fields, ...repository });
-    await answered({ builder: null, problem: "Found Cargo.toml: add a Dockerfile." });
-    expect((await failing).text).toContain("Found Cargo.toml: add a Dockerfile.");
-    const wrong = await post("/sites/new", { ...fields, githubUrl: "nothing" });
-    expect([wrong.status, wrong.text.includes("github.com/owner/repository")]).toEqual([400, true]);
-    host.close();
+  it("lead from a site that waits for its payment to the invoice", async () => {
+    const { siteId, invoiceToken } = await createSite(await operator());
+    const { text } = await page(`/sites/${siteId}`);
+    expect(text).toContain(`href="/invoice/${invoiceToken}"`);
+    expect(text).not.toContain('value="deploy"');
   });
 
-  it("lead from a form to the invoice; an address may be pasted as browsers show it", async () => {
-    const fields = { deployType: "github", name: "from-a-form", port: "4000", billingTerm: "3", branch: "" };
-    const { status, location } = await post("/sites", {
-      ...fields,
-      githubUrl: "https://git.invalid/owner/repo/",
-    });
-    expect([status, location]).toEqual([303, expect.stringMatching(/^\/invoice\/inv_/)]);
-    const { data } = (await api<{ data: { id: string; name: string }[] }>(await operator(), "GET", "/sites"))
-      .body;
-    const made = data.find(({ name }) => name === "from-a-form");
-    expect(await site(await operator(), made?.id ?? "")).toMatchObject({
-      githubUrl: "git.invalid/owner/repo",
-      port: 4000,
-      billingTerm: 3,
-      branch: null,
-    });
-    const shown = await page(`/sites/${made?.id}`);
-    expect(shown.text).toContain(`href="${location}"`);
-  });
-
-  it("say what is wrong with what was typed, and why something cannot be done", async () => {
-    const refused = await post("/sites", { deployType: "github", name: "A B", githubUrl: "x" });
-    expect(refused.status).toBe(400);
-    expect(refused.text).toContain("name: 1–63 of a–z, 0–9 and -");
-    const { siteId } = await createSite(await operator());
-    const wrong = await post(`/sites/${siteId}`, { act: "delete", name: "another" });
-    expect(wrong.status).toBe(409);
-    expect(wrong.text).toContain("to confirm the deletion");
-  });
-
-  it("set and remove variables, and never show a secret", async () => {
-    const { siteId } = await createSite(await operator());
+  it("deploy, restart, stop and start; what is refused is said with its reason", async () => {
+    const [on, key] = [await quietAgent(), await operator()];
+    const { siteId } = await runningSite(key, on);
     const path = `/sites/${siteId}`;
-    await post(path, { act: "set", key: "PLAIN", value: "seen\r\ntwice" });
-    await post(path, { act: "set", key: "HIDDEN", value: "nobody-sees-this", encrypted: "true" });
-    const { text } = await page(path);
-    expect(text).toContain("seen\ntwice");
-    expect(text).toContain("HIDDEN");
-    expect(text).not.toContain("nobody-sees-this");
-    await post(path, { act: "unset", key: "PLAIN" });
-    expect((await site(await operator(), siteId)).envVariables).toEqual([
-      { key: "HIDDEN", value: null, encrypted: true, scope: "both" },
-    ]);
+    expect((await post(path, "restart")).location).toBe(path);
+    const restart = await on.next("job");
+    expect(restart.job.kind).toBe("site.restart");
+    await finish(on, restart.job, restart.attempt);
+    const deploying = await post(`${path}/deployments`, "deploy", { ref: "v2", rebuild: "true" });
+    expect(deploying.location).toMatch(/^\/deployments\/dep_/);
+    const { job, attempt } = await on.next("job");
+    expect(job).toMatchObject({ args: { rebuild: true, source: { address: "git.example/owner/repo" } } });
+    expect((await page(deploying.location ?? "")).text).toContain("Under way");
+    await finish(on, job, attempt, deployResult);
+    expect((await post(path, "stop")).location).toBe(path);
+    const stop = await on.next("job");
+    await finish(on, stop.job, stop.attempt);
+    const again = await post(path, "stop");
+    expect(again.status).toBe(409);
+    expect(again.text).toMatch(/class="callout (?:flash )?bad"/);
+    expect((await post(`${path}/deployments`, "deploy", { ref: "a b" })).text).toContain(
+      'aria-invalid="true"',
+    );
+    expect((await post(path, "start")).status).toBe(303);
+    on.close();
   });
 
-  it("change settings: a field that is emptied is as the repository or the operator says again", async () => {
-    const { siteId } = await createSite(await operator());
-    const path = `/sites/${siteId}`;
-    const fields = {
-      branch: "stable",
-      startCommand: 'node "a&b"',
-      releaseCommand: "npm run migrate",
-      port: "8080",
-      healthCheckPath: "/up",
-      startTimeoutSeconds: "90",
-    };
-    const save = (changes: object = {}) => post(path, { act: "settings", ...fields, ...changes });
-    expect((await save()).location).toBe(`${path}#settings`);
-    const changed = { ...fields, port: 8080, startTimeoutSeconds: 90 };
-    expect(await site(await operator(), siteId)).toMatchObject(changed);
-    expect((await page(path)).text).toContain('value="node &quot;a&amp;b&quot;"');
-    await save({ startCommand: "", startTimeoutSeconds: "", branch: "" });
-    expect(await site(await operator(), siteId)).toMatchObject({
-      ...changed,
-      startCommand: null,
-      startTimeoutSeconds: null,
-      branch: null,
-    });
-    const refused = await save({ port: "99999" });
-    expect(refused.status).toBe(400);
-    expect(refused.text).toContain("port");
-    expect((await post(path, { act: "settings", ownerId: "acc_1" })).status).toBe(400);
-  });
-
-  it("show the TXT record of a domain to prove", async () => {
-    const { siteId } = await createSite(await operator());
-    const path = `/sites/${siteId}`;
-    await post(path, { act: "add-domain", domain: "www.pages.example" });
-    const [domain] = (await site(await operator(), siteId)).domains;
-    expect((await page(path)).text).toContain(domain?.record.value);
-    await post(path, { act: "remove-domain", domain: "www.pages.example" });
-    expect((await site(await operator(), siteId)).domains).toEqual([]);
-  });
-});
-
-describe("a site's page", () => {
-  /** An agent that knows nothing of what runs, and says so at once. */
-  async function quietAgent() {
-    const on = await readyAgent();
-    const answerAll = async (): Promise<never> => {
-      for (;;) {
-        const { requestId } = await on.next("ask");
-        on.send({ type: "answer", requestId, answer: { kind: "refused", error: "Nothing." }, last: true });
-      }
-    };
-    void answerAll();
-    return on;
-  }
-  it("shows no version of a stopped site as one that serves", async () => {
+  it("show no version of a stopped site as one that serves", async () => {
     const on = await quietAgent();
     const { siteId } = await runningSite(await operator(), on);
-    const live = '<span class="badge good">LIVE</span>';
-    expect((await page(`/sites/${siteId}`)).text).toContain(live);
+    const live = '<span class="dot good">In service</span>';
+    expect((await page(`/sites/${siteId}`)).text.split(live)).toHaveLength(3);
     await bindings.DB.prepare(
       "UPDATE sites SET status = 'STOPPED', wanted = 'STOPPED', serving = 0 WHERE id = ?",
     )
       .bind(siteId)
       .run();
     const { text } = await page(`/sites/${siteId}`);
-    expect([text.includes(live), text.includes("LIVE")]).toEqual([false, true]);
+    expect([text.includes(live), text.includes("Not running")]).toEqual([false, true]);
     on.close();
   });
 
-  it("changes the repository and its token; a token whose field is left empty stays, and is not shown", async () => {
-    const { siteId } = await createSite(await operator(), { gitToken: "the-first-token" });
-    const path = `/sites/${siteId}`;
-    const sealed = async () =>
-      (
-        await bindings.DB.prepare("SELECT git_token_sealed AS token FROM sites WHERE id = ?")
-          .bind(siteId)
-          .first<{ token: string }>()
-      )?.token;
-    const before = await sealed();
-    const settings = { act: "settings", port: "3000", githubUrl: "https://other.example/a/b/", gitToken: "" };
-    expect((await post(path, settings)).status).toBe(303);
-    expect((await site(await operator(), siteId)).githubUrl).toBe("other.example/a/b");
-    expect(await sealed()).toBe(before);
-    expect((await post(path, { ...settings, gitToken: "another-token" })).status).toBe(303);
-    expect(await sealed()).not.toBe(before);
-    expect((await page(path)).text).not.toMatch(/the-first-token|another-token/);
-  });
-
-  it("says of each button what is seen first, and of a deletion what was paid for", async () => {
+  it("say of each button what is seen first", async () => {
     const on = await quietAgent();
     const { siteId } = await runningSite(await operator(), on);
-    await post(`/sites/${siteId}`, { act: "set", key: "A", value: "1" });
+    await post(`/sites/${siteId}/variables`, "set", { key: "A", value: "1" });
+    for (const tab of tabs) {
+      const { text } = await page(`/sites/${siteId}${tab}`);
+      for (const [, read = "", seen = ""] of text.matchAll(/aria-label="([^"]+)"[^>]*>([^<]+)<\/button>/g))
+        expect(read.startsWith(seen)).toBe(true);
+    }
+    on.close();
+  });
+
+  it("tell events in words, equal ones once, with versions by their numbers", async () => {
+    const at = new Date().toISOString();
+    const on = await quietAgent([
+      { at, kind: "exit", detail: "<b>1</b>" },
+      { at, kind: "restart", detail: "" },
+      { at, kind: "restart", detail: "" },
+    ]);
+    const { siteId } = await runningSite(await operator(), on);
     const { text } = await page(`/sites/${siteId}`);
-    for (const [, read = "", seen = ""] of text.matchAll(/aria-label="([^"]+)"[^>]*>([^<]+)<\/button>/g))
-      expect(read.startsWith(seen)).toBe(true);
-    expect(text).toMatch(/the remaining term until \d{4}-\d\d-\d\d is not refunded/);
+    expect(text).toContain("Restarted after it ended 2 times");
+    expect(text).toContain("&lt;b&gt;1&lt;/b&gt;");
+    on.close();
+  });
+});
+
+describe("a failed deployment", () => {
+  const wrongPort =
+    "Nothing listens on port 3000, but the app listens on 8080: set the site's port to it. Its last lines: <b>up</b> | up";
+
+  it("stands above all with what still serves, and one button sets the port and deploys", async () => {
+    const [on, key] = [await quietAgent(), await operator()];
+    const { siteId } = await runningSite(key, on);
+    const made = await failedDeployment(on, siteId, wrongPort);
+    const { text } = await page(`/sites/${siteId}`);
+    expect(text).toContain("version #1 still serves");
+    expect(text).toContain("Set port to 8080 and deploy");
+    expect(text).toContain(`/assistant?about=${made.replace("/deployments/", "")}`);
+    expect(text).not.toContain("<b>up</b>");
+    const fixed = await post(`/sites/${siteId}`, "fix:0", {
+      deployment: made.replace("/deployments/", ""),
+      fix: "0",
+    });
+    expect(fixed.location).toMatch(/^\/deployments\/dep_/);
+    expect((await site(key, siteId)).port).toBe(8080);
+    const { job } = await on.next("job");
+    expect(job).toMatchObject({ args: { run: { port: 8080 } } });
+    on.close();
+  });
+
+  it("offers no remedy that is not there, nor one of somebody else's", async () => {
+    const on = await quietAgent();
+    const { siteId } = await runningSite(await operator(), on);
+    const made = await failedDeployment(on, siteId, "The app exited with code 1 after 1 s.");
+    const id = made.replace("/deployments/", "");
+    expect((await page(made)).text).toContain("Edit the start command");
+    expect((await post(`/sites/${siteId}`, "fix:7", { deployment: id, fix: "7" })).status).toBe(409);
+    const others = await runningSite(await account(), on);
+    const [theirs] = await bindings.DB.prepare("SELECT id FROM deployments WHERE site_id = ?")
+      .bind(others.siteId)
+      .all<{ id: string }>()
+      .then(({ results }) => results);
+    expect((await post(`/sites/${siteId}`, "fix:0", { deployment: theirs?.id ?? "", fix: "0" })).status).toBe(
+      403,
+    );
+    on.close();
+  });
+});
+
+describe("variables", () => {
+  it("are set, replaced and removed, and a secret is never shown", async () => {
+    const { siteId } = await createSite(await operator());
+    const path = `/sites/${siteId}/variables`;
+    await post(path, "set", { key: "PLAIN", value: "seen\r\ntwice" });
+    await post(path, "set", { key: "HIDDEN", value: "nobody-sees-this", encrypted: "true", scope: "build" });
+    const { text } = await page(path);
+    expect(text).toContain("seen\ntwice");
+    expect(text).toContain("HIDDEN");
+    expect(text).not.toContain("nobody-sees-this");
+    await post(path, "unset:PLAIN", { key: "PLAIN" });
+    expect((await site(await operator(), siteId)).envVariables).toEqual([
+      { key: "HIDDEN", value: null, encrypted: true, scope: "build" },
+    ]);
+    const refused = await post(path, "set", { key: "1 BAD", value: "typed <b>" });
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain("typed &lt;b&gt;");
+    expect(refused.text).toContain('aria-invalid="true"');
+  });
+
+  it("are pasted as a file, and staged changes are one version", async () => {
+    const { siteId } = await createSite(await operator());
+    const path = `/sites/${siteId}/variables`;
+    await post(path, "many", { file: '# ours\r\nA=1\r\nB="two\r\nlines"\r\n' });
+    const values = async () =>
+      (await site(await operator(), siteId)).envVariables.map(({ key, value }) => [key, value]);
+    expect(await values()).toEqual([
+      ["A", "1"],
+      ["B", "two\nlines"],
+    ]);
+    const wrong = await post(path, "many", { file: "A=2\nnothing" });
+    expect(wrong.status).toBe(400);
+    expect(wrong.text).toContain("line 2");
+    const changes = JSON.stringify([
+      { key: "A", value: null },
+      { key: "C", value: "3" },
+    ]);
+    expect((await post(path, "changes", { changes })).location).toBe(path);
+    expect(await values()).toEqual([
+      ["B", "two\nlines"],
+      ["C", "3"],
+    ]);
+    for (const bad of ["", "{", "[]", '[{"key":"A"}]'])
+      expect((await post(path, "changes", { changes: bad })).status).toBe(400);
+    const { text } = await page(path);
+    expect(text).toMatch(/C added, A removed|A removed, C added/);
+    await post(path, "restore:1", { version: "1" });
+    expect(await values()).toEqual([
+      ["A", "1"],
+      ["B", "two\nlines"],
+    ]);
+    expect((await post(path, "generate", { key: "RANDOM" })).location).toBe(path);
+    expect((await values()).at(-1)).toEqual(["RANDOM", null]);
+  });
+
+  it("that the version in service does not have are marked until it is restarted", async () => {
+    const [on, key] = [await quietAgent(), await operator()];
+    const { siteId } = await runningSite(key, on);
+    const path = `/sites/${siteId}/variables`;
+    await post(path, "set", { key: "NEW", value: "1" });
+    expect((await page(path)).text).toContain("not in service yet");
+    const { location } = await post(path, "set", { key: "NEW", value: "2", then: "restart" });
+    expect(location).toBe(path);
+    const { job, attempt } = await on.next("job");
+    expect(job.kind).toBe("site.restart");
+    await finish(on, job, attempt);
+    expect((await page(path)).text).not.toContain("not in service yet");
+    on.close();
+  });
+});
+
+describe("a deployment's page", () => {
+  it("shows without a script its log as it is written, nothing of it as HTML, and then how it ended", async () => {
+    const on = await quietAgent();
+    const { siteId } = await runningSite(await operator(), on);
+    const { location } = await post(`/sites/${siteId}`, "deploy");
+    const id = location?.replace("/deployments/", "") ?? "";
+    const { job, attempt } = await on.next("job");
+    const shown = (await page(`/deployments/${id}`)).text;
+    expect(shown).toContain(`data-stream="/api/v1/deployments/${id}/logs"`);
+    expect(shown).toMatch(
+      /<noscript><meta http-equiv="refresh" content="0; url=\/deployments\/\w+\?plain=1#log"/,
+    );
+    expect(shown).toContain("version #1 serves until this one takes over");
+    const response = await call(`/deployments/${id}?plain=1`, { headers: { Cookie: cookie } });
+    expect(response.headers.get("Content-Encoding")).toBe("Identity");
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    const read = async (until: string) => {
+      while (!text.includes(until)) {
+        const next = await reader?.read();
+        if (!next || next.done) throw new Error(`The page ended without ${until}: ${text.slice(-500)}`);
+        text += next.value;
+      }
+    };
+    await read("<pre>");
+    expect(text).toContain("Cancel");
+    expect(text).toContain("by you");
+    const log = bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id));
+    const at = new Date().toISOString();
+    await log.append(1, 1, [{ at, stream: "stdout", text: "\u001b[31m<script>alert(1)</script>\u001b[0m" }]);
+    await read("&lt;script&gt;alert(1)&lt;/script&gt;\n");
+    await finish(on, job, attempt, deployResult);
+    await read("</html>");
+    expect(text).toMatch(/<\/pre><\/div><p class="ended" role="status"><span class="dot good">In service/);
+    expect(text).not.toContain("<script>alert");
+    on.close();
+  });
+
+  it("says after a rollback which of the site's settings still differ, and takes them back", async () => {
+    const [on, key] = [await quietAgent(), await operator()];
+    const { siteId } = await runningSite(key, on);
+    const first = (await site(key, siteId)).currentDeployment?.id ?? "";
+    await call(`/api/v1/sites/${siteId}`, {
+      method: "PATCH",
+      headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ settings: { startCommand: "node broken.js" } }),
+    });
+    await post(`/sites/${siteId}`, "deploy");
+    const second = await on.next("job");
+    await finish(on, second.job, second.attempt, deployResult);
+    const { location } = await post(`/deployments/${first}`, "rollback");
+    const back = await on.next("job");
+    await finish(on, back.job, back.attempt, deployResult);
+    const { text } = await page(location ?? "");
+    expect(text).toContain("Rolled back, but the site&#39;s settings still differ");
+    expect(text).toContain("node broken.js");
+    expect((await post(location ?? "", "settings")).location).toBe(location);
+    expect((await site(key, siteId)).startCommand).toBeNull();
+    expect((await page(location ?? "")).text).not.toContain("node broken.js");
+    on.close();
+  });
+
+  it("cancels, and is the owner's alone", async () => {
+    const on = await quietAgent();
+    const { siteId } = await runningSite(await account(), on);
+    const [row] = await bindings.DB.prepare("SELECT id FROM deployments WHERE site_id = ?")
+      .bind(siteId)
+      .all<{ id: string }>()
+      .then(({ results }) => results);
+    for (const query of ["", "?plain=1"])
+      expect((await page(`/deployments/${row?.id}${query}`)).status).toBe(403);
+    for (const form of ["cancel", "rollback", "redeploy", "settings"])
+      expect((await post(`/deployments/${row?.id}`, form)).status).toBe(403);
+    expect((await page("/deployments/dep_unknown")).status).toBe(404);
+    const own = await runningSite(await operator(), on);
+    const { location } = await post(`/sites/${own.siteId}`, "deploy");
+    await on.next("job");
+    expect((await post(location ?? "", "cancel")).location).toBe(location);
+    await on.next("cancel");
     on.close();
   });
 });
@@ -260,22 +386,23 @@ it("the list of sites goes on beyond a hundred", async () => {
   await bindings.DB.prepare("DELETE FROM sites WHERE id LIKE 'site_0z%'").run();
 });
 
-it("the deployments on a site's page go on beyond the newest ten", async () => {
+it("the deployments of a site go on beyond the newest twenty-five", async () => {
   const { siteId } = await createSite(await operator());
   await bindings.DB.prepare(`
-    WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 22)
+    WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 37)
     INSERT INTO deployments (id, site_id, account_id, number, status, trigger, created_at)
     SELECT 'dep_0z' || i, id, account_id, i - 9, 'CANCELLED', 'api', created_at FROM sites, n WHERE id = ?`)
     .bind(siteId)
     .run();
-  const numbers = (text: string) => [...text.matchAll(/>#(\d+)</g)].map(([, number]) => Number(number));
-  const first = (await page(`/sites/${siteId}`)).text;
-  expect(numbers(first)).toEqual([13, 12, 11, 10, 9, 8, 7, 6, 5, 4]);
-  const [, older = ""] = /href="([^"#]+cursor=[^"#]+)#deployments"/.exec(first) ?? [];
+  const numbers = (text: string) =>
+    [...text.matchAll(/<strong>#(\d+)</g)].map(([, number]) => Number(number));
+  const first = (await page(`/sites/${siteId}/deployments`)).text;
+  expect(numbers(first)).toEqual(Array.from({ length: 25 }, (_, index) => 28 - index));
+  const [, older = ""] = /href="([^"#]+cursor=[^"#]+)"/.exec(first) ?? [];
   const next = (await page(older)).text;
   expect(numbers(next)).toEqual([3, 2, 1]);
   expect(next).not.toContain("cursor=");
-  expect((await page(`/sites/${siteId}?cursor=elsewhere`)).status).toBe(200);
+  expect((await page(`/sites/${siteId}/deployments?cursor=elsewhere`)).status).toBe(200);
 });
 
 it("the list of keys goes on beyond a hundred", async () => {
@@ -291,78 +418,4 @@ it("the list of keys goes on beyond a hundred", async () => {
   expect([next.includes("many-210"), next.includes("many-100")]).toEqual([false, true]);
   expect(next).not.toContain("/account/keys?cursor=");
   await bindings.DB.prepare("DELETE FROM api_keys WHERE id LIKE 'key_0z%'").run();
-});
-
-it("a site's page draws what the site used, with a gap where it did not run, and tells it in words", async () => {
-  const on = await readyAgent();
-  const { siteId } = await runningSite(await operator(), on);
-  const shown = page(`/sites/${siteId}`);
-  const minute = (ago: number, memoryMb: number) => ({
-    at: new Date(Date.now() - ago * 60_000).toISOString(),
-    cpuMilli: 250,
-    memoryMb,
-    networkInBytes: 0,
-    networkOutBytes: 1_500_000,
-    diskMb: null,
-  });
-  for (let asked = 0; asked < 2; asked++) {
-    const { requestId, question } = await on.next("ask");
-    const answer =
-      question.kind === "metrics"
-        ? { kind: "metrics", samples: [minute(30.5, 300), minute(10.5, 100), minute(9.5, 150)] }
-        : { kind: "events", events: [] };
-    on.send({ type: "answer", requestId, answer, last: true });
-  }
-  const { text } = await shown;
-  expect(text).toContain("<h2>Last hour</h2>");
-  expect(text).toContain('aria-label="Memory in the last hour: 150 MB, maximum 300"');
-  expect(text).toContain('aria-label="Network in the last hour: 1.5 MB per minute, maximum 1.5"');
-  expect(text).not.toContain("Disk");
-  expect(text).toContain('d="M29 1.0h1M49 39.7h1L50 30.0"');
-});
-
-describe("a deployment's page", () => {
-  it("shows its log as it is written, nothing of it as HTML, and then how it ended", async () => {
-    const on = await readyAgent();
-    const key = await operator();
-    const { siteId } = await runningSite(key, on);
-    const { location } = await post(`/sites/${siteId}`, { act: "deploy" });
-    const id = location?.replace("/deployments/", "") ?? "";
-    const { job, attempt } = await on.next("job");
-    const response = await call(`/deployments/${id}`, { headers: { Cookie: cookie } });
-    expect(response.headers.get("Content-Encoding")).toBe("Identity");
-    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-    let text = "";
-    const read = async (until: string) => {
-      while (!text.includes(until)) {
-        const next = await reader?.read();
-        if (!next || next.done) throw new Error(`The page ended without ${until}: ${text.slice(-500)}`);
-        text += next.value;
-      }
-    };
-    await read("<pre>");
-    expect(text).toContain("Cancel");
-    expect(text).toContain("requested by you");
-    const log = bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id));
-    const at = new Date().toISOString();
-    await log.append(1, 1, [{ at, stream: "stdout", text: "\u001b[31m<script>alert(1)</script>\u001b[0m" }]);
-    await read("&lt;script&gt;alert(1)&lt;/script&gt;\n");
-    await finish(on, job, attempt, deployResult);
-    await read("</html>");
-    expect(text).toMatch(/<\/pre><\/div><p class="ended" role="status"><span class="badge good">LIVE/);
-    expect(text).not.toContain("<script>");
-    on.close();
-  });
-
-  it("is the owner's alone, as is its end", async () => {
-    const on = await readyAgent();
-    const { siteId } = await runningSite(await account(), on);
-    const [row] = await bindings.DB.prepare("SELECT id FROM deployments WHERE site_id = ?")
-      .bind(siteId)
-      .all<{ id: string }>()
-      .then(({ results }) => results);
-    expect((await page(`/deployments/${row?.id}`)).status).toBe(403);
-    expect((await post(`/deployments/${row?.id}/cancel`, {})).status).toBe(403);
-    on.close();
-  });
 });

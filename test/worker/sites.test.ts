@@ -68,8 +68,8 @@ describe("the main job", () => {
     await finish(agent, job, attempt, deployResult);
     expect(await site(key, created.siteId)).toMatchObject({
       status: "RUNNING",
-      currentDeployment: { commit: deployResult.commit },
-      latestDeployment: { status: "LIVE" },
+      currentDeployment: { number: 1, commit: deployResult.commit, commitMessage: "First" },
+      latestDeployment: { number: 1, status: "LIVE" },
     });
     agent.close();
   });

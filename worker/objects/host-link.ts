@@ -14,7 +14,7 @@ import { admit } from "../domain/sliding-window.ts";
 import { hostPrograms } from "../adapters/assets.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import { contextOf } from "../compose.ts";
-import type { Ctx, Followed, Reader } from "../ctx.ts";
+import type { Credential, Ctx, Followed, Reader } from "../ctx.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
@@ -32,7 +32,8 @@ import { recordPhase } from "../jobs/progress.ts";
 import { resyncHost } from "../jobs/resync.ts";
 import { recordCrash } from "../services/running/record-crash.ts";
 import { HostQuestions } from "./host-questions.ts";
-import type { HostLinkRpc } from "./rpc.ts";
+import { HostStreams, isAboutStreams, type AboutStreams } from "./host-streams.ts";
+import { streamAddress, streamHeader, type HostLinkRpc, type StreamOpening } from "./rpc.ts";
 
 /** Above any agent's need, and short, so that the agent recovers quickly after others with its token have given up. */
 const connectWindow = { limit: 20, windowMs: 10_000 };
@@ -66,11 +67,13 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   private readonly questions = new HostQuestions(
     (socket, message) => this.send(socket, message),
     () => this.isAlive(this.current()),
-    (readers) =>
-      findWorking(
-        contextOf(this.env, { type: "system" }, (work) => this.ctx.waitUntil(work)),
-        readers,
-      ),
+    (credentials) => this.workingOf(credentials),
+  );
+
+  private readonly streams = new HostStreams(
+    (socket, message) => this.send(socket, message),
+    () => this.isAlive(this.current()),
+    (credentials) => this.workingOf(credentials),
   );
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -78,8 +81,9 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
   }
 
-  /** Accepts the agent's connection; the Worker has authenticated it and identified the host. */
+  /** Accepts the agent's connection or a client's stream; the Worker has authenticated either. */
   override async fetch(request: Request): Promise<Response> {
+    if (request.url === streamAddress) return this.openStream(request);
     const hostId = request.headers.get("X-Berth-Host") as Id<"host"> | null;
     if (!hostId || request.headers.get("Upgrade") !== "websocket") return new Response(null, { status: 426 });
     const now = Date.now();
@@ -98,6 +102,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     this.ctx.storage.kv.put("hostId", hostId);
     for (const old of this.ctx.getWebSockets()) {
       this.questions.end(old);
+      this.streams.endAll(old);
       old.close(closeCodes.superseded, "a newer connection of this host");
     }
     const [client, server] = Object.values(new WebSocketPair()) as [WebSocket, WebSocket];
@@ -114,6 +119,15 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     });
     await this.ctx.storage.setAlarm(now + hostDeadSeconds * 1000);
     return new Response(null, { status: 101, webSocket: client });
+  }
+
+  private async openStream(request: Request): Promise<Response> {
+    const opening = decodeURIComponent(request.headers.get(streamHeader) ?? "");
+    const { target, reader } = JSON.parse(opening) as StreamOpening;
+    const opened = await this.streams.open(this.greeted(), target, reader);
+    return opened instanceof WebSocket
+      ? new Response(null, { status: 101, webSocket: opened })
+      : Response.json(opened);
   }
 
   /** A hint that there may be work. */
@@ -155,6 +169,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   /** The site has moved away, or the site or database was deleted. */
   async letGo(id: Id<"site" | "database">): Promise<void> {
     this.questions.letGo(id);
+    this.streams.letGo(id);
   }
 
   /** Sends the certificates that hosts serve. Without a connected agent, the next hello does it. */
@@ -192,8 +207,13 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   override async webSocketMessage(socket: WebSocket, text: string | ArrayBuffer): Promise<void> {
     const state = this.attached(socket);
     if (socket !== this.current()) return;
-    if (typeof text !== "string")
-      return socket.close(closeCodes.protocolError, "not a message of this protocol");
+    if (typeof text !== "string") {
+      // What a window admits is exempt: it is bounded already.
+      if (state.greeted && this.streams.receiveBytes(socket, text)) return;
+      if (!state.greeted || !this.inboxOf(socket).admits(text.byteLength, Date.now()))
+        socket.close(closeCodes.protocolError, "more messages than an agent sends");
+      return;
+    }
     const { length } = text;
     const message = length <= maxFrameBytes ? parse(text) : undefined;
     if (!message || (message.type !== "hello" && !state.greeted))
@@ -201,10 +221,12 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     // Log answers are exempt: busy sites with many followers are not the host's fault.
     if (message.type === "answer" && this.questions.isOpen(socket, message.requestId))
       return this.questions.receive(socket, message);
+    if (isAboutStreams(message) && this.streams.receive(socket, message)) return;
     const inbox = this.inboxOf(socket);
     if (!inbox.admits(length, Date.now()))
       return socket.close(closeCodes.protocolError, "more messages than an agent sends");
     if (message.type === "answer") return this.questions.receive(socket, message);
+    if (isAboutStreams(message)) return;
     if (message.type !== "ready")
       return inbox.inTurn(length, async () => {
         if (socket === this.current()) await this.handle(socket, message);
@@ -220,7 +242,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
 
   private async handle(
     socket: WebSocket,
-    message: Exclude<FromAgent, { type: "answer" | "ready" }>,
+    message: Exclude<FromAgent, { type: "answer" | "ready" } | AboutStreams>,
   ): Promise<void> {
     const state = this.attached(socket);
     const ctx = this.context(state.hostId);
@@ -303,6 +325,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
 
   override async webSocketClose(socket: WebSocket): Promise<void> {
     this.questions.end(socket);
+    this.streams.endAll(socket);
     const { hostId, epoch } = this.attached(socket);
     if (epoch === this.ctx.storage.kv.get<number>("epoch"))
       await markOffline(this.context(hostId), hostId, new Date());
@@ -310,6 +333,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
 
   override async webSocketError(socket: WebSocket): Promise<void> {
     this.questions.end(socket);
+    this.streams.endAll(socket);
     socket.close(closeCodes.protocolError);
   }
 
@@ -451,6 +475,11 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
 
   private attach(socket: WebSocket, attachment: Attachment): void {
     socket.serializeAttachment(attachment);
+  }
+
+  private workingOf(credentials: Credential[]): Promise<Set<Credential>> {
+    const ctx = contextOf(this.env, { type: "system" }, (work) => this.ctx.waitUntil(work));
+    return findWorking(ctx, credentials);
   }
 
   private context(hostId: Id<"host">): Ctx {

@@ -1,7 +1,7 @@
 import type { ChatReply, StoredMessage } from "../../protocol/api/chat.ts";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 import type { DevicePolled } from "../../protocol/api/device.ts";
-import type { AgentLogLine } from "../../protocol/agent/messages.ts";
+import type { AgentLogLine, StreamTarget } from "../../protocol/agent/messages.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import type { Id } from "../../protocol/ids.ts";
 import type { AccountPlan, AccountRole } from "../../protocol/states.ts";
@@ -11,6 +11,11 @@ import type { Lease, Offer } from "../domain/lease.ts";
 import type { Window } from "../domain/sliding-window.ts";
 
 // What the Durable Objects answer to the rest of the Worker, so that bindings and contexts import none of their classes.
+
+/** A request to a `HostLink` for a stream, which no request from outside can be: the object sees their own paths. */
+export const streamAddress = "https://host-link/stream";
+export const streamHeader = "X-Berth-Stream";
+export type StreamOpening = { target: StreamTarget; reader: Reader };
 
 export interface HostLinkRpc extends Rpc.DurableObjectBranded {
   fetch(request: Request): Promise<Response>;

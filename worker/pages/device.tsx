@@ -1,55 +1,93 @@
 import type { DeviceRequest } from "../objects/rpc.ts";
 import { Layout } from "./kit/layout.tsx";
+import { Callout, Heading, Time } from "./kit/parts.tsx";
 
-export const DevicePage = ({ userCode, request }: { userCode: string; request: DeviceRequest }) => (
+type Asked = {
+  userCode: string;
+  request: DeviceRequest;
+  /** The account that the device would act for. */
+  email: string | undefined;
+};
+
+export const DevicePage = ({ userCode, request, email }: Asked) => (
   <Layout title="Authorize a device">
-    <h1>Authorize this device?</h1>
-    <p>Continue only if you started this yourself and your device shows this code:</p>
-    <p class="code">{userCode}</p>
-    <dl>
-      <dt>Client</dt>
-      <dd>{request.clientName}</dd>
-      <dt>Address</dt>
-      <dd>{request.address}</dd>
-      <dt>Requested at</dt>
-      <dd>{request.startedAt.slice(0, 19).replace("T", " ")} UTC</dd>
-    </dl>
-    <p class="note">
-      The device gets a permanent API key with full access to your account. You can revoke it at any time.
-    </p>
-    <form method="post" action="/device">
-      <input type="hidden" name="code" value={userCode} />
-      <button type="submit" name="decision" value="approve">
-        Authorize
-      </button>
-      <button class="quiet" type="submit" name="decision" value="deny">
-        Deny
-      </button>
-    </form>
+    <div class="sheet">
+      <Heading title="Authorize this device?" />
+      <p>Continue only if you started this yourself and your device shows this code:</p>
+      <p class="code">{userCode}</p>
+      <dl>
+        {email !== undefined && (
+          <>
+            <dt>Account</dt>
+            <dd>
+              <strong>{email}</strong>
+            </dd>
+          </>
+        )}
+        <dt>Client</dt>
+        <dd>{request.clientName}</dd>
+        <dt>Address</dt>
+        <dd>{request.address}</dd>
+        <dt>Requested</dt>
+        <dd>
+          <Time at={request.startedAt} />
+        </dd>
+      </dl>
+      <Callout tone="warn">
+        <p>
+          The device gets a permanent API key with full access to this account. You can{" "}
+          <a href="/account/keys">revoke it</a> at any time.
+        </p>
+      </Callout>
+      <form method="post" action="/device">
+        <input type="hidden" name="code" value={userCode} />
+        <div class="decide">
+          <button class="primary" type="submit" name="decision" value="approve">
+            Authorize
+          </button>
+          <button type="submit" name="decision" value="deny">
+            Deny
+          </button>
+        </div>
+      </form>
+      <p class="soft small">Not your account? Sign out in the menu at the top, and open the link again.</p>
+    </div>
   </Layout>
 );
 
 export const DeviceCodePage = ({ wrong }: { wrong: boolean }) => (
   <Layout title="Authorize a device">
-    <h1>Authorize a device</h1>
-    {wrong && (
-      <p class="note warn" role="alert">
-        No device is waiting with this code. Codes expire after ten minutes: start again on the device.
-      </p>
-    )}
-    <form method="get" action="/device">
-      <label>
-        Code
-        <input name="code" autocomplete="off" placeholder="XXXX-XXXX" required />
-      </label>
-      <button type="submit">Continue</button>
-    </form>
+    <div class="sheet">
+      <Heading title="Authorize a device" below="Type the code that your device shows." />
+      {wrong && (
+        <p class="callout bad" role="alert">
+          No device is waiting with this code. Codes expire after ten minutes: start again on the device.
+        </p>
+      )}
+      <form method="get" action="/device">
+        <label>
+          Code
+          <input name="code" autocomplete="off" placeholder="XXXX-XXXX" required />
+        </label>
+        <p class="form-end">
+          <button class="primary" type="submit">
+            Continue
+          </button>
+        </p>
+      </form>
+    </div>
   </Layout>
 );
 
 export const DeviceDecidedPage = ({ approved }: { approved: boolean }) => (
   <Layout title="Authorize a device">
-    <h1>{approved ? "The device is authorized" : "The request was denied"}</h1>
-    <p>{approved ? "You can close this page and return to your device." : "The device gets no access."}</p>
+    <div class="sheet">
+      <Heading title={approved ? "The device is authorized" : "The request was denied"} />
+      <p>{approved ? "You can close this page and return to your device." : "The device gets no access."}</p>
+      <p class="links">
+        {approved && <a href="/account/keys">Your keys and devices</a>}
+        <a href="/">To the dashboard</a>
+      </p>
+    </div>
   </Layout>
 );

@@ -2,33 +2,54 @@ import { html } from "hono/html";
 import * as z from "zod";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import { Layout } from "./kit/layout.tsx";
+import { Heading } from "./kit/parts.tsx";
 
 const said: Partial<Record<ErrorCode, [title: string, text: string]>> = {
   not_found: ["Not found", "This page does not exist. It may have been removed, or the link is incomplete."],
   forbidden: [
     "Not allowed",
-    "The request came from another site, or the resource belongs to someone else. Go back and try again.",
+    "The resource belongs to someone else, or the request came from another site. If it is yours, sign in with the account that owns it.",
   ],
+  unauthorized: ["Sign in first", "This page is only for people who are signed in."],
+  payment_required: [
+    "Not paid yet",
+    "It can be used once its invoice is paid: Billing lists what is unpaid.",
+  ],
+  payload_too_large: ["Too large", "What was sent is larger than this page takes. Go back and shorten it."],
   rate_limited: ["Too many attempts", "Wait a few minutes, then try again."],
   conflict: ["Not possible right now", "The state has changed in the meantime. Go back and reload the page."],
+  server_error: ["That did not work", "It is our fault, not yours. Try again in a moment."],
 };
 
-/** An error page for people. */
+const next: Partial<Record<ErrorCode, [href: string, label: string]>> = {
+  unauthorized: ["/sign-in", "Sign in"],
+  payment_required: ["/billing", "To Billing"],
+};
+
+/** An error page for people. It keeps the navigation of those who are signed in. */
 export function errorPage(code: ErrorCode, { requestId, reason, issues }: Record<string, unknown>) {
   const [title, text] = said[code] ?? ["That did not work", "Go back and try again."];
   const why = typeof reason === "string" ? reason : issuesOf(issues);
+  const [href, label] = next[code] ?? ["/", "Back to the home page"];
   return html`<!doctype html>${(
       <Layout title={title}>
-        <h1>{title}</h1>
-        <p>{why ?? text}</p>
-        {typeof requestId === "string" && (
-          <p class="soft">
-            If it happens again, give this code to the operator: <code>{requestId}</code>
+        <div class="sheet">
+          <Heading title={title} />
+          <p>{why ?? text}</p>
+          {typeof requestId === "string" && (
+            <p class="soft">
+              If it happens again, give this code to the operator: <code>{requestId}</code>
+            </p>
+          )}
+          <p class="buttons">
+            <a class="button primary" href={href}>
+              {label}
+            </a>
+            <a class="button" href="/docs">
+              Docs
+            </a>
           </p>
-        )}
-        <p class="links">
-          <a href="/">Back to the home page</a>
-        </p>
+        </div>
       </Layout>
     )}`;
 }

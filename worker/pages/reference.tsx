@@ -1,5 +1,7 @@
+import type { Child } from "hono/jsx";
 import type { openApiDocument } from "../openapi.ts";
 import { Layout } from "./kit/layout.tsx";
+import { Copy, Heading } from "./kit/parts.tsx";
 
 type Document = ReturnType<typeof openApiDocument>;
 /** The JSON Schema keywords that our document uses. */
@@ -117,7 +119,7 @@ const Example = ({ label, value }: { label: string; value: unknown }) =>
   value === undefined ? null : (
     <>
       <p class="soft">{label}</p>
-      <pre>{JSON.stringify(value, null, 2)}</pre>
+      <pre tabindex={0}>{JSON.stringify(value, null, 2)}</pre>
     </>
   );
 
@@ -152,12 +154,17 @@ type Listed = { method: string; path: string; operation: OperationObject };
 const Operation = ({ document, method, path, operation }: Listed & { document: Document }) => {
   const body = operation.requestBody?.content?.["application/json"];
   return (
-    <details id={operation.operationId}>
+    <details
+      id={operation.operationId}
+      data-entry={`${operation.operationId} ${method} ${path} ${operation.summary}`}
+    >
       <summary>
         <b class={`method ${method}`}>{method.toUpperCase()}</b> <code>{path}</code>
         <span class="soft">{operation.summary.replaceAll("`", "")}</span>
       </summary>
-      <p class="soft">{credentials(operation.security)}</p>
+      <p class="row soft">
+        {credentials(operation.security)} <a href={`#${operation.operationId}`}>Link to this</a>
+      </p>
       {operation.parameters && (
         <>
           <h4>Parameters</h4>
@@ -188,8 +195,193 @@ const Operation = ({ document, method, path, operation }: Listed & { document: D
   );
 };
 
-/** A readable reference generated from the OpenAPI document: no scripts, no external resources. */
-export const ReferencePage = ({ document }: { document: Document }) => {
+/** The topics by which guides and operations are found; an operation's tag has its own. */
+const slug = (name: string): string => `topic-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}`;
+
+/** What an example is filled with: the installation's address, and a site of the reader's. Never a key. */
+export type Reader = { baseUrl: string; siteUrl: string; siteId: string | null };
+
+const examples = ({ baseUrl, siteId }: Reader): readonly (readonly [language: string, code: string])[] => {
+  const site = siteId ?? "site_…";
+  return [
+    [
+      "curl",
+      `export BERTH_API_KEY=sk_…   # Settings, API keys
+curl -H "Authorization: Bearer $BERTH_API_KEY" ${baseUrl}/sites
+curl -X PATCH ${baseUrl}/sites/${site} \\
+  -H "Authorization: Bearer $BERTH_API_KEY" -H "Content-Type: application/json" \\
+  -d '{"action":"deploy"}'`,
+    ],
+    [
+      "JavaScript",
+      `const berth = async (method, path, body) => {
+  const answer = await fetch("${baseUrl}" + path, {
+    method,
+    headers: {
+      Authorization: \`Bearer \${process.env.BERTH_API_KEY}\`,
+      ...(body && { "Content-Type": "application/json" }),
+    },
+    body: body && JSON.stringify(body),
+  });
+  const result = await answer.json();
+  if (!answer.ok) throw new Error(result.reason ?? result.error);
+  return result;
+};
+console.log((await berth("GET", "/sites")).data);
+await berth("PATCH", "/sites/${site}", { action: "deploy" });`,
+    ],
+    [
+      "Python",
+      `import json, os, urllib.request
+
+def berth(method, path, body=None):
+    request = urllib.request.Request("${baseUrl}" + path, method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"Authorization": "Bearer " + os.environ["BERTH_API_KEY"],
+                 "Content-Type": "application/json"})
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+print(berth("GET", "/sites")["data"])
+berth("PATCH", "/sites/${site}", {"action": "deploy"})`,
+    ],
+  ];
+};
+
+const To = ({ id, children }: { id: string; children: Child }) => <a href={`#${id}`}>{children}</a>;
+
+type Guide = { title: string; body: (reader: Reader) => Child };
+const guides: readonly Guide[] = [
+  {
+    title: "Your first site",
+    body: () => (
+      <ol>
+        <li>
+          In the dashboard, choose <a href="/sites/new">New site</a> and paste the address of a Git
+          repository. Berth looks at it and says how it would build it.
+        </li>
+        <li>
+          Choose a plan, and pay the invoice. The site is built at once, and its log is shown meanwhile.
+        </li>
+        <li>
+          The site has an address of its own with HTTPS. Add your own name to it under Domains, and variables
+          under Variables.
+        </li>
+        <li>Add the deploy webhook to your Git host, and every push is deployed.</li>
+      </ol>
+    ),
+  },
+  {
+    title: "A first request",
+    body: (reader) => (
+      <>
+        <p>
+          Make a key under <a href="/account/keys">Settings, API keys</a>, and keep it in a variable. This
+          lists your sites, then deploys {reader.siteId === null ? "one" : "yours"}:
+        </p>
+        {examples(reader).map(([language, code], index) => (
+          <details class="fold" name="first-request" open={index === 0}>
+            <summary>{language}</summary>
+            <pre tabindex={0}>{code}</pre>
+            <Copy text={code} of={language} />
+          </details>
+        ))}
+      </>
+    ),
+  },
+  {
+    title: "Command line",
+    body: ({ siteUrl }) => (
+      <>
+        <p>The program berth does what the dashboard does, also in continuous integration.</p>
+        <pre tabindex={0}>{`curl -fsSL ${siteUrl}/install/cli | sh
+berth login ${siteUrl}   # shows a code, which you confirm in the browser
+berth link my-app  # notes the site in this checkout
+berth deploy       # deploys and follows the log
+berth logs -f`}</pre>
+      </>
+    ),
+  },
+  {
+    title: "Databases",
+    body: () => (
+      <>
+        <p>
+          Create one under <a href="/databases/new">New database</a> and name the site that it is for: it is
+          placed beside the site, which gets the address as <code>DATABASE_URL</code>. Over the API these are{" "}
+          <To id="createDatabase">createDatabase</To> and <To id="linkDatabase">linkDatabase</To>.
+        </p>
+        <p>
+          It is backed up every day, and each backup is restored into a temporary server and compared. A
+          statement that writes through <To id="queryDatabase">queryDatabase</To> must be sent twice, the
+          second time with the token that the first was answered with.
+        </p>
+      </>
+    ),
+  },
+  {
+    title: "Paying",
+    body: () => (
+      <p>
+        Each site and database is paid for one term in advance, by invoice. Whoever has an invoice's address
+        can pay it. <To id="listPacks">listPacks</To> tells the prices, and{" "}
+        <To id="getAccount">getAccount</To> what is paid and owed. Nothing runs before its invoice is paid,
+        and nothing is deleted without a warning.
+      </p>
+    ),
+  },
+  {
+    title: "Errors, limits and repeats",
+    body: () => (
+      <ul>
+        <li>
+          An error is <code>{'{"error": "conflict", "reason": "…"}'}</code>; <code>reason</code> says what to
+          do, and <code>issues</code> names each wrong field of a 400.
+        </li>
+        <li>
+          429 comes with <code>Retry-After</code>, in seconds.
+        </li>
+        <li>
+          Send <code>Idempotency-Key</code> with a request that creates something: sent again, it is answered
+          as the first time, for a day.
+        </li>
+        <li>
+          Lists have <code>limit</code> and <code>cursor</code>; the next page's is <code>nextCursor</code>.
+        </li>
+        <li>Logs and events are server-sent events, which resume after Last-Event-ID.</li>
+      </ul>
+    ),
+  },
+  {
+    title: "Assistants",
+    body: ({ siteUrl }) => (
+      <p>
+        A client of the Model Context Protocol uses your account with a key at <code>{`${siteUrl}/mcp`}</code>
+        . What destroys something is done only after you confirm it, in the client or on a page of ours.
+      </p>
+    ),
+  },
+];
+
+const Topics = ({ topics }: { topics: readonly string[] }) => (
+  <>
+    <h2>Guides</h2>
+    {guides.map(({ title }) => (
+      <a href={`#${slug(title)}`}>{title}</a>
+    ))}
+    <h2>Reference</h2>
+    {topics.map((name) => (
+      <a href={`#${slug(`api ${name}`)}`}>{name}</a>
+    ))}
+    <a href="#topic-shapes">Shapes</a>
+  </>
+);
+
+/**
+ * Guides, then a reference generated from the OpenAPI document. All of it is read without a script; with one it is searched, and a link
+ * opens its fold.
+ */
+export const ReferencePage = ({ document, reader }: { document: Document; reader: Reader }) => {
   const all = Object.entries(document.paths ?? {}).flatMap(([path, item]): Listed[] =>
     methods.flatMap((method) => {
       const operation = item[method] as OperationObject | undefined;
@@ -197,36 +389,69 @@ export const ReferencePage = ({ document }: { document: Document }) => {
       return operation ? [{ method, path: `${item.servers?.[0]?.url ?? ""}${path}`, operation }] : [];
     }),
   );
+  const topics = (document.tags ?? [])
+    .map(({ name }) => name)
+    .filter((name) => all.some(({ operation }) => operation.tags.includes(name)));
   return (
-    <Layout title="API" wide>
-      <h1>The Berth API</h1>
-      <p>{document.info.description?.replaceAll("`", "")}</p>
-      <p class="note">
-        Base address <code>{document.servers?.[0]?.url}</code> · the same as{" "}
-        <a href="/api/v1/openapi.json">OpenAPI 3.1</a>
-      </p>
-      <pre>{`curl -H "Authorization: Bearer $BERTH_API_KEY" ${document.servers?.[0]?.url}/sites`}</pre>
-      {(document.tags ?? []).map((tag) => (
-        <section>
-          <h2>{tag.name}</h2>
-          {all
-            .filter(({ operation }) => operation.tags.includes(tag.name))
-            .map((one) => (
-              <Operation document={document} {...one} />
-            ))}
-        </section>
-      ))}
-      <section>
-        <h2>Shapes</h2>
-        {Object.keys(document.components?.schemas ?? {}).map((name) => (
-          <details id={name}>
-            <summary>
-              <code>{name}</code>
-            </summary>
-            <Fields document={document} schema={{ $ref: `#/components/schemas/${name}` }} />
+    <Layout title="Docs" section="docs" islands={["docs"]} bare>
+      <div class="docs">
+        <nav class="topics" aria-label="Topics">
+          <Topics topics={topics} />
+        </nav>
+        <div class="text">
+          <Heading title="Docs" below="Guides first, then every request of the API." />
+          <docs-search>
+            <label class="needs-script">
+              <span class="hidden-text">Search guides and requests</span>
+              <input type="search" placeholder="Search guides and requests" autocomplete="off" />
+            </label>
+            <p class="soft small" role="status" />
+          </docs-search>
+          <details class="fold topics-fold">
+            <summary>Topics</summary>
+            <nav class="topics" aria-label="Topics, on phones">
+              <Topics topics={topics} />
+            </nav>
           </details>
-        ))}
-      </section>
+          {guides.map(({ title, body }) => (
+            <section id={slug(title)} data-topic>
+              <h2>{title}</h2>
+              <div data-entry={`guide ${title}`}>{body(reader)}</div>
+            </section>
+          ))}
+          <section data-topic>
+            <h2 id="topic-reference">The Berth API</h2>
+            <div data-entry="api base address openapi">
+              <p>{document.info.description?.replaceAll("`", "")}</p>
+              <p class="note">
+                Base address <code>{document.servers?.[0]?.url}</code> · the same as{" "}
+                <a href="/api/v1/openapi.json">OpenAPI 3.1</a>
+              </p>
+            </div>
+          </section>
+          {topics.map((name) => (
+            <section id={slug(`api ${name}`)} data-topic>
+              <h2>{name}</h2>
+              {all
+                .filter(({ operation }) => operation.tags.includes(name))
+                .map((one) => (
+                  <Operation document={document} {...one} />
+                ))}
+            </section>
+          ))}
+          <section id="topic-shapes" data-topic>
+            <h2>Shapes</h2>
+            {Object.keys(document.components?.schemas ?? {}).map((name) => (
+              <details id={name} data-entry={name}>
+                <summary>
+                  <code>{name}</code>
+                </summary>
+                <Fields document={document} schema={{ $ref: `#/components/schemas/${name}` }} />
+              </details>
+            ))}
+          </section>
+        </div>
+      </div>
     </Layout>
   );
 };

@@ -15,7 +15,7 @@ export type Entry = {
 
 const Refusal = ({ text }: { text: string | null }) =>
   text === null ? null : (
-    <p class="note warn" role="alert">
+    <p class="callout bad" role="alert">
       {text}
     </p>
   );
@@ -30,19 +30,30 @@ const Email = ({ value }: { value: string }) => (
   </label>
 );
 
-const NewPassword = ({ label = "Password" }: { label?: string }) => (
-  <label>
-    {label}
-    <input
-      name="password"
-      type="password"
-      autocomplete="new-password"
-      required
-      minlength={12}
-      maxlength={200}
-    />
-    <span class="soft">At least 12 characters.</span>
+const ShowPassword = () => (
+  <label class="check needs-script">
+    <input type="checkbox" data-reveals="password" />
+    Show the password
   </label>
+);
+
+const NewPassword = ({ label = "Password" }: { label?: string }) => (
+  <>
+    <label>
+      {label}
+      <input
+        id="password"
+        name="password"
+        type="password"
+        autocomplete="new-password"
+        required
+        minlength={12}
+        maxlength={200}
+      />
+      <span class="hint">At least 12 characters.</span>
+    </label>
+    <ShowPassword />
+  </>
 );
 
 const on = (path: string, next: string) => (next === "/" ? path : `${path}?next=${encodeURIComponent(next)}`);
@@ -51,7 +62,7 @@ export const SignInPage = ({ email, refusal, notice, next, offers }: Entry) => (
   <Layout signedIn={false} title="Sign in">
     <h1>Sign in</h1>
     {notice !== null && (
-      <p class="note good" role="status">
+      <p class="callout good" role="status">
         {notice}
       </p>
     )}
@@ -61,16 +72,24 @@ export const SignInPage = ({ email, refusal, notice, next, offers }: Entry) => (
       <Email value={email} />
       <label>
         Password
-        <input name="password" type="password" autocomplete="current-password" required maxlength={200} />
+        <input
+          id="password"
+          name="password"
+          type="password"
+          autocomplete="current-password"
+          required
+          maxlength={200}
+        />
       </label>
-      <button type="submit">Sign in</button>
+      <ShowPassword />
+      <button class="primary" type="submit">
+        Sign in
+      </button>
     </form>
     {offers.gitHub && (
       <form method="post" action="/sign-in/github">
         <Next path={next} />
-        <button class="quiet" type="submit">
-          Sign in with GitHub
-        </button>
+        <button type="submit">Sign in with GitHub</button>
       </form>
     )}
     <p class="links">
@@ -92,7 +111,9 @@ export const SignUpPage = ({ email, refusal, next }: Entry) => (
       </label>
       <Email value={email} />
       <NewPassword />
-      <button type="submit">Create account</button>
+      <button class="primary" type="submit">
+        Create account
+      </button>
     </form>
     <p class="links">
       <a href={on("/sign-in", next)}>I already have an account</a>
@@ -104,7 +125,7 @@ export const SignUpPage = ({ email, refusal, next }: Entry) => (
 export const SignedUpPage = ({ email, next }: { email: string; next: string }) => (
   <Layout signedIn={false} title="Check your email">
     <h1>Check your email</h1>
-    <p class="note" role="status">
+    <p class="callout busy" role="status">
       We sent a link to <strong>{email}</strong>: open it to confirm that the address is yours, then sign in.
       The link is valid for one hour.
     </p>
@@ -118,13 +139,15 @@ export const ForgotPasswordPage = ({ sent }: { sent: boolean }) => (
   <Layout signedIn={false} title="Forgot your password?">
     <h1>Forgot your password?</h1>
     {sent ? (
-      <p class="note" role="status">
+      <p class="callout busy" role="status">
         If an account with this address exists, we have sent a link to it. The link is valid for one hour.
       </p>
     ) : (
       <form method="post" action="/forgot-password">
         <Email value="" />
-        <button type="submit">Send me a link</button>
+        <button class="primary" type="submit">
+          Send me a link
+        </button>
       </form>
     )}
     <p class="links">
@@ -147,7 +170,9 @@ export const ResetPasswordPage = ({ token, refusal }: { token: string; refusal: 
       <p class="soft">
         All browsers will be signed out. Keep the keys only if nobody else knew the old password.
       </p>
-      <button type="submit">Save password</button>
+      <button class="primary" type="submit">
+        Save password
+      </button>
     </form>
   </Layout>
 );

@@ -10,19 +10,23 @@ import { contextFor } from "../middleware/context.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { signedIn } from "../middleware/signed-in.ts";
 import { speakerOf } from "../services/chat/speaker.ts";
+import { noteViewer } from "./viewer.ts";
 import { ConfirmedPage, ConfirmPage, NothingToConfirmPage } from "../pages/confirm.tsx";
 
 const Decision = z.object({ decision: z.enum(["confirm", "decline"]) });
 
 /** Where a person confirms what a client of MCP asked for: signed in, on our own form, once. */
 export const confirmPage = new Hono<AppEnv>()
-  .use(limitAddress, signedIn)
+  .use(limitAddress, signedIn, noteViewer)
   .get("/:id", async (c) => {
     const { ctx } = c.var;
     const id = c.req.param("id");
     const call = isPendingId(id) ? await ctx.pendingCalls.read(id, accountOf(ctx)) : null;
     if (!call) return c.html(html`<!doctype html>${<NothingToConfirmPage />}`, 404);
-    return c.html(html`<!doctype html>${<ConfirmPage id={id} summary={call.step.summary} />}`);
+    return c.html(
+      html`<!doctype html>
+        ${<ConfirmPage id={id} summary={call.step.summary} email={c.get("viewer")?.email} />}`,
+    );
   })
   .post("/:id", limitBody, async (c) => {
     const { ctx } = c.var;

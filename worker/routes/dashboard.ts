@@ -14,13 +14,65 @@ import { call } from "../api/call.ts";
 import { assistant } from "../pages/assistant/chat.tsx";
 import { keys } from "../pages/account/keys.tsx";
 import { profile } from "../pages/account/profile.tsx";
+import { activityList } from "../pages/activity/list.tsx";
+import { billing } from "../pages/billing/overview.tsx";
+import { planChange } from "../pages/billing/plan.tsx";
+import { databaseAccess } from "../pages/databases/access.tsx";
+import { databaseBackups } from "../pages/databases/backups.tsx";
+import { databaseConnect } from "../pages/databases/connect.tsx";
+import { databaseData } from "../pages/databases/data.tsx";
+import { databaseList } from "../pages/databases/list.tsx";
+import { databaseLogs } from "../pages/databases/logs.tsx";
+import { databaseMetrics } from "../pages/databases/metrics.tsx";
+import { newDatabase } from "../pages/databases/new.tsx";
+import { databaseOverview } from "../pages/databases/overview.tsx";
+import { databaseSettings } from "../pages/databases/settings.tsx";
 import { overview } from "../pages/home/overview.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
+import { deploymentPage } from "../pages/sites/deployment.tsx";
+import { siteDeployments } from "../pages/sites/deployments.tsx";
+import { siteDomains } from "../pages/sites/domains.tsx";
 import { siteList } from "../pages/sites/list.tsx";
+import { siteLogs } from "../pages/sites/logs.tsx";
+import { siteMetrics } from "../pages/sites/metrics.tsx";
+import { newSite } from "../pages/sites/new.tsx";
+import { siteOverview } from "../pages/sites/overview.tsx";
+import { siteRequests } from "../pages/sites/requests.tsx";
+import { siteSettings } from "../pages/sites/settings.tsx";
+import { siteVariables } from "../pages/sites/variables.tsx";
 import { routesOfScreens } from "./screens.tsx";
 
 /** Every page of a signed-in person, one file each in worker/pages/<area>. */
-const screens: readonly Screen[] = [assistant, overview, siteList, profile, keys];
+const screens: readonly Screen[] = [
+  assistant,
+  overview,
+  newSite,
+  siteList,
+  siteOverview,
+  siteDeployments,
+  siteDomains,
+  siteLogs,
+  siteMetrics,
+  siteRequests,
+  siteSettings,
+  siteVariables,
+  deploymentPage,
+  profile,
+  keys,
+  activityList,
+  billing,
+  planChange,
+  databaseList,
+  newDatabase,
+  databaseOverview,
+  databaseConnect,
+  databaseData,
+  databaseLogs,
+  databaseMetrics,
+  databaseBackups,
+  databaseAccess,
+  databaseSettings,
+];
 
 /** The path on this origin that a form was sent from. */
 const backTo = (referrer: string | undefined, origin: string): string => {

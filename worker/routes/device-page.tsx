@@ -9,6 +9,7 @@ import { countedAddress, guessWithin, limitAddress, takeFrom } from "../middlewa
 import { toSignIn } from "../middleware/signed-in.ts";
 import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
 import { requireRoomForKey } from "../services/keys/insert.ts";
+import { noteViewer } from "./viewer.ts";
 import { DeviceCodePage, DeviceDecidedPage, DevicePage } from "../pages/device.tsx";
 
 const Decision = z.object({ code: z.string().max(50), decision: z.enum(["approve", "deny"]) });
@@ -37,7 +38,7 @@ const wrongCode = (c: Context<AppEnv>) =>
 
 /** Shows the signed-in person which client asks, to approve or deny it. */
 export const devicePage = new Hono<AppEnv>()
-  .use(limitAddress)
+  .use(limitAddress, noteViewer)
   .get("/", async (c) => {
     const typed = c.req.query("code");
     const userCode = typed === undefined ? null : readUserCode(typed);
@@ -46,7 +47,10 @@ export const devicePage = new Hono<AppEnv>()
     if (typed === undefined) return c.html(html`<!doctype html>${<DeviceCodePage wrong={false} />}`);
     const request = await guess(c, actor.accountId, userCode, (code) => objectOf(c, code).describe());
     if (!userCode || !request) return wrongCode(c);
-    return c.html(html`<!doctype html>${<DevicePage userCode={userCode} request={request} />}`);
+    return c.html(
+      html`<!doctype html>
+        ${<DevicePage userCode={userCode} request={request} email={c.get("viewer")?.email} />}`,
+    );
   })
   .post("/", limitBody, async (c) => {
     requireSameOrigin(c);

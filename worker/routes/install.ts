@@ -1,4 +1,6 @@
 import { Hono } from "hono";
+import * as z from "zod";
+import { ProjectFile } from "../../protocol/api/project-file.ts";
 import { cliProgram, cliTemplate, hostPrograms, installFile, installTemplate } from "../adapters/assets.ts";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
@@ -28,6 +30,8 @@ export const install = new Hono<AppEnv>()
       "Cache-Control": "no-store",
     });
   })
+  // For editors: berth.json names it.
+  .get("/berth.schema.json", (c) => c.json(projectSchema()))
   .get("/:name{(?:agent|responder|berth)\\.mjs|cli\\.json}", async (c) => {
     const file = await installFile(c.env.ASSETS, c.req.param("name"));
     if (file === null) throw new AppError("not_found");
@@ -38,3 +42,6 @@ export const install = new Hono<AppEnv>()
       },
     });
   });
+
+let schema: object | undefined;
+const projectSchema = (): object => (schema ??= z.toJSONSchema(ProjectFile, { io: "input" }));

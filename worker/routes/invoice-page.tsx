@@ -8,7 +8,8 @@ import { query } from "../middleware/body.ts";
 import { knownQuery } from "../middleware/known-query.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
-import { InvoicePage } from "../pages/invoice.tsx";
+import { InvoicePage } from "../pages/billing/invoice.tsx";
+import { noteViewer } from "./viewer.ts";
 import { invoicePdf } from "../pages/invoice-pdf.ts";
 import { getInvoiceByToken, isPaymentOnItsWay } from "../services/invoices/get-by-token.ts";
 import { payInvoice, payInvoiceAtOnce } from "../services/invoices/pay.ts";
@@ -20,18 +21,24 @@ const wantsPage = (c: Context<AppEnv>): boolean => c.req.header("Accept")?.inclu
 /** The token is the credential: no sign-in is needed to view and pay. */
 export const invoicePage = new Hono<AppEnv>()
   .use(limitAddress, actAs("link"))
-  .get("/:token", knownQuery(entryOperations.getInvoiceByToken), query(InvoicePageQuery), async (c) => {
-    const { ctx } = c.var;
-    let invoice = await getInvoiceByToken(ctx, c.req.param("token"));
-    // The customer returns from the processor: query it, since its event may be delayed or lost.
-    if (invoice.status === "unpaid" && c.req.valid("query").returned !== undefined) {
-      await reconcileInvoice(ctx, invoice);
-      invoice = await getInvoiceByToken(ctx, invoice.token);
-    }
-    if (!wantsPage(c)) return c.json(invoice);
-    const isOnItsWay = invoice.status === "unpaid" && (await isPaymentOnItsWay(ctx, invoice));
-    return c.html(html`<!doctype html>${<InvoicePage invoice={invoice} isOnItsWay={isOnItsWay} />}`);
-  })
+  .get(
+    "/:token",
+    knownQuery(entryOperations.getInvoiceByToken),
+    query(InvoicePageQuery),
+    noteViewer,
+    async (c) => {
+      const { ctx } = c.var;
+      let invoice = await getInvoiceByToken(ctx, c.req.param("token"));
+      // The customer returns from the processor: query it, since its event may be delayed or lost.
+      if (invoice.status === "unpaid" && c.req.valid("query").returned !== undefined) {
+        await reconcileInvoice(ctx, invoice);
+        invoice = await getInvoiceByToken(ctx, invoice.token);
+      }
+      if (!wantsPage(c)) return c.json(invoice);
+      const isOnItsWay = invoice.status === "unpaid" && (await isPaymentOnItsWay(ctx, invoice));
+      return c.html(html`<!doctype html>${<InvoicePage invoice={invoice} isOnItsWay={isOnItsWay} />}`);
+    },
+  )
   .get("/:token/pdf", knownQuery(entryOperations.getInvoicePdf), async (c) => {
     const invoice = await getInvoiceByToken(c.var.ctx, c.req.param("token"));
     return c.body(invoicePdf(invoice, c.var.ctx.payments.name === "test"), 200, {

@@ -3,13 +3,17 @@ import { html } from "hono/html";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
 import { limitAddress } from "../middleware/limit.ts";
+import { noteViewer } from "./viewer.ts";
 
 /** Generated on first use: no other route needs the generator. */
 const documentOf = async (env: AppEnv["Bindings"]) =>
   (await import("../openapi.ts")).openApiDocument(configOf(env));
 
 /** The API reference for people. */
-export const reference = new Hono<AppEnv>().get("/docs", limitAddress, async (c) => {
+export const reference = new Hono<AppEnv>().get("/docs", limitAddress, noteViewer, async (c) => {
   const { ReferencePage } = await import("../pages/reference.tsx");
-  return c.html(html`<!doctype html>${<ReferencePage document={await documentOf(c.env)} />}`);
+  const { SITE_URL } = configOf(c.env);
+  const site = c.get("viewer")?.terms.find(({ kind }) => kind === "site");
+  const reader = { siteUrl: SITE_URL, baseUrl: `${SITE_URL}/api/v1`, siteId: site?.id ?? null };
+  return c.html(html`<!doctype html>${<ReferencePage document={await documentOf(c.env)} reader={reader} />}`);
 });

@@ -12,7 +12,8 @@ import { takeForChat, takeFrom } from "../middleware/limit.ts";
 import { say } from "../middleware/page.ts";
 import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { AppPage } from "../pages/kit/layout.tsx";
-import { Fields, type Asked, type Screen } from "../pages/kit/screen.ts";
+import { linesInto } from "../pages/lines-into.ts";
+import { Fields, type Asked, type Screen, type View } from "../pages/kit/screen.ts";
 
 async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
   const ctx = await personOf(c);
@@ -34,9 +35,20 @@ async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
   };
 }
 
-async function shown(c: Context<AppEnv>, screen: Screen, asked: Asked, status: 200 | 400 | 409 | 429 = 200) {
-  const { body, ...frame } = await screen.show(asked);
-  return c.html(html`<!doctype html>${<AppPage {...frame}>{body}</AppPage>}`, status);
+async function rendered(
+  c: Context<AppEnv>,
+  { body, streamed, ...frame }: View,
+  status: 200 | 400 | 409 | 429 = 200,
+): Promise<Response> {
+  const page = html`<!doctype html>${<AppPage {...frame}>{body}</AppPage>}`;
+  if (!streamed) return c.html(page, status);
+  const { mark, events, last } = streamed;
+  const lines = linesInto(String(await page), mark, events, async () => String(await html`${await last()}`));
+  // Compression would hold back lines until a buffer is full.
+  return c.body(lines, status, {
+    "Content-Type": "text/html; charset=UTF-8",
+    "Content-Encoding": "Identity",
+  });
 }
 
 /** The routes of screens. */
@@ -45,7 +57,7 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
   for (const screen of screens) {
     routes.get(screen.path, async (c) => {
       const asked = await askedOf(c);
-      return asked ? shown(c, screen, asked) : toSignIn(c);
+      return asked ? rendered(c, await screen.show(asked)) : toSignIn(c);
     });
     const { forms } = screen;
     if (forms)
@@ -58,14 +70,25 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
         const act = Object.hasOwn(forms, id) ? forms[id] : undefined;
         if (!act) throw new AppError("not_found");
         try {
-          const { to, said, tone = "good", secret } = await act(asked, new Fields(sent));
+          const done = await act(asked, new Fields(sent));
+          if ("again" in done) {
+            const values = { ...Object.fromEntries(sent), ...done.values };
+            c.set("refused", { form, values, problems: {}, reason: null });
+            return await rendered(c, done.again);
+          }
+          const { to, said, tone = "good", secret } = done;
           if (said !== undefined) say(c, { tone, text: said, ...(secret !== undefined && { secret }) });
           return c.redirect(to, 303);
         } catch (error) {
           const reason = error instanceof AppError ? refusalOf(error) : null;
           if (reason === null) throw error;
           c.set("refused", { form, values: Object.fromEntries(sent), ...reason });
-          return shown(c, screen, asked, reason.status);
+          const view = await screen.show(asked);
+          const page = await rendered(c, view, reason.status);
+          if ((await page.clone().text()).includes(`id="form-${form}"`)) return page;
+          // What the form was about has changed, and it is no longer on the page.
+          c.set("flash", { tone: "bad", text: reason.reason });
+          return await rendered(c, view, reason.status);
         }
       });
   }
@@ -76,6 +99,13 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
 const fieldsOf = (body: string): URLSearchParams =>
   new URLSearchParams(
     [...new URLSearchParams(body)].map(([name, value]) => [name, value.replaceAll("\r\n", "\n")]),
+  );
+
+/** `settings.ingress.maxBodyMb` as people say it: max body mb. */
+const wordsOf = (path: string): string =>
+  (path.split(".").findLast((part) => !/^\d+$/.test(part)) ?? path).replaceAll(
+    /[A-Z]/g,
+    (letter) => ` ${letter.toLowerCase()}`,
   );
 
 const Issues = z.array(z.object({ path: z.string(), message: z.string() }));
@@ -92,18 +122,15 @@ function refusalOf({ code, extra }: AppError) {
   if (status !== 400 && status !== 402 && status !== 403 && status !== 409) return null;
   const issues = Issues.safeParse(extra["issues"]).data ?? [];
   if (code === "forbidden" && typeof extra["reason"] !== "string") return null;
-  // A field is named by the last part of its path: `settings.port` is the field `port`.
+  // A field is named by any part of its path: `settings.ingress.redirects.0.to` is about the field `redirects`.
   const problems = Object.fromEntries(
-    issues.flatMap(({ path, message }) => [
-      [path, message],
-      [path.split(".").at(-1) ?? path, message],
-    ]),
+    issues.flatMap(({ path, message }) => [path, ...path.split(".")].map((name) => [name, message])),
   );
   const reason =
     typeof extra["reason"] === "string"
       ? extra["reason"]
       : issues.length > 0
-        ? `Nothing was changed. ${issues.map(({ path, message }) => (path === "" ? `${message}.` : `${path}: ${message}.`)).join(" ")}`
+        ? `Nothing was changed. ${issues.map(({ path, message }) => (path === "" ? `${message}.` : `${wordsOf(path)}: ${message}.`)).join(" ")}`
         : "Nothing was changed: the form is not valid.";
   return { status: status === 409 ? (409 as const) : (400 as const), problems, reason };
 }

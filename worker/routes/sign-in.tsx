@@ -9,7 +9,8 @@ import { configOf } from "../config.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
 import { limitAddress } from "../middleware/limit.ts";
-import { requireSameOrigin } from "../middleware/session.ts";
+import { say } from "../middleware/page.ts";
+import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
 import {
   ForgotPasswordPage,
   MessagePage,
@@ -80,8 +81,18 @@ export const signInPages = new Hono<AppEnv>()
     const notice = c.req.query("saved") === undefined ? null : "Your new password is saved. Sign in with it.";
     return show(c, <SignInPage {...entry(c, { refusal, notice })} />);
   })
-  .get("/confirmed", limitAddress, (c) => {
-    if (c.req.query("error") === undefined)
+  .get("/confirmed", limitAddress, async (c) => {
+    const isFine = c.req.query("error") === undefined;
+    if (c.get("hasSession") === true && (await sessionActor(c))) {
+      say(
+        c,
+        isFine
+          ? { tone: "good", text: "Your email address is confirmed." }
+          : { tone: "warn", text: "This link has expired or is incomplete: have a new one sent." },
+      );
+      return c.redirect("/", 303);
+    }
+    if (isFine)
       return show(c, <SignInPage {...entry(c, { notice: "Your email address is confirmed. Sign in." })} />);
     const refusal =
       "This link has expired or is incomplete, so your address is not confirmed. Sign in to get a new link.";

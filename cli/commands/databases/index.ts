@@ -1,5 +1,6 @@
 import { group } from "../../command.ts";
 import { restartDatabase, startDatabase, stopDatabase } from "./act.ts";
+import { connectDatabase } from "./connect.ts";
 import { createDatabase } from "./create.ts";
 import { credentials } from "./credentials.ts";
 import { insight } from "./insight.ts";
@@ -11,6 +12,7 @@ import { restore } from "./restore.ts";
 import { rotate } from "./rotate.ts";
 import { schema } from "./schema.ts";
 import { showDatabase } from "./show.ts";
+import { tunnel } from "./tunnel.ts";
 import { databaseEvents, databaseLogs, databaseMetrics } from "./watch.ts";
 
 export const databases = group(
@@ -21,6 +23,8 @@ export const databases = group(
     showDatabase,
     createDatabase,
     credentials,
+    connectDatabase,
+    tunnel,
     query,
     schema,
     insight,

@@ -1,9 +1,10 @@
 import { call } from "../../api/call.ts";
 import type { OwnAccount } from "../../../protocol/api/accounts.ts";
 import type { Activity } from "../../../protocol/api/activity.ts";
+import { activityText } from "../kit/activity-words.ts";
 import { Card, Day, Empty, Heading, Live, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
-import { activityWord, databaseWords, siteWords } from "../kit/words.ts";
+import { databaseWords, siteWords } from "../kit/words.ts";
 import { money } from "../money.ts";
 
 type Term = OwnAccount["terms"][number];
@@ -28,7 +29,7 @@ const TermRow = ({ term }: { term: Term }) => (
 const ActivityRow = ({ row }: { row: Activity }) => (
   <tr>
     <td>
-      {activityWord(row.operation)} {row.outcome !== "done" && <span class="bad">{row.outcome}</span>}
+      {activityText(row)} {row.outcome !== "done" && <span class="bad">{row.outcome}</span>}
     </td>
     <td class="end soft">
       <Time at={row.at} />

@@ -18,6 +18,7 @@ export const Form = ({
   action,
   of,
   inline = false,
+  plain = false,
   children,
 }: {
   id: string;
@@ -26,6 +27,8 @@ export const Form = ({
   /** Tells apart forms of one kind on a page, such as one per row. */
   of?: string;
   inline?: boolean;
+  /** It leads to a file or another origin, so no script sends it. */
+  plain?: boolean;
   children: Child;
 }) => {
   const key = of === undefined ? id : `${id}:${of}`;
@@ -33,7 +36,7 @@ export const Form = ({
     <FormId.Provider value={key}>
       <form
         method="post"
-        data-enhanced
+        {...(!plain && { "data-enhanced": "" })}
         id={`form-${key}`}
         class={inline ? "inline" : ""}
         {...(action !== undefined && { action })}
@@ -48,7 +51,7 @@ export const Form = ({
 
 const Reason = () => {
   const refused = refusedHere();
-  if (!refused) return null;
+  if (!refused || refused.reason === null) return null;
   return (
     <p class="callout bad" role="alert" tabindex={-1} data-flash>
       {refused.reason}
@@ -228,6 +231,44 @@ export const Check = ({
   );
 };
 
+/** What was typed into a form that is shown again; undefined if it is shown for the first time. */
+export const typedInto = (form: string): Readonly<Record<string, string>> | undefined => {
+  const refused = tryGetContext<AppEnv>()?.get("refused");
+  return refused?.form === form ? refused.values : undefined;
+};
+
+/** One of several cards of which one is chosen. */
+export const Choice = ({
+  name,
+  value,
+  checked = false,
+  title,
+  children,
+}: {
+  name: string;
+  value: string;
+  /** If nothing was chosen yet. */
+  checked?: boolean;
+  title: Child;
+  children?: Child;
+}) => {
+  const chosen = refusedHere()?.values[name];
+  return (
+    <label class="choice">
+      <input
+        type="radio"
+        name={name}
+        value={value}
+        checked={chosen === undefined ? checked : chosen === value}
+      />
+      <span>
+        <strong>{title}</strong>
+        {children !== undefined && <span class="hint">{children}</span>}
+      </span>
+    </label>
+  );
+};
+
 /** `of` tells equal buttons apart for screen readers; the accessible name begins with what is seen. */
 export const Button = ({
   label,
@@ -260,18 +301,26 @@ export const Act = ({
   label,
   about,
   kind,
+  plain = false,
   values = {},
 }: {
   id: string;
   of?: string;
   action?: string;
   label: string;
+  plain?: boolean;
   /** What the button acts on, for screen readers. */
   about?: string;
   kind?: Parameters<typeof Button>[0]["kind"];
   values?: Readonly<Record<string, string>>;
 }) => (
-  <Form id={id} inline {...(of !== undefined && { of })} {...(action !== undefined && { action })}>
+  <Form
+    id={id}
+    inline
+    plain={plain}
+    {...(of !== undefined && { of })}
+    {...(action !== undefined && { action })}
+  >
     {Object.entries(values).map(([name, value]) => (
       <input type="hidden" name={name} value={value} />
     ))}
@@ -282,12 +331,17 @@ export const Act = ({
 /** A destructive form behind a fold: the resource's name must be typed. The screen's action compares it once more. */
 export const ConfirmByName = ({
   id,
+  of,
   summary,
   name,
   label,
+  fields,
   children,
 }: {
   id: string;
+  of?: string;
+  /** Further fields of the form. */
+  fields?: Child;
   /** The fold's title. */
   summary: string;
   name: string;
@@ -295,10 +349,16 @@ export const ConfirmByName = ({
   /** What will be lost. */
   children: Child;
 }) => (
-  <details class="fold" {...(tryGetContext<AppEnv>()?.get("refused")?.form === id && { open: true })}>
+  <details
+    class="fold"
+    {...(tryGetContext<AppEnv>()?.get("refused")?.form === (of === undefined ? id : `${id}:${of}`) && {
+      open: true,
+    })}
+  >
     <summary class="bad">{summary}</summary>
     {children}
-    <Form id={id}>
+    <Form id={id} {...(of !== undefined && { of })}>
+      {fields}
       <Field name="confirm" label={`Type ${name} to confirm`} required autocomplete="off" />
       <p class="form-end">
         <Button label={label} kind="danger primary" />
@@ -306,3 +366,47 @@ export const ConfirmByName = ({
     </Form>
   </details>
 );
+
+/** Choices of which one is taken, as cards: a title, and what it means. */
+export const Choices = ({
+  name,
+  legend,
+  value,
+  options,
+}: {
+  name: string;
+  legend: string;
+  value: string | undefined;
+  options: readonly { value: string; title: string; end?: Child; text?: Child }[];
+}) => {
+  const { problem, shown, id } = stateOf(name, value);
+  return (
+    <fieldset class="choices" {...said(id, problem, undefined)}>
+      <legend>{legend}</legend>
+      <div>
+        {options.map((option) => (
+          <label>
+            <input
+              type="radio"
+              name={name}
+              value={option.value}
+              required
+              checked={option.value === (shown ?? "")}
+            />
+            <span>
+              <span class="row spread">
+                <strong>{option.title}</strong> {option.end}
+              </span>
+              {option.text !== undefined && <span class="hint">{option.text}</span>}
+            </span>
+          </label>
+        ))}
+      </div>
+      {problem !== undefined && (
+        <span class="problem" id={`${id}-problem`}>
+          {problem}
+        </span>
+      )}
+    </fieldset>
+  );
+};

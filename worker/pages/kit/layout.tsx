@@ -229,9 +229,10 @@ export const AppPage = ({ children, ...frame }: Frame & { children: Child }) => 
 export const Layout = ({
   signedIn = hasSession(),
   wide = false,
+  bare = false,
   children,
   ...frame
-}: Frame & { signedIn?: boolean; wide?: boolean; children: Child }) =>
+}: Frame & { signedIn?: boolean; wide?: boolean; bare?: boolean; children: Child }) =>
   signedIn ? (
     <AppPage {...frame}>{children}</AppPage>
   ) : (
@@ -248,7 +249,7 @@ export const Layout = ({
             <a href="/sign-in">Sign in</a>
           </nav>
         </header>
-        <main id="main" class={wide ? "wide" : ""}>
+        <main id="main" class={bare ? "bare" : wide ? "wide" : ""}>
           <Said />
           {children}
         </main>

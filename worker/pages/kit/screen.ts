@@ -19,10 +19,23 @@ export type Asked = {
   toAuth: (path: string, fields: Record<string, unknown>) => Promise<Response>;
 };
 
-export type View = Frame & { body: Child };
+/** A log that is written into the page while it is open, for readers without a script. */
+export type Streamed = {
+  /** Where the lines go: a text that stands once in the body. */
+  mark: string;
+  /** Server-sent events as the API's. */
+  events: ReadableStream<Uint8Array>;
+  /** What is said after the last line. */
+  last: () => Promise<Child>;
+};
+
+export type View = Frame & { body: Child; streamed?: Streamed };
 
 /** Where a form leads, and what is said there. */
 export type Done = { to: string; said?: string; tone?: Flash["tone"]; secret?: string };
+
+/** For a form that only asks: its page at once, with what was typed but for `values`. */
+export type Again = { again: View; values?: Readonly<Record<string, string>> };
 
 /**
  * One page: what it shows, and its forms. A form that is refused (AppError) shows the page again with what was typed and why.
@@ -32,7 +45,7 @@ export type Screen = {
   path: string;
   show(asked: Asked): Promise<View>;
   /** By the id of the form; a form per row (`id:row`) has its row in `asked`'s fields. */
-  forms?: Readonly<Record<string, (asked: Asked, fields: Fields) => Promise<Done>>>;
+  forms?: Readonly<Record<string, (asked: Asked, fields: Fields) => Promise<Done | Again>>>;
 };
 
 /** What a form sent: line breaks are \n; several values of one name are `all`. */

@@ -1,4 +1,3 @@
-import { operations } from "../../../protocol/api/operations.ts";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Site } from "../../../protocol/api/sites.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
@@ -44,11 +43,3 @@ export const invoiceWords: Record<Invoice["status"], Word> = {
   void: { tone: "soft", label: "Void" },
   refunded: { tone: "soft", label: "Refunded" },
 };
-
-/** What an entry of the activity says: the operation's summary, or the words of what the service did by itself. */
-export const activityWord = (operation: string): string =>
-  operation in operations
-    ? operations[operation as keyof typeof operations].summary
-    : operation
-        .replaceAll(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`)
-        .replace(/^./, (letter) => letter.toUpperCase());

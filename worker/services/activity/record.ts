@@ -1,5 +1,5 @@
 import { sql, type SQL } from "drizzle-orm";
-import type { OperationId, Operation } from "../../../protocol/api/operations.ts";
+import type { Operation } from "../../../protocol/api/operations.ts";
 import { isId, type Id } from "../../../protocol/ids.ts";
 import { accountOf, authorOf, type Author, type Ctx, type Db } from "../../ctx.ts";
 import { insertActivity } from "../../db/insert-activity.ts";
@@ -7,7 +7,8 @@ import { writes } from "../../db/writes.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { shownArguments } from "../../domain/shown-arguments.ts";
 
-type Asked = { id: OperationId; operation: Operation; input: Record<string, unknown> };
+type Acted = Pick<Operation, "access" | "creates">;
+type Asked = { id: string; operation: Acted; input: Record<string, unknown> };
 type Batch = Db["batch"];
 
 /**
@@ -69,14 +70,14 @@ const setOutcome = (ctx: Ctx, id: Id<"activity">, outcome: string) =>
   ctx.statement(sql`UPDATE activity SET outcome = ${outcome} WHERE id = ${id}`);
 
 /** Operators act on what belongs to others; what belongs to nobody is listed with those who changed it. */
-function ownerOf(ctx: Ctx, { access }: Operation, resourceId: string | null): SQL | string {
+function ownerOf(ctx: Ctx, { access }: Acted, resourceId: string | null): SQL | string {
   if (access !== "operator" || resourceId === null) return accountOf(ctx);
   if (isId("account", resourceId)) return resourceId;
   return sql`coalesce((SELECT account_id FROM invoices WHERE id = ${resourceId}),
     (SELECT account_id FROM jobs WHERE id = ${resourceId}), ${accountOf(ctx)})`;
 }
 
-const actedAs = (ctx: Ctx, { access }: Operation): Author => {
+const actedAs = (ctx: Ctx, { access }: Acted): Author => {
   const { actor, actorId } = authorOf(ctx);
   return { actor: access === "operator" && actor !== "assistant" ? "operator" : actor, actorId };
 };

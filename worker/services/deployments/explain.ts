@@ -88,6 +88,11 @@ export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<D
           ),
         }
       : null,
+    unapplied: runSettings.flatMap((name) => {
+      const [deployed, now] = [deployment.run?.[name] ?? null, site?.[name] ?? null];
+      const isApplied = deployment.run === null || JSON.stringify(deployed) === JSON.stringify(now);
+      return isApplied ? [] : [{ setting: name, deployed, site: now }];
+    }),
   };
 }
 

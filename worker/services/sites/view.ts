@@ -33,13 +33,20 @@ const recordFields = {
     sql<number>`EXISTS (SELECT 1 FROM hosts WHERE id = sites.host_id AND offline_since IS NOT NULL)`.as(
       "host_offline",
     ),
-  current: json<{ id: string; commit: string | null; finishedAt: number; error: string | null } | null>(
-    sql`(SELECT json_object('id', id, 'commit', commit_sha, 'finishedAt', coalesce(finished_at, created_at), 'error', error)
+  current: json<{
+    id: string;
+    number: number;
+    commit: string | null;
+    commitMessage: string | null;
+    finishedAt: number;
+    error: string | null;
+  } | null>(
+    sql`(SELECT json_object('id', id, 'number', number, 'commit', commit_sha, 'commitMessage', commit_message, 'finishedAt', coalesce(finished_at, created_at), 'error', error)
       FROM deployments WHERE id = sites.current_deployment_id)`,
     "current",
   ),
-  latest: json<{ id: string; status: DeploymentStatus; error: string | null } | null>(
-    sql`(SELECT json_object('id', id, 'status', status, 'error', error)
+  latest: json<{ id: string; number: number; status: DeploymentStatus; error: string | null } | null>(
+    sql`(SELECT json_object('id', id, 'number', number, 'status', status, 'error', error)
       FROM deployments WHERE site_id = sites.id ORDER BY number DESC LIMIT 1)`,
     "latest",
   ),

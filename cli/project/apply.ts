@@ -1,0 +1,126 @@
+import type { Client, Input, ProjectFile } from "../../client/index.ts";
+import { connection, signal } from "../context.ts";
+import { usage } from "../failure.ts";
+import { linkSite, originAddress } from "../git.ts";
+import { dim, link, safe, say, styled } from "../terminal.ts";
+import { settingsOf, type Actual, type Step } from "./plan.ts";
+
+/** What applying leads to: invoices to pay, and whether a deployment or restart has to follow. */
+export type Applied = { siteId: string; invoices: string[]; deploys: boolean };
+
+/**
+ * Takes the steps in their order. Each has its effect once, however often it is taken: a run that was cut off is
+ * completed by the next one.
+ */
+export async function apply(
+  client: Client,
+  file: ProjectFile,
+  actual: Actual,
+  steps: readonly Step[],
+): Promise<Applied> {
+  const invoices: string[] = [];
+  const billed = (token: string) => invoices.push(`${connection().url}/invoice/${token}`);
+  let id = actual.site?.id ?? "";
+  if (actual.site === null) {
+    const made = await client.call("createSite", await creationOf(file), { signal });
+    id = made.siteId;
+    billed(made.invoiceToken);
+    await linkSite(id);
+    done(`Created the site ${file.name}.`);
+  }
+  const settings = Object.fromEntries(
+    steps.flatMap((step) => (step.kind === "setting" ? [[step.name, step.after]] : [])),
+  );
+  if (Object.keys(settings).length > 0) {
+    const { githubUrl, image } = settings as { githubUrl?: string; image?: string };
+    if (actual.site?.deployType !== "github" && githubUrl !== undefined)
+      throw usage("A site of an image cannot become one of a repository.", "Create another site.");
+    if (actual.site?.deployType !== "image" && image !== undefined)
+      throw usage("A site of a repository cannot become one of an image.", "Create another site.");
+    await client.call("patchSite", { id, settings }, { signal });
+    done(`Changed ${Object.keys(settings).join(", ")}.`);
+  }
+  const variables = steps.flatMap((step): { key: string; value: string | null }[] =>
+    step.kind === "variable"
+      ? [{ key: step.name, value: step.after }]
+      : step.kind === "removeVariable"
+        ? [{ key: step.name, value: null }]
+        : [],
+  );
+  for (let at = 0; at < variables.length; at += 200) {
+    const some = variables.slice(at, at + 200);
+    await client.call("patchSite", { id, envVariables: some }, { signal });
+    done(`Changed ${some.map(({ key }) => key).join(", ")}.`);
+  }
+  const databaseIds = new Map(actual.databases.map((one) => [one.name, one.id]));
+  for (const step of steps)
+    switch (step.kind) {
+      case "createDatabase": {
+        const { name, type } = step.database;
+        const made = await client.call("createDatabase", { name, type }, { signal });
+        databaseIds.set(name, made.databaseId);
+        billed(made.invoiceToken);
+        done(`Created the database ${name}.`);
+        break;
+      }
+      case "linkDatabase": {
+        const { variable, database } = step;
+        const databaseId = databaseIds.get(database.name) ?? "";
+        await client.call("linkDatabase", { id: databaseId, siteId: id, variable }, { signal });
+        done(`The site has ${database.name} as ${variable}.`);
+        break;
+      }
+      case "domain":
+        await client.call("createDomain", { id, domain: step.name }, { signal });
+        done(`Added ${step.name}: \`berth domains list\` shows what to set at its DNS.`);
+        break;
+      case "createSchedule":
+        await client.call("createSchedule", { id, ...step.schedule }, { signal });
+        done(`Created the schedule ${step.schedule.name}.`);
+        break;
+      case "changeSchedule":
+        await client.call("patchSchedule", { id: step.id, ...step.changes }, { signal });
+        done(`Changed the schedule ${step.schedule.name}.`);
+        break;
+      case "removeDomain":
+        await client.call("deleteDomain", { id, name: step.name }, { signal });
+        done(`Removed the domain ${step.name}.`);
+        break;
+      case "removeSchedule":
+        await client.call("deleteSchedule", { id: step.id }, { signal });
+        done(`Removed the schedule ${step.name}.`);
+        break;
+      case "createSite":
+      case "setting":
+      case "variable":
+      case "removeVariable":
+        break;
+      default:
+        step satisfies never;
+    }
+  const deploys = steps.some(({ kind }) =>
+    ["setting", "variable", "removeVariable", "linkDatabase"].includes(kind),
+  );
+  for (const url of invoices) say(`Pay to start it: ${link(url)}`);
+  if (deploys && actual.site !== null) say(dim("The next deployment has the changes: `berth deploy`."));
+  return { siteId: id, invoices, deploys };
+}
+
+const done = (text: string): void => say(`${styled("green", "✓")} ${safe(text)}`);
+
+async function creationOf(file: ProjectFile): Promise<Input<"createSite">> {
+  const { name, source } = file;
+  const { githubUrl: _, image, ...settings } = settingsOf(file);
+  if (typeof image === "string") return { name, deployType: "image", image, ...withoutNull(settings) };
+  const githubUrl = source?.repository ?? (await originAddress());
+  if (githubUrl === null)
+    throw usage(
+      "Which repository? berth.json names none, and this folder's Git remote `origin` is missing or not on a server.",
+      "Set source.repository or source.image in it.",
+    );
+  return { name, deployType: "github", githubUrl, ...withoutNull(settings) };
+}
+
+/** A new site has nothing to unset. */
+const withoutNull = (settings: object) =>
+  Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));

@@ -1,0 +1,68 @@
+import type { Client, ProjectFile } from "../../client/index.ts";
+import { signal } from "../context.ts";
+import { usage } from "../failure.ts";
+import { linkedSite } from "../git.ts";
+import { findProjectFile, projectFileName, readProjectFile } from "../project-file.ts";
+import { safe } from "../terminal.ts";
+import { planOf, secretsOf, type Actual, type Step } from "./plan.ts";
+
+/** The nearest berth.json. @throws Failure (usage) with each thing that is wrong in it */
+export async function loadProject(): Promise<{ path: string; file: ProjectFile }> {
+  const path = findProjectFile();
+  if (path === undefined)
+    throw usage(
+      `There is no ${projectFileName} here or above, up to the root of the checkout.`,
+      "`berth init` writes one.",
+    );
+  const { ProjectFile: schema } = await import("../../client/index.ts");
+  const parsed = schema.safeParse(readProjectFile(path));
+  if (parsed.success) return { path, file: parsed.data };
+  const issues = parsed.error.issues.map((one) => `${one.path.join(".") || "it"}: ${one.message}`);
+  throw usage(`${path} is not right: ${issues.map(safe).join("; ")}.`, "Nothing was changed.");
+}
+
+/** What the account has of what the file is about. */
+export async function actualOf(client: Client, name: string, linked: string | null): Promise<Actual> {
+  const [site, databases] = await Promise.all([
+    siteOf(client, name, linked),
+    all(client.items("listDatabases", { limit: 100 }, { signal })),
+  ]);
+  const schedules = site
+    ? await all(client.items("listSchedules", { id: site.id, limit: 100 }, { signal }))
+    : [];
+  return { site, databases, schedules };
+}
+
+/** By its name: a checkout that is linked to another one is more likely a mistake than a wish. */
+async function siteOf(client: Client, name: string, linked: string | null): Promise<Actual["site"]> {
+  let found: Actual["site"] = null;
+  for await (const site of client.items("listSites", { limit: 100 }, { signal }))
+    if (site.name === name) found = site;
+    else if (site.id === linked)
+      throw usage(
+        `This checkout is linked to ${safe(site.name)}, and ${projectFileName} is about ${safe(name)}.`,
+        "Change `name` in it, or `berth unlink` first.",
+      );
+  return found;
+}
+
+async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const list: Item[] = [];
+  for await (const item of items) list.push(item);
+  return list;
+}
+
+/** berth.json against the account. @throws Failure if it holds what is a secret on the site */
+export async function comparison(
+  client: Client,
+): Promise<{ file: ProjectFile; actual: Actual; steps: Step[] }> {
+  const { file } = await loadProject();
+  const actual = await actualOf(client, file.name, await linkedSite());
+  const secrets = secretsOf(file, actual);
+  if (secrets.length > 0)
+    throw usage(
+      `${secrets.map(safe).join(", ")} ${secrets.length === 1 ? "is a secret" : "are secrets"} on the site, which a file must not hold.`,
+      `Take ${secrets.length === 1 ? "it" : "them"} out of ${projectFileName}; \`berth env set --secret\` changes a secret.`,
+    );
+  return { file, actual, steps: planOf(file, actual) };
+}

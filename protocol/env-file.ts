@@ -1,0 +1,56 @@
+export type EnvLine = { key: string; value: string };
+/** `line`: counted from 1. */
+export type EnvFileProblem = { line: number; text: string };
+
+const name = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const escapes: Record<string, string> = { n: "\n", r: "\r", t: "\t", '"': '"', "\\": "\\" };
+
+/**
+ * The variables of a file in the form that dotenv libraries read: `NAME=value`, an optional `export`, comments that begin with #,
+ * values in single, double or back quotes that may span lines, and \n, \r, \t, \" and \\ in double quotes. The last of equal names
+ * counts.
+ */
+export function parseEnvFile(text: string): { variables: EnvLine[]; problems: EnvFileProblem[] } {
+  const lines = text.replaceAll(/\r\n?/g, "\n").split("\n");
+  const variables = new Map<string, string>();
+  const problems: EnvFileProblem[] = [];
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at]?.trim() ?? "";
+    if (line === "" || line.startsWith("#")) continue;
+    const [, key = "", rest = ""] = /^(?:export\s+)?([^=\s]+)\s*=\s*([^]*)$/.exec(line) ?? [];
+    if (!name.test(key)) {
+      problems.push({ line: at + 1, text: "write NAME=value, with letters, digits and _ in the name" });
+      continue;
+    }
+    const quote = /^["'`]/.exec(rest)?.[0];
+    if (quote === undefined) {
+      variables.set(key, rest.replace(/\s+#.*$/, "").trim());
+      continue;
+    }
+    const first = at;
+    let whole = rest.slice(1);
+    while (endOf(whole, quote) < 0 && at + 1 < lines.length) whole += `\n${lines[++at] ?? ""}`;
+    const end = endOf(whole, quote);
+    if (end < 0) {
+      problems.push({ line: first + 1, text: `the ${quote} of ${key} is never closed` });
+      break;
+    }
+    const inner = whole.slice(0, end);
+    variables.set(
+      key,
+      quote === '"'
+        ? inner.replaceAll(/\\([nrt"\\])/g, (_, letter: string) => escapes[letter] ?? letter)
+        : inner,
+    );
+  }
+  return { variables: [...variables].map(([key, value]) => ({ key, value })), problems };
+}
+
+/** Where a quoted value ends; -1: nowhere. In double quotes a backslash protects what follows. */
+function endOf(text: string, quote: string): number {
+  for (let at = 0; at < text.length; at++) {
+    if (quote === '"' && text[at] === "\\") at++;
+    else if (text[at] === quote) return at;
+  }
+  return -1;
+}

@@ -1,0 +1,117 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { bundleCli } from "../../scripts/lib/bundle.ts";
+import { local, pay, request } from "./service.ts";
+
+/** The built file in a terminal of its own, and the real clients of databases. */
+const home = mkdtempSync(join(tmpdir(), "berth-streams-"));
+const program = join(home, "berth.mjs");
+const env = {
+  PATH: process.env["PATH"],
+  HOME: home,
+  TERM: "xterm-256color",
+  BERTH_URL: local.siteUrl,
+  BERTH_TOKEN: local.apiKey,
+};
+const api = async <Body>(method: string, path: string, body?: unknown): Promise<Body> => {
+  const answer = await request(`${local.baseUrl}${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${local.apiKey}`, "Content-Type": "application/json" },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return JSON.parse(answer.text) as Body;
+};
+
+let databaseId: string;
+beforeAll(async () => {
+  await bundleCli(program);
+  const created = await api<{ databaseId: string; invoiceToken: string }>("POST", "/databases", {
+    name: "through-the-tunnel",
+    type: "postgresql",
+  });
+  ({ databaseId } = created);
+  await pay(created.invoiceToken);
+  await vi.waitUntil(
+    async () => (await api<{ status: string }>("GET", `/databases/${databaseId}`)).status === "RUNNING",
+    { timeout: 120_000, interval: 500 },
+  );
+}, 180_000);
+afterAll(async () => {
+  await api("DELETE", `/databases/${databaseId}?skipFinalBackup=1`);
+  rmSync(home, { recursive: true, force: true });
+});
+
+type Run = { code: number | null; stdout: string; stderr: string };
+function start(name: string, args: string[]) {
+  const child = spawn(name, args, { cwd: home, env, stdio: "pipe" });
+  const run: Run = { code: null, stdout: "", stderr: "" };
+  child.stdout.on("data", (part: Buffer) => (run.stdout += part.toString()));
+  child.stderr.on("data", (part: Buffer) => (run.stderr += part.toString()));
+  const ended = new Promise<Run>((resolve) => child.once("close", (code) => resolve({ ...run, code })));
+  const seen = (pattern: RegExp) => expect.poll(() => run.stdout, { timeout: 30_000 }).toMatch(pattern);
+  return { child, seen, ended, run };
+}
+const berth = (...args: string[]) => start(process.execPath, [program, ...args]);
+
+it("psql opens on a database without public access, reads a hundred megabytes, and its exit code is kept", async () => {
+  const connect = ["databases", "connect", "through-the-tunnel", "--", "--tuples-only", "--no-align"];
+  const read = await berth(
+    ...connect,
+    "--command=SELECT repeat(md5(n::text), 32) FROM generate_series(1, 100000) n",
+  ).ended;
+  expect([read.code, read.stderr, read.stdout.length]).toEqual([0, "", 100_000 * (32 * 32 + 1)]);
+  const failing = await berth(...connect, "--set=ON_ERROR_STOP=1", "--file=no-such-file").ended;
+  expect(failing.code).not.toBe(0);
+}, 120_000);
+
+it("a tunnel takes connection after connection until Ctrl-C, and shows no password", async () => {
+  const tunnel = berth("databases", "tunnel", databaseId, "--json");
+  await tunnel.seen(/"address"/);
+  const { address } = JSON.parse(tunnel.run.stdout) as { address: string };
+  const { password } = await api<{ password: string }>("GET", `/databases/${databaseId}/credentials`);
+  expect(tunnel.run.stdout + tunnel.run.stderr).not.toContain(password);
+  const one = (sql: string) =>
+    start("env", [`PGPASSWORD=${password}`, "psql", "-At", `--command=${sql}`, address]).ended;
+  expect(await Promise.all([one("SELECT 1"), one("SELECT 2")])).toMatchObject([
+    { code: 0, stdout: "1\n" },
+    { code: 0, stdout: "2\n" },
+  ]);
+  tunnel.child.kill("SIGINT");
+  expect((await tunnel.ended).code).toBe(130);
+  expect((await one("SELECT 3")).code).not.toBe(0);
+});
+
+it("a person types in a terminal of the site, changes its size, and leaves with the shell's exit code", async () => {
+  const go = join(home, "resize");
+  const line = [
+    "stty cols 90 rows 30",
+    `(until [ -e ${go} ]; do sleep 0.1; done; stty cols 132 rows 50 </dev/tty) &`,
+    `${process.execPath} ${program} terminal --site ${local.sampleSite.id}`,
+  ].join("\n");
+  const typed = start("script", ["--quiet", "--flush", "--return", "--command", line, "/dev/null"]);
+  await typed.seen(/Ctrl-\] leaves/);
+  typed.child.stdin.write("stty size; echo $BERTH_SITE_ID\r");
+  await typed.seen(new RegExp(`30 90\\s+${local.sampleSite.id}`));
+  writeFileSync(go, "");
+  await expect
+    .poll(
+      () => {
+        typed.child.stdin.write("stty size\r");
+        return typed.run.stdout;
+      },
+      { timeout: 20_000, interval: 300 },
+    )
+    .toMatch(/50 132\s/);
+  typed.child.stdin.write("exit 7\r");
+  expect((await typed.ended).code).toBe(7);
+});
+
+it("without a terminal there is no shell, and the command says what to use instead", async () => {
+  expect(await berth("terminal", "--site", local.sampleSite.id).ended).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("berth exec"),
+  });
+});

@@ -1,0 +1,196 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
+import type { Invoice } from "../../protocol/api/invoices.ts";
+import { escaped, visitorWith, type Visitor } from "./pages.ts";
+import {
+  account,
+  api,
+  call,
+  createSite,
+  operator,
+  operatorCookie,
+  pay,
+  siteUrl,
+  uniqueName,
+} from "./service.ts";
+
+let me: Visitor;
+beforeAll(async () => {
+  me = visitorWith(await operatorCookie());
+});
+
+const html = { headers: { Accept: "text/html" } };
+const invoiceOf = async (id: string) => (await api<Invoice>(await operator(), "GET", `/invoices/${id}`)).body;
+
+describe("Billing", () => {
+  it("is for who is signed in, and shows what they have, what is due, and no one else's", async () => {
+    const name = uniqueName("billed");
+    const { siteId, invoiceToken } = await createSite(await operator(), { name });
+    const strange = await createSite(await account(), { name: uniqueName("strange") });
+    for (const path of ["/billing", `/billing/plan/${siteId}`, "/activity"])
+      expect((await call(path, { redirect: "manual" })).headers.get("Location")).toBe(
+        `/sign-in?next=${encodeURIComponent(path)}`,
+      );
+    const { text } = await me.get("/billing");
+    expect(text).toContain(`href="/invoice/${invoiceToken}"`);
+    expect(text).toContain(`href="/sites/${siteId}"`);
+    expect(text).not.toContain(strange.invoiceToken);
+    expect((await me.get(`/billing/plan/${strange.siteId}`)).status).toBe(404);
+  });
+
+  it("narrows invoices down by their state, and cancels one that was never paid, with what it was for", async () => {
+    const { siteId, invoiceId, invoiceToken } = await createSite(await operator());
+    const paid = await createSite(await operator());
+    await pay(paid.invoiceToken);
+    const [unpaidOnly, paidOnly] = [
+      await me.get("/billing?status=unpaid"),
+      await me.get("/billing?status=paid"),
+    ];
+    const pdf = (token: string) => `href="/invoice/${token}/pdf"`;
+    expect([
+      unpaidOnly.text.includes(pdf(invoiceToken)),
+      unpaidOnly.text.includes(pdf(paid.invoiceToken)),
+    ]).toEqual([true, false]);
+    expect([
+      paidOnly.text.includes(pdf(invoiceToken)),
+      paidOnly.text.includes(pdf(paid.invoiceToken)),
+    ]).toEqual([false, true]);
+    expect((await me.get("/billing?status=nonsense")).status).toBe(200);
+    const cancelled = await me.send("/billing", `cancel:${invoiceId}`, { id: invoiceId });
+    expect([cancelled.status, cancelled.said]).toEqual([303, expect.stringContaining("cancelled")]);
+    expect((await invoiceOf(invoiceId)).status).toBe("void");
+    expect((await api(await operator(), "GET", `/sites/${siteId}`)).status).not.toBe(200);
+  });
+
+  it("sells credits by an invoice, after which the balance and the purchase are shown", async () => {
+    const { data } = (
+      await api<{ data: { id: string; credits: number }[] }>(null, "GET", "/credits/packages")
+    ).body;
+    const bought = data[0];
+    const { status, location } = await me.send("/billing", `buy:${bought?.id}`, {
+      packageId: bought?.id ?? "",
+    });
+    expect([status, location]).toEqual([303, expect.stringMatching(/^\/invoice\/inv_/)]);
+    const { balance } = (await api<{ balance: number }>(await operator(), "GET", "/credits")).body;
+    await pay((location ?? "").replace("/invoice/", ""));
+    const { text } = await me.get("/billing");
+    expect(text).toContain(`${(balance + (bought?.credits ?? 0)).toLocaleString("en-US")}</p>`);
+    expect(text).toContain("Bought");
+    expect((await me.get(location ?? "")).text).toContain('href="/billing">Go to your credits');
+  });
+
+  it("changes a site's plan: what it will cost is said before, and is what the invoice asks", async () => {
+    const { siteId, invoiceToken } = await createSite(await operator());
+    const path = `/billing/plan/${siteId}`;
+    expect((await me.get(path)).text).toContain("once the first invoice is paid");
+    await pay(invoiceToken);
+    const { data } = (await api<{ data: { id: string; kind: string }[] }>(null, "GET", "/packs")).body;
+    const dearest = data.filter(({ kind }) => kind === "site").at(-1)?.id ?? "";
+    const [, promised = ""] =
+      new RegExp(`value="${dearest}"[\\s\\S]*?(\\$[\\d.,]+) now, for`).exec((await me.get(path)).text) ?? [];
+    const { location } = await me.send(path, "plan", { packId: dearest, billingTerm: "1" });
+    expect(
+      (await call(location ?? "", html).then((answer) => answer.text())).includes(`Pay ${promised}`),
+    ).toBe(true);
+    const refused = await me.send(path, "plan", { packId: "pack_none", billingTerm: "1" });
+    expect([refused.status, refused.text.includes("no active site pack has this id")]).toEqual([400, true]);
+  });
+});
+
+describe("an invoice's page", () => {
+  it("leads on to what was paid for: a site's build, a database, and keeps the navigation of who is signed in", async () => {
+    const { siteId, invoiceToken } = await createSite(await operator());
+    const { body } = await api<DatabaseCreated>(await operator(), "POST", "/databases", {
+      name: uniqueName("paid"),
+      type: "redis",
+    });
+    for (const [token, next] of [
+      [invoiceToken, `/sites/${siteId}/deployments`],
+      [body.invoiceToken, `/databases/${body.databaseId}`],
+    ] as const) {
+      await pay(token);
+      const page = await (await call(`/invoice/${token}`, html)).text();
+      expect(page).toContain(`href="${next}"`);
+      expect(page).not.toContain('action="/sign-out"');
+      const mine = await me.get(`/invoice/${token}`);
+      expect(mine.text).toContain('action="/sign-out"');
+      expect(mine.text).toContain("operator@example.com");
+    }
+  });
+});
+
+describe("Activity", () => {
+  it("tells in words what was done, by whom and to what, and is narrowed down", async () => {
+    const hostile = "<b>not bold</b>";
+    const { siteId } = await createSite(await operator());
+    const other = await createSite(await operator());
+    await api(await operator(), "PATCH", `/sites/${siteId}`, { settings: { startCommand: hostile } });
+    const { text } = await me.get("/activity");
+    expect(text).toContain("Created a site");
+    expect(text).toContain("Changed the settings");
+    expect(text).toContain(`href="/sites/${siteId}"`);
+    expect(text).toContain("an API key");
+    expect(text).not.toContain(">patchSite<");
+    expect(text).toContain(escaped(hostile));
+    expect(text).not.toContain(hostile);
+    const narrow = await me.get(`/activity?resource=${siteId}&actor=key`);
+    expect(narrow.text).toContain("Changed the settings");
+    expect(narrow.text).not.toContain(`href="/sites/${other.siteId}"`);
+    expect((await me.get(`/activity?resource=${siteId}&actor=webhook`)).text).toContain("Nothing matches");
+    expect((await me.get("/activity?actor=nobody")).status).toBe(200);
+  });
+
+  it("goes on beyond a page, with the same filter", async () => {
+    const { siteId } = await createSite(await operator());
+    for (let port = 4000; port < 4055; port++)
+      await api(await operator(), "PATCH", `/sites/${siteId}`, { settings: { port } });
+    const first = await me.get(`/activity?resource=${siteId}`);
+    const [, next = ""] = /href="(\/activity\?[^"]*cursor=[^"]+)"/.exec(first.text) ?? [];
+    const path = next.replaceAll("&amp;", "&");
+    expect(path).toContain(`resource=${siteId}`);
+    expect((await me.get(path)).text).toContain("Created a site");
+  });
+});
+
+describe("the first page of who is signed out", () => {
+  it("says what Berth is, what it costs, and where to go", async () => {
+    const response = await call("/", html);
+    const text = await response.text();
+    const { data } = (await api<{ data: { name: string; amountCents: number }[] }>(null, "GET", "/packs"))
+      .body;
+    expect(response.status).toBe(200);
+    for (const { amountCents } of data) expect(text).toContain(`$${(amountCents / 100).toFixed(2)}`);
+    for (const href of ["/sign-up", "/sign-in", "/docs"]) expect(text).toContain(`href="${href}"`);
+    expect(text).not.toContain('action="/sign-out"');
+    expect((await me.get("/")).text).toContain('action="/sign-out"');
+  });
+});
+
+describe("Docs", () => {
+  it("have guides before the reference, and examples with the reader's own site and no key", async () => {
+    const { siteId } = await createSite(await operator());
+    const open = await (await call("/docs", html)).text();
+    const mine = (await me.get("/docs")).text;
+    for (const text of [open, mine]) {
+      expect(text.indexOf("Your first site")).toBeLessThan(text.indexOf('id="createSite"'));
+      expect(text).toContain(`${siteUrl}/api/v1/sites`);
+      for (const [, href = ""] of text.matchAll(/<nav class="topics"[^]*?href="#([^"]+)"/g))
+        expect(text).toContain(`id="${href}"`);
+      expect(text).not.toMatch(/sk_[0-9A-Za-z]{20}/);
+    }
+    expect(siteId).toMatch(/^site_/);
+    expect(open).toContain("/sites/site_…");
+    expect(mine).toMatch(/\/api\/v1\/sites\/site_0[0-9a-z]+/);
+  });
+});
+
+describe("an error page", () => {
+  it("has a next step, and the navigation of who is signed in", async () => {
+    const missing = await me.get("/nothing/here");
+    expect([missing.status, missing.text.includes('action="/sign-out"')]).toEqual([404, true]);
+    expect(missing.text).toContain('class="button primary" href="/"');
+    const { siteId } = await createSite(await account());
+    const foreign = await me.get(`/billing/plan/${siteId}`);
+    expect([foreign.status, foreign.text.includes("Back to the home page")]).toEqual([404, true]);
+  });
+});

@@ -1,0 +1,278 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { fieldsOf, pagesOfOperator } from "./pages.ts";
+import { account, bindings, call, createSite, operator, readyAgent, runningSite, site } from "./service.ts";
+
+let pages: Awaited<ReturnType<typeof pagesOfOperator>>;
+beforeAll(async () => {
+  pages = await pagesOfOperator();
+});
+const pathOf = (siteId: string) => `/sites/${siteId}/settings`;
+
+/** Sends a form of the page as it is shown, but for the changes. */
+async function save(siteId: string, form: string, changes: Record<string, string> = {}) {
+  const { text } = await pages.show(pathOf(siteId));
+  return pages.send(pathOf(siteId), form, { ...fieldsOf(text, form), ...changes });
+}
+
+describe("a site's settings", () => {
+  it("are their owner's alone", async () => {
+    const { siteId } = await createSite(await account());
+    expect((await pages.show(pathOf(siteId))).status).toBe(403);
+    expect((await pages.send(pathOf(siteId), "run", { port: "1" })).status).toBe(403);
+    expect((await pages.show(pathOf("site_unknown"))).status).toBe(404);
+    const answer = await call(pathOf(siteId), { redirect: "manual" });
+    expect(answer.headers.get("Location")).toBe(`/sign-in?next=${encodeURIComponent(pathOf(siteId))}`);
+  });
+
+  it("stay as they are when a form is sent untouched", async () => {
+    const { siteId } = await createSite(await operator(), { branch: "main", startCommand: "npm start" });
+    const { updatedAt: _before, ...before } = await site(await operator(), siteId);
+    for (const form of ["source", "build", "run", "scale", "ingress"])
+      expect([form, (await save(siteId, form)).status]).toEqual([form, 303]);
+    const { updatedAt: _after, ...after } = await site(await operator(), siteId);
+    expect(after).toEqual(before);
+  });
+
+  it("go back to what the repository or the operator says where a field is emptied", async () => {
+    const { siteId } = await createSite(await operator());
+    const changes = {
+      startCommand: 'node "a&b"',
+      releaseCommand: "npm run migrate",
+      port: "8080",
+      startTimeoutSeconds: "90",
+    };
+    expect((await save(siteId, "run", changes)).location).toBe(`${pathOf(siteId)}#run`);
+    await save(siteId, "scale", { healthCheckPath: "/up", restartPolicy: "never", drainSeconds: "7" });
+    await save(siteId, "build", { buildCommand: "make", singlePage: "false", languageVersion: "24" });
+    expect(await site(await operator(), siteId)).toMatchObject({
+      ...changes,
+      port: 8080,
+      startTimeoutSeconds: 90,
+      healthCheckPath: "/up",
+      lifecycle: { restartPolicy: "never", drainSeconds: 7 },
+      buildCommand: "make",
+      singlePage: false,
+      languageVersion: "24",
+    });
+    expect((await pages.show(pathOf(siteId))).text).toContain('value="node &quot;a&amp;b&quot;"');
+    await save(siteId, "run", { startCommand: "", startTimeoutSeconds: "" });
+    await save(siteId, "build", { singlePage: "" });
+    await save(siteId, "scale", { drainSeconds: "" });
+    expect(await site(await operator(), siteId)).toMatchObject({
+      startCommand: null,
+      startTimeoutSeconds: null,
+      releaseCommand: "npm run migrate",
+      singlePage: null,
+      lifecycle: { restartPolicy: "never" },
+    });
+  });
+
+  it("are refused beside their field, with what was typed", async () => {
+    const { siteId } = await createSite(await operator());
+    for (const [form, name, value] of [
+      ["run", "port", "99999"],
+      ["source", "branch", "a..b"],
+      ["scale", "healthCheckPath", "up <b>"],
+      ["ingress", "redirects", "/only-one"],
+      ["ingress", "redirects", "nowhere /new"],
+      ["ingress", "allow", "everyone"],
+      ["ingress", "headers", "Set-Cookie: a=b"],
+      ["ingress", "password", "short"],
+    ] as const) {
+      const { status, text } = await save(siteId, form, {
+        [name]: value,
+        ...(name === "password" && { username: "team" }),
+      });
+      expect([name, value, status]).toEqual([name, value, 400]);
+      expect(text).toMatch(new RegExp(`name="${name}"[^>]*aria-invalid="true"`));
+      if (name !== "password") expect(text).toContain(value.replace("<b>", "&lt;b&gt;"));
+    }
+  });
+
+  it("change the repository and its token; a token whose field is left empty stays, and is not shown", async () => {
+    const { siteId } = await createSite(await operator(), { gitToken: "the-first-token" });
+    const sealed = async () =>
+      (
+        await bindings.DB.prepare("SELECT git_token_sealed AS token FROM sites WHERE id = ?")
+          .bind(siteId)
+          .first<{ token: string | null }>()
+      )?.token;
+    const before = await sealed();
+    const changed = await save(siteId, "source", {
+      githubUrl: "https://other.example/a/b/",
+      branch: "stable",
+      lfs: "true",
+    });
+    expect(changed.status).toBe(303);
+    expect(await site(await operator(), siteId)).toMatchObject({
+      githubUrl: "other.example/a/b",
+      branch: "stable",
+      lfs: true,
+    });
+    expect(await sealed()).toBe(before);
+    await save(siteId, "source", { gitToken: "another-token" });
+    expect(await sealed()).not.toBe(before);
+    expect((await pages.show(pathOf(siteId))).text).not.toMatch(/the-first-token|another-token/);
+    await save(siteId, "source", { noToken: "true" });
+    expect(await sealed()).toBeNull();
+  });
+
+  it("change an image with its login, and a Dockerfile", async () => {
+    const image = await createSite(await operator(), {
+      deployType: "image",
+      githubUrl: undefined,
+      image: "registry.invalid/app:1",
+    });
+    await save(image.siteId, "source", {
+      image: "registry.invalid/app:2",
+      registryUsername: "robot",
+      registryPassword: "word",
+    });
+    expect((await site(await operator(), image.siteId)).image).toBe("registry.invalid/app:2");
+    const pasted = await createSite(await operator(), {
+      deployType: "dockerfile",
+      githubUrl: undefined,
+      dockerfile: "FROM scratch",
+    });
+    expect((await save(pasted.siteId, "source", { dockerfile: "FROM alpine\n" })).status).toBe(303);
+    expect((await save(pasted.siteId, "source", { dockerfile: "" })).status).toBe(400);
+  });
+
+  it("say what visitors get: maintenance, redirects, headers, protection; and leave out of it what is emptied", async () => {
+    const { siteId } = await createSite(await operator());
+    const sent = await save(siteId, "ingress", {
+      maintenance: "true",
+      message: "Back at <noon>",
+      redirects: "/old /new\n/blog/* https://example.com/posts 301\n",
+      headers: "X-Frame-Options: DENY",
+      username: "team",
+      password: "a long password",
+      allow: "203.0.113.0/24\n198.51.100.7",
+      maxBodyMb: "25",
+    });
+    expect(sent.text.match(/role="alert"[^]*?<\/p>/)?.[0]).toBeUndefined();
+    expect((await site(await operator(), siteId)).ingress).toMatchObject({
+      maintenance: { message: "Back at <noon>" },
+      redirects: [
+        { from: "/old", to: "/new" },
+        { from: "/blog", match: "prefix", to: "https://example.com/posts", code: 301 },
+      ],
+      headers: { "X-Frame-Options": "DENY" },
+      basicAuth: { username: "team", hasPassword: true },
+      allow: ["203.0.113.0/24", "198.51.100.7"],
+      maxBodyMb: 25,
+    });
+    const { text } = await pages.show(pathOf(siteId));
+    expect(text).toContain("Back at &lt;noon&gt;");
+    expect(text).not.toContain("a long password");
+    const fields = fieldsOf(text, "ingress");
+    expect(fields["redirects"]).toBe("/old /new\n/blog/* https://example.com/posts 301");
+    const { maintenance: _, ...rest } = fields;
+    await pages.send(pathOf(siteId), "ingress", {
+      ...rest,
+      redirects: "",
+      username: "",
+      hsts: "",
+      allow: "",
+    });
+    expect((await site(await operator(), siteId)).ingress).toMatchObject({
+      maintenance: null,
+      redirects: null,
+      basicAuth: null,
+      allow: null,
+      headers: { "X-Frame-Options": "DENY" },
+    });
+  });
+
+  it("offer https only where the installation has it", async () => {
+    const { siteId } = await createSite(await operator());
+    expect((await pages.show(pathOf(siteId))).text).not.toMatch(/name="(?:hsts|httpsOnly)"/);
+    const sent = await save(siteId, "ingress", { httpsOnly: "true" });
+    expect([sent.status, sent.text.includes("this installation serves sites by plain http")]).toEqual([
+      400,
+      true,
+    ]);
+  });
+
+  it("show the deploy webhook in a fold, and replace it", async () => {
+    const { siteId } = await createSite(await operator());
+    const address = async () => /\/webhooks\/deploy\/\w+/.exec((await pages.show(pathOf(siteId))).text)?.[0];
+    const before = await address();
+    expect(before).toBeDefined();
+    expect((await pages.send(pathOf(siteId), "rotate")).status).toBe(303);
+    expect(await address()).not.toBe(before);
+  });
+
+  it("change the plan: a larger one leads to its invoice first", async () => {
+    const on = await readyAgent();
+    const { siteId } = await runningSite(await operator(), on);
+    const [small, , large] = await bindings.DB.prepare(
+      "SELECT id FROM packs WHERE kind = 'site' AND active = 1 ORDER BY price_cents",
+    )
+      .all<{ id: string }>()
+      .then(({ results }) => results.map(({ id }) => id));
+    expect((await save(siteId, "plan")).location).toBe(`${pathOf(siteId)}#plan`);
+    const answer = await save(siteId, "plan", { packId: large ?? "" });
+    expect(answer.location).toMatch(/^\/invoice\/inv_/);
+    expect(await site(await operator(), siteId)).toMatchObject({ packId: small, nextPackId: large });
+    on.close();
+  });
+
+  it("try the health check now, and keep what was typed meanwhile", async () => {
+    const on = await readyAgent();
+    const { siteId } = await runningSite(await operator(), on);
+    const asked = pages.send(pathOf(siteId), "scale", {
+      try: "true",
+      replicas: "1",
+      healthCheckPath: "/typed",
+    });
+    const { requestId } = await on.next("ask");
+    on.send({
+      type: "answer",
+      requestId,
+      answer: {
+        kind: "health",
+        health: {
+          route: "serving",
+          hostnames: [],
+          containers: [
+            {
+              deploymentId: null,
+              replica: 1,
+              serves: true,
+              running: true,
+              exitCode: null,
+              outOfMemory: false,
+              restarts: 0,
+              startedAt: null,
+              finishedAt: null,
+              listens: [{ port: 8080, loopbackOnly: false }],
+              probe: { port: 3000, path: "/up", isHealthy: false, answer: "refused <it>", durationMs: 3.2 },
+            },
+          ],
+          diskFreeMb: null,
+        },
+      },
+      last: true,
+    });
+    const { status, text } = await asked;
+    expect(status).toBe(200);
+    expect(text).toContain("/up on port 3000 refused &lt;it&gt; after 3 ms");
+    expect(text).toContain("It listens on 8080");
+    expect(text).toContain('value="/typed"');
+    on.close();
+  });
+
+  it("delete the site by its name only, after saying what is lost", async () => {
+    const on = await readyAgent();
+    const { siteId } = await runningSite(await operator(), on);
+    const { text } = await pages.show(pathOf(siteId));
+    expect(text).toMatch(/remaining term until .*\d{4}-\d\d-\d\d.* is not refunded/s);
+    const wrong = await pages.send(pathOf(siteId), "delete", { confirm: "another" });
+    expect([wrong.status, wrong.text.includes("to confirm the deletion")]).toEqual([400, true]);
+    const { name } = await site(await operator(), siteId);
+    expect((await pages.send(pathOf(siteId), "delete", { confirm: name })).location).toBe("/sites");
+    expect((await site(await operator(), siteId)).status).toBe("DELETING");
+    on.close();
+  });
+});

@@ -1,0 +1,37 @@
+/** The reference's search: hides the entries that do not contain every word typed. Without a script all are shown. */
+class DocsSearch extends HTMLElement {
+  connectedCallback(): void {
+    const input = this.querySelector("input");
+    input?.addEventListener("input", () => this.narrow(input.value));
+    if (input && input.value !== "") this.narrow(input.value);
+  }
+
+  private narrow(typed: string): void {
+    const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+    let found = 0;
+    for (const section of document.querySelectorAll<HTMLElement>("[data-topic]")) {
+      let shown = 0;
+      for (const entry of section.querySelectorAll<HTMLElement>("[data-entry]")) {
+        const text = (entry.dataset["entry"] ?? "").toLowerCase();
+        entry.hidden = !words.every((word) => text.includes(word));
+        if (!entry.hidden) shown++;
+      }
+      section.hidden = words.length > 0 && shown === 0;
+      found += shown;
+    }
+    const said = this.querySelector("[role=status]");
+    if (said)
+      said.textContent = words.length === 0 ? "" : found === 1 ? "1 entry found" : `${found} entries found`;
+  }
+}
+customElements.define("docs-search", DocsSearch);
+
+/** A link to an entry opens it, and everything around it. */
+function openTarget(): void {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let at: Element | null = target; at; at = at.parentElement)
+    if (at instanceof HTMLDetailsElement) at.open = true;
+  if (target) target.scrollIntoView();
+}
+addEventListener("hashchange", openTarget);
+openTarget();

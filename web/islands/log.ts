@@ -1,0 +1,458 @@
+import type { LogLine } from "../../protocol/api/deployments.ts";
+import { runsOf, uncoloured } from "../lib/ansi.ts";
+
+/** `text` without colours, for searching and copying; `raw` with them. */
+type Line = Pick<LogLine, "seq" | "at" | "stream"> & { replica: number; text: string; raw: string };
+
+const maxLines = 50_000;
+/** How many go at once when there are too many. */
+const chunk = 5000;
+const rowHeight = 18;
+const around = 12;
+const retryMs = [1000, 2000, 5000, 10_000];
+
+const make = <Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  classes: string,
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[Tag] => {
+  const element = document.createElement(tag);
+  element.className = classes;
+  element.append(...children);
+  return element;
+};
+
+const button = (element: HTMLButtonElement, act: () => void, title: string): HTMLButtonElement => {
+  element.type = "button";
+  element.title = title;
+  element.addEventListener("click", act);
+  return element;
+};
+
+/** The index of the last entry that is at most `value`, in ascending numbers. */
+function lastAtMost(numbers: readonly number[], value: number): number {
+  let [low, high] = [0, numbers.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((numbers[middle] ?? 0) <= value) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/**
+ * A log: `data-stream` is the API's address of it, `data-kind` `recorded` or `running`, `data-name` the file to save it as. Only the
+ * rows that are seen are in the document, so 50,000 lines scroll like fifty. Text becomes text nodes.
+ */
+class Log extends HTMLElement {
+  #lines: Line[] = [];
+  /** Lines that came while paused. */
+  #held: Line[] = [];
+  #incoming: Line[] = [];
+  /** The lines that pass the filters, and where each begins, in rows. */
+  #shown: Line[] = [];
+  #tops: number[] = [];
+  #rows = 0;
+  #columns = 120;
+  #isFollowing = true;
+  #isPaused = false;
+  #isOver = false;
+  #wraps = matchMedia("(max-width: 700px)").matches;
+  #unseen = 0;
+  #dropped = 0;
+  #hits: number[] = [];
+  #hit = -1;
+  #failures = 0;
+  #stream: EventSource | undefined;
+  #frame = 0;
+  #last: Line | undefined;
+  readonly #replicas = new Set<number>();
+
+  readonly #view = make("div", "log-view");
+  readonly #space = make("div", "log-space");
+  readonly #window = make("div", "log-window");
+  readonly #state = make("span", "log-state soft");
+  readonly #fresh = make("button", "log-fresh");
+  readonly #follow = make("button", "", "Follow");
+  readonly #pause = make("button", "", "Pause");
+  readonly #wrap = make("button", "", "Wrap");
+  readonly #search = make("input", "log-search");
+  readonly #found = make("span", "soft log-found");
+  readonly #filter = make("select", "");
+  readonly #replica = make("select", "");
+
+  connectedCallback(): void {
+    this.#build();
+    this.#open();
+    new ResizeObserver(() => this.#measure()).observe(this.#view);
+  }
+  disconnectedCallback(): void {
+    this.#stream?.close();
+    this.#isOver = true;
+    cancelAnimationFrame(this.#frame);
+  }
+
+  #build(): void {
+    this.#search.type = "search";
+    this.#search.placeholder = "Search";
+    this.#search.setAttribute("aria-label", "Search in the log");
+    this.#search.addEventListener("input", () => this.#find());
+    this.#search.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") this.#go(event.shiftKey ? -1 : 1);
+      if (event.key === "Escape") this.#view.focus();
+    });
+    this.#filter.setAttribute("aria-label", "Lines to show");
+    for (const [value, label] of [
+      ["", "All lines"],
+      ["stdout", "Output"],
+      ["stderr", "Errors"],
+      ["system", "Berth's lines"],
+      ["found", "Lines found"],
+    ] as const)
+      this.#filter.append(new Option(label, value));
+    this.#filter.addEventListener("change", () => this.#sift());
+    this.#replica.setAttribute("aria-label", "Container");
+    this.#replica.append(new Option("All containers", ""));
+    this.#replica.hidden = true;
+    this.#replica.addEventListener("change", () => this.#sift());
+    this.#wrap.setAttribute("aria-pressed", String(this.#wraps));
+    this.#pause.setAttribute("aria-pressed", "false");
+    this.#found.setAttribute("role", "status");
+    this.#state.setAttribute("role", "status");
+    const tools = make(
+      "div",
+      "log-tools",
+      this.#search,
+      this.#found,
+      this.#filter,
+      this.#replica,
+      button(this.#follow, () => this.#setFollowing(true), "Stay at the newest line (f)"),
+      button(this.#pause, () => this.#setPaused(!this.#isPaused), "Hold new lines back (p)"),
+      button(this.#wrap, () => this.#setWrap(!this.#wraps), "Break long lines (w)"),
+      button(make("button", "", "Copy"), () => void this.#copy(), "Copy the lines that are shown"),
+      button(make("button", "", "Download"), () => this.#download(), "Save the lines that are shown"),
+      this.#state,
+    );
+    button(this.#fresh, () => this.#setFollowing(true), "Go to the newest line");
+    this.#fresh.hidden = true;
+    this.#view.tabIndex = 0;
+    this.#view.setAttribute("role", "region");
+    this.#view.setAttribute(
+      "aria-label",
+      "Log. Keys: / search, f follow, p pause, w wrap, g first line, G last line",
+    );
+    this.#view.append(this.#space);
+    this.#space.append(this.#window);
+    this.#view.addEventListener("scroll", () => {
+      const isAtEnd = this.#view.scrollTop + this.#view.clientHeight >= this.#view.scrollHeight - rowHeight;
+      if (isAtEnd !== this.#isFollowing) {
+        this.#isFollowing = isAtEnd;
+        if (isAtEnd) this.#unseen = 0;
+        this.#say();
+      }
+      this.#draw();
+    });
+    this.addEventListener("keydown", (event) => this.#key(event));
+    this.replaceChildren(tools, make("div", "log-frame", this.#view, this.#fresh));
+    this.#measure();
+    this.#say();
+  }
+
+  #key(event: KeyboardEvent): void {
+    const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    const acts: Record<string, () => void> = {
+      "/": () => this.#search.focus(),
+      f: () => this.#setFollowing(true),
+      p: () => this.#setPaused(!this.#isPaused),
+      w: () => this.#setWrap(!this.#wraps),
+      g: () => (this.#view.scrollTop = 0),
+      G: () => this.#setFollowing(true),
+      n: () => this.#go(1),
+      N: () => this.#go(-1),
+    };
+    const act = acts[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  }
+
+  // The stream
+
+  #open(): void {
+    const url = new URL(this.dataset["stream"] ?? "", location.href);
+    url.searchParams.set("follow", "1");
+    if (this.dataset["kind"] === "running") {
+      if (this.#last) url.searchParams.set("since", this.#last.at);
+      else url.searchParams.set("tail", "1000");
+    } else if (this.#last) url.searchParams.set("cursor", String(this.#last.seq));
+    const stream = new EventSource(url);
+    this.#stream = stream;
+    stream.addEventListener("open", () => {
+      this.#failures = 0;
+      this.#say();
+    });
+    stream.addEventListener("line", (event) => this.#take((event as MessageEvent<string>).data));
+    stream.addEventListener("end", () => {
+      this.#isOver = true;
+      stream.close();
+      this.#say();
+    });
+    // An interrupted stream is opened again by the browser, after the line that it had last (Last-Event-ID).
+    stream.addEventListener("error", () => {
+      if (this.#isOver) return;
+      this.#failures++;
+      this.#say();
+      if (stream.readyState !== EventSource.CLOSED) return;
+      const wait = retryMs[Math.min(this.#failures, retryMs.length) - 1] ?? 10_000;
+      setTimeout(() => {
+        if (this.isConnected && !this.#isOver) this.#open();
+      }, wait);
+    });
+  }
+
+  #take(data: string): void {
+    const { seq, at, stream, replica = 0, text } = JSON.parse(data) as LogLine;
+    const line = { seq, at, stream, replica, text: uncoloured(text), raw: text };
+    this.#last = line;
+    if (replica > 0 && !this.#replicas.has(replica)) {
+      this.#replicas.add(replica);
+      this.#replica.append(new Option(`Container ${replica}`, String(replica)));
+      this.#replica.hidden = this.#replicas.size < 2;
+      this.#measure();
+    }
+    (this.#isPaused ? this.#held : this.#incoming).push(line);
+    this.#schedule();
+  }
+
+  /** Lines that came since the last frame are added at once. */
+  #absorb(): void {
+    const came = this.#incoming;
+    if (came.length === 0) return;
+    this.#incoming = [];
+    for (const line of came) this.#lines.push(line);
+    if (this.#lines.length > maxLines) {
+      const count = Math.min(this.#lines.length, this.#lines.length - maxLines + chunk);
+      this.#lines.splice(0, count);
+      this.#dropped += count;
+      this.#sift();
+      return;
+    }
+    for (const line of came) this.#append(line);
+    if (this.#search.value !== "") this.#find(false);
+    if (!this.#isFollowing) this.#unseen += came.length;
+    this.#say();
+  }
+
+  // What is shown
+
+  #passes(line: Line): boolean {
+    const wanted = this.#filter.value;
+    if (this.#replica.value !== "" && line.replica !== Number(this.#replica.value)) return false;
+    if (wanted === "found")
+      return this.#search.value === "" || line.text.toLowerCase().includes(this.#search.value.toLowerCase());
+    return wanted === "" || line.stream === wanted;
+  }
+
+  #append(line: Line): void {
+    if (!this.#passes(line)) return;
+    this.#shown.push(line);
+    this.#tops.push(this.#rows);
+    this.#rows += this.#wraps ? Math.max(1, Math.ceil(line.text.length / this.#columns)) : 1;
+  }
+
+  /** All of it again, after a filter or the width has changed. */
+  #sift(): void {
+    const first = this.#shown[lastAtMost(this.#tops, Math.floor(this.#view.scrollTop / rowHeight))];
+    [this.#shown, this.#tops, this.#rows] = [[], [], 0];
+    for (const line of this.#lines) this.#append(line);
+    this.#find(false);
+    const at = first && !this.#isFollowing ? this.#shown.indexOf(first) : -1;
+    this.#space.style.height = `${this.#rows * rowHeight}px`;
+    if (at >= 0) this.#view.scrollTop = (this.#tops[at] ?? 0) * rowHeight;
+    this.#say();
+    this.#schedule();
+  }
+
+  #measure(): void {
+    const probe = make("span", "log-probe", "0".repeat(50));
+    this.#window.append(probe);
+    const width = probe.getBoundingClientRect().width / 50;
+    probe.remove();
+    // Time, container and padding are in characters, as in the style sheet.
+    const taken = 11 + (this.#replicas.size > 1 ? 4 : 0) + 2;
+    this.classList.toggle("replicas", this.#replicas.size > 1);
+    const columns = width > 0 ? Math.max(20, Math.floor(this.#view.clientWidth / width) - taken) : 120;
+    if (columns !== this.#columns) {
+      this.#columns = columns;
+      this.#space.style.setProperty("--columns", String(columns));
+      if (this.#wraps) this.#sift();
+    }
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#frame !== 0) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#absorb();
+      this.#space.style.height = `${this.#rows * rowHeight}px`;
+      if (this.#isFollowing) this.#view.scrollTop = this.#view.scrollHeight;
+      this.#draw();
+    });
+  }
+
+  #draw(): void {
+    this.classList.toggle("wraps", this.#wraps);
+    const top = Math.floor(this.#view.scrollTop / rowHeight);
+    const from = Math.max(0, lastAtMost(this.#tops, top) - around);
+    const to = Math.min(
+      this.#shown.length,
+      lastAtMost(this.#tops, top + Math.ceil(this.#view.clientHeight / rowHeight)) + around,
+    );
+    const rows: HTMLElement[] = [];
+    for (let index = from; index < to; index++) {
+      const line = this.#shown[index];
+      if (line) rows.push(this.#rowOf(line, index));
+    }
+    this.#window.style.transform = `translateY(${(this.#tops[from] ?? 0) * rowHeight}px)`;
+    this.#window.replaceChildren(...rows);
+  }
+
+  #rowOf(line: Line, index: number): HTMLElement {
+    const time = make("time", "", new Date(line.at).toTimeString().slice(0, 8));
+    time.dateTime = line.at;
+    time.title = line.at;
+    const text = make("span", "text");
+    const searched = this.#search.value.toLowerCase();
+    if (searched === "" || !line.text.toLowerCase().includes(searched))
+      for (const { text: part, classes } of runsOf(line.raw))
+        text.append(classes === "" ? part : make("span", classes, part));
+    else {
+      const lower = line.text.toLowerCase();
+      let at = 0;
+      for (let found = lower.indexOf(searched); found >= 0; found = lower.indexOf(searched, at)) {
+        text.append(
+          line.text.slice(at, found),
+          make("mark", "", line.text.slice(found, found + searched.length)),
+        );
+        at = found + searched.length;
+      }
+      text.append(line.text.slice(at));
+    }
+    const row = make("div", `row-${line.stream}`, time);
+    if (this.#replicas.size > 1)
+      row.append(make("span", "replica", line.replica > 0 ? `#${line.replica}` : ""));
+    row.append(text);
+    if (this.#wraps)
+      row.style.height = `${((this.#tops[index + 1] ?? this.#rows) - (this.#tops[index] ?? 0)) * rowHeight}px`;
+    if (this.#hits[this.#hit] === index) row.classList.add("hit");
+    return row;
+  }
+
+  #find(jumps = true): void {
+    const searched = this.#search.value.toLowerCase();
+    if (this.#filter.value === "found" && jumps) {
+      this.#sift();
+      return;
+    }
+    this.#hits = [];
+    if (searched !== "")
+      for (const [index, { text }] of this.#shown.entries())
+        if (text.toLowerCase().includes(searched)) this.#hits.push(index);
+    if (jumps) {
+      this.#hit = -1;
+      if (this.#hits.length > 0) this.#go(-1);
+    } else this.#hit = Math.min(this.#hit, this.#hits.length - 1);
+    this.#say();
+    this.#schedule();
+  }
+
+  /** To the next line found, or the one before; from none to the newest. */
+  #go(step: 1 | -1): void {
+    const count = this.#hits.length;
+    if (count === 0) return;
+    this.#hit = this.#hit < 0 ? count - 1 : (this.#hit + step + count) % count;
+    const top = (this.#tops[this.#hits[this.#hit] ?? 0] ?? 0) * rowHeight;
+    const height = this.#view.clientHeight;
+    this.#isFollowing = false;
+    if (top < this.#view.scrollTop || top > this.#view.scrollTop + height - rowHeight)
+      this.#view.scrollTop = Math.max(0, top - height / 2);
+    this.#say();
+    this.#draw();
+  }
+
+  #setFollowing(follows: boolean): void {
+    this.#isFollowing = follows;
+    this.#unseen = 0;
+    if (this.#isPaused) this.#setPaused(false);
+    this.#say();
+    this.#schedule();
+  }
+
+  #setPaused(paused: boolean): void {
+    this.#isPaused = paused;
+    if (!paused) {
+      this.#incoming.push(...this.#held.splice(0));
+      this.#schedule();
+    }
+    this.#pause.setAttribute("aria-pressed", String(paused));
+    this.#say();
+  }
+
+  #setWrap(wraps: boolean): void {
+    this.#wraps = wraps;
+    this.#wrap.setAttribute("aria-pressed", String(wraps));
+    this.#sift();
+  }
+
+  #say(): void {
+    const fresh = this.#isPaused ? this.#held.length : this.#unseen;
+    this.#fresh.hidden = fresh === 0;
+    this.#fresh.textContent = `${fresh} new ↓`;
+    this.#follow.setAttribute("aria-pressed", String(this.#isFollowing && !this.#isPaused));
+    const count = this.#hits.length;
+    const searched = this.#search.value !== "";
+    this.#found.textContent = !searched
+      ? ""
+      : count === 0
+        ? "nothing found"
+        : this.#hit < 0
+          ? `${count} found`
+          : `${this.#hit + 1} of ${count}`;
+    const older = this.#dropped > 0 ? ` · ${this.#dropped.toLocaleString()} older ones left out` : "";
+    const lines = `${this.#shown.length.toLocaleString()} lines${older}`;
+    this.#state.textContent = this.#isOver
+      ? this.#lines.length + this.#incoming.length === 0
+        ? "The log is no longer kept."
+        : `${lines} · complete`
+      : this.#failures > 0
+        ? `${lines} · reconnecting …`
+        : this.#isPaused
+          ? `${lines} · paused`
+          : `${lines} · live`;
+  }
+
+  // What is taken away
+
+  #text(): string {
+    return this.#shown
+      .map(({ at, replica, text }) => `${at} ${this.#replicas.size > 1 ? `#${replica} ` : ""}${text}\n`)
+      .join("");
+  }
+
+  async #copy(): Promise<void> {
+    await navigator.clipboard.writeText(this.#text());
+    this.#state.textContent = `Copied ${this.#shown.length.toLocaleString()} lines.`;
+  }
+
+  #download(): void {
+    const link = make("a", "");
+    link.href = URL.createObjectURL(new Blob([this.#text()], { type: "text/plain" }));
+    link.download = `${this.dataset["name"] ?? "log"}.log`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  }
+}
+
+if (!customElements.get("berth-log")) customElements.define("berth-log", Log);

@@ -1,0 +1,123 @@
+/** Checks the repository as it is typed, and sums up. Without it a button does the one, the payment page the other. */
+
+type Prices = Record<string, { name: string; currency: string; terms: Record<string, number> }>;
+
+const looksComplete = (text: string): boolean => /^\S*[^\s/]+\/[^\s/]+\/[^\s/]+$/.test(text.trim());
+
+class NewSite extends HTMLElement {
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private request: XMLHttpRequest | undefined;
+  private checked = "";
+
+  connectedCallback(): void {
+    this.addEventListener("input", this.typed);
+    this.addEventListener("change", this.sum);
+    this.sum();
+    if (this.querySelector("#found > *") === null) this.later();
+  }
+  disconnectedCallback(): void {
+    clearTimeout(this.timer);
+    this.request?.abort();
+  }
+
+  private get form(): HTMLFormElement | null {
+    return this.querySelector("form");
+  }
+  private field(name: string): HTMLInputElement | null {
+    return this.querySelector<HTMLInputElement>(`[name="${name}"]`);
+  }
+
+  private readonly typed = (event: Event): void => {
+    const { name } = event.target as HTMLInputElement;
+    if (name === "port" || name === "name") (event.target as HTMLInputElement).dataset["typed"] = "";
+    if (["githubUrl", "branch", "rootDir", "gitToken"].includes(name)) this.later();
+  };
+
+  private later(): void {
+    clearTimeout(this.timer);
+    if (looksComplete(this.field("githubUrl")?.value ?? "")) this.timer = setTimeout(() => this.check(), 700);
+  }
+
+  /** The answer is the page with what was found: its parts replace those of this one. */
+  private check(): void {
+    const form = this.form;
+    const found = this.querySelector<HTMLElement>("#found");
+    if (!form || !found) return;
+    const fields = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) if (typeof value === "string") fields.append(name, value);
+    fields.set("check", "true");
+    const asked = ["githubUrl", "branch", "rootDir", "gitToken"].map((name) => fields.get(name)).join("\n");
+    if (asked === this.checked) return;
+    this.checked = asked;
+    this.request?.abort();
+    const request = new XMLHttpRequest();
+    this.request = request;
+    request.open("POST", location.pathname);
+    request.setRequestHeader("Content-Type", "application/x-www-form-urlencoded");
+    request.setRequestHeader("Accept", "text/html");
+    request.responseType = "document";
+    request.addEventListener("load", () => {
+      found.removeAttribute("aria-busy");
+      const page = request.response as Document | null;
+      if (page && request.status === 200) this.take(page);
+    });
+    request.addEventListener("error", () => found.removeAttribute("aria-busy"));
+    const note = document.createElement("p");
+    note.className = "soft";
+    note.textContent = "Looking at the repository …";
+    found.replaceChildren(note);
+    found.setAttribute("aria-busy", "true");
+    request.send(fields);
+  }
+
+  private take(page: Document): void {
+    for (const id of ["found", "branches", "folders"]) {
+      const [now, then] = [this.querySelector(`#${id}`), page.querySelector(`#${id}`)];
+      if (now && then) now.replaceChildren(...then.childNodes);
+    }
+    const anyway = page.querySelector("[name=anyway]")?.closest("label");
+    this.querySelector("[name=anyway]")?.closest("label")?.remove();
+    if (anyway) this.querySelector("#found")?.after(anyway);
+    for (const name of ["name", "port"]) {
+      const [field, then] = [this.field(name), page.querySelector<HTMLInputElement>(`[name="${name}"]`)];
+      if (field && then && field.dataset["typed"] === undefined) field.value = then.value;
+    }
+    for (const name of ["buildCommand", "startCommand"]) {
+      const [field, then] = [this.field(name), page.querySelector<HTMLInputElement>(`[name="${name}"]`)];
+      if (field && then) field.placeholder = then.placeholder;
+    }
+    const hint = "[id$=variables-hint]";
+    const [now, then] = [this.querySelector(hint), page.querySelector(hint)];
+    if (now && then) now.textContent = then.textContent;
+  }
+
+  private readonly sum = (): void => {
+    const form = this.form;
+    if (!form) return;
+    const prices = JSON.parse(this.dataset["prices"] ?? "{}") as Prices;
+    const fields = new FormData(form);
+    const text = (name: string): string => {
+      const value = fields.get(name);
+      return typeof value === "string" ? value : "";
+    };
+    const months = text("billingTerm");
+    const plan = prices[text("packId")];
+    const beside = text("database") === "" ? undefined : prices[text("databasePackId")];
+    if (!plan) return;
+    const format = new Intl.NumberFormat("en-US", { style: "currency", currency: plan.currency });
+    const money = (cents: number) => format.format(cents / 100);
+    const site = plan.terms[months] ?? 0;
+    const database = beside?.terms[months] ?? 0;
+    const shown: Record<string, string> = {
+      plan: plan.name,
+      site: money(site),
+      database: beside ? money(database) : "none",
+      all: money(site + database),
+      button: `Create and pay ${money(site + database)}`,
+    };
+    for (const part of this.querySelectorAll<HTMLElement>("[data-sum]"))
+      part.textContent = shown[part.dataset["sum"] ?? ""] ?? part.textContent;
+  };
+}
+
+customElements.define("new-site", NewSite);

@@ -1,0 +1,133 @@
+import type { EnvVariable } from "../../protocol/api/sites.ts";
+import { parseEnvFile } from "../../protocol/env-file.ts";
+
+/**
+ * Variables of a site: what the page's forms change is collected and saved at once, as one version of the environment. Without a
+ * script each form saves by itself.
+ */
+class Variables extends HTMLElement {
+  readonly #changes = new Map<string, EnvVariable>();
+  #sends = false;
+
+  connectedCallback(): void {
+    this.classList.add("stages");
+    this.addEventListener("submit", (event) => this.#stage(event), true);
+    this.#bar()
+      ?.querySelector("[data-discard]")
+      ?.addEventListener("click", () => {
+        this.#changes.clear();
+        this.#show();
+      });
+    for (const saves of this.querySelectorAll<HTMLElement>("[data-saves]")) {
+      const button = saves.querySelector("button");
+      if (button && saves.dataset["saves"]) button.textContent = saves.dataset["saves"];
+    }
+    addEventListener("beforeunload", this.#warn);
+    for (const name of this.querySelectorAll<HTMLInputElement>("#form-set [name=key]"))
+      name.addEventListener("input", () => this.#check(name));
+  }
+  disconnectedCallback(): void {
+    removeEventListener("beforeunload", this.#warn);
+  }
+
+  readonly #warn = (event: BeforeUnloadEvent): void => {
+    if (this.#changes.size > 0 && !this.#sends) event.preventDefault();
+  };
+
+  #bar(): HTMLFormElement | null {
+    return this.querySelector<HTMLFormElement>("form.staged");
+  }
+  #row(key: string): HTMLElement | null {
+    return this.querySelector<HTMLElement>(`tr[data-key="${CSS.escape(key)}"]`);
+  }
+
+  /** Names are marked while they are typed. */
+  #check(name: HTMLInputElement): void {
+    const isKnown = this.#row(name.value) !== null || this.#changes.has(name.value);
+    name.setCustomValidity("");
+    let hint = name.parentElement?.querySelector<HTMLElement>(".known");
+    if (!hint) {
+      hint = document.createElement("span");
+      hint.className = "hint known";
+      name.after(hint);
+    }
+    hint.textContent =
+      name.value !== "" && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name.value)
+        ? "A name has letters, digits and _, and does not begin with a digit."
+        : isKnown
+          ? "This name exists: its value is replaced."
+          : "";
+  }
+
+  #stage(event: SubmitEvent): void {
+    const form = event.target as HTMLFormElement;
+    const fields = new FormData(form);
+    const text = (name: string): string => {
+      const value = fields.get(name);
+      return typeof value === "string" ? value : "";
+    };
+    const kind = text("form").split(":")[0];
+    if (kind === "changes") {
+      // What is sent now is not what leaving the page would lose.
+      this.#sends = true;
+      setTimeout(() => (this.#sends = false), 10_000);
+      return;
+    }
+    if (kind !== "set" && kind !== "unset" && kind !== "many") return;
+    const scope = text("scope") as NonNullable<EnvVariable["scope"]> | "";
+    const secret = text("encrypted") === "true";
+    const more = { ...(scope !== "" && { scope }), ...(secret && { encrypted: true }) };
+    let staged: EnvVariable[];
+    if (kind === "many") {
+      const { variables, problems } = parseEnvFile(text("file"));
+      // The server says what is wrong with it.
+      if (problems.length > 0 || variables.length === 0) return;
+      staged = variables.map((variable) => ({ ...variable, ...more }));
+    } else staged = [{ key: text("key"), value: kind === "unset" ? null : text("value"), ...more }];
+    event.preventDefault();
+    event.stopPropagation();
+    for (const change of staged) this.#changes.set(change.key, change);
+    form.closest<HTMLDetailsElement>("details.edit")?.removeAttribute("open");
+    if (kind === "many" || text("form") === "set") form.reset();
+    this.#show();
+    this.#bar()?.scrollIntoView({ block: "nearest" });
+  }
+
+  #show(): void {
+    for (const mark of this.querySelectorAll(".unsaved")) mark.remove();
+    for (const row of this.querySelectorAll("tr.gone")) row.classList.remove("gone");
+    for (const row of this.querySelectorAll("tr.fresh")) row.remove();
+    for (const { key, value } of this.#changes.values()) {
+      const row = this.#row(key) ?? this.#newRow(key);
+      const mark = document.createElement("span");
+      mark.className = "dot busy unsaved";
+      mark.textContent = value === null ? "to be removed" : "not saved";
+      row?.querySelector("td")?.append(mark);
+      row?.classList.toggle("gone", value === null);
+    }
+    const bar = this.#bar();
+    if (!bar) return;
+    bar.hidden = this.#changes.size === 0;
+    const count = bar.querySelector("[data-count]");
+    if (count) count.textContent = this.#changes.size === 1 ? "1 change" : `${this.#changes.size} changes`;
+    const field = bar.querySelector<HTMLInputElement>("[name=changes]");
+    if (field) field.value = JSON.stringify([...this.#changes.values()]);
+  }
+
+  #newRow(key: string): HTMLElement | null {
+    const body = this.querySelector("table.variables tbody");
+    if (!body) return null;
+    const row = document.createElement("tr");
+    row.className = "fresh";
+    const cell = document.createElement("td");
+    cell.colSpan = 3;
+    const name = document.createElement("code");
+    name.textContent = key;
+    cell.append(name, " ");
+    row.append(cell);
+    body.append(row);
+    return row;
+  }
+}
+
+if (!customElements.get("berth-variables")) customElements.define("berth-variables", Variables);

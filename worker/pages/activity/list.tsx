@@ -1,0 +1,160 @@
+import type { Activity } from "../../../protocol/api/activity.ts";
+import type { OwnAccount } from "../../../protocol/api/accounts.ts";
+import { activityActors } from "../../../protocol/states.ts";
+import { call } from "../../api/call.ts";
+import { activityText, actorWords, pathOfResource } from "../kit/activity-words.ts";
+import { Card, Empty, Heading, Pager, Time } from "../kit/parts.tsx";
+import type { Screen } from "../kit/screen.ts";
+
+type Terms = OwnAccount["terms"];
+
+const outcomes: Readonly<Record<string, string>> = {
+  conflict: "it was not possible then",
+  invalid_request: "the request was not valid",
+  payment_required: "an invoice is unpaid",
+  forbidden: "it was not allowed",
+  "Not found": "it did not exist",
+  not_found: "it did not exist",
+  rate_limited: "too many requests",
+  server_error: "an error of the service",
+};
+
+const About = ({ row, terms }: { row: Activity; terms: Terms }) => {
+  if (row.resourceId === null) return null;
+  const path = pathOfResource(row.resourceId);
+  const name = terms.find(({ id }) => id === row.resourceId)?.name;
+  const shown = name ?? <code>{row.resourceId}</code>;
+  return path === null ? <>{shown}</> : <a href={path}>{shown}</a>;
+};
+
+/** What was asked, where it says more than the words; secrets are not in the record. */
+const Details = ({ row }: { row: Activity }) => {
+  const given = Object.entries(row.arguments).filter(([name]) => name !== "action");
+  if (given.length === 0) return null;
+  return (
+    <details id={row.id}>
+      <summary class="soft small">Details</summary>
+      <pre tabindex={0}>{JSON.stringify(Object.fromEntries(given), null, 2)}</pre>
+    </details>
+  );
+};
+
+const Row = ({ row, terms }: { row: Activity; terms: Terms }) => (
+  <tr>
+    <td>
+      {activityText(row)}
+      {row.outcome !== "done" && (
+        <div class="bad small">Refused: {outcomes[row.outcome] ?? row.outcome.replaceAll("_", " ")}</div>
+      )}
+      <Details row={row} />
+    </td>
+    <td>
+      <About row={row} terms={terms} />
+    </td>
+    <td class="wide-only soft">{actorWords[row.actor]}</td>
+    <td class="end soft">
+      <Time at={row.at} />
+    </td>
+  </tr>
+);
+
+const chosen = <Value extends string>(values: readonly Value[], text: string | undefined) =>
+  values.find((value) => value === text);
+
+export const activityList: Screen = {
+  path: "/activity",
+  async show({ ctx, viewer, query }) {
+    const [cursor, resource] = [query("cursor"), query("resource") ?? ""];
+    const actor = chosen(activityActors, query("actor"));
+    const { data, nextCursor } = await call(ctx, "listActivity", {
+      limit: 50,
+      ...(cursor !== undefined && { cursor }),
+      ...(resource !== "" && { resource }),
+      ...(actor !== undefined && { actor }),
+    });
+    const filters = new URLSearchParams({
+      ...(resource !== "" && { resource }),
+      ...(actor !== undefined && { actor }),
+    });
+    const isFiltered = filters.size > 0;
+    const known = viewer.terms.some(({ id }) => id === resource);
+    return {
+      title: "Activity",
+      section: "activity",
+      about: ["account"],
+      body: (
+        <>
+          <Heading title="Activity" below="Who changed something, and when, for the past year." />
+          <form class="filters" method="get" action="/activity">
+            <label>
+              <span class="hidden-text">About</span>
+              <select name="resource">
+                <option value="">Everything</option>
+                {resource !== "" && !known && (
+                  <option value={resource} selected>
+                    {resource}
+                  </option>
+                )}
+                {viewer.terms.map(({ id, name, kind }) => (
+                  <option value={id} selected={id === resource}>{`${name} (${kind})`}</option>
+                ))}
+              </select>
+            </label>
+            <label>
+              <span class="hidden-text">By</span>
+              <select name="actor">
+                <option value="">By anyone</option>
+                {activityActors.map((one) => (
+                  <option value={one} selected={one === actor}>{`By ${actorWords[one]}`}</option>
+                ))}
+              </select>
+            </label>
+            <button type="submit">Show</button>
+            {isFiltered && <a href="/activity">Show everything</a>}
+          </form>
+          <Card id="activity" live>
+            {data.length === 0 ? (
+              <Empty
+                title={isFiltered ? "Nothing matches" : "Nothing has happened yet"}
+                text={
+                  isFiltered
+                    ? "No change of this kind is on record."
+                    : "Every change to your sites, databases and keys is listed here."
+                }
+              >
+                <a class="button" href={isFiltered ? "/activity" : "/sites/new"}>
+                  {isFiltered ? "Show everything" : "New site"}
+                </a>
+              </Empty>
+            ) : (
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">What</th>
+                    <th scope="col">About</th>
+                    <th scope="col" class="wide-only">
+                      By
+                    </th>
+                    <th scope="col" class="end">
+                      When
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {data.map((row) => (
+                    <Row row={row} terms={viewer.terms} />
+                  ))}
+                </tbody>
+              </table>
+            )}
+          </Card>
+          <Pager
+            path={isFiltered ? `/activity?${filters.toString()}` : "/activity"}
+            next={nextCursor}
+            label="Older entries"
+          />
+        </>
+      ),
+    };
+  },
+};

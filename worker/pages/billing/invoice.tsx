@@ -1,0 +1,118 @@
+import type { Invoice } from "../../../protocol/api/invoices.ts";
+import { Layout } from "../kit/layout.tsx";
+import { Callout, Day, Heading, Status } from "../kit/parts.tsx";
+import { invoiceWords } from "../kit/words.ts";
+import { money } from "../money.ts";
+
+const starts = {
+  site: "Your site will be built and started as soon as this invoice is paid.",
+  database: "Your database will be provisioned as soon as this invoice is paid.",
+  credits: "Your credits will be added as soon as this invoice is paid.",
+  renewal:
+    "Your term continues without interruption once this invoice is paid. Suspended resources restart automatically.",
+  change:
+    "The larger plan takes effect as soon as this invoice is paid; running containers are restarted with it.",
+} as const;
+
+const said = {
+  unpaid: null,
+  paid: "Thank you. Your order is being processed.",
+  void: "This invoice is void: it can no longer be paid, and nothing is owed.",
+  refunded: "This invoice was refunded.",
+} as const;
+
+/** Where the payer goes on: to what the invoice pays for. */
+function nextOf({ kind, resource }: Invoice): [href: string, label: string] {
+  const id = resource?.id ?? "";
+  if (kind === "credits") return ["/billing", "Go to your credits"];
+  if (id.startsWith("site_"))
+    return kind === "site"
+      ? [`/sites/${id}/deployments`, "Watch it being built"]
+      : [`/sites/${id}`, "Go to the site"];
+  if (id.startsWith("db_")) return [`/databases/${id}`, "Go to the database"];
+  return ["/", "Go to the dashboard"];
+}
+
+/** The token in the URL is the credential, so that anyone can pay without an account. */
+export const InvoicePage = ({ invoice, isOnItsWay }: { invoice: Invoice; isOnItsWay: boolean }) => {
+  const [href, label] = nextOf(invoice);
+  const isDone = invoice.status !== "unpaid";
+  return (
+    <Layout
+      title="Invoice"
+      section="billing"
+      crumbs={[{ label: "Billing", href: "/billing" }]}
+      about={invoice.resource ? [invoice.resource.id, invoice.id] : [invoice.id]}
+    >
+      <div class="sheet">
+        <Heading
+          title="Invoice"
+          status={<Status {...invoiceWords[invoice.status]} />}
+          below={
+            invoice.status === "paid" && invoice.paidAt ? (
+              <>
+                paid on <Day at={invoice.paidAt} />
+              </>
+            ) : (
+              <>
+                of <Day at={invoice.createdAt} />
+                {!isDone && (
+                  <>
+                    , payable until <Day at={invoice.dueAt} />
+                  </>
+                )}
+              </>
+            )
+          }
+        />
+        <table class="lines">
+          {invoice.lines.map((line) => (
+            <tr>
+              <td>{line.description}</td>
+              <td class="number">{money(line.amountCents, invoice.currency)}</td>
+            </tr>
+          ))}
+          <tr class="total">
+            <td>Total</td>
+            <td class="number">{money(invoice.amountCents, invoice.currency)}</td>
+          </tr>
+        </table>
+        {!isDone && isOnItsWay && (
+          <Callout tone="busy">
+            <p role="status">
+              Your payment is being processed. Some banks take several days to confirm a payment; this page
+              shows the result.
+            </p>
+          </Callout>
+        )}
+        {!isDone && !isOnItsWay && (
+          <form class="screen-only" method="post" action={`/invoice/${invoice.token}/pay`}>
+            <p>{starts[invoice.kind]}</p>
+            <p class="form-end">
+              <button
+                class="primary"
+                type="submit"
+              >{`Pay ${money(invoice.amountCents, invoice.currency)}`}</button>
+            </p>
+          </form>
+        )}
+        {said[invoice.status] !== null && <p>{said[invoice.status]}</p>}
+        {invoice.status === "paid" && (
+          <p class="form-end screen-only">
+            <a class="button primary" href={href}>
+              {label}
+            </a>
+          </p>
+        )}
+        <dl class="small soft">
+          <dt>Number</dt>
+          <dd>{invoice.id}</dd>
+        </dl>
+        <p class="links screen-only">
+          <a href={`/invoice/${invoice.token}/pdf`}>Download as PDF</a>
+          {!isDone && invoice.resource && <a href={href}>Pay later</a>}
+        </p>
+      </div>
+    </Layout>
+  );
+};

@@ -1,0 +1,368 @@
+import type { OwnAccount } from "../../../protocol/api/accounts.ts";
+import type { Credits, CreditPackage } from "../../../protocol/api/credits.ts";
+import type { Invoice } from "../../../protocol/api/invoices.ts";
+import type { Pack } from "../../../protocol/api/packs.ts";
+import { invoiceStatuses } from "../../../protocol/states.ts";
+import { call } from "../../api/call.ts";
+import { day, money } from "../money.ts";
+import { Act } from "../kit/form.tsx";
+import { Card, Day, Empty, Heading, Live, Pager, Status, Time } from "../kit/parts.tsx";
+import type { Screen } from "../kit/screen.ts";
+import { databaseWords, invoiceWords, siteWords } from "../kit/words.ts";
+
+type Term = OwnAccount["terms"][number];
+
+/** What the next term costs; undefined for a plan that is no longer sold. */
+const nextPrice = (term: Term, packs: readonly Pack[]) => {
+  const pack = packs.find(({ id }) => id === (term.nextPackId ?? term.packId));
+  const price = pack?.terms.find(({ months }) => months === term.billingTerm);
+  return pack && price && { text: money(price.amountCents, pack.currency), name: pack.name };
+};
+
+const every = (months: number): string => (months === 1 ? "a month" : `every ${months} months`);
+
+const TermRow = ({ term, packs, due }: { term: Term; packs: readonly Pack[]; due: Invoice | undefined }) => {
+  const price = nextPrice(term, packs);
+  return (
+    <tr>
+      <td>
+        <a href={`/${term.kind}s/${term.id}`}>{term.name}</a>
+        <div>
+          <Status {...(term.kind === "site" ? siteWords[term.status] : databaseWords[term.status])} />
+        </div>
+      </td>
+      <td>
+        {packs.find(({ id }) => id === term.packId)?.name ?? "a plan no longer sold"}
+        {term.nextPackId !== null && (
+          <div class="soft small">
+            then {packs.find(({ id }) => id === term.nextPackId)?.name ?? "another plan"}
+          </div>
+        )}
+      </td>
+      <td class="wide-only">{price ? `${price.text} ${every(term.billingTerm)}` : "—"}</td>
+      <td>
+        {term.paidUntil === null ? <span class="soft">not paid yet</span> : <Day at={term.paidUntil} />}
+      </td>
+      <td class="end">
+        <div class="buttons">
+          {due && (
+            <a class="button" href={`/invoice/${due.token}`}>
+              {due.kind === "renewal" ? "Renew" : "Pay"} {money(due.amountCents, due.currency)}
+            </a>
+          )}
+          {term.paidUntil !== null && (
+            <a class="button" href={`/billing/plan/${term.id}`} aria-label={`Change plan: ${term.name}`}>
+              Change plan
+            </a>
+          )}
+        </div>
+      </td>
+    </tr>
+  );
+};
+
+/** What is due now, or else what comes next. */
+const Next = ({
+  terms,
+  packs,
+  unpaid,
+}: {
+  terms: readonly Term[];
+  packs: readonly Pack[];
+  unpaid: readonly Invoice[];
+}) => {
+  const [first] = unpaid.toSorted((one, other) => one.dueAt.localeCompare(other.dueAt));
+  const next = terms
+    .filter(({ paidUntil }) => paidUntil !== null)
+    .toSorted((one, other) => (one.paidUntil ?? "").localeCompare(other.paidUntil ?? ""))[0];
+  const price = next && nextPrice(next, packs);
+  return (
+    <div class="body">
+      {first ? (
+        <>
+          <p class="figure">
+            {money(
+              unpaid.reduce((sum, { amountCents }) => sum + amountCents, 0),
+              first.currency,
+            )}
+          </p>
+          <p class="soft">
+            {unpaid.length === 1 ? "One invoice is" : `${unpaid.length} invoices are`} unpaid, the first due{" "}
+            <Day at={first.dueAt} />.
+          </p>
+          <p class="form-end">
+            <a class="button primary" href={`/invoice/${first.token}`}>
+              Pay {money(first.amountCents, first.currency)}
+            </a>
+          </p>
+        </>
+      ) : next?.paidUntil ? (
+        <>
+          <p class="figure">{price?.text ?? "—"}</p>
+          <p class="soft">
+            Next on <Day at={next.paidUntil} />, for {next.name}. The invoice comes a week before.
+          </p>
+        </>
+      ) : (
+        <p class="soft">Nothing is due.</p>
+      )}
+    </div>
+  );
+};
+
+const Invoices = ({ invoices }: { invoices: readonly Invoice[] }) => (
+  <table>
+    <thead>
+      <tr>
+        <th scope="col">Date</th>
+        <th scope="col" class="wide-only">
+          For
+        </th>
+        <th scope="col" class="number">
+          Amount
+        </th>
+        <th scope="col">State</th>
+        <th scope="col" class="end">
+          <span class="hidden-text">Actions</span>
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {invoices.map((invoice) => {
+        const about = `invoice of ${day(invoice.createdAt)}, ${invoice.lines[0]?.description ?? invoice.kind}`;
+        return (
+          <tr>
+            <td>
+              <a href={`/invoice/${invoice.token}`} aria-label={`${day(invoice.createdAt)}: ${about}`}>
+                <Day at={invoice.createdAt} />
+              </a>
+            </td>
+            <td class="wide-only">{invoice.lines[0]?.description ?? invoice.kind}</td>
+            <td class="number">{money(invoice.amountCents, invoice.currency)}</td>
+            <td>
+              <Status {...invoiceWords[invoice.status]} />
+              {invoice.status === "unpaid" && (
+                <div class="soft small">
+                  due <Day at={invoice.dueAt} />
+                </div>
+              )}
+            </td>
+            <td class="end">
+              <div class="buttons">
+                {invoice.status === "unpaid" && (
+                  <a class="button" href={`/invoice/${invoice.token}`} aria-label={`Pay: ${about}`}>
+                    Pay
+                  </a>
+                )}
+                <a href={`/invoice/${invoice.token}/pdf`} aria-label={`PDF: ${about}`}>
+                  PDF
+                </a>
+                {invoice.status === "unpaid" && invoice.kind !== "renewal" && (
+                  <details class="menu">
+                    <summary class="button" aria-label={`More: ${about}`}>
+                      ⋯
+                    </summary>
+                    <div>
+                      <p class="who">
+                        {invoice.kind === "site" || invoice.kind === "database"
+                          ? `The ${invoice.kind}, which was never paid for, is deleted with it.`
+                          : "Nothing is owed then."}
+                      </p>
+                      <Act
+                        id="cancel"
+                        of={invoice.id}
+                        label="Cancel this invoice"
+                        kind="danger"
+                        values={{ id: invoice.id }}
+                      />
+                    </div>
+                  </details>
+                )}
+              </div>
+            </td>
+          </tr>
+        );
+      })}
+    </tbody>
+  </table>
+);
+
+const transactionWords: Record<Credits["transactions"][number]["type"], string> = {
+  purchase: "Bought",
+  chat: "Used by the assistant",
+  refund: "Taken back with a refund",
+  grant: "Given by the operator",
+};
+
+const credits = (amount: number): string => amount.toLocaleString("en-US", { maximumFractionDigits: 2 });
+
+const CreditsCard = ({ own, packages }: { own: Credits; packages: readonly CreditPackage[] }) => (
+  <Card title="Credits" id="credits">
+    <div class="body">
+      <p class="figure">{credits(own.balance)}</p>
+      <p class="soft">For the assistant. They do not expire.</p>
+    </div>
+    <table>
+      {packages.map(({ id, name, credits: count, amountCents, currency }) => (
+        <tr>
+          <td>
+            {name}
+            <div class="soft small">{credits(count)} credits</div>
+          </td>
+          <td class="end">
+            <Act
+              id="buy"
+              of={id}
+              label={`Buy for ${money(amountCents, currency)}`}
+              about={name}
+              values={{ packageId: id }}
+            />
+          </td>
+        </tr>
+      ))}
+    </table>
+    <details class="body" id="transactions">
+      <summary>The last transactions</summary>
+      {own.transactions.length === 0 ? (
+        <p class="soft">None yet.</p>
+      ) : (
+        <table>
+          {own.transactions.map(({ type, amount, createdAt }) => (
+            <tr>
+              <td>
+                {transactionWords[type]}
+                <div class="soft small">
+                  <Time at={createdAt} />
+                </div>
+              </td>
+              <td class="number">{amount > 0 ? `+${credits(amount)}` : credits(amount)}</td>
+            </tr>
+          ))}
+        </table>
+      )}
+    </details>
+  </Card>
+);
+
+const filters = [
+  ["", "All"],
+  ...invoiceStatuses.map((status) => [status, invoiceWords[status].label]),
+] as const;
+
+export const billing: Screen = {
+  path: "/billing",
+  async show({ ctx, viewer, query }) {
+    const cursor = query("cursor");
+    const status = invoiceStatuses.find((one) => one === query("status"));
+    const [{ data: packs }, { data: unpaid }, invoices, own, { data: packages }] = await Promise.all([
+      call(ctx, "listPacks", { limit: 100 }),
+      call(ctx, "listInvoices", { limit: 100, status: "unpaid" }),
+      call(ctx, "listInvoices", {
+        limit: 25,
+        ...(cursor !== undefined && { cursor }),
+        ...(status !== undefined && { status }),
+      }),
+      call(ctx, "getCredits", {}),
+      call(ctx, "listCreditPackages", { limit: 20 }),
+    ]);
+    const dueFor = (id: string) =>
+      unpaid.find((invoice) => invoice.resource?.id === id && invoice.kind !== "change");
+    return {
+      title: "Billing",
+      section: "billing",
+      about: ["account"],
+      body: (
+        <>
+          <Heading title="Billing" />
+          <Live id="billing">
+            <div class="split">
+              <div class="stack">
+                <Card title="What you have">
+                  {viewer.terms.length === 0 ? (
+                    <Empty
+                      title="Nothing yet"
+                      text="Sites and databases are paid for one term at a time, in advance."
+                    >
+                      <a class="button" href="/sites/new">
+                        New site
+                      </a>
+                      <a class="button" href="/databases/new">
+                        New database
+                      </a>
+                    </Empty>
+                  ) : (
+                    <table class="roomy">
+                      <thead>
+                        <tr>
+                          <th scope="col">Name</th>
+                          <th scope="col">Plan</th>
+                          <th scope="col" class="wide-only">
+                            Price
+                          </th>
+                          <th scope="col">Paid until</th>
+                          <th scope="col" class="end">
+                            <span class="hidden-text">Actions</span>
+                          </th>
+                        </tr>
+                      </thead>
+                      <tbody>
+                        {viewer.terms.map((term) => (
+                          <TermRow term={term} packs={packs} due={dueFor(term.id)} />
+                        ))}
+                      </tbody>
+                    </table>
+                  )}
+                </Card>
+                <Card
+                  title="Invoices"
+                  id="invoices"
+                  end={
+                    <nav class="row" aria-label="Invoices by state">
+                      {filters.map(([value, label]) => (
+                        <a
+                          href={value === "" ? "/billing#invoices" : `/billing?status=${value}#invoices`}
+                          {...(value === (status ?? "") && { "aria-current": "page" as const })}
+                        >
+                          {label}
+                        </a>
+                      ))}
+                    </nav>
+                  }
+                >
+                  {invoices.data.length === 0 ? (
+                    <p class="body soft">
+                      {status === undefined ? "There are no invoices yet." : "There are none in this state."}
+                    </p>
+                  ) : (
+                    <Invoices invoices={invoices.data} />
+                  )}
+                </Card>
+                <Pager
+                  path={status === undefined ? "/billing" : `/billing?status=${status}`}
+                  next={invoices.nextCursor}
+                  label="Older invoices"
+                />
+              </div>
+              <div class="stack">
+                <Card title={unpaid.length > 0 ? "To pay" : "Next payment"}>
+                  <Next terms={viewer.terms} packs={packs} unpaid={unpaid} />
+                </Card>
+                <CreditsCard own={own} packages={packages} />
+              </div>
+            </div>
+          </Live>
+        </>
+      ),
+    };
+  },
+  forms: {
+    async cancel({ ctx }, fields) {
+      await call(ctx, "cancelInvoice", { id: fields.text("id") });
+      return { to: "/billing", said: "The invoice is cancelled, and nothing is owed for it." };
+    },
+    async buy({ ctx }, fields) {
+      const { invoiceToken } = await call(ctx, "purchaseCredits", { packageId: fields.text("packageId") });
+      return { to: `/invoice/${invoiceToken}` };
+    },
+  },
+};

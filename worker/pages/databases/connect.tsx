@@ -1,0 +1,309 @@
+import {
+  DatabaseLinkCreate,
+  type Database,
+  type DatabaseCredentials,
+} from "../../../protocol/api/databases.ts";
+import type { Site } from "../../../protocol/api/sites.ts";
+import type { DatabaseType } from "../../../protocol/states.ts";
+import { call } from "../../api/call.ts";
+import { databaseEngines } from "../../domain/database-engines.ts";
+import { Act, Button, Field, Form, Select } from "../kit/form.tsx";
+import { Callout, Card, Copied, Copy } from "../kit/parts.tsx";
+import type { Screen } from "../kit/screen.ts";
+import { databaseFrame, databasePath, openDatabase, sitesOf, told, type Told } from "./frame.tsx";
+
+const hidden = "••••••••";
+
+const snippets: Record<DatabaseType, readonly (readonly [language: string, code: string])[]> = {
+  postgresql: [
+    [
+      "Node.js",
+      'import pg from "pg";\nconst pool = new pg.Pool({ connectionString: process.env.$VARIABLE });\nconst { rows } = await pool.query("SELECT now()");',
+    ],
+    [
+      "Python",
+      'import os, psycopg\nwith psycopg.connect(os.environ["$VARIABLE"]) as connection:\n    print(connection.execute("SELECT now()").fetchone())',
+    ],
+    [
+      "Ruby",
+      'require "pg"\nconnection = PG.connect(ENV.fetch("$VARIABLE"))\nputs connection.exec("SELECT now()").first',
+    ],
+    ["Go", 'db, err := sql.Open("pgx", os.Getenv("$VARIABLE")) // github.com/jackc/pgx/v5/stdlib'],
+    [
+      "PHP",
+      "$parts = parse_url(getenv('$VARIABLE'));\n$db = new PDO(\"pgsql:host={$parts['host']};dbname=\" . ltrim($parts['path'], '/'),\n    $parts['user'], urldecode($parts['pass']));",
+    ],
+  ],
+  mysql: [
+    [
+      "Node.js",
+      'import mysql from "mysql2/promise";\nconst connection = await mysql.createConnection(process.env.$VARIABLE);\nconst [rows] = await connection.query("SELECT now()");',
+    ],
+    [
+      "Python",
+      'import os\nfrom sqlalchemy import create_engine, text\nengine = create_engine(os.environ["$VARIABLE"].replace("mysql://", "mysql+pymysql://", 1))\nwith engine.connect() as connection:\n    print(connection.execute(text("SELECT now()")).scalar())',
+    ],
+    [
+      "Ruby",
+      'require "mysql2"\nrequire "uri"\nat = URI(ENV.fetch("$VARIABLE"))\nclient = Mysql2::Client.new(host: at.host, username: at.user,\n  password: URI.decode_uri_component(at.password), database: at.path.delete_prefix("/"))',
+    ],
+    [
+      "PHP",
+      "$parts = parse_url(getenv('$VARIABLE'));\n$db = new PDO(\"mysql:host={$parts['host']};dbname=\" . ltrim($parts['path'], '/'),\n    $parts['user'], urldecode($parts['pass']));",
+    ],
+  ],
+  redis: [
+    [
+      "Node.js",
+      'import { createClient } from "redis";\nconst client = await createClient({ url: process.env.$VARIABLE }).connect();\nawait client.set("greeting", "hello");',
+    ],
+    [
+      "Python",
+      'import os, redis\nclient = redis.from_url(os.environ["$VARIABLE"])\nclient.set("greeting", "hello")',
+    ],
+    [
+      "Ruby",
+      'require "redis"\nclient = Redis.new(url: ENV.fetch("$VARIABLE"))\nclient.set("greeting", "hello")',
+    ],
+    [
+      "Go",
+      'options, err := redis.ParseURL(os.Getenv("$VARIABLE"))\nclient := redis.NewClient(options) // github.com/redis/go-redis/v9',
+    ],
+  ],
+};
+
+const masked = ({ type, username, host, port, databaseName }: Database): string =>
+  `${databaseEngines[type].scheme}://${username}:${hidden}@${host}:${port}/${databaseName ?? "0"}`;
+
+const Addresses = ({
+  database,
+  revealed,
+}: {
+  database: Database;
+  revealed: Told<DatabaseCredentials> | null;
+}) => {
+  const seen = revealed && "value" in revealed ? revealed.value : null;
+  const string = seen?.connectionString ?? masked(database);
+  return (
+    <>
+      <dl>
+        <dt>Connection string</dt>
+        <dd>{seen ? <Copied text={string} of="connection string" /> : <code>{string}</code>}</dd>
+        <dt>Host</dt>
+        <dd>
+          <Copied text={database.host} of="host" />
+        </dd>
+        <dt>Port</dt>
+        <dd>
+          <code>{database.port}</code>
+        </dd>
+        {database.databaseName !== null && (
+          <>
+            <dt>Database</dt>
+            <dd>
+              <Copied text={database.databaseName} of="database" />
+            </dd>
+          </>
+        )}
+        <dt>User</dt>
+        <dd>
+          <Copied text={database.username} of="user" />
+        </dd>
+        <dt>Password</dt>
+        <dd>{seen ? <Copied text={seen.password} of="password" /> : <code>{hidden}</code>}</dd>
+        {seen?.publicAccess && (
+          <>
+            <dt>From outside</dt>
+            <dd>
+              <Copied text={seen.publicAccess.connectionString} of="public connection string" />
+            </dd>
+          </>
+        )}
+      </dl>
+      <div class="body">
+        {revealed && !("value" in revealed) && <p class="soft">{revealed.reason}</p>}
+        <p class="soft">
+          Your sites on the same host reach it at this address.{" "}
+          {database.publicAccess.enabled ? (
+            "The address from outside works for the listed networks only."
+          ) : (
+            <>
+              From elsewhere it cannot be reached: see{" "}
+              <a href={databasePath(database.id, "access")}>Access</a>.
+            </>
+          )}
+        </p>
+        <p class="form-end">
+          {seen ? (
+            <a class="button" href={databasePath(database.id, "connect")}>
+              Hide the password
+            </a>
+          ) : (
+            <a class="button" href={`${databasePath(database.id, "connect")}?reveal=1`}>
+              Reveal the password
+            </a>
+          )}
+        </p>
+      </div>
+    </>
+  );
+};
+
+const Links = ({ database, sites }: { database: Database; sites: readonly Site[] }) => {
+  const nameOf = (id: string) => sites.find((site) => site.id === id)?.name ?? "a site";
+  const free = sites.filter(({ id }) => !database.links.some(({ siteId }) => siteId === id));
+  return (
+    <>
+      {database.links.length === 0 ? (
+        <p class="body soft">No site uses it yet. A linked site gets the address as a secret variable.</p>
+      ) : (
+        <table>
+          {database.links.map(({ siteId, variable }) => (
+            <tr>
+              <td>
+                <a href={`/sites/${siteId}`}>{nameOf(siteId)}</a>
+              </td>
+              <td>
+                <code>{variable}</code>
+              </td>
+              <td class="end">
+                <Act
+                  id="unlink"
+                  of={siteId}
+                  label="Unlink"
+                  about={nameOf(siteId)}
+                  kind="danger"
+                  values={{ siteId }}
+                />
+              </td>
+            </tr>
+          ))}
+        </table>
+      )}
+      {free.length > 0 && (
+        <div class="body">
+          <Form id="link">
+            <Select
+              name="siteId"
+              label="Site"
+              value={free[0]?.id}
+              options={free.map(({ id, name }) => [id, name] as const)}
+            />
+            <Field
+              name="variable"
+              label="Variable"
+              placeholder={databaseEngines[database.type].variable}
+              hint="The site receives it at its next restart or deployment."
+              autocomplete="off"
+              maxlength={100}
+              mono
+            />
+            <p class="form-end">
+              <Button label="Link the site" />
+            </p>
+          </Form>
+        </div>
+      )}
+    </>
+  );
+};
+
+const Rotation = ({ database, sites }: { database: Database; sites: readonly Site[] }) =>
+  database.rotating ? (
+    <div class="body">
+      <Callout tone="busy" title="A new password is coming into use">
+        <ol class="numbered">
+          <li>The server knows the new user and password beside the old ones.</li>
+          <li>
+            {database.links.length === 0
+              ? "No site is linked, so none restarts."
+              : `Linked sites restart with the new ones, one by one: ${database.links
+                  .map(({ siteId }) => sites.find(({ id }) => id === siteId)?.name ?? siteId)
+                  .join(", ")}.`}
+          </li>
+          <li>Once no site uses the old ones, they are removed.</li>
+        </ol>
+      </Callout>
+    </div>
+  ) : (
+    <div class="body">
+      <p>
+        A new user and password are made. Linked sites restart with them one by one, without an interruption;
+        then the old ones stop working. Give programs elsewhere the new ones yourself.
+      </p>
+      <div class="form-end">
+        <Act id="rotate" label="Rotate the password" about={database.name} />
+      </div>
+    </div>
+  );
+
+export const databaseConnect: Screen = {
+  path: "/databases/:id/connect",
+  async show({ ctx, param, query }) {
+    const opened = await openDatabase(ctx, param("id"));
+    const { database } = opened;
+    const [sites, revealed] = await Promise.all([
+      sitesOf(ctx),
+      query("reveal") === "1" ? told(call(ctx, "getDatabaseCredentials", { id: database.id })) : null,
+    ]);
+    const variable = database.links[0]?.variable ?? databaseEngines[database.type].variable;
+    return databaseFrame(
+      opened,
+      "connect",
+      <div class="halves">
+        <div class="stack">
+          <Card title="Sites that use it">
+            <Links database={database} sites={sites} />
+          </Card>
+          <Card title="Address and password">
+            <Addresses database={database} revealed={revealed} />
+          </Card>
+        </div>
+        <div class="stack">
+          <Card title="In a program">
+            <div class="body">
+              {snippets[database.type].map(([language, code], index) => {
+                const text = code.replaceAll("$VARIABLE", variable);
+                return (
+                  <details class="fold" open={index === 0}>
+                    <summary>{language}</summary>
+                    <pre tabindex={0}>{text}</pre>
+                    <Copy text={text} of={language} />
+                  </details>
+                );
+              })}
+            </div>
+          </Card>
+          <Card title="Change the password" id="rotation" live>
+            <Rotation database={database} sites={sites} />
+          </Card>
+        </div>
+      </div>,
+    );
+  },
+  forms: {
+    async link({ ctx, param }, fields) {
+      const { restartRequired, variable } = await call(ctx, "linkDatabase", {
+        id: param("id"),
+        ...fields.read(DatabaseLinkCreate),
+      });
+      return {
+        to: databasePath(param("id"), "connect"),
+        said: restartRequired
+          ? `The site has the variable ${variable} from its next restart or deployment on.`
+          : `The site gets the variable ${variable} with its first deployment.`,
+      };
+    },
+    async unlink({ ctx, param }, fields) {
+      await call(ctx, "unlinkDatabase", { id: param("id"), siteId: fields.text("siteId") });
+      return {
+        to: databasePath(param("id"), "connect"),
+        said: "The link is removed. The site loses the variable at its next restart or deployment.",
+      };
+    },
+    async rotate({ ctx, param }) {
+      await call(ctx, "rotateDatabase", { id: param("id") });
+      return { to: databasePath(param("id"), "connect"), said: "A new password is being made." };
+    },
+  },
+};

@@ -1,0 +1,210 @@
+import type { Child } from "hono/jsx";
+import type { Database } from "../../../protocol/api/databases.ts";
+import type { Id } from "../../../protocol/ids.ts";
+import type { DatabaseType } from "../../../protocol/states.ts";
+import { call } from "../../api/call.ts";
+import type { Ctx } from "../../ctx.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { databaseEngines } from "../../domain/database-engines.ts";
+import { Act } from "../kit/form.tsx";
+import type { Frame } from "../kit/layout.tsx";
+import { Callout, Day, Heading, Live, Status, Tabs, Time } from "../kit/parts.tsx";
+import type { View } from "../kit/screen.ts";
+import { databaseWords } from "../kit/words.ts";
+
+export const engineNames: Record<DatabaseType, string> = {
+  postgresql: "PostgreSQL",
+  mysql: "MariaDB (MySQL)",
+  redis: "Redis",
+};
+/** Such as `PostgreSQL 17`, before a server has told its version. */
+export const engineVersion = (type: DatabaseType): string =>
+  `${engineNames[type]} ${databaseEngines[type].image.split(":").at(-1) ?? ""}`;
+
+export const databasePath = (id: string, tab = ""): string => `/databases/${id}${tab && `/${tab}`}`;
+
+const tabs = [
+  ["", "Overview"],
+  ["connect", "Connect"],
+  ["data", "Data"],
+  ["logs", "Logs"],
+  ["metrics", "Metrics"],
+  ["backups", "Backups"],
+  ["access", "Access"],
+  ["settings", "Settings"],
+] as const;
+export type DatabaseTab = (typeof tabs)[number][0];
+
+/** A database, and the page of the invoice that it waits for. */
+export type Opened = { database: Database; payAt: string | null };
+
+export async function openDatabase(ctx: Ctx, id: string): Promise<Opened> {
+  const database = await call(ctx, "getDatabase", { id });
+  const isDue = database.status === "PENDING" || database.status === "SUSPENDED";
+  return { database, payAt: isDue ? await unpaidInvoiceOf(ctx, database.id) : null };
+}
+
+/** The address of the resource's unpaid invoice, among the newest hundred. */
+export async function unpaidInvoiceOf(ctx: Ctx, resourceId: string): Promise<string | null> {
+  const { data } = await call(ctx, "listInvoices", { status: "unpaid", limit: 100 });
+  const found = data.find(({ resource }) => resource?.id === resourceId);
+  return found ? `/invoice/${found.token}` : null;
+}
+
+const Version = ({ database }: { database: Database }) => (
+  <>
+    {database.version === null
+      ? engineVersion(database.type)
+      : `${engineNames[database.type]} ${database.version}`}
+    {" · "}
+    <code>{database.host}</code>
+    {database.paidUntil !== null && (
+      <>
+        {" · paid until "}
+        <Day at={database.paidUntil} />
+      </>
+    )}
+  </>
+);
+
+/** Everything that needs the owner, whichever tab is open. */
+const Notices = ({ database, payAt }: Opened) => (
+  <>
+    {database.status === "PENDING" && (
+      <Callout tone="warn" title="Not paid yet">
+        <p>The database is set up as soon as its invoice is paid. Sites can be linked to it before that.</p>
+        <Pay payAt={payAt} />
+      </Callout>
+    )}
+    {database.status === "SUSPENDED" && (
+      <Callout tone="warn" title="Stopped, because its term has ended">
+        <p>Its data is kept. It starts again by itself once the renewal is paid.</p>
+        <Pay payAt={payAt} />
+      </Callout>
+    )}
+    {database.error !== null && (
+      <Callout
+        tone="bad"
+        title={database.status === "FAILED" ? "The database does not run" : "The last change failed"}
+      >
+        <p>{database.error}</p>
+      </Callout>
+    )}
+    {database.hostOffline && database.status !== "PENDING" && (
+      <Callout tone="warn" title="Its host cannot be reached">
+        <p>What you ask for here is done once the host is back.</p>
+      </Callout>
+    )}
+    {database.waitsFor !== null && (
+      <Callout tone="busy">
+        <p>{database.waitsFor}</p>
+      </Callout>
+    )}
+    {database.notice !== null && (
+      <Callout tone="warn">
+        <p>{database.notice}</p>
+      </Callout>
+    )}
+    {database.restoring !== null && (
+      <Callout tone="busy" title="A backup is being restored">
+        <p>
+          Since <Time at={database.restoring.since} />. The present data stays in use until the restored data
+          is complete.
+        </p>
+      </Callout>
+    )}
+    {database.backups.failing !== null && (
+      <Callout tone="warn" title="Backups are failing">
+        <p>
+          Since <Day at={database.backups.failing.since} />: {database.backups.failing.reason}
+        </p>
+      </Callout>
+    )}
+  </>
+);
+
+const Pay = ({ payAt }: { payAt: string | null }) =>
+  payAt === null ? null : (
+    <div class="buttons">
+      <a class="button primary" href={payAt}>
+        To the invoice
+      </a>
+    </div>
+  );
+
+const Actions = ({ database: { id, name, status } }: { database: Database }) => {
+  const act = (action: string, label: string) => (
+    <Act
+      id="act"
+      of={action}
+      action={databasePath(id, "settings")}
+      label={label}
+      about={name}
+      values={{ action }}
+    />
+  );
+  if (status === "RUNNING") return act("restart", "Restart");
+  if (status === "STOPPED" || status === "FAILED") return act("start", "Start");
+  return null;
+};
+
+/** The frame of a database's tabs: heading with its state, what needs the owner, and the tabs. */
+export const databaseFrame = (
+  { database, payAt }: Opened,
+  current: DatabaseTab,
+  body: Child,
+  more: Partial<Frame> = {},
+): View => ({
+  title: database.name,
+  section: "databases",
+  crumbs: [{ label: "Databases", href: "/databases" }],
+  about: [database.id],
+  ...more,
+  body: (
+    <>
+      <Live id="database-head">
+        <Heading
+          title={database.name}
+          status={<Status {...databaseWords[database.status]} />}
+          below={<Version database={database} />}
+        >
+          <Actions database={database} />
+        </Heading>
+      </Live>
+      <Tabs
+        label={`Database ${database.name}`}
+        tabs={tabs.map(([tab, label]) => ({ href: databasePath(database.id, tab), label }))}
+        current={databasePath(database.id, current)}
+      />
+      <Live id="database-notices">
+        <Notices database={database} payAt={payAt} />
+      </Live>
+      {body}
+    </>
+  ),
+});
+
+/** What only a running server can tell, or why it cannot be told now. */
+export type Told<Value> = { value: Value } | { reason: string };
+
+export async function told<Value>(asking: Promise<Value>): Promise<Told<Value>> {
+  try {
+    return { value: await asking };
+  } catch (error) {
+    if (!(error instanceof AppError) || (error.code !== "conflict" && error.code !== "payment_required"))
+      throw error;
+    const { reason } = error.extra;
+    return { reason: typeof reason === "string" ? reason : "It is available once the invoice is paid." };
+  }
+}
+
+/** Why something is not shown: in the person's words for a server that does not run. */
+export const NotTold = ({ database, reason }: { database: Database; reason: string }) => (
+  <p class="body soft">
+    {database.status === "RUNNING" ? reason : "Shown while the database is in service."}
+  </p>
+);
+
+/** The account's sites, to choose one of. */
+export const sitesOf = async (ctx: Ctx) => (await call(ctx, "listSites", { limit: 100 })).data;
+export type DatabaseId = Id<"database">;

@@ -1,0 +1,112 @@
+import * as z from "zod";
+import type { Database } from "../../../protocol/api/databases.ts";
+import { call } from "../../api/call.ts";
+import { invalid } from "../../domain/app-error.ts";
+import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
+import { Act, Check, ConfirmByName } from "../kit/form.tsx";
+import { Card, Day } from "../kit/parts.tsx";
+import type { Screen } from "../kit/screen.ts";
+import { databaseFrame, databasePath, openDatabase } from "./frame.tsx";
+
+const done = {
+  start: "The database is starting.",
+  stop: "The database is stopping. Its data is kept.",
+  restart: "The database is restarting.",
+} as const;
+
+const Run = ({ database }: { database: Database }) => {
+  const act = (action: keyof typeof done, label: string) => (
+    <Act id="act" of={`${action}-here`} label={label} about={database.name} values={{ action }} />
+  );
+  return (
+    <div class="body">
+      <p class="soft">
+        {database.status === "STOPPED"
+          ? "It is stopped: its data is kept, and its term goes on."
+          : "Stopping keeps the data. The term goes on, and linked sites cannot reach it."}
+      </p>
+      <div class="form-end buttons">
+        {database.status === "RUNNING" && act("restart", "Restart")}
+        {database.status === "RUNNING" && act("stop", "Stop")}
+        {(database.status === "STOPPED" || database.status === "FAILED") && act("start", "Start")}
+        {(database.status === "PENDING" || database.status === "SUSPENDED") &&
+          "It starts once its invoice is paid."}
+      </div>
+    </div>
+  );
+};
+
+export const databaseSettings: Screen = {
+  path: "/databases/:id/settings",
+  async show({ ctx, param }) {
+    const opened = await openDatabase(ctx, param("id"));
+    const { database } = opened;
+    const { data } = await call(ctx, "listPacks", { limit: 100 });
+    const packs = data.filter(({ kind }) => kind === "database");
+    return databaseFrame(
+      opened,
+      "settings",
+      <div class="stack">
+        <Card title="Plan">
+          <div class="body">
+            {database.paidUntil === null ? (
+              <p class="soft">The plan can be changed once the first invoice is paid.</p>
+            ) : (
+              <ChangePlan packs={packs} term={database} now={ctx.now()} />
+            )}
+          </div>
+        </Card>
+        <Card title="Start and stop">
+          <Run database={database} />
+        </Card>
+        <ConfirmByName
+          id="delete"
+          summary={`Delete ${database.name}`}
+          name={database.name}
+          label="Delete the database"
+          fields={
+            database.paidUntil !== null && (
+              <Check name="skipFinalBackup" label="Take no last backup: delete it even if a backup fails" />
+            )
+          }
+        >
+          <p>
+            The database and all its data are deleted.{" "}
+            {database.paidUntil === null ? (
+              "Its unpaid invoice is cancelled."
+            ) : (
+              <>
+                A last backup is taken first; it and the earlier ones are kept for 30 days. The remaining term
+                until <Day at={database.paidUntil} /> is not refunded.
+              </>
+            )}{" "}
+            {database.links.length > 0 &&
+              `${database.links.length === 1 ? "The linked site loses" : `The ${database.links.length} linked sites lose`} the variable with its address.`}
+          </p>
+        </ConfirmByName>
+      </div>,
+    );
+  },
+  forms: {
+    async act({ ctx, param }, fields) {
+      const { action } = fields.read(z.looseObject({ action: z.enum(["start", "stop", "restart"]) }));
+      await call(ctx, "patchDatabase", { id: param("id"), action });
+      return { to: databasePath(param("id")), said: done[action] };
+    },
+    async plan({ ctx, param }, fields) {
+      const changed = await call(ctx, "patchDatabase", { id: param("id"), ...chosenPlan(fields) });
+      const back = databasePath(param("id"), "settings");
+      return "takesEffect" in changed ? planChanged(changed, back) : { to: back };
+    },
+    async delete({ ctx, param }, fields) {
+      const { id, name } = await call(ctx, "getDatabase", { id: param("id") });
+      if (fields.text("confirm") !== name) throw invalid("confirm", `must be ${name}`);
+      const skip = fields.text("skipFinalBackup") === "true";
+      await call(ctx, "deleteDatabase", { id, ...(skip && { skipFinalBackup: "1" as const }) });
+      return {
+        to: "/databases",
+        said: skip ? `${name} is being deleted.` : `A last backup of ${name} is taken, then it is deleted.`,
+      };
+    },
+  },
+};

@@ -1,0 +1,95 @@
+import type { OwnAccount } from "../../../protocol/api/accounts.ts";
+import { PackChange, type Pack, type PackChanged } from "../../../protocol/api/packs.ts";
+import type { BillingTermMonths } from "../../../protocol/states.ts";
+import * as z from "zod";
+import { parsed } from "../../domain/parsed.ts";
+import { chargedCents, proratedCents } from "../../domain/pricing.ts";
+import { day, money } from "../money.ts";
+import { Button, Choices, Form, Select } from "./form.tsx";
+import { packText } from "./plans.tsx";
+import type { Done, Fields } from "./screen.ts";
+
+export type Termed = Pick<OwnAccount["terms"][number], "packId" | "nextPackId" | "billingTerm" | "paidUntil">;
+
+const priceOf = (pack: Pack, months: number): number =>
+  pack.terms.find((term) => term.months === months)?.amountCents ?? pack.amountCents * months;
+
+/** What a change to this pack means: from when it holds, and what is paid for it now. */
+function effectOf(pack: Pack, old: Pack | undefined, term: Termed, now: Date): string {
+  if (pack.id === term.packId) return term.nextPackId === null ? "Your plan" : "Your plan: choose it to stay";
+  if (term.paidUntil === null || !old) return "";
+  const until = new Date(term.paidUntil);
+  if (pack.amountCents <= old.amountCents) return `From ${day(term.paidUntil)} on, at the next renewal`;
+  const months = term.billingTerm;
+  const cents = chargedCents(
+    proratedCents([priceOf(old, months), priceOf(pack, months)], months, until, now),
+  );
+  return `${money(cents, pack.currency)} now, for the time until ${day(term.paidUntil)}; it holds as soon as that is paid`;
+}
+
+const months = (count: number): string => (count === 1 ? "1 month" : `${count} months`);
+
+/** The form `plan`, which `changePlan` takes. */
+export const ChangePlan = ({ packs, term, now }: { packs: readonly Pack[]; term: Termed; now: Date }) => {
+  const old = packs.find(({ id }) => id === term.packId);
+  return (
+    <Form id="plan">
+      <Choices
+        name="packId"
+        legend="Plan"
+        value={term.nextPackId ?? term.packId}
+        options={packs.map((pack) => ({
+          value: pack.id,
+          title: pack.name,
+          end: <span>{money(pack.amountCents, pack.currency)} a month</span>,
+          text: (
+            <>
+              {packText(pack)}
+              <br />
+              {effectOf(pack, old, term, now)}
+            </>
+          ),
+        }))}
+      />
+      <Select
+        name="billingTerm"
+        label="Renewed for"
+        value={String(term.billingTerm)}
+        hint="From the next renewal on."
+        options={(packs[0]?.terms ?? []).map(({ months: count, discountPercent }) => [
+          String(count),
+          discountPercent > 0 ? `${months(count)}, ${discountPercent} % off` : months(count),
+        ])}
+      />
+      <p class="form-end">
+        <Button label="Change the plan" />
+      </p>
+    </Form>
+  );
+};
+
+const Chosen = z
+  .looseObject({
+    billingTerm: z.coerce
+      .number()
+      .transform((count) => count as BillingTermMonths)
+      .optional(),
+  })
+  .pipe(PackChange);
+
+/** @throws AppError invalid_request */
+export const chosenPlan = (fields: Fields): PackChange => parsed(Chosen, fields.record());
+
+/** Where a change leads: to the invoice that must be paid first, or back. */
+export function planChanged({ takesEffect, invoiceToken }: PackChanged, back: string): Done {
+  if (invoiceToken !== null && takesEffect === "on_payment") return { to: `/invoice/${invoiceToken}` };
+  return {
+    to: back,
+    said: {
+      now: "The plan is changed.",
+      on_payment: "The plan changes once its invoice is paid.",
+      at_renewal: "The plan changes at the next renewal.",
+      never: "The plan stays as it is.",
+    }[takesEffect],
+  };
+}

@@ -1,0 +1,44 @@
+import { html } from "hono/html";
+
+/**
+ * A log in the browser (web/islands/log.ts). Without a script the reader is led to `withoutScript`, where the lines are written into
+ * the page. Pages that show it name the island `log`.
+ */
+export const LogViewer = ({
+  stream,
+  kind,
+  name,
+  withoutScript,
+}: {
+  /** The API's address of the log. */
+  stream: string;
+  /** recorded: complete at some time, with lines counted from 1; running: for as long as something runs. */
+  kind: "recorded" | "running";
+  /** For the file that it is downloaded as. */
+  name: string;
+  withoutScript: string;
+}) => (
+  <berth-log data-stream={stream} data-kind={kind} data-name={name}>
+    <p class="links">
+      <a href={withoutScript}>Read the log without a script</a>
+    </p>
+    <noscript>
+      {/* As a template: JSX would move a meta element to the head. */}
+      {html`<meta http-equiv="refresh" content="0; url=${withoutScript}" />`}
+    </noscript>
+  </berth-log>
+);
+
+/** A log without a script: the page's lines stand in place of `mark` (screen.ts, Streamed). */
+export const PlainLog = ({ mark }: { mark: string }) => (
+  <div class="log" tabindex={0} role="log" aria-label="Log">
+    <pre>{mark}</pre>
+  </div>
+);
+
+/** Shown after the log if the connection was interrupted. */
+export const CutOff = () => (
+  <p class="note" role="status">
+    The log was interrupted here. Reload the page to continue.
+  </p>
+);

@@ -1,0 +1,54 @@
+import type { Pack } from "../../../protocol/api/packs.ts";
+import { money } from "../money.ts";
+import { Choices, Select } from "./form.tsx";
+
+const size = (mb: number): string => (mb >= 1024 ? `${mb / 1024} GB` : `${mb} MB`);
+
+/** What a pack has, in one line. */
+export const packText = ({ memoryMb, cpuMilli, diskGb }: Pack): string =>
+  `${size(memoryMb)} memory · ${cpuMilli / 1000} ${cpuMilli === 1000 ? "core" : "cores"} · ${diskGb} GB disk`;
+
+const months = (count: number): string => (count === 1 ? "1 month" : `${count} months`);
+
+/** Cards of packs with their prices per month, and the term they are paid for. */
+export const PlanFields = ({ packs, packId }: { packs: readonly Pack[]; packId?: string | undefined }) => (
+  <>
+    <Choices
+      name="packId"
+      legend="Plan"
+      value={packId ?? packs[0]?.id}
+      options={packs.map((pack) => ({
+        value: pack.id,
+        title: pack.name,
+        end: <span>{money(pack.amountCents, pack.currency)} a month</span>,
+        text: packText(pack),
+      }))}
+    />
+    <Select
+      name="billingTerm"
+      label="Paid for"
+      value="1"
+      options={(packs[0]?.terms ?? []).map(({ months: count, discountPercent }) => [
+        String(count),
+        discountPercent > 0 ? `${months(count)}, ${discountPercent} % off` : months(count),
+      ])}
+    />
+  </>
+);
+
+/** What the chosen plan costs for the chosen term. Without a script the invoice says it, before anything is paid. */
+export const PlanTotal = ({ packs }: { packs: readonly Pack[] }) => (
+  <plan-total
+    data-prices={JSON.stringify(
+      Object.fromEntries(
+        packs.map(({ id, terms }) => [
+          id,
+          Object.fromEntries(terms.map((term) => [term.months, term.amountCents])),
+        ]),
+      ),
+    )}
+    data-currency={packs[0]?.currency ?? "USD"}
+  >
+    <span class="soft">The invoice shows the total before you pay.</span>
+  </plan-total>
+);

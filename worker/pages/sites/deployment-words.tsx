@@ -1,0 +1,78 @@
+import type { Deployment } from "../../../protocol/api/deployments.ts";
+import type { Site } from "../../../protocol/api/sites.ts";
+import { Status } from "../kit/parts.tsx";
+import { deploymentWords } from "../kit/words.ts";
+
+export const isUnderWay = ({ status }: Pick<Deployment, "status">): boolean =>
+  status === "QUEUED" || status === "BUILDING" || status === "STARTING";
+
+/** How a deployment began, as its owner would say it. */
+export const askedBy: Record<Deployment["trigger"], string> = {
+  payment: "the payment",
+  api: "you",
+  webhook: "a push",
+  rollback: "you, a roll back",
+  chat: "the assistant",
+  renewal: "the renewal",
+  move: "a move to another machine",
+};
+
+/** Only the version of a site that serves is "in service": a stopped or failed site has none. */
+export const DeploymentState = ({
+  deployment: { status, id },
+  site,
+}: {
+  deployment: Pick<Deployment, "id" | "status">;
+  site: Pick<Site, "status" | "currentDeployment">;
+}) => {
+  const serves =
+    (site.status === "RUNNING" || site.status === "DEPLOYING") && site.currentDeployment?.id === id;
+  if (status === "LIVE" && !serves) return <Status tone="soft" label="Not running" />;
+  return <Status {...deploymentWords[status]} />;
+};
+
+/** Milliseconds for people. */
+export function duration(ms: number): string {
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60
+    ? `${minutes} min ${seconds % 60} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** From the request to the outcome, waiting included; null: not over yet. */
+export const wholeMs = ({ createdAt, finishedAt }: Deployment): number | null =>
+  finishedAt === null ? null : Date.parse(finishedAt) - Date.parse(createdAt);
+
+export type Step = {
+  name: string;
+  label: string;
+  state: "done" | "now" | "failed" | "skipped" | "ahead";
+  ms: number | null;
+};
+
+/** The steps of a deployment with what each took; what is under way or has failed took what the others leave of the whole. */
+export function stepsOf(deployment: Deployment, now: Date): Step[] {
+  const { startedAt, createdAt, finishedAt, durations, status } = deployment;
+  const waited = startedAt === null ? null : Date.parse(startedAt) - Date.parse(createdAt);
+  const known: [name: string, label: string, ms: number | null][] = [
+    ["wait", "Wait for a place", waited],
+    ["fetch", "Fetch the source", durations.clone],
+    ["build", "Build", durations.build],
+    ["start", "Start and check", durations.start],
+    ["switch", "Switch visitors over", durations.swap],
+  ];
+  const lastKnown = known.findLastIndex(([, , ms]) => ms !== null);
+  const passed = (finishedAt === null ? now.getTime() : Date.parse(finishedAt)) - Date.parse(createdAt);
+  const rest = Math.max(0, passed - known.reduce((sum, [, , ms]) => sum + (ms ?? 0), 0));
+  return known.map(([name, label, ms], index) => {
+    if (ms !== null) return { name, label, ms, state: "done" };
+    if (index < lastKnown || status === "LIVE" || status === "SUPERSEDED")
+      return { name, label, ms, state: "skipped" };
+    if (index !== lastKnown + 1) return { name, label, ms, state: "ahead" };
+    if (isUnderWay(deployment)) return { name, label, ms: rest, state: "now" };
+    return { name, label, ms: rest, state: status === "FAILED" ? "failed" : "skipped" };
+  });
+}

@@ -1,0 +1,308 @@
+import type { Domain } from "../../../protocol/api/domains.ts";
+import { DomainCreate } from "../../../protocol/api/domains.ts";
+import type { Site } from "../../../protocol/api/sites.ts";
+import { call } from "../../api/call.ts";
+import { invalid } from "../../domain/app-error.ts";
+import { parsed } from "../../domain/parsed.ts";
+import { Act, Button, Check, Field, Form } from "../kit/form.tsx";
+import { Card, Copied, Day, Empty, Live, Status, Time } from "../kit/parts.tsx";
+import type { Asked, Done, Fields, Screen } from "../kit/screen.ts";
+import type { Word } from "../kit/words.ts";
+import { siteFrame } from "./frame.tsx";
+
+const words: Record<Domain["status"], Word> = {
+  PENDING_VERIFICATION: { tone: "warn", label: "Prove that it is yours" },
+  VERIFIED: { tone: "busy", label: "Proved, not reachable yet" },
+  ACTIVE: { tone: "good", label: "In service" },
+  ERROR: { tone: "bad", label: "Needs you" },
+};
+
+const isWildcard = (name: string): boolean => name.startsWith("*.");
+/** Heuristic: `example.com` and `example.co.uk` are the root of a zone more often than not. */
+const looksLikeRoot = (name: string): boolean =>
+  name.split(".").length === 2 || /^[^.]+\.(?:co|com|org|net|ac|gov)\.[a-z]{2}$/.test(name);
+
+type DnsRecord = { type: string; name: string; value: string; hint: string };
+
+/** The records to create, in the words of DNS. */
+function recordsOf({ domain, record, target, status }: Domain): DnsRecord[] {
+  const proof: DnsRecord = {
+    ...record,
+    hint: "Proves that the name is yours. Many registrars add the domain by themselves: then enter the name without it.",
+  };
+  const address: DnsRecord = looksLikeRoot(domain)
+    ? {
+        type: "ALIAS",
+        name: domain,
+        value: target,
+        hint: "At the root of a zone: ALIAS, ANAME or a flattened CNAME, whichever your DNS offers. Without any of them, an A record with the target's address.",
+      }
+    : {
+        type: "CNAME",
+        name: domain,
+        value: target,
+        hint: isWildcard(domain)
+          ? "Leads every name below to this site."
+          : "Leads visitors to this site. If your DNS offers a proxy for the record, switch it off until the domain is in service.",
+      };
+  return status === "PENDING_VERIFICATION" ? [proof, address] : [address];
+}
+
+const Records = ({ domain }: { domain: Domain }) => (
+  <table class="records">
+    <thead>
+      <tr>
+        <th scope="col">Type</th>
+        <th scope="col">Name</th>
+        <th scope="col">Value</th>
+      </tr>
+    </thead>
+    <tbody>
+      {recordsOf(domain).map(({ type, name, value, hint }) => (
+        <tr>
+          <td>
+            <strong>{type}</strong>
+          </td>
+          <td>
+            <Copied text={name} of={`the name of the ${type} record`} />
+            <span class="hint">{hint}</span>
+          </td>
+          <td>
+            <Copied text={value} of={`the value of the ${type} record`} />
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);
+
+const Certificate = ({ domain: { certificate } }: { domain: Domain }) =>
+  certificate === null ? null : (
+    <p class="small">
+      {certificate.notAfter !== null && (
+        <>
+          Certificate of {certificate.issuer ?? "its authority"}, valid until{" "}
+          <Day at={certificate.notAfter} />. It renews by itself.
+        </>
+      )}{" "}
+      {certificate.error !== null && (
+        <span class="bad">The certificate authority refused: {certificate.error}</span>
+      )}
+    </p>
+  );
+
+const Buttons = ({
+  domain,
+  isPrimary,
+  canBePrimary,
+}: {
+  domain: Domain;
+  isPrimary: boolean;
+  canBePrimary: boolean;
+}) => {
+  const values = { domain: domain.domain };
+  const button = (id: string, label: string, kind?: "danger" | "ghost") => (
+    <Act
+      id={id}
+      of={domain.domain}
+      label={label}
+      about={domain.displayName}
+      values={values}
+      {...(kind && { kind })}
+    />
+  );
+  return (
+    <>
+      {domain.status !== "ACTIVE" && button("check", "Check now")}
+      {domain.status === "ACTIVE" &&
+        domain.certificate !== null &&
+        button("renew", "Renew certificate", "ghost")}
+      {canBePrimary && !isPrimary && button("primary", "Make primary", "ghost")}
+      {isPrimary && button("no-primary", "No longer primary", "ghost")}
+      {button("remove", "Remove", "danger")}
+    </>
+  );
+};
+
+const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
+  const isPrimary = site.ingress.primaryDomain === domain.domain;
+  return (
+    <Card
+      title={
+        <span>
+          {domain.displayName} {isPrimary && <span class="chip">primary</span>}{" "}
+          {domain.redirectTo !== null && <span class="chip">redirects to {domain.redirectTo}</span>}
+        </span>
+      }
+      end={<Status {...words[domain.status]} />}
+    >
+      {domain.status !== "ACTIVE" && <Records domain={domain} />}
+      <div class="body">
+        {domain.problems.length > 0 && (
+          <ul class="found">
+            {domain.problems.map(({ message }) => (
+              <li>{message}</li>
+            ))}
+          </ul>
+        )}
+        {domain.status === "ACTIVE" && domain.problems.length === 0 && (
+          <p>
+            Visitors reach the site at{" "}
+            <a href={`${new URL(site.url).protocol}//${domain.domain}`} rel="noreferrer">
+              {domain.displayName}
+            </a>
+            .
+          </p>
+        )}
+        <Certificate domain={domain} />
+        {domain.releaseAt !== null && (
+          <p class="bad small">
+            Its records are gone: the name is released on <Day at={domain.releaseAt} />.
+          </p>
+        )}
+        <p class="soft small">
+          {domain.checkedAt === null ? (
+            "Not looked at yet."
+          ) : (
+            <>
+              Last looked at <Time at={domain.checkedAt} />.
+            </>
+          )}{" "}
+          {domain.status !== "ACTIVE" &&
+            (domain.nextCheckAt === null ? (
+              "We look again within a minute, by ourselves."
+            ) : (
+              <>
+                We look again by ourselves, next <Time at={domain.nextCheckAt} />.
+              </>
+            ))}
+        </p>
+        <p class="form-end row">
+          <Buttons
+            domain={domain}
+            isPrimary={isPrimary}
+            canBePrimary={
+              domain.verifiedAt !== null && domain.redirectTo === null && !isWildcard(domain.domain)
+            }
+          />
+        </p>
+      </div>
+    </Card>
+  );
+};
+
+/** A name as people paste it: with a scheme, a path or a port. */
+const pasted = (typed: string): string =>
+  typed
+    .trim()
+    .replace(/^[a-z]+:\/\//i, "")
+    .replace(/[/?#].*$/, "")
+    .replace(/:\d+$/, "");
+
+const here = ({ param }: Asked): string => `/sites/${param("id")}/domains`;
+
+/** What was found, in words. */
+const foundOf = (domain: Domain): Pick<Done, "said" | "tone"> =>
+  domain.status === "ACTIVE"
+    ? { said: `${domain.displayName} is in service.` }
+    : {
+        tone: "warn",
+        said: `${domain.displayName}: ${domain.problems[0]?.message ?? "it is proved, and goes into service in a moment."}`,
+      };
+
+async function setPrimary(asked: Asked, primaryDomain: string | null): Promise<void> {
+  await call(asked.ctx, "patchSite", { id: asked.param("id"), settings: { ingress: { primaryDomain } } });
+}
+
+const named = (asked: Asked, fields: Fields) => ({ id: asked.param("id"), name: fields.text("domain") });
+
+export const siteDomains: Screen = {
+  path: "/sites/:id/domains",
+  async show({ ctx, param }) {
+    const site = await call(ctx, "getSite", { id: param("id") });
+    const own = site.url.replace(/^https?:\/\//, "");
+    return siteFrame(
+      site,
+      "Domains",
+      <div class="split">
+        <Live id="domains">
+          <div class="stack">
+            {site.domains.length === 0 && (
+              <Card>
+                <Empty
+                  title="No domain of your own yet"
+                  text={`The site has the address ${own}. Add a domain, and we show which DNS records lead it here.`}
+                />
+              </Card>
+            )}
+            {site.domains.map((domain) => (
+              <DomainCard domain={domain} site={site} />
+            ))}
+          </div>
+        </Live>
+        <Card title="Add a domain">
+          <div class="body">
+            <Form id="add">
+              <Field
+                name="domain"
+                label="Domain"
+                placeholder="www.example.com"
+                hint="Also example.com, or *.example.com for every name below."
+                required
+                maxlength={300}
+                autocomplete="off"
+              />
+              <Check
+                name="pair"
+                label="With the other one of example.com and www.example.com, which redirects to it"
+                checked
+              />
+              <p class="form-end">
+                <Button label="Add domain" kind="primary" />
+              </p>
+            </Form>
+          </div>
+        </Card>
+      </div>,
+    );
+  },
+  forms: {
+    async add(asked, fields) {
+      const name = pasted(fields.text("domain"));
+      if (name === "") throw invalid("domain", "Name the domain, such as www.example.com");
+      const pair = fields.text("pair") === "true" && !isWildcard(name);
+      const wanted = parsed(DomainCreate, {
+        domain: name,
+        // Another name than www of a zone has no other one.
+        ...(pair && (looksLikeRoot(name) || name.startsWith("www.")) && { pair }),
+      });
+      const { displayName } = await call(asked.ctx, "createDomain", { id: asked.param("id"), ...wanted });
+      return {
+        to: here(asked),
+        said: `${displayName} is added. Create the records below at your DNS provider; we look for them by ourselves.`,
+      };
+    },
+    async check(asked, fields) {
+      return { to: here(asked), ...foundOf(await call(asked.ctx, "verifyDomain", named(asked, fields))) };
+    },
+    async renew(asked, fields) {
+      const { displayName } = await call(asked.ctx, "renewDomain", named(asked, fields));
+      return { to: here(asked), said: `The certificate of ${displayName} is being renewed.` };
+    },
+    async primary(asked, fields) {
+      await setPrimary(asked, fields.text("domain"));
+      return {
+        to: here(asked),
+        said: `Visitors of the site's other names are now redirected to ${fields.text("domain")}.`,
+      };
+    },
+    async "no-primary"(asked) {
+      await setPrimary(asked, null);
+      return { to: here(asked), said: "No name redirects to a primary one any more." };
+    },
+    async remove(asked, fields) {
+      const { domain } = await call(asked.ctx, "deleteDomain", named(asked, fields));
+      return { to: here(asked), said: `${domain} is removed: the site no longer answers by it.` };
+    },
+  },
+};

@@ -1,0 +1,154 @@
+import type { DeploymentExplanation, Fix } from "../../../protocol/api/diagnosis.ts";
+import type { Site } from "../../../protocol/api/sites.ts";
+import { call } from "../../api/call.ts";
+import type { Ctx } from "../../ctx.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { plain } from "../../../protocol/redact.ts";
+import { Act } from "../kit/form.tsx";
+import { Card } from "../kit/parts.tsx";
+import type { Done } from "../kit/screen.ts";
+
+/** The error's first sentence, and what follows it. The host joins the app's last lines with " | ". */
+export function headlineOf(error: string): { headline: string; rest: string } {
+  const text = plain(error).trim();
+  const lines = /\s*(?:Its|The app's|The) last lines?(?: of [^:]*)?: /.exec(text);
+  const said = lines ? text.slice(0, lines.index) : text;
+  const [, headline = said, rest = ""] = /^([^]{20,}?[.!?:])\s+(?=[A-Z])([^]*)$/.exec(said) ?? [];
+  return { headline: headline.replace(/[:\s]+$/, "."), rest: rest.trim() };
+}
+
+const settingLabels: Record<string, string> = {
+  port: "the port",
+  startTimeoutSeconds: "the start time",
+  healthCheckPath: "the health check",
+};
+
+/** What a button that applies the fix says; null: it has no button. */
+function labelOf({ operation, input, summary }: Fix): string | null {
+  if (operation === "rollbackSite")
+    return summary.replace(/^Roll back to deployment (\d+).*/, "Roll back to #$1");
+  if (operation !== "patchSite") return null;
+  if (input["action"] === "deploy") return "Deploy again";
+  const settings = input["settings"];
+  const [[name, value] = []] = Object.entries(settings ?? {}) as [string, unknown][];
+  if (name === "port") return `Set port to ${String(value)} and deploy`;
+  if (name === "startTimeoutSeconds") return `Give it ${String(value)} seconds and deploy`;
+  if (name === "healthCheckPath") return "Take any answer and deploy";
+  return name === undefined ? null : `Change ${settingLabels[name] ?? name} and deploy`;
+}
+
+/** Pages on which other causes are put right. */
+const placesOf: Record<string, (here: string) => [href: string, label: string]> = {
+  repository_unreadable: (here) => [`${here}/settings`, "Check the address and the token"],
+  source_missing: (here) => [`${here}/settings`, "Check the branch"],
+  app_exited: (here) => [`${here}/settings`, "Edit the start command"],
+  app_ended: (here) => [`${here}/settings`, "Edit the start command"],
+  development_server: (here) => [`${here}/settings`, "Edit the start command"],
+  release_failed: (here) => [`${here}/settings`, "Edit the release command"],
+  build_failed: (here) => [`${here}/settings`, "Edit the build settings"],
+  build_timeout: (here) => [`${here}/settings`, "Edit the build settings"],
+  not_detected: (here) => [`${here}/settings`, "Edit the build settings"],
+  missing_variable: (here) => [`${here}/variables`, "Set the variable"],
+  out_of_memory: (here) => [`${here}/settings`, "Change the plan"],
+};
+
+/** Why a deployment failed, what serves meanwhile, and buttons for what is known to help. `log`: where its log is. */
+export const FailureCard = ({
+  site,
+  explained: { deployment, error, lastLines, fixes, cause },
+  log,
+}: {
+  site: Site;
+  explained: DeploymentExplanation;
+  log?: string;
+}) => {
+  const here = `/sites/${site.id}`;
+  const { headline, rest } = headlineOf(error ?? "The deployment failed.");
+  const { currentDeployment: current } = site;
+  const stillServes = current !== null && current.id !== deployment.id && site.status === "RUNNING";
+  const place = cause === null ? undefined : placesOf[cause.code]?.(here);
+  const labelled = fixes.flatMap((fix, index) => {
+    const label = labelOf(fix);
+    return label === null ? [] : [{ label, index }];
+  });
+  return (
+    <Card
+      tone="fail"
+      id="failure"
+      title={
+        <span class="bad">
+          Deployment #{deployment.number} failed
+          {stillServes && ` · version #${current.number} still serves`}
+        </span>
+      }
+    >
+      <div class="body">
+        <p>
+          <strong>{headline}</strong>
+        </p>
+        {rest !== "" && <p>{rest}</p>}
+        <div class="buttons spaced">
+          {labelled.map(({ label, index }, at) => (
+            <Act
+              id="fix"
+              of={String(index)}
+              action={here}
+              label={label}
+              kind={at === 0 && site.status !== "RUNNING" ? "primary" : ""}
+              values={{ deployment: deployment.id, fix: String(index) }}
+            />
+          ))}
+          {place && (
+            <a class="button" href={place[0]}>
+              {place[1]}
+            </a>
+          )}
+          {log !== undefined && (
+            <a class="button" href={log}>
+              Open the log
+            </a>
+          )}
+          <a class="button" href={`/assistant?about=${deployment.id}`}>
+            Ask the assistant
+          </a>
+        </div>
+        {lastLines.length > 0 && (
+          <details id="last-lines">
+            <summary>Last lines of the log</summary>
+            <pre class="last-lines">{lastLines.slice(-15).map(plain).join("\n")}</pre>
+          </details>
+        )}
+      </div>
+    </Card>
+  );
+};
+
+/** Applies a fix that the explanation of a deployment offers, and deploys if it was a setting. */
+export async function applyFix(ctx: Ctx, deploymentId: string, index: number): Promise<Done> {
+  const { fixes, deployment } = await call(ctx, "explainDeployment", { id: deploymentId });
+  const fix = fixes[index];
+  const { siteId } = await call(ctx, "getDeployment", { id: deploymentId });
+  if (!fix || labelOf(fix) === null)
+    throw conflict(`Deployment #${deployment.number} has no such remedy any more. Reload the page.`);
+  if (fix.operation === "rollbackSite") {
+    const target = String(fix.input["deploymentId"]);
+    const { deploymentId: made } = await call(ctx, "rollbackSite", { id: siteId, deploymentId: target });
+    return { to: `/deployments/${made}` };
+  }
+  if ("settings" in fix.input)
+    await call(ctx, "patchSite", { id: siteId, settings: fix.input["settings"] as object });
+  else if ("packId" in fix.input) throw conflict("Change the plan on the page of the site's settings.");
+  return deploy(ctx, siteId);
+}
+
+/** Deploys, and leads to the deployment. */
+export async function deploy(
+  ctx: Ctx,
+  id: string,
+  how: { ref?: string; rebuild?: true } = {},
+): Promise<Done> {
+  const accepted = await call(ctx, "patchSite", { id, action: "deploy", ...how });
+  return "deploymentId" in accepted && accepted.deploymentId !== undefined
+    ? { to: `/deployments/${accepted.deploymentId}` }
+    : { to: `/sites/${id}`, said: "The deployment is under way." };
+}

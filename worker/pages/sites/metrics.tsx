@@ -1,0 +1,41 @@
+import { call } from "../../api/call.ts";
+import type { Screen } from "../kit/screen.ts";
+import { Usage } from "../kit/usage.tsx";
+import { siteFrame } from "./frame.tsx";
+import { orWhy } from "./or-why.ts";
+
+export const siteMetrics: Screen = {
+  path: "/sites/:id/metrics",
+  async show({ ctx, param, query }) {
+    const site = await call(ctx, "getSite", { id: param("id") });
+    const [metrics, { data: packs }, { data: deployments }] = await Promise.all([
+      orWhy(call(ctx, "getSiteMetrics", { id: site.id })),
+      call(ctx, "listPacks", { limit: 100 }),
+      call(ctx, "listDeployments", { id: site.id, limit: 100 }),
+    ]);
+    return siteFrame(
+      site,
+      "Metrics",
+      <Usage
+        path={`/sites/${site.id}/metrics`}
+        asked={query("range")}
+        now={ctx.now()}
+        samples={metrics.found?.data ?? []}
+        why={metrics.why}
+        pack={packs.find(({ id }) => id === site.packId)}
+        deployments={deployments.flatMap(({ number, finishedAt, status }) =>
+          finishedAt === null
+            ? []
+            : [
+                {
+                  atMs: Date.parse(finishedAt),
+                  label: `#${number}`,
+                  isServing: status === "LIVE" || status === "SUPERSEDED",
+                },
+              ],
+        )}
+      />,
+      { islands: ["charts"] },
+    );
+  },
+};

@@ -1,0 +1,54 @@
+import type { Pack } from "../../../protocol/api/packs.ts";
+import { Choice } from "../kit/form.tsx";
+import { money } from "../money.ts";
+
+export const monthly = ({ amountCents, currency }: Pack): string => `${money(amountCents, currency)} a month`;
+export const monthsOf = (months: number): string => (months === 1 ? "1 month" : `${months} months`);
+const sizeOf = ({ memoryMb, cpuMilli, diskGb }: Pack): string =>
+  `${memoryMb} MB memory · ${cpuMilli / 1000} ${cpuMilli === 1000 ? "core" : "cores"} · ${diskGb} GB disk`;
+
+/** Cards of plans and periods. `current`: what is chosen at first; the first plan and one month if there is none. */
+export const PlanChoice = ({
+  packs,
+  current,
+}: {
+  packs: readonly Pack[];
+  current?: { packId: string; billingTerm: number };
+}) => {
+  const chosen = current?.packId ?? packs[0]?.id;
+  const of = packs.find(({ id }) => id === chosen) ?? packs[0];
+  return (
+    <>
+      <fieldset class="choices">
+        <legend class="hidden-text">Plan</legend>
+        {packs.map((pack) => (
+          <Choice
+            name="packId"
+            value={pack.id}
+            checked={pack.id === chosen}
+            title={
+              <>
+                {pack.name} <span class="price">{monthly(pack)}</span>
+              </>
+            }
+          >
+            {sizeOf(pack)}
+          </Choice>
+        ))}
+      </fieldset>
+      <fieldset class="choices small-choices form-end">
+        <legend>Billing period</legend>
+        {of?.terms.map(({ months, discountPercent }) => (
+          <Choice
+            name="billingTerm"
+            value={String(months)}
+            checked={months === (current?.billingTerm ?? 1)}
+            title={monthsOf(months)}
+          >
+            {discountPercent > 0 ? `${discountPercent} % off` : undefined}
+          </Choice>
+        ))}
+      </fieldset>
+    </>
+  );
+};

@@ -1,0 +1,559 @@
+import type { Ingress, IngressChange, Redirect } from "../../../protocol/api/ingress.ts";
+import { bodyLimitsMb } from "../../../protocol/api/ingress.ts";
+import { restartPolicies, SiteSettings, type Site } from "../../../protocol/api/sites.ts";
+import { maxReplicas } from "../../../protocol/api/volumes.ts";
+import { invalid } from "../../domain/app-error.ts";
+import { parsed } from "../../domain/parsed.ts";
+import { Button, Check, Field, Form, Select, TextArea } from "../kit/form.tsx";
+import type { Fields } from "../kit/screen.ts";
+import { repositoryOf } from "./repository.ts";
+
+type Read = (fields: Fields) => unknown;
+/** An emptied field goes back to what the repository or the operator says. */
+const textOrNull: (name: string) => Read = (name) => (fields) => fields.text(name).trim() || null;
+const numberOrNull: (name: string) => Read = (name) => (fields) =>
+  fields.text(name) === "" ? null : Number(fields.text(name));
+const isTicked: (name: string) => Read = (name) => (fields) => fields.text(name) === "true";
+const optional =
+  (read: Read): Read =>
+  (fields) =>
+    read(fields) ?? undefined;
+
+/** What a form of settings changes, by the names of the API. @throws AppError invalid_request */
+const settingsFrom = (fields: Fields, reads: Readonly<Record<string, Read>>): SiteSettings =>
+  parsed(
+    SiteSettings,
+    Object.fromEntries(
+      Object.entries(reads).flatMap(([name, read]) => {
+        const value = read(fields);
+        return value === undefined ? [] : [[name, value]];
+      }),
+    ),
+  );
+
+const Save = ({ label = "Save" }: { label?: string }) => (
+  <p class="form-end">
+    <Button label={label} />
+  </p>
+);
+
+const text = (value: string | number | null | undefined): string => String(value ?? "");
+
+// Source
+
+export const SourceForm = ({ site }: { site: Site }) => (
+  <Form id="source">
+    {site.deployType === "github" && (
+      <>
+        <Field
+          name="githubUrl"
+          label="Repository"
+          value={text(site.githubUrl)}
+          required
+          maxlength={300}
+          autocomplete="off"
+          wide
+        />
+        <div class="columns">
+          <Field
+            name="branch"
+            label="Branch"
+            value={text(site.branch)}
+            placeholder="the default branch"
+            maxlength={200}
+            autocomplete="off"
+          />
+          <Field
+            name="rootDir"
+            label="Folder of the app"
+            value={text(site.rootDir)}
+            placeholder="the repository's root"
+            maxlength={300}
+            autocomplete="off"
+          />
+        </div>
+        <Field
+          name="gitToken"
+          type="password"
+          label="Access token for a private repository"
+          hint="Empty: it stays as it is."
+          maxlength={500}
+          autocomplete="new-password"
+        />
+        <Check name="noToken" label="The repository is public: forget the token" />
+        <Check name="submodules" label="Fetch Git submodules" checked={site.submodules} />
+        <Check name="lfs" label="Fetch Git LFS files" checked={site.lfs} />
+      </>
+    )}
+    {site.deployType === "image" && (
+      <>
+        <Field
+          name="image"
+          label="Image"
+          value={text(site.image)}
+          required
+          maxlength={300}
+          autocomplete="off"
+          wide
+        />
+        <div class="columns">
+          <Field
+            name="registryUsername"
+            label="Username at the registry"
+            hint="Empty, with the password: both stay as they are."
+            maxlength={256}
+            autocomplete="off"
+          />
+          <Field
+            name="registryPassword"
+            type="password"
+            label="Password or token"
+            maxlength={16_384}
+            autocomplete="new-password"
+          />
+        </div>
+        <Check name="noLogin" label="The image is public: forget the login" />
+      </>
+    )}
+    {site.deployType === "dockerfile" && (
+      <TextArea
+        name="dockerfile"
+        label="New Dockerfile"
+        hint="Replaces the present one, which is not shown."
+        rows={10}
+        maxlength={100_000}
+        required
+        wide
+      />
+    )}
+    <Save />
+  </Form>
+);
+
+const secret =
+  (name: string, forget: string): Read =>
+  (fields) =>
+    fields.text(forget) === "true" ? null : fields.text(name) || undefined;
+
+export const readSource: Record<Site["deployType"], (fields: Fields) => SiteSettings> = {
+  github: (fields) =>
+    settingsFrom(fields, {
+      githubUrl: (one) => repositoryOf(one.text("githubUrl")),
+      branch: textOrNull("branch"),
+      rootDir: textOrNull("rootDir"),
+      gitToken: secret("gitToken", "noToken"),
+      submodules: isTicked("submodules"),
+      lfs: isTicked("lfs"),
+    }),
+  image: (fields) =>
+    settingsFrom(fields, {
+      image: (one) => one.text("image").trim(),
+      registryUsername: secret("registryUsername", "noLogin"),
+      registryPassword: secret("registryPassword", "noLogin"),
+    }),
+  dockerfile: (fields) => settingsFrom(fields, { dockerfile: (one) => one.text("dockerfile") }),
+};
+
+// Build
+
+export const BuildForm = ({ site }: { site: Site }) => (
+  <Form id="build">
+    <div class="columns">
+      <Select
+        name="builder"
+        label="Build with"
+        value={text(site.builder)}
+        options={[
+          ["", "the repository's Dockerfile if it has one"],
+          ["detect", "what is detected, even with a Dockerfile"],
+          ["dockerfile", "the repository's Dockerfile"],
+        ]}
+      />
+      <Field
+        name="dockerfilePath"
+        label="Path of the Dockerfile"
+        value={text(site.dockerfilePath)}
+        placeholder="Dockerfile"
+        maxlength={300}
+        autocomplete="off"
+      />
+      <Field
+        name="languageVersion"
+        label="Version of the language"
+        value={text(site.languageVersion)}
+        placeholder="detected, such as 24 or 3.12"
+        maxlength={20}
+        autocomplete="off"
+      />
+    </div>
+    <Field
+      name="installCommand"
+      label="Install command"
+      value={text(site.installCommand)}
+      placeholder="detected"
+      maxlength={2000}
+      autocomplete="off"
+      mono
+      wide
+    />
+    <Field
+      name="buildCommand"
+      label="Build command"
+      value={text(site.buildCommand)}
+      placeholder="detected"
+      maxlength={2000}
+      autocomplete="off"
+      mono
+      wide
+    />
+    <div class="columns">
+      <Field
+        name="outputDir"
+        label="Folder to serve as a static site"
+        value={text(site.outputDir)}
+        placeholder="detected"
+        maxlength={300}
+        autocomplete="off"
+      />
+      <Select
+        name="singlePage"
+        label="Serve index.html for unknown paths"
+        value={text(site.singlePage === null ? null : String(site.singlePage))}
+        options={[
+          ["", "detected"],
+          ["true", "yes, it is a single-page app"],
+          ["false", "no"],
+        ]}
+      />
+    </div>
+    <Save />
+  </Form>
+);
+
+export const readBuild = (fields: Fields): SiteSettings =>
+  settingsFrom(fields, {
+    builder: textOrNull("builder"),
+    dockerfilePath: textOrNull("dockerfilePath"),
+    languageVersion: textOrNull("languageVersion"),
+    installCommand: textOrNull("installCommand"),
+    buildCommand: textOrNull("buildCommand"),
+    outputDir: textOrNull("outputDir"),
+    singlePage: (one) => (one.text("singlePage") === "" ? null : one.text("singlePage") === "true"),
+  });
+
+// Run
+
+export const RunForm = ({ site }: { site: Site }) => (
+  <Form id="run">
+    <Field
+      name="startCommand"
+      label="Start command"
+      value={text(site.startCommand)}
+      placeholder="from the image or the repository"
+      maxlength={2000}
+      autocomplete="off"
+      mono
+      wide
+    />
+    <Field
+      name="releaseCommand"
+      label="Release command"
+      hint="Runs once in each new version before it serves, such as a migration. If it fails, the version before stays."
+      value={text(site.releaseCommand)}
+      placeholder="from the Procfile"
+      maxlength={2000}
+      autocomplete="off"
+      mono
+      wide
+    />
+    <div class="columns">
+      <Field
+        name="port"
+        type="number"
+        label="Port the app listens on"
+        value={text(site.port)}
+        required
+        min={1}
+        max={65_535}
+      />
+      <Field
+        name="startTimeoutSeconds"
+        type="number"
+        label="Seconds a new version may take to answer"
+        value={text(site.startTimeoutSeconds)}
+        placeholder="the operator's default"
+        min={1}
+        max={600}
+      />
+      <Field
+        name="region"
+        label="Region"
+        hint="Applies when the site is placed next; it does not move a running site."
+        value={text(site.region)}
+        placeholder="any"
+        maxlength={50}
+        autocomplete="off"
+      />
+    </div>
+    <Save />
+  </Form>
+);
+
+export const readRun = (fields: Fields): SiteSettings =>
+  settingsFrom(fields, {
+    startCommand: textOrNull("startCommand"),
+    releaseCommand: textOrNull("releaseCommand"),
+    port: (one) => Number(one.text("port")),
+    startTimeoutSeconds: numberOrNull("startTimeoutSeconds"),
+    region: textOrNull("region"),
+  });
+
+const policies: Record<(typeof restartPolicies)[number], string> = {
+  always: "always",
+  "on-failure": "only after a failure",
+  never: "never",
+};
+
+/** What a restart can apply too. */
+export const ScaleForm = ({ site }: { site: Site }) => (
+  <Form id="scale">
+    <div class="columns">
+      <Field
+        name="replicas"
+        type="number"
+        label="Replicas"
+        hint="Containers that share the plan's memory and processor and balance the requests."
+        value={text(site.replicas)}
+        required
+        min={1}
+        max={maxReplicas}
+      />
+      <Field
+        name="healthCheckPath"
+        label="Health check path"
+        hint="Must answer below 400. Empty: any answer to GET / is enough."
+        value={text(site.healthCheckPath)}
+        placeholder="/up"
+        maxlength={300}
+        autocomplete="off"
+      />
+      <Select
+        name="restartPolicy"
+        label="Start again when it exits"
+        value={text(site.lifecycle.restartPolicy)}
+        options={[
+          ["", "always (the default)"],
+          ...restartPolicies.slice(1).map((one) => [one, policies[one]] as const),
+        ]}
+      />
+      <Field
+        name="stopTimeoutSeconds"
+        type="number"
+        label="Seconds to end after SIGTERM"
+        value={text(site.lifecycle.stopTimeoutSeconds)}
+        placeholder="10"
+        min={1}
+        max={120}
+      />
+      <Field
+        name="drainSeconds"
+        type="number"
+        label="Seconds for running requests of a replaced version"
+        value={text(site.lifecycle.drainSeconds)}
+        placeholder="the operator's default"
+        min={1}
+        max={3600}
+      />
+    </div>
+    <p class="form-end row">
+      <Button label="Save" />
+      {(site.status === "RUNNING" || site.status === "STOPPED") && (
+        <Button label="Save and use it now" name="apply" value="now" />
+      )}
+      <Button label="Try the health check now" kind="ghost" name="try" value="true" />
+    </p>
+  </Form>
+);
+
+export const readScale = (fields: Fields): SiteSettings =>
+  settingsFrom(fields, {
+    replicas: (one) => Number(one.text("replicas")),
+    healthCheckPath: textOrNull("healthCheckPath"),
+    lifecycle: (one) => ({
+      restartPolicy: optional(textOrNull("restartPolicy"))(one),
+      stopTimeoutSeconds: optional(numberOrNull("stopTimeoutSeconds"))(one),
+      drainSeconds: optional(numberOrNull("drainSeconds"))(one),
+    }),
+  });
+
+// What the ingress does
+
+const lineOf = ({ from, match, to, code }: Redirect): string =>
+  [match === "prefix" ? `${from.replace(/\/$/, "")}/*` : from, to, code]
+    .filter((part) => part !== undefined)
+    .join(" ");
+
+const linesOf = (written: string): string[] =>
+  written
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+
+/** `/old /new 301` a line; a `*` at the end of the first: also what is below it. @throws AppError invalid_request */
+function redirectsOf(fields: Fields): unknown {
+  const redirects = linesOf(fields.text("redirects")).map((line, index) => {
+    const [from = "", to = "", code, ...rest] = line.split(/\s+/);
+    if (to === "" || rest.length > 0)
+      throw invalid("redirects", `Line ${index + 1}: write a path, a space, and where it leads`);
+    return {
+      from: from.replace(/\/?\*$/, "") || "/",
+      ...(from.endsWith("*") && { match: "prefix" }),
+      to,
+      ...(code !== undefined && { code: Number(code) }),
+    };
+  });
+  return redirects.length === 0 ? null : redirects;
+}
+
+/** @throws AppError invalid_request */
+function headersOf(fields: Fields): unknown {
+  const headers = linesOf(fields.text("headers")).map((line, index) => {
+    const at = line.indexOf(":");
+    if (at < 1) throw invalid("headers", `Line ${index + 1}: write a name, a colon and a value`);
+    return [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+  });
+  return headers.length === 0 ? null : Object.fromEntries(headers);
+}
+
+const yearSeconds = 31_536_000;
+
+export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }) => (
+  <Form id="ingress">
+    <Check
+      name="maintenance"
+      label="Maintenance: visitors see a page with this text, and the site runs on"
+      checked={ingress.maintenance !== null}
+    />
+    <TextArea
+      name="message"
+      label="Text of the maintenance page"
+      value={text(ingress.maintenance?.message)}
+      rows={2}
+      maxlength={2000}
+      wide
+    />
+    <TextArea
+      name="redirects"
+      label="Redirects"
+      hint="One a line: /old /new, or /old/* https://example.com/new 301. The first that matches applies; the code is 308 if it is left out."
+      value={(ingress.redirects ?? []).map(lineOf).join("\n")}
+      rows={3}
+      placeholder="/old /new"
+      wide
+    />
+    <TextArea
+      name="headers"
+      label="Headers of every answer"
+      hint="One a line, such as X-Frame-Options: DENY."
+      value={Object.entries(ingress.headers ?? {})
+        .map(([name, value]) => `${name}: ${value}`)
+        .join("\n")}
+      rows={2}
+      wide
+    />
+    <div class="columns">
+      <Field
+        name="username"
+        label="Password protection: user name"
+        hint="Empty: everybody may see the site."
+        value={text(ingress.basicAuth?.username)}
+        maxlength={100}
+        autocomplete="off"
+      />
+      <Field
+        name="password"
+        type="password"
+        label="Password"
+        {...(ingress.basicAuth !== null && { hint: "Empty: it stays as it is." })}
+        maxlength={200}
+        autocomplete="new-password"
+      />
+    </div>
+    <TextArea
+      name="allow"
+      label="Only these addresses may visit"
+      hint="One address or network a line, such as 203.0.113.0/24. Empty: everybody."
+      value={(ingress.allow ?? []).join("\n")}
+      rows={2}
+      wide
+    />
+    <div class="columns">
+      <Select
+        name="maxBodyMb"
+        label="Largest upload"
+        value={text(ingress.maxBodyMb)}
+        options={[["", "no limit"], ...bodyLimitsMb.map((mb) => [String(mb), `${mb} MB`] as const)]}
+      />
+      {url.startsWith("https:") && (
+        <Select
+          name="hsts"
+          label="Browsers insist on https (HSTS)"
+          value={text(ingress.hsts?.maxAgeSeconds)}
+          options={[
+            ["", "no"],
+            ...[
+              ...new Set([86_400, yearSeconds, 2 * yearSeconds, ingress.hsts?.maxAgeSeconds ?? 86_400]),
+            ].map(
+              (seconds) =>
+                [
+                  String(seconds),
+                  seconds === 86_400
+                    ? "for a day"
+                    : seconds === yearSeconds
+                      ? "for a year"
+                      : seconds === 2 * yearSeconds
+                        ? "for two years"
+                        : `for ${seconds} seconds`,
+                ] as const,
+            ),
+          ]}
+        />
+      )}
+    </div>
+    {url.startsWith("https:") && (
+      <Check name="httpsOnly" label="Send visitors from http to https" checked={ingress.httpsOnly === true} />
+    )}
+    {(replicas > 1 || ingress.stickySessions === true) && (
+      <Check
+        name="stickySessions"
+        label="Keep each visitor at one replica"
+        checked={ingress.stickySessions === true}
+      />
+    )}
+    <Save label="Save, effective at once" />
+  </Form>
+);
+
+/** What the form does not show, such as rewrites, stays as it is. @throws AppError invalid_request */
+export function readIngress(fields: Fields, now: Ingress): SiteSettings {
+  const [username, password] = [fields.text("username").trim(), fields.text("password")];
+  if (username !== "" && password === "" && now.basicAuth?.username !== username)
+    throw invalid("password", "Type the password that visitors are asked for");
+  const hsts = fields.text("hsts");
+  const ingress = {
+    maintenance:
+      fields.text("maintenance") === "true"
+        ? { ...(fields.text("message").trim() !== "" && { message: fields.text("message").trim() }) }
+        : null,
+    redirects: redirectsOf(fields),
+    headers: headersOf(fields),
+    allow: linesOf(fields.text("allow")).length === 0 ? null : linesOf(fields.text("allow")),
+    maxBodyMb: numberOrNull("maxBodyMb")(fields),
+    hsts: hsts === "" ? null : { ...now.hsts, maxAgeSeconds: Number(hsts) },
+    httpsOnly: fields.text("httpsOnly") === "true" ? true : null,
+    stickySessions: fields.text("stickySessions") === "true" ? true : null,
+    ...(username === "" && { basicAuth: null }),
+    ...(username !== "" && password !== "" && { basicAuth: { username, password } }),
+  } satisfies { [Name in keyof IngressChange]: unknown };
+  return parsed(SiteSettings, { ingress });
+}

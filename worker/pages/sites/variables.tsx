@@ -1,0 +1,376 @@
+import * as z from "zod";
+import type { Database } from "../../../protocol/api/databases.ts";
+import { SecretGenerate } from "../../../protocol/api/diagnosis.ts";
+import type { EnvVersion } from "../../../protocol/api/env-history.ts";
+import { EnvVariable, type EnvVariableShown, type Site } from "../../../protocol/api/sites.ts";
+import { parseEnvFile } from "../../../protocol/env-file.ts";
+import { call } from "../../api/call.ts";
+import type { Ctx } from "../../ctx.ts";
+import { invalid } from "../../domain/app-error.ts";
+import { parsed } from "../../domain/parsed.ts";
+import { Act, Button, Check, Field, Form, Select, TextArea } from "../kit/form.tsx";
+import { Card, Copy, Time } from "../kit/parts.tsx";
+import type { Done, Fields, Screen } from "../kit/screen.ts";
+import { siteFrame } from "./frame.tsx";
+
+const scopes = [
+  ["both", "builds and the running site"],
+  ["build", "builds only"],
+  ["runtime", "the running site only"],
+] as const;
+const scopeWords = { both: "build and run", build: "build", runtime: "run" };
+
+/** What is done after saving. The island shows these buttons once for all staged changes; `stage` is what it calls the first one. */
+const Saves = ({ site, stage = "" }: { site: Site; stage?: string }) => (
+  <p class="form-end buttons" data-saves={stage}>
+    <Button label="Save" kind={stage === "" ? "primary" : ""} />
+    {site.status === "RUNNING" && <Button label="Save and restart" name="then" value="restart" />}
+    {!["PENDING", "SUSPENDED", "DELETING"].includes(site.status) && (
+      <Button label="Save and deploy" name="then" value="deploy" />
+    )}
+  </p>
+);
+
+const Row = ({
+  site,
+  variable: { key, value, encrypted, scope },
+  waits,
+  link,
+}: {
+  site: Site;
+  variable: EnvVariableShown;
+  /** The version in service has another value, or none. */
+  waits: boolean;
+  link: Pick<Database, "id" | "name"> | undefined;
+}) => (
+  <tr data-key={key} data-scope={scope} data-encrypted={String(encrypted)}>
+    <td>
+      <code>{key}</code> <span class="chip">{scopeWords[scope]}</span>{" "}
+      {waits && <span class="dot warn">not in service yet</span>}
+      {link && (
+        <div class="soft small">
+          set by the link to <a href={`/databases/${link.id}`}>{link.name}</a>
+        </div>
+      )}
+    </td>
+    <td>
+      {value === null ? (
+        <span class="soft">secret, never shown again</span>
+      ) : (
+        <details class="reveal" id={`value-${key}`}>
+          <summary>Show value</summary>
+          <code class="value" data-value>
+            {value}
+          </code>{" "}
+          <Copy text={value} of={key} />
+        </details>
+      )}
+    </td>
+    <td class="end">
+      {link === undefined && (
+        <div class="buttons">
+          <details class="menu edit" id={`edit-${key}`}>
+            <summary class="button" aria-label={`Edit: ${key}`}>
+              Edit
+            </summary>
+            <div>
+              <Form id="set" of={key}>
+                <input type="hidden" name="key" value={key} />
+                <TextArea
+                  name="value"
+                  label={`Value of ${key}`}
+                  rows={3}
+                  maxlength={32_768}
+                  value={value ?? ""}
+                  {...(encrypted && { hint: "It replaces the secret, which is not shown." })}
+                />
+                <Select name="scope" label="Available to" value={scope} options={scopes} />
+                {!encrypted && <Check name="encrypted" label="Make it a secret" />}
+                <Saves site={site} stage="Change" />
+              </Form>
+            </div>
+          </details>
+          <Act id="unset" of={key} label="Remove" about={key} values={{ key }} />
+        </div>
+      )}
+    </td>
+  </tr>
+);
+
+const Add = ({ site }: { site: Site }) => (
+  <div class="halves below">
+    <Card title="Add a variable">
+      <div class="body">
+        <Form id="set">
+          <Field
+            name="key"
+            label="Name"
+            mono
+            required
+            maxlength={200}
+            pattern="[A-Za-z_][A-Za-z0-9_]*"
+            autocomplete="off"
+          />
+          <TextArea name="value" label="Value" rows={2} maxlength={32_768} autocomplete="off" />
+          <Select name="scope" label="Available to" value="both" options={scopes} />
+          <Check name="encrypted" label="Secret: never shown again, and masked in logs" />
+          <Saves site={site} stage="Add" />
+        </Form>
+        <details id="generate">
+          <summary>Generate a secret</summary>
+          <Form id="generate">
+            <Field
+              name="key"
+              label="Name"
+              mono
+              required
+              maxlength={200}
+              pattern="[A-Za-z_][A-Za-z0-9_]*"
+              placeholder="SESSION_SECRET"
+              autocomplete="off"
+              hint="It gets 43 random characters that nobody sees, you neither."
+            />
+            <p class="form-end">
+              <Button label="Generate" />
+            </p>
+          </Form>
+        </details>
+      </div>
+    </Card>
+    <Card title="Add many">
+      <div class="body">
+        <Form id="many">
+          <TextArea
+            name="file"
+            label="Paste a .env file"
+            rows={8}
+            autocomplete="off"
+            placeholder={"DATABASE_URL=postgres://…\nGREETING=hello"}
+            hint="A name that exists gets the new value; the others stay."
+          />
+          <Check name="encrypted" label="Secrets: never shown again, and masked in logs" />
+          <Saves site={site} stage="Add all" />
+        </Form>
+      </div>
+    </Card>
+  </div>
+);
+
+const whoWords: Record<string, string> = {
+  session: "you",
+  key: "an API key",
+  assistant: "the assistant",
+  operator: "the operator",
+  system: "the service",
+};
+
+const History = ({ versions, serving }: { versions: readonly EnvVersion[]; serving: number | null }) => (
+  <Card title="History" id="history">
+    <table>
+      {versions.slice(0, 20).map(({ version, at, actor, changes, current, restoredFrom }) => (
+        <tr>
+          <td>
+            Version {version}
+            {current && <span class="chip">newest</span>}
+            {version === serving && <span class="chip">in service</span>}
+            <div class="soft small">
+              {restoredFrom !== null && `version ${restoredFrom} again: `}
+              {changes.length === 0
+                ? "no change"
+                : changes.map(({ key, change }) => `${key} ${change}`).join(", ")}
+            </div>
+          </td>
+          <td class="soft wide-only">{actor === null ? "" : (whoWords[actor] ?? actor)}</td>
+          <td class="end soft">
+            <Time at={at} />
+            {!current && (
+              <div>
+                <Act
+                  id="restore"
+                  of={String(version)}
+                  label="Restore"
+                  about={`version ${version}`}
+                  values={{ version: String(version) }}
+                />
+              </div>
+            )}
+          </td>
+        </tr>
+      ))}
+    </table>
+  </Card>
+);
+
+/** Names whose values are not those that the version in service runs with. */
+const waiting = (versions: readonly EnvVersion[], serving: number | null): Set<string> =>
+  serving === null
+    ? new Set()
+    : new Set(
+        versions
+          .filter(({ version }) => version > serving)
+          .flatMap(({ changes }) => changes.map(({ key }) => key)),
+      );
+
+/** Saves, then does what the button says. */
+async function save(ctx: Ctx, id: string, envVariables: EnvVariable[], then: string): Promise<Done> {
+  const saved = await call(ctx, "patchSite", { id, envVariables });
+  const to = `/sites/${id}/variables`;
+  if (then === "restart") {
+    await call(ctx, "patchSite", { id, action: "restart" });
+    return { to, said: "Saved. The site is restarting with it." };
+  }
+  if (then === "deploy") {
+    const made = await call(ctx, "patchSite", { id, action: "deploy" });
+    return { to: "deploymentId" in made ? `/deployments/${made.deploymentId ?? ""}` : to };
+  }
+  const waits = "restartRequired" in saved && saved.restartRequired;
+  return { to, said: waits ? "Saved. Restart or deploy the site to use it." : "Saved." };
+}
+
+const One = z.object({
+  key: EnvVariable.shape.key,
+  scope: EnvVariable.shape.scope,
+  encrypted: z.literal("true").optional(),
+});
+
+/** As a form sends it: an empty value is a value. */
+const one = (fields: Fields): EnvVariable => {
+  const { encrypted, ...variable } = fields.read(One);
+  return {
+    ...variable,
+    value: fields.text("value"),
+    ...(encrypted === "true" && { encrypted: true }),
+  };
+};
+
+const Staged = z.array(EnvVariable).min(1).max(200);
+
+/** A JSON text that the island sends. */
+function staged(text: string): EnvVariable[] {
+  try {
+    return parsed(Staged, JSON.parse(text));
+  } catch (error) {
+    if (error instanceof SyntaxError) throw invalid("changes", "not the changes of this page");
+    throw error;
+  }
+}
+
+/** The environment of a site: what it is, what is in service of it, and what it was. */
+export const siteVariables: Screen = {
+  path: "/sites/:id{site_[0-9a-z]+}/variables",
+  async show({ ctx, param }) {
+    const id = param("id");
+    const [site, history, databases] = await Promise.all([
+      call(ctx, "getSite", { id }),
+      call(ctx, "listEnvVersions", { id }),
+      call(ctx, "listDatabases", { limit: 100 }),
+    ]);
+    const serving =
+      site.currentDeployment === null
+        ? null
+        : (await call(ctx, "getDeployment", { id: site.currentDeployment.id })).envVersion;
+    const waits = waiting(history.data, serving);
+    const removed = [...waits].filter((key) => !site.envVariables.some((variable) => variable.key === key));
+    const linkOf = (key: string) =>
+      databases.data.find(({ links }) =>
+        links.some(({ siteId, variable }) => siteId === id && variable === key),
+      );
+    return siteFrame(
+      site,
+      "Variables",
+      <berth-variables>
+        {waits.size > 0 && (site.status === "RUNNING" || site.status === "DEPLOYING") && (
+          <div class="callout warn" id="waiting">
+            <p>
+              The version in service does not have the newest values yet
+              {removed.length > 0 && `; it still has ${removed.join(", ")}`}.
+            </p>
+            {site.status === "RUNNING" && (
+              <div class="buttons">
+                <Act id="restart" action={`/sites/${id}`} label="Restart to use them" />
+              </div>
+            )}
+          </div>
+        )}
+        <Card title={`Variables${site.envVariables.length > 0 ? ` · ${site.envVariables.length}` : ""}`}>
+          {site.envVariables.length === 0 && (
+            <div class="empty">
+              <h2>No variables yet</h2>
+              <p>
+                Settings and secrets that the app reads from its environment. We set PORT. Add one below, or
+                paste a .env file.
+              </p>
+            </div>
+          )}
+          <table class="variables">
+            <tbody>
+              {site.envVariables.map((variable) => (
+                <Row
+                  site={site}
+                  variable={variable}
+                  waits={waits.has(variable.key)}
+                  link={linkOf(variable.key)}
+                />
+              ))}
+            </tbody>
+          </table>
+        </Card>
+        <form method="post" data-enhanced class="staged" hidden>
+          <input type="hidden" name="form" value="changes" />
+          <input type="hidden" name="changes" value="" />
+          <strong data-count></strong>
+          <Saves site={site} />
+          <button type="button" class="ghost" data-discard>
+            Discard
+          </button>
+        </form>
+        <Add site={site} />
+        {history.data.length > 0 && (
+          <div class="below">
+            <History versions={history.data} serving={serving} />
+          </div>
+        )}
+      </berth-variables>,
+      { islands: ["variables"] },
+    );
+  },
+  forms: {
+    set: ({ ctx, param }, fields) => save(ctx, param("id"), [one(fields)], fields.text("then")),
+    unset: ({ ctx, param }, fields) =>
+      save(ctx, param("id"), [{ key: fields.text("key"), value: null }], fields.text("then")),
+    many({ ctx, param }, fields) {
+      const { variables, problems } = parseEnvFile(fields.text("file"));
+      const [problem] = problems;
+      if (problem) throw invalid("file", `line ${problem.line}: ${problem.text}`);
+      if (variables.length === 0) throw invalid("file", "write NAME=value, one a line");
+      const isSecret = fields.text("encrypted") === "true";
+      return save(
+        ctx,
+        param("id"),
+        parsed(
+          Staged,
+          variables.map((variable) => ({ ...variable, ...(isSecret && { encrypted: true }) })),
+        ),
+        fields.text("then"),
+      );
+    },
+    changes: ({ ctx, param }, fields) =>
+      save(ctx, param("id"), staged(fields.text("changes")), fields.text("then")),
+    async generate({ ctx, param }, fields) {
+      const secret = fields.read(SecretGenerate);
+      await call(ctx, "generateSecret", { id: param("id"), ...secret });
+      return {
+        to: `/sites/${param("id")}/variables`,
+        said: `${secret.key} has a new random value. Restart or deploy the site to use it.`,
+      };
+    },
+    async restore({ ctx, param }, fields) {
+      const version = Number(fields.text("version"));
+      await call(ctx, "restoreEnvVersion", { id: param("id"), version });
+      return {
+        to: `/sites/${param("id")}/variables`,
+        said: `The variables are those of version ${version} again. Restart or deploy the site to use them.`,
+      };
+    },
+  },
+};
