@@ -384,6 +384,21 @@ describe("an operator who views an account", () => {
       ]);
   });
 
+  it("opens neither a terminal nor a tunnel, and neither does a suspended account", async () => {
+    const [key, on] = [await account(), await readyAgent()];
+    const { siteId } = await runningSite(key, on);
+    const id = await ownerOf(key);
+    const terminal = async (headers: Record<string, string>) =>
+      (await call(`/api/v1/sites/${siteId}/terminal`, { headers: { Upgrade: "websocket", ...headers } }))
+        .status;
+    const viewer = { Authorization: `Bearer ${await operator()}`, "X-Berth-View-As": id };
+    expect(await terminal(viewer)).toBe(403);
+    const cookie = await sessionOf(key);
+    await api(await operator(), "POST", `/accounts/${id}/suspend`, { reason: "It sends spam." });
+    expect(await terminal({ Cookie: cookie, Origin: siteUrl })).toBe(403);
+    expect(await terminal({ Authorization: `Bearer ${key}` })).toBe(403);
+  });
+
   it("is an operator: anybody else is refused, and an account that is not there is not found", async () => {
     const [key, other] = [await account(), await account()];
     expect((await view(await ownerOf(other), "GET", "/sites", key)).status).toBe(403);

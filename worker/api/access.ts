@@ -2,11 +2,13 @@ import type { Operation } from "../../protocol/api/operations.ts";
 import type { Ctx, Suspended } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
 
+type Asked = Pick<Operation, "access" | "assistant" | "method" | "ownersOnly">;
+
 /**
  * Checks whether the actor may call this operation at all; the verbs check ownership. @throws AppError unauthorized,
  * forbidden
  */
-export function requireAccess({ actor }: Ctx, operation: Operation): void {
+export function requireAccess({ actor }: Ctx, operation: Asked): void {
   const { access, assistant, method } = operation;
   if (access === "none") return;
   if (actor.type === "viewer") return requireViewable(operation);
@@ -21,7 +23,7 @@ export function requireAccess({ actor }: Ctx, operation: Operation): void {
 }
 
 /** What an operator sees of an account that is not theirs. @throws AppError forbidden, with the reason */
-function requireViewable({ access, method, ownersOnly }: Operation): void {
+function requireViewable({ access, method, ownersOnly }: Asked): void {
   if (access === "operator") throw new AppError("forbidden");
   if (method !== "get")
     throw new AppError("forbidden", {

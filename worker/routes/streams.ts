@@ -1,6 +1,7 @@
 import { Hono, type Context } from "hono";
 import * as z from "zod";
 import { TerminalQuery } from "../../protocol/api/streams.ts";
+import { requireAccess } from "../api/access.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
 import { accountOf, type Ctx } from "../ctx.ts";
@@ -22,6 +23,8 @@ const upgraded =
   <Query extends object>(id: string, schema: z.ZodType<Query>, open: Opened<Query>) =>
   async (c: Context<AppEnv, "/:id">): Promise<Response> => {
     const { ctx } = c.var;
+    // It is a GET that can change anything.
+    requireAccess(ctx, { access: "key", method: "post" });
     if (ctx.actor.type === "session" && c.req.header("Origin") !== configOf(c.env).SITE_URL)
       throw new AppError("forbidden");
     if (c.req.header("Upgrade")?.toLowerCase() !== "websocket")

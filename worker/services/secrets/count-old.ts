@@ -17,8 +17,6 @@ const rowsUnder = (isOld: (sealed: string) => SQL): Record<SealedPlace, SQL> => 
   "notification_channels.url": sql`notification_channels WHERE ${isOld("url_sealed")}`,
   "notification_channels.secret": sql`notification_channels WHERE ${isOld("secret_sealed")}`,
   "certificates.order_key": sql`certificates WHERE ${isOld("order_key_sealed")}`,
-  "notification_channels.url": sql`notification_channels WHERE ${isOld("url_sealed")}`,
-  "notification_channels.secret": sql`notification_channels WHERE ${isOld("secret_sealed")}`,
 });
 
 /** How many rows of each place are not under the current key; without those of 0. */
