@@ -144,7 +144,7 @@ it("variables are staged and saved as one version", async () => {
   expect(await page.locator(".staged strong").innerText()).toBe("3 changes");
   expect((await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data).toHaveLength(before);
   await page.click('.staged button:text-is("Save")');
-  await page.locator("tr[data-key=THREE]").waitFor();
+  await page.locator("[data-flash]", { hasText: "Saved." }).waitFor();
   expect((await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data).toHaveLength(before + 1);
   await page.click('tr[data-key=THREE] button:has-text("Remove")');
   expect(await page.locator(".staged strong").innerText()).toBe("1 change");

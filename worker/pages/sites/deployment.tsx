@@ -137,9 +137,13 @@ const Changed = ({ explained: { changed, lastGood } }: { explained: DeploymentEx
   return (
     <details class="fold" id="changed">
       <summary>
-        Changed since <a href={`/deployments/${lastGood.id}`}>#{lastGood.number}</a>:{" "}
+        Changed since #{lastGood.number}:{" "}
         {count === 0 ? "nothing" : `${count} ${count === 1 ? "thing" : "things"}`}
       </summary>
+      <p>
+        Compared with <a href={`/deployments/${lastGood.id}`}>deployment #{lastGood.number}</a>, the last one
+        that worked:
+      </p>
       <ul>
         {changed.commit && <li>the source</li>}
         {changed.settings.map((name) => (
