@@ -32,10 +32,6 @@ export const limits = {
   streamOpened: { limit: 120, windowMs: minute },
   /** Exports of an account's data: each reads all of it. */
   accountExported: { limit: 5, windowMs: 60 * minute },
-  /** Exports of an account's data: each reads all of it. */
-  accountExported: { limit: 5, windowMs: 60 * minute },
-  /** Tunnels and terminals opened, per account; a pool of connections opens several at once. */
-  streamOpened: { limit: 120, windowMs: minute },
   /** Password hashes per address, for right and wrong passwords; this many take two seconds of CPU. */
   passwords: { limit: 20, windowMs: minute },
   /** Wrong passwords, per email address and client address. */

@@ -15,6 +15,8 @@ const rowsUnder = (isOld: (sealed: string) => SQL): Record<SealedPlace, SQL> => 
   acme_accounts: sql`acme_accounts WHERE ${isOld("key_sealed")}`,
   "certificates.key": sql`certificates WHERE ${isOld("key_sealed")}`,
   "certificates.order_key": sql`certificates WHERE ${isOld("order_key_sealed")}`,
+  "notification_channels.url": sql`notification_channels WHERE ${isOld("url_sealed")}`,
+  "notification_channels.secret": sql`notification_channels WHERE ${isOld("secret_sealed")}`,
 });
 
 /** How many rows of each place are not under the current key; without those of 0. */
