@@ -1,8 +1,9 @@
 import type { DatabaseQueryResult, DatabaseSchema, DatabaseTable } from "../../../protocol/api/insight.ts";
-import { maxStatementCharacters } from "../../../protocol/api/insight.ts";
+import { DatabaseQuery, maxStatementCharacters } from "../../../protocol/api/insight.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
 import { AppError, conflict, invalid } from "../../domain/app-error.ts";
+import { parsed } from "../../domain/parsed.ts";
 import { Button, Field, Form, TextArea } from "../kit/form.tsx";
 import { Callout, Card } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen, View } from "../kit/screen.ts";
@@ -194,7 +195,7 @@ async function page({ ctx, param, query }: Asked, { result, tried }: Shown = {})
 const mustHave = (fields: Fields): string => {
   const statement = fields.text("statement").trim();
   if (statement === "") throw invalid("statement", "write one statement");
-  return statement;
+  return parsed(DatabaseQuery, { statement }).statement;
 };
 
 const read = { write: false, dryRun: false, limit: shownRows, timeoutSeconds: 10 } as const;
