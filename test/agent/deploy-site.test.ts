@@ -21,6 +21,9 @@ beforeAll(
 );
 afterAll(() => void app.close());
 
+/** No other names have been told since. */
+const newest = (_: string, { hostnames }: { hostnames: string[] }) => hostnames;
+
 function rollback(): JobArgs<"site.deploy"> {
   return deployArgs({
     run: runSpec({ port: (app.address() as AddressInfo).port }),
@@ -70,6 +73,7 @@ it("a version that serves is a success, and keeps its image, whatever goes wrong
     isolation: { demand: () => Promise.resolve() },
     ingress: {
       current: () => null,
+      newest,
       lost: () => [],
       fallback: () => null,
       settle: () => Promise.resolve(),
@@ -108,7 +112,7 @@ it("a rollback on a host without the image makes it anew of what it was made of,
     },
     settings: {},
     imageRepository: () => "berth-site/x",
-    ingress: { park: () => Promise.resolve() },
+    ingress: { newest, park: () => Promise.resolve() },
   } as unknown as Host;
   const job = jobRun({ log: (text) => void lines.push(text) });
   const digest = `sha256:${"d".repeat(64)}`;
@@ -129,7 +133,7 @@ it("of a stopped site that moves the image is made, and nothing is started", asy
   const host = {
     engine: { imageId: () => Promise.resolve("i"), tagImage: () => Promise.resolve() },
     imageRepository: () => "berth-site/x",
-    ingress: { park: (siteId: string) => Promise.resolve(void parked.push(siteId)) },
+    ingress: { newest, park: (siteId: string) => Promise.resolve(void parked.push(siteId)) },
   } as unknown as Host;
   const args = { ...rollback(), parked: true };
   expect(await deploySite(host, args, jobRun())).toMatchObject({

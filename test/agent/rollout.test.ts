@@ -100,6 +100,7 @@ function hostOf(changes: Partial<Engine> = {}): Host {
     isolation: { demand: () => Promise.resolve() },
     ingress: {
       current: () => serving,
+      newest: (_id, { hostnames }) => hostnames,
       fallback: () => null,
       lost: () => lost,
       route: (_id, _names, targets) => Promise.resolve(void (serving = targets)),

@@ -6,10 +6,17 @@ const filesWith = (pattern: RegExp): string[] =>
   globSync("worker/**/*.{ts,tsx}").filter((file) => pattern.test(readFileSync(file, "utf8")));
 
 it("an account's role and plan are written by the verb that tells the guards of its keys, and by nothing else", () => {
-  expect(filesWith(/\.update\(accounts\)|UPDATE (?:accounts|\$\{accounts\})/i)).toEqual([
+  expect(filesWith(/\.update\(accounts\)|UPDATE (?:accounts|\$\{accounts\})/i).toSorted()).toEqual([
+    // Of the name only.
+    "worker/services/accounts/change-profile.ts",
     "worker/services/accounts/change.ts",
     // Of the address only.
     "worker/services/accounts/confirm-email.ts",
+    // Of the suspension only, which they tell the guards too.
+    "worker/services/accounts/release.ts",
+    // Of a person's name and address; its keys are revoked.
+    "worker/services/accounts/remove.ts",
+    "worker/services/accounts/suspend.ts",
   ]);
   // The first operator, who has no key yet.
   expect(filesWith(/\.insert\(accounts\)|INTO (?:accounts|\$\{accounts\})/i)).toEqual([

@@ -24,8 +24,8 @@ export async function sendDueNotifications(ctx: Ctx): Promise<void> {
 }
 
 /** Mails are sent by the outbox, which gives up after three days. */
-const takeOutcomesOfMails = (ctx: Ctx, now: Date) =>
-  ctx.db.batch([
+async function takeOutcomesOfMails(ctx: Ctx, now: Date): Promise<void> {
+  await ctx.db.batch([
     ctx.statement(sql`
       UPDATE deliveries SET status = 'sent', finished_at = m.sent_at, attempts = 1
       FROM mails m WHERE m.id = 'notification:' || deliveries.id AND m.sent_at IS NOT NULL
@@ -34,6 +34,7 @@ const takeOutcomesOfMails = (ctx: Ctx, now: Date) =>
       UPDATE deliveries SET status = 'failed', finished_at = ${now.getTime()}, error = 'The mail service did not take it.'
       WHERE status = 'pending' AND try_at IS NULL AND created_at < ${now.getTime() - 4 * 86_400_000}`),
   ]);
+}
 
 /** Only the caller that moves the next attempt sends it; an interrupted attempt counts as failed. */
 async function send(ctx: Ctx, id: Id<"delivery">): Promise<void> {
