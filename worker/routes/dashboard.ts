@@ -13,7 +13,9 @@ import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { call } from "../api/call.ts";
 import { assistant } from "../pages/assistant/chat.tsx";
 import { keys } from "../pages/account/keys.tsx";
+import { notifications } from "../pages/account/notifications.tsx";
 import { profile } from "../pages/account/profile.tsx";
+import { sessions } from "../pages/account/sessions.tsx";
 import { activityList } from "../pages/activity/list.tsx";
 import { billing } from "../pages/billing/overview.tsx";
 import { planChange } from "../pages/billing/plan.tsx";
@@ -77,6 +79,8 @@ const screens: readonly Screen[] = [
   deploymentPage,
   profile,
   keys,
+  notifications,
+  sessions,
   activityList,
   billing,
   planChange,
