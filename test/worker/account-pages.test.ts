@@ -10,6 +10,7 @@ import {
   call,
   createSite,
   operator,
+  operatorCookie,
   signedCookie,
   siteUrl,
   uniqueName,
@@ -36,16 +37,19 @@ const newPerson = async () => {
   return { key, me: (await signedIn(key)).visitor };
 };
 
-it.each(["/account", "/account/notifications", "/account/sessions"])(
-  "%s leads to sign in, and back",
-  async (path) => {
-    const answer = await call(path, { redirect: "manual" });
-    expect([answer.status, answer.headers.get("Location")]).toEqual([
-      303,
-      `/sign-in?next=${encodeURIComponent(path)}`,
-    ]);
-  },
-);
+it.each([
+  "/account",
+  "/account/notifications",
+  "/account/sessions",
+  "/billing/details",
+  "/operator/settings",
+])("%s leads to sign in, and back", async (path) => {
+  const answer = await call(path, { redirect: "manual" });
+  expect([answer.status, answer.headers.get("Location")]).toEqual([
+    303,
+    `/sign-in?next=${encodeURIComponent(path)}`,
+  ]);
+});
 
 describe("notifications", () => {
   const path = "/account/notifications";
@@ -258,5 +262,119 @@ describe("signed-in browsers", () => {
     expect((await mine.visitor.send("/account/sessions", "others")).said).toBe("One browser is signed out.");
     expect((await other.visitor.get("/account")).status).toBe(303);
     expect((await mine.visitor.get("/account/sessions")).text).not.toContain("Sign out all others");
+  });
+});
+
+describe("billing details", () => {
+  const path = "/billing/details";
+  const buyer = {
+    name: "Käufer <AG>",
+    address: "Seestrasse 7\r\n8001 Zürich",
+    country: "CH",
+    vatId: "CHE-123.456.789",
+  };
+  it("are saved, shown again and emptied", async () => {
+    const { key, me } = await newPerson();
+    expect((await me.get("/billing")).text).toContain(`href="${path}"`);
+    expect((await me.send(path, "details", buyer)).said).toContain("are saved");
+    expect((await api(key, "GET", path)).body).toEqual({
+      ...buyer,
+      address: "Seestrasse 7\n8001 Zürich",
+      vatId: "CHE123456789",
+    });
+    const { text } = await me.get(path);
+    expect(text).toContain('value="Käufer &lt;AG&gt;"');
+    await me.send(path, "details", { ...buyer, vatId: "", address: "" });
+    expect((await api(key, "GET", path)).body).toMatchObject({ address: null, vatId: null });
+  });
+
+  it.each([{ vatId: "123" }, { country: "de" }, { name: "n".repeat(201) }])(
+    "are refused at the field, and nothing changes: %o",
+    async (wrong) => {
+      const { key, me } = await newPerson();
+      const [field = ""] = Object.keys(wrong);
+      const { status, text } = await me.send(path, "details", { ...buyer, ...wrong });
+      expect(status).toBe(400);
+      expect(text).toMatch(new RegExp(`name="${field}"[^>]*aria-invalid="true"`));
+      expect(text).toContain("Seestrasse 7");
+      expect((await api(key, "GET", path)).body).toMatchObject({ name: null });
+    },
+  );
+});
+
+describe("the installation's settings", () => {
+  const path = "/operator/settings";
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M0 0h1v1z"/></svg>';
+  const brand = {
+    name: "Acme & <Cloud>",
+    logo: svg,
+    accent: "#0f766e",
+    termsUrl: "https://acme.example/terms",
+    privacyUrl: "",
+    imprintUrl: "https://acme.example/imprint?a=1&b=%22",
+    supportUrl: "",
+  };
+  let me: Visitor;
+  beforeEach(async () => {
+    await operator();
+    me = visitorWith(await operatorCookie());
+  });
+  afterEach(async () => {
+    await api(await operator(), "PATCH", "/settings", { brand: { name: "Berth" } });
+    await bindings.DB.prepare("DELETE FROM installation_settings").run();
+  });
+
+  it("are the operator's alone", async () => {
+    const other = await newPerson();
+    expect((await other.me.get(path)).status).toBe(403);
+    expect((await other.me.send(path, "brand", brand)).status).toBe(403);
+    expect((await (await call("/sign-in")).text()).includes("Acme")).toBe(false);
+  });
+
+  it("give every page the name, the logo as an image and the legal links", async () => {
+    expect((await (await call("/sign-in")).text()).includes("· Berth</title>")).toBe(true);
+    expect((await me.send(path, "brand", brand)).said).toContain("The brand is saved");
+    for (const text of [(await me.get("/account")).text, await (await call("/sign-in")).text()]) {
+      expect(text).toContain("· Acme &amp; &lt;Cloud&gt;</title>");
+      expect(text).toContain('aria-label="Acme &amp; &lt;Cloud&gt;, home"');
+      expect(text).toContain(`src="data:image/svg+xml;base64,${Buffer.from(svg).toString("base64")}"`);
+      expect(text).toContain('href="https://acme.example/terms"');
+      expect(text).toContain('href="https://acme.example/imprint?a=1&amp;b=%22"');
+      expect(text).not.toContain("Privacy</a>");
+      expect(text).not.toContain(svg);
+    }
+    await me.send(path, "brand", { ...brand, logo: "", termsUrl: "" });
+    const { text } = await me.get("/account");
+    expect(text).toContain("⚓");
+    expect(text).not.toContain("Terms</a>");
+  });
+
+  it.each([
+    ["accent", "#ffffff"],
+    ["logo", "<svg onload=alert(1)></svg>"],
+    ["termsUrl", "javascript:alert(1)"],
+    ["name", ""],
+  ])("refuse a wrong %s at its field, with what was typed", async (field, value) => {
+    const { status, text } = await me.send(path, "brand", { ...brand, [field]: value });
+    expect(status).toBe(400);
+    expect(text).toMatch(new RegExp(`name="${field}"[^>]*aria-invalid="true"`));
+    expect(text).toContain("https://acme.example/imprint?a=1&amp;b=%22");
+    expect(text).not.toContain("<svg onload");
+    expect((await api(await operator(), "GET", "/settings")).body).toMatchObject({ updatedAt: null });
+  });
+
+  it("name the seller, and take it back", async () => {
+    const seller = {
+      name: "Acme GmbH",
+      address: "Hafenstrasse 1\n20457 Hamburg",
+      vatId: "DE123456789",
+      email: "billing@acme.example",
+      note: "Thank you.",
+    };
+    expect((await me.send(path, "seller", seller)).status).toBe(303);
+    expect((await api(await operator(), "GET", "/settings")).body).toMatchObject({ seller });
+    expect((await me.send(path, "seller", { ...seller, email: "nobody" })).status).toBe(400);
+    await me.send(path, "seller", { ...seller, note: "" });
+    expect((await api(await operator(), "GET", "/settings")).body).toMatchObject({ seller: { note: null } });
   });
 });

@@ -60,7 +60,7 @@ const OneChannel = ({ channel }: { channel: Channel }) => {
       }
     >
       <div class="body">
-        <p class="wrap">
+        <p>
           <span class="soft">{typeWords[channel.type]}:</span> {channel.target}
         </p>
         {channel.disabledReason !== null && <p class="warn">{channel.disabledReason}</p>}
@@ -117,7 +117,7 @@ const DeliveryRow = ({ delivery, of }: { delivery: Delivery; of: Channel | undef
     <td>
       <Status {...deliveryWords[delivery.status]} />
       {(delivery.error !== null || delivery.httpStatus !== null) && (
-        <div class="soft small wrap">{delivery.error ?? `answered ${delivery.httpStatus}`}</div>
+        <div class="soft small">{delivery.error ?? `answered ${delivery.httpStatus}`}</div>
       )}
     </td>
     <td class="end soft">

@@ -9,7 +9,7 @@ const path = "/account/sessions";
 
 const Row = ({ session }: { session: Session }) => (
   <tr>
-    <td class="wrap">
+    <td>
       {session.current && <strong>This browser</strong>}
       <div class={session.current ? "soft small" : ""}>{session.userAgent ?? "Unknown browser"}</div>
       <div class="soft small">from {session.ipAddress ?? "an unknown address"}</div>
