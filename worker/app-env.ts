@@ -1,4 +1,5 @@
 import type { OwnAccount } from "../protocol/api/accounts.ts";
+import type { Brand } from "../protocol/api/settings.ts";
 import type { Ctx } from "./ctx.ts";
 import type { Env } from "./env.ts";
 import type { Flash, Refused } from "./page-state.ts";
@@ -17,6 +18,8 @@ export type AppEnv = {
     shownOnce?: readonly string[];
     /** Addresses of the pages' files by their plain names. */
     assets?: Readonly<Record<string, string>>;
+    /** The installation's name, logo and links, for pages. */
+    brand?: Brand;
     /** The signed-in person whose page this is. */
     viewer?: OwnAccount;
     /** What the form before this page did. */

@@ -6,6 +6,8 @@ import { webNames } from "../adapters/assets.ts";
 import { isSecure } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
+import { logError } from "../log-error.ts";
+import { brandOf } from "../services/settings/read.ts";
 import { contextFor } from "./context.ts";
 import type { Flash } from "../page-state.ts";
 
@@ -28,9 +30,19 @@ export function say(c: Context<AppEnv>, said: Flash): void {
   setCookie(c, cookieName, sealed, { ...cookieOptions(c), maxAge: 60 });
 }
 
-/** The names of the pages' files, and what the form before said; it is said on one page only. */
+/** Pages that need no database show the defaults while it does not answer. */
+async function loadBrand(c: Context<AppEnv>): Promise<void> {
+  try {
+    c.set("brand", await brandOf(contextFor(c, { type: "link" })));
+  } catch (error) {
+    logError({ page: "brand" }, error);
+  }
+}
+
+/** The brand, the names of the pages' files, and what the form before said; it is said on one page only. */
 export const preparePage = createMiddleware<AppEnv>(async (c, next) => {
-  c.set("assets", await webNames(c.env.ASSETS));
+  const [assets] = await Promise.all([webNames(c.env.ASSETS), loadBrand(c)]);
+  c.set("assets", assets);
   const sealed = getCookie(c, cookieName);
   if (sealed !== undefined && c.req.method === "GET") {
     const flash = opened(c, sealed);

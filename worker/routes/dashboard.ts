@@ -13,8 +13,11 @@ import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { call } from "../api/call.ts";
 import { assistant } from "../pages/assistant/chat.tsx";
 import { keys } from "../pages/account/keys.tsx";
+import { notifications } from "../pages/account/notifications.tsx";
 import { profile } from "../pages/account/profile.tsx";
+import { sessions } from "../pages/account/sessions.tsx";
 import { activityList } from "../pages/activity/list.tsx";
+import { billingDetails } from "../pages/billing/details.tsx";
 import { billing } from "../pages/billing/overview.tsx";
 import { planChange } from "../pages/billing/plan.tsx";
 import { databaseAccess } from "../pages/databases/access.tsx";
@@ -32,6 +35,7 @@ import { operatorAccount, operatorAccounts } from "../pages/operator/accounts.ts
 import { operatorHosts } from "../pages/operator/hosts.tsx";
 import { operatorMoney, operatorQueue, operatorSites, operatorSystem } from "../pages/operator/lists.tsx";
 import { operatorOverview } from "../pages/operator/overview.tsx";
+import { operatorSettings } from "../pages/operator/settings.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
 import { siteCommand } from "../pages/sites/command.tsx";
 import { siteData } from "../pages/sites/data.tsx";
@@ -58,6 +62,7 @@ const screens: readonly Screen[] = [
   operatorMoney,
   operatorOverview,
   operatorQueue,
+  operatorSettings,
   operatorSites,
   operatorSystem,
   overview,
@@ -77,8 +82,11 @@ const screens: readonly Screen[] = [
   deploymentPage,
   profile,
   keys,
+  notifications,
+  sessions,
   activityList,
   billing,
+  billingDetails,
   planChange,
   databaseList,
   newDatabase,

@@ -1,15 +1,58 @@
 import * as z from "zod";
-import { Button, Field, Form } from "../kit/form.tsx";
-import { Card, Day, Heading, Tabs } from "../kit/parts.tsx";
+import { AccountDelete, ProfilePatch, type AccountDeletion } from "../../../protocol/api/self-service.ts";
+import { call } from "../../api/call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
+import { parsed } from "../../domain/parsed.ts";
+import { Button, Check, ConfirmByName, Field, Form } from "../kit/form.tsx";
+import { Card, Day, Heading, Tabs } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { accountTabs } from "./tabs.ts";
 
 const PasswordForm = z.object({ current: z.string(), password: z.string() });
+const EmailForm = z.object({ email: z.email("an address such as ada@example.com").max(254) });
+
+const count = (number: number, one: string, many: string) => `${number} ${number === 1 ? one : many}`;
+
+const Deletion = ({ email, deletion }: { email: string; deletion: AccountDeletion }) =>
+  deletion.obstacles.length > 0 ? (
+    <details class="fold">
+      <summary class="bad">Delete this account</summary>
+      <p>The account cannot be deleted yet:</p>
+      <ul>
+        {deletion.obstacles.map(({ reason }) => (
+          <li>{reason}</li>
+        ))}
+      </ul>
+    </details>
+  ) : (
+    <ConfirmByName
+      id="delete"
+      summary="Delete this account"
+      name={email}
+      label="Delete the account for good"
+      fields={
+        deletion.credits > 0 && (
+          <Check
+            name="loseCredits"
+            label={`Lose ${count(deletion.credits, "credit", "credits")} with the account`}
+          />
+        )
+      }
+    >
+      <p>
+        Your name, address, password, keys, notifications and conversations are deleted, and every browser is
+        signed out.{" "}
+        {deletion.backups > 0 &&
+          `So ${deletion.backups === 1 ? "is" : "are"} ${count(deletion.backups, "backup", "backups")} of databases that you have deleted. `}
+        Invoices and payments are kept without your name. This cannot be undone.
+      </p>
+    </ConfirmByName>
+  );
 
 export const profile: Screen = {
   path: "/account",
-  async show({ viewer }) {
+  async show({ ctx, viewer }) {
+    const deletion = await call(ctx, "getAccountDeletion", {});
     return {
       title: "Settings",
       section: "settings",
@@ -19,18 +62,43 @@ export const profile: Screen = {
           <Tabs label="Settings" tabs={accountTabs} current="/account" />
           <div class="halves">
             <Card title="Profile">
-              <dl>
-                <dt>Name</dt>
-                <dd>{viewer.name}</dd>
-                <dt>Email</dt>
-                <dd>
-                  {viewer.email} {!viewer.emailVerified && <span class="warn">not confirmed</span>}
-                </dd>
-                <dt>Since</dt>
-                <dd>
-                  <Day at={viewer.createdAt} />
-                </dd>
-              </dl>
+              <div class="body">
+                <Form id="name">
+                  <Field
+                    name="name"
+                    label="Name"
+                    value={viewer.name}
+                    autocomplete="name"
+                    required
+                    maxlength={100}
+                  />
+                  <p class="form-end">
+                    <Button label="Save name" />
+                  </p>
+                </Form>
+                <Form id="email">
+                  <Field
+                    name="email"
+                    label="Email"
+                    type="email"
+                    value={viewer.email}
+                    autocomplete="email"
+                    required
+                    maxlength={254}
+                    hint={
+                      viewer.emailVerified
+                        ? "A change is confirmed by mail: first at this address, then at the new one."
+                        : "Not confirmed yet. A change is confirmed by a mail to the new address."
+                    }
+                  />
+                  <p class="form-end">
+                    <Button label="Change email" />
+                  </p>
+                </Form>
+                <p class="soft">
+                  Member since <Day at={viewer.createdAt} />
+                </p>
+              </div>
             </Card>
             <Card title="Password">
               <div class="body">
@@ -59,12 +127,53 @@ export const profile: Screen = {
                 </Form>
               </div>
             </Card>
+            <Card title="Your data">
+              <div class="body">
+                <p>
+                  Everything that the account has, as one JSON file, without secrets, logs and the files of
+                  backups.
+                </p>
+                <p>
+                  <a class="button" href="/api/v1/account/export" download>
+                    Export all data
+                  </a>
+                </p>
+                <Deletion email={viewer.email} deletion={deletion} />
+              </div>
+            </Card>
           </div>
         </>
       ),
     };
   },
   forms: {
+    async name({ ctx }, fields) {
+      await call(ctx, "patchAccountProfile", fields.read(ProfilePatch));
+      return { to: "/account", said: "Your name is changed." };
+    },
+    async email({ viewer, toAuth }, fields) {
+      const { email } = fields.read(EmailForm);
+      if (email.toLowerCase() === viewer.email) throw invalid("email", "is your address already");
+      const answer = await toAuth("/change-email", { newEmail: email, callbackURL: "/account" });
+      if (answer.status === 429) throw new AppError("rate_limited");
+      if (!answer.ok)
+        throw invalid("email", "was not changed: this installation sends no mail, or takes no such address");
+      return {
+        to: "/account",
+        said: viewer.emailVerified
+          ? `We sent a link to ${viewer.email}. Open it to agree; a link to ${email} follows, which must be opened too.`
+          : `We sent a link to ${email}. The address is changed when it is opened.`,
+      };
+    },
+    async delete({ ctx, viewer, toAuth }, fields) {
+      const email = fields.text("confirm").trim();
+      if (email.toLowerCase() !== viewer.email) throw invalid("confirm", `must be ${viewer.email}`);
+      const loseCredits = fields.text("loseCredits") === "true";
+      await call(ctx, "deleteAccount", parsed(AccountDelete, { email, loseCredits }));
+      // The session is gone already; this removes its cookie.
+      await toAuth("/sign-out", {});
+      return { to: "/sign-in", said: "The account is deleted." };
+    },
     async password({ toAuth }, fields) {
       const { current, password } = fields.read(PasswordForm);
       if (password.length < 12) throw invalid("password", "must have at least 12 characters");

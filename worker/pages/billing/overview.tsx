@@ -273,7 +273,11 @@ export const billing: Screen = {
       about: ["account"],
       body: (
         <>
-          <Heading title="Billing" />
+          <Heading title="Billing">
+            <a class="button" href="/billing/details">
+              Billing details
+            </a>
+          </Heading>
           <Live id="billing">
             <div class="split">
               <div class="stack">

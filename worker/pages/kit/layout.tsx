@@ -2,6 +2,7 @@ import { tryGetContext } from "hono/context-storage";
 import type { Child } from "hono/jsx";
 import type { AppEnv } from "../../app-env.ts";
 import { configOf } from "../../config.ts";
+import { Brand, brandName, LegalLinks } from "./brand.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 import { Said } from "./said.tsx";
 
@@ -58,19 +59,13 @@ const Head = ({ title, islands = [] }: Pick<Frame, "title" | "islands">) => (
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <meta name="robots" content="noindex" />
-    <title>{`${title} · Berth`}</title>
+    <title>{`${title} · ${brandName()}`}</title>
     <link rel="icon" href={asset("icon.svg")} type="image/svg+xml" />
     <link rel="stylesheet" href={asset("style.css")} />
     {["main.js", ...islands.map((name) => `${name}.js`)].map((name) => (
       <script type="module" src={asset(name)} />
     ))}
   </head>
-);
-
-const Brand = () => (
-  <a class="brand" href="/" aria-label="Berth, home">
-    <span aria-hidden="true">⚓</span> <span>Berth</span>
-  </a>
 );
 
 const Footer = () => (
@@ -81,6 +76,7 @@ const Footer = () => (
       </span>
     )}
     <span>Hosting that people own.</span>
+    <LegalLinks />
   </footer>
 );
 

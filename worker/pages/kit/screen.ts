@@ -14,7 +14,9 @@ export type Asked = {
   param: (name: string) => string;
   query: (name: string) => string | undefined;
   /** Counts against a limit of the account, as the API does for the operation. @throws AppError rate_limited */
-  count: (limit: "keyMade" | "sourceInspected" | "siteProbed" | "chat") => Promise<void>;
+  count: (
+    limit: "keyMade" | "sourceInspected" | "siteProbed" | "notificationTested" | "chat",
+  ) => Promise<void>;
   /** A request to better-auth with this browser's session; cookies that it sets are set. */
   toAuth: (path: string, fields: Record<string, unknown>) => Promise<Response>;
 };

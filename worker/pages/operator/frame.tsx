@@ -10,6 +10,7 @@ const tabs = [
   { href: "/operator/queue", label: "Queue" },
   { href: "/operator/money", label: "Money" },
   { href: "/operator/system", label: "System" },
+  { href: "/operator/settings", label: "Settings" },
 ] as const;
 
 /** A page of the operator's console. Each of its operations is for operators only. */

@@ -1,0 +1,73 @@
+import { BillingDetailsPatch } from "../../../protocol/api/settings.ts";
+import { call } from "../../api/call.ts";
+import { Button, Field, Form, TextArea } from "../kit/form.tsx";
+import { Card, Heading } from "../kit/parts.tsx";
+import type { Screen } from "../kit/screen.ts";
+
+export const billingDetails: Screen = {
+  path: "/billing/details",
+  async show({ ctx }) {
+    const { name, address, country, vatId } = await call(ctx, "getBillingDetails", {});
+    return {
+      title: "Billing details",
+      section: "billing",
+      crumbs: [{ label: "Billing", href: "/billing" }],
+      body: (
+        <>
+          <Heading
+            title="Billing details"
+            below="What your invoices say of you. Invoices that you have already stay as they are."
+          />
+          <Card>
+            <div class="body">
+              <Form id="details">
+                <Field
+                  name="name"
+                  label="Name"
+                  value={name ?? ""}
+                  hint="A person or a company. Empty: invoices name nobody."
+                  maxlength={200}
+                  autocomplete="organization"
+                />
+                <TextArea
+                  name="address"
+                  label="Address"
+                  value={address ?? ""}
+                  hint="As it is printed, at most six lines."
+                  rows={4}
+                  maxlength={400}
+                  autocomplete="street-address"
+                />
+                <Field
+                  name="country"
+                  label="Country"
+                  value={country ?? ""}
+                  hint="Its two letters, such as DE."
+                  maxlength={2}
+                  autocomplete="country"
+                />
+                <Field
+                  name="vatId"
+                  label="VAT id"
+                  value={vatId ?? ""}
+                  hint="With its country's letters, such as DE123456789."
+                  maxlength={30}
+                  autocomplete="off"
+                />
+                <p class="form-end">
+                  <Button label="Save" kind="primary" />
+                </p>
+              </Form>
+            </div>
+          </Card>
+        </>
+      ),
+    };
+  },
+  forms: {
+    async details({ ctx }, fields) {
+      await call(ctx, "patchBillingDetails", fields.readWithNulls(BillingDetailsPatch));
+      return { to: "/billing/details", said: "The details are saved. Your next invoice has them." };
+    },
+  },
+};
