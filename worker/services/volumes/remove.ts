@@ -65,4 +65,5 @@ export async function removeVolume(
   return { name, removed: true };
 }
 
-const isOpen = sql`${jobs.status} IN ('QUEUED', 'LEASED')`;
+/** Telling the ingress where the site is uses no volume. */
+const isOpen = sql`${jobs.status} IN ('QUEUED', 'LEASED') AND ${jobs.kind} <> 'site.route'`;
