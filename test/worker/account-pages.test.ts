@@ -363,6 +363,20 @@ describe("the installation's settings", () => {
     expect((await api(await operator(), "GET", "/settings")).body).toMatchObject({ updatedAt: null });
   });
 
+  it("colour the pages by a style sheet, which is empty without a colour", async () => {
+    const sheet = async () => {
+      const answer = await call("/brand.css");
+      expect([answer.status, answer.headers.get("Content-Type")]).toEqual([200, "text/css; charset=utf-8"]);
+      return answer.text();
+    };
+    await me.send(path, "brand", { ...brand, accent: "" });
+    expect(await sheet()).toBe("");
+    expect((await me.get(path)).text).not.toContain("brand.css");
+    await me.send(path, "brand", brand);
+    expect(await sheet()).toContain("--accent:light-dark(#0f766e,");
+    expect((await me.get(path)).text).toContain('href="/brand.css?accent=0f766e"');
+  });
+
   it("name the seller, and take it back", async () => {
     const seller = {
       name: "Acme GmbH",

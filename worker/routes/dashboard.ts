@@ -17,6 +17,7 @@ import { notifications } from "../pages/account/notifications.tsx";
 import { profile } from "../pages/account/profile.tsx";
 import { sessions } from "../pages/account/sessions.tsx";
 import { activityList } from "../pages/activity/list.tsx";
+import { brandSheet } from "../pages/kit/brand.tsx";
 import { billingDetails } from "../pages/billing/details.tsx";
 import { billing } from "../pages/billing/overview.tsx";
 import { planChange } from "../pages/billing/plan.tsx";
@@ -107,6 +108,12 @@ const backTo = (referrer: string | undefined, origin: string): string => {
 };
 
 export const dashboard = new Hono<AppEnv>()
+  .get("/brand.css", limitAddress, (c) =>
+    c.body(brandSheet(c.get("brand")?.accent ?? null), 200, {
+      "Content-Type": "text/css; charset=utf-8",
+      "Cache-Control": "public, max-age=60",
+    }),
+  )
   .post("/theme", limitAddress, limitBody, async (c) => {
     requireSameOrigin(c);
     const { SITE_URL } = configOf(c.env);

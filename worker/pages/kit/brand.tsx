@@ -13,6 +13,18 @@ export const logoAddress = (logo: string): string =>
     ? logo
     : `data:image/svg+xml;base64,${Buffer.from(logo, "utf8").toString("base64")}`;
 
+/** The operator's colour, where there is one: a style sheet, since pages have no inline styles. Dark pages need it lighter. */
+export const brandSheet = (accent: string | null): string =>
+  accent === null || !/^#[0-9a-f]{6}$/i.test(accent)
+    ? ""
+    : `:root{--accent:light-dark(${accent},color-mix(in srgb,${accent} 45%,#fff));--accent-ink:light-dark(#fff,#000)}\n`;
+
+/** Its address changes with the colour; null: there is none. */
+export const brandSheetAddress = (): string | null => {
+  const accent = brandHere()?.accent ?? null;
+  return accent === null ? null : `/brand.css?accent=${accent.slice(1)}`;
+};
+
 /** Name and logo, leading home. */
 export const Brand = () => {
   const logo = brandHere()?.logo ?? null;

@@ -2,7 +2,7 @@ import { tryGetContext } from "hono/context-storage";
 import type { Child } from "hono/jsx";
 import type { AppEnv } from "../../app-env.ts";
 import { configOf } from "../../config.ts";
-import { Brand, brandName, LegalLinks } from "./brand.tsx";
+import { Brand, brandName, brandSheetAddress, LegalLinks } from "./brand.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 import { Said } from "./said.tsx";
 
@@ -62,6 +62,7 @@ const Head = ({ title, islands = [] }: Pick<Frame, "title" | "islands">) => (
     <title>{`${title} · ${brandName()}`}</title>
     <link rel="icon" href={asset("icon.svg")} type="image/svg+xml" />
     <link rel="stylesheet" href={asset("style.css")} />
+    {brandSheetAddress() !== null && <link rel="stylesheet" href={brandSheetAddress() ?? ""} />}
     {["main.js", ...islands.map((name) => `${name}.js`)].map((name) => (
       <script type="module" src={asset(name)} />
     ))}
