@@ -9,9 +9,16 @@ const policy =
       ).trustedTypes.createPolicy("berth", { createHTML: (text: string) => text })
     : { createHTML: (text: string) => text };
 
+/** A parser without scripts makes elements of what is for readers without them, and a document with scripts would obey those. */
+function withoutPlain(page: Document): Document {
+  for (const part of page.querySelectorAll("noscript")) part.remove();
+  return page;
+}
+withoutPlain(document);
+
 /** Only for pages of this origin, which the server has escaped. */
 const parse = (page: string): Document =>
-  new DOMParser().parseFromString(policy.createHTML(page), "text/html");
+  withoutPlain(new DOMParser().parseFromString(policy.createHTML(page), "text/html"));
 
 const main = () => document.querySelector<HTMLElement>("#main");
 const isSignIn = (url: string): boolean => new URL(url).pathname === "/sign-in";

@@ -41,7 +41,12 @@ const host = {
   engine,
   isolation: { demand: () => Promise.resolve() },
   imageRepository: () => repository,
-  ingress: { current: () => null, unroute: () => Promise.resolve(), park: () => Promise.resolve() },
+  ingress: {
+    newest: (_: string, { hostnames }: { hostnames: string[] }) => hostnames,
+    current: () => null,
+    unroute: () => Promise.resolve(),
+    park: () => Promise.resolve(),
+  },
 } as unknown as Host;
 
 const run = {

@@ -156,8 +156,8 @@ it("a site is created, watched, mended, rolled back and deleted on its pages", a
   await go("/sites/new");
   await page.fill("main [name=name]", name);
   await page.fill("main [name=githubUrl]", `https://${repository.address}`);
-  await page.click('button:has-text("Create site and")');
-  await page.click('button:has-text("Pay $5.00")');
+  await page.click('button:has-text("Create and pay")');
+  await page.click('button:text-is("Pay $5.00")');
   await page.click('button:has-text("Test payment: pay")');
   await page.waitForURL(/\/invoice\/.*returned=1/);
   const { data } = (await api<{ data: { id: string; name: string }[] }>("GET", "/sites")).body;
