@@ -26,7 +26,6 @@ const pictures = [
   { name: "deployments", path: `${site}/deployments`, viewport: desk, colorScheme: "light" },
   { name: "logs", path: `${site}/logs`, viewport: desk, colorScheme: "dark" },
   { name: "variables", path: `${site}/variables`, viewport: desk, colorScheme: "light" },
-  { name: "metrics", path: `${site}/metrics`, viewport: desk, colorScheme: "light" },
   { name: "settings", path: `${site}/settings`, viewport: desk, colorScheme: "light" },
   { name: "new-site", path: "/sites/new?sample=1", viewport: desk, colorScheme: "light" },
   { name: "billing", path: "/billing", viewport: desk, colorScheme: "light" },
