@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { projectRoot } from "./lib/bundle.ts";
 import { installPackages } from "./lib/docker-engine.ts";
 import { leftoversFile } from "./lib/engine-leftovers.ts";
+import { fastParts } from "./lib/fast-tests.ts";
 import { startEmbeddedService, type EmbeddedService } from "./lib/embedded-service.ts";
 import { closingLine, type Counts } from "../test/support/closing-line.ts";
 
@@ -63,16 +64,20 @@ async function runVitest(
   return { status, counts };
 }
 
+/** Tests without an engine, one part after the other. */
+async function runFast(service: EmbeddedService): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const part of fastParts) outcomes.push(await runVitest(service, part, { quiet: true }));
+  return outcomes;
+}
+
 /**
  * Engine tests mostly wait, so compute-bound tests run beside them. End-to-end tests run afterwards and alone,
  * because they measure lost requests.
  */
 async function runTiers(service: EmbeddedService): Promise<Outcome[]> {
-  const sideBySide = await Promise.all([
-    runVitest(service, tiers("engine")),
-    runVitest(service, tiers("unit", "worker"), { quiet: true }),
-  ]);
-  return [...sideBySide, await runVitest(service, tiers("conformance", "e2e"))];
+  const sideBySide = await Promise.all([runVitest(service, tiers("engine")), runFast(service)]);
+  return [...sideBySide.flat(), await runVitest(service, tiers("conformance", "e2e"))];
 }
 
 /** Every tier, on a service started for it; with arguments, one run of vitest with them. Tests that cannot run fail. */
