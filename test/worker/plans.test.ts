@@ -10,7 +10,19 @@ import { resyncHost } from "../../worker/jobs/resync.ts";
 import { account, api, bindings, readyAgent, runningSite, siteInput, siteUrl } from "./service.ts";
 
 /** Tables that stay small however long the service runs and however much it hosts. */
-const small = ["hosts", "h", "packs", "CONSTANT", "v"];
+const small = [
+  "hosts",
+  "h",
+  "packs",
+  "CONSTANT",
+  "v",
+  // The versions of one site, ranked.
+  "placed",
+  // Accounts that somebody follows now, and what changed in them in the last minutes.
+  "followed_accounts",
+  "changes",
+  "gone",
+];
 
 it("no statement of a request, a host's turn or a timer reads through a table that grows", async () => {
   const statements = new Set<string>();
@@ -85,6 +97,8 @@ it("no statement of a request, a host's turn or a timer reads through a table th
     for (const { detail } of results) {
       // A list of JSON is as long as itself.
       if (detail.includes("VIRTUAL TABLE")) continue;
+      // A partial index has only what waits.
+      if (/USING (?:COVERING )?INDEX \w+_waiting$/.test(detail)) continue;
       const scanned = /^SCAN (\w+)/.exec(detail)?.[1];
       if (scanned && !small.includes(scanned)) scans.push(`${detail}: ${sql.replaceAll(/\s+/g, " ")}`);
     }

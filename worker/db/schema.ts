@@ -1247,6 +1247,7 @@ export const notices = sqliteTable(
   },
   (t) => [
     uniqueIndex("notices_occasion").on(t.accountId, t.occasion),
+    index("notices_created").on(t.createdAt), // forgotten after a time
     index("notices_waiting")
       .on(t.seq)
       .where(sql`taken_at IS NULL`), // the cron
@@ -1279,6 +1280,7 @@ export const deliveries = sqliteTable(
   },
   (t) => [
     uniqueIndex("deliveries_occasion").on(t.channelId, t.occasion),
+    index("deliveries_created").on(t.createdAt), // forgotten after a time
     index("deliveries_account").on(t.accountId, t.id), // GET /notifications/deliveries
     index("deliveries_due")
       .on(t.tryAt)
