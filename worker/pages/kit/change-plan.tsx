@@ -6,7 +6,7 @@ import { parsed } from "../../domain/parsed.ts";
 import { chargedCents, proratedCents } from "../../domain/pricing.ts";
 import { day, money } from "../money.ts";
 import { Button, Choices, Form, Select } from "./form.tsx";
-import { packText } from "./plans.tsx";
+import { monthly, packText, termOptions } from "./plans.tsx";
 import type { Done, Fields } from "./screen.ts";
 
 export type Termed = Pick<OwnAccount["terms"][number], "packId" | "nextPackId" | "billingTerm" | "paidUntil">;
@@ -27,8 +27,6 @@ function effectOf(pack: Pack, old: Pack | undefined, term: Termed, now: Date): s
   return `${money(cents, pack.currency)} now, for the time until ${day(term.paidUntil)}; it holds as soon as that is paid`;
 }
 
-const months = (count: number): string => (count === 1 ? "1 month" : `${count} months`);
-
 /** The form `plan`, which `changePlan` takes. */
 export const ChangePlan = ({ packs, term, now }: { packs: readonly Pack[]; term: Termed; now: Date }) => {
   const old = packs.find(({ id }) => id === term.packId);
@@ -41,7 +39,7 @@ export const ChangePlan = ({ packs, term, now }: { packs: readonly Pack[]; term:
         options={packs.map((pack) => ({
           value: pack.id,
           title: pack.name,
-          end: <span>{money(pack.amountCents, pack.currency)} a month</span>,
+          end: <span>{monthly(pack)}</span>,
           text: (
             <>
               {packText(pack)}
@@ -56,10 +54,7 @@ export const ChangePlan = ({ packs, term, now }: { packs: readonly Pack[]; term:
         label="Renewed for"
         value={String(term.billingTerm)}
         hint="From the next renewal on."
-        options={(packs[0]?.terms ?? []).map(({ months: count, discountPercent }) => [
-          String(count),
-          discountPercent > 0 ? `${months(count)}, ${discountPercent} % off` : months(count),
-        ])}
+        options={termOptions(packs)}
       />
       <p class="form-end">
         <Button label="Change the plan" />

@@ -8,7 +8,15 @@ const size = (mb: number): string => (mb >= 1024 ? `${mb / 1024} GB` : `${mb} MB
 export const packText = ({ memoryMb, cpuMilli, diskGb }: Pack): string =>
   `${size(memoryMb)} memory · ${cpuMilli / 1000} ${cpuMilli === 1000 ? "core" : "cores"} · ${diskGb} GB disk`;
 
-const months = (count: number): string => (count === 1 ? "1 month" : `${count} months`);
+export const monthsOf = (count: number): string => (count === 1 ? "1 month" : `${count} months`);
+export const monthly = ({ amountCents, currency }: Pack): string => `${money(amountCents, currency)} a month`;
+
+/** The terms to pay for, as options of a field: every pack has the same. */
+export const termOptions = (packs: readonly Pack[]): [value: string, label: string][] =>
+  (packs[0]?.terms ?? []).map(({ months, discountPercent }) => [
+    String(months),
+    discountPercent > 0 ? `${monthsOf(months)}, ${discountPercent} % off` : monthsOf(months),
+  ]);
 
 /** Cards of packs with their prices per month, and the term they are paid for. */
 export const PlanFields = ({ packs, packId }: { packs: readonly Pack[]; packId?: string | undefined }) => (
@@ -20,19 +28,11 @@ export const PlanFields = ({ packs, packId }: { packs: readonly Pack[]; packId?:
       options={packs.map((pack) => ({
         value: pack.id,
         title: pack.name,
-        end: <span>{money(pack.amountCents, pack.currency)} a month</span>,
+        end: <span>{monthly(pack)}</span>,
         text: packText(pack),
       }))}
     />
-    <Select
-      name="billingTerm"
-      label="Paid for"
-      value="1"
-      options={(packs[0]?.terms ?? []).map(({ months: count, discountPercent }) => [
-        String(count),
-        discountPercent > 0 ? `${months(count)}, ${discountPercent} % off` : months(count),
-      ])}
-    />
+    <Select name="billingTerm" label="Paid for" value="1" options={termOptions(packs)} />
   </>
 );
 

@@ -11,9 +11,10 @@ import { parsed } from "../../domain/parsed.ts";
 import { Check, Choice, Field, Form, Select, TextArea, typedInto } from "../kit/form.tsx";
 import { Card, Heading } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen, View } from "../kit/screen.ts";
+import { monthly } from "../kit/plans.tsx";
 import { money } from "../money.ts";
 import { Found, whyNotChecked, type Checked } from "./found.tsx";
-import { monthly, PlanChoice } from "./plan-choice.tsx";
+import { PlanChoice } from "./plan-choice.tsx";
 import { nameFrom, repositoryOf } from "./repository.ts";
 
 const path = "/sites/new";

@@ -1,9 +1,7 @@
 import type { Pack } from "../../../protocol/api/packs.ts";
 import { Choice } from "../kit/form.tsx";
-import { money } from "../money.ts";
+import { monthly, monthsOf } from "../kit/plans.tsx";
 
-export const monthly = ({ amountCents, currency }: Pack): string => `${money(amountCents, currency)} a month`;
-export const monthsOf = (months: number): string => (months === 1 ? "1 month" : `${months} months`);
 const sizeOf = ({ memoryMb, cpuMilli, diskGb }: Pack): string =>
   `${memoryMb} MB memory · ${cpuMilli / 1000} ${cpuMilli === 1000 ? "core" : "cores"} · ${diskGb} GB disk`;
 
