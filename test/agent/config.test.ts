@@ -17,7 +17,8 @@ it("needs the control plane, a token and a place for its state; the rest has def
   expect(readConfig(least)).toMatchObject({
     controlPlaneUrl: "https://berth.example",
     dockerSocket: "/var/run/docker.sock",
-    ingress: { address: "0.0.0.0", port: 80, responderPort: 5300, statusPort: 5301 },
+    ingress: { address: "", port: 80, responderPort: 5300, statusPort: 5301 },
+    peerPort: 5302,
     slots: 2,
     settings: {
       drainSeconds: 2,
