@@ -21,6 +21,8 @@ const greetWithinMs = 2000;
 const patienceMs = 3000;
 const lookMs = 500;
 const maxConnections = 4000;
+/** Per second. Whoever is not admitted by then tries again. */
+const maxHandshakes = 200;
 
 /** What both ends show and ask for; null: the control plane has sent no certificate yet. */
 const shownBy = ({ key, certificate, authority }: Peers) =>
@@ -31,7 +33,9 @@ const shownBy = ({ key, certificate, authority }: Peers) =>
 /** Takes the connections of hosts that sites have left. It listens only while there are any. */
 export class PeerGate {
   private readonly statusPort: number;
-  private server: tls.Server | null = null;
+  private server: net.Server | null = null;
+  private tls: tls.Server | null = null;
+  private handshakes = 0;
   private place = "";
   private shown = "";
   private peers: Peers | null = null;
@@ -44,28 +48,35 @@ export class PeerGate {
   /** Called again every second, as a port that is taken now may be free then. */
   apply(peers: Peers | null): void {
     this.peers = peers;
+    this.handshakes = 0;
     for (const [socket, hostId] of this.open) if (peers?.hosts.includes(hostId) !== true) socket.destroy();
     const shown = peers && peers.from.length > 0 ? shownBy(peers) : null;
     if (!peers || !shown) return this.close();
     const { address, port } = peers;
     const place = `${address}/${port}`;
     if (this.server && this.place === place) {
-      if (this.shown !== shown.cert + shown.key) this.server.setSecureContext(shown);
+      if (this.shown !== shown.cert + shown.key) this.tls?.setSecureContext(shown);
       this.shown = shown.cert + shown.key;
       return;
     }
     this.close();
     Object.assign(this, { place, shown: shown.cert + shown.key });
-    const server = tls.createServer(
+    const secure = tls.createServer(
       { ...shown, requestCert: true, rejectUnauthorized: true, handshakeTimeout: greetWithinMs },
       (socket) => this.admit(socket),
     );
+    secure.on("tlsClientError", () => undefined);
+    const server = net.createServer((socket) => {
+      // Anybody may begin one, and this process has Caddy's questions to answer too.
+      if (++this.handshakes > maxHandshakes) socket.destroy();
+      else secure.emit("connection", socket);
+    });
     server.maxConnections = maxConnections;
-    server.on("tlsClientError", () => undefined);
     server.on("error", (error) => {
       console.error(`Requests of other hosts cannot be taken: ${error.message}`);
       if (this.server === server) this.close();
     });
+    this.tls = secure;
     this.server = server.listen({ port, ...(address !== "" && { host: address }) });
   }
 
@@ -177,7 +188,8 @@ class Line {
     local.on("error", () => undefined);
     while (!local.destroyed) {
       try {
-        return join(local, await this.dial());
+        const remote = await this.dial();
+        return local.destroyed ? void remote.destroy() : join(local, remote);
       } catch {
         if (performance.now() - began > patienceMs) break;
         await delay(100);

@@ -99,8 +99,13 @@ function meetPeers(): void {
   } catch (error) {
     console.error(`${peersFile}: ${error instanceof Error ? error.name : "unreadable"}`);
   }
-  gate.apply(peers);
-  forwarder.apply(peers, [...forwards.values()]);
+  try {
+    gate.apply(peers);
+    forwarder.apply(peers, [...forwards.values()]);
+  } catch (error) {
+    // A key or certificate that is none: the copies here answer.
+    console.error(`Requests pass to and from no other host: ${String(error)}`);
+  }
 }
 if (estate) answerFrom(estate.table);
 mkdirSync(dirname(file), { recursive: true });

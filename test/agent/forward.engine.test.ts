@@ -27,6 +27,7 @@ const folder = mkdtempSync(join(tmpdir(), "berth-forward-"));
 type TestHost = {
   id: string;
   deploymentId: string;
+  copy: Target[];
   port: number;
   responder: TestResponder;
   routes: Ingress;
@@ -68,11 +69,13 @@ async function startHost(id: string, deploymentId: string): Promise<TestHost> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const own = { containerId: id, address: "127.0.0.1", port: (server.address() as AddressInfo).port };
-  await routes.route("site_1", [name], [{ ...own, deploymentId }]);
+  const copy = [{ ...own, deploymentId }];
+  await routes.route("site_1", [name], copy);
   const requests = openRequestRecords(join(folder, `${id}.db`));
   return {
     id,
     deploymentId,
+    copy,
     port,
     responder,
     routes,
@@ -197,11 +200,6 @@ it("a move fails no request, upload, WebSocket or event stream at the old host, 
 
   await old.routes.forward(forward);
   await isForwarded();
-  // The responder there is another one from now on; requests meanwhile wait, or the copy here answers.
-  await now.responder.kill();
-  await delay(300);
-  await now.responder.run();
-  await isForwarded();
   const socket = await openSocket();
   const events = http.get({ host: "127.0.0.1", port: old.port, path: "/events", headers: { Host: name } });
   const [stream] = (await once(events, "response")) as [http.IncomingMessage];
@@ -231,6 +229,21 @@ it("a move fails no request, upload, WebSocket or event stream at the old host, 
   expect(stream.complete).toBe(false);
   events.destroy();
 }, 120_000);
+
+it("while the new host takes nothing, the copy on the old one answers, and then the new one again", async () => {
+  await old.routes.route("site_1", [name], old.copy);
+  await old.routes.forward(forward);
+  await isForwarded();
+  await now.responder.kill();
+  const ids = new Set<string>();
+  for (let asked = 0; !ids.has(old.id); asked++) {
+    const { status, text } = await get(old.port, name);
+    expect([asked, status]).toEqual([asked, 200]);
+    ids.add((JSON.parse(text) as Told).id);
+  }
+  await now.responder.run();
+  await isForwarded();
+}, 60_000);
 
 it("the new host decides, knows the visitor as the old one met him, and has the request in its log alone", async () => {
   await old.routes.route("site_1", [name], []);
