@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, statSync, watch } from "node:fs";
 import http from "node:http";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
+import { isWildcard } from "../../protocol/wildcards.ts";
 import { bundleFor, CertificateFile, certificatesFileOf } from "./certificates.ts";
 import { rulesAddress } from "./caddy.ts";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
@@ -16,6 +17,7 @@ import {
   noticesByHostname,
   RouteTable,
   rulesByHostname,
+  under,
   type Answer,
 } from "./table.ts";
 import { Waiting } from "./waiting.ts";
@@ -35,7 +37,7 @@ const shared = globalThis as typeof globalThis & { berthResponder?: () => Estate
 const estate = shared.berthResponder?.();
 
 const reachable = new Reachable();
-const answerFor = (name: string): Answer => names.get(name) ?? "unknown";
+const answerFor = (name: string): Answer => under(names, name) ?? "unknown";
 const waiting = new Waiting(answerFor, reachable);
 let table = emptyTable;
 let names = new Map<string, Answer>();
@@ -135,7 +137,7 @@ function addressIn(name: string): string | null {
 function services(name: string, kind: string, isDecided: boolean) {
   const hostname = isDecided ? name.slice(name.indexOf(".") + 1) : name;
   const letter = kind.startsWith("w") ? "w" : "h";
-  const rules = ruled.get(hostname);
+  const rules = under(ruled, hostname);
   if (!isDecided && rules) {
     const decider = kind === "in" && !waiting.isOut(hostname) ? "d" : "i";
     return [serviceRecord(`${letter}${decider}${rules.label}${suffix}`, Number(statusPort))];
@@ -177,7 +179,7 @@ if (!estate) dns.bind(Number(dnsPort), "127.0.0.1");
 
 /** Why a stopped site does not answer, and where whoever wants it back pays. */
 function parkedPage(hostname: string): string {
-  const notice = notices.get(hostname);
+  const notice = under(notices, hostname);
   if (!notice) return page("This site is stopped", "Its owner can start it again.");
   const pay =
     notice.payUrl === null
@@ -288,7 +290,7 @@ const askedBy = ({ headers, url = "" }: http.IncomingMessage, hostname: string):
 });
 
 async function decideOn(question: Asked, response: http.ServerResponse): Promise<void> {
-  const site = ruled.get(question.hostname);
+  const site = under(ruled, question.hostname);
   try {
     // Its rules were taken away a moment ago.
     if (!site) return tell(response, passPlainly, question.hostname);
@@ -314,10 +316,11 @@ status.on("request", (request, response) => {
     response.end(String(table.version));
     return;
   }
-  // Caddy asks before it has a certificate made: only names of this host get one.
+  // Caddy asks before it has a certificate made: only names of this host get one. Not each one below a wildcard, whose own
+  // certificate the control plane sends.
   if (request.url?.startsWith("/.berth/certificate?") && request.headers["x-forwarded-for"] === undefined) {
     const name = new URLSearchParams(request.url.split("?")[1]).get("domain")?.toLowerCase() ?? "";
-    response.writeHead(names.has(name) ? 200 : 404).end();
+    response.writeHead(names.has(name) && !isWildcard(name) ? 200 : 404).end();
     return;
   }
   // Caddy asks at a handshake: what the control plane sent, or 204, and Caddy obtains one by itself.
