@@ -15,7 +15,7 @@ import { endOrphans, tellOrphans } from "./jobs/commands/cancel-all.ts";
 import { purgeOldCommands } from "./jobs/commands/purge-old.ts";
 import { reconcileDatabases } from "./jobs/databases/reconcile.ts";
 import { purgeOldJobs } from "./jobs/purge-old.ts";
-import { reconcileCertificate } from "./jobs/certificates/reconcile.ts";
+import { reconcileCertificates } from "./jobs/certificates/reconcile.ts";
 import { reconcileDns } from "./jobs/dns/reconcile.ts";
 import { giveBackTime } from "./jobs/give-back-time.ts";
 import { evictLeft } from "./jobs/hosts/evict-left.ts";
@@ -99,7 +99,7 @@ export async function runDns(ctx: Ctx): Promise<void> {
   try {
     await reconcileDns(ctx);
   } finally {
-    if (await reconcileCertificate(ctx)) await reconcileDns(ctx);
+    if (await reconcileCertificates(ctx)) await reconcileDns(ctx);
   }
 }
 

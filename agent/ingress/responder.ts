@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, statSync, watch } from "node:fs";
 import http from "node:http";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
+import { isWildcard, wildcardOf } from "../../protocol/wildcards.ts";
 import { bundleFor, CertificateFile, certificatesFileOf } from "./certificates.ts";
 import { rulesAddress } from "./caddy.ts";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
@@ -39,7 +40,10 @@ const shared = globalThis as typeof globalThis & { berthResponder?: () => Estate
 const estate = shared.berthResponder?.();
 
 const reachable = new Reachable();
-const answerFor = (name: string): Answer => names.get(name) ?? "unknown";
+/** The name of the table that covers this one: itself, which may be another site's, or a wildcard. */
+const covering = (hostname: string): string =>
+  names.has(hostname) || forwards.has(hostname) ? hostname : wildcardOf(hostname);
+const answerFor = (name: string): Answer => names.get(covering(name)) ?? "unknown";
 const waiting = new Waiting(answerFor, reachable);
 let table = emptyTable;
 let names = new Map<string, Answer>();
@@ -171,7 +175,7 @@ function addressIn(name: string): string | null {
 /** Whether other hosts may ask for this name: for no other site do they speak. */
 const hasArrived = (hostname: string): boolean =>
   peers?.sites.some((siteId) =>
-    table.sites[siteId]?.hostnames.some((name) => name.toLowerCase() === hostname),
+    table.sites[siteId]?.hostnames.some((name) => name.toLowerCase() === covering(hostname)),
   ) ?? false;
 
 /** Where a request goes. @param name the visitor's host, behind the label of a replica where it was decided on */
@@ -180,12 +184,12 @@ function services(name: string, kind: string, origin: string) {
   const hostname = isDecided ? name.slice(name.indexOf(".") + 1) : name;
   const letter = kind.startsWith("w") ? "w" : "h";
   if (origin === "p" && !hasArrived(hostname)) return [serviceRecord(statusName, Number(statusPort))];
-  const forward = origin === "" ? forwards.get(hostname) : undefined;
+  const forward = origin === "" ? forwards.get(covering(hostname)) : undefined;
   const forwardPort = forward ? forwarder.portTo(forward) : null;
   // Its rules are those of the other host.
   if (forward && forwardPort !== null)
     return [serviceRecord(`${letter}f${forward.label}${suffix}`, forwardPort)];
-  const rules = ruled.get(hostname);
+  const rules = ruled.get(covering(hostname));
   if (!isDecided && rules) {
     const decider = kind === "in" && !waiting.isOut(hostname) ? "d" : "i";
     const label = `${letter}${decider}${rules.label}${letter === "w" ? rules.socketLabel : ""}`;
@@ -228,7 +232,7 @@ if (!estate) dns.bind(Number(dnsPort), "127.0.0.1");
 
 /** Why a stopped site does not answer, and where whoever wants it back pays. */
 function parkedPage(hostname: string): string {
-  const notice = notices.get(hostname);
+  const notice = notices.get(covering(hostname));
   if (!notice) return page("This site is stopped", "Its owner can start it again.");
   const pay =
     notice.payUrl === null
@@ -339,7 +343,7 @@ const askedBy = ({ headers, url = "" }: http.IncomingMessage, hostname: string):
 });
 
 async function decideOn(question: Asked, response: http.ServerResponse): Promise<void> {
-  const site = ruled.get(question.hostname);
+  const site = ruled.get(covering(question.hostname));
   try {
     // Its rules were taken away a moment ago.
     if (!site) return tell(response, passPlainly, question.hostname);
@@ -365,10 +369,11 @@ status.on("request", (request, response) => {
     response.end(String(table.version));
     return;
   }
-  // Caddy asks before it has a certificate made: only names of this host get one.
+  // Caddy asks before it has a certificate made: only names of this host get one. Not each one below a wildcard, whose own
+  // certificate the control plane sends.
   if (request.url?.startsWith("/.berth/certificate?") && request.headers["x-forwarded-for"] === undefined) {
     const name = new URLSearchParams(request.url.split("?")[1]).get("domain")?.toLowerCase() ?? "";
-    response.writeHead(names.has(name) ? 200 : 404).end();
+    response.writeHead(names.has(name) && !isWildcard(name) ? 200 : 404).end();
     return;
   }
   // Caddy asks at a handshake: what the control plane sent, or 204, and Caddy obtains one by itself.

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import * as z from "zod";
 import { StopNotice } from "../../protocol/agent/jobs.ts";
 import { HostIngressRules } from "../../protocol/api/ingress.ts";
+import { wildcardOf } from "../../protocol/wildcards.ts";
 import type { Forward as PlainForward, Target as PlainTarget } from "./ingress.ts";
 
 const Target = z.object({
@@ -115,6 +116,10 @@ export function noticesByHostname(table: RouteTable): Map<string, StopNotice> {
     if (!target && notice) for (const hostname of hostnames) notices.set(hostname.toLowerCase(), notice);
   return notices;
 }
+
+/** What is kept under a name, or else under the wildcard that covers it, in a map of all names. They are in lower case. */
+export const under = <T>(names: ReadonlyMap<string, T>, hostname: string): T | undefined =>
+  names.get(hostname) ?? names.get(wildcardOf(hostname));
 
 /** Host name → answer, for look-ups. Names are compared in lower case. */
 export function byHostname(table: RouteTable): Map<string, Answer> {

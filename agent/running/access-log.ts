@@ -4,6 +4,7 @@ import { label } from "../docker/labels.ts";
 import { accessLogVolume } from "../ingress/access-log.ts";
 import type { Ingress, Target } from "../ingress/ingress.ts";
 import { servingOf } from "../ingress/ingress.ts";
+import { under } from "../ingress/table.ts";
 import { log } from "../log.ts";
 import { readAccessLog } from "./access-log-reader.ts";
 import { every } from "./every.ts";
@@ -123,7 +124,7 @@ class Reading {
     if (/^[hw]f[0-9a-f]{16}\.up\./.test(entry.upstream ?? "")) return null;
     const { request } = entry;
     const host = request.host.replace(/:\d+$/, "").toLowerCase();
-    const siteId = this.sites.get(host) ?? this.sites.get(host.replace(/^[^.]+/, "*"));
+    const siteId = under(this.sites, host);
     if (siteId === undefined) return null;
     const [path = "", ...query] = request.uri.split("?");
     return {

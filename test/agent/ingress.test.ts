@@ -176,6 +176,31 @@ describe("the responder", () => {
     expect((await get(responder.statusPort, "old.localhost")).status).toBe(404);
   });
 
+  it("leads all names with one label in a wildcard's place to its site, except those of another site", async () => {
+    await routes.route("site_5", ["five.localhost", "*.shop.example"], [target("10.0.0.5")]);
+    await routes.route("site_6", ["own.shop.example"], [target("10.0.0.6")]);
+    for (const [name, place] of [
+      ["a.shop.example", "10.0.0.5:3000"],
+      ["B.Shop.Example", "10.0.0.5:3000"],
+      ["own.shop.example", "10.0.0.6:3000"],
+      ["a.b.shop.example", responder.statusPage],
+      ["shop.example", responder.statusPage],
+    ])
+      expect([name, await responder.leadsTo(name ?? "")]).toEqual([name, place]);
+    // The control plane obtains its certificate: Caddy would obtain one for each name that anybody thinks of.
+    const mayObtain = async (name: string) =>
+      (await get(responder.statusPort, "x", { path: `/.berth/certificate?domain=${name}` })).status;
+    expect([await mayObtain("own.shop.example"), await mayObtain("a.shop.example")]).toEqual([200, 404]);
+    expect(await mayObtain("*.shop.example")).toBe(404);
+    // The rules of the wildcard's site are none of the other one's.
+    await routes.rule("site_5", { headers: { "X-Of": "five" } });
+    expect(await responder.leadsTo("a.shop.example")).toMatch(/^127\.0\.0\.2:/);
+    expect(await responder.leadsTo("own.shop.example")).toBe("10.0.0.6:3000");
+    await routes.rule("site_5", {});
+    await routes.park("site_5", ["*.shop.example"], { reason: "suspended", payUrl: "https://pay.example/1" });
+    expect((await get(responder.statusPort, "a.shop.example")).text).toContain("suspended");
+  });
+
   it("keeps two sites apart whose ids begin alike", async () => {
     await routes.route("s1", ["one.localhost"], [target("10.0.0.1")]);
     await routes.route("s10", ["ten.localhost"], [target("10.0.0.10")]);

@@ -8,6 +8,7 @@ import {
   maxFrameBytes,
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
+import { isWildcard } from "../../protocol/wildcards.ts";
 import { HostInbox } from "../domain/host-inbox.ts";
 import type { Lease, LogId, Offer } from "../domain/lease.ts";
 import { admit } from "../domain/sliding-window.ts";
@@ -51,6 +52,12 @@ type Attachment = {
   openedAt: number;
   /** The client's address, as the platform's edge says. */
   from: string | null;
+};
+
+/** Whether the host may serve other certificates from this job on. */
+const changesCertificates = ({ kind, args }: Offer["job"]): boolean => {
+  if (kind === "site.route" || kind === "site.delete" || kind === "site.evict") return true;
+  return "run" in args && "hostnames" in args.run && args.run.hostnames.some(isWildcard);
 };
 
 /**
@@ -179,7 +186,8 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   async certify(): Promise<void> {
     const socket = this.greeted();
     if (!socket) return;
-    const certificates = await issuedCertificates(this.context(this.attached(socket).hostId));
+    const { hostId } = this.attached(socket);
+    const certificates = await issuedCertificates(this.context(hostId), hostId);
     if (certificates.length > 0) this.send(socket, { type: "certificates", certificates });
   }
 
@@ -448,6 +456,9 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   private sendOffer(socket: WebSocket, offer: Offer): void {
     this.send(socket, { type: "job", ...offer });
     this.rememberLog({ jobId: offer.job.id, attempt: offer.attempt }, offer.logId);
+    if (!changesCertificates(offer.job)) return;
+    const { hostId } = this.attached(socket);
+    this.ctx.waitUntil(this.certify().catch((error: unknown) => logError({ certificates: hostId }, error)));
   }
 
   private rememberLog({ jobId, attempt }: Lease, logId: LogId | null): void {
