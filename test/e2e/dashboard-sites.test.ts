@@ -1,37 +1,14 @@
-import axe from "axe-core";
-import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { launchBrowser, signedIn } from "./browser.ts";
 import { api, local } from "./service.ts";
 
 /** A site's pages in a real browser, for what their scripts do. */
 let browser: Browser;
 beforeAll(async () => {
-  browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-    ],
-  });
+  browser = await launchBrowser();
 });
 afterAll(() => browser.close());
-
-async function signedIn(
-  options: Parameters<Browser["newContext"]>[0] = {},
-): Promise<{ context: BrowserContext; page: Page }> {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
-  await page.goto(`${local.siteUrl}/sign-in`);
-  await page.fill("main [name=email]", local.email);
-  await page.fill("main [name=password]", local.password);
-  await page.click('main button:has-text("Sign in")');
-  await page.waitForURL((url) => url.pathname !== "/sign-in");
-  return { context, page };
-}
 
 const sample = async (): Promise<string> => {
   const { data } = (await api<{ data: { id: string; status: string }[] }>("GET", "/sites")).body;
@@ -45,7 +22,7 @@ const event = (seq: number, text: string) =>
   `id: ${seq}\nevent: line\ndata: ${JSON.stringify({ seq, at: new Date(1_700_000_000_000 + seq * 10).toISOString(), stream: seq % 10 === 0 ? "stderr" : "stdout", text })}\n\n`;
 
 it("a log of 50,000 lines scrolls at 60 frames, is searched and filtered, and takes nothing as HTML", async () => {
-  const { context, page } = await signedIn();
+  const { context, page } = await signedIn(browser);
   const id = await sample();
   const lines = Array.from({ length: lineCount }, (_, index) =>
     event(
@@ -105,7 +82,7 @@ it("a log of 50,000 lines scrolls at 60 frames, is searched and filtered, and ta
 });
 
 it("a log that is cut off goes on, and what comes while somebody reads is counted and moves nothing", async () => {
-  const { context, page } = await signedIn();
+  const { context, page } = await signedIn(browser);
   const id = await sample();
   let count = 0;
   await page.route("**/api/v1/sites/*/logs?*", (route) => {
@@ -132,7 +109,7 @@ it("a log that is cut off goes on, and what comes while somebody reads is counte
 });
 
 it("variables are staged and saved as one version", async () => {
-  const { context, page } = await signedIn();
+  const { context, page } = await signedIn(browser);
   const id = await sample();
   const before = (await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data.length;
   await page.goto(`${local.siteUrl}/sites/${id}/variables`);
@@ -152,38 +129,3 @@ it("variables are staged and saved as one version", async () => {
   expect(await page.locator(".staged").isVisible()).toBe(false);
   await context.close();
 });
-
-it.each([
-  ["light", 1440],
-  ["dark", 390],
-] as const)(
-  "a site's pages are clean for axe, %s, %i pixels wide, and not wider than 320",
-  async (theme, width) => {
-    const { context, page } = await signedIn({
-      bypassCSP: true,
-      colorScheme: theme,
-      viewport: { width, height: 900 },
-    });
-    const id = await sample();
-    const { data } = (await api<{ data: { id: string }[] }>("GET", `/sites/${id}/deployments`)).body;
-    for (const path of [
-      `/sites/${id}`,
-      `/sites/${id}/deployments`,
-      `/sites/${id}/logs`,
-      `/sites/${id}/variables`,
-      `/deployments/${data[0]?.id}`,
-    ]) {
-      await page.goto(local.siteUrl + path);
-      await page.locator("main h1").waitFor();
-      await page.evaluate(axe.source);
-      const { violations } = await page.evaluate<{
-        violations: { id: string; nodes: { html: string }[] }[];
-      }>("axe.run()");
-      expect(violations.map((one) => [path, one.id, one.nodes.map(({ html }) => html)])).toEqual([]);
-      await page.setViewportSize({ width: 320, height: 800 });
-      expect(await page.evaluate<number>("document.documentElement.scrollWidth - window.innerWidth")).toBe(0);
-      await page.setViewportSize({ width, height: 900 });
-    }
-    await context.close();
-  },
-);

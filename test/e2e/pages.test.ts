@@ -1,33 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { chromium, type Browser, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import {
-  api,
-  createSite,
-  local,
-  plainServer,
-  Repository,
-  request,
-  stateDirectory,
-  until,
-} from "./service.ts";
+import { launchBrowser } from "./browser.ts";
+import { api, createSite, local, mailedLink, plainServer, Repository, request, until } from "./service.ts";
 
 /** The pages in a real browser, which sends what no test client thinks of: origins, cookies, referrers. */
 let browser: Browser;
 let page: Page;
 beforeAll(async () => {
-  browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-    ],
-  });
+  browser = await launchBrowser();
   page = await browser.newPage();
   page.setDefaultTimeout(20_000);
 });
@@ -51,27 +32,13 @@ async function overflowOnPhone(on: Page): Promise<number> {
   return pixels;
 }
 
-/** The first such link in a mail to the person. */
-async function mailedLink(pattern: RegExp): Promise<string> {
-  const folder = join(stateDirectory, "mail");
-  const mails = () =>
-    readdirSync(folder).map(
-      (name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as { to: string[]; text: string },
-    );
-  const links = await until(
-    () => mails().flatMap(({ to, text }) => (to[0] === email ? (pattern.exec(text) ?? []) : [])),
-    (found) => found.length > 0,
-  );
-  return links[0] ?? "";
-}
-
 it("a person signs up, makes a key that works, and changes the password", async () => {
   await go("/");
   await page.click("text=Create an account");
   expect(path()).toBe("/sign-up");
   await fill({ name: "Ada", email, password: first }, "Create account");
   expect(await page.locator("[role=status]").innerText()).toContain(email);
-  await page.goto(await mailedLink(/https?:\S+verify-email\S+/));
+  await page.goto(await mailedLink(email, /https?:\S+verify-email\S+/));
   expect(path()).toBe("/confirmed");
   expect(await page.locator("[role=status]").innerText()).toContain("confirmed");
   await fill({ email, password: first }, "Sign in");
@@ -95,7 +62,7 @@ it("a forgotten password is replaced by the mailed link", async () => {
   await go("/sign-in");
   await page.click("text=Forgot your password?");
   await fill({ email }, "Send me a link");
-  await page.goto(await mailedLink(/https?:\S+reset-password\S+/));
+  await page.goto(await mailedLink(email, /https?:\S+reset-password\S+/));
   await fill({ password: third }, "Save password");
   expect(path()).toBe("/sign-in");
   await fill({ email, password: second }, "Sign in");

@@ -55,7 +55,7 @@ import { siteVariables } from "../pages/sites/variables.tsx";
 import { routesOfScreens } from "./screens.tsx";
 
 /** Every page of a signed-in person, one file each in worker/pages/<area>. */
-const screens: readonly Screen[] = [
+export const screens: readonly Screen[] = [
   assistant,
   operatorAccount,
   operatorAccounts,
