@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { launchBrowser, signedIn } from "./browser.ts";
-import { api, local } from "./service.ts";
+import { api, local, request, until } from "./service.ts";
 
 /** A site's pages in a real browser, for what their scripts do. */
 let browser: Browser;
@@ -105,6 +105,66 @@ it("a log that is cut off goes on, and what comes while somebody reads is counte
   expect(await page.locator(".log-window").innerText()).toContain("line 1\n");
   await page.click(".log-fresh");
   await page.locator(".log-fresh").waitFor({ state: "hidden" });
+  await context.close();
+});
+
+it("a line of a log has an address that opens the log there, a range is read again, and the log fills the screen", async () => {
+  const { context, page } = await signedIn(browser);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const id = await sample();
+  const asked: URL[] = [];
+  const lines = Array.from({ length: 3000 }, (_, index) => event(index + 1, `line ${index + 1}`));
+  await context.route("**/api/v1/sites/*/logs?*", (route) => {
+    asked.push(new URL(route.request().url()));
+    return route.fulfill({
+      status: 200,
+      contentType: "text/event-stream",
+      body: `${lines.join("")}event: end\ndata: {}\n\n`,
+    });
+  });
+  await page.goto(`${local.siteUrl}/sites/${id}/logs`);
+  await page.locator(".log-state", { hasText: "3,000 lines" }).waitFor();
+  await page.locator(".log-view").focus();
+  await page.keyboard.press("g");
+  await page.locator(".log-window > div", { hasText: "line 7" }).first().locator("a").click();
+  await page.locator(".log-state", { hasText: "copied" }).waitFor();
+  const address = await page.evaluate<string>("navigator.clipboard.readText()");
+  expect(address).toBe(`${local.siteUrl}/sites/${id}/logs#L7`);
+
+  const other = await context.newPage();
+  await other.goto(address.replace("#L7", "#L1500"));
+  expect(await other.locator(".log-window .hit").innerText()).toContain("line 1500");
+  expect(await other.locator(".log-window").innerText()).not.toContain("line 3000");
+  // A minute before the line, whose number is its time in microseconds.
+  expect(asked.at(-1)?.searchParams.get("since")).toBe("1969-12-31T23:59:00.002Z");
+  await other.close();
+
+  await page.selectOption('.log-tools [aria-label="From when"]', "60");
+  await page.locator(".log-state", { hasText: "3,000 lines" }).waitFor();
+  const since = Date.parse(asked.at(-1)?.searchParams.get("since") ?? "");
+  expect(Math.abs(Date.now() - 3_600_000 - since)).toBeLessThan(60_000);
+  await page.click('.log-tools button:has-text("Full screen")');
+  await page.locator("berth-log:fullscreen").waitFor();
+  await context.close();
+});
+
+it("requests appear while the page is open, until it is paused", async () => {
+  const { context, page } = await signedIn(browser);
+  const { id, url } = local.sampleSite;
+  await page.goto(`${local.siteUrl}/sites/${id}/requests`);
+  await page.locator("live-requests", { hasText: "Live" }).waitFor();
+  await page.evaluate("window.isTheSame = true");
+  const path = `/seen-${process.pid}`;
+  await until(
+    async () => {
+      await request(url + path);
+      return page.locator("#requests", { hasText: path }).count();
+    },
+    (count) => count > 0,
+  );
+  expect(await page.evaluate("window.isTheSame")).toBe(true);
+  await page.click("live-requests button");
+  await page.locator("live-requests", { hasText: "Paused" }).waitFor();
   await context.close();
 });
 
