@@ -59,7 +59,7 @@ const watchShifts = `
   window.shifts = [];
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries())
-      if (!entry.hadRecentInput && entry.value > 0.001)
+      if (!entry.hadRecentInput && entry.value > 0.005)
         window.shifts.push(entry.value.toFixed(4) + " " + entry.sources.map(({ node }) => node?.outerHTML?.slice(0, 120) ?? node?.textContent).join(" | "));
   }).observe({ type: "layout-shift", buffered: true });
 `;

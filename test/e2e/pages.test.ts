@@ -38,7 +38,9 @@ describe.each([
   const email = `ada-${process.pid}-${hasScript ? "script" : "plain"}@example.com`;
   beforeAll(async () => {
     await page.close();
-    page = await (await browser.newContext({ javaScriptEnabled: hasScript })).newPage();
+    // Passwords are limited per client address.
+    const extraHTTPHeaders = { "CF-Connecting-IP": hasScript ? "198.51.100.1" : "198.51.100.2" };
+    page = await (await browser.newContext({ javaScriptEnabled: hasScript, extraHTTPHeaders })).newPage();
     page.setDefaultTimeout(20_000);
   });
 
