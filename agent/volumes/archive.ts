@@ -13,12 +13,25 @@ import type { Fingerprint } from "../../protocol/agent/backups.ts";
  */
 const kept = ["--numeric-owner", "--sparse", "--acls", "--xattrs", "--xattrs-include=*"];
 const packing = (folder: string) => [
-  ...["--create", "--file=-", `--directory=${folder}`, "--format=posix", "--sort=name", "--one-file-system"],
+  "--create",
+  "--file=-",
+  `--directory=${folder}`,
+  "--format=posix",
+  "--sort=name",
+  "--one-file-system",
   // Times of reading and of other changes cannot be restored.
-  ...["--pax-option=delete=atime,delete=ctime", "--warning=no-file-ignored", ...kept, "."],
+  "--pax-option=delete=atime,delete=ctime",
+  "--warning=no-file-ignored",
+  ...kept,
+  ".",
 ];
 const unpacking = (folder: string) => [
-  ...["--extract", "--file=-", `--directory=${folder}`, "--preserve-permissions", "--same-owner", ...kept],
+  "--extract",
+  "--file=-",
+  `--directory=${folder}`,
+  "--preserve-permissions",
+  "--same-owner",
+  ...kept,
 ];
 const listing = ["--list", "--verbose", "--file=-", "--numeric-owner", "--quoting-style=escape"];
 

@@ -104,9 +104,14 @@ async function folderOf(name = volume): Promise<string> {
 async function runs(...command: string[]): Promise<string> {
   const labels = { ...siteLabels(siteId), [label.agent]: agentId, [label.volumes]: volume };
   const id = await docker(
-    ...["run", "-d", "--init", "--mount", `type=volume,source=${volumeName(siteId, volume)},target=/data`],
+    "run",
+    "-d",
+    "--init",
+    "--mount",
+    `type=volume,source=${volumeName(siteId, volume)},target=/data`,
     ...Object.entries(labels).flatMap(([name, value]) => ["--label", `${name}=${value}`]),
-    ...["node:24-bookworm-slim", ...command],
+    "node:24-bookworm-slim",
+    ...command,
   );
   containers.push(id);
   return id;
@@ -282,9 +287,7 @@ describe("a volume's backup", () => {
     await folderOf();
     const id = await runs("sleep", "600");
     await engine.pauseContainer(id);
-    await sweep({ ...host, ingress: { ...host.ingress, lost: () => [siteId] } } as Host).catch(
-      () => undefined,
-    );
+    await sweep({ ...host, ingress: { ...host.ingress, lost: () => [siteId] } }).catch(() => undefined);
     expect(await docker("inspect", "-f", "{{.State.Paused}}", id)).toBe("false");
     await engine.removeContainer(id);
   });

@@ -139,8 +139,7 @@ export async function takeForChat(c: Context<AppEnv>): Promise<void> {
   const taken = await Promise.allSettled(both.map((limit) => takeFrom(c, limit, actor.accountId)));
   const refusal = taken.find((one) => one.status === "rejected");
   if (!refusal) return;
-  await Promise.all(
-    both.map((limit, at) => taken[at]?.status === "fulfilled" && giveBack(c, limit, actor.accountId)),
-  );
+  for (const [at, limit] of both.entries())
+    if (taken[at]?.status === "fulfilled") await giveBack(c, limit, actor.accountId);
   throw refusal.reason;
 }
