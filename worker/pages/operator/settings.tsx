@@ -1,5 +1,6 @@
 import { SettingsPatch } from "../../../protocol/api/settings.ts";
 import { call } from "../../api/call.ts";
+import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { logoAddress } from "../kit/brand.tsx";
 import { Button, Field, Form, TextArea } from "../kit/form.tsx";
@@ -106,6 +107,26 @@ export const operatorSettings: Screen = {
                 maxlength={254}
                 autocomplete="off"
               />
+              <div class="columns">
+                <Field
+                  name="taxName"
+                  label="Tax"
+                  value={seller.tax?.name ?? ""}
+                  placeholder="VAT"
+                  hint="Its name on invoices. Empty: they name none."
+                  maxlength={30}
+                  autocomplete="off"
+                />
+                <Field
+                  name="taxPercent"
+                  label="Rate in %"
+                  value={seller.tax === null ? "" : String(seller.tax.percent)}
+                  placeholder="19"
+                  hint="Prices include it; what customers pay stays the same."
+                  maxlength={6}
+                  autocomplete="off"
+                />
+              </div>
               <TextArea
                 name="note"
                 label="Note"
@@ -128,7 +149,14 @@ export const operatorSettings: Screen = {
       return { to: path, said: "The brand is saved. Every page shows it within 30 seconds." };
     },
     async seller({ ctx }, fields) {
-      await call(ctx, "patchSettings", parsed(SettingsPatch, { seller: withNulls(fields) }));
+      const { taxName = null, taxPercent = null, ...seller } = withNulls(fields);
+      if ((taxName === null) !== (taxPercent === null))
+        throw invalid(taxName === null ? "taxName" : "taxPercent", "name and rate belong together");
+      const percent = Number(taxPercent?.replace(",", "."));
+      if (taxPercent !== null && !(percent > 0 && percent <= 100))
+        throw invalid("taxPercent", "a number above 0 and up to 100, such as 19 or 7.7");
+      const tax = taxName === null ? null : { name: taxName, percent };
+      await call(ctx, "patchSettings", parsed(SettingsPatch, { seller: { ...seller, tax } }));
       return { to: path, said: "The seller is saved. The next invoices have it." };
     },
   },
