@@ -2,7 +2,8 @@ import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { migrate, type Database } from "./lib/migrate.ts";
+import { embeddedBindings, embeddedDatabase } from "./lib/embedded-database.ts";
+import { migrate } from "./lib/migrate.ts";
 import { wrongSetUp } from "./lib/supervisor.ts";
 
 /**
@@ -30,6 +31,7 @@ const miniflare = new Miniflare(
       ASSETS: { disk: { path: publicFiles, writable: false } },
     },
     bindings: { ...workerOptions["bindings"], ...bindings },
+    ...embeddedBindings(workerOptions),
     host: "127.0.0.1",
     port: Number(port),
     resourcePersistencePath: join(stateDirectory, "state"),
@@ -37,11 +39,12 @@ const miniflare = new Miniflare(
   } as unknown as Parameters<typeof convertV4MiniflareOptions>[0]),
 );
 
-const db = (await miniflare.getD1Database("DB")) as unknown as Database;
-await migrate(db, (name) => process.stdout.write(`applied ${name}\n`)).catch((error: Error) => {
-  console.error(error.message);
-  process.exit(wrongSetUp);
-});
+await migrate(embeddedDatabase(miniflare), (name) => process.stdout.write(`applied ${name}\n`)).catch(
+  (error: Error) => {
+    console.error(error.message);
+    process.exit(wrongSetUp);
+  },
+);
 await miniflare.ready;
 process.stdout.write("listening\n");
 

@@ -10,10 +10,10 @@ export const projectRoot = join(import.meta.dirname, "..", "..");
 /** Ends esbuild's process; the next bundle starts another. */
 export const endBundler = stop;
 
-/** Bundles the Worker as wrangler does: ES modules, without workerd's built-in modules. */
+/** Bundles the embedded Worker as wrangler does: ES modules, without workerd's built-in modules. */
 export async function bundleWorker(outfile: string): Promise<void> {
   await build({
-    entryPoints: [join(projectRoot, "worker", "index.ts")],
+    entryPoints: [join(projectRoot, "worker", "embedded", "worker.ts")],
     outfile,
     bundle: true,
     format: "esm",
