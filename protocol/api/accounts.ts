@@ -52,6 +52,7 @@ const Term = {
 /** The caller's own account. */
 export const OwnAccount = Account.extend({
   emailVerified: z.boolean(),
+  twoFactorEnabled: z.boolean().describe("Signing in takes a code of an authenticator app."),
   payment: z.object({
     verified: z.boolean().describe("An invoice of the account has been paid."),
     lastPaidAt: Timestamp.nullable(),

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { idPrefixes } from "../ids.ts";
 import { activityActors, automaticActions } from "../states.ts";
+import { Key } from "./keys.ts";
 import { listQuery, Timestamp } from "./common.ts";
 
 const ResourceId = z
@@ -36,6 +37,13 @@ export const Activity = z
       .describe(
         "The key, session, conversation or host that acted; null for the service itself and for links.",
       ),
+    key: Key.pick({ name: true, start: true, origin: true })
+      .nullable()
+      .describe("The account's key that acted; `device`: of a command line that was authorized."),
+    browser: z
+      .string()
+      .nullable()
+      .describe("The User-Agent of the account's session that acted, while it is signed in."),
     operation: z
       .string()
       .describe(

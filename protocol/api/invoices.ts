@@ -7,6 +7,11 @@ export const Invoice = z
   .object({
     id: z.string(),
     token: z.string(),
+    number: z
+      .number()
+      .int()
+      .nullable()
+      .describe("Given when it is paid: one after the other, without gaps. null: never paid."),
     kind: z.enum(invoiceKinds),
     status: z.enum(invoiceStatuses),
     amountCents: z.number().int(),
@@ -16,6 +21,10 @@ export const Invoice = z
       .object({ id: z.string() })
       .nullable()
       .describe("The site, database or credit package that the invoice pays for."),
+    tax: z
+      .object({ name: z.string(), percent: z.number(), amountCents: z.number().int() })
+      .nullable()
+      .describe("The part of the amount that is tax, by the seller's rate when it was issued; null: none."),
     parties: InvoiceParties.nullable().describe(
       "Seller and buyer when it was issued; null: it is older than these settings.",
     ),

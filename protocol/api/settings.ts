@@ -59,12 +59,23 @@ const brand = {
   imprintUrl: Link.nullable(),
   supportUrl: Link.nullable(),
 };
+/** As it is printed, and a rate with at most two decimals. */
+const Tax = z.strictObject({
+  name: line(30),
+  percent: z
+    .number()
+    .gt(0)
+    .max(100)
+    .refine((value) => Math.abs(value * 100 - Math.round(value * 100)) < 1e-6, "at most two decimals"),
+});
+
 /** What invoices say of who sells. */
 const seller = {
   name: line(200).nullable(),
   address: Address.nullable(),
   vatId: VatId.nullable(),
   email: z.email().max(254).nullable(),
+  tax: Tax.nullable().describe("Prices include it: invoices name its part. null: they name none."),
   note: text
     .trim()
     .min(1)

@@ -10,7 +10,7 @@ import {
   type LedgerEvent,
 } from "../support/models/ledger.ts";
 import { writePdf } from "../../worker/domain/pdf.ts";
-import { termPriceCents } from "../../worker/domain/pricing.ts";
+import { includedTaxCents, termPriceCents } from "../../worker/domain/pricing.ts";
 import { applyToInvoice, type InvoiceAccount, type InvoiceEvent } from "../support/models/invoice.ts";
 import { billingTermsMonths } from "../../protocol/states.ts";
 
@@ -219,4 +219,32 @@ it("a PDF's cross-reference table points at its objects", () => {
     expect(file.slice(offset).startsWith(`${index + 1} 0 obj\n`)).toBe(true);
   const [, length, content] = /<< \/Length (\d+) >>\nstream\n([^]*?)\nendstream/.exec(file) ?? [];
   expect(content?.length).toBe(Number(length));
+});
+
+describe("the tax that an amount includes", () => {
+  it.each([
+    [500, 19, 80],
+    [500, 7.7, 36],
+    [11_900, 19, 1900],
+    [1, 19, 0],
+    [0, 19, 0],
+    [12_000, 20, 2000],
+    [100, 100, 50],
+  ])("of %i cents at %d %% is %i", (amountCents, percent, tax) =>
+    expect(includedTaxCents(amountCents, percent)).toBe(tax),
+  );
+
+  it("and the rest are the amount, and the tax of the rest is that tax to the cent", () =>
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 10_000_000 }),
+        fc.integer({ min: 1, max: 10_000 }),
+        (amountCents, hundredths) => {
+          const tax = includedTaxCents(amountCents, hundredths / 100);
+          const net = amountCents - tax;
+          expect(Number.isInteger(tax) && tax >= 0 && net >= 0).toBe(true);
+          expect(Math.abs((net * hundredths) / 10_000 - tax)).toBeLessThanOrEqual(1);
+        },
+      ),
+    ));
 });

@@ -388,6 +388,20 @@ describe("the installation's settings", () => {
     expect((await me.send(path, "seller", seller)).status).toBe(303);
     expect((await api(await operator(), "GET", "/settings")).body).toMatchObject({ seller });
     expect((await me.send(path, "seller", { ...seller, email: "nobody" })).status).toBe(400);
+    const taxed = { ...seller, taxName: "VAT", taxPercent: "7,7" };
+    expect((await me.send(path, "seller", taxed)).status).toBe(303);
+    expect((await api(await operator(), "GET", "/settings")).body).toMatchObject({
+      seller: { ...seller, tax: { name: "VAT", percent: 7.7 } },
+    });
+    for (const [wrong, field] of [
+      [{ taxPercent: "" }, "taxPercent"],
+      [{ taxName: "" }, "taxName"],
+      [{ taxPercent: "a lot" }, "taxPercent"],
+      [{ taxPercent: "101" }, "taxPercent"],
+    ] as const)
+      expect((await me.send(path, "seller", { ...taxed, ...wrong })).text).toMatch(
+        new RegExp(`name="${field}"[^>]*aria-invalid="true"`),
+      );
     await me.send(path, "seller", { ...seller, note: "" });
     expect((await api(await operator(), "GET", "/settings")).body).toMatchObject({ seller: { note: null } });
   });

@@ -185,7 +185,7 @@ const harmless = new Set(
   username
   variable verify version volumes
   withEnv write
-  brand country imprintUrl logo privacyUrl seller supportUrl termsUrl vatId`
+  brand country imprintUrl logo percent privacyUrl seller supportUrl tax termsUrl vatId`
     .trim()
     .split(/\s+/),
 );

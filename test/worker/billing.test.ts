@@ -303,6 +303,7 @@ describe("an invoice", () => {
   const invoice = async (token: string) =>
     (await call(`/invoice/${token}`, { headers: { Accept: "application/json" } })).json<{
       status: string;
+      number: number | null;
     }>();
 
   it("that nobody paid is void after 14 days, and the site that nobody ever paid goes with it", async () => {
@@ -334,6 +335,24 @@ describe("an invoice", () => {
     expect((await invoice(invoiceToken)).status).toBe("void");
     await rows("DELETE FROM checkouts WHERE invoice_id LIKE 'invoice_held_%'");
     await rows("DELETE FROM invoices WHERE id LIKE 'invoice_held_%'");
+  });
+
+  it("gets its number with its payment: one after the other, none twice and none left out", async () => {
+    const key = await account();
+    const made = [];
+    for (let count = 0; count < 6; count++) made.push(await createSite(key));
+    const [unpaid, ...others] = made;
+    await Promise.all(others.flatMap(({ invoiceToken }) => [pay(invoiceToken), pay(invoiceToken)]));
+    expect(await invoice(unpaid?.invoiceToken ?? "")).toMatchObject({ status: "unpaid", number: null });
+    const numbered = await rows<{ number: number; paid_at: number | null }>(
+      "SELECT number, paid_at FROM invoices WHERE number IS NOT NULL OR paid_at IS NOT NULL ORDER BY number",
+    );
+    expect(numbered.map(({ number }) => number)).toEqual(numbered.map((_, index) => index + 1));
+    expect(numbered.length).toBeGreaterThanOrEqual(5);
+    const [first] = others;
+    const { number } = await invoice(first?.invoiceToken ?? "");
+    await api(await operator(), "POST", `/invoices/${first?.invoiceId}/refund`, {});
+    expect(await invoice(first?.invoiceToken ?? "")).toMatchObject({ status: "refunded", number });
   });
 
   it("is void by an operator's hand while it is unpaid, and refunded once it is paid", async () => {

@@ -1,10 +1,14 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Invoice } from "../../protocol/api/invoices.ts";
+import type { Activity } from "../../protocol/api/activity.ts";
+import type { Page } from "../../protocol/api/common.ts";
+import { sha256Hex } from "../../worker/domain/tokens.ts";
 import { escaped, visitorWith, type Visitor } from "./pages.ts";
 import {
   account,
   api,
+  bindings,
   call,
   createSite,
   operator,
@@ -133,7 +137,7 @@ describe("Activity", () => {
     expect(text).toContain("Created a site");
     expect(text).toContain("Changed the settings");
     expect(text).toContain(`href="/sites/${siteId}"`);
-    expect(text).toContain("an API key");
+    expect(text).toMatch(/the key “test” \(sk_\w+…\)/);
     expect(text).not.toContain(">patchSite<");
     expect(text).toContain(escaped(hostile));
     expect(text).not.toContain(hostile);
@@ -142,6 +146,34 @@ describe("Activity", () => {
     expect(narrow.text).not.toContain(`href="/sites/${other.siteId}"`);
     expect((await me.get(`/activity?resource=${siteId}&actor=webhook`)).text).toContain("Nothing matches");
     expect((await me.get("/activity?actor=nobody")).status).toBe(200);
+  });
+
+  it("names the key, the command line or the browser, and no operator's to the account they acted on", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    await bindings.DB.prepare("UPDATE api_keys SET name = 'Laptop <i>', origin = 'device' WHERE hash = ?")
+      .bind(sha256Hex(key))
+      .run();
+    const { body } = await api<Page<Activity>>(key, "GET", `/activity?resource=${siteId}`);
+    expect(body.data[0]).toMatchObject({
+      key: { name: "Laptop <i>", start: key.slice(0, 10), origin: "device" },
+      browser: null,
+    });
+    await api(await operator(), "POST", `/accounts/${body.data[0]?.accountId}/suspend`, { reason: "Test." });
+    const after = await api<Page<Activity>>(
+      await operator(),
+      "GET",
+      `/activity/all?accountId=${body.data[0]?.accountId}`,
+    );
+    expect(after.body.data).toContainEqual(
+      expect.objectContaining({ actor: "operator", key: null, browser: null }),
+    );
+    await me.send("/account", "name", { name: "Ada" });
+    expect((await me.get("/activity?actor=session")).text).toContain("you, in the dashboard");
+    await bindings.DB.prepare(
+      "UPDATE sessions SET user_agent = 'Mozilla/5.0 Gecko/20100101 Firefox/140.0'",
+    ).run();
+    expect((await me.get("/activity?actor=session")).text).toContain("you, in Firefox");
   });
 
   it("goes on beyond a page, with the same filter", async () => {

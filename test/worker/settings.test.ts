@@ -23,6 +23,7 @@ const seller = {
   address: "Hafenstrasse 1\n20457 Hamburg",
   vatId: "DE 123.456-789",
   email: "billing@acme.example",
+  tax: { name: "VAT", percent: 19 },
   note: "Thank you.",
 };
 
@@ -86,6 +87,10 @@ describe("the installation's settings", () => {
     { seller: { vatId: "12" } },
     { seller: { address: "1\n2\n3\n4\n5\n6\n7" } },
     { seller: { email: "nobody" } },
+    { seller: { tax: { name: "VAT", percent: 0 } } },
+    { seller: { tax: { name: "VAT", percent: 19.125 } } },
+    { seller: { tax: { name: "", percent: 19 } } },
+    { seller: { tax: { percent: 19 } } },
     { unknown: 1 },
   ])("refuse %j", async (patch) => {
     expect((await api(await operator(), "PATCH", "/settings", patch)).status).toBe(400);
@@ -139,6 +144,25 @@ describe("an invoice", () => {
       seller: { name: "Other Ltd" },
       buyer: { name: "Someone else", vatId: null, country: "CH" },
     });
+  });
+
+  it("names the tax that its price includes, at the rate when it was issued; what is paid stays the same", async () => {
+    const [by, key] = [await operator(), await account()];
+    await api(by, "PATCH", "/settings", { seller: { tax: null } });
+    const before = await createSite(key);
+    await api(by, "PATCH", "/settings", { seller: { tax: { name: "MWSt", percent: 7.7 } } });
+    const { invoiceId, invoiceToken } = await createSite(key);
+    await api(by, "PATCH", "/settings", { seller: { tax: { name: "MWSt", percent: 8.1 } } });
+    const taxed = await invoiceOf(key, invoiceId);
+    expect(taxed).toMatchObject({
+      amountCents: 500,
+      tax: { name: "MWSt", percent: 7.7, amountCents: 36 },
+    });
+    expect(await textsOf(invoiceToken)).toContain("includes 7.7 % MWSt");
+    const page = await call(`/invoice/${invoiceToken}`, { headers: { Accept: "text/html" } });
+    expect(await page.text()).toMatch(/includes 7\.7 % MWSt<\/td><td class="number">\$0\.36/);
+    expect(await invoiceOf(key, before.invoiceId)).toMatchObject({ amountCents: 500, tax: null });
+    expect(await textsOf(before.invoiceToken)).not.toContain("MWSt");
   });
 
   it("has details of its own account alone", async () => {

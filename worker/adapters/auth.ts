@@ -1,12 +1,13 @@
 import type { BetterAuthOptions, DBAdapter } from "better-auth";
 import type { Id } from "../../protocol/ids.ts";
-import { accounts, identities, sessions, verifications } from "../db/schema.ts";
+import { accounts, identities, sessions, twoFactors, verifications } from "../db/schema.ts";
 import { sha256Hex } from "../domain/tokens.ts";
 import { tokenKeys, type Config } from "../config.ts";
 import type { Ctx } from "../ctx.ts";
 import { logError } from "../log-error.ts";
 import { hashPassword, isPassword } from "./password.ts";
 import { canMail, sendMail } from "./mail.ts";
+import { sealingTwoFactors } from "./two-factor-rows.ts";
 
 /** better-auth's interface for the rest of the Worker: requests below {site_url}/api/auth. */
 export type Auth = { handler(request: Request): Promise<Response> };
@@ -56,25 +57,42 @@ export type AuthEvents = {
 
 /** Loaded on first use: it is a third of the Worker, and no API request needs it. */
 export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
-  const [{ betterAuth }, { drizzleAdapter }] = await Promise.all([
+  const [{ betterAuth }, { drizzleAdapter }, { twoFactor }, crypto] = await Promise.all([
     import("better-auth/minimal"),
     import("better-auth/adapters/drizzle"),
+    import("better-auth/plugins/two-factor"),
+    import("better-auth/crypto"),
   ]);
   const { config } = ctx;
+  const secret = secretOf(tokenKeys(config, "sessions")[0]);
+  const sealing = sealingTwoFactors(ctx, {
+    encrypt: (data) => crypto.symmetricEncrypt({ key: secret, data }),
+    decrypt: (data) => crypto.symmetricDecrypt({ key: secret, data }),
+  });
   const mail = (to: string, subject: string, ...lines: string[]) =>
     sendMail(config, { to, subject, text: `${lines.join("\n\n")}\n` });
   const options = {
     appName: "Berth",
     baseURL: config.SITE_URL,
     basePath: "/api/auth",
-    secret: secretOf(tokenKeys(config, "sessions")[0]),
+    secret,
     telemetry: { enabled: false },
-    database: withHashedTokens(
+    database: wrapped(
       drizzleAdapter(ctx.db, {
         provider: "sqlite",
-        schema: { user: accounts, session: sessions, account: identities, verification: verifications },
+        schema: {
+          user: accounts,
+          session: sessions,
+          account: identities,
+          verification: verifications,
+          twoFactor: twoFactors,
+        },
       }),
+      (adapter) => sealing(hashingTokens(adapter)),
     ),
+    plugins: [secondStep(twoFactor)],
+    // Codes by mail are not offered, and nobody needs the secret a second time.
+    disabledPaths: ["/two-factor/send-otp", "/two-factor/verify-otp", "/two-factor/get-totp-uri"],
     user: {
       // Confirmed by the old address first, then by the new one.
       ...(canMail(config) && {
@@ -187,6 +205,27 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
   return betterAuth(options);
 }
 
+/**
+ * Signing in by password, by GitHub and by a confirmed change of address: whichever begins a session, the second step comes first.
+ * better-auth asks for it after a password only.
+ */
+function secondStep(twoFactor: typeof import("better-auth/plugins/two-factor").twoFactor) {
+  const plugin = twoFactor({
+    issuer: "Berth",
+    // Sealed by us, see two-factor-rows.ts.
+    backupCodeOptions: { storeBackupCodes: "plain" },
+    schema: { twoFactor: { fields: { userId: "accountId" } } },
+  });
+  const [hook] = plugin.hooks.after;
+  const begins = new Set(["/sign-in/email", "/callback/:id", "/verify-email"]);
+  return {
+    ...plugin,
+    hooks: {
+      after: hook ? [{ ...hook, matcher: ({ path }: { path?: string }) => begins.has(path ?? "") }] : [],
+    },
+  };
+}
+
 const idKinds: Record<string, "account" | "session" | "identity"> = {
   user: "account",
   session: "session",
@@ -196,14 +235,17 @@ const idKinds: Record<string, "account" | "session" | "identity"> = {
 type Condition = { field: string; value: unknown };
 type InTransaction = Omit<DBAdapter, "transaction">;
 
-/** better-auth stores session tokens in plain text; hashing them makes a leaked table useless. */
-const withHashedTokens =
-  (make: (options: BetterAuthOptions) => DBAdapter) => (options: BetterAuthOptions) => {
+const wrapped =
+  (
+    make: (options: BetterAuthOptions) => DBAdapter,
+    wrap: <Adapter extends InTransaction>(adapter: Adapter) => Adapter,
+  ) =>
+  (options: BetterAuthOptions) => {
     const adapter = make(options);
     return {
-      ...hashingTokens(adapter),
+      ...wrap(adapter),
       transaction: <R>(work: (inside: InTransaction) => Promise<R>) =>
-        adapter.transaction((inside) => work(hashingTokens(inside))),
+        adapter.transaction((inside) => work(wrap(inside))),
     };
   };
 
@@ -221,6 +263,7 @@ const shown = (row: unknown, input: { model: string; where: Condition[] }) => {
   return (row && typeof asked === "string" ? { ...row, token: asked } : row) as never;
 };
 
+/** better-auth stores session tokens in plain text; hashing them makes a leaked table useless. */
 function hashingTokens<Adapter extends InTransaction>(adapter: Adapter): Adapter {
   return {
     ...adapter,

@@ -63,6 +63,8 @@ export const accounts = sqliteTable(
     deletedAt: time("deleted_at"),
     /** When its last suspension ended: what is still suspended since then starts again. */
     releasedAt: time("released_at"),
+    /** Signing in takes a second step; written by better-auth. */
+    twoFactorEnabled: integer("two_factor_enabled", { mode: "boolean" }).notNull().default(false),
   },
   (t) => [
     index("accounts_suspended") // the cron
@@ -118,6 +120,21 @@ export const identities = sqliteTable(
     uniqueIndex("identities_provider").on(t.providerId, t.providerAccountId),
   ],
 );
+
+/**
+ * The second step of signing in, better-auth's table `twoFactor`. Both secrets are sealed (adapters/two-factor-rows.ts). `verified`: a
+ * code has proven that the app has the secret.
+ */
+export const twoFactors = sqliteTable("two_factors", {
+  id: text().primaryKey(),
+  accountId: text("account_id").$type<Id<"account">>().notNull().unique(),
+  secret: text("secret_sealed").notNull(),
+  /** A JSON list of those not used yet. */
+  backupCodes: text("backup_codes_sealed").notNull(),
+  verified: integer({ mode: "boolean" }).notNull().default(true),
+  failedVerificationCount: integer("failed_verification_count").notNull().default(0),
+  lockedUntil: time("locked_until"),
+});
 
 /** Pending verifications: password resets, email verifications, OAuth states. Identifiers are stored hashed. */
 export const verifications = sqliteTable(
@@ -814,6 +831,8 @@ export const invoices = sqliteTable(
     createdAt: time("created_at").notNull(),
     dueAt: time("due_at").notNull(),
     paidAt: time("paid_at"),
+    /** One after the other without gaps, in the order of payment; given by a trigger. null: never paid. */
+    number: integer().unique(),
     /** Written by the statement that pays it, read by the statements of the same batch. */
     settlementMark: text("settlement_mark"),
     /** Written by a trigger when it is issued, and not changed afterwards. */

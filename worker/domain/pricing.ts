@@ -49,3 +49,9 @@ export function proratedCents(
 export const chargedCents = (cents: number): number => (cents === 0 ? 0 : Math.max(cents, leastCents));
 
 export const addDays = (from: Date, days: number): Date => new Date(from.getTime() + days * 86_400_000);
+
+/** The part of an amount that is tax at a rate of at most two decimals; the rest is rounded to the nearest cent. */
+export function includedTaxCents(amountCents: number, percent: number): number {
+  const hundredths = Math.round(percent * 100);
+  return amountCents - Math.round((amountCents * 10_000) / (10_000 + hundredths));
+}

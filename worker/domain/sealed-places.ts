@@ -15,6 +15,8 @@ export const sealedPlaces = [
   "certificates.order_key",
   "notification_channels.url",
   "notification_channels.secret",
+  "two_factors.secret",
+  "two_factors.backup_codes",
 ] as const;
 export type SealedPlace = (typeof sealedPlaces)[number];
 

@@ -10,20 +10,37 @@ import { configOf } from "../config.ts";
 import { AppError } from "../domain/app-error.ts";
 import { Backlog } from "../domain/backlog.ts";
 import { logError } from "../log-error.ts";
+import { endSession } from "../services/accounts/end-session.ts";
+import { claimCode, requireSecondFactor } from "../services/accounts/second-factor.ts";
+import { contextFor } from "./context.ts";
 import { isKnownDevice, knownDeviceCookie } from "./known-device.ts";
 import { countedAddress, giveBack, takeFrom } from "./limit.ts";
+import { sessionActor } from "./session.ts";
 
 /** Endpoints below {site_url}/api/auth where an attacker would guess repeatedly. */
-const guarded: Record<string, "signIn" | "signUp" | "mailed"> = {
+const guarded: Record<string, "signIn" | "secondStep" | "signUp" | "mailed"> = {
   "/sign-in/email": "signIn",
+  "/two-factor/verify-totp": "secondStep",
+  "/two-factor/verify-backup-code": "secondStep",
   "/sign-up/email": "signUp",
   "/request-password-reset": "mailed",
   "/send-verification-email": "mailed",
   "/change-email": "mailed",
 };
 
+/** Changes by a signed-in person that take a code of the second step, where it is on. */
+const takesCode = new Set(["/two-factor/disable", "/two-factor/generate-backup-codes", "/change-email"]);
+
+/** Requests of a signed-in person who types the password again. */
+const repeatsPassword = new Set([
+  "/change-password",
+  "/two-factor/enable",
+  "/two-factor/disable",
+  "/two-factor/generate-backup-codes",
+]);
+
 /** Each request hashes a password, which takes 100 ms of CPU. */
-const hashing = new Set(["/sign-in/email", "/sign-up/email", "/reset-password", "/change-password"]);
+const hashing = new Set(["/sign-in/email", "/sign-up/email", "/reset-password", ...repeatsPassword]);
 
 /** Five seconds of hashing, including the pauses. */
 const hashes = new Backlog(200, 5000);
@@ -42,6 +59,7 @@ const answeredByMail: Record<string, z.ZodObject> = {
   "/send-verification-email": EmailOnly,
 };
 
+const WithCode = z.looseObject({ code: z.string().max(100) });
 const WithEmail = z.looseObject({ email: z.string().max(254) });
 
 const sentIn = (request: Request): Promise<unknown> =>
@@ -49,6 +67,9 @@ const sentIn = (request: Request): Promise<unknown> =>
     .clone()
     .json()
     .catch(() => null);
+
+const codeSentIn = async (request: Request): Promise<string> =>
+  WithCode.safeParse(await sentIn(request)).data?.code ?? "";
 
 async function emailIn(request: Request): Promise<string> {
   const body = WithEmail.safeParse(await sentIn(request));
@@ -65,6 +86,7 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
   const address = countedAddress(c);
   const email = limit === "signIn" || limit === "mailed" ? await emailIn(request) : null;
   const who = email === null ? address : `${email} ${address}`;
+  if (takesCode.has(path)) await checkCode(c, request);
   if (hashing.has(path)) {
     await takeFrom(c, "passwords", address);
     const known = email !== null && limit === "signIn" ? knownHere(c, email) : await signedInBy(c, path);
@@ -72,13 +94,17 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
       throw new AppError("rate_limited", { retryAfterSeconds: 5 });
   }
   if (limit) await takeFrom(c, limit, who);
+  const code = path === "/two-factor/verify-totp" ? await codeSentIn(request) : "";
   const quiet = await answeredByMailOnly(c, path, request);
   if (quiet) return quiet;
   const response = await (await authOf(c.env)).handler(request);
   // Successful sign-ins are not limited.
-  if (limit === "signIn" && response.ok) await giveBack(c, limit, who);
+  if ((limit === "signIn" || limit === "secondStep") && response.ok) await giveBack(c, limit, who);
   if (response.status >= 400)
     return inOurShape(path === "/sign-in/email" ? await asUnknown(response) : response);
+  if (path === "/two-factor/verify-totp" && !(await isFirstUse(c, code, response)))
+    return inOurShape(Response.json({ message: "Invalid code", code: "INVALID_CODE" }, { status: 401 }));
+  if (request.method === "GET" && (await asksForCode(response))) return toSecondStep(response);
   const shown = await withoutTokens(response);
   if (limit !== "signIn" || email === null) return shown;
   const remembered = new Response(shown.body, shown);
@@ -90,9 +116,38 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
 const knownHere = (c: Context<AppEnv>, email: string): string | null =>
   isKnownDevice(c, email) ? email : null;
 
+async function checkCode(c: Context<AppEnv>, request: Request): Promise<void> {
+  const actor = await sessionActor(c);
+  if (actor) await requireSecondFactor(contextFor(c, actor), actor.accountId, await codeSentIn(request));
+}
+
+const Verified = z.object({ token: z.string(), user: z.object({ id: z.string() }) });
+
+/** better-auth accepts a code for as long as it is valid. The session that a used one has begun ends before anybody has its token. */
+async function isFirstUse(c: Context<AppEnv>, code: string, response: Response): Promise<boolean> {
+  const { token, user } = Verified.parse(await response.clone().json());
+  const ctx = contextFor(c, { type: "link" });
+  const isClaimed = await claimCode(ctx, user.id, code);
+  if (!isClaimed) await endSession(ctx, token);
+  return isClaimed;
+}
+
+/** Signing in with GitHub, or by a link in a mail, is not over yet. */
+const asksForCode = async (response: Response): Promise<boolean> =>
+  response.ok &&
+  (response.headers.get("Content-Type") ?? "").startsWith("application/json") &&
+  TwoFactorAsked.safeParse(await response.clone().json()).success;
+export const TwoFactorAsked = z.looseObject({ twoFactorRedirect: z.literal(true) });
+
+function toSecondStep(response: Response): Response {
+  const headers = new Headers({ Location: "/sign-in/second-step" });
+  for (const cookie of response.headers.getSetCookie()) headers.append("Set-Cookie", cookie);
+  return new Response(null, { status: 303, headers });
+}
+
 /** The session that changes its own password. */
 async function signedInBy(c: Context<AppEnv>, path: string): Promise<string | null> {
-  const cookie = path === "/change-password" && getCookie(c, sessionCookie(configOf(c.env)));
+  const cookie = repeatsPassword.has(path) && getCookie(c, sessionCookie(configOf(c.env)));
   return cookie ? signedSessionToken(configOf(c.env), cookie) : null;
 }
 

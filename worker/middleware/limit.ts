@@ -36,6 +36,8 @@ export const limits = {
   passwords: { limit: 20, windowMs: minute },
   /** Wrong passwords, per email address and client address. */
   signIn: { limit: 10, windowMs: 5 * minute },
+  /** Wrong codes of the second step, per client address; each account has its own limit (second-factor.ts). */
+  secondStep: { limit: 30, windowMs: 15 * minute },
   /** Per client address. */
   signUp: { limit: 100, windowMs: 60 * minute },
   /** Requested mails, per email address and client address. */

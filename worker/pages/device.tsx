@@ -7,9 +7,12 @@ type Asked = {
   request: DeviceRequest;
   /** The account that the device would act for. */
   email: string | undefined;
+  /** The account signs in with a second step, so this takes one, too. */
+  takesCode: boolean;
+  refusal: string | null;
 };
 
-export const DevicePage = ({ userCode, request, email }: Asked) => (
+export const DevicePage = ({ userCode, request, email, takesCode, refusal }: Asked) => (
   <Layout title="Authorize a device">
     <div class="sheet">
       <Heading title="Authorize this device?" />
@@ -39,8 +42,20 @@ export const DevicePage = ({ userCode, request, email }: Asked) => (
           <a href="/account/keys">revoke it</a> at any time.
         </p>
       </Callout>
+      {refusal !== null && (
+        <p class="callout bad" role="alert">
+          {refusal}
+        </p>
+      )}
       <form method="post" action="/device">
         <input type="hidden" name="code" value={userCode} />
+        {takesCode && (
+          <label>
+            Code of your authenticator app
+            <input name="secondFactor" autocomplete="one-time-code" maxlength={100} />
+            <span class="hint">Or a recovery code. Denying takes none.</span>
+          </label>
+        )}
         <div class="decide">
           <button class="primary" type="submit" name="decision" value="approve">
             Authorize

@@ -1,6 +1,6 @@
 import type { Invoice } from "../../protocol/api/invoices.ts";
 import { textWidth, writePdf, type PdfRule, type PdfText } from "../domain/pdf.ts";
-import { day, money } from "./money.ts";
+import { day, money, taxText } from "./money.ts";
 
 const [left, right] = [60, 535];
 /** The maximum that fits on one page; our invoices are far shorter. */
@@ -50,7 +50,8 @@ export function invoicePdf(invoice: Invoice, isTest: boolean): string {
     })),
   ];
   const facts = [
-    ["Number", invoice.id],
+    ["Number", invoice.number === null ? "given with the payment" : String(invoice.number)],
+    ["Reference", invoice.id],
     ["Date", day(invoice.createdAt)],
     ["Due", day(invoice.dueAt)],
     ["State", stateOf(invoice)],
@@ -77,10 +78,18 @@ export function invoicePdf(invoice: Invoice, isTest: boolean): string {
     { text: "Total", x: left, y, size: 12, bold: true },
     { text: total, x: right, y, size: 12, bold: true, align: "right" },
   );
+  if (invoice.tax) {
+    y += 18;
+    const amount = money(invoice.tax.amountCents, invoice.currency);
+    texts.push(
+      { text: taxText(invoice.tax), x: left, y, size: 10 },
+      { text: amount, x: right, y, size: 10, align: "right" },
+    );
+  }
   y += 40;
   for (const text of linesOf([isTest && "Test payments: no money moves.", seller?.note]).slice(0, maxNotes)) {
     texts.push({ text: fitting(text, 10, right - left), x: left, y, size: 10 });
     y += 14;
   }
-  return writePdf(`Invoice ${invoice.id}`, texts, rules);
+  return writePdf(`Invoice ${invoice.number ?? invoice.id}`, texts, rules);
 }

@@ -99,6 +99,37 @@ export const SignInPage = ({ email, refusal, notice, next, offers }: Entry) => (
   </Layout>
 );
 
+export const SecondStepPage = ({ next, refusal }: Pick<Entry, "next" | "refusal">) => (
+  <Layout signedIn={false} title="Second step">
+    <h1>Second step</h1>
+    <Refusal text={refusal} />
+    <form method="post" action="/sign-in/second-step">
+      <Next path={next} />
+      <label>
+        Code
+        <input
+          name="code"
+          autocomplete="one-time-code"
+          autocapitalize="none"
+          spellcheck={false}
+          required
+          autofocus
+          maxlength={100}
+        />
+        <span class="hint">
+          The six digits that your authenticator app shows now. Without the app: one of your recovery codes.
+        </span>
+      </label>
+      <button class="primary" type="submit">
+        Sign in
+      </button>
+    </form>
+    <p class="links">
+      <a href={on("/sign-in", next)}>Start again</a>
+    </p>
+  </Layout>
+);
+
 export const SignUpPage = ({ email, refusal, next }: Entry) => (
   <Layout signedIn={false} title="Create an account">
     <h1>Create an account</h1>

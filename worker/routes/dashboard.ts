@@ -16,6 +16,7 @@ import { keys } from "../pages/account/keys.tsx";
 import { notifications } from "../pages/account/notifications.tsx";
 import { profile } from "../pages/account/profile.tsx";
 import { sessions } from "../pages/account/sessions.tsx";
+import { twoFactor } from "../pages/account/two-factor.tsx";
 import { activityList } from "../pages/activity/list.tsx";
 import { brandSheet } from "../pages/kit/brand.tsx";
 import { billingDetails } from "../pages/billing/details.tsx";
@@ -85,6 +86,7 @@ export const screens: readonly Screen[] = [
   keys,
   notifications,
   sessions,
+  twoFactor,
   activityList,
   billing,
   billingDetails,

@@ -73,8 +73,8 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
           const done = await act(asked, new Fields(sent));
           if ("again" in done) {
             const values = { ...Object.fromEntries(sent), ...done.values };
-            c.set("refused", { form, values, problems: {}, reason: null });
-            return await rendered(c, done.again);
+            c.set("refused", { form, values, problems: done.problems ?? {}, reason: null });
+            return await rendered(c, done.again, done.problems ? 400 : 200);
           }
           const { to, said, tone = "good", secret } = done;
           if (said !== undefined) say(c, { tone, text: said, ...(secret !== undefined && { secret }) });

@@ -6,7 +6,8 @@ import { canMail } from "../adapters/mail.ts";
 import type { AppEnv } from "../app-env.ts";
 import { ownPath } from "../domain/own-path.ts";
 import { configOf } from "../config.ts";
-import { formToAuth } from "../middleware/auth.ts";
+import { formToAuth, TwoFactorAsked } from "../middleware/auth.ts";
+import { codeIn, isAppCode } from "../services/accounts/second-factor.ts";
 import { limitBody } from "../middleware/body.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { say } from "../middleware/page.ts";
@@ -15,6 +16,7 @@ import {
   ForgotPasswordPage,
   MessagePage,
   ResetPasswordPage,
+  SecondStepPage,
   SignedUpPage,
   SignInPage,
   SignUpPage,
@@ -26,6 +28,7 @@ const Form = z.object({
   email: z.string().trim().max(254).default(""),
   password: z.string().max(1000).default(""),
   token: z.string().max(200).default(""),
+  code: z.string().max(100).default(""),
   next: z.string().max(2000).default(""),
   revokeKeys: z.literal("yes").optional(),
 });
@@ -74,6 +77,13 @@ async function refusalOf(response: Response): Promise<string> {
   return refusal.data?.message ?? "That did not work. Check your input and try again.";
 }
 
+const startAgain = "This sign-in has ended. Start again with your password.";
+const codeRefusals: Record<string, string> = {
+  INVALID_TWO_FACTOR_COOKIE: startAgain,
+  TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: startAgain,
+  ACCOUNT_TEMPORARILY_LOCKED: "Too many codes were wrong. Try again in fifteen minutes.",
+};
+
 /** Pages for people without a session: forms without scripts, each sending one request to better-auth. */
 export const signInPages = new Hono<AppEnv>()
   .get("/sign-in", limitAddress, (c) => {
@@ -101,11 +111,31 @@ export const signInPages = new Hono<AppEnv>()
   .post("/sign-in", limitAddress, limitBody, async (c) => {
     const { email, password, next } = await formOf(c);
     const answer = await formToAuth(c, "/sign-in/email", { email, password });
+    if (answer.ok && TwoFactorAsked.safeParse(await answer.clone().json()).success)
+      return redirectWith(
+        c,
+        answer,
+        `/sign-in/second-step${next === "/" ? "" : `?next=${encodeURIComponent(next)}`}`,
+      );
     if (answer.ok) return redirectWith(c, answer, next);
     const refusal = canMail(configOf(c.env))
       ? "The email address or the password is wrong, or the address is not confirmed yet. Check your inbox for our email."
       : "The email address or the password is wrong.";
     return show(c, <SignInPage {...entry(c, { email, refusal, next })} />, 401);
+  })
+  .get("/sign-in/second-step", limitAddress, (c) =>
+    show(c, <SecondStepPage next={ownPath(c.req.query("next") ?? "")} refusal={null} />),
+  )
+  .post("/sign-in/second-step", limitAddress, limitBody, async (c) => {
+    const { code: typed, next } = await formOf(c);
+    const code = codeIn(typed);
+    const path = isAppCode(code) ? "/two-factor/verify-totp" : "/two-factor/verify-backup-code";
+    const answer = await formToAuth(c, path, { code });
+    if (answer.ok) return redirectWith(c, answer, next);
+    const { data } = Refusal.safeParse(await answer.clone().json());
+    const refusal =
+      codeRefusals[data?.code ?? ""] ?? "The code is wrong or was used before. Wait for the next one.";
+    return show(c, <SecondStepPage next={next} refusal={refusal} />, 401);
   })
   .post("/sign-in/github", limitAddress, limitBody, async (c) => {
     const { next } = await formOf(c);

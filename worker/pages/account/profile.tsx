@@ -6,10 +6,14 @@ import { parsed } from "../../domain/parsed.ts";
 import { Button, Check, ConfirmByName, Field, Form } from "../kit/form.tsx";
 import { Card, Day, Heading, Tabs } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
+import { CodeField } from "./code-field.tsx";
 import { accountTabs } from "./tabs.ts";
 
 const PasswordForm = z.object({ current: z.string(), password: z.string() });
-const EmailForm = z.object({ email: z.email("an address such as ada@example.com").max(254) });
+const EmailForm = z.object({
+  email: z.email("an address such as ada@example.com").max(254),
+  code: z.string().max(100).optional(),
+});
 
 const count = (number: number, one: string, many: string) => `${number} ${number === 1 ? one : many}`;
 
@@ -91,6 +95,7 @@ export const profile: Screen = {
                         : "Not confirmed yet. A change is confirmed by a mail to the new address."
                     }
                   />
+                  {viewer.twoFactorEnabled && <CodeField />}
                   <p class="form-end">
                     <Button label="Change email" />
                   </p>
@@ -152,9 +157,9 @@ export const profile: Screen = {
       return { to: "/account", said: "Your name is changed." };
     },
     async email({ viewer, toAuth }, fields) {
-      const { email } = fields.read(EmailForm);
+      const { email, code = "" } = fields.read(EmailForm);
       if (email.toLowerCase() === viewer.email) throw invalid("email", "is your address already");
-      const answer = await toAuth("/change-email", { newEmail: email, callbackURL: "/account" });
+      const answer = await toAuth("/change-email", { newEmail: email, callbackURL: "/account", code });
       if (answer.status === 429) throw new AppError("rate_limited");
       if (!answer.ok)
         throw invalid("email", "was not changed: this installation sends no mail, or takes no such address");

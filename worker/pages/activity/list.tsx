@@ -2,7 +2,7 @@ import type { Activity } from "../../../protocol/api/activity.ts";
 import type { OwnAccount } from "../../../protocol/api/accounts.ts";
 import { activityActors } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
-import { activityText, actorWords, pathOfResource } from "../kit/activity-words.ts";
+import { activityText, actorText, actorWords, pathOfResource } from "../kit/activity-words.ts";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Heading, Pager, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
@@ -67,7 +67,7 @@ const Row = ({ row, terms }: { row: Activity; terms: Terms }) => (
     <td>
       <About row={row} terms={terms} />
     </td>
-    <td class="wide-only soft">{actorWords[row.actor]}</td>
+    <td class="wide-only soft">{actorText(row)}</td>
     <td class="end soft">
       <Time at={row.at} />
     </td>

@@ -2,7 +2,7 @@ import type { Invoice } from "../../../protocol/api/invoices.ts";
 import { Layout } from "../kit/layout.tsx";
 import { Callout, Day, Heading, Status } from "../kit/parts.tsx";
 import { invoiceWords } from "../kit/words.ts";
-import { money } from "../money.ts";
+import { money, taxText } from "../money.ts";
 
 const starts = {
   site: "Your site will be built and started as soon as this invoice is paid.",
@@ -46,7 +46,7 @@ export const InvoicePage = ({ invoice, isOnItsWay }: { invoice: Invoice; isOnIts
     >
       <div class="sheet">
         <Heading
-          title="Invoice"
+          title={invoice.number === null ? "Invoice" : `Invoice ${invoice.number}`}
           status={<Status {...invoiceWords[invoice.status]} />}
           below={
             invoice.status === "paid" && invoice.paidAt ? (
@@ -76,6 +76,12 @@ export const InvoicePage = ({ invoice, isOnItsWay }: { invoice: Invoice; isOnIts
             <td>Total</td>
             <td class="number">{money(invoice.amountCents, invoice.currency)}</td>
           </tr>
+          {invoice.tax && (
+            <tr class="soft">
+              <td>{taxText(invoice.tax)}</td>
+              <td class="number">{money(invoice.tax.amountCents, invoice.currency)}</td>
+            </tr>
+          )}
         </table>
         {!isDone && isOnItsWay && (
           <Callout tone="busy">
@@ -106,6 +112,8 @@ export const InvoicePage = ({ invoice, isOnItsWay }: { invoice: Invoice; isOnIts
         )}
         <dl class="small soft">
           <dt>Number</dt>
+          <dd>{invoice.number ?? "given with the payment"}</dd>
+          <dt>Reference</dt>
           <dd>{invoice.id}</dd>
         </dl>
         <p class="links screen-only">

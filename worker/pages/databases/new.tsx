@@ -7,7 +7,7 @@ import { parsed } from "../../domain/parsed.ts";
 import { databaseEngines } from "../../domain/database-engines.ts";
 import { Button, Choices, Field, Form, Select } from "../kit/form.tsx";
 import { Card, Heading } from "../kit/parts.tsx";
-import { PlanFields, PlanTotal } from "../kit/plans.tsx";
+import { PlanCards, PlanTotal, TermField } from "../kit/plans.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { engineVersion, sitesOf } from "./frame.tsx";
 
@@ -61,7 +61,8 @@ export const newDatabase: Screen = {
                   autocomplete="off"
                   placeholder="shop-data"
                 />
-                <PlanFields packs={offered} />
+                <PlanCards packs={offered} />
+                <TermField packs={offered} />
                 {sites.length > 0 && (
                   <Select
                     name="siteId"

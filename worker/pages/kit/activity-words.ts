@@ -98,6 +98,20 @@ export const actorWords: Record<Activity["actor"], string> = {
   system: "Berth itself",
 };
 
+const browsers = ["Edg", "OPR", "Firefox", "Chrome", "Safari"] as const;
+const browserNames: Partial<Record<string, string>> = { Edg: "Edge", OPR: "Opera" };
+
+/** Who did it, as precisely as the record knows: the key by its name and beginning, the browser by its kind. */
+export function actorText({ actor, key, browser }: Activity): string {
+  if (key) {
+    const kind = key.origin === "device" ? "the command line" : "the key";
+    return `${kind} “${key.name}” (${key.start}…)${actor === "assistant" ? ", through the assistant" : ""}`;
+  }
+  if (actor !== "session" || browser === null) return actorWords[actor];
+  const found = browsers.find((name) => browser.includes(name));
+  return found === undefined ? actorWords.session : `you, in ${browserNames[found] ?? found}`;
+}
+
 /** The page of a resource; null: it has none. */
 export function pathOfResource(id: string): string | null {
   const [kind] = id.split("_");

@@ -5,8 +5,8 @@ import * as z from "zod";
 import { parsed } from "../../domain/parsed.ts";
 import { chargedCents, proratedCents } from "../../domain/pricing.ts";
 import { day, money } from "../money.ts";
-import { Button, Choices, Form, Select } from "./form.tsx";
-import { monthly, packText, termOptions } from "./plans.tsx";
+import { Button, Form } from "./form.tsx";
+import { PlanCards, TermField } from "./plans.tsx";
 import type { Done, Fields } from "./screen.ts";
 
 export type Termed = Pick<OwnAccount["terms"][number], "packId" | "nextPackId" | "billingTerm" | "paidUntil">;
@@ -32,29 +32,16 @@ export const ChangePlan = ({ packs, term, now }: { packs: readonly Pack[]; term:
   const old = packs.find(({ id }) => id === term.packId);
   return (
     <Form id="plan">
-      <Choices
-        name="packId"
-        legend="Plan"
+      <PlanCards
+        packs={packs}
         value={term.nextPackId ?? term.packId}
-        options={packs.map((pack) => ({
-          value: pack.id,
-          title: pack.name,
-          end: <span>{monthly(pack)}</span>,
-          text: (
-            <>
-              {packText(pack)}
-              <br />
-              {effectOf(pack, old, term, now)}
-            </>
-          ),
-        }))}
+        effect={(pack) => effectOf(pack, old, term, now)}
       />
-      <Select
-        name="billingTerm"
+      <TermField
+        packs={packs}
         label="Renewed for"
-        value={String(term.billingTerm)}
+        value={term.billingTerm}
         hint="From the next renewal on."
-        options={termOptions(packs)}
       />
       <p class="form-end">
         <Button label="Change the plan" />

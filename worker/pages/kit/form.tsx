@@ -240,38 +240,6 @@ export const typedInto = (form: string): Readonly<Record<string, string>> | unde
   return refused?.form === form ? refused.values : undefined;
 };
 
-/** One of several cards of which one is chosen. */
-export const Choice = ({
-  name,
-  value,
-  checked = false,
-  title,
-  children,
-}: {
-  name: string;
-  value: string;
-  /** If nothing was chosen yet. */
-  checked?: boolean;
-  title: Child;
-  children?: Child;
-}) => {
-  const chosen = refusedHere()?.values[name];
-  return (
-    <label class="choice">
-      <input
-        type="radio"
-        name={name}
-        value={value}
-        checked={chosen === undefined ? checked : chosen === value}
-      />
-      <span>
-        <strong>{title}</strong>
-        {children !== undefined && <span class="hint">{children}</span>}
-      </span>
-    </label>
-  );
-};
-
 /** `of` tells equal buttons apart for screen readers; the accessible name begins with what is seen. */
 export const Button = ({
   label,
@@ -375,18 +343,21 @@ export const ConfirmByName = ({
 export const Choices = ({
   name,
   legend,
+  isLegendHidden = false,
   value,
   options,
 }: {
   name: string;
   legend: string;
+  /** A heading above says it already. */
+  isLegendHidden?: boolean;
   value: string | undefined;
   options: readonly { value: string; title: string; end?: Child; text?: Child }[];
 }) => {
   const { problem, shown, id } = stateOf(name, value);
   return (
     <fieldset class="option-cards" {...said(id, problem, undefined)}>
-      <legend>{legend}</legend>
+      <legend class={isLegendHidden ? "hidden-text" : ""}>{legend}</legend>
       <div>
         {options.map((option) => (
           <label>

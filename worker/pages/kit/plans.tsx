@@ -12,28 +12,65 @@ export const monthsOf = (count: number): string => (count === 1 ? "1 month" : `$
 export const monthly = ({ amountCents, currency }: Pack): string => `${money(amountCents, currency)} a month`;
 
 /** The terms to pay for, as options of a field: every pack has the same. */
-export const termOptions = (packs: readonly Pack[]): [value: string, label: string][] =>
+const termOptions = (packs: readonly Pack[]): [value: string, label: string][] =>
   (packs[0]?.terms ?? []).map(({ months, discountPercent }) => [
     String(months),
     discountPercent > 0 ? `${monthsOf(months)}, ${discountPercent} % off` : monthsOf(months),
   ]);
 
-/** Cards of packs with their prices per month, and the term they are paid for. */
-export const PlanFields = ({ packs, packId }: { packs: readonly Pack[]; packId?: string | undefined }) => (
-  <>
-    <Choices
-      name="packId"
-      legend="Plan"
-      value={packId ?? packs[0]?.id}
-      options={packs.map((pack) => ({
-        value: pack.id,
-        title: pack.name,
-        end: <span>{monthly(pack)}</span>,
-        text: packText(pack),
-      }))}
-    />
-    <Select name="billingTerm" label="Paid for" value="1" options={termOptions(packs)} />
-  </>
+/** Cards of packs with their prices per month. `effect`: what choosing it means, and costs now. */
+export const PlanCards = ({
+  packs,
+  value,
+  effect,
+  isLegendHidden = false,
+}: {
+  packs: readonly Pack[];
+  value?: string | undefined;
+  effect?: (pack: Pack) => string;
+  isLegendHidden?: boolean;
+}) => (
+  <Choices
+    name="packId"
+    legend="Plan"
+    isLegendHidden={isLegendHidden}
+    value={value ?? packs[0]?.id}
+    options={packs.map((pack) => ({
+      value: pack.id,
+      title: pack.name,
+      end: <span>{monthly(pack)}</span>,
+      text: effect ? (
+        <>
+          {packText(pack)}
+          <br />
+          {effect(pack)}
+        </>
+      ) : (
+        packText(pack)
+      ),
+    }))}
+  />
+);
+
+/** The term that is paid for; it is asked for beside the cards. */
+export const TermField = ({
+  packs,
+  label = "Paid for",
+  value = 1,
+  hint,
+}: {
+  packs: readonly Pack[];
+  label?: string;
+  value?: number;
+  hint?: string;
+}) => (
+  <Select
+    name="billingTerm"
+    label={label}
+    value={String(value)}
+    options={termOptions(packs)}
+    {...(hint !== undefined && { hint })}
+  />
 );
 
 /** What the chosen plan costs for the chosen term. Without a script the invoice says it, before anything is paid. */

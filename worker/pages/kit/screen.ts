@@ -36,8 +36,12 @@ export type View = Frame & { body: Child; streamed?: Streamed };
 /** Where a form leads, and what is said there. */
 export type Done = { to: string; said?: string; tone?: Flash["tone"]; secret?: string };
 
-/** For a form that only asks: its page at once, with what was typed but for `values`. */
-export type Again = { again: View; values?: Readonly<Record<string, string>> };
+/** For a form that only asks: its page at once, with what was typed but for `values`; `problems`: it was refused at these fields. */
+export type Again = {
+  again: View;
+  values?: Readonly<Record<string, string>>;
+  problems?: Readonly<Record<string, string>>;
+};
 
 /**
  * One page: what it shows, and its forms. A form that is refused (AppError) shows the page again with what was typed and why.

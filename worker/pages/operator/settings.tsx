@@ -1,5 +1,6 @@
 import { SettingsPatch } from "../../../protocol/api/settings.ts";
 import { call } from "../../api/call.ts";
+import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { logoAddress } from "../kit/brand.tsx";
 import { Button, Field, Form, TextArea } from "../kit/form.tsx";
@@ -22,10 +23,21 @@ const withNulls = (fields: Fields) =>
     Object.entries(fields.record()).map(([name, value]) => [name, value.trim() === "" ? null : value.trim()]),
   );
 
+/** Tax has a name and a rate, or neither. @throws AppError invalid_request */
+function sellerIn(fields: Fields) {
+  const { taxName = null, taxPercent = null, ...seller } = withNulls(fields);
+  if ((taxName === null) !== (taxPercent === null))
+    throw invalid(taxName === null ? "taxName" : "taxPercent", "name and rate belong together");
+  const percent = Number(taxPercent?.replace(",", "."));
+  if (taxPercent !== null && !(percent > 0 && percent <= 100))
+    throw invalid("taxPercent", "a number above 0 and up to 100, such as 19 or 7.7");
+  return { ...seller, tax: taxName === null ? null : { name: taxName, percent } };
+}
+
 const saves =
-  (part: keyof SettingsPatch, said: string) =>
+  (part: keyof SettingsPatch, said: string, read: (fields: Fields) => object) =>
   async ({ ctx }: Asked, fields: Fields): Promise<Done> => {
-    await call(ctx, "patchSettings", parsed(SettingsPatch, { [part]: withNulls(fields) }));
+    await call(ctx, "patchSettings", parsed(SettingsPatch, { [part]: read(fields) }));
     return { to: path, said };
   };
 
@@ -113,6 +125,26 @@ export const operatorSettings: Screen = {
                 maxlength={254}
                 autocomplete="off"
               />
+              <div class="columns">
+                <Field
+                  name="taxName"
+                  label="Tax"
+                  value={seller.tax?.name ?? ""}
+                  placeholder="VAT"
+                  hint="Its name on invoices. Empty: they name none."
+                  maxlength={30}
+                  autocomplete="off"
+                />
+                <Field
+                  name="taxPercent"
+                  label="Rate in %"
+                  value={seller.tax === null ? "" : String(seller.tax.percent)}
+                  placeholder="19"
+                  hint="Prices include it; what customers pay stays the same."
+                  maxlength={6}
+                  autocomplete="off"
+                />
+              </div>
               <TextArea
                 name="note"
                 label="Note"
@@ -130,7 +162,7 @@ export const operatorSettings: Screen = {
     );
   },
   forms: {
-    brand: saves("brand", "The brand is saved. Every page shows it within 30 seconds."),
-    seller: saves("seller", "The seller is saved. The next invoices have it."),
+    brand: saves("brand", "The brand is saved. Every page shows it within 30 seconds.", withNulls),
+    seller: saves("seller", "The seller is saved. The next invoices have it.", sellerIn),
   },
 };

@@ -8,14 +8,13 @@ import * as z from "zod";
 import { call } from "../../api/call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Check, Choice, Field, Form, Select, TextArea, typedInto } from "../kit/form.tsx";
+import { Check, Choices, Field, Form, Select, TextArea, typedInto } from "../kit/form.tsx";
 import { Card, Heading } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen, View } from "../kit/screen.ts";
-import { monthly } from "../kit/plans.tsx";
+import { monthly, PlanCards, TermField } from "../kit/plans.tsx";
 import { money } from "../money.ts";
 import { engineVersion } from "../databases/frame.tsx";
 import { Found, whyNotChecked, type Checked } from "./found.tsx";
-import { PlanChoice } from "./plan-choice.tsx";
 import { nameFrom, repositoryOf } from "./repository.ts";
 
 const path = "/sites/new";
@@ -23,18 +22,17 @@ const path = "/sites/new";
 const Source = ({ checked, repository }: { checked: Checked | null; repository: string }) => (
   <Card title="1. Source">
     <div class="body kinds">
-      <fieldset class="choices">
-        <legend class="hidden-text">Where the site comes from</legend>
-        <Choice name="deployType" value="github" title="Git repository" checked>
-          built on each deployment
-        </Choice>
-        <Choice name="deployType" value="image" title="Image">
-          from a registry
-        </Choice>
-        <Choice name="deployType" value="dockerfile" title="Dockerfile">
-          pasted here
-        </Choice>
-      </fieldset>
+      <Choices
+        name="deployType"
+        legend="Where the site comes from"
+        isLegendHidden
+        value="github"
+        options={[
+          { value: "github", title: "Git repository", text: "built on each deployment" },
+          { value: "image", title: "Image", text: "from a registry" },
+          { value: "dockerfile", title: "Dockerfile", text: "pasted here" },
+        ]}
+      />
       <div class="kind github">
         <Field
           name="githubUrl"
@@ -183,7 +181,8 @@ const App = ({ found }: { found: Checked["found"] }) => (
 const Plans = ({ packs }: { packs: Pack[] }) => (
   <Card title="3. Plan">
     <div class="body">
-      <PlanChoice packs={packs} />
+      <PlanCards packs={packs} isLegendHidden />
+      <TermField packs={packs} />
     </div>
   </Card>
 );

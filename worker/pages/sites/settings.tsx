@@ -1,15 +1,14 @@
-import { PackChange, type Pack } from "../../../protocol/api/packs.ts";
+import type { Pack } from "../../../protocol/api/packs.ts";
 import type { SiteHealth } from "../../../protocol/api/running.ts";
 import type { Site, SiteSettings } from "../../../protocol/api/sites.ts";
 import type { SiteVolume } from "../../../protocol/api/site-volumes.ts";
 import { call } from "../../api/call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
-import { parsed } from "../../domain/parsed.ts";
-import { Act, Button, ConfirmByName, Form } from "../kit/form.tsx";
+import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
+import { Act, ConfirmByName } from "../kit/form.tsx";
 import { Callout, Card, Copied, Day, Status } from "../kit/parts.tsx";
 import type { Asked, Done, Fields, Screen, View } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
-import { PlanChoice } from "./plan-choice.tsx";
 import * as forms from "./settings-forms.tsx";
 
 const pathOf = ({ param }: Asked): string => `/sites/${param("id")}/settings`;
@@ -81,7 +80,7 @@ const Webhook = ({ url }: { url: string | null }) => (
   </Card>
 );
 
-const Plan = ({ site, packs }: { site: Site; packs: Pack[] }) => {
+const Plan = ({ site, packs, now }: { site: Site; packs: Pack[]; now: Date }) => {
   const next = packs.find(({ id }) => id === site.nextPackId);
   return (
     <Card title="Plan" id="plan">
@@ -94,24 +93,13 @@ const Plan = ({ site, packs }: { site: Site; packs: Pack[] }) => {
             </p>
           </Callout>
         )}
-        <Form id="plan">
-          <PlanChoice packs={packs} current={site} />
-          <p class="hint form-end">
-            A larger plan takes effect once the rest of your term is paid: you see the invoice with its price
-            first, and nothing changes if you leave it unpaid. A smaller one, or another period, takes effect
-            at the next renewal
-            {site.paidUntil !== null && (
-              <>
-                {" "}
-                on <Day at={site.paidUntil} />
-              </>
-            )}
-            .
+        {site.paidUntil === null ? (
+          <p class="soft">
+            The plan can be changed once the first invoice is paid. <a href="/billing">Billing</a>
           </p>
-          <p class="form-end">
-            <Button label="Change plan" />
-          </p>
-        </Form>
+        ) : (
+          <ChangePlan packs={packs} term={site} now={now} />
+        )}
       </div>
     </Card>
   );
@@ -182,7 +170,7 @@ async function pageOf(asked: Asked, health: SiteHealth | null = null): Promise<V
         </div>
       </Card>
       <Webhook url={webhook?.url ?? null} />
-      <Plan site={site} packs={packs.filter(({ kind }) => kind === "site")} />
+      <Plan site={site} packs={packs.filter(({ kind }) => kind === "site")} now={ctx.now()} />
       <div id="delete">
         <ConfirmByName id="delete" summary="Delete this site" name={site.name} label={`Delete ${site.name}`}>
           <p>This deletes for good, and at once:</p>
@@ -211,33 +199,10 @@ async function save(asked: Asked, settings: SiteSettings, apply?: "now"): Promis
   });
 }
 
-/** Changes the plan, and says when that takes effect and what it costs. */
 async function changePlan(asked: Asked, fields: Fields): Promise<Done> {
-  const id = asked.param("id");
-  const site = await call(asked.ctx, "getSite", { id });
-  const wanted = parsed(PackChange, {
-    packId: fields.text("packId"),
-    ...(fields.text("billingTerm") !== "" && { billingTerm: Number(fields.text("billingTerm")) }),
-  });
-  const { billingTerm, packId } = wanted;
-  const changed = await call(asked.ctx, "patchSite", {
-    id,
-    packId,
-    ...(billingTerm !== undefined && billingTerm !== site.billingTerm && { billingTerm }),
-  });
-  if (!("takesEffect" in changed)) throw new Error("A change of the plan was answered by something else");
-  if (changed.takesEffect === "on_payment" && changed.invoiceToken !== null)
-    return {
-      to: `/invoice/${changed.invoiceToken}`,
-      said: "The larger plan takes effect once this invoice is paid. Leave it unpaid, and nothing changes.",
-    };
-  const said = {
-    now: "The plan is changed.",
-    on_payment: "The plan changes once its invoice is paid: see Billing.",
-    at_renewal: "The plan changes at the next renewal.",
-    never: "The plan stays as it is.",
-  }[changed.takesEffect];
-  return { to: `${pathOf(asked)}#plan`, said };
+  const changed = await call(asked.ctx, "patchSite", { id: asked.param("id"), ...chosenPlan(fields) });
+  const back = `${pathOf(asked)}#plan`;
+  return "takesEffect" in changed ? planChanged(changed, back) : { to: back };
 }
 
 export const siteSettings: Screen = {

@@ -59,6 +59,7 @@ export async function getAccount(ctx: Ctx): Promise<OwnAccount> {
   return {
     ...accountView(account),
     emailVerified: account.emailVerified,
+    twoFactorEnabled: account.twoFactorEnabled,
     payment: {
       verified: lastPaidAt !== null,
       lastPaidAt: lastPaidAt === null ? null : new Date(lastPaidAt).toISOString(),

@@ -40,6 +40,7 @@ export async function removeAccount(
       .returning({ id: apiKeys.id, hash: apiKeys.hash }),
     sessions: ctx.statement(sql`DELETE FROM sessions WHERE account_id = ${id} AND ${gone}`),
     identities: ctx.statement(sql`DELETE FROM identities WHERE account_id = ${id} AND ${gone}`),
+    twoFactors: ctx.statement(sql`DELETE FROM two_factors WHERE account_id = ${id} AND ${gone}`),
     verifications: ctx.statement(sql`DELETE FROM verifications WHERE value = ${id} AND ${gone}`),
     mails: ctx.statement(sql`DELETE FROM mails WHERE account_id = ${id} AND sent_at IS NULL AND ${gone}`),
     channels: ctx.statement(sql`DELETE FROM notification_channels WHERE account_id = ${id} AND ${gone}`),

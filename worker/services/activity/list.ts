@@ -1,9 +1,9 @@
-import { and, desc, eq, gte, type SQL } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, gte, sql, type SQL } from "drizzle-orm";
 import type { Activity, ActivityQuery, AllActivityQuery } from "../../../protocol/api/activity.ts";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
-import { activity } from "../../db/schema.ts";
+import { activity, apiKeys, sessions } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
 
 /** Changes in the caller's account, newest first. */
@@ -20,8 +20,21 @@ export const listAllActivity = (ctx: Ctx, query: AllActivityQuery): Promise<Page
 
 async function list(ctx: Ctx, query: ActivityQuery, whose: SQL | undefined): Promise<Page<Activity>> {
   const rows = await ctx.db
-    .select()
+    .select({
+      ...getTableColumns(activity),
+      key: { name: apiKeys.name, start: apiKeys.start, origin: apiKeys.origin },
+      browser: sessions.userAgent,
+    })
     .from(activity)
+    // An operator's keys and sessions are not told to the account that they acted on.
+    .leftJoin(
+      apiKeys,
+      and(eq(apiKeys.id, sql`${activity.actorId}`), eq(apiKeys.accountId, activity.accountId)),
+    )
+    .leftJoin(
+      sessions,
+      and(eq(sessions.id, sql`${activity.actorId}`), eq(sessions.accountId, activity.accountId)),
+    )
     .where(
       and(
         whose,

@@ -18,6 +18,8 @@ const rowsUnder = (isOld: (sealed: string) => SQL): Record<SealedPlace, SQL> => 
   "certificates.order_key": sql`certificates WHERE ${isOld("order_key_sealed")}`,
   "notification_channels.url": sql`notification_channels WHERE ${isOld("url_sealed")}`,
   "notification_channels.secret": sql`notification_channels WHERE ${isOld("secret_sealed")}`,
+  "two_factors.secret": sql`two_factors WHERE ${isOld("secret_sealed")}`,
+  "two_factors.backup_codes": sql`two_factors WHERE ${isOld("backup_codes_sealed")}`,
 });
 
 /** How many rows of each place are not under the current key; without those of 0. */

@@ -69,6 +69,8 @@ export const places: Record<SealedPlace, Place> = {
     "notification_channels",
     "secret_sealed",
   ),
+  "two_factors.secret": column("two_factors.secret", "two_factors", "secret_sealed"),
+  "two_factors.backup_codes": column("two_factors.backup_codes", "two_factors", "backup_codes_sealed"),
   site_env: {
     rowsAfter(key, limit) {
       const [siteId, version] = versionOf(key);

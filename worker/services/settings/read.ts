@@ -12,7 +12,14 @@ export const defaultBrand: Brand = {
   imprintUrl: null,
   supportUrl: null,
 };
-export const defaultSeller: Seller = { name: null, address: null, vatId: null, email: null, note: null };
+export const defaultSeller: Seller = {
+  name: null,
+  address: null,
+  vatId: null,
+  email: null,
+  tax: null,
+  note: null,
+};
 
 /** There is one row, or none. */
 export const onlyRow = 1;

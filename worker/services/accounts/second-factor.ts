@@ -1,0 +1,81 @@
+import { createOTP } from "@better-auth/utils/otp";
+import { and, eq, sql } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../ctx.ts";
+import { accounts, twoFactors } from "../../db/schema.ts";
+import { AppError, invalid } from "../../domain/app-error.ts";
+import { sha256Hex } from "../../domain/tokens.ts";
+
+const periodSeconds = 30;
+const maxFailures = 10;
+const lockedMs = 15 * 60_000;
+/** Longer than any code is accepted: its own half minute, the one before and the one after. */
+const claimedMs = 3 * 60_000;
+
+/** A code as people type it: apps show six digits in two groups. */
+export const codeIn = (typed: string): string => typed.replaceAll(/\s/g, "");
+export const isAppCode = (code: string): boolean => /^\d{6}$/.test(code);
+
+/** Takes a right code of an app; false: it was used before (RFC 6238, section 5.2). */
+export async function claimCode(ctx: Ctx, accountId: string, code: string): Promise<boolean> {
+  const now = ctx.now().getTime();
+  const rows = await ctx.db.all(sql`
+    INSERT INTO verifications (id, identifier, value, expires_at, created_at, updated_at)
+    VALUES (${sha256Hex(`code ${accountId} ${code}`)}, 'used-code', ${accountId}, ${now + claimedMs}, ${now}, ${now})
+    ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at WHERE verifications.expires_at < ${now} RETURNING id`);
+  return rows.length > 0;
+}
+
+type Row = typeof twoFactors.$inferSelect;
+
+/**
+ * For changes that a borrowed browser must not make: if the account signs in with a second step, they take a code of it, or a recovery
+ * code, which is used up. Ten wrong ones lock it for fifteen minutes, as at sign-in. @throws AppError invalid_request, rate_limited
+ */
+export async function requireSecondFactor(ctx: Ctx, accountId: Id<"account">, typed: string): Promise<void> {
+  const [row] = await ctx.db
+    .select({ twoFactor: twoFactors })
+    .from(twoFactors)
+    .innerJoin(accounts, eq(accounts.id, twoFactors.accountId))
+    .where(and(eq(accounts.id, accountId), accounts.twoFactorEnabled, twoFactors.verified));
+  if (!row) return;
+  const { id, lockedUntil } = row.twoFactor;
+  const now = ctx.now().getTime();
+  const lockedForMs = (lockedUntil?.getTime() ?? 0) - now;
+  if (lockedForMs > 0)
+    throw new AppError("rate_limited", { retryAfterSeconds: Math.ceil(lockedForMs / 1000) });
+  const code = codeIn(typed);
+  if (code === "") throw invalid("code", "the code of your app, or a recovery code");
+  const isRight = isAppCode(code)
+    ? (await isCodeOf(ctx, row.twoFactor, code)) && (await claimCode(ctx, accountId, code))
+    : await useRecoveryCode(ctx, row.twoFactor, code);
+  await ctx.db.run(
+    isRight
+      ? sql`UPDATE two_factors SET failed_verification_count = 0, locked_until = NULL WHERE id = ${id}`
+      : sql`UPDATE two_factors SET failed_verification_count =
+            CASE WHEN failed_verification_count + 1 >= ${maxFailures} THEN 0 ELSE failed_verification_count + 1 END,
+          locked_until = CASE WHEN failed_verification_count + 1 >= ${maxFailures} THEN ${now + lockedMs} END
+        WHERE id = ${id}`,
+  );
+  if (!isRight) throw invalid("code", "is wrong or was used before: wait for the next one");
+}
+
+async function isCodeOf(ctx: Ctx, { id, secret }: Row, code: string): Promise<boolean> {
+  const codes = createOTP(ctx.secrets.open(secret, `two_factors.secret:${id}`), { period: periodSeconds });
+  const step = Math.floor(ctx.now().getTime() / 1000 / periodSeconds);
+  const right = await Promise.all([step - 1, step, step + 1].map((one) => codes.hotp(one)));
+  return right.includes(code);
+}
+
+async function useRecoveryCode(ctx: Ctx, { id, backupCodes }: Row, code: string): Promise<boolean> {
+  const place = `two_factors.backup_codes:${id}` as const;
+  const codes = JSON.parse(ctx.secrets.open(backupCodes, place)) as string[];
+  if (!codes.includes(code)) return false;
+  const left = ctx.secrets.seal(JSON.stringify(codes.filter((one) => one !== code)), place);
+  const used = await ctx.db
+    .update(twoFactors)
+    .set({ backupCodes: left })
+    .where(and(eq(twoFactors.id, id), eq(twoFactors.backupCodes, backupCodes)))
+    .returning({ id: twoFactors.id });
+  return used.length > 0;
+}
