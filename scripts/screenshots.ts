@@ -50,6 +50,7 @@ for (const { name, path, viewport, colorScheme } of pictures) {
   // A page with an open stream of events is never idle: what it loads at first is all there is.
   await page.goto(local.siteUrl + path, { waitUntil: "load" });
   await page.evaluate("document.fonts.ready");
+  if (name === "logs") await page.locator(".log-window > div").first().waitFor();
   await page.screenshot({ path: join(folder, `${name}.png`) });
   console.log(`docs/screenshots/${name}.png`);
 }
