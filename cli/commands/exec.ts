@@ -3,7 +3,7 @@ import { connect, signal } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { lineOf } from "../log-lines.ts";
 import { siteId } from "../site.ts";
-import { dim, output, print, safe, say, show, showValue, spin } from "../terminal.ts";
+import { dim, output, print, safe, say, show, spin } from "../terminal.ts";
 import { setTimeout as delay } from "node:timers/promises";
 
 /** Quotes an argument for `sh`, which runs the command in the container. */
@@ -29,7 +29,7 @@ export const exec = command(
       { signal },
     );
     if (options.detach) {
-      showValue({ id: job }, () => job);
+      show("getCommand", await client.call("getCommand", { id: job }, { signal }), () => job);
       return;
     }
     const cancel = () => void client.call("cancelCommand", { id: job }).catch(() => undefined);
