@@ -16,9 +16,13 @@ const titleOf = (name: string): string =>
 function valueText(name: string, value: unknown): string {
   if (value === null || value === undefined) return dim("–");
   if (typeof value === "boolean") return value ? "yes" : "no";
-  if (name === "status" || name === "state") return status(String(value));
-  if (name === "id" || name.endsWith("Id")) return dim(safe(String(value)));
-  if (name === "name") return bold(safe(String(value)));
+  if (typeof value === "string") {
+    if (name === "status" || name === "state") return status(value);
+    if (name === "id" || name.endsWith("Id")) return dim(safe(value));
+    if (name === "name") return bold(safe(value));
+    const isTime = /(?:^at|At|Since|^since|Until)$/.test(name) && !Number.isNaN(Date.parse(value));
+    return isTime ? when(value) : safe(value);
+  }
   if (typeof value === "number") {
     if (name.endsWith("Cents")) return (value / 100).toFixed(2);
     if (name.endsWith("Mb")) return size(value);
@@ -28,10 +32,6 @@ function valueText(name: string, value: unknown): string {
     if (name.endsWith("Seconds")) return duration(value * 1000);
     return String(value);
   }
-  if (typeof value === "string")
-    return /(?:^at|At|Since|^since|Until)$/.test(name) && !Number.isNaN(Date.parse(value))
-      ? when(value)
-      : safe(value);
   if (Array.isArray(value)) return value.map((one) => inLine(one)).join(", ") || dim("–");
   return inLine(value);
 }

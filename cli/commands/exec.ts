@@ -23,11 +23,12 @@ export const exec = command(
     const id = await siteId(client);
     // One word may be a whole line for the shell, as in berth exec 'a && b'.
     const line = words.length === 1 ? (words[0] ?? "") : words.map(quoted).join(" ");
-    const { id: job } = await client.call(
-      "runCommand",
-      { id, command: line, timeoutSeconds: options.timeout },
-      { signal },
-    );
+    // Not cut off by Ctrl-C: a command whose id is unknown could not be cancelled.
+    const { id: job } = await client.call("runCommand", {
+      id,
+      command: line,
+      timeoutSeconds: options.timeout,
+    });
     if (options.detach) {
       show("getCommand", await client.call("getCommand", { id: job }, { signal }), () => job);
       return;

@@ -59,28 +59,37 @@ export async function bundleHostPrograms(directory: string): Promise<{ agent: st
   return { agent, responder };
 }
 
+const withoutSchemas = (of: Record<string, Operation>) =>
+  Object.fromEntries(
+    Object.entries(of).map(([id, { query, body, ...rest }]) => {
+      const { method, path, at, summary, optionalBody, file, download, streams } = rest;
+      const names = Object.keys(query?.shape ?? {}).map((name) => [name, {}]);
+      return [
+        id,
+        {
+          method,
+          path,
+          at,
+          summary,
+          optionalBody,
+          file,
+          download,
+          streams,
+          body: body && {},
+          query: query && { shape: Object.fromEntries(names) as object },
+        },
+      ];
+    }),
+  );
+
 /** What the client uses of the operations, without their schemas: to build those takes longer than most commands. */
 async function operationsAlone(): Promise<string> {
   const [{ operations }, { entryOperations }] = await Promise.all([
     import("../../protocol/api/operations.ts"),
     import("../../protocol/api/entry-operations.ts"),
   ]);
-  const alone = (of: Record<string, Operation>) =>
-    Object.fromEntries(
-      Object.entries(of).map(([id, { method, path, at, summary, query, body, optionalBody, ...rest }]) => [
-        id,
-        {
-          ...{ method, path, at, summary, optionalBody },
-          ...{ file: rest.file, download: rest.download, streams: rest.streams },
-          ...(body !== undefined && { body: {} }),
-          ...(query !== undefined && {
-            query: { shape: Object.fromEntries(Object.keys(query.shape).map((name) => [name, {}])) },
-          }),
-        },
-      ]),
-    );
-  return `export const operations = ${JSON.stringify(alone(operations))};
-    export const entryOperations = ${JSON.stringify(alone(entryOperations))};`;
+  return `export const operations = ${JSON.stringify(withoutSchemas(operations))};
+    export const entryOperations = ${JSON.stringify(withoutSchemas(entryOperations))};`;
 }
 
 /**

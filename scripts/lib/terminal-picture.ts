@@ -15,8 +15,9 @@ const escaped = (text: string): string =>
 /** Text with the colours of a terminal (SGR, ECMA-48 section 8.3.117) as HTML. */
 function htmlOf(text: string): string {
   let [isBold, isDim, isUnderlined, color] = [false, false, false, ""];
-  return text
-    .split(/\u001b\[([\d;]*)m/)
+  // oxlint-disable-next-line no-control-regex -- It is what colours begin with.
+  const parts = text.split(/\u001b\[([\d;]*)m/);
+  return parts
     .map((part, index) => {
       if (index % 2 === 0) {
         const style = [

@@ -198,7 +198,7 @@ const rows: Record<string, string[] | string> = {
 
 const program = createProgram();
 const pathOf = (one: AnyCommand): string =>
-  one.parent?.parent ? `${pathOf(one.parent as unknown as AnyCommand)} ${one.name()}` : one.name();
+  one.parent?.parent ? `${pathOf(one.parent)} ${one.name()}` : one.name();
 const leaves = everyCommand(program).filter(({ commands }) => commands.length === 0);
 
 let service: Service;
@@ -263,7 +263,7 @@ async function run(args: string[]): Promise<{ stdout: string; stderr: string; co
   process.exitCode = 0;
   try {
     await program.parseAsync(args, { from: "user" });
-    return { ...written, code: Number(process.exitCode) };
+    return { ...written, code: process.exitCode };
   } finally {
     process.exitCode = codeBefore;
     for (const spy of spies) spy.mockRestore();
@@ -379,7 +379,7 @@ describe("the operations", () => {
     "%s is reached by `berth api`",
     async (name, operation) => {
       const params = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, param]) => `${param}=7`);
-      const body = Object.entries((operation.examples?.body ?? {}) as object).map(
+      const body = Object.entries(operation.examples?.body ?? {}).map(
         ([field, value]) => `${field}=${JSON.stringify(value)}`,
       );
       const query = Object.entries(operation.query?.shape ?? {}).flatMap(([field, schema]) =>

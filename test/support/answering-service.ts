@@ -52,6 +52,7 @@ function valueOf(schema: Schema, root: Schema, bare = false): unknown {
       return Math.max(schema.minimum ?? 0, 1);
     case "string":
       return texts[schema.format ?? ""] ?? "text";
+    case undefined:
     default:
       return null;
   }
