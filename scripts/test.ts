@@ -14,13 +14,6 @@ const tools = {
   // A real browser for the pages, and a reader for the invoices that it prints.
   "/usr/bin/chromium": "chromium",
   "/usr/bin/pdftotext": "poppler-utils",
-  // What people connect to databases with, and the shells that complete commands.
-  "/usr/bin/psql": "postgresql-client",
-  "/usr/bin/mariadb": "mariadb-client",
-  "/usr/bin/redis-cli": "redis-tools",
-  "/usr/bin/zsh": "zsh",
-  "/usr/bin/fish": "fish",
-  "/usr/bin/man": "man-db",
   // Let's Encrypt's test server, for sites' certificates.
   "/usr/bin/pebble": "pebble",
   // A name server, for the faults of domains.
