@@ -1,21 +1,22 @@
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
-import type { OperationId } from "../client/index.ts";
-
-const jsonAnswers = new WeakMap<object, string>();
+import type { Answers, OperationId } from "../client/index.ts";
 
 /**
- * A command. `prints`: what it prints with --json: the answer of this operation, or in words what else. `examples`: for
- * its help and the reference.
+ * What a command prints with --json: the answer of an operation, one of protocol/cli.ts, or one of these a line. null: it
+ * gives the terminal to another program, and refuses --json.
  */
-export function command(name: string, summary: string, prints?: OperationId | { words: string }): Command {
+export type Printed = OperationId | keyof Answers | { lines: keyof Answers } | null;
+
+const printed = new WeakMap<object, Printed>();
+
+export function command(name: string, summary: string, prints: Printed): Command {
   const made = new Command(name).description(summary);
-  if (prints !== undefined) jsonAnswers.set(made, typeof prints === "string" ? prints : prints.words);
+  printed.set(made, prints);
   return made;
 }
 
-/** What a command prints with --json; undefined: nothing. */
-export const jsonOf = (of: object): string | undefined => jsonAnswers.get(of);
-
+/** undefined: a group of commands. */
+export const printedBy = (of: object): Printed | undefined => printed.get(of);
 /** Commands under one noun. */
 export function group(
   name: string,

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Failure, usage } from "./failure.ts";
@@ -45,7 +44,7 @@ export function readConfig(file: string): Config {
 /** Replaces the file as a whole, so that a crash leaves the old one or the new one. Only its owner may read it. */
 export function writeConfig(file: string, config: Config): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const temporary = join(dirname(file), `.config-${randomBytes(6).toString("hex")}`);
+  const temporary = join(dirname(file), `.config-${crypto.randomUUID()}`);
   try {
     writeFileSync(temporary, `${JSON.stringify(config, null, 2)}\n`, { mode: 0o600, flag: "wx" });
     chmodSync(temporary, 0o600);

@@ -1,12 +1,15 @@
 import { signal } from "./context.ts";
 import { Failure, usage } from "./failure.ts";
-import { createWriteStream, existsSync, renameSync, rmSync } from "node:fs";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { safe, showValue } from "./terminal.ts";
+import { createWriteStream, existsSync, renameSync, rmSync, statSync } from "node:fs";
 
-/** Writes an answer to a file: whole or not at all. `-` is standard output. */
+/** Writes an answer to a file: whole or not at all, and says so. `-` is standard output, with nothing else on it. */
 export async function saveTo(response: Response, file: string, force: boolean | undefined): Promise<void> {
   if (response.body === null) throw new Failure("The service answered without a file.");
+  const [{ Readable }, { pipeline }] = await Promise.all([
+    import("node:stream"),
+    import("node:stream/promises"),
+  ]);
   const body = Readable.fromWeb(response.body);
   if (file === "-") {
     await pipeline(body, process.stdout, { end: false, signal });
@@ -18,6 +21,7 @@ export async function saveTo(response: Response, file: string, force: boolean | 
   try {
     await pipeline(body, createWriteStream(part, { mode: 0o600 }), { signal });
     renameSync(part, file);
+    showValue("savedFile", { file, bytes: statSync(file).size }, () => `Wrote ${safe(file)}.`);
   } finally {
     rmSync(part, { force: true });
   }

@@ -1,12 +1,14 @@
-import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-
-const run = promisify(execFile);
 
 /** One line of Git's answer; null where it has none: no Git, no checkout, no such thing. */
 async function git(...args: string[]): Promise<string | null> {
+  // By import(): it takes several milliseconds, which help and --version need not wait for.
+  const { execFile } = await import("node:child_process");
   try {
-    return (await run("git", args, { maxBuffer: 1_000_000, windowsHide: true })).stdout.trim() || null;
+    return (
+      (await promisify(execFile)("git", args, { maxBuffer: 1_000_000, windowsHide: true })).stdout.trim() ||
+      null
+    );
   } catch {
     return null;
   }

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { output } from "./terminal.ts";
 
 /** The program that opens an address on this system. The address is an argument of its own, never part of a command line. */
@@ -10,13 +9,12 @@ export const opener = (platform: NodeJS.Platform, url: string): [string, string[
       : ["xdg-open", [url]];
 
 /** Opens a page if there is a person at a screen. Without one, nothing happens: the address is printed anyway. */
-export function openInBrowser(url: string): boolean {
-  if (!output.isInteractive || !/^https?:\/\//.test(url)) return false;
-  if (process.platform === "linux" && !process.env["DISPLAY"] && !process.env["WAYLAND_DISPLAY"])
-    return false;
+export async function openInBrowser(url: string): Promise<void> {
+  if (!output.isInteractive || !/^https?:\/\//.test(url)) return;
+  if (process.platform === "linux" && !process.env["DISPLAY"] && !process.env["WAYLAND_DISPLAY"]) return;
   const [program, args] = opener(process.platform, url);
+  const { spawn } = await import("node:child_process");
   const child = spawn(program, args, { stdio: "ignore", detached: true, windowsHide: true });
   child.once("error", () => undefined);
   child.unref();
-  return true;
 }

@@ -2,12 +2,16 @@ import { Command } from "@commander-js/extra-typings";
 import { login } from "./commands/account/login.ts";
 import { logout } from "./commands/account/logout.ts";
 import { whoami } from "./commands/account/whoami.ts";
+import { accounts } from "./commands/accounts/index.ts";
 import { activity } from "./commands/activity.ts";
 import { backups } from "./commands/backups/index.ts";
+import { billing } from "./commands/billing/index.ts";
 import { chat } from "./commands/chat.ts";
 import { completion } from "./commands/completion.ts";
+import { conversations } from "./commands/conversations/index.ts";
 import { credits } from "./commands/credits/index.ts";
 import { databases } from "./commands/databases/index.ts";
+import { disk } from "./commands/disk.ts";
 import { doctor } from "./commands/doctor.ts";
 import { domains } from "./commands/domains/index.ts";
 import { env } from "./commands/env/index.ts";
@@ -21,13 +25,20 @@ import { invoices } from "./commands/invoices/index.ts";
 import { jobs } from "./commands/jobs/index.ts";
 import { keys } from "./commands/keys.ts";
 import { metrics } from "./commands/metrics.ts";
+import { notifications } from "./commands/notifications/index.ts";
 import { open } from "./commands/open.ts";
-import { packs } from "./commands/packs.ts";
+import { operator } from "./commands/operator/index.ts";
+import { packs } from "./commands/packs/index.ts";
+import { queue } from "./commands/queue/index.ts";
 import { schedules } from "./commands/schedules/index.ts";
+import { search } from "./commands/search.ts";
+import { settings } from "./commands/settings/index.ts";
 import { terminal } from "./commands/terminal.ts";
 import { traffic } from "./commands/traffic.ts";
+import { unhealthy } from "./commands/unhealthy.ts";
 import { upgrade } from "./commands/upgrade.ts";
 import { volumes } from "./commands/volumes/index.ts";
+import { watch } from "./commands/watch.ts";
 import { webhook } from "./commands/webhook/index.ts";
 import { linkCommand, unlinkCommand } from "./commands/link.ts";
 import { api } from "./commands/api.ts";
@@ -37,14 +48,15 @@ import { logs } from "./commands/logs.ts";
 import { requests } from "./commands/requests.ts";
 import { rollback } from "./commands/rollback.ts";
 import { sites } from "./commands/sites/index.ts";
-import { jsonOf } from "./command.ts";
+import { printedBy } from "./command.ts";
 import { setGlobalOptions } from "./context.ts";
+import { usage } from "./failure.ts";
 import { prepareOutput, styled } from "./terminal.ts";
 import { version } from "./version.ts";
 
 /** All commands, by the heading that help and the reference put them under. */
 const headings: Record<string, { name(): string }[]> = {
-  "Account:": [login, logout, whoami, keys, activity],
+  "Account:": [login, logout, whoami, keys, notifications, activity, search, unhealthy, disk, watch],
   "Sites:": [
     sites,
     init,
@@ -64,8 +76,10 @@ const headings: Record<string, { name(): string }[]> = {
   ],
   "Of a site:": [env, domains, ingress, terminal, exec, jobs, schedules, volumes, webhook],
   "Databases:": [databases, backups],
-  "Billing:": [packs, invoices, credits],
-  "Other:": [chat, api, hosts, doctor, completion, upgrade],
+  "Billing:": [packs, invoices, billing, credits],
+  "Assistant:": [chat, conversations],
+  "For operators:": [operator, hosts, queue, accounts, settings],
+  "Other:": [api, doctor, completion, upgrade],
 };
 
 export type AnyCommand = Command<unknown[], Record<string, unknown>>;
@@ -87,10 +101,12 @@ export function createProgram(): AnyCommand {
     .option("--profile <name>", "the service and account to use; also BERTH_PROFILE")
     .option("--url <address>", "the address of the service; also BERTH_URL")
     .option("--token <key>", "an API key; better BERTH_TOKEN, which process lists do not show")
-    .hook("preAction", (self) => {
+    .hook("preAction", (self, acting) => {
       const options = self.opts();
       setGlobalOptions(options);
       prepareOutput(options);
+      if (options.json && printedBy(acting) === null)
+        throw usage("This command gives the terminal to another program, which prints no JSON.");
     });
   for (const [heading, commands] of Object.entries(headings)) {
     program.commandsGroup(heading);
@@ -119,14 +135,14 @@ function prepare(one: AnyCommand): void {
       styleCommandText: (text) => text,
       sortSubcommands: false,
     });
-  const json = jsonOf(one);
+  const prints = printedBy(one);
   const global =
     one.parent === null
       ? ""
       : "\nEvery command also takes --json, --quiet, --site, --profile, --url and --yes: see berth --help.";
   const answer =
-    json === undefined
-      ? ""
-      : `\nWith --json: ${/^\w+$/.test(json) ? `the answer of ${json} (see /docs of your service)` : json.replaceAll("`", "")}.`;
+    typeof prints === "string"
+      ? "\nWith --json: an object with the fields that the manual (man berth) names."
+      : "";
   one.addHelpText("after", answer + global);
 }

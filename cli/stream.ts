@@ -30,10 +30,11 @@ export async function openStream(path: string, sink: Sink): Promise<Stream> {
 }
 
 async function attempt(path: string): Promise<WebSocket | { retryMs: number; error: Error }> {
-  const [ws, { errorOf, NetworkError, maxPayloadBytes }] = await Promise.all([
+  const [ws, { errorOf, NetworkError }, { maxPayloadBytes }] = await Promise.all([
     // oxlint-disable-next-line no-restricted-imports -- Node's own WebSocket, since 22, sends no headers.
     import("ws"),
     import("../client/index.ts"),
+    import("../client/schemas.ts"),
   ]);
   const { url, token } = connection();
   const address = new URL(`${url}/api/v1${path}`);
@@ -74,7 +75,7 @@ async function attempt(path: string): Promise<WebSocket | { retryMs: number; err
 
 async function serve(socket: WebSocket, sink: Sink): Promise<Stream> {
   const { Allowance, costOf, piecesOf, streamCloseCodes, ToStreamClient } =
-    await import("../client/index.ts");
+    await import("../client/schemas.ts");
   const allowance = new Allowance();
   let exitCode: number | null = null;
   /** What came is written in order; the service is told only then. */

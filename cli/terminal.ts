@@ -1,6 +1,6 @@
 /* oxlint-disable no-control-regex -- by their ranges: \p{Cc} has the line feed too */
 import { stripVTControlCharacters, styleText } from "node:util";
-import type { Answer, OperationId } from "../client/index.ts";
+import type { Answer, Answers, OperationId } from "../client/index.ts";
 
 /** How this run prints. Set once, before the command runs. */
 export const output = { json: false, quiet: false, color: false, isInteractive: false };
@@ -55,10 +55,17 @@ export function show<Id extends OperationId, Given>(
   }
 }
 
-/** Prints a value that no operation answers; its fields are in docs/manual/cli.md. */
-export function showValue<Value>(value: Value, human: (value: Value) => string): void {
+/** Prints a value that no operation answers; its fields are in protocol/cli.ts and docs/manual/cli.md. */
+export function showValue<Name extends keyof Answers>(
+  _: Name,
+  value: Answers[Name],
+  human: (value: Answers[Name]) => string,
+): void {
   if (output.json) print(JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0));
-  else print(human(value));
+  else {
+    const text = human(value);
+    if (text !== "") print(text);
+  }
 }
 
 const width = (text: string): number => {

@@ -103,25 +103,51 @@ const pause = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
 /** Full jitter (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). */
 const backoffMs = (attempt: number): number => 200 + Math.random() * Math.min(10_000, 500 * 2 ** attempt);
 
+/** `textNames`: parameters of path and query, which are texts. `kind`: what it answers. */
+export type NamedOperation = {
+  id: OperationId;
+  params: Record<string, string>;
+  textNames: string[];
+  kind: "json" | "file" | "events";
+};
+
+const namesIn = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+const textNamesOf = ({ path, query }: Operation): string[] => [
+  ...namesIn(path),
+  ...Object.keys(query?.shape ?? {}),
+];
+// One that may be asked to follow answers what there is, as JSON.
+const kindOf = ({ file, download, streams, query }: Operation): NamedOperation["kind"] =>
+  (file ?? download) !== undefined
+    ? "file"
+    : streams && !("follow" in (query?.shape ?? {}))
+      ? "events"
+      : "json";
+
+/** Every operation, in the order of the document. */
+export const operationList = (): { id: string; method: string; path: string; summary: string }[] =>
+  Object.entries(all).map(([id, { method, path, summary }]) => ({
+    id,
+    method: method.toUpperCase(),
+    path,
+    summary,
+  }));
+
 /**
  * An operation by its id, or by its path below /api/v1 with a method; `params` are the values in that path. undefined:
  * there is none.
  */
-export function operationNamed(
-  name: string,
-  method: string,
-): { id: string; params: Record<string, string>; queryNames: string[] } | undefined {
+export function operationNamed(name: string, method: string): NamedOperation | undefined {
   for (const [id, operation] of Object.entries(all)) {
-    const queryNames = Object.keys(operation.query?.shape ?? {});
-    if (id === name) return { id, params: {}, queryNames };
+    const found = { id: id as OperationId, textNames: textNamesOf(operation), kind: kindOf(operation) };
+    if (id === name) return { ...found, params: {} };
     if (operation.method.toUpperCase() !== method.toUpperCase() || operation.at !== undefined) continue;
-    const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, one = ""]) => one);
+    const names = namesIn(operation.path);
     const match = new RegExp(`^(?:/api/v1)?${operation.path.replaceAll(/\{\w+\}/g, "([^/]+)")}$`).exec(name);
     if (match)
       return {
-        id,
+        ...found,
         params: Object.fromEntries(names.map((one, index) => [one, match[index + 1] ?? ""])),
-        queryNames,
       };
   }
   return undefined;

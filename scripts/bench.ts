@@ -4,7 +4,7 @@ import { startEmbeddedService } from "./lib/embedded-service.ts";
  * First the Worker's benchmarks and backups, then a host's on a service started for them. Arguments select benchmarks
  * by name.
  */
-const alone = ["requests", "chat", "access-log", "webhook", "backups"];
+const alone = ["startup", "requests", "chat", "access-log", "webhook", "backups"];
 const onService = ["deploys", "dockerfiles", "idle", "neighbours", "pages"];
 
 const named = process.argv.slice(2);

@@ -1,9 +1,11 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { chromium } from "playwright-core";
 import * as z from "zod";
-import { projectRoot } from "./lib/bundle.ts";
+import { bundleCli, projectRoot } from "./lib/bundle.ts";
+import { terminalPage } from "./lib/terminal-picture.ts";
 
 /** Takes the pictures of docs/screenshots from a running `npm start`, signed in as its operator. */
 const { values: flags } = parseArgs({ options: { "state-dir": { type: "string", default: ".berth" } } });
@@ -11,6 +13,7 @@ const Local = z.object({
   siteUrl: z.url(),
   email: z.string(),
   password: z.string(),
+  apiKey: z.string(),
   sampleSite: z.object({ id: z.string() }),
 });
 const local = Local.parse(JSON.parse(readFileSync(join(resolve(flags["state-dir"]), "local.json"), "utf8")));
@@ -54,4 +57,17 @@ for (const { name, path, viewport, colorScheme } of pictures) {
   await page.screenshot({ path: join(folder, `${name}.png`) });
   console.log(`docs/screenshots/${name}.png`);
 }
+const program = join(tmpdir(), `berth-${process.pid}.mjs`);
+await bundleCli(program);
+const commands = [
+  ["sites", "list"],
+  ["sites", "diagnose"],
+  ["deployments", "list", "--limit", "5"],
+  ["metrics", "--minutes", "3"],
+];
+const env = { BERTH_URL: local.siteUrl, BERTH_TOKEN: local.apiKey, BERTH_SITE: local.sampleSite.id };
+await page.setContent(terminalPage(program, commands, env));
+rmSync(program);
+await page.locator("body").screenshot({ path: join(folder, "terminal.png") });
+console.log("docs/screenshots/terminal.png");
 await browser.close();

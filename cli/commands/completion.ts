@@ -1,6 +1,6 @@
 import { command } from "../command.ts";
 import { usage } from "../failure.ts";
-import { print } from "../terminal.ts";
+import { showValue } from "../terminal.ts";
 
 type Node = {
   name(): string;
@@ -13,12 +13,17 @@ type Node = {
 
 const shells = ["bash", "zsh", "fish"] as const;
 
-export const completion = command("completion", "A script that completes commands and options in your shell")
+export const completion = command(
+  "completion",
+  "A script that completes commands and options in your shell",
+  "completion",
+)
   .argument("<shell>", "bash, zsh or fish")
   .action((shell, _options, self) => {
     const known = shells.find((one) => one === shell);
     if (known === undefined) throw usage(`There is no completion for ${shell}.`, "Give bash, zsh or fish.");
-    print(script(known, self.parent as unknown as Node));
+    const text = script(known, self.parent as unknown as Node);
+    showValue("completion", { shell: known, script: text }, () => text);
   });
 
 /** Every path of commands, with the words that may follow it. */

@@ -3,7 +3,7 @@ import { connect, signal } from "../context.ts";
 import { followDeployment } from "../follow.ts";
 import { commitsNotPushed, currentCommit, linkedSite } from "../git.ts";
 import { findSite } from "../site.ts";
-import { link, safe, say, show, showValue, styled } from "../terminal.ts";
+import { link, safe, say, show, styled } from "../terminal.ts";
 
 export const deploy = command(
   "deploy",
@@ -33,7 +33,11 @@ export const deploy = command(
     );
     if (deploymentId === undefined) return;
     if (!options.wait) {
-      showValue({ id: deploymentId }, () => deploymentId);
+      show(
+        "getDeployment",
+        await client.call("getDeployment", { id: deploymentId }, { signal }),
+        ({ id }) => id,
+      );
       return;
     }
     const deployment = await followDeployment(client, deploymentId);

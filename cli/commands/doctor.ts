@@ -9,9 +9,11 @@ import { version } from "../version.ts";
 
 type Check = { check: string; ok: boolean; detail: string };
 
-export const doctor = command("doctor", "Check what commands need: the service, the key, the clock, Git", {
-  words: "`{checks: [{check, ok, detail}]}`",
-}).action(async () => {
+export const doctor = command(
+  "doctor",
+  "Check what commands need: the service, the key, the clock, Git",
+  "checks",
+).action(async () => {
   const checks: Check[] = [
     { check: "berth", ok: true, detail: `${version}, Node ${process.versions.node}, ${process.platform}` },
   ];
@@ -48,7 +50,7 @@ export const doctor = command("doctor", "Check what commands need: the service, 
   await attempt("key", async () => (await (await connect()).call("getAccount", {}, { signal })).email);
   await attempt("Git checkout", async () => (await checkoutRoot()) ?? "none here");
   await attempt("linked site", async () => (await linkedSite()) ?? "none: berth link <site>");
-  showValue({ checks }, () =>
+  showValue("checks", { checks }, () =>
     checks
       .map(
         ({ check, ok, detail }) =>

@@ -3,7 +3,7 @@ import { connect, signal } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { lineOf } from "../log-lines.ts";
 import { siteId } from "../site.ts";
-import { dim, output, print, safe, say, show, showValue, spin } from "../terminal.ts";
+import { dim, output, print, safe, say, show, spin } from "../terminal.ts";
 import { setTimeout as delay } from "node:timers/promises";
 
 /** Quotes an argument for `sh`, which runs the command in the container. */
@@ -23,13 +23,14 @@ export const exec = command(
     const id = await siteId(client);
     // One word may be a whole line for the shell, as in berth exec 'a && b'.
     const line = words.length === 1 ? (words[0] ?? "") : words.map(quoted).join(" ");
-    const { id: job } = await client.call(
-      "runCommand",
-      { id, command: line, timeoutSeconds: options.timeout },
-      { signal },
-    );
+    // Not cut off by Ctrl-C: a command whose id is unknown could not be cancelled.
+    const { id: job } = await client.call("runCommand", {
+      id,
+      command: line,
+      timeoutSeconds: options.timeout,
+    });
     if (options.detach) {
-      showValue({ id: job }, () => job);
+      show("getCommand", await client.call("getCommand", { id: job }, { signal }), () => job);
       return;
     }
     const cancel = () => void client.call("cancelCommand", { id: job }).catch(() => undefined);

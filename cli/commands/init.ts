@@ -22,7 +22,7 @@ export const nameFrom = (text: string): string =>
 export const init = command(
   "init",
   "Write berth.json: of this checkout's site, or of what the service detects in its repository",
-  { words: "`{file, content}`" },
+  "projectFile",
 )
   .option("--name <name>", "of a new site; default: that of the repository")
   .option("--root-dir <folder>", "the folder of the app in the repository")
@@ -41,7 +41,7 @@ export const init = command(
         : await existing(client, site)),
     };
     writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`, { flag: force ? "w" : "wx" });
-    showValue({ file, content }, () => `Wrote ${bold(safe(file))}.`);
+    showValue("projectFile", { file, content }, () => `Wrote ${bold(safe(file))}.`);
     say(dim("Change it as you like; `berth diff` shows what it would change, `berth up` does it."));
   });
 

@@ -6,9 +6,9 @@ import { link, showValue } from "../terminal.ts";
 export const keys = command(
   "keys",
   "Open the page where API keys are created and revoked: that needs your password, not a key",
-  { words: "`{url}`" },
-).action(() => {
+  "page",
+).action(async () => {
   const url = `${connection().url}/account`;
-  showValue({ url }, () => `Manage your keys at ${link(url)}`);
-  openInBrowser(url);
+  showValue("page", { url }, () => `Manage your keys at ${link(url)}`);
+  await openInBrowser(url);
 });

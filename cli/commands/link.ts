@@ -1,13 +1,15 @@
 import { command } from "../command.ts";
 import { connect } from "../context.ts";
 import { usage } from "../failure.ts";
-import { checkoutRoot, linkSite, unlinkSite } from "../git.ts";
+import { checkoutRoot, linkedSite, linkSite, unlinkSite } from "../git.ts";
 import { findSite } from "../site.ts";
-import { bold, print, safe, showValue } from "../terminal.ts";
+import { bold, safe, showValue } from "../terminal.ts";
 
-export const linkCommand = command("link", "Link this checkout to a site, so that commands need no --site", {
-  words: "`{id, name}`",
-})
+export const linkCommand = command(
+  "link",
+  "Link this checkout to a site, so that commands need no --site",
+  "linked",
+)
   .argument("<site>", "name or id")
   .action(async (named) => {
     if ((await checkoutRoot()) === null)
@@ -18,10 +20,13 @@ export const linkCommand = command("link", "Link this checkout to a site, so tha
         "Git could not note the site in this checkout.",
         "Check that you may write to .git/config.",
       );
-    showValue({ id, name }, () => `This checkout is linked to ${bold(safe(name))}.`);
+    showValue("linked", { id, name }, () => `This checkout is linked to ${bold(safe(name))}.`);
   });
 
-export const unlinkCommand = command("unlink", "Forget the site of this checkout").action(async () => {
-  await unlinkSite();
-  print("This checkout is linked to no site.");
-});
+export const unlinkCommand = command("unlink", "Forget the site of this checkout", "unlinked").action(
+  async () => {
+    const id = await linkedSite();
+    await unlinkSite();
+    showValue("unlinked", { id }, () => "This checkout is linked to no site.");
+  },
+);

@@ -4,19 +4,32 @@ import { connect, signal } from "../context.ts";
 import { usage } from "../failure.ts";
 import { lineOf, printLine, type LogLine } from "../log-lines.ts";
 import { siteId } from "../site.ts";
+import { dim, say } from "../terminal.ts";
 
-export const logs = command("logs", "The log of a running site", { words: "one `LogLine` of the API a line" })
+export const logs = command("logs", "The log of a running site", { lines: "logLine" })
   .argument("[site]", "name or id")
   .option("-f, --follow", "keep on until Ctrl-C")
   .option("-n, --tail <lines>", "how many of the latest lines", whole, 100)
   .option("--since <time>", "only later lines: 90s, 15m, 2h, 1d or a time such as 2026-11-21T12:00:00Z")
-  .option("--search <text>", "only lines with this text, in any case")
+  .option(
+    "--search <text>",
+    "only lines with this text, in any case; without -f also of containers that are gone",
+  )
   .option("--replica <n>", "only lines of this replica", whole)
   .option("--time", "the time before each line")
   .action(async (site, options) => {
     const client = await connect();
     const id = await siteId(client, site);
     const since = options.since === undefined ? undefined : sinceTime(options.since, Date.now());
+    const { search, replica } = options;
+    if (search !== undefined && !options.follow) {
+      const limit = Math.min(Math.max(options.tail, 1), 500);
+      const found = await client.call("searchSiteLogs", { id, text: search, from: since, limit }, { signal });
+      for (const line of found.data)
+        if (replica === undefined || line.replica === replica) printLine(line, options.time ?? false);
+      if (!found.complete) say(dim("There may be older lines: give --since or a larger --tail, up to 500."));
+      return;
+    }
     const wanted = matching(options);
     await printLog(
       client,

@@ -7,10 +7,10 @@ import { dim, duration, output, print, safe, show, styled } from "../terminal.ts
 export const requests = command(
   "requests",
   "What visitors request of a site, newest first; with -f as it happens",
-  { words: "the answer of `getSiteRequests`; with --follow one `SiteRequest` a line" },
+  "getSiteRequests",
 )
   .argument("[site]", "name or id")
-  .option("-f, --follow", "keep on until Ctrl-C")
+  .option("-f, --follow", "keep on until Ctrl-C; with --json one entry of `data` a line")
   .option("--status <status>", "such as 404, 5xx, or 0: the visitor left")
   .option("--path <start>", "the beginning of the path")
   .option("--method <method>")

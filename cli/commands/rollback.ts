@@ -2,7 +2,7 @@ import { command } from "../command.ts";
 import { connect, signal } from "../context.ts";
 import { followDeployment } from "../follow.ts";
 import { siteId } from "../site.ts";
-import { show, showValue } from "../terminal.ts";
+import { show } from "../terminal.ts";
 
 export const rollback = command(
   "rollback",
@@ -21,7 +21,11 @@ export const rollback = command(
     );
     if (deploymentId === undefined) return;
     if (!options.wait) {
-      showValue({ id: deploymentId }, () => deploymentId);
+      show(
+        "getDeployment",
+        await client.call("getDeployment", { id: deploymentId }, { signal }),
+        (one) => one.id,
+      );
       return;
     }
     const done = await followDeployment(client, deploymentId);

@@ -11,6 +11,7 @@ const leaveByte = 0x1d;
 export const terminal = command(
   "terminal",
   "A shell in the running site, beside the app; exits as that shell does",
+  null,
 )
   .argument("[command...]", "one line for sh instead, after --: berth terminal -- rails console")
   .action(async (words) => {

@@ -6,26 +6,20 @@ import { comparison } from "../project/state.ts";
 import { planText } from "../project/text.ts";
 import { output, print, say, showValue } from "../terminal.ts";
 
-const words = {
-  words: "`{changes: [{kind, …}], kept: [{kind, …}]}`: steps, and what the file does not list",
-};
-
 export const diff = command(
   "diff",
   "How the site differs from berth.json; exits with 1 if it does",
-  words,
+  "difference",
 ).action(async () => {
   const { steps } = await comparison(await connect());
   const changes = steps.filter((step) => !isRemoval(step));
-  showValue({ changes, kept: steps.filter(isRemoval) }, () =>
+  showValue("difference", { changes, kept: steps.filter(isRemoval) }, () =>
     steps.length === 0 ? "No difference." : planText(steps, false),
   );
   if (changes.length > 0) process.exitCode = 1;
 });
 
-export const up = command("up", "Make the site what berth.json says; shows the changes first", {
-  words: "`{siteId, changes: [{kind, …}], invoices}`: addresses where to pay",
-})
+export const up = command("up", "Make the site what berth.json says; shows the changes first", "applied")
   .option(
     "--prune",
     "also remove variables, domains and schedules that the file's lists do not have; asks first",
@@ -36,11 +30,15 @@ export const up = command("up", "Make the site what berth.json says; shows the c
     const taken = steps.filter((step) => prune === true || !isRemoval(step));
     if (!output.json && steps.length > 0) say(planText(steps, prune === true));
     if (taken.length === 0) {
-      showValue({ siteId: actual.site?.id ?? "", changes: [], invoices: [] }, () => "No difference.");
+      showValue(
+        "applied",
+        { siteId: actual.site?.id ?? "", changes: [], invoices: [] },
+        () => "No difference.",
+      );
       return;
     }
     if (taken.some(isRemoval)) await confirmed("Remove what has a - above?");
     const { siteId, invoices } = await apply(client, file, actual, taken);
-    if (output.json) showValue({ siteId, changes: taken, invoices }, () => "");
+    if (output.json) showValue("applied", { siteId, changes: taken, invoices }, () => "");
     else print(siteId);
   });

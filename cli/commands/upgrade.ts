@@ -2,13 +2,14 @@ import { command } from "../command.ts";
 import { clientFor, connection, signal } from "../context.ts";
 import { Failure, usage } from "../failure.ts";
 import { showValue } from "../terminal.ts";
-import { createHash } from "node:crypto";
 import { chmodSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { version } from "../version.ts";
 
-export const upgrade = command("upgrade", "Replace this program by the version that the service offers", {
-  words: "`{from, to}`",
-}).action(async () => {
+export const upgrade = command(
+  "upgrade",
+  "Replace this program by the version that the service offers",
+  "upgraded",
+).action(async () => {
   const { url } = connection();
   const client = await clientFor(url, undefined);
   const manifest = (await (await client.file({ url: `${url}/install/cli.json` }, { signal })).json()) as {
@@ -23,6 +24,7 @@ export const upgrade = command("upgrade", "Replace this program by the version t
   const own = realpathSync(process.argv[1] ?? "");
   if (!own.endsWith("berth.mjs") && !own.endsWith("/berth"))
     throw usage(`${own} was not installed as one file.`, "Upgrade it as you installed it, such as with npm.");
+  const { createHash } = await import("node:crypto");
   const bytes = Buffer.from(
     await (await client.file({ url: `${url}/install/berth.mjs` }, { signal })).arrayBuffer(),
   );
@@ -38,7 +40,7 @@ export const upgrade = command("upgrade", "Replace this program by the version t
   } finally {
     rmSync(next, { force: true });
   }
-  showValue({ from: version, to }, () =>
+  showValue("upgraded", { from: version, to }, () =>
     version === to ? `${to} is the current version.` : `Upgraded from ${version} to ${to}.`,
   );
 });

@@ -14,7 +14,7 @@ export async function loadProject(): Promise<{ path: string; file: ProjectFile }
       `There is no ${projectFileName} here or above, up to the root of the checkout.`,
       "`berth init` writes one.",
     );
-  const { ProjectFile: schema } = await import("../../client/index.ts");
+  const { ProjectFile: schema } = await import("../../client/schemas.ts");
   const parsed = schema.safeParse(readProjectFile(path));
   if (parsed.success) return { path, file: parsed.data };
   const issues = parsed.error.issues.map((one) => `${one.path.join(".") || "it"}: ${one.message}`);

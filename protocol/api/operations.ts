@@ -1447,6 +1447,16 @@ export const operations = {
     refusals: ["conflict"],
     examples: { body: { name: "Laptop" } },
   },
+  // Before /keys/{id}, which would take its path.
+  revokeOwnKey: {
+    method: "delete",
+    path: "/keys/current",
+    tag: "API keys",
+    summary: "Revoke the key that this request is made with: a program signs out",
+    access: "key",
+    answers: [{ status: 200, schema: KeyRevoked }],
+    refusals: ["conflict"],
+  },
   revokeKey: {
     method: "delete",
     path: "/keys/{id}",

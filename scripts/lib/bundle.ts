@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { agentVersion } from "../../agent/version.ts";
+import type { Operation } from "../../protocol/api/operations.ts";
 import { version as cliVersion } from "../../cli/version.ts";
 
 export const projectRoot = join(import.meta.dirname, "..", "..");
@@ -58,6 +59,39 @@ export async function bundleHostPrograms(directory: string): Promise<{ agent: st
   return { agent, responder };
 }
 
+const withoutSchemas = (of: Record<string, Operation>) =>
+  Object.fromEntries(
+    Object.entries(of).map(([id, { query, body, ...rest }]) => {
+      const { method, path, at, summary, optionalBody, file, download, streams } = rest;
+      const names = Object.keys(query?.shape ?? {}).map((name) => [name, {}]);
+      return [
+        id,
+        {
+          method,
+          path,
+          at,
+          summary,
+          optionalBody,
+          file,
+          download,
+          streams,
+          body: body && {},
+          query: query && { shape: Object.fromEntries(names) as object },
+        },
+      ];
+    }),
+  );
+
+/** What the client uses of the operations, without their schemas: to build those takes longer than most commands. */
+async function operationsAlone(): Promise<string> {
+  const [{ operations }, { entryOperations }] = await Promise.all([
+    import("../../protocol/api/operations.ts"),
+    import("../../protocol/api/entry-operations.ts"),
+  ]);
+  return `export const operations = ${JSON.stringify(withoutSchemas(operations))};
+    export const entryOperations = ${JSON.stringify(withoutSchemas(entryOperations))};`;
+}
+
 /**
  * Builds the command line program as one file that Node 20 and later runs. What a command imports when it runs is
  * evaluated then.
@@ -75,6 +109,16 @@ export async function bundleCli(outfile: string): Promise<void> {
     keepNames: true,
     legalComments: "none",
     logLevel: "error",
+    plugins: [
+      {
+        name: "operations-without-schemas",
+        setup(bundler) {
+          bundler.onLoad({ filter: /protocol\/api\/(?:entry-)?operations\.ts$/ }, async () => ({
+            contents: await operationsAlone(),
+          }));
+        },
+      },
+    ],
     banner: {
       js: '#!/usr/bin/env node\nimport { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
     },

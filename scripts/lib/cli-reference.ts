@@ -1,5 +1,7 @@
+import * as z from "zod";
 import { exitCodes } from "../../cli/failure.ts";
-import { jsonOf } from "../../cli/command.ts";
+import { answers } from "../../protocol/cli.ts";
+import { printedBy, type Printed } from "../../cli/command.ts";
 import { createProgram, everyCommand, type AnyCommand } from "../../cli/program.ts";
 import { version } from "../../cli/version.ts";
 
@@ -30,6 +32,45 @@ const meanings: Record<keyof typeof exitCodes, string> = {
   interrupted: "ended by Ctrl-C",
 };
 
+type Shape = {
+  type?: string;
+  enum?: string[];
+  const?: unknown;
+  properties?: Record<string, Shape>;
+  items?: Shape;
+  anyOf?: Shape[];
+  $ref?: string;
+  description?: string;
+};
+
+/** A schema as a reader of a manual wants it: `{url, checks: [{check, ok, detail}]}`. */
+function shapeText(shape: Shape): string {
+  if (shape.$ref !== undefined) return shape.$ref.split("/").at(-1) ?? "";
+  if (shape.type === "array") return `[${shape.items ? shapeText(shape.items) : ""}]`;
+  if (shape.type !== "object" || shape.properties === undefined) return "";
+  const members = Object.entries(shape.properties).map(([name, inner]) => {
+    const text = shapeText(inner);
+    return text === "" || text === "[]" ? name : `${name}: ${text}`;
+  });
+  return `{${members.join(", ")}}`;
+}
+
+/** What --json prints, in words. */
+function jsonText(prints: Printed | undefined): string {
+  if (prints === null) return "Not with `--json`: it gives the terminal to another program.";
+  if (typeof prints === "object") return `With \`--json\`: ${valueText(prints.lines)} on each line.`;
+  if (prints === undefined) throw new Error("A command says nothing of --json");
+  return `With \`--json\`: ${prints in answers ? valueText(prints as keyof typeof answers) : `the answer of \`${prints}\``}.`;
+}
+function valueText(name: keyof typeof answers): string {
+  const schema = answers[name];
+  const { id } = schema.meta() ?? {};
+  if (id !== undefined) return `\`${id}\` of the API`;
+  const shape = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Shape;
+  const text = shapeText(shape);
+  return text === "" ? (shape.description ?? name) : `\`${text}\``;
+}
+
 const optionRows = (one: AnyCommand): string[] =>
   one.options.map((option) => `| \`${option.flags}\` | ${cell(option.description)}${defaultOf(option)} |`);
 const defaultOf = ({ defaultValue }: { defaultValue?: unknown }): string =>
@@ -45,7 +86,6 @@ export function cliReference(introduction: string): string {
   const program = createProgram();
   const sections = leaves().map((one) => {
     const described = one.registeredArguments.filter(({ description }) => description !== "");
-    const json = jsonOf(one);
     return [
       `### ${pathOf(one)}`,
       `${sentence(one.description())}.`,
@@ -60,9 +100,7 @@ export function cliReference(introduction: string): string {
               ...optionRows(one),
             ].join("\n"),
           ]),
-      ...(json === undefined
-        ? []
-        : [`With \`--json\`: ${/^\w+$/.test(json) ? `the answer of \`${json}\`` : json}.`]),
+      jsonText(printedBy(one)),
     ].join("\n\n");
   });
   return `${[

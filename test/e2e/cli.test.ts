@@ -240,8 +240,14 @@ it("what cannot be undone needs --yes where nobody can be asked", async () => {
   expect(answer.status).toBe("DELETING");
 });
 
-it("signing out forgets the key", async () => {
+it("signing out ends the key at the service, so that nobody who has it gets in", async () => {
+  const { profiles } = JSON.parse(readFileSync(configFile, "utf8")) as {
+    profiles: Record<string, { token: string }>;
+  };
+  const token = profiles["default"]?.token ?? "";
+  expect((await start(["whoami"], { env: { BERTH_TOKEN: token } }).ended).code).toBe(0);
   expect((await berth("logout")).code).toBe(0);
   expect(readFileSync(configFile, "utf8")).not.toContain("sk_");
   expect((await berth("whoami")).code).toBe(3);
+  expect((await start(["whoami"], { env: { BERTH_TOKEN: token } }).ended).code).toBe(3);
 });

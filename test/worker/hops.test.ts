@@ -436,6 +436,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   listAllInvoices: plain,
   getInvoice: () => ({ path: { id: invoiceId } }),
   cancelInvoice: async () => ({ path: { id: (await createSite(key)).invoiceId } }),
+  revokeOwnKey: "ends the key that the other cases ask with",
   getAccount: plain,
   followEvents: "asks the object that has the readers",
   getBillingDetails: plain,

@@ -297,6 +297,22 @@ describe("API keys", () => {
     expect((await api(key, "DELETE", "/keys/key_1")).status).toBe(403);
   });
 
+  it("can end themselves, and no other key and no session with them", async () => {
+    const person = await signedIn();
+    const { body: own } = await person<{ id: string; key: string }>("POST", "/keys", { name: "signs out" });
+    const { body: other } = await person<{ id: string; key: string }>("POST", "/keys", { name: "stays" });
+    expect(await api(own.key, "DELETE", "/keys/current")).toMatchObject({
+      status: 200,
+      body: { id: own.id, revoked: true },
+    });
+    expect((await api(own.key, "DELETE", "/keys/current")).status).toBe(401);
+    expect((await api(other.key, "GET", "/sites")).status).toBe(200);
+    expect(await person("DELETE", "/keys/current")).toMatchObject({
+      status: 409,
+      body: { reason: expect.stringContaining("without an API key") },
+    });
+  });
+
   it("revoked while many requests use them are not brought back by one of them", async () => {
     const person = await signedIn();
     const { body } = await person<{ id: string; key: string }>("POST", "/keys", { name: "raced" });

@@ -81,6 +81,7 @@ import { voidInvoice } from "../services/invoices/void.ts";
 import { createKey } from "../services/keys/create.ts";
 import { listKeys } from "../services/keys/list.ts";
 import { revokeKey } from "../services/keys/revoke.ts";
+import { revokeOwnKey } from "../services/keys/revoke-own.ts";
 import { verifyLedger } from "../services/ledger/verify.ts";
 import { changeChannel, removeChannel } from "../services/notifications/change-channel.ts";
 import { createChannel } from "../services/notifications/create-channel.ts";
@@ -250,6 +251,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   pollDevice,
   listKeys,
   createKey,
+  revokeOwnKey,
   revokeKey,
   listAccounts,
   getAccountForOperator,

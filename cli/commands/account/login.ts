@@ -7,9 +7,11 @@ import { exitCodes, Failure, usage } from "../../failure.ts";
 import { openInBrowser } from "../../open.ts";
 import { bold, dim, link, safe, say, showValue, spin, styled } from "../../terminal.ts";
 
-export const login = command("login", "Sign in to a Berth service with your browser, or with --token", {
-  words: "`{url, email, profile}`",
-})
+export const login = command(
+  "login",
+  "Sign in to a Berth service with your browser, or with --token",
+  "signedIn",
+)
   .argument("[url]", "the address of the service; default: that of the profile")
   .option("--with-token", "read an API key from standard input")
   .option("--no-browser", "only show the address to open")
@@ -32,7 +34,7 @@ export const login = command("login", "Sign in to a Berth service with your brow
       current: profileName,
       profiles: { ...latest.profiles, [profileName]: { url, token, email: account.email } },
     });
-    showValue({ url, email: account.email, profile: profileName }, () =>
+    showValue("signedIn", { url, email: account.email, profile: profileName }, () =>
       [
         `${styled("green", "✓")} Signed in to ${url} as ${bold(safe(account.email))}.`,
         ...(byDevice
@@ -49,7 +51,7 @@ async function fromDevice(url: string, mayOpen: boolean): Promise<string> {
   say(
     `Open ${link(codes.verification_url)}\nand check that it shows this code:\n\n    ${bold(codes.user_code)}\n`,
   );
-  if (mayOpen) openInBrowser(codes.verification_url);
+  if (mayOpen) await openInBrowser(codes.verification_url);
   const spinner = spin("Waiting until you approve it in the browser …");
   try {
     return await approval(client, codes);

@@ -1,21 +1,52 @@
 import { command } from "../../command.ts";
 import { readConfig, writeConfig } from "../../config.ts";
-import { globalOptions, profilesFile } from "../../context.ts";
-import { dim, print, say } from "../../terminal.ts";
+import { clientFor, globalOptions, profilesFile, signal } from "../../context.ts";
+import { exitCodes } from "../../failure.ts";
+import { safe, say, showValue, styled } from "../../terminal.ts";
 
-export const logout = command("logout", "Forget the key of the profile on this computer").action(() => {
-  const config = readConfig(profilesFile());
-  const name = globalOptions().profile ?? (process.env["BERTH_PROFILE"] || config.current);
-  const profile = config.profiles[name];
-  if (profile?.token === undefined) {
-    say(`Profile ${name} has no key.`);
-    return;
+export const logout = command(
+  "logout",
+  "End the profile's key at the service, and forget it here",
+  "signedOut",
+)
+  .option("--keep-key", "only forget it here: something else uses it as well")
+  .action(async ({ keepKey }) => {
+    const config = readConfig(profilesFile());
+    const name = globalOptions().profile ?? (process.env["BERTH_PROFILE"] || config.current);
+    const profile = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
+    if (profile?.token === undefined) {
+      showValue(
+        "signedOut",
+        { url: profile?.url ?? null, profile: name, revoked: false },
+        () => `Profile ${safe(name)} has no key.`,
+      );
+      return;
+    }
+    const { url, token } = profile;
+    const problem = keepKey ? null : await revoke(url, token);
+    const { profiles, current } = readConfig(profilesFile());
+    writeConfig(profilesFile(), { current, profiles: { ...profiles, [name]: { url } } });
+    showValue(
+      "signedOut",
+      { url, profile: name, revoked: !keepKey && problem === null },
+      () => `Signed out of ${url}.`,
+    );
+    if (problem === null) return;
+    say(
+      `${styled("yellow", "The key is forgotten here, but the service still accepts it:")} ${safe(problem)}\nRevoke it at ${url}/account/keys.`,
+    );
+    process.exitCode = exitCodes.failure;
+  });
+
+/** Why the key still works; null: it does not. */
+async function revoke(url: string, token: string): Promise<string | null> {
+  const { ApiError } = await import("../../../client/index.ts");
+  try {
+    await (await clientFor(url, token)).call("revokeOwnKey", {}, { signal });
+    return null;
+  } catch (error) {
+    // It was revoked before, such as by a first attempt whose answer was lost.
+    if (error instanceof ApiError && error.code === "unauthorized") return null;
+    return error instanceof Error ? error.message : String(error);
   }
-  writeConfig(profilesFile(), { ...config, profiles: { ...config.profiles, [name]: { url: profile.url } } });
-  print(`Signed out of ${profile.url}.`);
-  say(
-    dim(
-      `The key is deleted here and still valid: revoke it at ${profile.url}/account if others may have it.`,
-    ),
-  );
-});
+}

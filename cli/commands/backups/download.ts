@@ -1,9 +1,8 @@
 import { command } from "../../command.ts";
 import { connect, signal } from "../../context.ts";
 import { saveTo } from "../../download.ts";
-import { say } from "../../terminal.ts";
 
-export const downloadBackup = command("download", "Download a backup")
+export const downloadBackup = command("download", "Download a backup", "savedFile")
   .argument("<backup>", "id")
   .argument("[file]", "where to; - is standard output; default: the id")
   .option("--force", "replace the file")
@@ -12,5 +11,4 @@ export const downloadBackup = command("download", "Download a backup")
     const { url } = await client.call("linkBackup", { id }, { signal });
     const target = file ?? `${id}.backup`;
     await saveTo(await client.file({ url }, { signal }), target, force);
-    if (target !== "-") say(`Wrote ${target}.`);
   });

@@ -1,6 +1,7 @@
 import { group } from "../../command.ts";
 import { buyCredits } from "./buy.ts";
 import { grantCredits } from "./grant.ts";
+import { allPackages, createPackage, setPackage } from "./offer.ts";
 import { creditPackages } from "./packages.ts";
 import { showCredits } from "./show.ts";
 
@@ -9,4 +10,7 @@ export const credits = group("credits", "What the assistant is paid with", [
   creditPackages,
   buyCredits,
   grantCredits,
+  allPackages,
+  createPackage,
+  setPackage,
 ]);

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Answer } from "../../../client/index.ts";
 import { command } from "../../command.ts";
@@ -6,6 +5,7 @@ import { connect, signal } from "../../context.ts";
 import { exitCodes, Failure } from "../../failure.ts";
 import { report } from "../../report.ts";
 import { databaseId } from "../../site.ts";
+import { output, say } from "../../terminal.ts";
 
 type Place = { port: number; username: string; password: string; databaseName: string | null };
 type Program = { program: string; args: string[]; env: Record<string, string> };
@@ -51,7 +51,8 @@ export const clientsOf = (
 
 export const connectDatabase = command(
   "connect",
-  "Open psql, mariadb or redis-cli on the database, through the service; exits as that program does",
+  "Open psql, mariadb or redis-cli on the database, or a prompt if it is not installed; exits as that program does",
+  null,
 )
   .argument("<database>", "name or id")
   .argument("[arguments...]", "for that program, after --: berth databases connect shop -- -c 'SELECT 1'")
@@ -76,7 +77,13 @@ export const connectDatabase = command(
     } finally {
       close();
     }
-    throw new Failure(`${programs.map(({ program }) => program).join(" or ")} is not installed.`, {
+    const missing = `${programs.map(({ program }) => program).join(" or ")} is not installed`;
+    if (output.isInteractive && more.length === 0) {
+      const { promptFor } = await import("./prompt.ts");
+      say(`${missing}; this prompt is Berth's own.`);
+      return promptFor(client, { id, name: database.name });
+    }
+    throw new Failure(`${missing}.`, {
       exitCode: exitCodes.failure,
       hint: `Install it, connect another client with \`berth databases tunnel ${named}\`, or use \`berth databases query\`.`,
     });
@@ -84,6 +91,7 @@ export const connectDatabase = command(
 
 /** null: it is not installed. Ctrl-C is the program's meanwhile: it ends a statement. */
 async function run({ program, args, env }: Program): Promise<number | null> {
+  const { spawn } = await import("node:child_process");
   const listeners = process.listeners("SIGINT");
   process.removeAllListeners("SIGINT").on("SIGINT", () => undefined);
   try {

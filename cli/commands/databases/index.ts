@@ -6,6 +6,7 @@ import { credentials } from "./credentials.ts";
 import { insight } from "./insight.ts";
 import { linkDatabase, unlinkDatabase } from "./link.ts";
 import { listDatabases } from "./list.ts";
+import { databaseDisk, endSession, resizeDatabase } from "./more.ts";
 import { query } from "./query.ts";
 import { deleteDatabase } from "./remove.ts";
 import { restore } from "./restore.ts";
@@ -38,6 +39,9 @@ export const databases = group(
     unlinkDatabase,
     rotate,
     restore,
+    databaseDisk,
+    endSession,
+    resizeDatabase,
     deleteDatabase,
   ],
   ["db"],

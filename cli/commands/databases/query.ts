@@ -26,29 +26,30 @@ export const query = command("query", "Run one statement; only reading, unless -
     show(
       "queryDatabase",
       options.write ? await written(client, input) : await client.call("queryDatabase", input, { signal }),
-      (result) => {
-        const names = result.columns.map(({ name }) => name);
-        const text =
-          names.length === 0
-            ? ""
-            : table(
-                result.rows,
-                Object.fromEntries(
-                  names.map((name, index) => [safe(name), (row: unknown[]) => cell(row[index])]),
-                ),
-                "No rows.",
-              );
-        const count =
-          result.affectedRows === null
-            ? `${result.rows.length} row${result.rows.length === 1 ? "" : "s"}${result.truncated ? " of more" : ""}`
-            : `${result.affectedRows} rows changed`;
-        return `${text}${text === "" ? "" : "\n"}${dim(`${count}, ${Math.round(result.durationMs)} ms`)}`;
-      },
+      resultText,
     );
   });
 
+/** Rows as a table, and how many. */
+export function resultText(result: Answer<"queryDatabase">): string {
+  const names = result.columns.map(({ name }) => name);
+  const text =
+    names.length === 0
+      ? ""
+      : table(
+          result.rows,
+          Object.fromEntries(names.map((name, index) => [safe(name), (row: unknown[]) => cell(row[index])])),
+          "No rows.",
+        );
+  const count =
+    result.affectedRows === null
+      ? `${result.rows.length} row${result.rows.length === 1 ? "" : "s"}${result.truncated ? " of more" : ""}`
+      : `${result.affectedRows} rows changed`;
+  return `${text}${text === "" ? "" : "\n"}${dim(`${count}, ${Math.round(result.durationMs)} ms`)}`;
+}
+
 /** The service answers what would be done, and a token with which the same statement is done. */
-async function written(
+export async function written(
   client: Client,
   input: { id: string; statement: string; limit: number; timeoutSeconds: number; write: boolean },
 ): Promise<Answer<"queryDatabase">> {

@@ -16,7 +16,7 @@ export function localAddress(connectionString: string, port: number, withPasswor
 export const tunnel = command(
   "tunnel",
   "A port on this computer that leads to the database, for any client; until Ctrl-C",
-  { words: "one object when it is open: `{port, address}`" },
+  "tunnel",
 )
   .argument("<database>", "name or id")
   .option("--port <port>", "the port on this computer; default: any that is free", whole, 0)
@@ -28,7 +28,7 @@ export const tunnel = command(
     const { openTunnel } = await import("../../tunnel.ts");
     const { port } = await openTunnel(id, options.port, (error) => void report(error));
     const address = localAddress(connectionString, port, options.showPassword ?? false);
-    showValue({ port, address }, () => safe(address));
+    showValue("tunnel", { port, address }, () => safe(address));
     if (!options.showPassword)
       say(dim(`The password is asked for: berth databases credentials ${safe(named)} shows it.`));
     say(dim("Open until Ctrl-C."));

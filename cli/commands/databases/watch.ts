@@ -7,9 +7,7 @@ import { eventsText } from "../events.ts";
 import { printLog, sinceTime } from "../logs.ts";
 import { metricsText } from "../metrics.ts";
 
-export const databaseLogs = command("logs", "The log of a database's server", {
-  words: "one `LogLine` of the API a line",
-})
+export const databaseLogs = command("logs", "The log of a database's server", { lines: "logLine" })
   .argument("<database>", "name or id")
   .option("-f, --follow", "keep on until Ctrl-C")
   .option("-n, --tail <lines>", "how many of the latest lines", whole, 100)

@@ -1,5 +1,6 @@
 import { group } from "../../command.ts";
 import { cancelDeployment } from "./cancel.ts";
+import { explainDeployment } from "./explain.ts";
 import { follow } from "./follow.ts";
 import { listDeployments } from "./list.ts";
 import { deploymentLogs } from "./logs.ts";
@@ -8,6 +9,7 @@ import { showDeployment } from "./show.ts";
 export const deployments = group("deployments", "See, follow and cancel deployments", [
   listDeployments,
   showDeployment,
+  explainDeployment,
   follow,
   deploymentLogs,
   cancelDeployment,

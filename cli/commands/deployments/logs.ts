@@ -3,11 +3,9 @@ import { command } from "../../command.ts";
 import { connect, signal } from "../../context.ts";
 import { lineOf, printLine } from "../../log-lines.ts";
 
-const lines = { words: "one `LogLine` of the API a line" };
-
 /** The log of a deployment or a job, from its first line. */
 const logs = (summary: string, operation: "getDeploymentLogs" | ("getCommandLogs" & OperationId)) =>
-  command("logs", summary, lines)
+  command("logs", summary, { lines: "logLine" })
     .argument("<id>")
     .option("-f, --follow", "until its end")
     .action(async (id, { follow }) => {

@@ -2,11 +2,13 @@ import { group } from "../../command.ts";
 import { addDomain } from "./add.ts";
 import { listDomains } from "./list.ts";
 import { removeDomain } from "./remove.ts";
+import { renewDomain } from "./renew.ts";
 import { verifyDomain } from "./verify.ts";
 
 export const domains = group("domains", "Own domains of a site", [
   listDomains,
   addDomain,
   verifyDomain,
+  renewDomain,
   removeDomain,
 ]);

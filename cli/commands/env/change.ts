@@ -24,7 +24,7 @@ export async function changeEnv(id: string, variables: Variable[]): Promise<void
   if (answer === undefined || !("envVariables" in answer) || !("restartRequired" in answer)) return;
   const { restartRequired } = answer;
   const changed = variables.map(({ key, value }) => ({ key, removed: value === null }));
-  showValue({ changed, restartRequired }, () =>
+  showValue("variablesChanged", { changed, restartRequired }, () =>
     changed.map(({ key, removed }) => `${removed ? "Removed" : "Set"} ${safe(key)}.`).join("\n"),
   );
   if (restartRequired)

@@ -6,12 +6,16 @@ import { compareEnv, differenceText } from "./compare.ts";
 export const diffEnv = command(
   "diff",
   "How a .env file differs from the site's variables; exits with 1 if it does",
-  { words: "`{added, changed, removed, unknown}`: names" },
+  "variablesDifference",
 )
   .argument("[file]", "a .env file", ".env")
   .action(async (file) => {
     const { added, changed, removed, unknown, values } = await compareEnv(file);
     const difference = { added, changed, removed, unknown, values };
-    showValue({ added, changed, removed, unknown }, () => differenceText(difference) || "No difference.");
+    showValue(
+      "variablesDifference",
+      { added, changed, removed, unknown },
+      () => differenceText(difference) || "No difference.",
+    );
     if (added.length + changed.length + removed.length > 0) process.exitCode = exitCodes.failure;
   });

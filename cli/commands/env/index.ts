@@ -1,5 +1,6 @@
 import { group } from "../../command.ts";
 import { diffEnv } from "./diff.ts";
+import { generateEnv } from "./generate.ts";
 import { envHistory, restoreEnv } from "./history.ts";
 import { listEnv } from "./list.ts";
 import { pullEnv } from "./pull.ts";
@@ -10,6 +11,7 @@ import { unsetEnv } from "./unset.ts";
 export const env = group("env", "Variables of a site", [
   listEnv,
   setEnv,
+  generateEnv,
   unsetEnv,
   pullEnv,
   pushEnv,

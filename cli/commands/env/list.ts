@@ -3,13 +3,11 @@ import { connect } from "../../context.ts";
 import { findSite } from "../../site.ts";
 import { bold, dim, safe, showValue, table } from "../../terminal.ts";
 
-export const listEnv = command("list", "A site's variables; secrets are not shown", {
-  words: "`{data: [{key, value, encrypted, scope}]}`; the value of a secret is null",
-})
+export const listEnv = command("list", "A site's variables; secrets are not shown", "variables")
   .argument("[site]", "name or id")
   .action(async (named) => {
     const { envVariables } = await findSite(await connect(), named);
-    showValue({ data: envVariables }, ({ data }) =>
+    showValue("variables", { data: envVariables }, ({ data }) =>
       table(
         data,
         {

@@ -6,9 +6,11 @@ import { findSite } from "../../site.ts";
 import { dim, safe, say, showValue, styled } from "../../terminal.ts";
 import { existsSync, writeFileSync } from "node:fs";
 
-export const pullEnv = command("pull", "Write a site's variables to a .env file, without secrets", {
-  words: "`{file, written, secrets}`: names",
-})
+export const pullEnv = command(
+  "pull",
+  "Write a site's variables to a .env file, without secrets",
+  "variablesPulled",
+)
   .argument("[file]", "where to", ".env")
   .option("--force", "replace the file")
   .action(async (file, options) => {
@@ -25,6 +27,7 @@ export const pullEnv = command("pull", "Write a site's variables to a .env file,
     writeFileSync(file, comment + text, { mode: 0o600 });
     const written = Object.keys(known).filter((key) => !left.includes(key));
     showValue(
+      "variablesPulled",
       { file, written, secrets },
       () => `Wrote ${written.length} variable${written.length === 1 ? "" : "s"} to ${file}.`,
     );

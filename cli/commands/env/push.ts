@@ -4,9 +4,7 @@ import { safe, say, showValue } from "../../terminal.ts";
 import { changeEnv } from "./change.ts";
 import { compareEnv, differenceText } from "./compare.ts";
 
-export const pushEnv = command("push", "Set a site's variables to those of a .env file", {
-  words: "`{changed: [{key, removed}], restartRequired}`",
-})
+export const pushEnv = command("push", "Set a site's variables to those of a .env file", "variablesChanged")
   .argument("[file]", "a .env file", ".env")
   .option("--prune", "also remove variables that the file does not have")
   .option("--secret", "store the new ones encrypted")
@@ -15,7 +13,7 @@ export const pushEnv = command("push", "Set a site's variables to those of a .en
     const removed = options.prune ? difference.removed : [];
     const set = [...difference.added, ...difference.changed, ...difference.unknown];
     if (set.length + removed.length === 0) {
-      showValue({ changed: [], restartRequired: false }, () => "No difference.");
+      showValue("variablesChanged", { changed: [], restartRequired: false }, () => "No difference.");
       return;
     }
     say(differenceText({ ...difference, removed }));

@@ -8,7 +8,7 @@ import { changeEnv, type Variable } from "./change.ts";
 export const setEnv = command(
   "set",
   "Set variables; the value of a NAME without = is read from standard input",
-  { words: "`{changed: [{key, removed}], restartRequired}`" },
+  "variablesChanged",
 )
   .argument("<variables...>", "NAME=value, or one NAME whose value comes from standard input")
   .option("--secret", "store encrypted; the value is never shown again")

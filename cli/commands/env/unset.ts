@@ -3,9 +3,7 @@ import { connect } from "../../context.ts";
 import { siteId } from "../../site.ts";
 import { changeEnv } from "./change.ts";
 
-export const unsetEnv = command("unset", "Remove variables", {
-  words: "`{changed: [{key, removed}], restartRequired}`",
-})
+export const unsetEnv = command("unset", "Remove variables", "variablesChanged")
   .argument("<names...>")
   .action(async (names) =>
     changeEnv(

@@ -3,11 +3,15 @@ import { activateHost, drainHost } from "./act.ts";
 import { createHost } from "./create.ts";
 import { listHosts } from "./list.ts";
 import { deleteHost } from "./remove.ts";
+import { listSetAside, removeSetAside, setHost } from "./set-aside.ts";
 
-export const hosts = group("hosts", "Hosts, for operators; everything else with `berth api`", [
+export const hosts = group("hosts", "Hosts, for operators", [
   listHosts,
   createHost,
+  setHost,
   drainHost,
   activateHost,
   deleteHost,
+  listSetAside,
+  removeSetAside,
 ]);

@@ -3,13 +3,12 @@ import { connect } from "../../context.ts";
 import { findSite } from "../../site.ts";
 import { fields, safe, showValue } from "../../terminal.ts";
 
-export const showIngress = command("show", "What the ingress does for a site", {
-  words: "`ingress` of the answer of `getSite`",
-})
+export const showIngress = command("show", "What the ingress does for a site", "ingress")
   .argument("[site]", "name or id")
   .action(async (named) => {
     const { ingress } = await findSite(await connect(), named);
     showValue(
+      "ingress",
       ingress,
       (all) =>
         fields(

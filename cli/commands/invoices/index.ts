@@ -1,4 +1,5 @@
 import { group } from "../../command.ts";
+import { cancelInvoice } from "./cancel.ts";
 import { listInvoices } from "./list.ts";
 import { openInvoice } from "./open.ts";
 import { invoicePdf } from "./pdf.ts";
@@ -11,4 +12,5 @@ export const invoices = group("invoices", "See, pay and download invoices", [
   openInvoice,
   waitForInvoice,
   invoicePdf,
+  cancelInvoice,
 ]);

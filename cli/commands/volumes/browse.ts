@@ -54,9 +54,11 @@ export const printFile = command("cat", "Print a text file of a volume, at most 
     if (found.truncated) say(dim("… the file goes on"));
   });
 
-export const copyFile = command("cp", "Copy a text file of up to 128 KiB from a volume to this computer", {
-  words: "`{file, bytes}`",
-})
+export const copyFile = command(
+  "cp",
+  "Copy a text file of up to 128 KiB from a volume to this computer",
+  "savedFile",
+)
   .argument("<volume>")
   .argument("<path>")
   .argument("<file>", "where to; an existing file is not replaced")
@@ -73,6 +75,7 @@ export const copyFile = command("cp", "Copy a text file of up to 128 KiB from a 
       throw usage(`${file} was not written: ${(error as Error).message}.`);
     }
     showValue(
+      "savedFile",
       { file, bytes: Buffer.byteLength(text) },
       () => `Wrote ${safe(file)}. Secret values are masked in it.`,
     );

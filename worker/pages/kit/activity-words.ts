@@ -44,6 +44,7 @@ const done: Readonly<Record<string, string>> = {
   grantCredits: "Gave credits",
   createKey: "Created an API key",
   revokeKey: "Revoked an API key",
+  revokeOwnKey: "Signed a program out",
   cancelInvoice: "Cancelled an invoice",
   voidInvoice: "Voided an invoice",
   refundInvoice: "Refunded an invoice",

@@ -1,0 +1,21 @@
+import type { Answer, Input, OperationId } from "../client/index.ts";
+import { whole, type command } from "./command.ts";
+import { connect, signal } from "./context.ts";
+import { shown } from "./shown.ts";
+import { show } from "./terminal.ts";
+
+/** Calls an operation and prints its answer. */
+export async function answered<Id extends OperationId, const Given extends Input<Id>>(
+  id: Id,
+  input: Given,
+  human: (answer: Answer<Id, Given>) => string = (answer) => shown(answer as object),
+): Promise<void> {
+  const client = await connect();
+  show(id, await client.call(id, input, { signal }), human);
+}
+
+/** A command that prints one page of a list. */
+export const paged = (made: ReturnType<typeof command>) =>
+  made
+    .option("--limit <n>", "how many", whole, 50)
+    .option("--cursor <cursor>", "the next page: nextCursor of the one before");

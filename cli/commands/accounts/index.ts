@@ -1,0 +1,51 @@
+import { answered, paged } from "../../answered.ts";
+import { command, group } from "../../command.ts";
+import { confirmed } from "../../context.ts";
+import { fieldsFrom } from "../../pairs.ts";
+import { listed } from "../../shown.ts";
+import { safe } from "../../terminal.ts";
+
+const list = paged(command("list", "All accounts, newest first", "listAccounts"))
+  .option("--search <text>", "only those whose id, name or address has this text")
+  .option("--email <address>", "only the account with this address")
+  .option("--suspended", "only suspended ones")
+  .action(({ limit, cursor, search, email, suspended }) =>
+    answered(
+      "listAccounts",
+      { limit, cursor, search, email, ...(suspended && { suspended: "1" as const }) },
+      listed("email", "name", "role", "plan", "suspended", "createdAt", "id"),
+    ),
+  );
+
+const showAccount = command("show", "What an account has, paid and owes", "getAccountForOperator")
+  .argument("<account>", "id")
+  .action((id) => answered("getAccountForOperator", { id }));
+
+const set = command("set", "Change the role or the plan of an account", "patchAccount")
+  .argument("<account>", "id")
+  .argument("<field=value...>", "role=user|operator, plan=free|pro")
+  .action((id, pairs) => answered("patchAccount", { ...fieldsFrom(pairs), id }));
+
+const suspend = command(
+  "suspend",
+  "Stop all that an account runs and refuse its keys; its data is kept",
+  "suspendAccount",
+)
+  .argument("<account>", "id")
+  .requiredOption("--reason <text>", "shown and mailed to the owner")
+  .action(async (id, { reason }) => {
+    await confirmed(`Suspend ${safe(id)}?`);
+    await answered("suspendAccount", { id, reason });
+  });
+
+const release = command("release", "End a suspension; what is paid for starts again", "releaseAccount")
+  .argument("<account>", "id")
+  .action((id) => answered("releaseAccount", { id }));
+
+export const accounts = group("accounts", "Accounts, for operators", [
+  list,
+  showAccount,
+  set,
+  suspend,
+  release,
+]);

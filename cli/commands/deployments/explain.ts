@@ -1,0 +1,27 @@
+import { answered } from "../../answered.ts";
+import { command } from "../../command.ts";
+import { bold, dim, fields, safe } from "../../terminal.ts";
+
+export const explainDeployment = command(
+  "explain",
+  "Why a deployment failed, what has changed since the last good one, and what helps",
+  "explainDeployment",
+)
+  .argument("<deployment>", "id")
+  .action((id) =>
+    answered("explainDeployment", { id }, (one) =>
+      [
+        bold(`Deployment #${one.deployment.number}: ${one.deployment.status}`),
+        fields({
+          Step: one.step,
+          Problem: one.error && safe(one.error),
+          Cause: one.cause && safe(one.cause.explanation),
+          "Exit code": one.exitCode === null ? null : String(one.exitCode),
+          Probe: one.probe && safe(one.probe),
+          "Last good one": one.lastGood && `#${one.lastGood.number} ${dim(one.lastGood.id)}`,
+          "Last lines": one.lastLines.map(safe).join("\n"),
+          "What helps": one.fixes.map(({ summary }) => safe(summary)).join("\n"),
+        }),
+      ].join("\n"),
+    ),
+  );

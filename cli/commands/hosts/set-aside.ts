@@ -1,0 +1,37 @@
+import { answered } from "../../answered.ts";
+import { command } from "../../command.ts";
+import { confirmed } from "../../context.ts";
+import { fieldsFrom } from "../../pairs.ts";
+import { listed } from "../../shown.ts";
+import { safe } from "../../terminal.ts";
+
+export const listSetAside = command(
+  "set-aside",
+  "What a host keeps although no record assigns it there",
+  "listSetAside",
+)
+  .argument("<host>", "id")
+  .action((id) =>
+    answered(
+      "listSetAside",
+      { id },
+      listed("id", "accountId", "setAsideAt", "running", "containerCount", "imageCount", "volumes"),
+    ),
+  );
+
+export const removeSetAside = command(
+  "delete-set-aside",
+  "Remove one of these with its data",
+  "removeSetAside",
+)
+  .argument("<host>", "id")
+  .argument("<kept>", "id: berth hosts set-aside")
+  .action(async (id, keptId) => {
+    await confirmed(`Remove ${safe(keptId)} with its data?`);
+    await answered("removeSetAside", { id, keptId });
+  });
+
+export const setHost = command("set", "Change where visitors reach a host: ipv4, ipv6", "patchHost")
+  .argument("<host>", "id")
+  .argument("<field=value...>", "ipv4=203.0.113.7, ipv6=null")
+  .action((id, pairs) => answered("patchHost", { ...fieldsFrom(pairs), id }));

@@ -1,0 +1,29 @@
+import type { Input } from "../../../client/index.ts";
+import { answered, paged } from "../../answered.ts";
+import { command, group } from "../../command.ts";
+import { fieldsFrom } from "../../pairs.ts";
+import { listed } from "../../shown.ts";
+import { listPacks } from "./list.ts";
+
+const fieldsHelp =
+  "name, amountCents (a month), memoryMb, cpuMilli, diskGb, pids, active, discounts.12=10; a new one also kind=site|database";
+
+const all = paged(command("all", "All packs, also inactive ones, for operators", "listAllPacks")).action(
+  ({ limit, cursor }) =>
+    answered(
+      "listAllPacks",
+      { limit, cursor },
+      listed("kind", "name", "amountCents", "currency", "memoryMb", "cpuMilli", "diskGb", "active", "id"),
+    ),
+);
+
+const create = command("create", "Create a pack, as an operator", "createPack")
+  .argument("<field=value...>", fieldsHelp)
+  .action((pairs) => answered("createPack", fieldsFrom(pairs) as Input<"createPack">));
+
+const set = command("set", "Change a pack, as an operator; prices apply to future purchases", "patchPack")
+  .argument("<pack>", "id")
+  .argument("<field=value...>", fieldsHelp)
+  .action((id, pairs) => answered("patchPack", { ...fieldsFrom(pairs), id }));
+
+export const packs = group("packs", "Sizes and prices of sites and databases", [listPacks, all, create, set]);

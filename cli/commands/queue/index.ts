@@ -1,0 +1,27 @@
+import { answered, paged } from "../../answered.ts";
+import { command, group } from "../../command.ts";
+import { listed } from "../../shown.ts";
+
+const list = paged(
+  command("list", "Work for hosts: what waits and why, what runs, what is stuck", "listJobs"),
+)
+  .option("--state <state>", "waiting, running, stuck or ended; default: waiting and running")
+  .option("--host <id>", "only of this host")
+  .option("--account <id>", "only of this account")
+  .action(({ limit, cursor, state, host, account }) =>
+    answered(
+      "listJobs",
+      { limit, cursor, state: state as "stuck" | undefined, hostId: host, accountId: account },
+      listed("kind", "status", "name", "accountEmail", "hostName", "waitsFor", "attempt", "createdAt", "id"),
+    ),
+  );
+
+const cancel = command(
+  "cancel",
+  "Cancel work that has not begun, or a deployment or command that runs",
+  "cancelJob",
+)
+  .argument("<job>", "id")
+  .action((id) => answered("cancelJob", { id }));
+
+export const queue = group("queue", "The work of all hosts, for operators", [list, cancel]);

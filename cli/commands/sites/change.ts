@@ -1,0 +1,52 @@
+import { answered } from "../../answered.ts";
+import { command, whole } from "../../command.ts";
+import { connect, connection, signal } from "../../context.ts";
+import { fieldsFrom, pairsHelp } from "../../pairs.ts";
+import { siteId } from "../../site.ts";
+import { link, safe, show, styled } from "../../terminal.ts";
+
+export const setSite = command(
+  "set",
+  "Change settings of a site: port, startCommand, healthCheckPath, lifecycle.… and others of the API",
+  "getSite",
+)
+  .argument("<field=value...>", pairsHelp)
+  .action(async (pairs) => {
+    const client = await connect();
+    const id = await siteId(client);
+    await client.call("patchSite", { id, settings: fieldsFrom(pairs) }, { signal });
+    show(
+      "getSite",
+      await client.call("getSite", { id }, { signal }),
+      ({ name }) => `Changed ${safe(name)}. The next deployment has it: berth deploy`,
+    );
+  });
+
+export const resizeSite = command(
+  "resize",
+  "Change the pack of a site: memory, processors, disk and price",
+  "patchSite",
+)
+  .argument("<pack>", "id: berth packs list")
+  .action(async (packId) => answered("patchSite", { id: await siteId(await connect()), packId }));
+
+export const cloneSite = command(
+  "clone",
+  "Create another site with the settings and plain variables of this one",
+  "cloneSite",
+)
+  .argument("<name>", "of the new site")
+  .option("--pack <id>", "default: the same")
+  .option("--months <n>", "billing term: 1, 3, 6, 12 or 24", whole, 1)
+  .action(async (name, { pack, months }) =>
+    answered(
+      "cloneSite",
+      { id: await siteId(await connect()), name, packId: pack, billingTerm: months as 1 },
+      ({ siteId: made, invoiceToken, secretsToSet }) =>
+        [
+          `${styled("green", "✓")} Created ${safe(name)} (${made}).`,
+          `Pay its first invoice to deploy it: ${link(`${connection().url}/invoice/${invoiceToken}`)}`,
+          ...(secretsToSet.length > 0 ? [`Set its secrets first: ${secretsToSet.map(safe).join(", ")}`] : []),
+        ].join("\n"),
+    ),
+  );

@@ -1,0 +1,9 @@
+import { answered } from "../answered.ts";
+import { command } from "../command.ts";
+import { listed } from "../shown.ts";
+
+export const unhealthy = command(
+  "unhealthy",
+  "Your sites and databases that are not well, and why",
+  "listUnhealthy",
+).action(() => answered("listUnhealthy", {}, listed("name", "kind", "status", "reason", "error", "id")));

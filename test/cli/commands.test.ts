@@ -1,0 +1,398 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { answers } from "../../protocol/cli.ts";
+import { printedBy, type Printed } from "../../cli/command.ts";
+import { createProgram, everyCommand, type AnyCommand } from "../../cli/program.ts";
+import { entryOperations } from "../../protocol/api/entry-operations.ts";
+import { operations, type Operation } from "../../protocol/api/operations.ts";
+import { answerOf, answeringService, type Service } from "../support/answering-service.ts";
+
+const site = "site_001m80000000000000000000000";
+const database = "db_001m80000000000000000000000";
+const id = "x_001m80000000000000000000000";
+
+/**
+ * The arguments of each command, all of whose parts the service must take. A text says where a command is run that ends
+ * only by Ctrl-C, or is the terminal's.
+ */
+const rows: Record<string, string[] | string> = {
+  login: ["--token", "sk_test"],
+  logout: [],
+  whoami: [],
+  keys: [],
+  "notifications list": [],
+  "notifications add": ["webhook", "unhealthy", "--to", "https://example.com/hook"],
+  "notifications set": [id, "enabled=false", 'kinds=["unhealthy"]'],
+  "notifications test": [id],
+  "notifications delete": [id],
+  "notifications deliveries": ["--status", "sent"],
+  activity: ["--actor", "key"],
+  search: ["shop"],
+  unhealthy: [],
+  disk: [],
+  watch: "processes.test.ts",
+  "sites list": [],
+  "sites show": [],
+  "sites create": ["shop", "--repository", "https://github.com/acme/shop.git"],
+  "sites clone": ["shop-two"],
+  "sites set": ["port=8080", "keptImages=3", "healthCheckPath=/up"],
+  "sites resize": ["pack_001k0000000000000000000002"],
+  "sites start": [],
+  "sites stop": [],
+  "sites restart": [],
+  "sites diagnose": [],
+  "sites health": [],
+  "sites probe": ["--path", "/up"],
+  "sites disk": [],
+  "sites delete": [site],
+  init: ["--force"],
+  diff: [],
+  up: [],
+  deploy: [],
+  "deployments list": [],
+  "deployments show": [id],
+  "deployments explain": [id],
+  "deployments follow": [id],
+  "deployments logs": [id],
+  "deployments cancel": [id],
+  rollback: [],
+  logs: [],
+  requests: ["--status", "5xx"],
+  traffic: [],
+  metrics: [],
+  events: [],
+  open: [],
+  link: [site],
+  unlink: [],
+  "env list": [],
+  "env set": ["A=1", "B=two words"],
+  "env generate": ["SECRET", "--length", "20"],
+  "env unset": ["A"],
+  "env pull": ["pulled.env", "--force"],
+  "env push": ["some.env"],
+  "env diff": ["some.env"],
+  "env history": [],
+  "env restore": ["3"],
+  "domains list": [],
+  "domains add": ["www.example.com"],
+  "domains verify": ["www.example.com"],
+  "domains renew": ["www.example.com"],
+  "domains remove": ["www.example.com"],
+  "ingress show": [],
+  "ingress maintenance": ["on", "--message", "Back soon"],
+  "ingress redirect": ["/old", "/new"],
+  "ingress unredirect": ["/old"],
+  "ingress protect": "processes.test.ts",
+  "ingress unprotect": [],
+  terminal: "e2e/cli-streams.test.ts",
+  exec: ["--", "npm", "run", "migrate"],
+  "jobs list": [],
+  "jobs show": [id],
+  "jobs logs": [id],
+  "jobs cancel": [id],
+  "schedules list": [],
+  "schedules create": ["nightly", "0 3 * * *", "npm run nightly"],
+  "schedules set": [id, "--disable"],
+  "schedules delete": [id],
+  "volumes list": [],
+  "volumes ls": ["data"],
+  "volumes cat": ["data", "notes.txt"],
+  "volumes cp": ["data", "notes.txt", "copied.txt"],
+  "volumes delete": ["data"],
+  "webhook show": [],
+  "webhook rotate": [],
+  "databases list": [],
+  "databases show": [database],
+  "databases create": ["main", "postgresql"],
+  "databases credentials": [database],
+  "databases connect": "e2e/cli-streams.test.ts",
+  "databases tunnel": "processes.test.ts",
+  "databases query": [database, "SELECT 1"],
+  "databases schema": [database],
+  "databases insight": [database],
+  "databases logs": [database],
+  "databases metrics": [database],
+  "databases events": [database],
+  "databases start": [database],
+  "databases stop": [database],
+  "databases restart": [database],
+  "databases link": [database],
+  "databases unlink": [database],
+  "databases rotate": [database],
+  "databases restore": [database, id],
+  "databases disk": [database],
+  "databases end-session": [database, "17"],
+  "databases resize": [database, "pack_001k0000000000000000000002"],
+  "databases delete": [database],
+  "backups list": [],
+  "backups create": [database],
+  "backups verify": [id],
+  "backups download": [id, "some.backup", "--force"],
+  "backups delete": [id],
+  "packs list": [],
+  "packs all": [],
+  "packs create": ["kind=site", "name=Big", "amountCents=900", "memoryMb=2048", "cpuMilli=2000", "diskGb=20"],
+  "packs set": [id, "active=false", "discounts.12=10"],
+  "invoices list": [],
+  "invoices show": [id],
+  "invoices open": [id],
+  "invoices wait": [id],
+  "invoices pdf": [id, "some.pdf", "--force"],
+  "invoices cancel": [id],
+  "billing show": [],
+  "billing set": ["name=Ada Ltd", "vatId=null"],
+  "credits show": [],
+  "credits packages": [],
+  "credits buy": [id],
+  "credits grant": ["ada@example.com", "5"],
+  "credits all-packages": [],
+  "credits create-package": ["Small", "10", "100"],
+  "credits set-package": [id, "active=false"],
+  chat: ["help"],
+  "conversations list": [],
+  "conversations show": [id],
+  "conversations rename": [id, "A title"],
+  "conversations delete": [id],
+  "conversations price": [],
+  "operator overview": [],
+  "operator system": [],
+  "operator dns": [],
+  "operator test-mail": [],
+  "operator rotate-secrets": [],
+  "operator sites": ["--status", "FAILED"],
+  "operator databases": [],
+  "operator invoices": ["--status", "paid"],
+  "operator void": [id],
+  "operator refund": [id, "--force"],
+  "operator flagged-payments": ["--resolved"],
+  "operator resolve-payment": [id, "refunded by hand"],
+  "operator verify-ledger": [],
+  "operator activity": [],
+  "operator failing-backups": [],
+  "hosts list": [],
+  "hosts create": ["one"],
+  "hosts set": [id, "ipv4=203.0.113.7", "ipv6=null"],
+  "hosts drain": [id],
+  "hosts activate": [id],
+  "hosts delete": [id, "--force"],
+  "hosts set-aside": [id],
+  "hosts delete-set-aside": [id, site],
+  "queue list": ["--state", "stuck"],
+  "queue cancel": [id],
+  "accounts list": ["--suspended"],
+  "accounts show": [id],
+  "accounts set": [id, "plan=pro"],
+  "accounts suspend": [id, "--reason", "Unpaid"],
+  "accounts release": [id],
+  "settings show": [],
+  "settings set": ["brand.name=Acme", "seller.vatId=null"],
+  api: ["getSite", `id=${site}`],
+  doctor: [],
+  completion: ["bash"],
+  upgrade: "processes.test.ts",
+};
+
+const program = createProgram();
+const pathOf = (one: AnyCommand): string =>
+  one.parent?.parent ? `${pathOf(one.parent)} ${one.name()}` : one.name();
+const leaves = everyCommand(program).filter(({ commands }) => commands.length === 0);
+
+let service: Service;
+const folder = mkdtempSync(join(tmpdir(), "berth-commands-"));
+const before = process.cwd();
+beforeAll(async () => {
+  const described = answerOf("getSite").value as { ingress: object };
+  const schedule = (answerOf("listSchedules").value as { data: object[] }).data[0];
+  const shop = {
+    ...described,
+    id: site,
+    name: "shop",
+    url: "https://shop.example",
+    ingress: { ...described.ingress, redirects: [{ from: "/old", to: "/new", code: 308 }] },
+  };
+  const line = { seq: 1, at: "2026-11-23T12:00:00.000Z", stream: "stdout", text: "done" };
+  service = await answeringService({
+    getSite: shop,
+    getDeployment: { status: "LIVE", error: null },
+    getCommandLogs: { data: [line] },
+    getCommand: { status: "SUCCEEDED", exitCode: 0 },
+    getInvoice: { status: "paid" },
+    getBackup: { status: "STORED" },
+    listSites: { data: [shop] },
+    listSchedules: { data: [{ ...schedule, cron: "0 3 * * *" }] },
+    browseFiles: { kind: "file", path: "/notes.txt", text: "hello", sizeBytes: 5, truncated: false },
+    chat: { pendingAction: null },
+  });
+  service.instead = ({ id: operation, body }) =>
+    operation === "patchSite" && body.includes('"settings"')
+      ? shop
+      : operation === "linkBackup"
+        ? { url: `${service.url}/backups/${id}/download?expires=1&by=key_1&signature=${"a".repeat(43)}` }
+        : undefined;
+  process.chdir(folder);
+  execFileSync("git", ["init", "--quiet", "."]);
+  execFileSync("git", ["remote", "add", "origin", "https://github.com/acme/shop.git"]);
+  writeFileSync("berth.json", JSON.stringify({ name: "shop", settings: { port: 4000 } }));
+  writeFileSync("some.env", "A=1\n");
+  vi.stubEnv("XDG_CONFIG_HOME", folder);
+  vi.stubEnv("BERTH_SITE", site);
+  vi.stubEnv("BERTH_URL", service.url);
+  vi.stubEnv("BERTH_TOKEN", "sk_test");
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  process.chdir(before);
+  await service.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Runs a command in this process: what it writes, and the exit code. @throws what the command throws */
+async function run(args: string[]): Promise<{ stdout: string; stderr: string; code: number }> {
+  const written = { stdout: "", stderr: "" };
+  const spies = (["stdout", "stderr"] as const).map((name) =>
+    vi.spyOn(process[name], "write").mockImplementation((text) => {
+      written[name] += String(text);
+      return true;
+    }),
+  );
+  const codeBefore = process.exitCode;
+  process.exitCode = 0;
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return { ...written, code: process.exitCode };
+  } finally {
+    process.exitCode = codeBefore;
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
+/** An operation with several answers prints one of them. */
+function schemaOf(prints: Exclude<Printed, null>): z.ZodType {
+  const name = typeof prints === "object" ? prints.lines : prints;
+  if (name in answers) return answers[name as keyof typeof answers];
+  const operation = ({ ...operations, ...entryOperations } as Record<string, Operation>)[name];
+  return z.union((operation?.answers ?? []).map(({ schema }) => schema));
+}
+
+it("every command has a row here, and nothing else has", () => {
+  expect(Object.keys(rows).toSorted()).toEqual(leaves.map(pathOf).toSorted());
+});
+
+describe.each(leaves.map((one) => ({ name: pathOf(one), prints: printedBy(one) })))(
+  "berth $name",
+  ({ name, prints }) => {
+    const row = rows[name];
+    const args = [...name.split(" "), ...(Array.isArray(row) ? row : []), "--yes"];
+    if (prints === null || prints === undefined) {
+      it("gives the terminal to another program, and refuses --json", async () => {
+        const one = [...name.split(" "), ...(name.startsWith("databases") ? [database] : []), "--json"];
+        await expect(run(one)).rejects.toThrow("prints no JSON");
+      });
+      return;
+    }
+    if (typeof row === "string") {
+      it(`is run in ${row}`, () => {
+        const file = row.startsWith("e2e/") ? `test/${row}` : `test/cli/${row}`;
+        expect(readFileSync(join(before, file), "utf8")).toContain(name.split(" ").at(-1));
+      });
+      return;
+    }
+    it("prints with --json what its schema says, and nothing else", async () => {
+      rmSync("copied.txt", { force: true });
+      const at = args.indexOf("--");
+      const { stdout, stderr } = await run(
+        at < 0
+          ? [...args, "--json", "--quiet"]
+          : [...args.slice(0, at), "--json", "--quiet", ...args.slice(at, -1)],
+      );
+      const texts = typeof prints === "object" ? stdout.trim().split("\n") : [stdout];
+      for (const text of texts) schemaOf(prints).parse(JSON.parse(text));
+      if (name !== "exec") expect(stderr).toBe("");
+    });
+    it("prints text for people, without a value of the code in it", async () => {
+      rmSync("copied.txt", { force: true });
+      const at = args.indexOf("--");
+      const { stdout } = await run(at < 0 ? args : args.slice(0, -1));
+      expect(stdout.trim()).not.toBe("");
+      expect(stdout).not.toMatch(/undefined|NaN|\[object Object\]|Invalid Date/);
+    });
+  },
+);
+
+describe("a connection that breaks after the request has arrived", () => {
+  const created = leaves.map(pathOf).filter((name) => {
+    const prints = printedBy(leaves.find((one) => pathOf(one) === name) ?? {});
+    const operation = (operations as Record<string, Operation>)[typeof prints === "string" ? prints : ""];
+    return operation?.creates !== undefined || name === "credits grant" || name === "credits buy";
+  });
+  it.each([...created, "exec", "deploy", "rollback"])(
+    "leads `berth %s` to ask again as the same request, so that nothing is made twice",
+    async (name) => {
+      const row = rows[name];
+      const from = service.asked.length;
+      let cuts = 0;
+      service.cut = ({ method }) => method !== "GET" && cuts++ === 0;
+      const at = Array.isArray(row) ? row.indexOf("--") : -1;
+      const given = Array.isArray(row) ? row : [];
+      await run([...name.split(" "), "--quiet", ...(at < 0 ? ["--yes", ...given] : given)]);
+      service.cut = () => false;
+      const changes = service.asked.slice(from).filter(({ method }) => method !== "GET");
+      expect(changes.length).toBe(2);
+      expect(changes[1]).toEqual({ ...changes[0], headers: expect.anything() });
+      const keys = changes.map(({ headers }) => headers["idempotency-key"]);
+      expect([keys[0], keys[1]]).toEqual([expect.stringMatching(/^[\w-]{30,}$/), keys[0]]);
+    },
+  );
+});
+
+describe("the operations", () => {
+  /** Not a person's at a terminal: of browsers, of other services, or of a first set-up. */
+  const elsewhere = new Set(
+    [
+      "listKeys createKey revokeKey patchAccountProfile listSessions revokeSession revokeOtherSessions",
+      "exportAccount getAccountDeletion deleteAccount triggerWebhook receiveStripeEvent getOpenApi setUp signUp",
+      "signIn getSession signOut requestPasswordReset resetPassword getInvoiceByToken payInvoice followConversation",
+      "downloadBackup listBackups",
+    ]
+      .join(" ")
+      .split(" "),
+  );
+  const called = new Set<string>();
+
+  it("are each called by a command, or are those of pages and other programs", () => {
+    for (const file of readdirSync(join(before, "cli"), { recursive: true, encoding: "utf8" })) {
+      if (!file.endsWith(".ts")) continue;
+      const source = readFileSync(join(before, "cli", file), "utf8");
+      for (const [, name = ""] of source.matchAll(/"([a-z][A-Za-z]+)"/g)) called.add(name);
+    }
+    const missing = Object.keys({ ...operations, ...entryOperations }).filter(
+      (name) => !called.has(name) && !elsewhere.has(name),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it.each(Object.entries({ ...operations, ...entryOperations } as Record<string, Operation>))(
+    "%s is reached by `berth api`",
+    async (name, operation) => {
+      const params = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, param]) => `${param}=7`);
+      const body = Object.entries(operation.examples?.body ?? {}).map(
+        ([field, value]) => `${field}=${JSON.stringify(value)}`,
+      );
+      const query = Object.entries(operation.query?.shape ?? {}).flatMap(([field, schema]) =>
+        (schema as z.ZodType).safeParse(undefined).success ? [] : [`${field}=text`],
+      );
+      const from = service.asked.length;
+      const isEvents = operation.streams && !("follow" in (operation.query?.shape ?? {}));
+      if (isEvents && operation.method === "get") return expect(operation.streams).toBe(true);
+      // What its body must have is the service's to say; here it is that the request arrives.
+      await run(["api", name, ...params, ...query, ...body]).catch((error: unknown) =>
+        expect(error).toMatchObject({ code: "invalid_request" }),
+      );
+      expect(service.asked[from]?.id).toBe(name);
+    },
+  );
+});

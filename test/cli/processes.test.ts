@@ -1,0 +1,241 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { answers } from "../../protocol/cli.ts";
+import { bundleCli } from "../../scripts/lib/bundle.ts";
+import { answeringService, type Asked, type Service } from "../support/answering-service.ts";
+
+/** The built file, as a process of its own. */
+const home = mkdtempSync(join(tmpdir(), "berth-processes-"));
+const program = join(home, "berth.mjs");
+const site = "site_001m80000000000000000000000";
+const newer = Buffer.from("#!/usr/bin/env node\nconsole.log('9.9.9');\n");
+let service: Service;
+/** The answer to every request, in place of what the operation answers. */
+let refuse: { status: number; body: object; headers?: Record<string, string> } | undefined;
+
+beforeAll(async () => {
+  await bundleCli(program);
+  service = await answeringService(
+    {
+      getDeployment: { status: "QUEUED", finishedAt: null },
+      getDatabaseCredentials: { connectionString: "postgresql://ada:secret@10.0.0.7:5432/shop" },
+    },
+    {
+      "/install/cli.json": Buffer.from(
+        JSON.stringify({ version: "9.9.9", sha256: createHash("sha256").update(newer).digest("hex") }),
+      ),
+      "/install/berth.mjs": newer,
+    },
+  );
+  service.refusal = () => refuse;
+});
+afterAll(async () => {
+  await service.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+type Run = { code: number | null; stdout: string; stderr: string };
+function start(args: string[], env: Record<string, string> = {}, file = program, input = "") {
+  const child = spawn(process.execPath, [file, ...args], {
+    cwd: home,
+    env: {
+      PATH: process.env["PATH"],
+      HOME: home,
+      BERTH_URL: service.url,
+      BERTH_TOKEN: "sk_test",
+      BERTH_SITE: site,
+      ...env,
+    },
+    stdio: "pipe",
+  });
+  child.stdin.end(input);
+  const run: Run = { code: null, stdout: "", stderr: "" };
+  child.stdout.on("data", (part: Buffer) => (run.stdout += part.toString()));
+  child.stderr.on("data", (part: Buffer) => (run.stderr += part.toString()));
+  const ended = new Promise<Run>((resolve) => child.once("close", (code) => resolve({ ...run, code })));
+  return { child, run, ended };
+}
+const berth = (...args: string[]): Promise<Run> => start(args).ended;
+const seen = (started: ReturnType<typeof start>, text: string) =>
+  expect.poll(() => started.run.stdout + started.run.stderr, { timeout: 15_000 }).toContain(text);
+
+it.each([
+  [0, undefined, ["sites", "list"]],
+  [1, { status: 500, body: { error: "server_error", requestId: "r1" } }, ["sites", "list"]],
+  [2, { status: 400, body: { error: "invalid_request", issues: [] } }, ["sites", "list"]],
+  [2, undefined, ["sites", "lst"]],
+  [3, { status: 401, body: { error: "unauthorized" } }, ["sites", "list"]],
+  [4, { status: 404, body: { error: "Not found" } }, ["sites", "list"]],
+  [5, { status: 403, body: { error: "forbidden" } }, ["sites", "list"]],
+  [5, { status: 409, body: { error: "conflict", reason: "It is deployed already." } }, ["sites", "start"]],
+  [7, { status: 402, body: { error: "payment_required", invoiceToken: "inv_1" } }, ["deploy", "--no-wait"]],
+  [
+    6,
+    { status: 429, body: { error: "rate_limited" }, headers: { "Retry-After": "3600" } },
+    ["sites", "list"],
+  ],
+] as const)("exits with %s where the service answers %j", async (code, answer, args) => {
+  refuse = answer;
+  const run = await berth(...args, "--json");
+  refuse = undefined;
+  expect(run.code).toBe(code);
+  if (code === 0) return;
+  const { error } = JSON.parse(run.stderr) as { error: { code: string; message: string; hint: string } };
+  expect([run.stdout, error.message, error.hint]).toEqual(["", expect.any(String), expect.any(String)]);
+  expect(error.message.length).toBeGreaterThan(10);
+});
+
+it("a rate limit is waited out as long as Retry-After says, and said", async () => {
+  let asked = 0;
+  const before = performance.now();
+  service.refusal = () =>
+    asked++ === 0
+      ? { status: 429, body: { error: "rate_limited" }, headers: { "Retry-After": "2" } }
+      : undefined;
+  const run = await berth("whoami");
+  service.refusal = () => refuse;
+  expect(run).toMatchObject({ code: 0, stderr: expect.stringContaining("asks to wait") });
+  expect(performance.now() - before).toBeGreaterThan(2000);
+});
+
+it.each([
+  ["watch", ["watch", "--json"], "change"],
+  ["a followed deployment", ["deploy"], "Deployment #"],
+  ["a followed log", ["logs", "--follow"], "text"],
+])("Ctrl-C ends %s with 130", async (_, args, text) => {
+  const started = start([...args]);
+  await seen(started, text === "change" ? '"type"' : text);
+  started.child.kill("SIGINT");
+  const run = await started.ended;
+  expect(run.code).toBe(130);
+  if (text === "change") answers.change.parse(JSON.parse(run.stdout.split("\n")[0] ?? ""));
+});
+
+it("databases tunnel prints where it listens as its schema says, and Ctrl-C ends it with 130", async () => {
+  const started = start(["databases", "tunnel", "db_001m80000000000000000000000", "--json", "--quiet"]);
+  await seen(started, "}");
+  started.child.kill("SIGINT");
+  const run = await started.ended;
+  expect([run.code, run.stderr]).toEqual([130, ""]);
+  answers.tunnel.parse(JSON.parse(run.stdout));
+});
+
+it("ingress protect reads the password from standard input, and never prints it", async () => {
+  const from = service.asked.length;
+  const run = await start(["ingress", "protect", "ada", "--json"], {}, program, "a long password\n").ended;
+  expect([run.code, service.asked.at(-1)?.body]).toEqual([0, expect.stringContaining('"a long password"')]);
+  expect(service.asked.length).toBeGreaterThan(from);
+  expect(run.stdout + run.stderr).not.toContain("a long password");
+});
+
+it("Ctrl-C at any moment of exec leaves a command that was asked for cancelled, or none asked for", async () => {
+  const deployed: Asked[] = service.asked;
+  for (const afterMs of [20, 60, 90, 120, 150, 200, 300, 500]) {
+    const from = deployed.length;
+    const started = start(["exec", "--", "true"]);
+    const timer = setTimeout(() => started.child.kill("SIGINT"), afterMs);
+    const { code } = await started.ended;
+    clearTimeout(timer);
+    const ids = deployed.slice(from).map(({ id }) => id);
+    if (code === 130 && ids.includes("runCommand") && !ids.includes("getCommand"))
+      expect(ids).toContain("cancelCommand");
+    // null: the signal came before the program listened.
+    expect([130, 0, 1, null]).toContain(code);
+  }
+});
+
+it("a revoked key is told as such, and a network that is away as such", async () => {
+  refuse = { status: 401, body: { error: "unauthorized" } };
+  expect(await berth("sites", "list")).toMatchObject({ code: 3, stderr: expect.stringContaining("revoked") });
+  refuse = undefined;
+  const away = await start(["sites", "list"], { BERTH_URL: "http://127.0.0.1:9" }).ended;
+  expect(away).toMatchObject({ code: 1, stderr: expect.stringContaining("cannot be reached") });
+});
+
+it("doctor says that the clock is wrong, and exits with 1", async () => {
+  service.date = new Date(Date.now() - 3_600_000).toUTCString();
+  const run = await berth("doctor");
+  service.date = undefined;
+  expect(run).toMatchObject({ code: 1, stdout: expect.stringMatching(/✗ clock.*36\d\d s ahead/) });
+  expect((await berth("doctor")).stdout).toMatch(/✓ clock/);
+});
+
+it("upgrade replaces the file by what the service offers, and a damaged download changes nothing", async () => {
+  const own = join(home, "installed", "berth.mjs");
+  mkdirSync(join(home, "installed"));
+  copyFileSync(program, own);
+  const damaged = { ...service.files };
+  service.files["/install/berth.mjs"] = Buffer.from("console.log('other')");
+  const refused = await start(["upgrade"], {}, own).ended;
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("damaged") });
+  expect(readFileSync(own)).toEqual(readFileSync(program));
+  Object.assign(service.files, damaged);
+  const run = await start(["upgrade", "--json"], {}, own).ended;
+  expect(run.code).toBe(0);
+  answers.upgraded.parse(JSON.parse(run.stdout));
+  expect(readdirSync(join(home, "installed"))).toEqual(["berth.mjs"]);
+  expect((await start([], {}, own).ended).stdout).toBe("9.9.9\n");
+});
+
+it("signing out ends the key at the service; where it cannot, it is forgotten here and said", async () => {
+  const config = join(home, "config", "berth");
+  const file = join(config, "config.json");
+  mkdirSync(config, { recursive: true });
+  const write = (url: string) =>
+    writeFileSync(
+      file,
+      JSON.stringify({ current: "default", profiles: { default: { url, token: "sk_kept" } } }),
+    );
+  const out = (...args: string[]) =>
+    start(["logout", "--json", ...args], {
+      XDG_CONFIG_HOME: join(home, "config"),
+      BERTH_URL: "",
+      BERTH_TOKEN: "",
+    }).ended;
+  write(service.url);
+  const from = service.asked.length;
+  const run = await out();
+  expect([run.code, JSON.parse(run.stdout)]).toEqual([
+    0,
+    { url: service.url, profile: "default", revoked: true },
+  ]);
+  expect(service.asked.slice(from).map(({ id, headers }) => [id, headers.authorization])).toEqual([
+    ["revokeOwnKey", "Bearer sk_kept"],
+  ]);
+  expect(readFileSync(file, "utf8")).not.toContain("sk_kept");
+  refuse = { status: 500, body: { error: "server_error" } };
+  write(service.url);
+  const failed = await out();
+  refuse = undefined;
+  expect([failed.code, JSON.parse(failed.stdout)]).toEqual([1, expect.objectContaining({ revoked: false })]);
+  expect(failed.stderr).toContain("still accepts it");
+  expect(readFileSync(file, "utf8")).not.toContain("sk_kept");
+  write(service.url);
+  const asked = service.asked.length;
+  expect((await out("--keep-key")).code).toBe(0);
+  expect(service.asked.length).toBe(asked);
+});
+
+it("colours are for terminals that want them: none in a pipe, with NO_COLOR, or in JSON", async () => {
+  const escape = "\u001b[";
+  expect((await berth("sites", "list")).stdout).not.toContain(escape);
+  expect((await start(["sites", "list"], { FORCE_COLOR: "1" }).ended).stdout).toContain(escape);
+  for (const [args, env] of [
+    [["sites", "list"], { FORCE_COLOR: "1", NO_COLOR: "1" }],
+    [["sites", "list", "--no-color"], { FORCE_COLOR: "1" }],
+    [["sites", "list", "--json"], { FORCE_COLOR: "1" }],
+  ] as [string[], Record<string, string>][])
+    expect((await start(args, env).ended).stdout).not.toContain(escape);
+});
