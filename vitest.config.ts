@@ -1,12 +1,19 @@
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { mkdirSync } from "node:fs";
 import { defineConfig } from "vitest/config";
+import { embeddedBindings } from "./scripts/lib/embedded-database.ts";
 
 // Wrangler wants the folder that wrangler.toml names; tests bring their own files.
 mkdirSync("dist", { recursive: true });
 
 /** What tests provoke is no news; `BERTH_LOG=on npm test` shows it. */
 const agentLog = process.env["BERTH_LOG"] ?? "off";
+
+/** Worker tests run on workerd's D1, or on the database of `npm start`: worker/embedded. */
+const database =
+  process.env["BERTH_DATABASE"] === "embedded"
+    ? { main: "./worker/embedded/worker.ts", miniflare: embeddedBindings({}) }
+    : {};
 
 /** The tiers; test/README.md says which proves what. */
 export default defineConfig({
@@ -26,7 +33,9 @@ export default defineConfig({
         plugins: [
           cloudflareTest({
             wrangler: { configPath: "./wrangler.toml" },
+            ...database,
             miniflare: {
+              ...database.miniflare,
               bindings: {
                 TEST_MIGRATIONS: await readD1Migrations("drizzle"),
                 SITE_URL: "http://127.0.0.1:8787",

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { ensureBaseImages, standInImages } from "./lib/base-images.ts";
-import { bundleHostPrograms, bundleWorker, projectRoot } from "./lib/bundle.ts";
+import { bundleHostPrograms, bundleWorker, endBundler, projectRoot } from "./lib/bundle.ts";
 import { bundleWeb } from "./lib/bundle-web.ts";
 import { call, request, until } from "./lib/client.ts";
 import { endSteps, step, succeeds } from "./lib/command.ts";
@@ -12,20 +12,50 @@ import { ensureDockerEngine, installPackages } from "./lib/docker-engine.ts";
 import { removeIngress, removeIsolation, removeSites, stopSites } from "./lib/engine-objects.ts";
 import { leftoversFile, rememberEngine, runsAnother } from "./lib/engine-leftovers.ts";
 import { publishExamples } from "./lib/publish-examples.ts";
-import { discardState, freePorts, isFree, lockState, openState, writePrivate } from "./lib/state.ts";
+import {
+  discardState,
+  freePort,
+  freePorts,
+  isFree,
+  lockState,
+  openState,
+  writePrivate,
+} from "./lib/state.ts";
 import { processesFile, Supervisor } from "./lib/supervisor.ts";
 
-const { values: flags } = parseArgs({
-  options: {
-    port: { type: "string", default: "8787" },
-    "ingress-port": { type: "string", default: "8080" },
-    "state-dir": { type: "string", default: join(projectRoot, ".berth") },
-    "no-sample": { type: "boolean", default: false },
-    keep: { type: "boolean", default: false },
-    // For tests: starts with an empty state directory and leaves nothing on the engine.
-    discard: { type: "boolean", default: false },
-  },
-});
+const usage = `Usage: npm start -- [options]
+
+  --port <port>          the control plane's, 8787 unless given
+  --ingress-port <port>  the sites', 8080 unless given
+  --state-dir <folder>   keeps the state; .berth unless given
+  --no-sample            deploys no sample site
+  --keep                 leaves the engine and the sites running at the end`;
+
+const flags = flagsOrUsage();
+
+function flagsOrUsage() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        port: { type: "string", default: "8787" },
+        "ingress-port": { type: "string", default: "8080" },
+        "state-dir": { type: "string", default: join(projectRoot, ".berth") },
+        "no-sample": { type: "boolean", default: false },
+        keep: { type: "boolean", default: false },
+        // For tests: starts with an empty state directory and leaves nothing on the engine.
+        discard: { type: "boolean", default: false },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    });
+    if (!values.help) return values;
+    console.log(usage);
+    process.exit(0);
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`);
+    process.exit(2);
+  }
+}
+
 const stateDirectory = resolve(flags["state-dir"]);
 const port = portOf("--port", flags.port);
 const ingressPort = portOf("--ingress-port", flags["ingress-port"]);
@@ -86,6 +116,8 @@ async function start(): Promise<void> {
     "Bundling the Worker, the agent and the pages",
     () => Promise.all([bundleHostPrograms(publicFiles), bundleWorker(workerBundle), bundleWeb(publicFiles)]),
   );
+  // It would keep hundreds of megabytes for a next bundle.
+  await endBundler();
   await publishExamples(inState("git"));
 
   const supervisor = new Supervisor(stateDirectory);
@@ -95,17 +127,9 @@ async function start(): Promise<void> {
   undo.push(() => supervisor.stop());
   await supervisor.start(
     {
-      name: "git-server",
-      file: join(projectRoot, "scripts", "git-server.ts"),
-      args: [inState("git"), String(state.ports.git)],
-    },
-    "listening",
-  );
-  await supervisor.start(
-    {
-      name: "mail-server",
-      file: join(projectRoot, "scripts", "mail-server.ts"),
-      args: [inState("mail"), String(state.ports.mail)],
+      name: "local-services",
+      file: join(projectRoot, "scripts", "local-services.ts"),
+      args: [inState("git"), String(state.ports.git), inState("mail"), String(state.ports.mail)],
     },
     "listening",
   );
@@ -177,10 +201,7 @@ async function start(): Promise<void> {
         name: "agent",
         file: agentBundle,
         args: [],
-        // An agent works little and waits long: a small young generation and few arenas keep it small.
-        nodeFlags: ["--max-semi-space-size=1", "--optimize-for-size", "--v8-pool-size=1"],
         env: {
-          MALLOC_ARENA_MAX: "2",
           BERTH_URL: siteUrl,
           BERTH_HOST_TOKEN: hostToken,
           BERTH_STATE_DIR: inState("agent"),
@@ -196,6 +217,7 @@ async function start(): Promise<void> {
           BERTH_INGRESS_PORT: String(ingressPort),
           BERTH_RESPONDER_PORT: String(state.ports.responder),
           BERTH_STATUS_PORT: String(state.ports.status),
+          BERTH_PEER_PORT: String(await freePort()),
           BERTH_INSECURE_GIT_HOSTS: `127.0.0.1:${state.ports.git}`,
           ...(caFile && existsSync(caFile) && { BERTH_BUILD_CA_FILE: caFile }),
           ...(probationSeconds !== undefined && { BERTH_PROBATION_SECONDS: probationSeconds }),

@@ -20,6 +20,7 @@ import { reconcileDns } from "./jobs/dns/reconcile.ts";
 import { giveBackTime } from "./jobs/give-back-time.ts";
 import { evictLeft } from "./jobs/hosts/evict-left.ts";
 import { giveUpSilentMoves } from "./jobs/hosts/give-up-moves.ts";
+import { tellForwarding } from "./jobs/hosts/peers.ts";
 import { moveSites } from "./jobs/hosts/move-sites.ts";
 import { reapJobs } from "./jobs/reap.ts";
 import { logError } from "./log-error.ts";
@@ -105,6 +106,7 @@ export async function runDns(ctx: Ctx): Promise<void> {
 export async function reconcileHosts(ctx: Ctx): Promise<void> {
   await giveUpSilentMoves(ctx);
   await evictLeft(ctx);
+  await tellForwarding(ctx);
   await moveSites(ctx);
 }
 

@@ -5,7 +5,7 @@ import type { Answer } from "../../protocol/agent/running.ts";
 import type { Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
 import { lastEntries } from "../docker/last-entries.ts";
-import type { IngressSettings } from "./caddy.ts";
+import { loopbackOf, type IngressSettings } from "./caddy.ts";
 import type { Ingress } from "./ingress.ts";
 
 export type Certificates = {
@@ -35,7 +35,7 @@ export async function certificateOf(
   const end = AbortSignal.any([signal, over.signal, AbortSignal.timeout(timeoutMs)]);
   // A handshake lasts as long as the ingress tries: what was refused already is not waited for.
   const refused = untilRefused(() => lastRefusal(engine, agentId, hostname, began), end);
-  const found = await Promise.race([presented(addressOf(settings.address), port, hostname, end), refused]);
+  const found = await Promise.race([presented(loopbackOf(settings.address), port, hostname, end), refused]);
   over.abort();
   // The certificate may be younger than the question.
   const now = new Date();
@@ -64,10 +64,6 @@ export async function certificateOf(
     },
   };
 }
-
-/** Where the ingress listens on all addresses, the loopback one is among them. */
-const addressOf = (address: string): string =>
-  address === "0.0.0.0" ? "127.0.0.1" : address === "" || address === "::" ? "localhost" : address;
 
 type Presented = { der: Buffer; isTrusted: boolean };
 

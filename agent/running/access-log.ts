@@ -119,6 +119,8 @@ class Reading {
   seenIn(line: string): SeenRequest | null {
     const entry = entryIn(line);
     if (!entry) return null;
+    // Passed on to the host where the site is now, which has it in its own log.
+    if (/^[hw]f[0-9a-f]{16}\.up\./.test(entry.upstream ?? "")) return null;
     const { request } = entry;
     const host = request.host.replace(/:\d+$/, "").toLowerCase();
     const siteId = this.sites.get(host) ?? this.sites.get(host.replace(/^[^.]+/, "*"));
@@ -149,6 +151,9 @@ class Reading {
   ): Pick<SeenRequest, "deploymentId" | "replica"> {
     let targets = this.targets.get(siteId);
     if (!targets) this.targets.set(siteId, (targets = servingOf(this.ingress, siteId)));
+    // A WebSocket of a site with rules: the responder's name for it says what it was opened to.
+    const [, ofSocket] = /^wi[0-9a-f]{16}-([0-9a-z]+)\.up\.internal\.?:/.exec(upstream ?? "") ?? [];
+    if (ofSocket !== undefined) return { deploymentId: `dep_${ofSocket}`, replica: null };
     const [, dashed, port] =
       /^[hw](\d+-\d+-\d+-\d+)\.up\.internal\.?:(\d+)$/.exec(served ?? upstream ?? "") ?? [];
     const index = targets.findIndex(

@@ -25,6 +25,7 @@ import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
 import { jobTraits } from "../../protocol/agent/jobs.ts";
 import { issuedCertificates } from "../jobs/certificates/issued.ts";
+import { peersOf } from "../jobs/hosts/peers.ts";
 import { finishJob, failJob } from "../jobs/finish.ts";
 import { leaseJob } from "../jobs/lease.ts";
 import { offerAnew, untoldJobs } from "../jobs/offer-anew.ts";
@@ -60,6 +61,7 @@ type Attachment = {
 export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   /** Offers are sequential, so that a `free` slot is never used twice. */
   private offering: Promise<void> = Promise.resolve();
+  private telling: Promise<void> = Promise.resolve();
   /** Coalesces hints: one pending run serves all of them. */
   private nextOffer: Promise<void> | undefined;
   private readonly inboxes = new WeakMap<WebSocket, HostInbox>();
@@ -181,6 +183,24 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     if (certificates.length > 0) this.send(socket, { type: "certificates", certificates });
   }
 
+  /** Sends what the host is to the others. Without a connected agent, the next hello does it. */
+  tellPeers(): Promise<void> {
+    // One after the other, so that what was read last is what arrives last.
+    this.telling = this.telling.then(async () => {
+      const socket = this.greeted();
+      if (!socket) return;
+      const { hostId } = this.attached(socket);
+      try {
+        const peers = await peersOf(this.context(hostId), hostId);
+        if (peers) this.send(socket, peers);
+      } catch (error) {
+        // Its key may be none: that is its own affair.
+        logError({ peers: hostId }, error);
+      }
+    });
+    return this.telling;
+  }
+
   /** The host was removed. */
   async disconnect(): Promise<void> {
     for (const socket of this.ctx.getWebSockets())
@@ -265,7 +285,8 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
         for (const offer of offers) this.sendOffer(socket, offer);
         for (const revision of this.revised.get(socket) ?? []) this.send(socket, revision);
         // Jobs do not wait for it, and a certificate that cannot be opened does not end the connection.
-        return this.certify().catch((error: unknown) => logError({ certificates: state.hostId }, error));
+        await this.certify().catch((error: unknown) => logError({ certificates: state.hostId }, error));
+        return this.tellPeers();
       }
       case "phase":
         return recordPhase(ctx, state.hostId, message);
