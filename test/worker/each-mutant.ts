@@ -1,5 +1,6 @@
 import { inject, TestRunner, type RunnerTestCase, type RunnerTestSuite } from "vitest";
 import type { Verdict } from "../mutants/verdict.ts";
+import { renameLimits } from "./rename-limits.ts";
 
 type Hits = Record<string, number>;
 /** What Stryker's instrumented code reads and writes; `__stryker__` is its name for it. */
@@ -79,6 +80,8 @@ async function attempt(
     if (suites.includes(suite)) break;
     else suites.unshift(suite);
   const cleanUps: unknown[] = [];
+  // However often a test is repeated, it is within the limits.
+  renameLimits();
   Object.assign(stryker, { activeMutant: mutant, hitCount: 0, hitLimit });
   const run = async () => {
     for (const suite of suites)
