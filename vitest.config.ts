@@ -45,8 +45,6 @@ export default defineConfig({
                 SECRET_KEYS_OLD: "B".repeat(43),
                 SETUP_TOKEN: "test-setup-token-test-setup-token",
                 MAIL_ENDPOINT: "https://mail.test/emails",
-                // Which mutant Stryker asks about (test/mutants).
-                __STRYKER_ACTIVE_MUTANT__: process.env["__STRYKER_ACTIVE_MUTANT__"] ?? "",
                 BERTH_SEED: process.env["BERTH_SEED"] ?? "0",
                 // `npm run check` takes a few seeds only.
                 BERTH_SIMULATION_SECONDS: process.env["BERTH_SIMULATION_SECONDS"] ?? "60",

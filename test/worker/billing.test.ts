@@ -6,7 +6,7 @@ import { holdCredits } from "../../worker/billing/credits/hold.ts";
 import { postHold } from "../../worker/billing/credits/post-hold.ts";
 import { voidExpiredHolds, voidHold } from "../../worker/billing/credits/void-hold.ts";
 import { reconcileBilling } from "../../worker/cron.ts";
-import { account, api, bindings, call, createSite, operator, pay, site } from "./service.ts";
+import { account, api, bindings, call, createSite, operator, pay, site, uniqueName } from "./service.ts";
 import { buyCredits, credits, rows, smallPackage } from "./stripe-service.ts";
 
 const dayMs = 86_400_000;
@@ -90,9 +90,10 @@ describe("credits", () => {
 
   it("show the last 20 transactions, newest first", async () => {
     const { key, hold } = await rich(100);
+    const many = uniqueName("many");
     for (let index = 1; index <= 25; index++) {
-      await hold(`many-${index}`, 1);
-      await postHold(ctx, `many-${index}`, 1);
+      await hold(`${many}-${index}`, 1);
+      await postHold(ctx, `${many}-${index}`, 1);
     }
     const { balance, transactions } = await credits(key);
     expect([balance, transactions.length]).toEqual([75, 20]);
@@ -121,12 +122,13 @@ describe("credits", () => {
 describe("the balance", () => {
   it("never goes below zero: of 50 at once that want all of it, one gets it", async () => {
     const { key, hold } = await rich(7);
+    const race = uniqueName("race");
     const asked = await Promise.allSettled(
-      Array.from({ length: 50 }, (_, index) => hold(`race-${index}`, 7)),
+      Array.from({ length: 50 }, (_, index) => hold(`${race}-${index}`, 7)),
     );
     expect(asked.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     const posted = await Promise.all(
-      Array.from({ length: 150 }, (_, index) => postHold(ctx, `race-${index % 50}`, 7)),
+      Array.from({ length: 150 }, (_, index) => postHold(ctx, `${race}-${index % 50}`, 7)),
     );
     expect(posted.filter(Boolean)).toHaveLength(1);
     expect((await credits(key)).balance).toBe(0);
@@ -134,33 +136,35 @@ describe("the balance", () => {
 
   it("takes no more than is used of a hold, once; the rest is free again", async () => {
     const { key, hold } = await rich(10);
-    await hold("used", 10);
-    await hold("used", 10);
-    await expect(hold("more", 1)).rejects.toMatchObject({ code: "payment_required", extra: { balance: 0 } });
+    const [used, more] = [uniqueName("used"), uniqueName("more")];
+    await hold(used, 10);
+    await hold(used, 10);
+    await expect(hold(more, 1)).rejects.toMatchObject({ code: "payment_required", extra: { balance: 0 } });
     expect((await credits(key)).balance).toBe(10);
-    await expect(postHold(ctx, "used", 11)).rejects.toThrow(/keeps 10/);
-    expect([
-      await postHold(ctx, "used", 3),
-      await postHold(ctx, "used", 3),
-      await voidHold(ctx, "used"),
-    ]).toEqual([true, false, false]);
+    await expect(postHold(ctx, used, 11)).rejects.toThrow(/keeps 10/);
+    expect([await postHold(ctx, used, 3), await postHold(ctx, used, 3), await voidHold(ctx, used)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
     expect((await credits(key)).balance).toBe(7);
-    await hold("more", 7);
-    expect([
-      await voidHold(ctx, "more"),
-      await voidHold(ctx, "more"),
-      await postHold(ctx, "more", 7),
-    ]).toEqual([true, false, false]);
+    await hold(more, 7);
+    expect([await voidHold(ctx, more), await voidHold(ctx, more), await postHold(ctx, more, 7)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
     expect((await credits(key)).balance).toBe(7);
   });
 
   it("gets back what a hold kept that nobody ended", async () => {
     const { hold } = await rich(4);
-    await hold("left", 4);
+    const again = uniqueName("again");
+    await hold(uniqueName("left"), 4);
     await voidExpiredHolds(ctx);
-    await expect(hold("again", 4)).rejects.toThrow();
+    await expect(hold(again, 4)).rejects.toThrow();
     await reconcileBilling(later(61_000));
-    await hold("again", 4);
+    await hold(again, 4);
   });
 
   it("is guarded by the database itself", async () => {
@@ -215,8 +219,9 @@ describe("a refund of credits", () => {
     const { key, hold } = await rich(0 + 1);
     const { invoiceId, invoiceToken } = await buyCredits(key);
     await pay(invoiceToken);
-    await hold("spent", 101);
-    await postHold(ctx, "spent", 101);
+    const spent = uniqueName("spent");
+    await hold(spent, 101);
+    await postHold(ctx, spent, 101);
     const refund = async (body: object) =>
       api(await operator(), "POST", `/invoices/${invoiceId}/refund`, body);
     const refused = await refund({});

@@ -18,6 +18,7 @@ const post = async (key: string, idempotencyKey: string, body: unknown, path = "
   return {
     status: response.status,
     replayed: response.headers.get("Idempotency-Replayed"),
+    location: response.headers.get("Location"),
     text: await response.text(),
   };
 };
@@ -30,7 +31,11 @@ describe("a request with an Idempotency-Key", () => {
     const input = siteInput();
     const first = await post(key, "once", input);
     const second = await post(key, "once", input);
-    expect([first.status, first.replayed]).toEqual([201, null]);
+    expect(first).toMatchObject({
+      status: 201,
+      replayed: null,
+      location: expect.stringMatching(/\/sites\//),
+    });
     expect(second).toEqual({ ...first, replayed: "true" });
     expect(await count(key)).toBe(1);
   });
@@ -100,7 +105,7 @@ describe("a request with an Idempotency-Key", () => {
       const first = await postWith(DB, key);
       expect([first.status, await bought(key)]).toEqual([500, 1]);
       const second = await post(key, "failed", purchase, "/credits/purchase");
-      expect(second).toEqual({ status: 500, replayed: "true", text: await first.text() });
+      expect(second).toEqual({ status: 500, replayed: "true", location: null, text: await first.text() });
       expect(await bought(key)).toBe(1);
       expect((await post(key, "another", purchase, "/credits/purchase")).status).toBe(201);
     });

@@ -57,6 +57,15 @@ const storedUses = (key: string) =>
 const persisted = (key: string, uses: number) =>
   vi.waitFor(async () => expect(await storedUses(key)).toBe(uses), 10_000);
 
+it("a key is a Bearer token with nothing beside it", async () => {
+  const key = await account();
+  const answers = [`Bearer ${key}`, `bearer ${key}`, key, `Basic ${key}`, "Bearer", `Bearer ${key} more`].map(
+    async (authorization) =>
+      (await call("/api/v1/sites?limit=1", { headers: { Authorization: authorization } })).status,
+  );
+  expect(await Promise.all(answers)).toEqual([200, 200, 401, 401, 401, 401]);
+});
+
 describe("the limit of a key", () => {
   const ask = async (key: string) => (await api(key, "GET", "/sites?limit=1")).status;
   const askAtOnce = async (key: string, times: number) =>

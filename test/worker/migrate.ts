@@ -1,9 +1,10 @@
 import { evictAllDurableObjects, type D1Migration } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
+import { renameLimits } from "./rename-limits.ts";
 import { bindings, forgetOperator } from "./service.ts";
 
-const { DB, RATE_LIMIT } = bindings;
+const { DB } = bindings;
 
 /** `reset` of cloudflare:test also closes D1 under whoever holds it still, and leaves Durable Objects that sleep as they are. */
 async function emptyDatabase(): Promise<void> {
@@ -12,13 +13,6 @@ async function emptyDatabase(): Promise<void> {
   ).all<{ type: string; name: string }>();
   const drops = results.map(({ type, name }) => DB.prepare(`DROP ${type} "${name}"`));
   await DB.batch([DB.prepare("PRAGMA defer_foreign_keys = on"), ...drops]);
-}
-
-/** Limits are named after addresses and e-mails, which files share; all other Durable Objects after ids, which are random. */
-function renameLimits(): void {
-  const file = crypto.randomUUID();
-  const idFromName = Object.getPrototypeOf(RATE_LIMIT).idFromName as (name: string) => DurableObjectId;
-  RATE_LIMIT.idFromName = (name) => idFromName.call(RATE_LIMIT, `${file}:${name}`);
 }
 
 // With --no-isolate files share a workerd: each begins with an empty installation, whatever the one before it left.

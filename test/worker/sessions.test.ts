@@ -27,9 +27,10 @@ async function cookie(): Promise<string> {
 describe("a session", () => {
   it("is opened by the password of set-up, shows the account's sites, and ends with sign-out", async () => {
     const key = await operator();
-    await createSite(key, { name: "seen-on-the-page" });
+    const name = uniqueName("seen-on-the-page");
+    await createSite(key, { name });
     const own = await cookie();
-    expect(await (await call("/", { headers: { Cookie: own } })).text()).toContain("seen-on-the-page");
+    expect(await (await call("/", { headers: { Cookie: own } })).text()).toContain(name);
     await call("/sign-out", {
       method: "POST",
       redirect: "manual",
@@ -72,7 +73,8 @@ describe("a session", () => {
 
   it("is accepted by the API, where a change needs our own Origin", async () => {
     const own = await cookie();
-    expect((await call("/api/v1/sites", { headers: { Cookie: own } })).status).toBe(200);
+    for (const method of ["GET", "HEAD"])
+      expect((await call("/api/v1/sites", { method, headers: { Cookie: own } })).status).toBe(200);
     const create = (origin?: string) =>
       call("/api/v1/hosts", {
         method: "POST",
@@ -81,7 +83,7 @@ describe("a session", () => {
           "Content-Type": "application/json",
           ...(origin !== undefined && { Origin: origin }),
         },
-        body: JSON.stringify({ name: "by-session" }),
+        body: JSON.stringify({ name: uniqueName("by-session") }),
       });
     expect((await create()).status).toBe(403);
     expect((await create("https://evil.example")).status).toBe(403);

@@ -115,6 +115,8 @@ describe("a site's pages", () => {
     const { job, attempt } = await on.next("job");
     expect(job).toMatchObject({ args: { rebuild: true, source: { address: "git.example/owner/repo" } } });
     expect((await page(deploying.location ?? "")).text).toContain("Under way");
+    expect((await page("/sites")).text).toContain(`href="${(await site(key, siteId)).url}"`);
+    expect((await page(`${path}/deployments`)).text).toContain(">you</td>");
     await finish(on, job, attempt, deployResult);
     expect((await post(path, "stop")).location).toBe(path);
     const stop = await on.next("job");
