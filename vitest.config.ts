@@ -1,12 +1,16 @@
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { mkdirSync } from "node:fs";
 import { defineConfig } from "vitest/config";
+import { serviceCount } from "./test/support/embedded-service.ts";
 
 // Wrangler wants the folder that wrangler.toml names; tests bring their own files.
 mkdirSync("dist", { recursive: true });
 
 /** What tests provoke is no news; `BERTH_LOG=on npm test` shows it. */
 const agentLog = process.env["BERTH_LOG"] ?? "off";
+
+/** Each file has a service for itself. */
+const services = Math.max(serviceCount, 1);
 
 /** The tiers; test/README.md says which proves what. */
 export default defineConfig({
@@ -57,6 +61,8 @@ export default defineConfig({
           testTimeout: 60_000,
           expect: { poll: { timeout: 10_000 } },
           setupFiles: ["test/worker/migrate.ts"],
+          // One workerd for all files, as most of a file's time would go into starting it and loading the Worker.
+          isolate: false,
         },
       },
       {
@@ -66,7 +72,9 @@ export default defineConfig({
           include: ["test/agent/**/*.engine.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          fileParallelism: false,
+          // They mostly wait, and each file is an agent of its own on the engine.
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -75,7 +83,8 @@ export default defineConfig({
           include: ["test/conformance/**/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          sequence: { groupOrder: 1 },
+          maxWorkers: services,
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -84,7 +93,7 @@ export default defineConfig({
           include: ["test/e2e/**/*.test.ts"],
           testTimeout: 300_000,
           hookTimeout: 300_000,
-          fileParallelism: false,
+          maxWorkers: services,
           sequence: { groupOrder: 2 },
         },
       },

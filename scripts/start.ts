@@ -24,6 +24,8 @@ const { values: flags } = parseArgs({
     keep: { type: "boolean", default: false },
     // For tests: starts with an empty state directory and leaves nothing on the engine.
     discard: { type: "boolean", default: false },
+    // For tests: another service of the same run uses the engine.
+    beside: { type: "boolean", default: false },
   },
 });
 const stateDirectory = resolve(flags["state-dir"]);
@@ -75,7 +77,7 @@ async function start(): Promise<void> {
   if (flags.discard) await discardState(stateDirectory);
   const { state, save } = openState(stateDirectory, await freePorts());
   if (state.hostToken !== undefined) await removeIngress(state.hostToken);
-  const whatIsLeft = flags.discard ? await rememberEngine(() => state.hostToken ?? "") : undefined;
+  const whatIsLeft = flags.discard ? await rememberEngine(() => state.hostToken ?? "", flags.beside) : undefined;
   await portIsFree("--ingress-port", ingressPort, wasKilled);
   if (!(await succeeds("git", ["--version"]))) await installPackages(["git"]);
   await ensureBaseImages();

@@ -1,4 +1,4 @@
-import { applyD1Migrations, evictAllDurableObjects, type D1Migration } from "cloudflare:test";
+import { applyD1Migrations, abortAllDurableObjects, type D1Migration } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { bindings, forgetOperator } from "./service.ts";
@@ -26,6 +26,6 @@ vi.restoreAllMocks();
 vi.useRealTimers();
 forgetOperator();
 renameLimits();
-await evictAllDurableObjects();
+await abortAllDurableObjects();
 await emptyDatabase();
 await applyD1Migrations(DB, (env as unknown as { TEST_MIGRATIONS: D1Migration[] }).TEST_MIGRATIONS);
