@@ -1,6 +1,7 @@
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { mkdirSync } from "node:fs";
 import { defineConfig } from "vitest/config";
+import { embeddedBindings } from "./scripts/lib/embedded-database.ts";
 import { serviceCount } from "./test/support/embedded-service.ts";
 
 // Wrangler wants the folder that wrangler.toml names; tests bring their own files.
@@ -11,6 +12,12 @@ const agentLog = process.env["BERTH_LOG"] ?? "off";
 
 /** Each file has a service for itself. */
 const services = Math.max(serviceCount, 1);
+
+/** Worker tests run on workerd's D1, or on the database of `npm start`: worker/embedded. */
+const database =
+  process.env["BERTH_DATABASE"] === "embedded"
+    ? { main: "./worker/embedded/worker.ts", miniflare: embeddedBindings({}) }
+    : {};
 
 /** The tiers; test/README.md says which proves what. */
 export default defineConfig({
@@ -30,7 +37,9 @@ export default defineConfig({
         plugins: [
           cloudflareTest({
             wrangler: { configPath: "./wrangler.toml" },
+            ...database,
             miniflare: {
+              ...database.miniflare,
               bindings: {
                 TEST_MIGRATIONS: await readD1Migrations("drizzle"),
                 SITE_URL: "http://127.0.0.1:8787",
@@ -61,8 +70,6 @@ export default defineConfig({
           testTimeout: 60_000,
           expect: { poll: { timeout: 10_000 } },
           setupFiles: ["test/worker/migrate.ts"],
-          // One workerd for all files, as most of a file's time would go into starting it and loading the Worker.
-          isolate: false,
         },
       },
       {

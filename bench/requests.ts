@@ -6,68 +6,83 @@ import { setTimeout as delay } from "node:timers/promises";
 import { formatId } from "../protocol/ids.ts";
 import { installPackages } from "../scripts/lib/docker-engine.ts";
 import { succeeds } from "../scripts/lib/command.ts";
+import type { Database } from "../scripts/lib/migrate.ts";
 import { deriveKey, mintApiKey, sha256Hex } from "../worker/domain/tokens.ts";
-import { median, startWorkerd } from "./workerd.ts";
+import { median, startWorkerd, type Storage } from "./workerd.ts";
 
 /**
- * Requests per second of `GET /sites/:id` with a key, against a bare Hono route with one Durable Object call and one
- * indexed D1 read, in alternation in the same workerd. Each key may send one request a second, so there are many.
+ * Requests per second of reads with a key, against two baselines in the same workerd, by turns: Hono alone, and a bare
+ * route with one Durable Object call and one indexed D1 read. Once with the state on disk, as `npm start` ships, and once
+ * in memory. Each key may send one request a second, so there are many.
  */
 const keyCount = 1000;
 const seconds = 3;
-const rounds = 7;
+const rounds = Number(process.env["BENCH_ROUNDS"] ?? 7);
 const connections = 32;
+const siteCount = 20;
 
 if (!(await succeeds("wrk", ["--version"])) && !(await succeeds("sh", ["-c", "command -v wrk"])))
   await installPackages(["wrk"]);
 
-const workerd = await startWorkerd();
-const { miniflare, db, port, secretKey, folder } = workerd;
-try {
-  const now = Date.now();
-  const [accountId, siteId] = [
-    formatId("account", now, randomBytes(10)),
-    formatId("site", now, randomBytes(10)),
-  ];
-  await db.batch([
-    db
-      .prepare(
-        "INSERT INTO accounts (id, name, email, created_at, updated_at) VALUES (?, 'Bench', 'bench@example.com', 0, 0)",
-      )
-      .bind(accountId),
-    db
-      .prepare(
-        "INSERT INTO sites (id, account_id, name, status, deploy_type, port, pack_id, billing_term, slug, webhook_hash, created_at, updated_at) VALUES (?, ?, 'bench', 'RUNNING', 'image', 3000, 'pack_x', 1, 'bench', 'none', 0, 0)",
-      )
-      .bind(siteId, accountId),
-  ]);
-  const checkKey = deriveKey(secretKey, "api-key-check");
-  const keys = await Promise.all(
-    Array.from({ length: keyCount }, () => mintApiKey(randomBytes(32), checkKey)),
-  );
-  for (let at = 0; at < keys.length; at += 500)
-    await db.batch(
-      keys
-        .slice(at, at + 500)
-        .map((key) =>
-          db
-            .prepare(
-              "INSERT INTO api_keys (id, account_id, name, hash, start, origin, created_at) VALUES (?, ?, 'bench', ?, 'sk_', 'setup', 0)",
-            )
-            .bind(formatId("key", now, randomBytes(10)), accountId, sha256Hex(key)),
-        ),
+for (const storage of ["disk", "memory"] as const) await measure(storage);
+
+async function measure(storage: Storage): Promise<void> {
+  const workerd = await startWorkerd({}, storage);
+  const { miniflare, db, port, secretKey, folder, usage } = workerd;
+  try {
+    const now = Date.now();
+    const accountId = formatId("account", now, randomBytes(10));
+    const siteIds = Array.from({ length: siteCount }, () => formatId("site", now, randomBytes(10)));
+    const [siteId = ""] = siteIds;
+    const bareDb = (await miniflare.getD1Database("DB", "bare")) as unknown as Database;
+    await bareDb.batch([
+      bareDb.prepare("CREATE TABLE sites (id TEXT PRIMARY KEY, name TEXT, status TEXT, created_at INTEGER)"),
+      bareDb.prepare("INSERT INTO sites VALUES (?, 'bench', 'RUNNING', 0)").bind(siteId),
+    ]);
+    await db.batch([
+      db
+        .prepare(
+          "INSERT INTO accounts (id, name, email, created_at, updated_at) VALUES (?, 'Bench', 'bench@example.com', 0, 0)",
+        )
+        .bind(accountId),
+      ...siteIds.map((id, at) =>
+        db
+          .prepare(
+            "INSERT INTO sites (id, account_id, name, status, deploy_type, port, pack_id, billing_term, slug, webhook_hash, created_at, updated_at) VALUES (?, ?, ?, 'RUNNING', 'image', 3000, 'pack_x', 1, ?, ?, 0, 0)",
+          )
+          .bind(id, accountId, `bench-${at}`, `bench-${at}`, `none-${at}`),
+      ),
+    ]);
+    const checkKey = deriveKey(secretKey, "api-key-check");
+    const keys = await Promise.all(
+      Array.from({ length: keyCount }, () => mintApiKey(randomBytes(32), checkKey)),
     );
-  // Each thread of wrk rotates through its own keys, so that none exceeds its limit.
-  mkdirSync(join(folder, "lua"));
-  writeFileSync(
-    join(folder, "lua", "keys.lua"),
-    `return {\n${keys.map((key) => `"${key}"`).join(",\n")}\n}\n`,
-  );
-  const script = join(folder, "lua", "requests.lua");
-  const run = (host: string, path: string): { requestsPerSecond: number; wrong: number } => {
+    for (let at = 0; at < keys.length; at += 500)
+      await db.batch(
+        keys
+          .slice(at, at + 500)
+          .map((key) =>
+            db
+              .prepare(
+                "INSERT INTO api_keys (id, account_id, name, hash, start, origin, created_at) VALUES (?, ?, 'bench', ?, 'sk_', 'setup', 0)",
+              )
+              .bind(formatId("key", now, randomBytes(10)), accountId, sha256Hex(key)),
+          ),
+      );
+    // Each thread of wrk rotates through its own keys, so that none exceeds its limit.
+    mkdirSync(join(folder, "lua"));
     writeFileSync(
-      script,
-      `local keys = dofile("${join(folder, "lua", "keys.lua")}")
+      join(folder, "lua", "keys.lua"),
+      `return {\n${keys.map((key) => `"${key}"`).join(",\n")}\n}\n`,
+    );
+    const script = join(folder, "lua", "requests.lua");
+    const run = (
+      host: string,
+      path: string,
+    ): { requestsPerSecond: number; requests: number; wrong: number } => {
+      writeFileSync(
+        script,
+        `local keys = dofile("${join(folder, "lua", "keys.lua")}")
 local at = 0
 wrong = 0
 function request()
@@ -79,45 +94,69 @@ local threads = {}
 function setup(thread) table.insert(threads, thread) end
 function done() for _, thread in ipairs(threads) do io.write("wrong " .. thread:get("wrong") .. "\\n") end end
 `,
-    );
-    const output = execFileSync(
-      "wrk",
-      ["-t1", `-c${connections}`, `-d${seconds}s`, "-s", script, `http://127.0.0.1:${port}`],
-      { encoding: "utf8" },
-    );
-    return {
-      requestsPerSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
-      wrong: Number(/wrong (\d+)/.exec(output)?.[1]),
+      );
+      const output = execFileSync(
+        "wrk",
+        ["-t1", `-c${connections}`, `-d${seconds}s`, "-s", script, `http://127.0.0.1:${port}`],
+        { encoding: "utf8" },
+      );
+      return {
+        requestsPerSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
+        requests: Number(/(\d+) requests in/.exec(output)?.[1]),
+        wrong: Number(/wrong (\d+)/.exec(output)?.[1]),
+      };
     };
-  };
-  const [oursRates, bareRates]: [number[], number[]] = [[], []];
-  let wrong = 0;
-  // Warm up: both are compiled, and every key's guard has read its row from D1 and recorded its first use.
-  run("bare.test", `/sites/${siteId}`);
-  for (let at = 0; at < keys.length; at += connections)
-    await Promise.all(
-      keys.slice(at, at + connections).map(async (key) => {
-        const headers = { Authorization: `Bearer ${key}` };
-        const response = await miniflare.dispatchFetch(`http://berth.test/api/v1/sites/${siteId}`, {
-          headers,
-        });
-        await response.text();
-      }),
+    const reads: readonly [name: string, host: string, path: string][] = [
+      ["Hono alone", "bare.test", "/hello"],
+      ["one object call and one D1 read", "bare.test", `/sites/${siteId}`],
+      ["GET /sites/:id", "berth.test", `/api/v1/sites/${siteId}`],
+      [`GET /sites, ${siteCount} sites`, "berth.test", "/api/v1/sites"],
+      ["GET /credits", "berth.test", "/api/v1/credits"],
+    ];
+    // Warm up: both are compiled, and every key's guard has read its row from D1 and recorded its first use.
+    run("bare.test", `/sites/${siteId}`);
+    for (let at = 0; at < keys.length; at += connections)
+      await Promise.all(
+        keys.slice(at, at + connections).map(async (key) => {
+          const headers = { Authorization: `Bearer ${key}` };
+          const response = await miniflare.dispatchFetch(`http://berth.test/api/v1/sites/${siteId}`, {
+            headers,
+          });
+          await response.text();
+        }),
+      );
+    const unused = db.prepare("SELECT id AS name FROM api_keys WHERE last_used_at IS NULL LIMIT 1");
+    while ((await unused.all()).results.length > 0) await delay(200);
+    const runs = reads.map(([name, host, path]) => ({
+      name,
+      host,
+      path,
+      rates: [] as number[],
+      processorUs: [] as number[],
+      wrong: 0,
+    }));
+    for (let round = 0; round < rounds; round++)
+      for (const of of runs) {
+        const before = usage().processorMs;
+        const { requestsPerSecond, requests, wrong } = run(of.host, of.path);
+        of.rates.push(requestsPerSecond);
+        of.processorUs.push((1000 * (usage().processorMs - before)) / requests);
+        of.wrong += wrong;
+      }
+    const [hono = Number.NaN, bare = Number.NaN] = runs.map(({ rates }) => median(rates));
+    console.log(
+      `\nRequests a second, state ${storage === "disk" ? "on disk" : "in memory"}, ${keyCount} keys, ${connections} connections, median of ${rounds} × ${seconds} s; workerd has ${usage().residentMb} MB resident at the end\n`,
     );
-  const unused = db.prepare("SELECT id AS name FROM api_keys WHERE last_used_at IS NULL LIMIT 1");
-  while ((await unused.all()).results.length > 0) await delay(200);
-  for (let round = 0; round < rounds; round++) {
-    bareRates.push(run("bare.test", `/sites/${siteId}`).requestsPerSecond);
-    const own = run("berth.test", `/api/v1/sites/${siteId}`);
-    oursRates.push(own.requestsPerSecond);
-    wrong += own.wrong;
+    console.log(
+      "| | a second | of Hono alone | of the bare route | workerd, µs of a processor each | refused |\n|---|---|---|---|---|---|",
+    );
+    for (const { name, rates, processorUs, wrong } of runs) {
+      const rate = median(rates);
+      console.log(
+        `| ${name} | ${rate.toFixed(0)} | ${(rate / hono).toFixed(2)} | ${(rate / bare).toFixed(2)} | ${median(processorUs).toFixed(0)} | ${wrong} |`,
+      );
+    }
+  } finally {
+    await workerd.dispose();
   }
-  const [own, base] = [median(oursRates), median(bareRates)];
-  console.log(
-    `\nRequests a second, ${keyCount} keys, ${connections} connections, median of ${rounds} × ${seconds} s\n`,
-  );
-  console.log("| bare route | GET /sites/:id | ratio | refused |\n|---|---|---|---|");
-  console.log(`| ${base.toFixed(0)} | ${own.toFixed(0)} | ${(own / base).toFixed(2)} | ${wrong} |`);
-} finally {
-  await workerd.dispose();
 }

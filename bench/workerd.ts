@@ -6,6 +6,7 @@ import { build } from "esbuild";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { unstable_getMiniflareWorkerOptions as workerOptionsOf } from "wrangler";
 import { bundleWorker, projectRoot } from "../scripts/lib/bundle.ts";
+import { embeddedBindings, embeddedDatabase } from "../scripts/lib/embedded-database.ts";
 import { migrate, type Database } from "../scripts/lib/migrate.ts";
 import { freePort } from "../scripts/lib/state.ts";
 
@@ -18,15 +19,24 @@ export type Workerd = {
   secretKey: string;
   setupToken: string;
   folder: string;
+  /** What workerd has taken until now. */
+  usage: () => { processorMs: number; residentMb: number };
   dispose(): Promise<void>;
 };
 
+/** `disk` as `npm start` ships; `memory` in order to measure the code and not this machine's disk. */
+export type Storage = "disk" | "memory";
+
 /**
- * Runs the Worker in its own workerd, at `berth.test` and every name except `bare.test`, where the baseline answers.
- * Its state is in memory if possible, in order to measure the code and not this machine's disk.
+ * Runs the Worker of `npm start` in its own workerd, at `berth.test` and every name except `bare.test`, where the
+ * baseline answers.
  */
-export async function startWorkerd(settings: Record<string, string> = {}): Promise<Workerd> {
-  const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "berth-bench-"));
+export async function startWorkerd(
+  settings: Record<string, string> = {},
+  storage: Storage = "memory",
+): Promise<Workerd> {
+  const inMemory = storage === "memory" && existsSync("/dev/shm");
+  const folder = mkdtempSync(join(inMemory ? "/dev/shm" : tmpdir(), "berth-bench-"));
   const [secretKey, setupToken] = [randomBytes(32), randomBytes(32)].map((key) => key.toString("base64url"));
   const [ours, bare] = [join(folder, "ours.js"), join(folder, "bare.js")];
   await bundleWorker(ours);
@@ -55,6 +65,7 @@ export async function startWorkerd(settings: Record<string, string> = {}): Promi
           name: "berth",
           modules: moduleOf(ours),
           modulesRoot: folder,
+          ...embeddedBindings(workerOptions),
           bindings: {
             ...(workerOptions.bindings as Record<string, string>),
             SITE_URL: siteUrl,
@@ -78,7 +89,7 @@ export async function startWorkerd(settings: Record<string, string> = {}): Promi
     } as unknown as Parameters<typeof convertV4MiniflareOptions>[0]),
   );
   await miniflare.ready;
-  const db = (await miniflare.getD1Database("DB", "berth")) as unknown as Database;
+  const db = embeddedDatabase(miniflare, "berth");
   await migrate(db);
   return {
     miniflare,
@@ -88,11 +99,32 @@ export async function startWorkerd(settings: Record<string, string> = {}): Promi
     secretKey: secretKey ?? "",
     setupToken: setupToken ?? "",
     folder,
+    usage: usageOfWorkerd,
     async dispose() {
       await miniflare.dispose();
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** workerd is the largest child of this process. */
+function usageOfWorkerd(): { processorMs: number; residentMb: number } {
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim().split(" ");
+  const all = children.map((id) => {
+    // proc_pid_stat(5): times are in ticks of 10 ms; the second field, the name, may contain spaces.
+    const fields = readFileSync(`/proc/${id}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+    const status = readFileSync(`/proc/${id}/status`, "utf8");
+    return {
+      processorMs: 10 * (Number(fields[11]) + Number(fields[12])),
+      residentMb: Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024),
+    };
+  });
+  return (
+    all.toSorted((a, b) => b.residentMb - a.residentMb)[0] ?? {
+      processorMs: Number.NaN,
+      residentMb: Number.NaN,
+    }
+  );
 }
 
 export const median = (values: number[]): number =>

@@ -1,9 +1,9 @@
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { unstable_getMiniflareWorkerOptions as workerOptionsOf } from "wrangler";
-import { projectRoot } from "./lib/bundle.ts";
-import { migrate, type Database } from "./lib/migrate.ts";
+import { embeddedBindings, embeddedDatabase } from "./lib/embedded-database.ts";
+import { migrate } from "./lib/migrate.ts";
 import { wrongSetUp } from "./lib/supervisor.ts";
 
 /**
@@ -12,24 +12,26 @@ import { wrongSetUp } from "./lib/supervisor.ts";
  */
 const [bundle = "", publicFiles = "", stateDirectory = "", port = ""] = process.argv.slice(2);
 const bindings = JSON.parse(process.env["BERTH_BINDINGS"] ?? "{}") as Record<string, string>;
-const { workerOptions } = workerOptionsOf(join(projectRoot, "wrangler.toml"), undefined, {
-  overrides: { assets: { directory: publicFiles } },
-});
+// In a process of its own: wrangler takes 150 MB, which this one would keep.
+const workerOptions = JSON.parse(
+  execFileSync(process.execPath, [join(import.meta.dirname, "worker-options.ts")], { encoding: "utf8" }),
+) as Record<string, object>;
 
 // Wrangler describes Workers in Miniflare 4's format; Miniflare converts it, and restarts a killed workerd.
 const miniflare = new Miniflare(
   convertV4MiniflareOptions({
-    ...(workerOptions as object),
+    ...workerOptions,
     name: "berth",
     modules: [{ type: "ESModule", path: bundle, contents: readFileSync(bundle) }],
     modulesRoot: join(bundle, ".."),
     // Serve the files directly, without the router that Miniflare would put before every request.
     assets: undefined,
     serviceBindings: {
-      ...(workerOptions.serviceBindings as Record<string, never>),
+      ...workerOptions["serviceBindings"],
       ASSETS: { disk: { path: publicFiles, writable: false } },
     },
-    bindings: { ...(workerOptions.bindings as Record<string, string>), ...bindings },
+    bindings: { ...workerOptions["bindings"], ...bindings },
+    ...embeddedBindings(workerOptions),
     host: "127.0.0.1",
     port: Number(port),
     resourcePersistencePath: join(stateDirectory, "state"),
@@ -37,11 +39,12 @@ const miniflare = new Miniflare(
   } as unknown as Parameters<typeof convertV4MiniflareOptions>[0]),
 );
 
-const db = (await miniflare.getD1Database("DB")) as unknown as Database;
-await migrate(db, (name) => process.stdout.write(`applied ${name}\n`)).catch((error: Error) => {
-  console.error(error.message);
-  process.exit(wrongSetUp);
-});
+await migrate(embeddedDatabase(miniflare), (name) => process.stdout.write(`applied ${name}\n`)).catch(
+  (error: Error) => {
+    console.error(error.message);
+    process.exit(wrongSetUp);
+  },
+);
 await miniflare.ready;
 process.stdout.write("listening\n");
 

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { ensureBaseImages, standInImages } from "./lib/base-images.ts";
-import { bundleHostPrograms, bundleWorker, projectRoot } from "./lib/bundle.ts";
+import { bundleHostPrograms, bundleWorker, endBundler, projectRoot } from "./lib/bundle.ts";
 import { bundleWeb } from "./lib/bundle-web.ts";
 import { call, request, until } from "./lib/client.ts";
 import { endSteps, step, succeeds } from "./lib/command.ts";
@@ -15,19 +15,41 @@ import { publishExamples } from "./lib/publish-examples.ts";
 import { discardState, freePorts, isFree, lockState, openState, writePrivate } from "./lib/state.ts";
 import { processesFile, Supervisor } from "./lib/supervisor.ts";
 
-const { values: flags } = parseArgs({
-  options: {
-    port: { type: "string", default: "8787" },
-    "ingress-port": { type: "string", default: "8080" },
-    "state-dir": { type: "string", default: join(projectRoot, ".berth") },
-    "no-sample": { type: "boolean", default: false },
-    keep: { type: "boolean", default: false },
-    // For tests: starts with an empty state directory and leaves nothing on the engine.
-    discard: { type: "boolean", default: false },
-    // For tests: another service of the same run uses the engine.
-    beside: { type: "boolean", default: false },
-  },
-});
+const usage = `Usage: npm start -- [options]
+
+  --port <port>          the control plane's, 8787 unless given
+  --ingress-port <port>  the sites', 8080 unless given
+  --state-dir <folder>   keeps the state; .berth unless given
+  --no-sample            deploys no sample site
+  --keep                 leaves the engine and the sites running at the end`;
+
+const flags = flagsOrUsage();
+
+function flagsOrUsage() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        port: { type: "string", default: "8787" },
+        "ingress-port": { type: "string", default: "8080" },
+        "state-dir": { type: "string", default: join(projectRoot, ".berth") },
+        "no-sample": { type: "boolean", default: false },
+        keep: { type: "boolean", default: false },
+        // For tests: starts with an empty state directory and leaves nothing on the engine.
+        discard: { type: "boolean", default: false },
+        // For tests: another service of the same run uses the engine.
+        beside: { type: "boolean", default: false },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    });
+    if (!values.help) return values;
+    console.log(usage);
+    process.exit(0);
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`);
+    process.exit(2);
+  }
+}
+
 const stateDirectory = resolve(flags["state-dir"]);
 const port = portOf("--port", flags.port);
 const ingressPort = portOf("--ingress-port", flags["ingress-port"]);
@@ -77,7 +99,9 @@ async function start(): Promise<void> {
   if (flags.discard) await discardState(stateDirectory);
   const { state, save } = openState(stateDirectory, await freePorts());
   if (state.hostToken !== undefined) await removeIngress(state.hostToken);
-  const whatIsLeft = flags.discard ? await rememberEngine(() => state.hostToken ?? "", flags.beside) : undefined;
+  const whatIsLeft = flags.discard
+    ? await rememberEngine(() => state.hostToken ?? "", flags.beside)
+    : undefined;
   await portIsFree("--ingress-port", ingressPort, wasKilled);
   if (!(await succeeds("git", ["--version"]))) await installPackages(["git"]);
   await ensureBaseImages();
@@ -88,6 +112,8 @@ async function start(): Promise<void> {
     "Bundling the Worker, the agent and the pages",
     () => Promise.all([bundleHostPrograms(publicFiles), bundleWorker(workerBundle), bundleWeb(publicFiles)]),
   );
+  // It would keep hundreds of megabytes for a next bundle.
+  await endBundler();
   await publishExamples(inState("git"));
 
   const supervisor = new Supervisor(stateDirectory);
@@ -97,17 +123,9 @@ async function start(): Promise<void> {
   undo.push(() => supervisor.stop());
   await supervisor.start(
     {
-      name: "git-server",
-      file: join(projectRoot, "scripts", "git-server.ts"),
-      args: [inState("git"), String(state.ports.git)],
-    },
-    "listening",
-  );
-  await supervisor.start(
-    {
-      name: "mail-server",
-      file: join(projectRoot, "scripts", "mail-server.ts"),
-      args: [inState("mail"), String(state.ports.mail)],
+      name: "local-services",
+      file: join(projectRoot, "scripts", "local-services.ts"),
+      args: [inState("git"), String(state.ports.git), inState("mail"), String(state.ports.mail)],
     },
     "listening",
   );
@@ -179,10 +197,7 @@ async function start(): Promise<void> {
         name: "agent",
         file: agentBundle,
         args: [],
-        // An agent works little and waits long: a small young generation and few arenas keep it small.
-        nodeFlags: ["--max-semi-space-size=1", "--optimize-for-size", "--v8-pool-size=1"],
         env: {
-          MALLOC_ARENA_MAX: "2",
           BERTH_URL: siteUrl,
           BERTH_HOST_TOKEN: hostToken,
           BERTH_STATE_DIR: inState("agent"),

@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { projectRoot } from "./lib/bundle.ts";
 import { installPackages } from "./lib/docker-engine.ts";
 import { leftoversFile } from "./lib/engine-leftovers.ts";
+import { fastParts } from "./lib/fast-tests.ts";
 import { startEmbeddedService, type EmbeddedService } from "./lib/embedded-service.ts";
 import { closingLine, type Counts } from "../test/support/closing-line.ts";
 
@@ -64,6 +65,13 @@ async function runVitest(
   return { status, counts };
 }
 
+/** Tests without an engine, one part after the other. */
+async function runFast(env: Record<string, string>): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const part of fastParts) outcomes.push(await runVitest(env, part, { quiet: true }));
+  return outcomes;
+}
+
 /** The files of `e2e` that measure how long something takes or is away; they run alone. */
 const measuring = ["test/e2e/dashboard-sites.test.ts", "test/e2e/swap.test.ts"];
 
@@ -72,15 +80,11 @@ const measuring = ["test/e2e/dashboard-sites.test.ts", "test/e2e/swap.test.ts"];
  * afterwards, each with a service of its own, because some kill its agent or its control plane.
  */
 async function runTiers(first: EmbeddedService, second: EmbeddedService): Promise<Outcome[]> {
-  const sideBySide = await Promise.all([
-    runVitest(first.env, tiers("engine")),
-    // By default vitest leaves a core free, which is half of two.
-    runVitest(first.env, [...tiers("unit", "worker"), `--maxWorkers=${availableParallelism()}`], { quiet: true }),
-  ]);
+  const sideBySide = await Promise.all([runVitest(first.env, tiers("engine")), runFast(first.env)]);
   const both = { ...first.env, BERTH_E2E_STATE_DIRS: [first, second].map(stateOf).join(delimiter) };
   const others = measuring.map((file) => `--exclude=${file}`);
   return [
-    ...sideBySide,
+    ...sideBySide.flat(),
     await runVitest(both, [...tiers("conformance", "e2e"), ...others]),
     await runVitest(first.env, [...tiers("e2e"), ...measuring]),
   ];
@@ -115,9 +119,9 @@ try {
   counts = { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped"), failures };
   const left: string[] = [];
   // The first service, which sees what any test left, ends last.
-  for (const { stop, stateDirectory } of services) {
-    await stop();
-    left.push(...(JSON.parse(readFileSync(join(stateDirectory, leftoversFile), "utf8")) as string[]));
+  for (const each of services) {
+    await each.stop();
+    left.push(...(JSON.parse(readFileSync(join(each.stateDirectory, leftoversFile), "utf8")) as string[]));
   }
   if (left.length > 0) {
     counts.failures.push(`The tests left on the engine: ${left.join(", ")}`);

@@ -1,4 +1,4 @@
-import { build } from "esbuild";
+import { build, stop } from "esbuild";
 import { createHash } from "node:crypto";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,10 +7,13 @@ import { version as cliVersion } from "../../cli/version.ts";
 
 export const projectRoot = join(import.meta.dirname, "..", "..");
 
-/** Bundles the Worker as wrangler does: ES modules, without workerd's built-in modules. */
+/** Ends esbuild's process; the next bundle starts another. */
+export const endBundler = stop;
+
+/** Bundles the embedded Worker as wrangler does: ES modules, without workerd's built-in modules. */
 export async function bundleWorker(outfile: string): Promise<void> {
   await build({
-    entryPoints: [join(projectRoot, "worker", "index.ts")],
+    entryPoints: [join(projectRoot, "worker", "embedded", "worker.ts")],
     outfile,
     bundle: true,
     format: "esm",
@@ -19,6 +22,8 @@ export async function bundleWorker(outfile: string): Promise<void> {
     external: ["cloudflare:*", "node:*"],
     jsx: "automatic",
     jsxImportSource: "hono/jsx",
+    minifyWhitespace: true,
+    lineLimit: 120,
     sourcemap: "linked",
     logLevel: "error",
   });

@@ -8,7 +8,6 @@ export type Program = {
   file: string;
   args: string[];
   env?: Record<string, string>;
-  nodeFlags?: string[];
   /** A health check, because a hanging program may stay alive. One that does not answer for this long is restarted. */
   answersAt?: { url: string; withinMs: number };
 };
@@ -19,6 +18,9 @@ type Starting = {
   resolve: () => void;
   reject: (error: Error) => void;
 };
+
+/** These programs work little and wait long: a small young generation and few arenas keep them small. */
+const smallNode = ["--max-semi-space-size=1", "--optimize-for-size", "--v8-pool-size=1"];
 
 /** The exit code of a program for which a restart is pointless (sysexits.h: EX_CONFIG). */
 export const wrongSetUp = 78;
@@ -67,11 +69,11 @@ export class Supervisor {
     // pipe on standard input closes when the supervisor ends in any way.
     const child = spawn(
       process.execPath,
-      ["--disable-warning=ExperimentalWarning", ...(program.nodeFlags ?? []), program.file, ...program.args],
+      ["--disable-warning=ExperimentalWarning", ...smallNode, program.file, ...program.args],
       {
         detached: true,
         stdio: ["pipe", "pipe", "pipe"],
-        env: { ...process.env, ...program.env, BERTH_EXIT_WITH_PARENT: "1" },
+        env: { ...process.env, MALLOC_ARENA_MAX: "2", ...program.env, BERTH_EXIT_WITH_PARENT: "1" },
       },
     );
     this.children.set(program.name, child);

@@ -25,8 +25,8 @@ import {
 } from "./service.ts";
 
 const state = join(stateDirectory, "state");
-/** The record alone: Durable Objects, backups and hosts go on, as with D1's Time Travel. */
-const record = join(state, "d1");
+/** The record alone: other Durable Objects, backups and hosts go on, as with D1's Time Travel. */
+const record = join(state, "do", "berth-EmbeddedDatabase");
 const copies = { before: join(state, "..", "tmp", "d1-before"), after: join(state, "..", "tmp", "d1-after") };
 
 const processes = () =>

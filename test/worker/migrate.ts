@@ -1,4 +1,4 @@
-import { applyD1Migrations, abortAllDurableObjects, type D1Migration } from "cloudflare:test";
+import { evictAllDurableObjects, type D1Migration } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { bindings, forgetOperator } from "./service.ts";
@@ -26,6 +26,7 @@ vi.restoreAllMocks();
 vi.useRealTimers();
 forgetOperator();
 renameLimits();
-await abortAllDurableObjects();
+await evictAllDurableObjects();
 await emptyDatabase();
-await applyD1Migrations(DB, (env as unknown as { TEST_MIGRATIONS: D1Migration[] }).TEST_MIGRATIONS);
+const { TEST_MIGRATIONS } = env as unknown as { TEST_MIGRATIONS: D1Migration[] };
+await DB.batch(TEST_MIGRATIONS.flatMap(({ queries }) => queries.map((query) => DB.prepare(query))));
