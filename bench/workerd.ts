@@ -66,6 +66,8 @@ export async function startWorkerd(
           modules: moduleOf(ours),
           modulesRoot: folder,
           ...embeddedBindings(workerOptions),
+          // As in scripts/control-plane.ts: no router before every request.
+          assets: undefined,
           bindings: {
             ...(workerOptions.bindings as Record<string, string>),
             SITE_URL: siteUrl,
@@ -79,6 +81,7 @@ export async function startWorkerd(
         {
           ...(workerOptions as object),
           name: "bare",
+          assets: undefined,
           modules: moduleOf(bare),
           modulesRoot: folder,
           bindings: {},

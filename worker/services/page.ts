@@ -3,6 +3,9 @@ import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { ListQuery, Page } from "../../protocol/api/common.ts";
 import { invalid } from "../domain/app-error.ts";
 
+/** The cursor of a first page where it is a placeholder: it sorts after every id. */
+export const afterAllIds = "~";
+
 /** Newest first: ids sort by time, so the cursor is the last id shown. */
 export const before = (column: SQLiteColumn, query: ListQuery): SQL | undefined =>
   query.cursor === undefined ? undefined : lt(column, query.cursor);

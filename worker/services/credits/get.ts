@@ -1,6 +1,6 @@
-import { desc, eq, or } from "drizzle-orm";
+import { desc, eq, or, sql } from "drizzle-orm";
 import type { Credits } from "../../../protocol/api/credits.ts";
-import { accountOf, type Ctx } from "../../ctx.ts";
+import { accountOf, type Ctx, type Db } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { ledgerAccounts, ledgerTransfers } from "../../db/schema.ts";
 
@@ -13,13 +13,8 @@ export async function getCredits(ctx: Ctx): Promise<Credits> {
     account: [account],
     transfers,
   } = await batch(ctx, {
-    account: ctx.db.select().from(ledgerAccounts).where(eq(ledgerAccounts.id, accountId)),
-    transfers: ctx.db
-      .select()
-      .from(ledgerTransfers)
-      .where(or(eq(ledgerTransfers.creditId, accountId), eq(ledgerTransfers.debitId, accountId)))
-      .orderBy(desc(ledgerTransfers.seq))
-      .limit(shown),
+    account: ctx.hot(ledgerAccount, { accountId }),
+    transfers: ctx.hot(latest, { accountId }),
   });
   return {
     balance: account?.balance ?? 0,
@@ -31,3 +26,13 @@ export async function getCredits(ctx: Ctx): Promise<Credits> {
     })),
   };
 }
+
+const id = sql.placeholder("accountId");
+const ledgerAccount = (db: Db) => db.select().from(ledgerAccounts).where(eq(ledgerAccounts.id, id));
+const latest = (db: Db) =>
+  db
+    .select()
+    .from(ledgerTransfers)
+    .where(or(eq(ledgerTransfers.creditId, id), eq(ledgerTransfers.debitId, id)))
+    .orderBy(desc(ledgerTransfers.seq))
+    .limit(shown);

@@ -1,22 +1,34 @@
-import { and, desc, eq } from "drizzle-orm";
+import { and, desc, eq, lt, sql } from "drizzle-orm";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Site, SiteListQuery } from "../../../protocol/api/sites.ts";
-import { accountOf, type Ctx } from "../../ctx.ts";
+import { accountOf, type Ctx, type Db } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
 import { sites } from "../../db/schema.ts";
-import { before, page } from "../page.ts";
+import { afterAllIds, page } from "../page.ts";
 import { selectRecords, siteView } from "./view.ts";
 
 /** The caller's sites, newest first. */
 export async function listSites(ctx: Ctx, query: SiteListQuery): Promise<Page<Site>> {
-  const rows = await selectRecords(ctx.db)
+  const { rows } = await batch(ctx, {
+    rows: ctx.hot(records, {
+      accountId: accountOf(ctx),
+      status: query.status ?? null,
+      before: query.cursor ?? afterAllIds,
+      limit: query.limit + 1,
+    }),
+  });
+  return page(rows, query, (row) => siteView(ctx, row));
+}
+
+const status = sql.placeholder("status");
+const records = (db: Db) =>
+  selectRecords(db)
     .where(
       and(
-        eq(sites.accountId, accountOf(ctx)),
-        query.status && eq(sites.status, query.status),
-        before(sites.id, query),
+        eq(sites.accountId, sql.placeholder("accountId")),
+        sql`(${status} IS NULL OR ${sites.status} = ${status})`,
+        lt(sites.id, sql.placeholder("before")),
       ),
     )
     .orderBy(desc(sites.id))
-    .limit(query.limit + 1);
-  return page(rows, query, (row) => siteView(ctx, row));
-}
+    .limit(sql.placeholder("limit"));
