@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { projectRoot } from "./lib/bundle.ts";
 import { installPackages } from "./lib/docker-engine.ts";
@@ -68,7 +68,9 @@ async function runVitest(
 /** Tests without an engine, one part after the other. */
 async function runFast(env: Record<string, string>): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
-  for (const part of fastParts) outcomes.push(await runVitest(env, part, { quiet: true }));
+  // By default vitest leaves a core free, which is half of two.
+  const workers = `--maxWorkers=${availableParallelism()}`;
+  for (const part of fastParts) outcomes.push(await runVitest(env, [...part, workers], { quiet: true }));
   return outcomes;
 }
 
