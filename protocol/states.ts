@@ -85,6 +85,10 @@ export const databaseStatuses = [
 ] as const;
 export type DatabaseStatus = (typeof databaseStatuses)[number];
 
+/** What a backup is of: a database of this type, or a volume of a site. */
+export const backupTypes = [...databaseTypes, "volume"] as const;
+export type BackupType = (typeof backupTypes)[number];
+
 /** STORED: complete, but not yet verified by a restore. */
 export const backupStatuses = ["RUNNING", "STORED", "VERIFIED", "FAILED"] as const;
 export type BackupStatus = (typeof backupStatuses)[number];
@@ -92,6 +96,9 @@ export type BackupStatus = (typeof backupStatuses)[number];
 /** final: taken before the database is deleted. */
 export const backupTriggers = ["api", "chat", "schedule", "before-restore", "final"] as const;
 export type BackupTrigger = (typeof backupTriggers)[number];
+
+/** How an API key came to be. */
+export const keyOrigins = ["dashboard", "device", "setup", "mcp"] as const;
 
 export const invoiceKinds = ["site", "database", "credits", "renewal", "change"] as const;
 export type InvoiceKind = (typeof invoiceKinds)[number];

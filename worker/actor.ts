@@ -9,6 +9,8 @@ export type Actor =
       role: AccountRole;
       plan: AccountPlan;
       keyId: Id<"key">;
+      /** Set: it is accepted at `/mcp` alone. */
+      forMcp?: true;
     } & Suspended)
   | ({
       type: "session";

@@ -23,6 +23,7 @@ import { invoicePage } from "./routes/invoice-page.tsx";
 import { confirmPage } from "./routes/confirm-page.tsx";
 import { landing } from "./routes/landing.tsx";
 import { mcp, mcpMetadata } from "./routes/mcp.ts";
+import { oauth, oauthMetadata, oauthPage } from "./routes/oauth.tsx";
 import { reference } from "./routes/reference.tsx";
 import { streams } from "./routes/streams.ts";
 import { setup } from "./routes/setup.ts";
@@ -60,6 +61,8 @@ export const app = new Hono<AppEnv>()
   .route("/api/v1", api)
   .route("/mcp", mcp)
   .route("/.well-known", mcpMetadata)
+  .route("/.well-known", oauthMetadata)
+  .route("/oauth", oauth)
   .route("/webhooks", webhooks)
   .route("/agent", agent)
   .route("/backups", backupFiles)
@@ -73,6 +76,7 @@ export const app = new Hono<AppEnv>()
   .route("/invoice", invoicePage)
   .route("/test-payments", testPayments)
   .route("/device", devicePage)
+  .route("/oauth/authorize", oauthPage)
   .route("/confirm", confirmPage)
   .route("/view-as", viewAs)
   .route("/", reference)

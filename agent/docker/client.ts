@@ -310,6 +310,16 @@ export function createEngine({
         docker.getContainer(id).stop({ t: graceSeconds, ...within(graceSeconds * 1000) }),
       )),
 
+    pauseContainer: async (id) => void (await unless([404, 409], docker.getContainer(id).pause(within()))),
+    // An engine refuses to resume one that is not paused in different ways.
+    async resumeContainer(id) {
+      const container = docker.getContainer(id);
+      await unless(
+        [404, 409],
+        container.inspect(within()).then(({ State }) => (State.Paused ? container.unpause(within()) : null)),
+      );
+    },
+
     renameContainer: async (id, name) => void (await docker.getContainer(id).rename({ name })),
 
     async listContainers(labels) {
@@ -318,7 +328,8 @@ export function createEngine({
         id: Id,
         name: (Names[0] ?? "").replace(/^\//, ""),
         labels: Labels,
-        running: State === "running",
+        // A paused one runs, as its own record says.
+        running: State === "running" || State === "paused",
       }));
     },
 

@@ -108,6 +108,10 @@ export type Engine = {
   createContainer(spec: ContainerSpec, keepContainerIds?: readonly string[]): Promise<string>;
   startContainer(id: string): Promise<void>;
   stopContainer(id: string, graceSeconds: number): Promise<void>;
+  /** Freezes its processes. One that has ended is left alone. */
+  pauseContainer(id: string): Promise<void>;
+  /** One that is not paused is left alone. */
+  resumeContainer(id: string): Promise<void>;
   removeContainer(id: string): Promise<void>;
   renameContainer(id: string, name: string): Promise<void>;
   inspectContainer(idOrName: string): Promise<ContainerState | null>;

@@ -3,12 +3,14 @@ import type { Host } from "../host.ts";
 import type { Handlers } from "./handler.ts";
 import type { JobRun } from "../job.ts";
 import { backupDatabase } from "./backup-database.ts";
+import { backupVolume } from "./backup-volume.ts";
 import { deleteDatabase } from "./delete-database.ts";
 import { deleteSite, evictSite } from "./delete-site.ts";
 import { deploySite } from "./deploy-site.ts";
 import { exposeDatabase } from "./expose-database.ts";
 import { provisionDatabase } from "./provision-database.ts";
 import { restoreDatabase } from "./restore-database.ts";
+import { restoreVolume } from "./restore-volume.ts";
 import { restartDatabase } from "./restart-database.ts";
 import { restartSite } from "./restart-site.ts";
 import { rotateDatabase } from "./rotate-database.ts";
@@ -19,6 +21,7 @@ import { startSite } from "./start-site.ts";
 import { stopDatabase } from "./stop-database.ts";
 import { stopSite } from "./stop-site.ts";
 import { verifyBackup } from "./verify-backup.ts";
+import { verifyVolume } from "./verify-volume.ts";
 
 /** Exhaustive: a kind without a handler does not compile. */
 export const handlers: Handlers = {
@@ -38,6 +41,9 @@ export const handlers: Handlers = {
   "database.backup": backupDatabase,
   "database.verify": verifyBackup,
   "database.restore": restoreDatabase,
+  "volume.backup": backupVolume,
+  "volume.verify": verifyVolume,
+  "volume.restore": restoreVolume,
   "site.evict": evictSite,
   "site.command": runCommand,
 };

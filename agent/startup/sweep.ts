@@ -1,4 +1,4 @@
-import { readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { endStrays } from "../databases/backups/strays.ts";
 import { isEmptied } from "../databases/data.ts";
@@ -14,6 +14,7 @@ import { isHandingOver } from "../sites/hand-over.ts";
 import { endLostProbation } from "../sites/probation.ts";
 import { readdress } from "../sites/readdress.ts";
 import { label } from "../docker/labels.ts";
+import { removeTree } from "../volumes/remove-tree.ts";
 
 /** Added to the command's own timeout. */
 const unclaimedMs = 10 * 60_000;
@@ -25,8 +26,12 @@ const unclaimedMs = 10 * 60_000;
  * @param out databases that were stopped because they kept exiting; they stay down until their owner starts them
  */
 export async function sweep(host: Host, out: ReadonlySet<string> = new Set()): Promise<void> {
-  for (const name of await readdir(host.workDirectory))
-    await rm(join(host.workDirectory, name), { recursive: true, force: true });
+  for (const name of await readdir(host.workDirectory)) await removeTree(join(host.workDirectory, name));
+  for (const { id, labels, running } of await host.engine.listContainers({ [label.agent]: host.agentId }))
+    if (running && volumesOf(labels).length > 0)
+      await host.engine
+        .resumeContainer(id)
+        .catch((error) => log("error", "A container was not resumed", { id, error }));
   await reviveSites(host);
   for (const container of await host.engine.listContainers({ [label.agent]: host.agentId }))
     await sweepContainer(host, container, out).catch((error) =>

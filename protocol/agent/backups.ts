@@ -47,7 +47,8 @@ export type UploadComplete = z.infer<typeof UploadComplete>;
 export const Manifest = z.object({
   backupId: idOf("backup"),
   accountId: idOf("account"),
-  databaseId: idOf("database"),
+  /** A database's id, or `<site id>/<volume>`. */
+  databaseId: z.string().min(1).max(200),
   sizeBytes: z.number().int().nonnegative(),
   sha256: Sha256,
   fingerprint: Fingerprint,
@@ -66,6 +67,10 @@ export const StoredBackup = z.object({
   fingerprintSha256: Sha256,
 });
 export type StoredBackup = z.infer<typeof StoredBackup>;
+
+/** The same of a volume. */
+export const StoredVolume = StoredBackup.omit({ databaseName: true });
+export type StoredVolume = z.infer<typeof StoredVolume>;
 
 /** The canonical text of a fingerprint, for hashing. */
 export const fingerprintText = ({ tables, objects, counters, settings, extensions }: Fingerprint): string =>

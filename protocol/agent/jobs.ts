@@ -3,10 +3,10 @@ import { idOf } from "../api/common.ts";
 import type { Id } from "../ids.ts";
 import { HostIngressRules } from "../api/ingress.ts";
 import { Network } from "../api/public-access.ts";
-import { Replicas, Volumes } from "../api/volumes.ts";
+import { Replicas, VolumeName, Volumes } from "../api/volumes.ts";
 import { gitSecrets } from "../git-token.ts";
 import { databaseTypes } from "../states.ts";
-import { StoredBackup } from "./backups.ts";
+import { StoredBackup, StoredVolume } from "./backups.ts";
 import {
   BuildOptions,
   GitAddress,
@@ -258,6 +258,24 @@ export const jobArgs = {
     /** Whether the database is to serve in the meantime. */
     serving: z.boolean(),
   }),
+  /** Archives and uploads a volume's files. What uses the volume stands still while it is read, for some seconds at most. */
+  "volume.backup": z.object({
+    siteId: SiteId,
+    volume: VolumeName,
+    backupId: idOf("backup"),
+    attempt: z.number().int().positive(),
+  }),
+  /** Unpacks into a folder of its own and compares. */
+  "volume.verify": z.object({ backup: StoredVolume }),
+  /** Unpacks beside the volume's files, compares, then exchanges the two. Nothing may use the volume. */
+  "volume.restore": z.object({
+    siteId: SiteId,
+    accountId: idOf("account"),
+    volume: VolumeName,
+    backup: StoredVolume,
+    /** How much the site's pack allows its volumes to hold. */
+    diskGb: z.number().int().positive(),
+  }),
 } as const;
 export type JobKind = keyof typeof jobArgs;
 export type DatabaseJobKind = Extract<JobKind, `database.${string}`>;
@@ -400,6 +418,16 @@ export const jobTraits: { [K in JobKind]: JobTraits<K> } = {
     secrets: ({ like }) => [like.adminPassword],
   },
   "database.restore": { about: "backup", slot: "long", timeoutMinutes: 180, secrets: ofDatabase },
+  "volume.backup": { about: "backup", slot: "long", timeoutMinutes: 120, background: true, secrets: none },
+  "volume.verify": {
+    about: "backup",
+    slot: "long",
+    timeoutMinutes: 120,
+    background: true,
+    needsNoRoom: true,
+    secrets: none,
+  },
+  "volume.restore": { about: "backup", slot: "long", timeoutMinutes: 180, secrets: none },
 };
 
 /** What must not appear in the job's log or error. */
@@ -456,6 +484,10 @@ export const jobResults = {
     DatabaseUp.extend({ damage: z.null(), volume: z.string() }),
     Judged.extend({ damage: z.string().max(2000) }),
   ]),
+  /** `consistent`: nothing wrote to the volume while it was read. */
+  "volume.backup": z.object({ consistent: z.boolean() }),
+  "volume.verify": Judged,
+  "volume.restore": Judged,
 } as const satisfies Record<JobKind, z.ZodType>;
 export type JobResult<K extends JobKind> = z.infer<(typeof jobResults)[K]>;
 

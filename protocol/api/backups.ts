@@ -1,29 +1,45 @@
 import * as z from "zod";
 import { idPattern } from "../ids.ts";
-import { backupStatuses, backupTriggers, databaseTypes } from "../states.ts";
+import { backupStatuses, backupTriggers, backupTypes, databaseTypes } from "../states.ts";
 import { CronExpression } from "./schedules.ts";
 import { listQuery, Timestamp } from "./common.ts";
+
+/** The site's name is that at the time of the backup. */
+const BackedUpVolume = z.object({ siteId: z.string(), siteName: z.string(), name: z.string() });
 
 export const Backup = z
   .object({
     id: z.string(),
-    databaseId: z.string(),
-    databaseName: z.string(),
-    type: z.enum(databaseTypes),
+    databaseId: z.string().nullable().describe("null: of a volume."),
+    databaseName: z.string().nullable(),
+    volume: BackedUpVolume.nullable().describe("null: of a database."),
+    type: z.enum(backupTypes),
     version: z.string().nullable().describe("The version of the backed-up server."),
     status: z
       .enum(backupStatuses)
-      .describe("VERIFIED: the backup was restored into a temporary server and found complete."),
+      .describe("VERIFIED: the backup was restored into a temporary server or folder and found complete."),
     trigger: z.enum(backupTriggers),
+    consistent: z
+      .boolean()
+      .nullable()
+      .describe(
+        "Whether all of it is of one moment. false: the volume took too long to read, and its site wrote meanwhile. null: not complete yet.",
+      ),
     sizeBytes: z.number().int().nullable(),
     sha256: z.string().nullable(),
     tables: z.number().int().nullable(),
-    rows: z.number().int().nullable().describe("For Redis: the number of keys."),
+    rows: z
+      .number()
+      .int()
+      .nullable()
+      .describe("For Redis: the number of keys. For a volume: of files, folders and links."),
     error: z.string().nullable(),
     createdAt: Timestamp,
     finishedAt: Timestamp.nullable(),
     verifiedAt: Timestamp.nullable().describe("When the backup was last verified."),
-    expiresAt: Timestamp.nullable().describe("When the backup is deleted; set once its database is deleted."),
+    expiresAt: Timestamp.nullable().describe(
+      "When the backup is deleted; set once its database or volume is deleted.",
+    ),
   })
   .meta({ id: "Backup" });
 export type Backup = z.infer<typeof Backup>;
@@ -48,6 +64,7 @@ export type BackupDeleted = z.infer<typeof BackupDeleted>;
 
 export const BackupListQuery = listQuery("backup").extend({
   databaseId: z.string().regex(idPattern("database"), "not a database id").optional(),
+  siteId: z.string().regex(idPattern("site"), "not a site id").optional(),
 });
 export type BackupListQuery = z.infer<typeof BackupListQuery>;
 

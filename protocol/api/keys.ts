@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { keyOrigins } from "../states.ts";
 import { text, Timestamp } from "./common.ts";
 
 export const KeyCreate = z.strictObject({ name: text.trim().min(1).max(100) });
@@ -9,7 +10,11 @@ export const Key = z
     id: z.string(),
     name: z.string(),
     start: z.string().describe("The first characters, to identify the key."),
-    origin: z.enum(["dashboard", "device", "setup"]),
+    origin: z
+      .enum(keyOrigins)
+      .describe(
+        "device: approved for the command line. mcp: approved for a client of MCP, and good for `/mcp` alone.",
+      ),
     createdAt: Timestamp,
     lastUsedAt: Timestamp.nullable(),
   })

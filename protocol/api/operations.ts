@@ -145,7 +145,14 @@ import {
   SessionRevoked,
   SessionsRevoked,
 } from "./self-service.ts";
-import { SiteVolumes, VolumeRemoved } from "./volumes.ts";
+import {
+  SiteVolumes,
+  VolumeChanged,
+  VolumePatch,
+  VolumeRemoved,
+  VolumeRestore,
+  VolumeRestoreAccepted,
+} from "./site-volumes.ts";
 import { SecretsRotate, SecretsRotated } from "./secrets.ts";
 
 /** One endpoint. Request validation, the OpenAPI document and the clients are all derived from it. */
@@ -662,7 +669,63 @@ export const operations = {
     summary: "The site's volumes, mounted or detached, and their sizes",
     access: "key",
     answers: [{ status: 200, schema: SiteVolumes }],
-    examples: { answer: { data: [{ name: "uploads", mountPath: "/data", mounted: true, sizeMb: 12.5 }] } },
+    examples: {
+      answer: {
+        data: [
+          {
+            name: "uploads",
+            mountPath: "/data",
+            mounted: true,
+            sizeMb: 12.5,
+            backups: { schedule: "daily", hourUtc: 3, keep: 7, nextAt: "2026-11-22T03:17:00.000Z" },
+            restoring: false,
+            restoreError: null,
+          },
+        ],
+      },
+    },
+  },
+  changeVolume: {
+    method: "patch",
+    path: "/sites/{id}/volumes/{name}",
+    tag: "Sites",
+    summary: "Set when a volume is backed up by itself, and how many of its backups are kept",
+    access: "key",
+    body: VolumePatch,
+    answers: [{ status: 200, schema: VolumeChanged }],
+    examples: { body: { backups: { schedule: "daily", keep: 7 } } },
+  },
+  listVolumeBackups: {
+    method: "get",
+    path: "/sites/{id}/volumes/{name}/backups",
+    tag: "Sites",
+    summary: "A volume's backups, newest first",
+    access: "key",
+    query: listQuery("backup"),
+    answers: [{ status: 200, schema: listOf(Backup) }],
+  },
+  createVolumeBackup: {
+    method: "post",
+    path: "/sites/{id}/volumes/{name}/backups",
+    tag: "Sites",
+    summary:
+      "Back a volume up now. What uses it stands still while it is read, for five seconds at most; `consistent` says whether that sufficed",
+    access: "key",
+    creates: "backup",
+    answers: [{ status: 202, schema: Backup }],
+    refusals: ["payment_required", "conflict"],
+  },
+  restoreVolume: {
+    method: "post",
+    path: "/sites/{id}/volumes/{name}/restore",
+    tag: "Sites",
+    summary:
+      "Restore a volume's backup: in place of what the volume holds, which is backed up first (the site must be stopped if it mounts the volume), or into a new volume of another name",
+    access: "key",
+    body: VolumeRestore,
+    answers: [{ status: 202, schema: VolumeRestoreAccepted }],
+    refusals: ["payment_required", "conflict"],
+    examples: { body: { backupId: "bak_001m80000000000000000000000" } },
   },
   removeVolume: {
     method: "delete",
@@ -1122,7 +1185,7 @@ export const operations = {
     method: "get",
     path: "/backups",
     tag: "Databases",
-    summary: "All backups of the account, newest first, including those of deleted databases",
+    summary: "All backups of the account, newest first, including those of deleted databases and volumes",
     access: "key",
     query: BackupListQuery,
     answers: [{ status: 200, schema: listOf(Backup) }],
@@ -1158,7 +1221,7 @@ export const operations = {
     path: "/backups/{id}/verify",
     tag: "Databases",
     summary:
-      "Verify a backup again by restoring it into a temporary server, even if it was found damaged before",
+      "Verify a backup again by restoring it into a temporary server or folder, even if it was found damaged before",
     access: "key",
     answers: [{ status: 202, schema: Backup }],
     refusals: ["conflict"],

@@ -28,7 +28,7 @@ export const toolGroups = {
   domains: "custom domain names of a site, redirects, passwords and allowed addresses for its visitors",
   databases: "create, start, stop, delete, link databases; credentials; schema; queries; logs and metrics",
   backups:
-    "backups of databases: create, list, verify, restore, schedule, download; volumes and files of sites",
+    "backups of databases and of volumes: create, list, verify, restore, schedule, download; volumes and files of sites",
   jobs: "commands run once and schedules (cron)",
   billing: "packs, prices, invoices, credits, change of pack",
   account: "the account itself, API keys and the record of who changed what",
@@ -51,6 +51,7 @@ const site = short.describe("Name or id of a site.");
 const db = short.describe("Name or id of a database.");
 const deployment = short.describe("Id of a deployment.");
 const backup = short.describe("Id of a backup.");
+const volume = VolumeName.describe("Name of a volume of the site.");
 const limit = z.number().int().min(1).max(100).optional();
 const tail = z.number().int().min(1).max(1000).optional().describe("Lines from the end.");
 const since = Timestamp.optional().describe("Only what is newer, such as 2026-11-21T12:00:00Z.");
@@ -514,21 +515,27 @@ export const tools = {
     input: only({ db, tail, since, search: short.optional().describe("Only lines that contain this.") }),
   },
 
-  create_backup: { group: "backups", summary: "Back up a database now.", input: only({ db }) },
+  create_backup: {
+    group: "backups",
+    summary: "Back up a database, or a volume of a site, now.",
+    input: only({ db: db.optional(), site: site.optional(), volume: volume.optional() }),
+  },
   list_backups: {
     group: "backups",
-    summary: "List backups with time, size and what they proved, of one database or of all.",
-    input: only({ db: db.optional(), limit }),
+    summary:
+      "List backups with time, size and what they proved: of a database, of a site's volumes, of one of them, or all.",
+    input: only({ db: db.optional(), site: site.optional(), volume: volume.optional(), limit }),
   },
   verify_backup: {
     group: "backups",
-    summary: "Restore a backup into a throw-away server and compare what it holds.",
+    summary: "Restore a backup into a throw-away server or folder and compare what it holds.",
     input: only({ backup }),
   },
   restore_backup: {
     group: "backups",
-    summary: "Replace a database's data by a backup; a backup of what is there is made first.",
-    input: only({ db, backup }),
+    summary:
+      "Replace the data of a database, or of a volume of a site that is stopped, by a backup; what is there is backed up first. A volume of a new name is created.",
+    input: only({ db: db.optional(), site: site.optional(), volume: volume.optional(), backup }),
     destructive: true,
   },
   delete_backup: {
@@ -540,8 +547,13 @@ export const tools = {
   set_backup_schedule: {
     group: "backups",
     summary:
-      "Set when a database is backed up by itself (daily, weekly or by cron) and how many backups are kept.",
-    input: only({ db, settings: BackupSettings.partial() }),
+      "Set when a database or a volume is backed up by itself (daily, weekly or by cron) and how many backups are kept.",
+    input: only({
+      db: db.optional(),
+      site: site.optional(),
+      volume: volume.optional(),
+      settings: BackupSettings.partial(),
+    }),
   },
   get_backup_download_link: {
     group: "backups",

@@ -44,31 +44,3 @@ export const Volumes = z
   .refine((volumes) => differs(volumes, "mountPath"), "each mountPath once");
 
 export const Replicas = z.number().int().min(1).max(maxReplicas);
-
-/** A folder stored for a site, mounted or detached. */
-export const SiteVolume = z
-  .object({
-    name: z.string(),
-    mountPath: z
-      .string()
-      .nullable()
-      .describe(
-        "The mount path in the version in service or the next deployment; null: detached, the data is only kept.",
-      ),
-    mounted: z.boolean().describe("The version in service uses it."),
-    sizeMb: z
-      .number()
-      .nonnegative()
-      .nullable()
-      .describe("null: not created yet, or the host cannot measure it now."),
-  })
-  .meta({ id: "SiteVolume" });
-export type SiteVolume = z.infer<typeof SiteVolume>;
-
-export const SiteVolumes = z.object({ data: z.array(SiteVolume) });
-export type SiteVolumes = z.infer<typeof SiteVolumes>;
-
-export const VolumeRemoved = z
-  .object({ name: z.string(), removed: z.literal(true) })
-  .meta({ id: "VolumeRemoved" });
-export type VolumeRemoved = z.infer<typeof VolumeRemoved>;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 import type { SiteMetrics } from "../../protocol/api/running.ts";
-import type { SiteVolumes } from "../../protocol/api/volumes.ts";
+import type { SiteVolumes } from "../../protocol/api/site-volumes.ts";
 import { steadyLoad } from "./load.ts";
 import {
   api,

@@ -101,6 +101,7 @@ const backup = {
   sha256: "a".repeat(64),
   fingerprintSha256: "b".repeat(64),
 };
+const { databaseName: _, ...storedVolume } = backup;
 const jobs: { [K in JobKind]: Job<K> } = {
   "database.backup": {
     id: id("job"),
@@ -112,6 +113,23 @@ const jobs: { [K in JobKind]: Job<K> } = {
     id: id("job"),
     kind: "database.restore",
     args: { database: { ...database, volume: id("job") }, backup, serving: true },
+  },
+  "volume.backup": {
+    id: id("job"),
+    kind: "volume.backup",
+    args: { siteId: id("site"), volume: "data", backupId: id("backup"), attempt: 1 },
+  },
+  "volume.verify": { id: id("job"), kind: "volume.verify", args: { backup: storedVolume } },
+  "volume.restore": {
+    id: id("job"),
+    kind: "volume.restore",
+    args: {
+      siteId: id("site"),
+      accountId: id("account"),
+      volume: "data",
+      backup: storedVolume,
+      diskGb: 2,
+    },
   },
   "site.deploy": {
     id: id("job"),

@@ -122,6 +122,8 @@ export class MemoryEngine {
       return done(undefined);
     },
     stopContainer: (id) => done(void Object.assign(this.find(id) ?? {}, { running: false, address: "" })),
+    pauseContainer: () => done(undefined),
+    resumeContainer: () => done(undefined),
     renameContainer: (id, name) => done(void Object.assign(this.find(id) ?? {}, { name })),
     removeContainer: (idOrName) =>
       done(void (this.state.containers = this.state.containers.filter((one) => one !== this.find(idOrName)))),

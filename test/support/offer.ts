@@ -15,7 +15,8 @@ export const offerOf = (job: Job, attempt = 1, timeoutMs = 60_000): Offer => ({
 
 function laneOf({ kind, args }: Job): string {
   if (kind === "site.command") return args.commandId;
-  if ("like" in args) return args.backup.backupId;
+  if (kind === "volume.backup") return `${args.siteId}/${args.volume}`;
+  if (kind === "database.verify" || kind === "volume.verify") return args.backup.backupId;
   if ("database" in args) return args.database.databaseId;
   if ("databaseId" in args) return args.databaseId;
   return "run" in args ? args.run.siteId : args.siteId;

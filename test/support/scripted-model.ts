@@ -4,6 +4,8 @@ export type Said = {
   calls?: { name: string; args: unknown }[];
   /** The stream ends in the middle. */
   isCut?: boolean;
+  /** Nothing comes after its beginning, until the client gives up. */
+  stalls?: true;
   status?: number;
   /** Default: 90 of the prompt and 10 of the answer. */
   tokens?: { prompt: number; completion: number };
@@ -36,9 +38,10 @@ export class ScriptedModel {
       this.summarized.push(asked);
       return this.say(this.summary);
     }
+    const { signal } = request;
     this.asked.push(asked);
     const said = this.turns[Math.min(this.asked.length, this.turns.length) - 1] ?? { text: "Hello." };
-    return this.say(said);
+    return said.stalls ? stalled(signal) : this.say(said);
   }
 
   private say(said: Said): Response {
@@ -86,4 +89,14 @@ function streamOf(said: Said): ReadableStream<Uint8Array> {
       controller.enqueue(bytes.slice(at, (at += 17)));
     },
   });
+}
+
+function stalled(signal: AbortSignal): Response {
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode(": wait\n\n"));
+      signal.addEventListener("abort", () => controller.error(signal.reason));
+    },
+  });
+  return new Response(body, { headers: { "Content-Type": "text/event-stream" } });
 }

@@ -5,6 +5,7 @@ import type { Page } from "../../protocol/api/common.ts";
 import type { Credits } from "../../protocol/api/credits.ts";
 import { tools, type ToolName } from "../../protocol/api/tools.ts";
 import { converse } from "../../worker/assistant/converse.ts";
+import { pendingForMs } from "../../worker/assistant/pending.ts";
 import { systemPrompt } from "../../worker/assistant/prompt.ts";
 import { runConfirmed, runTool } from "../../worker/assistant/run-tool.ts";
 import { contextOf } from "../../worker/compose.ts";
@@ -83,6 +84,16 @@ describe("a message", () => {
       expect(body.message).toContain("did not answer");
       vi.restoreAllMocks();
     }
+  });
+
+  it("costs nothing where the model begins to answer and stalls", async () => {
+    const key = await funded(3);
+    const timeout = AbortSignal.timeout.bind(AbortSignal);
+    scripted({ stalls: true });
+    vi.spyOn(AbortSignal, "timeout").mockImplementation(() => timeout(50));
+    const { status, body } = await say(key, "Hello");
+    expect([status, body.creditsUsed, body.balance]).toEqual([200, 0, 3]);
+    expect(body.message).toContain("did not answer");
   });
 
   it("goes on after arguments that are not valid JSON, tools that do not exist and calls without end", async () => {
@@ -175,6 +186,35 @@ describe("what is destructive", () => {
     expect((await say(key, "Do as I said", { conversationId, confirm })).body.toolCalls).toEqual([]);
   });
 
+  it("is not done by a word that comes too late, in another conversation, or from another account", async () => {
+    const [key, other] = [await funded(), await funded()];
+    const { siteId } = await runningSite(key, await readyAgent(), { name: "waits" });
+    const turns = [open("sites"), use("stop_site", { site: "waits" }), { text: "Shall I?" }];
+    const ask = async () => {
+      scripted(...turns);
+      const { conversationId, pendingAction } = (await say(key, "Stop waits")).body;
+      vi.restoreAllMocks();
+      scripted({ text: "Nothing waits for that." });
+      return { conversationId, confirm: pendingAction?.id ?? "" };
+    };
+    const { conversationId, confirm } = await ask();
+    expect((await say(key, "yes", { confirm })).body.toolCalls).toEqual([]);
+    expect((await say(other, "yes", { confirm })).body.toolCalls).toEqual([]);
+    expect((await say(other, "yes", { conversationId, confirm })).status).toBe(403);
+    vi.useFakeTimers({ now: Date.now() + pendingForMs + 1000, toFake: ["Date"] });
+    try {
+      expect((await say(key, "yes", { conversationId, confirm })).body.toolCalls).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(await wantedOf(siteId)).toBe("RUNNING");
+    vi.restoreAllMocks();
+    // The same word in time and in its place is what does it.
+    const right = await ask();
+    expect((await say(key, "yes", right)).body.toolCalls).toEqual([{ tool: "stop_site", ok: true }]);
+    expect(await wantedOf(siteId)).toBe("STOPPED");
+  });
+
   it("is not done where its resource has changed since the person was asked", async () => {
     const key = await funded();
     const { siteId } = await runningSite(key, await readyAgent(), { name: "changed" });
@@ -199,15 +239,34 @@ describe("what is destructive", () => {
       "GET",
       `/sites/${siteId}/deployments`,
     );
-    const before = JSON.stringify([await site(other, siteId)]);
+    const { body: run } = await api<{ id: string }>(other, "POST", `/sites/${siteId}/commands`, {
+      command: "true",
+    });
+    const backup = (await assistantOf(other)).newId("backup");
+    const theirKey = await bindings.DB.prepare("SELECT id FROM api_keys WHERE start = ?")
+      .bind(other.slice(0, 10))
+      .first<string>("id");
+    await bindings.DB.prepare(
+      `INSERT INTO backups (id, database_id, account_id, status, "trigger", name, database_name, type, image, pack_id, created_at)
+        SELECT ?, id, account_id, 'VERIFIED', 'api', name, database_name, type, image, pack_id, 0 FROM databases WHERE id = ?`,
+    )
+      .bind(backup, made.databaseId)
+      .run();
+    const everything = async () => {
+      const lists = ["/backups", "/databases", "/invoices"];
+      const found = await Promise.all(lists.map(async (path) => (await api(other, "GET", path)).body));
+      return JSON.stringify([await site(other, siteId), ...found]);
+    };
+    const before = await everything();
     const ctx = await assistantOf(own);
     const values: Record<string, unknown> = {
       db: made.databaseId,
       deployment: deployments.data[0]?.id,
-      backup: "bak_001m80000000000000000000000",
+      backup,
+      volume: "data",
       invoice: invoiceId,
-      key: "key_001m80000000000000000000000",
-      run: "cmd_001m80000000000000000000000",
+      key: theirKey,
+      run: run.id,
       settings: { port: 1 },
       entries: [{ key: "A", value: "b" }],
       keys: ["A"],
@@ -242,7 +301,7 @@ describe("what is destructive", () => {
         expect([tool, await runTool(ctx, tool, input)]).toMatchObject([tool, { status: "refused" }]);
       }
     }
-    expect(JSON.stringify([await site(other, siteId)])).toBe(before);
+    expect(await everything()).toBe(before);
   });
 });
 

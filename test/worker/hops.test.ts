@@ -205,6 +205,13 @@ const ofSite =
     await settled(siteId);
     return { path: { id: siteId, ...(name !== undefined && { name }) }, body };
   };
+const aVolume =
+  (body?: unknown): Case =>
+  async () => {
+    await run("INSERT OR IGNORE INTO site_volumes (site_id, name, created_at) VALUES (?, 'kept', 0)", siteId);
+    await run("UPDATE backups SET status = 'FAILED' WHERE status = 'RUNNING'");
+    return ofSite(body, "kept")();
+  };
 const ofDatabase =
   (body?: unknown): Case =>
   async () => {
@@ -319,7 +326,23 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   getSiteRequestStats: ofSite(),
   getSiteHealth: ofSite(),
   listVolumes: ofSite(),
+  changeVolume: aVolume({ backups: { schedule: "daily" } }),
+  listVolumeBackups: aVolume(),
+  createVolumeBackup: aVolume({}),
+  restoreVolume: async () => {
+    const { contextOf } = await import("../../worker/compose.ts");
+    const id = contextOf(bindings, { type: "system" }, () => undefined).newId("backup");
+    await run(
+      `INSERT INTO backups (id, database_id, account_id, status, "trigger", name, database_name, type, image, pack_id, created_at)
+        SELECT ?, ? || '/gone', account_id, 'VERIFIED', 'api', name, '', 'volume', '', pack_id, 0 FROM sites WHERE id = ?`,
+      id,
+      siteId,
+      siteId,
+    );
+    return ofSite({ backupId: id }, "beside")();
+  },
   removeVolume: async () => {
+    await run("UPDATE jobs SET status = 'DONE' WHERE kind IN ('volume.backup', 'volume.restore')");
     await run("INSERT INTO site_volumes (site_id, name, created_at) VALUES (?, 'old', 0)", siteId);
     return ofSite(undefined, "old")();
   },

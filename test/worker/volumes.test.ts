@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Answer } from "../../protocol/agent/running.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
-import type { SiteVolumes } from "../../protocol/api/volumes.ts";
+import type { SiteVolumes } from "../../protocol/api/site-volumes.ts";
 import { drain, foundOffline, tick } from "./hosts-service.ts";
 import {
   account,

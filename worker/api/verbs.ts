@@ -8,12 +8,14 @@ import { listAccounts } from "../services/accounts/list.ts";
 import { listActivity, listAllActivity } from "../services/activity/list.ts";
 import { changeBillingDetails, getBillingDetails } from "../services/billing-details/change.ts";
 import { createBackup } from "../services/backups/create.ts";
+import { createVolumeBackup } from "../services/backups/create-of-volume.ts";
 import { listFailing } from "../services/backups/list-failing.ts";
 import { getBackup } from "../services/backups/get.ts";
 import { linkBackup } from "../services/backups/link.ts";
-import { listBackups, listBackupsOf } from "../services/backups/list.ts";
+import { listBackups, listBackupsOf, listVolumeBackups } from "../services/backups/list.ts";
 import { removeBackup } from "../services/backups/remove.ts";
 import { restoreDatabase } from "../services/backups/restore.ts";
+import { restoreVolume } from "../services/backups/restore-volume.ts";
 import { verifyBackup } from "../services/backups/verify.ts";
 import {
   followConversation,
@@ -118,6 +120,7 @@ import { removeSite } from "../services/sites/remove.ts";
 import { restoreEnvVersion } from "../services/sites/restore-env.ts";
 import { rollbackSite } from "../services/sites/rollback.ts";
 import { inspectSource } from "../services/sources/inspect.ts";
+import { changeVolume } from "../services/volumes/change.ts";
 import { listVolumes } from "../services/volumes/list.ts";
 import { removeVolume } from "../services/volumes/remove.ts";
 import { getWebhookAddress, rotateWebhookAddress } from "../services/webhooks/address.ts";
@@ -179,6 +182,10 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   getSiteRequestStats,
   getSiteHealth: siteHealth,
   listVolumes,
+  changeVolume,
+  listVolumeBackups,
+  createVolumeBackup,
+  restoreVolume,
   removeVolume,
   listDomains,
   createDomain,

@@ -15,6 +15,7 @@ import {
   backupStatuses,
   activityActors,
   backupTriggers,
+  backupTypes,
   channelTypes,
   databaseStatuses,
   databaseTypes,
@@ -27,6 +28,7 @@ import {
   invoiceKinds,
   invoiceStatuses,
   jobStatuses,
+  keyOrigins,
   notificationKinds,
   type NotificationKind,
   refundStatuses,
@@ -36,6 +38,7 @@ import {
 import { certificateSteps } from "../domain/certificates.ts";
 import type { ZoneConflict } from "../domain/dns-records.ts";
 import type { Discounts } from "../domain/pricing.ts";
+import type { VolumeKey } from "../domain/volume-keys.ts";
 import { takenCommands, takenJobs } from "./job-conditions.ts";
 
 const time = (name: string) => integer(name, { mode: "timestamp_ms" });
@@ -140,7 +143,8 @@ export const apiKeys = sqliteTable(
     hash: text().notNull().unique(),
     /** The first characters, for display. */
     start: text().notNull(),
-    origin: text({ enum: ["dashboard", "device", "setup"] }).notNull(),
+    /** mcp: for `/mcp` alone. */
+    origin: text({ enum: keyOrigins }).notNull(),
     createdAt: time("created_at").notNull(),
     lastUsedAt: time("last_used_at"),
     revokedAt: time("revoked_at"),
@@ -421,14 +425,15 @@ export const backups = sqliteTable(
   "backups",
   {
     id: text().$type<Id<"backup">>().primaryKey(),
-    databaseId: text("database_id").$type<Id<"database">>().notNull(),
+    /** What was backed up: a database, or a site's volume (`domain/volume-keys.ts`). */
+    databaseId: text("database_id").$type<Id<"database"> | VolumeKey>().notNull(),
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     status: text({ enum: backupStatuses }).notNull(),
     trigger: text({ enum: backupTriggers }).notNull(),
-    /** The database at the time of the backup: names, engine, pack. */
+    /** The database at the time of the backup: names, engine, pack. Of a volume, the site's name and pack; the others are empty. */
     name: text().notNull(),
     databaseName: text("database_name").notNull(),
-    type: text({ enum: databaseTypes }).notNull(),
+    type: text({ enum: backupTypes }).notNull(),
     version: text(),
     image: text().notNull(),
     packId: text("pack_id").$type<Id<"pack">>().notNull(),
@@ -449,6 +454,8 @@ export const backups = sqliteTable(
      * otherwise.
      */
     shrunkFrom: text("shrunk_from").$type<Id<"backup">>(),
+    /** Whether it is of one moment; null: a database's, which always is, or not complete. */
+    consistent: integer({ mode: "boolean" }),
     error: text(),
     /** How often hosts tried to verify it. */
     verifications: integer().notNull().default(0),
@@ -559,8 +566,20 @@ export const siteVolumes = sqliteTable(
     siteId: text("site_id").$type<Id<"site">>().notNull(),
     name: text().notNull(),
     createdAt: time("created_at").notNull(),
+    /** null: backed up on request only. */
+    backupSchedule: text("backup_schedule"),
+    backupHourUtc: integer("backup_hour_utc").notNull().default(3),
+    backupKeep: integer("backup_keep").notNull().default(7),
+    nextBackupAt: time("next_backup_at"),
+    /** Why the last restore into it failed. */
+    restoreError: text("restore_error"),
+    /** Written by the statement that changes it, read by the others of its batch. */
+    mark: text(),
   },
-  (t) => [uniqueIndex("site_volumes_key").on(t.siteId, t.name)],
+  (t) => [
+    uniqueIndex("site_volumes_key").on(t.siteId, t.name),
+    index("site_volumes_next_backup").on(t.nextBackupAt), // the cron
+  ],
 );
 
 /** The columns of a site that each deployment keeps a copy of: how its container runs, and what it is built from. */
@@ -667,8 +686,10 @@ export const jobs = sqliteTable(
     /** The subject: exactly one of the two. */
     siteId: text("site_id").$type<Id<"site">>(),
     databaseId: text("database_id").$type<Id<"database">>(),
-    /** For database.backup, .verify and .restore. */
+    /** For backups, verifications and restores. */
     backupId: text("backup_id").$type<Id<"backup">>(),
+    /** For volume.restore: the volume of the site. */
+    volume: text(),
     accountId: text("account_id").$type<Id<"account">>().notNull(),
     deploymentId: text("deployment_id").$type<Id<"deployment">>(),
     commandId: text("command_id").$type<Id<"command">>(),

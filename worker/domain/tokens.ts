@@ -22,6 +22,7 @@ export type KeyPurpose =
   | "known-device"
   | "confirm-statement"
   | "key-id"
+  | "oauth"
   | "secret-box-encrypt"
   | "secret-box-authenticate";
 

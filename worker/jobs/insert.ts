@@ -14,6 +14,8 @@ type NewJob = {
   siteId?: SQL;
   databaseId?: SQL;
   backupId?: SQL;
+  /** For volume.restore: its name. */
+  volume?: SQL;
   deploymentId?: SQL;
   commandId?: SQL;
   /** Tables and an optional `WHERE`: one job is queued per row. */
@@ -43,15 +45,21 @@ export const insertJob = (
   { id, now, deadline }: Record<"id" | "now" | "deadline", SQL | string | number>,
   job: NewJob,
 ): SQL => sql`
-  INSERT INTO jobs (id, kind, status, host_id, lane, account_id, site_id, database_id, backup_id, deployment_id, command_id,
-    deadline_at, created_at)
+  INSERT INTO jobs (id, kind, status, host_id, lane, account_id, site_id, database_id, backup_id, volume, deployment_id,
+    command_id, deadline_at, created_at)
   SELECT ${id}, ${kind}, 'QUEUED', ${job.hostId}, ${job.lane}, ${job.accountId}, ${job.siteId ?? none}, ${job.databaseId ?? none},
-    ${job.backupId ?? none}, ${job.deploymentId ?? none}, ${job.commandId ?? none}, ${deadline}, ${now}
+    ${job.backupId ?? none}, ${job.volume ?? none}, ${job.deploymentId ?? none}, ${job.commandId ?? none}, ${deadline}, ${now}
   FROM ${job.from}`;
 
 /** A statement for a batch that queues one job. @param waits how long a host has to take it */
-export const queueJob = (ctx: Ctx, kind: JobKind, job: NewJob, waits: number | SQL = queueTimeoutMs) => {
+export const queueJob = (
+  ctx: Ctx,
+  kind: JobKind,
+  job: NewJob,
+  waits: number | SQL = queueTimeoutMs,
+  id = ctx.newId("job"),
+) => {
   const now = ctx.now().getTime();
   const deadline = typeof waits === "number" ? now + waits : waits;
-  return ctx.statement(insertJob(kind, { id: ctx.newId("job"), now, deadline }, job));
+  return ctx.statement(insertJob(kind, { id, now, deadline }, job));
 };

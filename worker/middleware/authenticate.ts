@@ -15,14 +15,14 @@ import { requireSameOrigin, sessionActor } from "./session.ts";
  * The account behind the key; one Durable Object call validates the key and counts the request. @throws AppError
  * unauthorized, rate_limited, forbidden for a suspended account
  */
-async function keyActor(c: Context<AppEnv>, authorization: string): Promise<Actor> {
+async function keyActor(c: Context<AppEnv>, authorization: string, at: "api" | "mcp"): Promise<Actor> {
   const [scheme, key, ...rest] = authorization.split(" ");
   if (scheme?.toLowerCase() !== "bearer" || !key || rest.length > 0) throw new AppError("unauthorized");
   if (!(await isOwnApiKey(key, tokenKeys(configOf(c.env), "api-key-check"))))
     throw new AppError("unauthorized");
   const hash = sha256Hex(key);
   const verdict = await c.env.KEY_GUARD.get(c.env.KEY_GUARD.idFromName(hash)).check(hash);
-  if (!verdict.actor) throw new AppError("unauthorized");
+  if (!verdict.actor || (verdict.actor.forMcp && at !== "mcp")) throw new AppError("unauthorized");
   c.header("RateLimit-Policy", `"key";q=${verdict.limit};w=${verdict.windowSeconds}`);
   c.header("RateLimit", `"key";r=${verdict.left};t=${verdict.resetSeconds}`);
   if (!verdict.admitted) throw new AppError("rate_limited", { retryAfterSeconds: verdict.resetSeconds });
@@ -30,9 +30,9 @@ async function keyActor(c: Context<AppEnv>, authorization: string): Promise<Acto
   return verdict.actor;
 }
 
-/** Requires a key, for clients that are no browsers: 401, then 429. */
-export const authenticateKey = createMiddleware<AppEnv>(async (c, next) => {
-  c.set("ctx", contextFor(c, await keyActor(c, c.req.header("Authorization") ?? "")));
+/** Requires a key, for clients of MCP: 401, then 429. */
+export const authenticateMcp = createMiddleware<AppEnv>(async (c, next) => {
+  c.set("ctx", contextFor(c, await keyActor(c, c.req.header("Authorization") ?? "", "mcp")));
   await next();
 });
 
@@ -40,7 +40,7 @@ export const authenticateKey = createMiddleware<AppEnv>(async (c, next) => {
 export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
   const authorization = c.req.header("Authorization");
   if (authorization !== undefined) {
-    c.set("ctx", contextFor(c, await viewing(c, await keyActor(c, authorization))));
+    c.set("ctx", contextFor(c, await viewing(c, await keyActor(c, authorization, "api"))));
     return next();
   }
   const actor = await sessionActor(c);
@@ -57,7 +57,7 @@ export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
  */
 export const anybody = createMiddleware<AppEnv>(async (c, next) => {
   const authorization = c.req.header("Authorization");
-  if (authorization !== undefined) await keyActor(c, authorization);
+  if (authorization !== undefined) await keyActor(c, authorization, "api");
   else await takeForRequest(c, "address", countedAddress(c));
   c.set("ctx", contextFor(c, { type: "link", address: clientAddress(c) }));
   await next();

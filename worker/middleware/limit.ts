@@ -134,6 +134,12 @@ export async function takeForChat(c: Context<AppEnv>): Promise<void> {
   const { actor } = c.var.ctx;
   if (actor.type !== "key" && actor.type !== "session") throw new AppError("unauthorized");
   const isPro = actor.plan === "pro";
-  await takeFrom(c, isPro ? "chatPro" : "chatFree", actor.accountId);
-  await takeFrom(c, isPro ? "chatProDaily" : "chatFreeDaily", actor.accountId);
+  const both = isPro ? (["chatPro", "chatProDaily"] as const) : (["chatFree", "chatFreeDaily"] as const);
+  // At once: each is a call of an object, and every message waits for them.
+  const taken = await Promise.allSettled(both.map((limit) => takeFrom(c, limit, actor.accountId)));
+  const refusal = taken.find((one) => one.status === "rejected");
+  if (!refusal) return;
+  for (const [at, limit] of both.entries())
+    if (taken[at]?.status === "fulfilled") await giveBack(c, limit, actor.accountId);
+  throw refusal.reason;
 }

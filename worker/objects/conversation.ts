@@ -6,7 +6,7 @@ import { converse, type ChatEvent, type Memory } from "../assistant/converse.ts"
 import { summaryOf } from "../assistant/pending.ts";
 import { availableCredits } from "../billing/credits/balance.ts";
 import { holdCredits } from "../billing/credits/hold.ts";
-import { postHold } from "../billing/credits/post-hold.ts";
+import { spendHold } from "../billing/credits/post-hold.ts";
 import { voidHold } from "../billing/credits/void-hold.ts";
 import { contextOf } from "../compose.ts";
 import { chatPricesOf } from "../config.ts";
@@ -120,7 +120,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     const { storage } = this.ctx;
     if (isNew && storage.kv.get("accountId") === undefined) storage.kv.put("accountId", speaker.accountId);
     this.requireOwner(speaker.accountId);
-    await storage.setAlarm(Date.now() + keepMs);
+    const alarm = storage.setAlarm(Date.now() + keepMs);
     const ctx = this.context({ speaker, conversationId, requestId });
     const id = ctx.newId("message");
     const prices = chatPricesOf(ctx.config);
@@ -131,6 +131,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
       least: priceToBegin(prices),
       expiresAt: new Date(ctx.now().getTime() + holdMs),
     });
+    await alarm;
     return { id, credits };
   }
 
@@ -185,8 +186,9 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     if (done.memory.pending) kv.put("pending", done.memory.pending);
     this.keep("assistant", done.message, done.toolCalls);
     const price = Math.min(credits, chatPrice(prices, done.used));
-    const isSpent = done.isComplete && (await postHold(ctx, interactionId, price));
-    if (!done.isComplete) await voidHold(ctx, interactionId);
+    const { isSpent, available } = done.isComplete
+      ? await spendHold(ctx, interactionId, price)
+      : await unspent(ctx, interactionId, sent.speaker.accountId);
     const { pending } = done.memory;
     const pendingAction = pending
       ? {
@@ -201,7 +203,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     return {
       message: [done.message, ...done.shown].join("\n\n"),
       conversationId: sent.conversationId,
-      balance: await availableCredits(ctx, sent.speaker.accountId),
+      balance: available,
       creditsUsed: isSpent ? price : 0,
       toolCalls: done.toolCalls,
       pendingAction,
@@ -279,6 +281,11 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
       cancel: () => stop(),
     });
   }
+}
+
+async function unspent(ctx: Ctx, holdId: string, accountId: Id<"account">) {
+  await voidHold(ctx, holdId);
+  return { isSpent: false, available: await availableCredits(ctx, accountId) };
 }
 
 async function refusing<Answer>(work: () => Promise<Answer>): Promise<Answer | Refused> {

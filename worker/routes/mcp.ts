@@ -7,7 +7,7 @@ import { isGroup } from "../assistant/prompt.ts";
 import { configOf } from "../config.ts";
 import type { Actor } from "../ctx.ts";
 import { AppError, invalid } from "../domain/app-error.ts";
-import { authenticateKey } from "../middleware/authenticate.ts";
+import { authenticateMcp } from "../middleware/authenticate.ts";
 import { limitBody } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
 import { limitAddress } from "../middleware/limit.ts";
@@ -42,7 +42,7 @@ function groupsOf(c: Context<AppEnv>): ToolGroup[] {
 
 /** The assistant's tools for clients of the Model Context Protocol, with an API key. */
 export const mcp = new Hono<AppEnv>()
-  .use(challenge, ownOrigin, authenticateKey, limitBody)
+  .use(challenge, ownOrigin, authenticateMcp, limitBody)
   .all("/", async (c) => {
     const groups = groupsOf(c);
     if (c.var.ctx.actor.type !== "key") throw new AppError("unauthorized");
@@ -52,12 +52,14 @@ export const mcp = new Hono<AppEnv>()
     return answerMcp(contextFor(c, assistant), groups, c.req.raw);
   });
 
-/** Protected resource metadata (RFC 9728). */
+/** Protected resource metadata (RFC 9728); `routes/oauth.tsx` is the authorization server that it names. */
 export const mcpMetadata = new Hono<AppEnv>().use(limitAddress).get("/oauth-protected-resource/mcp", (c) => {
   const { SITE_URL } = configOf(c.env);
   return c.json({
     resource: `${SITE_URL}/mcp`,
     resource_name: "Berth",
+    authorization_servers: [SITE_URL],
+    scopes_supported: ["mcp"],
     bearer_methods_supported: ["header"],
     resource_documentation: `${SITE_URL}/docs`,
   });

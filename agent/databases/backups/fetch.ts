@@ -3,7 +3,7 @@ import {
   fingerprintText,
   Manifest,
   type Fingerprint,
-  type StoredBackup,
+  type StoredVolume,
 } from "../../../protocol/agent/backups.ts";
 import { DamageError } from "./damage.ts";
 import { clocked } from "./patience.ts";
@@ -29,7 +29,7 @@ const reads = (store: BackupStore, signal: AbortSignal) =>
 export async function* fetchBackup(
   store: BackupStore,
   lease: StoreLease,
-  { sizeBytes, sha256 }: StoredBackup,
+  { sizeBytes, sha256 }: StoredVolume,
   whole: AbortSignal,
 ): AsyncGenerator<Buffer> {
   const hash = createHash("sha256");
@@ -75,7 +75,7 @@ export async function* fetchBackup(
 export async function fetchFingerprint(
   store: BackupStore,
   lease: StoreLease,
-  { backupId, fingerprintSha256 }: StoredBackup,
+  { backupId, fingerprintSha256 }: StoredVolume,
   signal: AbortSignal,
 ): Promise<Fingerprint> {
   const clock = reads(store, signal);

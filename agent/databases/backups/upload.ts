@@ -26,7 +26,7 @@ export async function uploadParts(
   const send = async () => {
     await underWay;
     const number = etags.length + 1;
-    if (number > maxParts) throw new JobError("The database is larger than a backup can be: 80 GiB.");
+    if (number > maxParts) throw new JobError("It is larger than a backup can be: 80 GiB.");
     const bytes = filling.subarray(0, filled);
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     underWay = store.put(lease, { number, bytes, sha256 }, signal).then((etag) => void etags.push(etag));
@@ -48,7 +48,7 @@ export async function uploadParts(
         if (filled === partBytes) await send();
       }
     }
-    if (sizeBytes === 0) throw new JobError("The database's dump is empty: try again.");
+    if (sizeBytes === 0) throw new JobError("The copy is empty: try again.");
     if (filled > 0) await send();
   } finally {
     await underWay.catch(() => undefined);

@@ -20,7 +20,8 @@ export const listBackups = command(
         table(
           data,
           {
-            database: ({ databaseName }) => bold(safe(databaseName)),
+            of: ({ databaseName, volume }) =>
+              bold(safe(databaseName ?? `${volume?.siteName}/${volume?.name}`)),
             status: (one) => status(one.status),
             size: ({ sizeBytes }) => size(sizeBytes === null ? null : sizeBytes / 1_048_576),
             rows: ({ rows }) => (rows === null ? dim("–") : String(rows)),

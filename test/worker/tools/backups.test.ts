@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { expect } from "vitest";
+import { expect, it } from "vitest";
 import { leaseHeaders, partHashHeader } from "../../../protocol/agent/backups.ts";
 import type { Backup } from "../../../protocol/api/backups.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
@@ -11,8 +11,12 @@ const sha256 = (text: string): string => createHash("sha256").update(text).diges
 const backup = async (key: string, id: string) => (await api<Backup>(key, "GET", `/backups/${id}`)).body;
 
 /** The host stores a backup of this text, which is asked of it. */
-async function store(host: Host, text = "a dump"): Promise<string> {
-  const { job, attempt } = await jobOf(host, "database.backup");
+async function store(
+  host: Host,
+  text = "a dump",
+  kind: "database.backup" | "volume.backup" = "database.backup",
+): Promise<string> {
+  const { job, attempt } = await jobOf(host, kind);
   const { backupId } = job.args;
   const send = (path: string, init: RequestInit) =>
     call(`/agent/backups/${backupId}/${path}`, {
@@ -39,7 +43,7 @@ async function store(host: Host, text = "a dump"): Promise<string> {
     body: JSON.stringify(done),
   });
   expect(answer.status).toBe(200);
-  await finish(host, job, attempt);
+  await finish(host, job, attempt, kind === "volume.backup" ? { consistent: true } : undefined);
   return backupId;
 }
 
@@ -63,6 +67,18 @@ async function withBackup() {
 }
 
 const volume = { name: "data", mountPath: "/data" };
+
+/** A volume's backup, which a host has stored and checked. */
+async function withVolumeBackup() {
+  const { key, host } = await scene();
+  const { siteId } = await runningSite(key, host, { name: "keeps", volumes: [volume] });
+  const { result } = await useTool(key, "create_backup", { site: "keeps", volume: "data" });
+  const id = await store(host, "files", "volume.backup");
+  expect(result).toMatchObject({ id, volume: { siteId, name: "data" } });
+  const { job, attempt } = await jobOf(host, "volume.verify");
+  await finish(host, job, attempt, { damage: null });
+  return { key, host, siteId, id };
+}
 
 effectsOf("backups", {
   create_backup: [
@@ -197,4 +213,26 @@ effectsOf("backups", {
       expect((await using).asked).toContain("There is no backup of it");
     },
   ],
+});
+
+it("backups of volumes are made, listed, scheduled, restored after a yes, and told before the volume is deleted", async () => {
+  const { key, host, siteId, id } = await withVolumeBackup();
+  for (const input of [{ site: "keeps", volume: "data" }, { site: "keeps" }])
+    expect((await useTool(key, "list_backups", input)).result).toMatchObject([{ id, status: "VERIFIED" }]);
+  const scheduled = await useTool(key, "set_backup_schedule", {
+    site: "keeps",
+    volume: "data",
+    settings: { schedule: "15 3 * * mon", keep: 2 },
+  });
+  expect(scheduled.result).toMatchObject({ name: "data", backups: { keep: 2 } });
+  const { asked } = await useTool(key, "restore_backup", { site: "keeps", volume: "copy", backup: id });
+  expect(asked).toMatch(
+    /Replace all data of the volume copy of the site keeps .*volume data of keeps.*VERIFIED/,
+  );
+  const { job } = await jobOf(host, "volume.restore");
+  expect(job.args).toMatchObject({ siteId, volume: "copy", backup: { backupId: id } });
+  for (const input of [{}, { site: "keeps" }, { db: "one", site: "keeps", volume: "data" }]) {
+    const { reply } = await useTool(key, "create_backup", input);
+    expect(reply.toolCalls).toEqual([{ tool: "create_backup", ok: false }]);
+  }
 });

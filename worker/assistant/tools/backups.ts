@@ -1,5 +1,6 @@
 import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
+import { invalid } from "../../domain/app-error.ts";
 import { databaseId, databaseNamed, reachOfDatabase, siteId, siteNamed } from "../resources.ts";
 import { Revealed, type Tools } from "../tool.ts";
 
@@ -17,27 +18,63 @@ type Names =
   | "delete_volume";
 
 const about = async (ctx: Ctx, backup: string) => {
-  const { databaseName, createdAt, status } = await call(ctx, "getBackup", { id: backup });
-  return `the backup of ${databaseName} of ${createdAt} (${status})`;
+  const { databaseName, volume, createdAt, status } = await call(ctx, "getBackup", { id: backup });
+  const what = volume ? `the volume ${volume.name} of ${volume.siteName}` : databaseName;
+  return `the backup of ${what} of ${createdAt} (${status})`;
 };
 
+type Named = { db?: string | undefined; site?: string | undefined; volume?: string | undefined };
+type Subject = { database: string } | { site: string; volume: string };
+
+/** What is meant: a database, or a volume of a site. @throws AppError invalid_request */
+function subjectOf({ db, site, volume }: Named): Subject {
+  if (db !== undefined && site === undefined && volume === undefined) return { database: db };
+  if (db === undefined && site !== undefined && volume !== undefined) return { site, volume };
+  throw invalid("db", "either db, or site and volume");
+}
+
 export const backupTools: Tools<Names> = {
-  create_backup: { run: async (ctx, { db }) => call(ctx, "createBackup", { id: await databaseId(ctx, db) }) },
+  create_backup: {
+    async run(ctx, input) {
+      const of = subjectOf(input);
+      return "database" in of
+        ? call(ctx, "createBackup", { id: await databaseId(ctx, of.database) })
+        : call(ctx, "createVolumeBackup", { id: await siteId(ctx, of.site), name: of.volume });
+    },
+  },
   list_backups: {
-    async run(ctx, { db, limit = 20 }) {
-      const { data } =
-        db === undefined
-          ? await call(ctx, "listAllBackups", { limit })
-          : await call(ctx, "listBackups", { id: await databaseId(ctx, db), limit });
-      return data;
+    async run(ctx, { limit = 20, ...named }) {
+      const { db, site, volume } = named;
+      const of = db === undefined && volume === undefined ? null : subjectOf(named);
+      if (of && "database" in of)
+        return (await call(ctx, "listBackups", { id: await databaseId(ctx, of.database), limit })).data;
+      const id = site === undefined ? undefined : await siteId(ctx, site);
+      if (of) return (await call(ctx, "listVolumeBackups", { id: id ?? "", name: of.volume, limit })).data;
+      return (await call(ctx, "listAllBackups", { limit, ...(id !== undefined && { siteId: id }) })).data;
     },
   },
   verify_backup: { run: (ctx, { backup }) => call(ctx, "verifyBackup", { id: backup }) },
   restore_backup: {
-    run: async (ctx, { db, backup }) =>
-      call(ctx, "restoreDatabase", { id: await databaseId(ctx, db), backupId: backup }),
-    async consequence(ctx, { db, backup }) {
-      const found = await databaseNamed(ctx, db);
+    async run(ctx, { backup, ...named }) {
+      const of = subjectOf(named);
+      return "database" in of
+        ? call(ctx, "restoreDatabase", { id: await databaseId(ctx, of.database), backupId: backup })
+        : call(ctx, "restoreVolume", {
+            id: await siteId(ctx, of.site),
+            name: of.volume,
+            backupId: backup,
+          });
+    },
+    async consequence(ctx, { backup, ...named }) {
+      const of = subjectOf(named);
+      if ("site" in of) {
+        const found = await siteNamed(ctx, of.site);
+        return {
+          summary: `Replace all data of the volume ${of.volume} of the site ${found.name} (${found.status}) with ${await about(ctx, backup)}; a backup of the present data is taken first. A volume that does not exist yet is created.`,
+          version: found.updatedAt,
+        };
+      }
+      const found = await databaseNamed(ctx, of.database);
       return {
         summary: `Replace all data of the database ${found.name} with ${await about(ctx, backup)}; a backup of the present data is taken first. ${await reachOfDatabase(ctx, found)}`,
         version: found.updatedAt,
@@ -52,8 +89,16 @@ export const backupTools: Tools<Names> = {
     }),
   },
   set_backup_schedule: {
-    run: async (ctx, { db, settings }) =>
-      call(ctx, "patchDatabase", { id: await databaseId(ctx, db), backups: settings }),
+    async run(ctx, { settings, ...named }) {
+      const of = subjectOf(named);
+      return "database" in of
+        ? call(ctx, "patchDatabase", { id: await databaseId(ctx, of.database), backups: settings })
+        : call(ctx, "changeVolume", {
+            id: await siteId(ctx, of.site),
+            name: of.volume,
+            backups: settings,
+          });
+    },
   },
   get_backup_download_link: {
     async run(ctx, { backup }) {
@@ -85,8 +130,13 @@ export const backupTools: Tools<Names> = {
     run: async (ctx, { site, name }) => call(ctx, "removeVolume", { id: await siteId(ctx, site), name }),
     async consequence(ctx, { site, name }) {
       const found = await siteNamed(ctx, site);
+      const { data } = await call(ctx, "listVolumeBackups", { id: found.id, name, limit: 100 });
+      const last = data.find(({ status }) => status === "VERIFIED" || status === "STORED");
+      const backups = last
+        ? `Its last backup is of ${last.createdAt} and is kept for 30 days.`
+        : "There is no backup of it.";
       return {
-        summary: `Delete the volume ${name} of the site ${found.name} with all its data. There is no backup of it.`,
+        summary: `Delete the volume ${name} of the site ${found.name} with all its data. ${backups}`,
         version: found.updatedAt,
       };
     },

@@ -1,18 +1,27 @@
 import { and, eq, gte, sql } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
-import { ledgerHolds } from "../../db/schema.ts";
+import { ledgerAccounts, ledgerHolds } from "../../db/schema.ts";
 import { systemAccounts } from "../../domain/ledger.ts";
 
 /**
  * Spends a hold, fully or in part, exactly once however often it is called. To spend nothing, void the hold instead.
  * @returns whether this call spent it
  */
-export async function postHold(ctx: Ctx, holdId: string, amount: number): Promise<boolean> {
+export const postHold = async (ctx: Ctx, holdId: string, amount: number): Promise<boolean> =>
+  (await spendHold(ctx, holdId, amount)).isSpent;
+
+/** The same, with the credits that can be spent afterwards, in one round trip. */
+export async function spendHold(
+  ctx: Ctx,
+  holdId: string,
+  amount: number,
+): Promise<{ isSpent: boolean; available: number }> {
   const mark = ctx.newMark();
   const {
     posted,
     hold: [hold],
+    account: [account],
   } = await batch(ctx, {
     posted: ctx.db
       .update(ledgerHolds)
@@ -24,7 +33,11 @@ export async function postHold(ctx: Ctx, holdId: string, amount: number): Promis
       SELECT ${ctx.newId("transaction")}, account_id, ${systemAccounts.spent}, ${amount}, 'chat', id, ${ctx.now().getTime()}
       FROM ledger_holds WHERE mark = ${mark}`),
     hold: ctx.db.select().from(ledgerHolds).where(eq(ledgerHolds.id, holdId)),
+    account: ctx.db
+      .select()
+      .from(ledgerAccounts)
+      .where(sql`${ledgerAccounts.id} = (SELECT account_id FROM ledger_holds WHERE id = ${holdId})`),
   });
   if (hold && hold.amount < amount) throw new Error(`Hold ${holdId} keeps ${hold.amount}, not ${amount}`);
-  return posted.length > 0;
+  return { isSpent: posted.length > 0, available: account ? account.balance - account.held : 0 };
 }

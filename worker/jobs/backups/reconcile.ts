@@ -1,11 +1,12 @@
 import { and, desc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import { backups, databases } from "../../db/schema.ts";
+import { backups, databases, siteVolumes } from "../../db/schema.ts";
 import { nextBackupAt, surplusBackups, verifyAgainMs } from "../../domain/backup-rules.ts";
+import { volumeKey, type VolumeKey } from "../../domain/volume-keys.ts";
 import { eachAlone } from "../../each-alone.ts";
 import { dataKeyOf, folderOf } from "./object-keys.ts";
-import { queueBackup, queueVerification } from "./queue.ts";
+import { notRestoring, queueBackup, queueVerification, queueVolumeBackup } from "./queue.ts";
 import { idleLane, openJob } from "../../db/job-conditions.ts";
 
 const atOnce = 50;
@@ -14,6 +15,7 @@ const crowdedAfterMs = 2 * 86_400_000;
 /** Starts due backups, verifies unproven ones and removes expired and surplus ones. */
 export async function reconcileBackups(ctx: Ctx): Promise<void> {
   await beginDue(ctx);
+  await beginDueOfVolumes(ctx);
   await verifyStored(ctx);
   await retire(ctx);
   await clear(ctx);
@@ -58,13 +60,47 @@ async function beginDue(ctx: Ctx): Promise<void> {
   }
 }
 
+async function beginDueOfVolumes(ctx: Ctx): Promise<void> {
+  const now = ctx.now();
+  const due = await ctx.db.select().from(siteVolumes).where(lte(siteVolumes.nextBackupAt, now)).limit(atOnce);
+  for (const {
+    siteId,
+    name,
+    backupSchedule: schedule,
+    backupHourUtc: hourUtc,
+    nextBackupAt: planned,
+  } of due) {
+    const key = volumeKey(siteId, name);
+    const mark = ctx.newMark();
+    await ctx.db.batch([
+      ctx.db
+        .update(siteVolumes)
+        .set({ nextBackupAt: nextBackupAt({ schedule, hourUtc }, key, now), mark })
+        .where(
+          and(
+            eq(siteVolumes.siteId, siteId),
+            eq(siteVolumes.name, name),
+            sql`${siteVolumes.nextBackupAt} IS ${planned?.getTime() ?? null}`,
+          ),
+        ),
+      ...queueVolumeBackup(
+        ctx,
+        ctx.newId("backup"),
+        "schedule",
+        sql`v.mark = ${mark} AND ${notRestoring(key)}`,
+      ),
+    ]);
+  }
+  if (due.length > 0) ctx.hosts.wake(null);
+}
+
 async function verifyStored(ctx: Ctx): Promise<void> {
   const [first, second, further] = verifyAgainMs;
   const triedLately = sql`EXISTS (SELECT 1 FROM jobs
-    WHERE backup_id = ${backups.id} AND kind = 'database.verify' AND status = 'FAILED' AND finished_at > ${ctx.now().getTime()}
+    WHERE backup_id = ${backups.id} AND kind IN ('database.verify', 'volume.verify') AND status = 'FAILED' AND finished_at > ${ctx.now().getTime()}
       - CASE ${backups.verifications} WHEN 0 THEN 0 WHEN 1 THEN ${first} WHEN 2 THEN ${second} ELSE ${further} END)`;
   const unproven = await ctx.db
-    .select({ id: backups.id, hostId: backups.hostId })
+    .select({ id: backups.id, type: backups.type, hostId: backups.hostId })
     .from(backups)
     .where(
       and(
@@ -75,7 +111,7 @@ async function verifyStored(ctx: Ctx): Promise<void> {
       ),
     )
     .limit(atOnce);
-  for (const { id } of unproven) await queueVerification(ctx, sql`b.id = ${id}`);
+  for (const { id, type } of unproven) await queueVerification(ctx, type, sql`b.id = ${id}`);
   if (unproven.length > 0) ctx.hosts.wake(null);
 }
 
@@ -95,12 +131,14 @@ async function retire(ctx: Ctx): Promise<void> {
     .where(and(lte(backups.expiresAt, now), isNull(backups.removedAt), unread));
   // Only a new backup makes an old one surplus; failed ones expire by age.
   const since = now.getTime() - crowdedAfterMs;
-  const crowded = await ctx.db.all<{ id: Id<"database">; keep: number }>(sql`
-    SELECT d.id, d.backup_keep AS keep FROM databases d WHERE d.id IN (
+  const crowded = await ctx.db.all<{ id: Id<"database"> | VolumeKey; keep: number }>(sql`
+    SELECT d.id, d.keep FROM (
+      SELECT id, backup_keep AS keep FROM databases
+      UNION ALL SELECT site_id || '/' || name, backup_keep FROM site_volumes) d WHERE d.id IN (
       SELECT database_id FROM backups WHERE status = 'FAILED'
       UNION SELECT database_id FROM backups WHERE status IN ('RUNNING', 'STORED', 'VERIFIED') AND created_at > ${since})
     AND (EXISTS (SELECT 1 FROM backups b WHERE b.database_id = d.id AND b.removed_at IS NULL AND b.status = 'FAILED')
-      OR (SELECT count(*) FROM backups b WHERE b.database_id = d.id AND b.removed_at IS NULL AND b.status <> 'FAILED') > d.backup_keep)`);
+      OR (SELECT count(*) FROM backups b WHERE b.database_id = d.id AND b.removed_at IS NULL AND b.status <> 'FAILED') > d.keep)`);
   for (const { id, keep } of crowded) {
     const all = await ctx.db
       .select({

@@ -1,5 +1,5 @@
 import { and, eq, sql, type SQL } from "drizzle-orm";
-import type { StoredBackup } from "../../../protocol/agent/backups.ts";
+import type { StoredBackup, StoredVolume } from "../../../protocol/agent/backups.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import type { BackupRow } from "../../db/rows.ts";
@@ -11,6 +11,12 @@ export function storedOf(row: BackupRow, attempt: number): StoredBackup {
   if (sizeBytes === null || sha256 === null || fingerprintSha256 === null)
     throw new Error(`Backup ${backupId} is not in the store`);
   return { backupId, attempt, databaseName, sizeBytes, sha256, fingerprintSha256 };
+}
+
+/** The same of a volume. */
+export function storedVolumeOf(row: BackupRow, attempt: number): StoredVolume {
+  const { databaseName: _, ...stored } = storedOf(row, attempt);
+  return stored;
 }
 
 /** Records that a host found the stored data damaged. */

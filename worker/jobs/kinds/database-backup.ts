@@ -33,7 +33,7 @@ export const databaseBackup: Kind<"database.backup"> = {
             finishedAt: now,
           })
           .where(isRunning),
-        verification: queueVerification(ctx, sql`b.id = ${id} AND ${ended}`),
+        verification: queueVerification(ctx, "database", sql`b.id = ${id} AND ${ended}`),
       },
       () => ctx.hosts.wake(job.hostId),
     );

@@ -1,5 +1,6 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type { DatabaseSpec } from "../../../protocol/agent/jobs.ts";
+import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { backups } from "../../db/schema.ts";
 import { damaged, storedOf } from "../backups/stored.ts";
@@ -39,10 +40,11 @@ export const databaseVerify: Kind<"database.verify"> = {
 /** A server like the one that was backed up, which may no longer exist; only the agent ever connects to it. */
 function likeOf(ctx: Ctx, material: Material): DatabaseSpec {
   const row = backupOf(material);
+  if (row.type === "volume") throw new Error(`Backup ${row.id} is of a volume`);
   const { memoryMb, cpuMilli, pids } = material.pack;
   const password = () => Buffer.from(ctx.random(24)).toString("hex");
   return {
-    databaseId: row.databaseId,
+    databaseId: row.databaseId as Id<"database">,
     accountId: row.accountId,
     type: row.type,
     image: row.image,

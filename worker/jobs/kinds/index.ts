@@ -18,6 +18,9 @@ import { siteRestart } from "./site-restart.ts";
 import { siteRoute } from "./site-route.ts";
 import { siteStart } from "./site-start.ts";
 import { siteStop } from "./site-stop.ts";
+import { volumeBackup } from "./volume-backup.ts";
+import { volumeRestore } from "./volume-restore.ts";
+import { volumeVerify } from "./volume-verify.ts";
 
 /** Exhaustive: a kind without an entry does not compile. */
 export const kinds: { [K in JobKind]: Kind<K> } = {
@@ -39,4 +42,7 @@ export const kinds: { [K in JobKind]: Kind<K> } = {
   "database.backup": databaseBackup,
   "database.verify": databaseVerify,
   "database.restore": databaseRestore,
+  "volume.backup": volumeBackup,
+  "volume.verify": volumeVerify,
+  "volume.restore": volumeRestore,
 };

@@ -1,7 +1,8 @@
-import { and, eq, type SQL } from "drizzle-orm";
+import { and, eq, gt, isNull, lt, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import {
+  backups,
   commands,
   databaseLinks,
   deployments,
@@ -11,10 +12,19 @@ import {
   sites,
   siteVolumes,
 } from "../../db/schema.ts";
+import { keptAfterDeletionMs } from "../../domain/backup-rules.ts";
+import { volumeKeysOf } from "../../domain/volume-keys.ts";
 
 /** Statements for one batch that delete the record, children first, where `guard` still holds. */
-export const forgetSite = (ctx: Ctx, siteId: Id<"site">, guard: SQL) =>
-  [
+export const forgetSite = (ctx: Ctx, siteId: Id<"site">, guard: SQL) => {
+  const [first, last] = volumeKeysOf(siteId);
+  return [
+    ctx.db
+      .update(backups)
+      .set({ expiresAt: new Date(ctx.now().getTime() + keptAfterDeletionMs) })
+      .where(
+        and(gt(backups.databaseId, first), lt(backups.databaseId, last), isNull(backups.expiresAt), guard),
+      ),
     ctx.db.delete(deployments).where(and(eq(deployments.siteId, siteId), guard)),
     ctx.db.delete(databaseLinks).where(and(eq(databaseLinks.siteId, siteId), guard)),
     ctx.db.delete(domains).where(and(eq(domains.siteId, siteId), guard)),
@@ -24,3 +34,4 @@ export const forgetSite = (ctx: Ctx, siteId: Id<"site">, guard: SQL) =>
     ctx.db.delete(siteEnvVersions).where(and(eq(siteEnvVersions.siteId, siteId), guard)),
     ctx.db.delete(sites).where(and(eq(sites.id, siteId), guard)),
   ] as const;
+};

@@ -32,6 +32,10 @@ export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<S
     deletion: queueSiteJob(ctx, "site.delete", site.id, sql`s.mark = ${mark} AND s.host_id IS NOT NULL`),
     commands: cancelCommands(ctx, site.id, deleting),
     deployments: cancelDeployments(ctx, site.id, deleting),
+    backups: ctx.statement(sql`
+      UPDATE backups SET status = 'FAILED', error = 'The site was deleted.', finished_at = ${ctx.now().getTime()}
+      WHERE status = 'RUNNING' AND ${deleting}
+        AND id IN (SELECT backup_id FROM jobs WHERE site_id = ${site.id} AND kind = 'volume.backup' AND status = 'QUEUED')`),
     waitingJobs: ctx.statement(
       sql`UPDATE jobs SET status = 'CANCELLED', finished_at = ${ctx.now().getTime()} WHERE site_id = ${site.id} AND status = 'QUEUED' AND kind <> 'site.delete' AND ${deleting}`,
     ),

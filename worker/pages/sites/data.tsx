@@ -1,7 +1,8 @@
 import type { Browsed, BrowsedEntry } from "../../../protocol/api/files.ts";
 import { FilesQuery } from "../../../protocol/api/files.ts";
 import { SiteSettings, type Site } from "../../../protocol/api/sites.ts";
-import { maxVolumes, type SiteVolume } from "../../../protocol/api/volumes.ts";
+import { maxVolumes } from "../../../protocol/api/volumes.ts";
+import { type SiteVolume } from "../../../protocol/api/site-volumes.ts";
 import type { DiskUse } from "../../../protocol/api/disk.ts";
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
@@ -44,8 +45,8 @@ const VolumeRow = ({ volume, site, path }: { volume: SiteVolume; site: Site; pat
           <details class="more">
             <summary class="bad">Delete …</summary>
             <p class="small">
-              All {megabytes(volume.sizeMb)} in {volume.name} are lost for good. There is no backup of a
-              volume.
+              All {megabytes(volume.sizeMb)} in {volume.name} are lost for good. Its backups, if there are
+              any, are kept for 30 days.
             </p>
             <Act
               id="remove"

@@ -1,7 +1,7 @@
 import { PackChange, type Pack } from "../../../protocol/api/packs.ts";
 import type { SiteHealth } from "../../../protocol/api/running.ts";
 import type { Site, SiteSettings } from "../../../protocol/api/sites.ts";
-import type { SiteVolume } from "../../../protocol/api/volumes.ts";
+import type { SiteVolume } from "../../../protocol/api/site-volumes.ts";
 import { call } from "../../api/call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";

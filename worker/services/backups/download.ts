@@ -3,6 +3,7 @@ import type { Ctx } from "../../ctx.ts";
 import { backups } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { databaseEngines } from "../../domain/database-engines.ts";
+import { volumeOf } from "../../domain/volume-keys.ts";
 import { dataKeyOf } from "../../jobs/backups/object-keys.ts";
 import { requireSigned, type SignedLink } from "./link.ts";
 import { backupIdOf } from "./owned.ts";
@@ -75,9 +76,12 @@ export async function downloadBackup(
     );
   if (!row) throw new AppError("not_found");
   const at = row.createdAt.toISOString().slice(0, 16).replace(":", "");
+  const volume = volumeOf(row.databaseId);
+  const fileName = volume ? `${row.name}-${volume.name}` : row.name;
+  const extension = row.type === "volume" ? "tar.gz" : databaseEngines[row.type].backupExtension;
   const digest = Buffer.from(row.sha256 ?? "", "hex").toString("base64");
   return answerData(ctx, row, range, {
-    "Content-Disposition": `attachment; filename="${row.name}-${at}Z.${databaseEngines[row.type].backupExtension}"`,
+    "Content-Disposition": `attachment; filename="${fileName}-${at}Z.${extension}"`,
     // RFC 9530: the digest of the whole file, even for a range.
     "Repr-Digest": `sha-256=:${digest}:`,
   });

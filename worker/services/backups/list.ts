@@ -1,12 +1,17 @@
-import { and, desc, eq, isNull } from "drizzle-orm";
+import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import type { Backup, BackupListQuery } from "../../../protocol/api/backups.ts";
 import type { ById, ListQuery, Page } from "../../../protocol/api/common.ts";
+import { VolumeName } from "../../../protocol/api/volumes.ts";
+import type { Id } from "../../../protocol/ids.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { backups } from "../../db/schema.ts";
+import { AppError } from "../../domain/app-error.ts";
+import { volumeKey, volumeKeysOf, type VolumeKey } from "../../domain/volume-keys.ts";
 import { databaseById, databaseIdOf } from "../databases/owned.ts";
 import { requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
+import { siteById, siteIdOf } from "../sites/owned.ts";
 import { backupView } from "./view.ts";
 
 /** The caller's backups, newest first, including those of deleted databases. */
@@ -31,7 +36,30 @@ export async function listBackupsOf(
   return page(rows, query, backupView);
 }
 
-const backupsOf = (ctx: Ctx, { databaseId, ...query }: BackupListQuery) =>
+/** Those of a volume, existing or deleted, of an existing site: not_found, then forbidden. */
+export async function listVolumeBackups(
+  ctx: Ctx,
+  { id: siteId, name, ...query }: ById & { name: string } & ListQuery,
+): Promise<Page<Backup>> {
+  const id = siteIdOf(siteId);
+  const {
+    site: [site],
+    rows,
+  } = await batch(ctx, {
+    site: siteById(ctx, id),
+    rows: backupsOf(ctx, query, volumeKey(id, name)),
+  });
+  requireOwned(ctx, site);
+  if (!VolumeName.safeParse(name).success) throw new AppError("not_found");
+  return page(rows, query, backupView);
+}
+
+const ofSite = (id: Id<"site">) => {
+  const [from, to] = volumeKeysOf(id);
+  return and(sql`${backups.databaseId} > ${from}`, sql`${backups.databaseId} < ${to}`);
+};
+
+const backupsOf = (ctx: Ctx, { databaseId, siteId, ...query }: BackupListQuery, key?: VolumeKey) =>
   ctx.db
     .select()
     .from(backups)
@@ -39,6 +67,8 @@ const backupsOf = (ctx: Ctx, { databaseId, ...query }: BackupListQuery) =>
       and(
         eq(backups.accountId, accountOf(ctx)),
         databaseId === undefined ? undefined : eq(backups.databaseId, databaseIdOf(databaseId)),
+        siteId === undefined ? undefined : ofSite(siteIdOf(siteId)),
+        key && eq(backups.databaseId, key),
         isNull(backups.removedAt),
         before(backups.id, query),
       ),

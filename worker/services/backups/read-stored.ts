@@ -4,7 +4,7 @@ import { answerData } from "./download.ts";
 import { manifestKeyOf } from "../../jobs/backups/object-keys.ts";
 import { leasedBackup, type LeaseClaim } from "./leased.ts";
 
-const readers = ["database.verify", "database.restore"] as const;
+const readers = ["database.verify", "database.restore", "volume.verify", "volume.restore"] as const;
 
 /** The backup's data, for the host that verifies or restores it. */
 export async function readStored(

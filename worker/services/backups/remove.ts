@@ -17,7 +17,7 @@ export async function removeBackup(ctx: Ctx, { id: backupId }: ById): Promise<Ba
   const { id, hostId } = await backupOwnedBy(ctx, backupId);
   const now = ctx.now();
   const mark = ctx.newMark();
-  const restoring = sql`EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${id} AND kind = 'database.restore' AND ${openJob})`;
+  const restoring = sql`EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${id} AND kind IN ('database.restore', 'volume.restore') AND ${openJob})`;
   const hidden = sql`(SELECT mark FROM backups WHERE id = ${id}) = ${mark}`;
   const {
     removed: [removed],

@@ -13,7 +13,7 @@ import { sha256Hex } from "../../domain/tokens.ts";
 import { dataKeyOf, manifestKeyOf } from "../../jobs/backups/object-keys.ts";
 import { leasedBackup, type LeaseClaim } from "./leased.ts";
 
-const uploads = ["database.backup"] as const;
+const uploads = ["database.backup", "volume.backup"] as const;
 
 /** Starts this attempt's upload, and aborts the unfinished upload of an earlier attempt. */
 export async function beginUpload(

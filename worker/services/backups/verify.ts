@@ -12,7 +12,7 @@ import { backupView } from "./view.ts";
 
 /** Restores the backup into a temporary server once more. A request during a verification returns that verification. */
 export async function verifyBackup(ctx: Ctx, { id: backupId }: ById): Promise<Backup> {
-  const { id, status, sha256 } = await backupOwnedBy(ctx, backupId);
+  const { id, type, status, sha256 } = await backupOwnedBy(ctx, backupId);
   if (status === "RUNNING")
     throw conflict("This backup is still in progress. It is verified automatically when it is complete.");
   if (sha256 === null) throw conflict("This backup failed and has no file to verify. Create another one.");
@@ -23,7 +23,7 @@ export async function verifyBackup(ctx: Ctx, { id: backupId }: ById): Promise<Ba
       .update(backups)
       .set({ status: "STORED", error: null })
       .where(and(eq(backups.id, id), eq(backups.status, "FAILED"), isNotNull(backups.sha256))),
-    verification: queueVerification(ctx, sql`b.id = ${id}`),
+    verification: queueVerification(ctx, type, sql`b.id = ${id}`),
     row: backupById(ctx, id),
   });
   ctx.hosts.wake(row?.hostId ?? null);

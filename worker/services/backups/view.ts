@@ -1,17 +1,27 @@
 import type { Backup } from "../../../protocol/api/backups.ts";
 import type { BackupRow } from "../../db/rows.ts";
+import { volumeOf } from "../../domain/volume-keys.ts";
 
-export const backupView = (row: BackupRow): Backup => ({
-  id: row.id,
-  databaseId: row.databaseId,
-  databaseName: row.name,
+export function backupView(row: BackupRow): Backup {
+  const volume = volumeOf(row.databaseId);
+  return {
+    id: row.id,
+    databaseId: volume ? null : row.databaseId,
+    databaseName: volume ? null : row.name,
+    volume: volume && { siteId: volume.siteId, siteName: row.name, name: volume.name },
+    consistent: volume ? row.consistent : row.sha256 === null ? null : true,
+    ...shared(row, volume !== null),
+  };
+}
+
+const shared = (row: BackupRow, isVolume: boolean) => ({
   type: row.type,
   version: row.version,
   status: row.status,
   trigger: row.trigger,
   sizeBytes: row.sizeBytes,
   sha256: row.sha256,
-  tables: row.tables,
+  tables: isVolume ? null : row.tables,
   rows: row.rows,
   error: row.error,
   createdAt: row.createdAt.toISOString(),

@@ -3,6 +3,7 @@ import type { AccountEvent } from "../../../protocol/api/events.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
+import { volumeOf } from "../../domain/volume-keys.ts";
 import { followedAccounts } from "../../db/schema.ts";
 
 export type Change = { seq: number; event: AccountEvent };
@@ -13,10 +14,13 @@ export const changesRead = 500;
 /** Longer than the reader takes to extend it, and enough for a browser that reconnects. */
 export const followedMs = 10 * 60_000;
 
-const changeOf = ({ seq, type, resource_id: id, fields }: Row): Change => ({
-  seq,
-  event: { type, id, ...(JSON.parse(fields) as object) },
-});
+function changeOf({ seq, type, resource_id: id, fields }: Row): Change {
+  const { databaseId, ...event } = { type, id, ...(JSON.parse(fields) as Partial<AccountEvent>) };
+  // A volume's backup names its site and volume there.
+  const volume = databaseId === undefined ? null : volumeOf(databaseId);
+  if (volume) return { seq, event: { ...event, siteId: volume.siteId } };
+  return { seq, event: { ...event, ...(databaseId !== undefined && { databaseId }) } };
+}
 
 /** From now on the account's changes are written down, for ten minutes at least. */
 const follow = (ctx: Ctx, accountId: Id<"account">) => sql`

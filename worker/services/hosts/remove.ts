@@ -115,7 +115,8 @@ async function forceOut(
       .returning({ id: deployments.id }),
     backups: ctx.statement(sql`
       UPDATE backups SET status = 'FAILED', error = ${reason}, finished_at = ${now}
-      WHERE ${gone} AND status = 'RUNNING' AND id IN ${ofOpenJobs("backup_id", "database.backup")}`),
+      WHERE ${gone} AND status = 'RUNNING' AND (id IN ${ofOpenJobs("backup_id", "database.backup")}
+        OR id IN ${ofOpenJobs("backup_id", "volume.backup")})`),
     jobs: ctx.statement(sql`
       UPDATE jobs SET status = 'FAILED', error = ${reason}, finished_at = ${now}
       WHERE ${gone} AND host_id = ${id} AND ${openJob}`),

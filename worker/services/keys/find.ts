@@ -11,9 +11,12 @@ export async function findKeyActor(db: Db, keyHash: string): Promise<(Actor & { 
       role: accounts.role,
       plan: accounts.plan,
       suspendedFor: accounts.suspendedFor,
+      origin: apiKeys.origin,
     })
     .from(apiKeys)
     .innerJoin(accounts, eq(accounts.id, apiKeys.accountId))
     .where(and(eq(apiKeys.hash, keyHash), isNull(apiKeys.revokedAt)));
-  return row ? { type: "key", ...row } : null;
+  if (!row) return null;
+  const { origin, ...actor } = row;
+  return { type: "key", ...actor, ...(origin === "mcp" && { forMcp: true }) };
 }

@@ -18,8 +18,14 @@ type KeyRow = typeof apiKeys.$inferInsert;
 /**
  * Inserts the row, replacing one with this id. false: the account has the maximum number of keys, or the session that
  * requested the key has ended.
+ * @param once an existing row is left as it is: false
  */
-export async function insertKey(ctx: Ctx, row: KeyRow, sessionId?: Id<"session">): Promise<boolean> {
+export async function insertKey(
+  ctx: Ctx,
+  row: KeyRow,
+  sessionId?: Id<"session">,
+  { once = false } = {},
+): Promise<boolean> {
   const { id, accountId, name, hash, start, origin, createdAt } = row;
   const isOpen =
     sessionId === undefined
@@ -29,7 +35,11 @@ export async function insertKey(ctx: Ctx, row: KeyRow, sessionId?: Id<"session">
     INSERT INTO api_keys (id, account_id, name, hash, start, origin, created_at)
     SELECT ${id}, ${accountId}, ${name}, ${hash}, ${start}, ${origin}, ${createdAt.getTime()}
     WHERE ${isOpen} AND (${liveKeysOf(accountId)} < ${maxLiveKeys} OR EXISTS (SELECT 1 FROM api_keys WHERE id = ${id}))
-    ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, start = excluded.start, created_at = excluded.created_at`);
+    ON CONFLICT (id) DO ${
+      once
+        ? sql`NOTHING`
+        : sql`UPDATE SET hash = excluded.hash, start = excluded.start, created_at = excluded.created_at`
+    }`);
   return meta.changes > 0;
 }
 

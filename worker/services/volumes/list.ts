@@ -1,12 +1,15 @@
 import type { ById } from "../../../protocol/api/common.ts";
-import { asc, eq, sql } from "drizzle-orm";
-import type { SiteVolumes, Volume } from "../../../protocol/api/volumes.ts";
+import { and, asc, eq, sql } from "drizzle-orm";
+import type { Volume } from "../../../protocol/api/volumes.ts";
+import type { SiteVolumes } from "../../../protocol/api/site-volumes.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
-import { deployments, siteVolumes } from "../../db/schema.ts";
+import { openJob } from "../../db/job-conditions.ts";
+import { deployments, jobs, siteVolumes } from "../../db/schema.ts";
 import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
+import { volumeBackupsView } from "./view.ts";
 
 /** All volumes of the site, mounted or detached, with the sizes that the host reports. */
 export async function listVolumes(ctx: Ctx, { id: siteId }: ById): Promise<SiteVolumes> {
@@ -15,8 +18,13 @@ export async function listVolumes(ctx: Ctx, { id: siteId }: ById): Promise<SiteV
     found: [found],
     kept,
     current: [current],
+    restoring,
   } = await batch(ctx, {
     found: siteById(ctx, id),
+    restoring: ctx.db
+      .select({ volume: jobs.volume })
+      .from(jobs)
+      .where(and(eq(jobs.siteId, id), eq(jobs.kind, "volume.restore"), openJob)),
     kept: ctx.db.select().from(siteVolumes).where(eq(siteVolumes.siteId, id)).orderBy(asc(siteVolumes.name)),
     current: currentRunOf(ctx, id),
   });
@@ -28,11 +36,14 @@ export async function listVolumes(ctx: Ctx, { id: siteId }: ById): Promise<SiteV
   const sizes = answer?.kind === "volumes" ? answer.volumes : [];
   const mountedNow = current?.run?.volumes ?? [];
   return {
-    data: kept.map(({ name }) => ({
+    data: kept.map(({ name, ...row }) => ({
       name,
       mountPath: pathOf(mountedNow, name) ?? pathOf(site.volumes, name) ?? null,
       mounted: pathOf(mountedNow, name) !== undefined,
       sizeMb: sizes.find((one) => one.name === name)?.sizeMb ?? null,
+      backups: volumeBackupsView({ name, ...row }),
+      restoring: restoring.some((one) => one.volume === name),
+      restoreError: row.restoreError,
     })),
   };
 }

@@ -1,11 +1,14 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
-import { VolumeName, type VolumeRemoved } from "../../../protocol/api/volumes.ts";
+import { VolumeName } from "../../../protocol/api/volumes.ts";
+import { type VolumeRemoved } from "../../../protocol/api/site-volumes.ts";
 import type { Ctx } from "../../ctx.ts";
 import { openJob } from "../../db/job-conditions.ts";
 import { batch } from "../../db/batch.ts";
-import { jobs, siteVolumes } from "../../db/schema.ts";
+import { backups, jobs, siteVolumes } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
+import { keptAfterDeletionMs } from "../../domain/backup-rules.ts";
+import { volumeKey } from "../../domain/volume-keys.ts";
 import { requireOwned } from "../owned.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
 import { currentRunOf } from "./list.ts";
@@ -51,6 +54,10 @@ export async function removeVolume(
     if (answer.kind === "refused") throw conflict(answer.error);
   }
   await ctx.db.batch([
+    ctx.db
+      .update(backups)
+      .set({ expiresAt: new Date(ctx.now().getTime() + keptAfterDeletionMs) })
+      .where(eq(backups.databaseId, volumeKey(id, name))),
     ctx.db
       .delete(siteVolumes)
       .where(

@@ -1,0 +1,56 @@
+import { rename, stat } from "node:fs/promises";
+import { DamageError } from "../databases/backups/damage.ts";
+import { siteLabels, volumeName } from "../docker/specs.ts";
+import { label } from "../docker/labels.ts";
+import { JobError } from "../job.ts";
+import { besideOf, volumeFolder } from "../volumes/folder.ts";
+import { removeTree } from "../volumes/remove-tree.ts";
+import { rebuildVolume } from "../volumes/rebuild.ts";
+import { usersOf } from "../volumes/stand-still.ts";
+import type { Handler } from "./handler.ts";
+
+const bytesPerGb = 1e9;
+
+/** Two renames at the end replace the volume's files; a repeated job completes those of one that was interrupted. */
+export const restoreVolume: Handler<"volume.restore"> = async (host, args, job) => {
+  const { siteId, accountId, volume, backup, diskGb } = args;
+  const { engine } = host;
+  await engine.ensureVolume(volumeName(siteId, volume), {
+    ...siteLabels(siteId),
+    [label.agent]: host.agentId,
+    [label.account]: accountId,
+    [label.volume]: volume,
+  });
+  const folder = await volumeFolder(engine, siteId, volume);
+  if (folder === null) throw new Error(`The engine does not list the volume ${volume} of ${siteId}`);
+  const { restored, replaced } = besideOf(folder);
+  if (!(await exists(folder))) await rename(replaced, folder);
+  await removeTree(replaced);
+  try {
+    await demandUnused();
+    await rebuildVolume(host, restored, backup, job, diskGb * bytesPerGb);
+    job.signal.throwIfAborted();
+    await demandUnused();
+    await rename(folder, replaced);
+    await rename(restored, folder);
+    await removeTree(replaced);
+    return { damage: null };
+  } catch (error) {
+    await removeTree(restored);
+    if (error instanceof DamageError) return { damage: error.message };
+    throw error;
+  }
+
+  async function demandUnused(): Promise<void> {
+    if ((await usersOf(engine, siteId, volume)).length > 0)
+      throw new JobError(
+        "The site or one of its commands uses the volume: stop the site, wait for its commands, then restore again.",
+      );
+  }
+};
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );

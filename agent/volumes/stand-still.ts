@@ -1,0 +1,54 @@
+import type { Engine } from "../docker/engine.ts";
+import { commandLabels, siteLabels, volumesOf } from "../docker/specs.ts";
+import { log } from "../log.ts";
+
+/** How long a site's visitors wait at most. */
+const stillMs = 5000;
+
+/** The running containers that can write to a volume: the site's own and those of its commands. */
+export async function usersOf(engine: Engine, siteId: string, volume: string): Promise<string[]> {
+  const all = [
+    ...(await engine.listContainers(siteLabels(siteId))),
+    ...(await engine.listContainers(commandLabels(siteId))),
+  ];
+  return all
+    .filter(({ running, labels }) => running && volumesOf(labels).includes(volume))
+    .map(({ id }) => id);
+}
+
+export type Standstill = {
+  /** @returns whether all of them stood still until now */
+  end(): Promise<boolean>;
+};
+
+/**
+ * Freezes the containers, for some seconds at most: an agent that ends meanwhile wakes them when it starts again. One
+ * that has just ended needs no freezing.
+ */
+export async function standStill(engine: Engine, containerIds: readonly string[]): Promise<Standstill> {
+  let isStill = true;
+  const wake = async () => {
+    for (const id of containerIds)
+      await engine
+        .resumeContainer(id)
+        .catch((error: unknown) => log("error", "A container was not resumed", { id, error }));
+  };
+  const timer = setTimeout(() => {
+    isStill = false;
+    void wake();
+  }, stillMs);
+  try {
+    for (const id of containerIds) await engine.pauseContainer(id);
+  } catch (error) {
+    clearTimeout(timer);
+    await wake();
+    throw error;
+  }
+  return {
+    async end() {
+      clearTimeout(timer);
+      if (isStill) await wake();
+      return isStill;
+    },
+  };
+}

@@ -1,0 +1,157 @@
+import { Hono, type Context } from "hono";
+import { html } from "hono/html";
+import * as z from "zod";
+import { AuthorizationRequest, ClientMetadata, TokenRequest } from "../../protocol/api/oauth.ts";
+import type { AppEnv } from "../app-env.ts";
+import { configOf } from "../config.ts";
+import { limitBody } from "../middleware/body.ts";
+import { contextFor } from "../middleware/context.ts";
+import { limitAddress, takeFrom } from "../middleware/limit.ts";
+import { signedIn } from "../middleware/signed-in.ts";
+import { AuthorizedPage, AuthorizePage, WrongRequestPage } from "../pages/oauth.tsx";
+import { requireRoomForKey } from "../services/keys/insert.ts";
+import { exchangeCode } from "../services/oauth/exchange.ts";
+import { clientOf, registerClient, signGrant } from "../services/oauth/signed.ts";
+import { noteViewer } from "./viewer.ts";
+
+const scope = "mcp";
+
+/**
+ * Authorization server metadata (RFC 8414). better-auth has no provider of OAuth in this version, and what clients of MCP
+ * need is small: public clients, codes with PKCE, keys that its owner revokes like any other.
+ */
+export const oauthMetadata = new Hono<AppEnv>().use(limitAddress).get("/oauth-authorization-server", (c) => {
+  const { SITE_URL } = configOf(c.env);
+  return c.json({
+    issuer: SITE_URL,
+    authorization_endpoint: `${SITE_URL}/oauth/authorize`,
+    token_endpoint: `${SITE_URL}/oauth/token`,
+    registration_endpoint: `${SITE_URL}/oauth/register`,
+    response_types_supported: ["code"],
+    response_modes_supported: ["query"],
+    grant_types_supported: ["authorization_code"],
+    code_challenge_methods_supported: ["S256"],
+    token_endpoint_auth_methods_supported: ["none"],
+    authorization_response_iss_parameter_supported: true,
+    scopes_supported: [scope],
+    service_documentation: `${SITE_URL}/docs`,
+  });
+});
+
+const refusal = (c: Context<AppEnv>, error: string, why: string) =>
+  c.json({ error, error_description: why }, 400);
+
+/** What programs call: registration (RFC 7591) and the exchange of a code for a key (RFC 6749, 7636). */
+export const oauth = new Hono<AppEnv>()
+  .post("/register", limitAddress, limitBody, async (c) => {
+    const client = ClientMetadata.safeParse(await c.req.json().catch(() => null));
+    if (!client.success)
+      return refusal(
+        c,
+        client.error.issues[0]?.path[0] === "redirect_uris"
+          ? "invalid_redirect_uri"
+          : "invalid_client_metadata",
+        z.prettifyError(client.error),
+      );
+    const ctx = contextFor(c, { type: "link" });
+    return c.json(
+      {
+        client_id: await registerClient(ctx, client.data),
+        client_id_issued_at: Math.floor(ctx.now().getTime() / 1000),
+        ...client.data,
+        grant_types: ["authorization_code"],
+        response_types: ["code"],
+        token_endpoint_auth_method: "none",
+      },
+      201,
+    );
+  })
+  .post("/token", limitAddress, limitBody, async (c) => {
+    const form: Record<string, unknown> = await c.req.parseBody();
+    if (form["grant_type"] !== "authorization_code")
+      return refusal(c, "unsupported_grant_type", "grant_type must be authorization_code.");
+    const asked = TokenRequest.safeParse(form);
+    if (!asked.success) return refusal(c, "invalid_request", z.prettifyError(asked.error));
+    const ctx = contextFor(c, { type: "link" });
+    if (!isOurs(c, asked.data.resource)) return refusal(c, "invalid_target", "The resource is not this one.");
+    const key = await exchangeCode(ctx, asked.data);
+    if (key === null)
+      return refusal(
+        c,
+        "invalid_grant",
+        "The code is used, older than a minute or another client's, the approving session has ended, or the account has too many keys.",
+      );
+    return c.json({ access_token: key, token_type: "Bearer", scope });
+  });
+
+/** A client that names no resource means the only one. */
+const isOurs = (c: Context<AppEnv>, resource: string | undefined): boolean =>
+  resource === undefined || resource.replace(/\/$/, "") === `${configOf(c.env).SITE_URL}/mcp`;
+
+type Asked = AuthorizationRequest & { clientName: string };
+
+/** The request, if a registered client makes it; only then may its address be redirected to. */
+async function requestIn(c: Context<AppEnv>): Promise<Asked | { wrong: string }> {
+  const { client_id = "", redirect_uri = "", ...query } = c.req.query();
+  const ctx = contextFor(c, { type: "link" });
+  const found = URL.canParse(redirect_uri) ? await clientOf(ctx, client_id, redirect_uri) : null;
+  if (!found) return { wrong: "It is not known here, or this address is not one that it registered." };
+  const asked = AuthorizationRequest.safeParse({ client_id, redirect_uri, ...query });
+  if (!asked.success) return { wrong: z.prettifyError(asked.error) };
+  if (!isOurs(c, asked.data.resource))
+    return { wrong: `It asks for ${asked.data.resource}, which is not here.` };
+  return { ...asked.data, clientName: found.client_name };
+}
+
+/** A signed-in person allows a program to use the account's tools, or does not. */
+export const oauthPage = new Hono<AppEnv>()
+  .use(limitAddress, signedIn, noteViewer)
+  .get("/", async (c) => {
+    const asked = await requestIn(c);
+    if ("wrong" in asked) return c.html(html`<!doctype html>${<WrongRequestPage why={asked.wrong} />}`, 400);
+    const { search } = new URL(c.req.url);
+    return c.html(
+      html`<!doctype html>${(
+          <AuthorizePage
+            clientName={asked.clientName}
+            address={new URL(asked.redirect_uri)}
+            action={`/oauth/authorize${search}`}
+            email={c.get("viewer")?.email}
+          />
+        )}`,
+    );
+  })
+  .post("/", limitBody, async (c) => {
+    const { ctx } = c.var;
+    const { actor } = ctx;
+    const asked = await requestIn(c);
+    if ("wrong" in asked || actor.type !== "session")
+      return c.html(
+        html`<!doctype html>
+          ${<WrongRequestPage why={"wrong" in asked ? asked.wrong : "You cannot allow it."} />}`,
+        400,
+      );
+    const { decision } = await c.req.parseBody();
+    const target = new URL(asked.redirect_uri);
+    if (decision === "approve") {
+      await requireRoomForKey(ctx, actor.accountId);
+      await takeFrom(c, "keyMade", actor.accountId);
+      const code = await signGrant(ctx, {
+        clientId: asked.client_id,
+        clientName: asked.clientName,
+        redirectUri: asked.redirect_uri,
+        challenge: asked.code_challenge,
+        accountId: actor.accountId,
+        sessionId: actor.sessionId,
+        keyId: ctx.newId("key"),
+      });
+      target.searchParams.set("code", code);
+    } else target.searchParams.set("error", "access_denied");
+    if (asked.state !== undefined) target.searchParams.set("state", asked.state);
+    target.searchParams.set("iss", ctx.config.SITE_URL);
+    // Not a redirect: the page's policy lets a form lead to no other address.
+    c.header("Refresh", `0; url=${target.href}`);
+    return c.html(
+      html`<!doctype html>${<AuthorizedPage allowed={decision === "approve"} target={target.href} />}`,
+    );
+  });
