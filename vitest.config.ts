@@ -2,12 +2,16 @@ import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { mkdirSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 import { embeddedBindings } from "./scripts/lib/embedded-database.ts";
+import { serviceCount } from "./test/support/embedded-service.ts";
 
 // Wrangler wants the folder that wrangler.toml names; tests bring their own files.
 mkdirSync("dist", { recursive: true });
 
 /** What tests provoke is no news; `BERTH_LOG=on npm test` shows it. */
 const agentLog = process.env["BERTH_LOG"] ?? "off";
+
+/** Each file has a service for itself. */
+const services = Math.max(serviceCount, 1);
 
 /** Worker tests run on workerd's D1, or on the database of `npm start`: worker/embedded. */
 const database =
@@ -73,7 +77,9 @@ export default defineConfig({
           include: ["test/agent/**/*.engine.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          fileParallelism: false,
+          // They mostly wait, and each file is an agent of its own on the engine.
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -82,7 +88,8 @@ export default defineConfig({
           include: ["test/conformance/**/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          sequence: { groupOrder: 1 },
+          maxWorkers: services,
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -91,7 +98,7 @@ export default defineConfig({
           include: ["test/e2e/**/*.test.ts"],
           testTimeout: 300_000,
           hookTimeout: 300_000,
-          fileParallelism: false,
+          maxWorkers: services,
           sequence: { groupOrder: 2 },
         },
       },

@@ -44,6 +44,8 @@ function flagsOrUsage() {
         keep: { type: "boolean", default: false },
         // For tests: starts with an empty state directory and leaves nothing on the engine.
         discard: { type: "boolean", default: false },
+        // For tests: another service of the same run uses the engine.
+        beside: { type: "boolean", default: false },
         help: { type: "boolean", short: "h", default: false },
       },
     });
@@ -105,7 +107,9 @@ async function start(): Promise<void> {
   if (flags.discard) await discardState(stateDirectory);
   const { state, save } = openState(stateDirectory, await freePorts());
   if (state.hostToken !== undefined) await removeIngress(state.hostToken);
-  const whatIsLeft = flags.discard ? await rememberEngine(() => state.hostToken ?? "") : undefined;
+  const whatIsLeft = flags.discard
+    ? await rememberEngine(() => state.hostToken ?? "", flags.beside)
+    : undefined;
   await portIsFree("--ingress-port", ingressPort, wasKilled);
   if (!(await succeeds("git", ["--version"]))) await installPackages(["git"]);
   await ensureBaseImages();

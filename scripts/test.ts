@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { availableParallelism, tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
 import { projectRoot } from "./lib/bundle.ts";
 import { installPackages } from "./lib/docker-engine.ts";
 import { leftoversFile } from "./lib/engine-leftovers.ts";
@@ -33,18 +34,18 @@ const tiers = (...names: string[]) => names.flatMap((name) => ["--project", name
 
 /** Runs vitest with these arguments; quiet: its output is shown at the end. A run without counts is a failed one. */
 async function runVitest(
-  service: EmbeddedService,
+  env: Record<string, string>,
   args: readonly string[],
   { quiet } = { quiet: false },
 ): Promise<Outcome> {
-  const countsFile = join(service.stateDirectory, `counts-${randomUUID()}.json`);
+  const countsFile = join(env["TMPDIR"] ?? tmpdir(), `counts-${randomUUID()}.json`);
   const vitest = spawn(
     join(projectRoot, "node_modules", ".bin", "vitest"),
     ["run", "--reporter=default", "--reporter=./test/support/closing-line.ts", ...args],
     {
       cwd: projectRoot,
       stdio: ["ignore", quiet ? "pipe" : "inherit", quiet ? "pipe" : "inherit"],
-      env: { ...process.env, ...service.env, BERTH_COUNTS_FILE: countsFile },
+      env: { ...process.env, ...env, BERTH_COUNTS_FILE: countsFile },
     },
   );
   const end = () => vitest.kill();
@@ -65,20 +66,32 @@ async function runVitest(
 }
 
 /** Tests without an engine, one part after the other. */
-async function runFast(service: EmbeddedService): Promise<Outcome[]> {
+async function runFast(env: Record<string, string>): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
-  for (const part of fastParts) outcomes.push(await runVitest(service, part, { quiet: true }));
+  // By default vitest leaves a core free, which is half of two.
+  const workers = `--maxWorkers=${availableParallelism()}`;
+  for (const part of fastParts) outcomes.push(await runVitest(env, [...part, workers], { quiet: true }));
   return outcomes;
 }
 
+/** The files of `e2e` that measure how long something takes or is away; they run alone. */
+const measuring = ["test/e2e/dashboard-sites.test.ts", "test/e2e/swap.test.ts"];
+
 /**
- * Engine tests mostly wait, so compute-bound tests run beside them. End-to-end tests run afterwards and alone,
- * because they measure lost requests.
+ * Engine tests mostly wait, so compute-bound tests run beside them. Of the end-to-end tests two files at a time run
+ * afterwards, each with a service of its own, because some kill its agent or its control plane.
  */
-async function runTiers(service: EmbeddedService): Promise<Outcome[]> {
-  const sideBySide = await Promise.all([runVitest(service, tiers("engine")), runFast(service)]);
-  return [...sideBySide.flat(), await runVitest(service, tiers("conformance", "e2e"))];
+async function runTiers(first: EmbeddedService, second: EmbeddedService): Promise<Outcome[]> {
+  const sideBySide = await Promise.all([runVitest(first.env, tiers("engine")), runFast(first.env)]);
+  const both = { ...first.env, BERTH_E2E_STATE_DIRS: [first, second].map(stateOf).join(delimiter) };
+  const others = measuring.map((file) => `--exclude=${file}`);
+  return [
+    ...sideBySide.flat(),
+    await runVitest(both, [...tiers("conformance", "e2e"), ...others]),
+    await runVitest(first.env, [...tiers("e2e"), ...measuring]),
+  ];
 }
+const stateOf = ({ stateDirectory }: EmbeddedService): string => stateDirectory;
 
 /** Every tier, on a service started for it; with arguments, one run of vitest with them. Tests that cannot run fail. */
 const given = process.argv.slice(2);
@@ -87,19 +100,31 @@ let counts = broken;
 try {
   const missing = Object.entries(tools).filter(([program]) => !existsSync(program));
   if (missing.length > 0) await installPackages(missing.map(([, name]) => name));
-  const service = await startEmbeddedService("test", {
+  const limits = {
     BERTH_START_TIMEOUT_SECONDS: "15",
     BERTH_BUILD_TIMEOUT_SECONDS: "60",
     BERTH_PROBATION_SECONDS: "1",
-  });
-  const outcomes = given.length > 0 ? [await runVitest(service, given)] : await runTiers(service);
+  };
+  const service = await startEmbeddedService("test", limits);
+  const services = [service];
+  const outcomes: Outcome[] = [];
+  if (given.length > 0) outcomes.push(await runVitest(service.env, given));
+  else {
+    const second = await startEmbeddedService("test-2", limits, { beside: true });
+    services.unshift(second);
+    outcomes.push(...(await runTiers(service, second)));
+  }
   status = Math.max(...outcomes.map((outcome) => outcome.status));
   const sum = (name: "passed" | "failed" | "skipped") =>
     outcomes.reduce((total, outcome) => total + outcome.counts[name], 0);
   const failures = outcomes.flatMap((outcome) => outcome.counts.failures);
   counts = { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped"), failures };
-  await service.stop();
-  const left = JSON.parse(readFileSync(join(service.stateDirectory, leftoversFile), "utf8")) as string[];
+  const left: string[] = [];
+  // The first service, which sees what any test left, ends last.
+  for (const each of services) {
+    await each.stop();
+    left.push(...(JSON.parse(readFileSync(join(each.stateDirectory, leftoversFile), "utf8")) as string[]));
+  }
   if (left.length > 0) {
     counts.failures.push(`The tests left on the engine: ${left.join(", ")}`);
     counts.failed++;

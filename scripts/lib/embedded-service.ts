@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { projectRoot } from "./bundle.ts";
-import { freePort, type State } from "./state.ts";
+import { freePort } from "./state.ts";
 
 export type EmbeddedService = {
   stateDirectory: string;
@@ -11,13 +11,17 @@ export type EmbeddedService = {
   stop(): Promise<void>;
 };
 
-/** Runs `npm start` as a child process with its own ports and a fresh state directory; its output is shown. */
+/**
+ * Runs `npm start` as a child process with its own ports and a fresh state directory; its output is shown. `beside`:
+ * another service of the same run uses the engine, so that only this one's own objects can be left there by it.
+ */
 export async function startEmbeddedService(
   name: string,
   limits: Record<string, string> = {},
+  { beside = false } = {},
 ): Promise<EmbeddedService> {
   const stateDirectory = join(projectRoot, ".berth", name);
-  const flags = ["--discard", "--state-dir", stateDirectory];
+  const flags = ["--discard", "--state-dir", stateDirectory, ...(beside ? ["--beside"] : [])];
   flags.push("--port", String(await freePort()), "--ingress-port", String(await freePort()));
   const child = spawn(
     process.execPath,
@@ -45,15 +49,13 @@ export async function startEmbeddedService(
     });
     void exited.then((code) => reject(new Error(`npm start ended with ${code} before it was ready`)));
   });
-  const { ports } = JSON.parse(readFileSync(join(stateDirectory, "secrets.json"), "utf8")) as State;
   // Below the state directory, so that tests' leftovers are removed with it.
   const temporary = join(stateDirectory, "tmp");
   mkdirSync(temporary, { recursive: true });
   return {
     stateDirectory,
     env: {
-      BERTH_E2E_STATE_DIR: stateDirectory,
-      BERTH_E2E_GIT_HOST: `127.0.0.1:${ports.git}`,
+      BERTH_E2E_STATE_DIRS: stateDirectory,
       TMPDIR: temporary,
     },
     async stop() {

@@ -10,11 +10,15 @@ export const leftoversFile = "left-on-engine.json";
 const lookMs = 10_000;
 
 /**
- * Records the engine's objects before a service runs on it. @returns lists what that service and the tests left there
+ * Records the engine's objects before a service runs on it; `beside`: another service of the same run uses it.
+ * @returns lists what that service and the tests left there
  */
-export async function rememberEngine(hostToken: () => string): Promise<() => Promise<string[]>> {
+export async function rememberEngine(
+  hostToken: () => string,
+  beside: boolean,
+): Promise<() => Promise<string[]>> {
   const before = new Set((await berthObjects("")).map(({ name }) => name));
-  let isShared = false;
+  let isShared = beside;
   const look = () => {
     isShared ||= runsAnother();
   };
@@ -23,7 +27,7 @@ export async function rememberEngine(hostToken: () => string): Promise<() => Pro
   return async () => {
     clearInterval(timer);
     look();
-    if (isShared)
+    if (isShared && !beside)
       console.log(
         "Another Berth runs on this engine: only objects of this run's agent were checked for leftovers.",
       );

@@ -6,27 +6,24 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
-import { createEngine } from "../../agent/docker/client.ts";
 import { label } from "../../agent/docker/labels.ts";
 import { accessLogVolume } from "../../agent/ingress/access-log.ts";
-import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
 import type { Ingress } from "../../agent/ingress/ingress.ts";
 import { AccessLog } from "../../agent/running/access-log.ts";
 import { followRequests } from "../../agent/running/follow-requests.ts";
 import { openRequestRecords, type RequestRecords } from "../../agent/running/request-records.ts";
 import type { SiteRequest } from "../../protocol/api/requests.ts";
-import { freePort } from "../../scripts/lib/state.ts";
-import { answers, TestResponder } from "../support/ingress.ts";
+import { engine } from "../support/engine.ts";
+import { startTestIngress, type TestIngress, TestResponder } from "../support/ingress.ts";
 
-const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const { signal } = new AbortController();
 
 let port: number;
 let folder: string;
+let own: TestIngress;
 let responder: TestResponder;
 let routes: Ingress;
-let containerId: string;
 let server: http.Server;
 let records: RequestRecords;
 
@@ -94,18 +91,9 @@ async function load(
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-access-log-"));
-  responder = await TestResponder.start();
+  own = await startTestIngress(agentId);
+  ({ port, responder } = own);
   routes = responder.openRoutes();
-  port = await freePort();
-  const config = {
-    address: "127.0.0.1",
-    port,
-    responderPort: responder.dnsPort,
-    statusPort: responder.statusPort,
-    tls: null,
-  };
-  containerId = await startIngress(engine, ingressContainer(agentId, config).spec);
-  await answers(port, "unknown.localhost", 404);
   server = http.createServer({ maxHeaderSize: 65_536 }, answer).listen(0, "127.0.0.1");
   await once(server, "listening");
   const target = {
@@ -128,9 +116,7 @@ afterAll(async () => {
   agent.destroy();
   server.close();
   records.close();
-  await engine.removeContainer(containerId);
-  await engine.removeVolume(accessLogVolume(agentId));
-  await responder.stop();
+  await own.stop();
   rmSync(folder, { recursive: true });
 });
 

@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, expect, it } from "vitest";
-import { createEngine } from "../../agent/docker/client.ts";
 import { networkName } from "../../agent/docker/specs.ts";
 import { leaveAccountNetwork, onAccountNetwork } from "../../agent/isolation/account-network.ts";
+import { engine } from "../support/engine.ts";
 
-const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = randomBytes(8).toString("hex");
 const accountId = `acc_${agentId}`;
 const on = { engine, agentId };

@@ -1,46 +1,32 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createStore } from "../../agent/databases/backups/store.ts";
 import { containerName } from "../../agent/docker/database-objects.ts";
-import { createEngine } from "../../agent/docker/client.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import { sweep } from "../../agent/startup/sweep.ts";
 import type { Host } from "../../agent/host.ts";
 import type { DatabaseSpec, Job, JobKind, JobResult } from "../../protocol/agent/jobs.ts";
-import { formatId, type IdKind } from "../../protocol/ids.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
-import { closedAccess } from "../support/closed-access.ts";
+import { databaseAgent } from "../support/database-host.ts";
 import { databaseSpec } from "../support/database-spec.ts";
+import { docker, engine as machineEngine, newId, socketPath } from "../support/engine.ts";
 import { jobRun } from "../support/job-run.ts";
 import { keepLogs, logSays } from "../support/orderly-ends.ts";
 import { PartServer } from "../support/part-server.ts";
 
-const socketPath = process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock";
-const { engine, removed } = keepLogs(createEngine({ socketPath }));
+const { engine, removed } = keepLogs(machineEngine);
 const agentId = randomBytes(8).toString("hex");
-const newId = <K extends IdKind>(kind: K) => formatId(kind, Date.now(), randomBytes(10));
 const accountId = newId("account");
 const server = new PartServer();
 const url = await server.listen();
 const emptyFolder = mkdtempSync(join(tmpdir(), "berth-backups-"));
-const host = {
-  agentId,
-  engine,
-  backups: createStore({ url, token: server.token }),
-  workDirectory: emptyFolder,
-  isolation: { demand: async () => undefined, refresh: async () => undefined },
-  buildRoom: { demandDisk: async () => undefined },
-  publicAccess: closedAccess(agentId),
-  ingress: { sites: () => [], current: () => null },
-} as unknown as Host;
-const execute = promisify(execFile);
-const docker = async (...args: string[]) => (await execute("docker", args)).stdout.trim();
+const backups = createStore({ url, token: server.token });
+const host = databaseAgent({ agentId, engine, backups, workDirectory: emptyFolder });
 
 const specs: DatabaseSpec[] = [];
 function specOf(type: DatabaseSpec["type"], name: string = type): DatabaseSpec {

@@ -4,13 +4,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { prepareBuild } from "../../agent/image-build/prepare.ts";
-import { createEngine } from "../../agent/docker/client.ts";
 import type { EnvEntry } from "../../protocol/agent/jobs.ts";
+import { engine } from "../support/engine.ts";
 import { exactValues } from "../support/exact-values.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const folders: string[] = [];
 const tags: string[] = [];
 afterAll(async () => {

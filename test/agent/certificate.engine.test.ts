@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createEngine } from "../../agent/docker/client.ts";
 import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import type { IngressSettings } from "../../agent/ingress/caddy.ts";
 import { certificateOf } from "../../agent/ingress/certificate.ts";
@@ -12,9 +11,9 @@ import { ingressContainer, startIngress } from "../../agent/ingress/container.ts
 import type { Ingress } from "../../agent/ingress/ingress.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { AcmeServer } from "../support/acme.ts";
+import { engine } from "../support/engine.ts";
 import { answers, TestResponder } from "../support/ingress.ts";
 
-const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const good = "www.shop.example";
 const refused = "www.refused.example";

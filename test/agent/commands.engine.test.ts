@@ -1,11 +1,9 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { createEngine } from "../../agent/docker/client.ts";
 import { networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { adoptCommands } from "../../agent/startup/adopt-commands.ts";
 import { handle, handlers } from "../../agent/handlers/index.ts";
@@ -18,15 +16,10 @@ import { openJournal, type Journal } from "../../agent/journal.ts";
 import { Runner } from "../../agent/runner.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import { FromAgent, type AgentLogLine } from "../../protocol/agent/messages.ts";
-import { formatId, type IdKind } from "../../protocol/ids.ts";
+import { engine, execute, newId } from "../support/engine.ts";
 import { offerOf } from "../support/offer.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const agentId = randomBytes(8).toString("hex");
-const execute = promisify(execFile);
-const newId = <K extends IdKind>(kind: K) => formatId(kind, Date.now(), randomBytes(10));
 const [siteId, accountId, deploymentId, shelllessId] = [
   newId("site"),
   newId("account"),

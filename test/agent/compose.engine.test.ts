@@ -6,11 +6,10 @@ import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { compose } from "../../agent/compose.ts";
 import { readConfig } from "../../agent/config.ts";
-import { createEngine } from "../../agent/docker/client.ts";
 import { freePort } from "../../scripts/lib/state.ts";
+import { engine } from "../support/engine.ts";
 import { Hub } from "../support/hub.ts";
 
-const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const token = `hst_0${randomBytes(43).toString("hex").slice(0, 43)}`;
 
 let hub: Hub;

@@ -1,12 +1,9 @@
-import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import tar from "tar-stream";
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
-import { createEngine } from "../../agent/docker/client.ts";
 import { networkLabels, networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { handOver, isHandingOver } from "../../agent/sites/hand-over.ts";
 import { readdress } from "../../agent/sites/readdress.ts";
@@ -16,18 +13,12 @@ import { ContainerSupervisor } from "../../agent/running/container-supervisor.ts
 import { openRecords, type Crash, type Records } from "../../agent/running/records.ts";
 import { watchSites, type Watched } from "../../agent/running/watch.ts";
 import { bridgeName } from "../../agent/isolation/rules.ts";
-import { formatId } from "../../protocol/ids.ts";
+import { docker, engine, newId } from "../support/engine.ts";
 import { TestResponder } from "../support/ingress.ts";
 import { runSpec } from "../support/run-spec.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const agentId = randomBytes(8).toString("hex");
-const docker = async (...args: string[]) => (await promisify(execFile)("docker", args)).stdout.trim();
-const newId = <K extends "site" | "account" | "deployment">(kind: K) =>
-  formatId(kind, Date.now(), randomBytes(10));
 const accountId = newId("account");
 const network = networkName(accountId);
 

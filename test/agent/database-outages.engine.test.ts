@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
   copyFileSync,
@@ -12,11 +11,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createStore } from "../../agent/databases/backups/store.ts";
 import { containerName, databaseLabels, volumeName } from "../../agent/docker/database-objects.ts";
-import { createEngine } from "../../agent/docker/client.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import { sweep } from "../../agent/startup/sweep.ts";
 import type { Host } from "../../agent/host.ts";
@@ -26,18 +23,15 @@ import { DiskUse } from "../../agent/running/disk-use.ts";
 import { openRecords } from "../../agent/running/records.ts";
 import { watchSites } from "../../agent/running/watch.ts";
 import type { DatabaseSpec, Job, JobKind, JobResult } from "../../protocol/agent/jobs.ts";
-import { formatId, type IdKind } from "../../protocol/ids.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
-import { closedAccess } from "../support/closed-access.ts";
+import { databaseAgent } from "../support/database-host.ts";
 import { databaseSpec } from "../support/database-spec.ts";
+import { docker, engine, execute, newId } from "../support/engine.ts";
 import { jobRun } from "../support/job-run.ts";
 import { PartServer } from "../support/part-server.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
 
-const socketPath = process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock";
-const engine = createEngine({ socketPath });
 const agentId = randomBytes(8).toString("hex");
-const newId = <K extends IdKind>(kind: K) => formatId(kind, Date.now(), randomBytes(10));
 const accountId = newId("account");
 const server = new PartServer();
 const url = await server.listen();
@@ -45,18 +39,8 @@ const folder = mkdtempSync(join(tmpdir(), "berth-outages-"));
 const emptyFolder = mkdtempSync(join(tmpdir(), "berth-outages-"));
 const records = openRecords(join(folder, "running.db"));
 const ingress = { sites: () => [], current: () => null } as unknown as Ingress;
-const host = {
-  agentId,
-  engine,
-  backups: createStore({ url, token: server.token }),
-  workDirectory: emptyFolder,
-  isolation: { demand: async () => undefined, refresh: async () => undefined },
-  buildRoom: { demandDisk: async () => undefined },
-  publicAccess: closedAccess(agentId),
-  ingress,
-} as unknown as Host;
-const execute = promisify(execFile);
-const docker = async (...args: string[]) => (await execute("docker", args)).stdout.trim();
+const backups = createStore({ url, token: server.token });
+const host = databaseAgent({ agentId, backups, workDirectory: emptyFolder, ingress });
 
 const specs: DatabaseSpec[] = [];
 const disks: string[] = [];

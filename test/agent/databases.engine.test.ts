@@ -1,42 +1,27 @@
-import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { containerName, databaseLabels, volumeName } from "../../agent/docker/database-objects.ts";
 import { countServed, socketTables } from "../../agent/docker/listening.ts";
-import { createEngine } from "../../agent/docker/client.ts";
 import { networkName } from "../../agent/docker/specs.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import { sweep } from "../../agent/startup/sweep.ts";
-import type { Host } from "../../agent/host.ts";
 import type { DatabaseSpec, Job } from "../../protocol/agent/jobs.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
-import { closedAccess } from "../support/closed-access.ts";
 import { databaseSpec, testedImages } from "../support/database-spec.ts";
+import { databaseAgent } from "../support/database-host.ts";
+import { docker, engine as machineEngine, execute } from "../support/engine.ts";
 import { jobRun } from "../support/job-run.ts";
 import { keepLogs, logOf, logSays } from "../support/orderly-ends.ts";
 
-const { engine, removed } = keepLogs(
-  createEngine({ socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock" }),
-);
+const { engine, removed } = keepLogs(machineEngine);
 const agentId = randomBytes(8).toString("hex");
 const accountId = `acc_${agentId}`;
 const emptyFolder = mkdtempSync(join(tmpdir(), "berth-databases-"));
-const host = {
-  agentId,
-  engine,
-  workDirectory: emptyFolder,
-  isolation: { demand: async () => undefined, refresh: async () => undefined },
-  buildRoom: { demandDisk: async () => undefined },
-  publicAccess: closedAccess(agentId),
-  ingress: { sites: () => [], current: () => null },
-} as unknown as Host;
-const execute = promisify(execFile);
-const docker = async (...args: string[]) => (await execute("docker", args)).stdout.trim();
+const host = databaseAgent({ agentId, engine, workDirectory: emptyFolder });
 
 const specs: DatabaseSpec[] = [];
 const disks: string[] = [];

@@ -1,10 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, expect, it, vi } from "vitest";
-import { createEngine } from "../../agent/docker/client.ts";
+import { engine } from "../support/engine.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const name = `berth-test-${randomBytes(8).toString("hex")}`;
 afterAll(() => engine.removeContainer(name));
 

@@ -12,7 +12,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import tls from "node:tls";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer, type ClientOptions } from "ws";
-import { createEngine } from "../../agent/docker/client.ts";
 import type { IngressSettings } from "../../agent/ingress/caddy.ts";
 import { certificatesFileOf, writeCertificates } from "../../agent/ingress/certificates.ts";
 import { accessLogVolume } from "../../agent/ingress/access-log.ts";
@@ -23,9 +22,9 @@ import {
 } from "../../agent/ingress/container.ts";
 import { AcmeServer } from "../support/acme.ts";
 import { freePort } from "../../scripts/lib/state.ts";
+import { engine } from "../support/engine.ts";
 import { answers, get, TestResponder } from "../support/ingress.ts";
 
-const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const name = "www.shop.example";
 const addressKey = randomBytes(32).toString("base64url");

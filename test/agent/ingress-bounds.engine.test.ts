@@ -5,17 +5,16 @@ import http from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { WebSocketServer } from "ws";
-import { createEngine } from "../../agent/docker/client.ts";
 import type { Ingress } from "../../agent/ingress/ingress.ts";
 import { maxRequests } from "../../agent/ingress/caddy.ts";
 import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { ingressContainer, startIngress, webSocketsPerMb } from "../../agent/ingress/container.ts";
 import { ensureFirewall, removeFirewall } from "../../agent/isolation/firewall.ts";
 import { freePort } from "../../scripts/lib/state.ts";
+import { engine } from "../support/engine.ts";
 import { answers, get, TestResponder } from "../support/ingress.ts";
 import { plugIn, type Machine } from "../support/machine.ts";
 
-const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = randomBytes(8).toString("hex");
 const [calm, greedy] = ["calm.localhost", "greedy.localhost"];
 let port: number;

@@ -9,24 +9,20 @@ import { setTimeout as delay } from "node:timers/promises";
 import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
-import { createEngine } from "../../agent/docker/client.ts";
-import { accessLogVolume } from "../../agent/ingress/access-log.ts";
-import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import { AccessLog } from "../../agent/running/access-log.ts";
 import { openRequestRecords } from "../../agent/running/request-records.ts";
-import { freePort } from "../../scripts/lib/state.ts";
-import { answers, get, TestResponder } from "../support/ingress.ts";
+import { engine } from "../support/engine.ts";
+import { get, startTestIngress, type TestIngress, TestResponder } from "../support/ingress.ts";
 
-const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const host = "shop.localhost";
 const text = "All work and no play makes a dull answer. ".repeat(100);
 
 let port: number;
+let own: TestIngress;
 let responder: TestResponder;
 let routes: Ingress;
-let containerId: string;
 
 type App = { target: Target; server: http.Server; received: () => number };
 const apps: App[] = [];
@@ -84,20 +80,10 @@ function hashOf(password: string): string {
 }
 
 beforeAll(async () => {
-  responder = await TestResponder.start();
+  // This very machine is trusted, so that a test can say where a visitor comes from.
+  own = await startTestIngress(agentId, { trustedProxies: ["127.0.0.1/32"] });
+  ({ port, responder } = own);
   routes = responder.openRoutes();
-  port = await freePort();
-  const config = {
-    address: "127.0.0.1",
-    port,
-    responderPort: responder.dnsPort,
-    statusPort: responder.statusPort,
-    tls: null,
-    // This very machine, so that a test can say where a visitor comes from.
-    trustedProxies: ["127.0.0.1/32"],
-  };
-  containerId = await startIngress(engine, ingressContainer(agentId, config).spec);
-  await answers(port, "unknown.localhost", 404);
 });
 
 afterEach(async () => {
@@ -109,9 +95,7 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-  await engine.removeContainer(containerId);
-  await engine.removeVolume(accessLogVolume(agentId));
-  await responder.stop();
+  await own.stop();
 });
 
 it("redirects and rewrites with path and query kept, and to no other address than was set", async () => {

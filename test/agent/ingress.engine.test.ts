@@ -9,25 +9,23 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
-import { createEngine } from "../../agent/docker/client.ts";
 import { routeSite } from "../../agent/handlers/route-site.ts";
 import { stopSite } from "../../agent/handlers/stop-site.ts";
 import type { Host } from "../../agent/host.ts";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import type { JobRun } from "../../agent/job.ts";
-import { accessLogVolume } from "../../agent/ingress/access-log.ts";
-import { ingressContainer, ingressImage, startIngress } from "../../agent/ingress/container.ts";
+import { ingressImage } from "../../agent/ingress/container.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
-import { freePort } from "../../scripts/lib/state.ts";
-import { answers, get, TestResponder } from "../support/ingress.ts";
+import { engine } from "../support/engine.ts";
+import { get, startTestIngress, type TestIngress, TestResponder } from "../support/ingress.ts";
 
-const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const host = "shop.localhost";
 
 let port: number;
 let folder: string;
 let program: string;
+let own: TestIngress;
 let responder: TestResponder;
 let routes: Ingress;
 let containerId: string;
@@ -150,24 +148,13 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-responder-"));
   program = join(folder, "responder.mjs");
   await bundleNode("agent/ingress/responder.ts", program);
-  responder = await TestResponder.start(program);
+  own = await startTestIngress(agentId, { program });
+  ({ port, responder, containerId } = own);
   routes = responder.openRoutes();
-  port = await freePort();
-  const config = {
-    address: "127.0.0.1",
-    port,
-    responderPort: responder.dnsPort,
-    statusPort: responder.statusPort,
-    tls: null,
-  };
-  containerId = await startIngress(engine, ingressContainer(agentId, config).spec);
-  await answers(port, "unknown.localhost", 404);
 });
 
 afterAll(async () => {
-  await engine.removeContainer(containerId);
-  await engine.removeVolume(accessLogVolume(agentId));
-  await responder.stop();
+  await own.stop();
   rmSync(folder, { recursive: true });
 });
 

@@ -1,15 +1,12 @@
-import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { redisClient } from "../../agent/databases/redis/server.ts";
 import { containerName } from "../../agent/docker/database-objects.ts";
 import { openInspection, type Inspection } from "../../agent/databases/inspect/index.ts";
-import { redisClient } from "../../agent/databases/redis/server.ts";
 import { openRunningDatabases } from "../../agent/databases/running.ts";
-import { createEngine } from "../../agent/docker/client.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import type { Host } from "../../agent/host.ts";
 import type { JobRun } from "../../agent/job.ts";
@@ -22,10 +19,8 @@ import { formatId } from "../../protocol/ids.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import { databaseEngines } from "../../worker/domain/database-engines.ts";
 import { closedAccess } from "../support/closed-access.ts";
+import { docker, engine } from "../support/engine.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const agentId = randomBytes(8).toString("hex");
 const accountId = formatId("account", Date.now(), randomBytes(10));
 const folder = mkdtempSync(join(tmpdir(), "berth-inspect-"));
@@ -36,7 +31,6 @@ const host = {
   buildRoom: { demandDisk: async () => undefined },
   publicAccess: closedAccess(agentId),
 } as unknown as Host;
-const docker = async (...args: string[]) => (await promisify(execFile)("docker", args)).stdout.trim();
 const job = { signal: new AbortController().signal } as unknown as JobRun;
 const does = (kind: Job["kind"], spec: DatabaseSpec) =>
   handle(host, { id: "job_test", kind, args: { ...spec, database: spec } } as unknown as Job, job);

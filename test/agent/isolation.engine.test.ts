@@ -1,14 +1,12 @@
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { BlockList, createServer, type AddressInfo, type Server } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { packText } from "../../agent/image-build/prepare.ts";
-import { createEngine } from "../../agent/docker/client.ts";
 import { deletedBytes } from "../../agent/docker/deleted-files.ts";
 import { ownFolderOf } from "../../agent/docker/own-folder.ts";
 import { atStartSpeed } from "../../agent/docker/start-speed.ts";
@@ -23,12 +21,9 @@ import { DiskGuard } from "../../agent/running/disk-guard.ts";
 import { DiskUse } from "../../agent/running/disk-use.ts";
 import { openRecords, type Crash } from "../../agent/running/records.ts";
 import { bridgeName, siteBridgePattern } from "../../agent/isolation/rules.ts";
+import { engine, execute } from "../support/engine.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const agentId = randomBytes(8).toString("hex");
-const execute = promisify(execFile);
 const docker = async (...args: string[]) => (await execute("docker", args)).stdout;
 const accounts = { one: `acc_${agentId}1`, other: `acc_${agentId}2` };
 const containers: string[] = [];

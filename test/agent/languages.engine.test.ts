@@ -5,12 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { prepareBuild } from "../../agent/image-build/prepare.ts";
-import { createEngine } from "../../agent/docker/client.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
+import { engine } from "../support/engine.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const samples = fileURLToPath(new URL("../fixtures/languages/", import.meta.url));
 const run = `berth-test-${process.pid}`;
 const folders: string[] = [];

@@ -2,13 +2,10 @@ import { execFileSync } from "node:child_process";
 import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, it } from "vitest";
-import { createEngine } from "../../agent/docker/client.ts";
 import { LogGuard } from "../../agent/running/log-guard.ts";
 import type { SiteEvent } from "../../protocol/api/running.ts";
+import { engine } from "../support/engine.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const agentId = `logs-${process.pid}`;
 const docker = (...args: string[]) => execFileSync("docker", args, { encoding: "utf8" }).trim();
 let id: string | undefined;

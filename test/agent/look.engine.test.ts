@@ -1,16 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, expect, it, vi } from "vitest";
-import { createEngine } from "../../agent/docker/client.ts";
 import { networkLabels, networkName, siteContainer } from "../../agent/docker/specs.ts";
 import type { Target } from "../../agent/ingress/ingress.ts";
 import { lookAtSite } from "../../agent/running/look.ts";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
+import { engine } from "../support/engine.ts";
 import { runSpec } from "../support/run-spec.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const agentId = randomBytes(8).toString("hex");
 const accountId = formatId("account", Date.now(), randomBytes(10));
 const siteId = formatId("site", Date.now(), randomBytes(10));

@@ -1,88 +1,42 @@
 import { randomBytes } from "node:crypto";
 import http from "node:http";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { accessLogVolume } from "../../agent/ingress/access-log.ts";
-import { createEngine } from "../../agent/docker/client.ts";
 import { deleteSite } from "../../agent/handlers/delete-site.ts";
 import { Stopped } from "../../agent/failure.ts";
 import { fencedHost } from "../../agent/fenced-host.ts";
 import type { Host } from "../../agent/host.ts";
-import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
 import { servingIds } from "../../agent/ingress/ingress.ts";
 import type { JobRun } from "../../agent/job.ts";
-import { openRecords, type Records } from "../../agent/running/records.ts";
-import { openRetirement } from "../../agent/sites/retire.ts";
 import { containersOf, release } from "../../agent/sites/rollout.ts";
 import { sweep } from "../../agent/startup/sweep.ts";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
-import { formatId, type Id } from "../../protocol/ids.ts";
-import { freePort } from "../../scripts/lib/state.ts";
-import { answers, get, TestResponder } from "../support/ingress.ts";
+import type { Id } from "../../protocol/ids.ts";
+import { engine, newId } from "../support/engine.ts";
+import { get } from "../support/ingress.ts";
 import { jobRun } from "../support/job-run.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { openSiteHost, type SiteHost } from "../support/site-host.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const agentId = randomBytes(8).toString("hex");
-const newId = <K extends "site" | "account" | "deployment">(kind: K): Id<K> =>
-  formatId(kind, Date.now(), randomBytes(10));
 const accountId = newId("account");
 
 const sites: Id<"site">[] = [];
 let port: number;
-let responder: TestResponder;
-let ingressId: string;
-let folder: string;
-let records: Records;
+let own: SiteHost;
 let host: Host;
 
-/** The means of an agent that has just started: all it knows is in files and in the engine. */
-const newHost = (probationSeconds = 3): Host =>
-  ({
-    agentId,
-    engine,
-    ingress: responder.openRoutes(),
-    isolation: { demand: () => Promise.resolve() },
-    workDirectory: folder,
-    imageRepository: (siteId: string) => `berth-test/${siteId}`,
-    settings: { probationSeconds },
-    ...openRetirement({
-      engine,
-      agentId,
-      patience: { drainSeconds: 1.6, drainMaxSeconds: 5 },
-      drains: records,
-      keepLastLines: () => Promise.resolve(),
-      onError: (error) => {
-        throw error;
-      },
-    }),
-  }) as unknown as Host;
+const newHost = (probationSeconds = 3): Host => own.startAgent({ probationSeconds });
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "berth-probation-"));
-  responder = await TestResponder.start();
-  port = await freePort();
-  const { dnsPort: responderPort, statusPort } = responder;
-  const config = { address: "127.0.0.1", port, responderPort, statusPort, tls: null };
-  ingressId = await startIngress(engine, ingressContainer(agentId, config).spec);
-  await answers(port, "unknown.localhost", 404);
-  records = openRecords(`${folder}.db`);
+  own = await openSiteHost(agentId);
+  ({ port } = own.ingress);
   host = newHost();
 });
 
 afterAll(async () => {
   for (const siteId of sites)
     await deleteSite(host, { siteId, accountId, hostnames: ["a.localhost"] }, jobRun());
-  await engine.removeContainer(ingressId);
-  await engine.removeVolume(accessLogVolume(agentId));
-  await responder.stop();
-  records.close();
-  rmSync(folder, { recursive: true });
-  for (const end of ["", "-shm", "-wal"]) rmSync(`${folder}.db${end}`, { force: true });
+  await own.close();
   expect(await engine.listContainers({ "berth.agent": agentId })).toEqual([]);
 });
 

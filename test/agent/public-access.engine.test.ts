@@ -1,14 +1,12 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { containerName } from "../../agent/docker/database-objects.ts";
 import { makeAuthority } from "../../agent/databases/certificates.ts";
 import { openPublicAccess } from "../../agent/databases/public-access.ts";
-import { createEngine } from "../../agent/docker/client.ts";
 import { networkName } from "../../agent/docker/specs.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import type { Host } from "../../agent/host.ts";
@@ -19,17 +17,13 @@ import type { DatabaseSpec, Job, JobResult } from "../../protocol/agent/jobs.ts"
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import { databaseEngines } from "../../worker/domain/database-engines.ts";
 import { databaseSpec } from "../support/database-spec.ts";
+import { docker, engine, execute } from "../support/engine.ts";
 import { jobRun } from "../support/job-run.ts";
 import { plugIn, type Machine } from "../support/machine.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const agentId = randomBytes(8).toString("hex");
 const accountId = `acc_${agentId}`;
 const folder = mkdtempSync(join(tmpdir(), "berth-public-access-"));
-const execute = promisify(execFile);
-const docker = async (...args: string[]) => (await execute("docker", args)).stdout.trim();
 
 const [, main = ""] =
   Object.entries(networkInterfaces())

@@ -1,12 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createEngine } from "../../agent/docker/client.ts";
 import { emptyLabels, label } from "../../agent/docker/labels.ts";
 import { siteLabels } from "../../agent/docker/specs.ts";
 import { searchLog } from "../../agent/running/search-log.ts";
 import type { SiteLogs } from "../../agent/running/site-log.ts";
+import { engine } from "../support/engine.ts";
 
-const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const siteId = `site_${randomBytes(13).toString("hex").padEnd(27, "0").slice(0, 27)}`;
 const { signal } = new AbortController();

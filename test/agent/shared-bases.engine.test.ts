@@ -1,13 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createEngine } from "../../agent/docker/client.ts";
 import { packFile } from "../../agent/image-build/context.ts";
 import { openSharedBases } from "../../agent/image-build/shared-bases.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
+import { engine } from "../support/engine.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const repository = `berth.invalid/berth-test/shared-${process.pid}`;
 const tags: string[] = [];
 const signal = new AbortController().signal;

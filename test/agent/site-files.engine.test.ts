@@ -1,12 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createEngine } from "../../agent/docker/client.ts";
 import { emptyLabels, label } from "../../agent/docker/labels.ts";
 import { siteLabels } from "../../agent/docker/specs.ts";
 import type { Ingress } from "../../agent/ingress/ingress.ts";
 import { browseSite } from "../../agent/running/site-files.ts";
+import { engine } from "../support/engine.ts";
 
-const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const siteId = `site_${randomBytes(14).toString("hex").slice(0, 27)}` as const;
 const volume = `berth-${siteId}-data`;

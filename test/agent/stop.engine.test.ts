@@ -2,17 +2,12 @@ import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { createEngine } from "../../agent/docker/client.ts";
 import { commandContainer, networkName, siteContainer } from "../../agent/docker/specs.ts";
 import { bridgeName } from "../../agent/isolation/rules.ts";
-import { formatId, type IdKind } from "../../protocol/ids.ts";
+import { engine, newId } from "../support/engine.ts";
 import { runSpec } from "../support/run-spec.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const agentId = randomBytes(8).toString("hex");
-const newId = <K extends IdKind>(kind: K) => formatId(kind, Date.now(), randomBytes(10));
 const accountId = newId("account");
 const network = networkName(accountId);
 const image = "node:24-bookworm-slim";

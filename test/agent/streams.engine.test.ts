@@ -11,7 +11,8 @@ import { StreamServer } from "../../agent/streams/stream-server.ts";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import type { StreamTarget } from "../../protocol/agent/messages.ts";
 import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
-import { DatabaseHost, newId } from "../support/database-host.ts";
+import { DatabaseHost } from "../support/database-host.ts";
+import { newId } from "../support/engine.ts";
 import { StreamLink } from "../support/stream-link.ts";
 
 const host = new DatabaseHost();

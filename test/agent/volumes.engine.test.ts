@@ -1,98 +1,51 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import http from "node:http";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { accessLogVolume } from "../../agent/ingress/access-log.ts";
-import { createEngine } from "../../agent/docker/client.ts";
 import { networkName, siteContainer, siteLabels, volumeName } from "../../agent/docker/specs.ts";
 import { deleteSite } from "../../agent/handlers/delete-site.ts";
 import { containersOf, release } from "../../agent/sites/rollout.ts";
-import { openRetirement } from "../../agent/sites/retire.ts";
 import { stopSite } from "../../agent/handlers/stop-site.ts";
 import { sweep } from "../../agent/startup/sweep.ts";
 import { readdress } from "../../agent/sites/readdress.ts";
 import type { Host } from "../../agent/host.ts";
 import type { JobRun } from "../../agent/job.ts";
-import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
 import { QuestionServer } from "../../agent/question-server.ts";
 import { DiskUse } from "../../agent/running/disk-use.ts";
-import { openRecords, type Records } from "../../agent/running/records.ts";
+import type { Records } from "../../agent/running/records.ts";
 import { readSiteLog } from "../../agent/running/site-log.ts";
 import { watchSites } from "../../agent/running/watch.ts";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { Answer } from "../../protocol/agent/running.ts";
-import { formatId, type Id } from "../../protocol/ids.ts";
-import { freePort } from "../../scripts/lib/state.ts";
-import { answers, get, TestResponder } from "../support/ingress.ts";
+import type { Id } from "../../protocol/ids.ts";
+import { docker, engine, newId } from "../support/engine.ts";
+import { get, TestResponder } from "../support/ingress.ts";
 import { noneKept, noSources } from "../support/none-kept.ts";
 import { noneRequested } from "../support/none-requested.ts";
+import { openSiteHost, type SiteHost } from "../support/site-host.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
 
-const engine = createEngine({
-  socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-});
 const agentId = randomBytes(8).toString("hex");
-const execute = promisify(execFile);
-const docker = async (...args: string[]) => (await execute("docker", args)).stdout.trim();
-const newId = <K extends "site" | "account" | "deployment">(kind: K): Id<K> =>
-  formatId(kind, Date.now(), randomBytes(10));
 const accountId = newId("account");
 const node = "node:24-bookworm-slim";
 
 const images: string[] = [];
 const sites: Id<"site">[] = [];
 const watching = new AbortController();
+let own: SiteHost;
 let port: number;
 let responder: TestResponder;
-let ingressId: string;
-let folder: string;
 let records: Records;
 let diskUse: DiskUse;
 let host: Host;
 let isAway = false;
 
-/** The means of an agent that has just started: all it knows is in files and in the engine. */
-const newHost = (): Host =>
-  ({
-    agentId,
-    engine,
-    ingress: responder.openRoutes(),
-    isolation: { demand: () => Promise.resolve() },
-    workDirectory: folder,
-    settings: { probationSeconds: 0 },
-    imageRepository: (siteId: string) => `berth-test/${siteId}`,
-    ...openRetirement({
-      engine,
-      agentId,
-      patience: { drainSeconds: 1.6, drainMaxSeconds: 5 },
-      drains: records,
-      keepLastLines: () => Promise.resolve(),
-      onError: (error) => {
-        throw error;
-      },
-    }),
-  }) as unknown as Host;
-
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "berth-volumes-"));
-  responder = await TestResponder.start();
-  port = await freePort();
-  const config = {
-    address: "127.0.0.1",
-    port,
-    responderPort: responder.dnsPort,
-    statusPort: responder.statusPort,
-    tls: null,
-  };
-  ingressId = await startIngress(engine, ingressContainer(agentId, config).spec);
-  await answers(port, "unknown.localhost", 404);
-  records = openRecords(join(folder, "..", `${agentId}.db`));
-  host = newHost();
+  own = await openSiteHost(agentId);
+  ({ records } = own);
+  ({ port, responder } = own.ingress);
+  host = own.startAgent();
   // Of whichever agent is the newest.
   const ingress = { ...host.ingress, current: (siteId: string) => host.ingress.current(siteId) };
   diskUse = new DiskUse({ engine, ingress, records, databases: async () => new Map() });
@@ -122,13 +75,8 @@ beforeAll(async () => {
 afterAll(async () => {
   watching.abort();
   for (const siteId of sites) await remove(siteId);
-  await engine.removeContainer(ingressId);
-  await engine.removeVolume(accessLogVolume(agentId));
   for (const image of images) await engine.removeImage(image);
-  await responder.stop();
-  records.close();
-  rmSync(folder, { recursive: true });
-  for (const end of ["", "-shm", "-wal"]) rmSync(join(folder, "..", `${agentId}.db${end}`), { force: true });
+  await own.close();
   expect(await engine.volumes({ "berth.agent": agentId })).toEqual([]);
   expect(await engine.listContainers({ "berth.agent": agentId })).toEqual([]);
 });
@@ -272,7 +220,7 @@ describe("a volume", () => {
     await engine.startContainer(
       await engine.createContainer(siteContainer(agentId, begun, "dep_x", node, "")),
     );
-    host = newHost();
+    host = own.startAgent();
     await sweep(host);
     // It stays until the control plane has said what it is, but writes to the volume no more.
     const running = async () => (await containersOf(host, site.siteId)).filter((one) => one.running);
@@ -536,7 +484,7 @@ describe("replicas", () => {
         siteContainer(agentId, runOf(site, { replicas: 2 }), "dep_half", node, "", replica),
       );
     await Promise.all(before.map((id) => engine.stopContainer(id, 1)));
-    host = newHost();
+    host = own.startAgent();
     await sweep(host);
     expect(await idsOf(site)).toEqual(before);
     await vi.waitUntil(async () => (await ask(site)) === "version with 2", { timeout: 10_000 });
@@ -548,7 +496,7 @@ describe("replicas", () => {
     const run = runOf(site, { replicas: 2, says: "twice" });
     await release(host, run, again, node, "", job());
     const ids = routedTo(site).map(({ containerId }) => containerId);
-    await release(newHost(), run, again, node, "", job());
+    await release(own.startAgent(), run, again, node, "", job());
     expect(routedTo(site).map(({ containerId }) => containerId)).toEqual(ids);
     await retired(site, 2);
     expect(await ask(site)).toBe("twice");

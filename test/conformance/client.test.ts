@@ -3,6 +3,7 @@ import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, it } from "vitest";
+import { readGitHost, stateDirectory } from "../support/embedded-service.ts";
 import { baseUrl, password, person, send, siteUrl } from "./service.ts";
 
 const run = promisify(execFile);
@@ -48,7 +49,7 @@ it("a client generated from openapi.json type-checks and drives the main job", a
   const somebody = await person();
   const { key } = await somebody.newKey();
   // The embedded service has a Git server; another deployment shows an honest failure.
-  const source = process.env["BERTH_E2E_GIT_HOST"];
+  const source = stateDirectory && readGitHost();
   const githubUrl = source ? `${source}/examples/static-page.git` : "git.invalid/owner/repo";
   const { stdout } = await run(process.execPath, [
     join(folder, "drive.ts"),

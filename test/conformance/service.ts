@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { readState, stateDirectory } from "../support/embedded-service.ts";
 
 /**
  * Berth from outside: HTTP and nothing else. BERTH_URL points at any deployment whose sign-up is open and whose payments
@@ -8,13 +9,8 @@ import { join } from "node:path";
 export const siteUrl = process.env["BERTH_URL"]?.replace(/\/$/, "") ?? embedded().siteUrl;
 
 function embedded() {
-  const directory = process.env["BERTH_E2E_STATE_DIR"];
-  if (!directory) throw new Error("Set BERTH_URL, or run these tests with npm test");
-  return JSON.parse(readFileSync(join(directory, "local.json"), "utf8")) as {
-    siteUrl: string;
-    email: string;
-    password: string;
-  };
+  if (!stateDirectory) throw new Error("Set BERTH_URL, or run these tests with npm test");
+  return readState<{ siteUrl: string; email: string; password: string }>("local.json");
 }
 
 /** How the operator signs in; null: this deployment's is not told. */
@@ -122,10 +118,9 @@ type Mail = { to: string[]; text: string };
 
 /** The mailed link that confirms the address, where the embedded mail service keeps mails as files. */
 function mailedLink(email: string): string | undefined {
-  const directory = process.env["BERTH_E2E_STATE_DIR"];
-  if (process.env["BERTH_URL"] !== undefined || directory === undefined)
+  if (process.env["BERTH_URL"] !== undefined || stateDirectory === undefined)
     throw new Error("This deployment confirms addresses by mail: ask one that sends none");
-  const folder = join(directory, "mail");
+  const folder = join(stateDirectory, "mail");
   for (const file of readdirSync(folder).toReversed()) {
     const text = readFileSync(join(folder, file), "utf8");
     // One that is just being written is read the next time.

@@ -6,24 +6,19 @@ import { setTimeout as delay } from "node:timers/promises";
 import { imageRepository } from "../../scripts/lib/engine-objects.ts";
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import type { Site } from "../../protocol/api/sites.ts";
+import * as embedded from "../support/embedded-service.ts";
 
-/** The embedded service that the e2e set-up started; see test/support/setup.e2e.ts. */
-export const stateDirectory = required("BERTH_E2E_STATE_DIR");
-export const gitHost = required("BERTH_E2E_GIT_HOST");
-export const local = JSON.parse(readFileSync(join(stateDirectory, "local.json"), "utf8")) as {
+/** The service that this file has for itself. */
+export const stateDirectory = embedded.stateDirectory ?? "";
+export const gitHost = embedded.readGitHost();
+export const local = embedded.readState<{
   siteUrl: string;
   baseUrl: string;
   apiKey: string;
   email: string;
   password: string;
   sampleSite: { id: string; url: string };
-};
-
-function required(name: string): string {
-  const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set: run these tests with npm test`);
-  return value;
-}
+}>("local.json");
 
 export type Answer = { status: number; headers: http.IncomingHttpHeaders; text: string };
 
@@ -239,9 +234,7 @@ export async function remove(siteId: string): Promise<void> {
   );
 }
 
-export const { hostToken } = JSON.parse(readFileSync(join(stateDirectory, "secrets.json"), "utf8")) as {
-  hostToken: string;
-};
+export const { hostToken } = embedded.readState<{ hostToken: string }>("secrets.json");
 
 /** Everything on the engine that carries this site's label, or the name its host gives the site's images. */
 export function leftovers(siteId: string): string[] {

@@ -4,38 +4,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createStore } from "../../agent/databases/backups/store.ts";
 import { containerName } from "../../agent/docker/database-objects.ts";
-import { createEngine } from "../../agent/docker/client.ts";
 import { handle } from "../../agent/handlers/index.ts";
-import type { Host } from "../../agent/host.ts";
 import type { DatabaseSpec, Job, JobKind, JobResult } from "../../protocol/agent/jobs.ts";
-import { formatId, type IdKind } from "../../protocol/ids.ts";
-import { closedAccess } from "./closed-access.ts";
+import { databaseAgent } from "./database-host.ts";
 import { databaseSpec } from "./database-spec.ts";
+import { engine, newId } from "./engine.ts";
 import { jobRun } from "./job-run.ts";
 import { PartServer } from "./part-server.ts";
 
-const newId = <K extends IdKind>(kind: K) => formatId(kind, Date.now(), randomBytes(10));
-
 /** An agent's jobs on databases of one account, with a store of backups in this process. */
 export async function openBackupHost() {
-  const engine = createEngine({
-    socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-  });
   const agentId = randomBytes(8).toString("hex");
   const accountId = newId("account");
   const store = new PartServer();
   const url = await store.listen();
   const workDirectory = mkdtempSync(join(tmpdir(), "berth-backups-"));
-  const host = {
-    agentId,
-    engine,
-    backups: createStore({ url, token: store.token }),
-    workDirectory,
-    isolation: { demand: async () => undefined, refresh: async () => undefined },
-    buildRoom: { demandDisk: async () => undefined },
-    publicAccess: closedAccess(agentId),
-    ingress: { sites: () => [], current: () => null },
-  } as unknown as Host;
+  const backups = createStore({ url, token: store.token });
+  const host = databaseAgent({ agentId, backups, workDirectory });
   const specs: DatabaseSpec[] = [];
 
   async function does<K extends JobKind>(kind: K, args: object): Promise<JobResult<K>> {

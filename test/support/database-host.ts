@@ -5,26 +5,34 @@ import { join } from "node:path";
 import tar from "tar-stream";
 import { createStore } from "../../agent/databases/backups/store.ts";
 import { containerName } from "../../agent/docker/database-objects.ts";
-import { createEngine } from "../../agent/docker/client.ts";
 import { handle } from "../../agent/handlers/index.ts";
 import type { Host } from "../../agent/host.ts";
 import type { DatabaseSpec, Job, JobKind, JobResult } from "../../protocol/agent/jobs.ts";
-import { formatId, type IdKind } from "../../protocol/ids.ts";
 import { closedAccess } from "./closed-access.ts";
 import { databaseSpec } from "./database-spec.ts";
+import { engine, newId } from "./engine.ts";
 import { jobRun } from "./job-run.ts";
 import { PartServer } from "./part-server.ts";
 
-export const newId = <K extends IdKind>(kind: K) => formatId(kind, Date.now(), randomBytes(10));
-
 const neverAborted = new AbortController().signal;
+
+/** What the procedures for databases use of an agent: no firewall, no sites, room for everything. */
+export const databaseAgent = (
+  means: Pick<Host, "agentId" | "workDirectory"> & Partial<Pick<Host, "engine" | "backups" | "ingress">>,
+): Host =>
+  ({
+    engine,
+    isolation: { demand: async () => undefined, refresh: async () => undefined },
+    buildRoom: { demandDisk: async () => undefined },
+    publicAccess: closedAccess(means.agentId),
+    ingress: { sites: () => [], current: () => null },
+    ...means,
+  }) as unknown as Host;
 
 /** A host of databases and their backups on the real engine, without a control plane. */
 export class DatabaseHost {
   readonly server = new PartServer();
-  readonly engine = createEngine({
-    socketPath: process.env["DOCKER_HOST"]?.replace("unix://", "") ?? "/var/run/docker.sock",
-  });
+  readonly engine = engine;
   readonly agentId = randomBytes(8).toString("hex");
   readonly accountId = newId("account");
   private readonly folder = mkdtempSync(join(tmpdir(), "berth-databases-"));
@@ -33,16 +41,8 @@ export class DatabaseHost {
 
   async open(): Promise<this> {
     const url = await this.server.listen();
-    this.host = {
-      agentId: this.agentId,
-      engine: this.engine,
-      backups: createStore({ url, token: this.server.token }),
-      workDirectory: this.folder,
-      isolation: { demand: async () => undefined, refresh: async () => undefined },
-      buildRoom: { demandDisk: async () => undefined },
-      publicAccess: closedAccess(this.agentId),
-      ingress: { sites: () => [], current: () => null },
-    } as unknown as Host;
+    const backups = createStore({ url, token: this.server.token });
+    this.host = databaseAgent({ agentId: this.agentId, backups, workDirectory: this.folder });
     return this;
   }
 

@@ -6,9 +6,12 @@ import http from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vi } from "vitest";
+import { accessLogVolume } from "../../agent/ingress/access-log.ts";
+import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
 import type { Ingress } from "../../agent/ingress/ingress.ts";
 import { openRoutes } from "../../agent/ingress/routes.ts";
 import { freePort } from "../../scripts/lib/state.ts";
+import { engine } from "./engine.ts";
 
 const source = join(import.meta.dirname, "../../agent/ingress/responder.ts");
 
@@ -102,6 +105,37 @@ export class TestResponder {
   get statusPage(): string {
     return `127.0.0.1:${this.statusPort}`;
   }
+}
+
+export type TestIngress = {
+  responder: TestResponder;
+  port: number;
+  containerId: string;
+  /** Leaves nothing of it on the engine. */
+  stop(): Promise<void>;
+};
+
+/** This agent's ingress without TLS on a port of its own, with its responder. */
+export async function startTestIngress(
+  agentId: string,
+  { program, trustedProxies }: { program?: string; trustedProxies?: string[] } = {},
+): Promise<TestIngress> {
+  const responder = await TestResponder.start(program);
+  const port = await freePort();
+  const { dnsPort: responderPort, statusPort } = responder;
+  const config = { address: "127.0.0.1", port, responderPort, statusPort, tls: null, trustedProxies };
+  const containerId = await startIngress(engine, ingressContainer(agentId, config).spec);
+  await answers(port, "unknown.localhost", 404);
+  return {
+    responder,
+    port,
+    containerId,
+    async stop() {
+      await engine.removeContainer(containerId);
+      await engine.removeVolume(accessLogVolume(agentId));
+      await responder.stop();
+    },
+  };
 }
 
 export function get(

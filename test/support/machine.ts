@@ -1,8 +1,4 @@
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
-
-const execute = promisify(execFile);
-const docker = async (...args: string[]) => (await execute("docker", args)).stdout.trim();
+import { docker, execute } from "./engine.ts";
 
 /** A machine elsewhere on the internet: its own network, with a cable to this host and nowhere else. */
 export type Machine = {
