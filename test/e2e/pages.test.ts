@@ -167,7 +167,8 @@ it("a site is created, watched, mended, rolled back and deleted on its pages", a
     await page.locator("#outcome h1 .dot:not(.busy)").waitFor({ timeout: 120_000 });
     return (await page.locator("#outcome h1 .dot").innerText()).trim();
   };
-  await go(`${here}/deployments`);
+  await page.click('a:has-text("Watch it being built")');
+  await page.waitForURL(`**${here}/deployments`);
   await page.click('a:has-text("#1")');
   expect(await ended()).toBe("In service");
   await page.locator(".log-state", { hasText: "complete" }).waitFor();
@@ -216,10 +217,7 @@ it("a site is created, watched, mended, rolled back and deleted on its pages", a
   );
 });
 
-it("a deployment is watched to its end without a script", async () => {
-  const { siteId, invoiceToken } = await createSite({
-    githubUrl: new Repository(plainServer("plain")).address,
-  });
+it("a site is created, paid and watched to its end without a script", async () => {
   const context = await browser.newContext({ javaScriptEnabled: false });
   const plain = await context.newPage();
   plain.setDefaultTimeout(120_000);
@@ -227,16 +225,17 @@ it("a deployment is watched to its end without a script", async () => {
   await plain.fill("main [name=email]", local.email);
   await plain.fill("main [name=password]", local.password);
   await plain.click('main button:has-text("Sign in")');
-  await plain.goto(`${local.siteUrl}/invoice/${invoiceToken}`);
+  await plain.goto(`${local.siteUrl}/sites/new`);
+  await plain.fill("main [name=name]", `plain-${process.pid}`);
+  await plain.fill("main [name=githubUrl]", new Repository(plainServer("plain")).address);
+  await plain.click('main button:has-text("Create site and go to the payment")');
   await plain.click('main button:has-text("Pay $5.00")');
   await plain.click('main button:has-text("Test payment: pay")');
-  const { data } = (
-    await until(
-      () => api<{ data: { id: string }[] }>("GET", `/sites/${siteId}/deployments`),
-      ({ body }) => body.data.length > 0,
-    )
-  ).body;
-  await plain.goto(`${local.siteUrl}/deployments/${data[0]?.id}`);
+  expect(await plain.locator("h1").innerText()).toMatch(/^Invoice \d+/);
+  await plain.click('a:has-text("Watch it being built")');
+  await plain.waitForURL(/\/sites\/site_\w+\/deployments$/);
+  const [siteId] = /site_\w+/.exec(plain.url()) ?? [];
+  await plain.click('a:has-text("#1")');
   await plain.waitForURL(/plain=1/);
   await plain.locator(".ended", { hasText: "In service" }).waitFor();
   expect(await plain.locator(".log").innerText()).toMatch(/^Fetching [^]*\nDeployment is live\.\n$/);

@@ -404,6 +404,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   listAllActivity: plain,
   listInvoices: plain,
   listAllInvoices: plain,
+  previewRefund: () => ({ path: { id: invoiceId } }),
   getInvoice: () => ({ path: { id: invoiceId } }),
   cancelInvoice: async () => ({ path: { id: (await createSite(key)).invoiceId } }),
   getAccount: plain,
@@ -427,6 +428,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   }),
   getOverview: plain,
   getSystem: "asks each part of the installation",
+  checkPayments: "asks the payment processor",
   testMail: "waits for the mail service",
   listJobs: plain,
   cancelJob: async () => {
