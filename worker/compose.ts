@@ -20,6 +20,7 @@ import { logError } from "./log-error.ts";
 import { streamAddress, streamHeader, type StreamOpening } from "./objects/rpc.ts";
 import { confirmEmail } from "./services/accounts/confirm-email.ts";
 import { revokeAllKeys } from "./services/keys/revoke-all.ts";
+import { brandOf } from "./services/settings/read.ts";
 
 const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
 
@@ -133,9 +134,14 @@ const auths = new WeakMap<Env, Promise<Auth>>();
 export function authOf(env: Env): Promise<Auth> {
   let auth = auths.get(env);
   if (!auth)
-    auths.set(env, (auth = createAuth(contextOf(env, { type: "system" }, waitUntil), { passwordReset })));
+    auths.set(
+      env,
+      (auth = createAuth(contextOf(env, { type: "system" }, waitUntil), { passwordReset, brandName })),
+    );
   return auth;
 }
+
+const brandName = async (ctx: Ctx): Promise<string> => (await brandOf(ctx)).name;
 
 /** A mailed link proves the address, and holders of the old password may have created keys. */
 async function passwordReset(ctx: Ctx, accountId: Id<"account">, { keepsKeys }: { keepsKeys: boolean }) {

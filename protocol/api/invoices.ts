@@ -65,3 +65,21 @@ export const InvoiceRefunded = z.object({
     .describe("Purchased credits that were already spent and could not be taken back."),
 });
 export type InvoiceRefunded = z.infer<typeof InvoiceRefunded>;
+
+/** What a refund would do now; it changes nothing. */
+export const RefundPreview = z
+  .object({
+    invoiceId: z.string(),
+    amountCents: z.number().int(),
+    currency: z.string(),
+    refusal: z.string().nullable().describe("Why it cannot be refunded; null: it can be."),
+    credits: z
+      .object({ purchased: z.number().int(), missing: z.number().int() })
+      .describe("What was bought, and how much of it is spent or held, so that the refund needs `force`."),
+    term: z
+      .object({ resourceId: z.string(), paidUntil: Timestamp, endsAt: Timestamp })
+      .nullable()
+      .describe("The paid term that ends earlier; null: none does."),
+  })
+  .meta({ id: "RefundPreview" });
+export type RefundPreview = z.infer<typeof RefundPreview>;

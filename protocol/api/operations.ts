@@ -82,7 +82,7 @@ import {
   SetAsideList,
   SetAsideRemoved,
 } from "./hosts.ts";
-import { Invoice, InvoiceListQuery, InvoiceRefund, InvoiceRefunded } from "./invoices.ts";
+import { Invoice, InvoiceListQuery, InvoiceRefund, InvoiceRefunded, RefundPreview } from "./invoices.ts";
 import {
   DatabaseInsight,
   DatabaseQuery,
@@ -134,7 +134,7 @@ import {
 import { BillingDetails, BillingDetailsPatch, Settings, SettingsPatch } from "./settings.ts";
 import { SearchQuery, SearchResults } from "./search.ts";
 import { SourceInspect, SourceInspection } from "./sources.ts";
-import { MailTested, Overview, System } from "./system.ts";
+import { MailTested, Overview, PaymentsChecked, System } from "./system.ts";
 import {
   AccountDelete,
   AccountDeleted,
@@ -1895,6 +1895,14 @@ export const operations = {
     answers: [{ status: 200, schema: Invoice }],
     refusals: ["conflict"],
   },
+  previewRefund: {
+    method: "get",
+    path: "/invoices/{id}/refund",
+    tag: "Billing",
+    summary: "What a refund of an invoice would do: credits that are missing, and the term that ends",
+    access: "operator",
+    answers: [{ status: 200, schema: RefundPreview }],
+  },
   refundInvoice: {
     method: "post",
     path: "/invoices/{id}/refund",
@@ -2032,6 +2040,14 @@ export const operations = {
       "How the installation is set up: version, DNS, mail, payments, backup store, secrets' keys, and what is still to be done",
     access: "operator",
     answers: [{ status: 200, schema: System }],
+  },
+  checkPayments: {
+    method: "post",
+    path: "/system/payments-check",
+    tag: "Operators",
+    summary: "Ask the payment processor whether its key and webhook are set up, and say what is wrong",
+    access: "operator",
+    answers: [{ status: 200, schema: PaymentsChecked }],
   },
   testMail: {
     method: "post",

@@ -112,3 +112,10 @@ export const MailTested = z
   .object({ to: z.string().describe("The caller's own address."), sent: z.literal(true) })
   .meta({ id: "MailTested" });
 export type MailTested = z.infer<typeof MailTested>;
+
+/** What is wrong with the payment processor's set-up. */
+export const PaymentsChecked = z.object({
+  processor: z.string(),
+  problems: z.array(z.string()).describe("One sentence each; none: the key and the webhook work."),
+});
+export type PaymentsChecked = z.infer<typeof PaymentsChecked>;

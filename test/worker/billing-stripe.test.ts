@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { reconcilePayments } from "../../worker/billing/payments/reconcile.ts";
 import { reconcileBilling } from "../../worker/cron.ts";
+import { checkPayments } from "../../worker/services/system/check-payments.ts";
 import type { Event } from "../support/stripe/server.ts";
 import { account, api, bindings, createSite, operator, site } from "./service.ts";
 import { buyCredits, credits, flagsOf, rows, stripeService, type StripeService } from "./stripe-service.ts";
@@ -575,4 +576,45 @@ it("an operator sees what is flagged and says how it was dealt with", async () =
     resolvedAt: expect.any(String),
   });
   expect((await open()).map(({ id }) => id)).not.toContain(flag?.id);
+});
+
+describe("the check of Stripe's set-up", () => {
+  const url = "http://127.0.0.1:8787/webhooks/stripe";
+  const endpoint = { url, status: "enabled" as const, enabled_events: ["*"] };
+  const problemsOf = async (service: StripeService) => (await checkPayments(service.ctx())).problems;
+
+  it("finds nothing wrong where the key works and the endpoint is told of everything", async () => {
+    const service = stripeService();
+    service.stripe.endpoints = [{ ...endpoint, url: "https://elsewhere.example/" }, endpoint];
+    expect(await problemsOf(service)).toEqual([]);
+  });
+
+  it("says which part is wrong: the key, the endpoint, its state, its events, or its secret", async () => {
+    const other = stripeService("sk_test_local", { STRIPE_SECRET_KEY: "sk_test_other" });
+    expect(await problemsOf(other)).toEqual([
+      "Stripe refuses the key STRIPE_SECRET_KEY: Invalid API Key provided",
+    ]);
+    vi.restoreAllMocks();
+    const service = stripeService();
+    expect(await problemsOf(service)).toEqual([expect.stringContaining(`no webhook endpoint ${url}`)]);
+    service.stripe.endpoints = [{ ...endpoint, status: "disabled" }];
+    expect(await problemsOf(service)).toEqual([expect.stringContaining("is disabled")]);
+    service.stripe.endpoints = [{ ...endpoint, enabled_events: ["checkout.session.completed"] }];
+    expect(await problemsOf(service)).toEqual([expect.stringContaining("charge.refunded")]);
+    service.stripe.endpoints = [endpoint];
+    service.stripe.events.push({
+      id: "evt_undelivered",
+      object: "event",
+      type: "charge.refunded",
+      created: Math.floor(Date.now() / 1000) - 1200,
+      livemode: false,
+      pending_webhooks: 1,
+      data: {
+        object: { id: "ch_1", payment_intent: "pi_1", amount_refunded: 1, currency: "usd" },
+      },
+    });
+    expect(await problemsOf(service)).toEqual([expect.stringContaining("STRIPE_WEBHOOK_SECRET")]);
+    service.stripe.breakNext({ on: /webhook_endpoints/, answer: "none", times: 9 });
+    expect(await problemsOf(service)).toEqual([expect.stringContaining("Stripe does not answer")]);
+  });
 });

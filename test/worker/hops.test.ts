@@ -434,6 +434,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   listAllActivity: plain,
   listInvoices: plain,
   listAllInvoices: plain,
+  previewRefund: () => ({ path: { id: invoiceId } }),
   getInvoice: () => ({ path: { id: invoiceId } }),
   cancelInvoice: async () => ({ path: { id: (await createSite(key)).invoiceId } }),
   revokeOwnKey: "ends the key that the other cases ask with",
@@ -458,6 +459,7 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   }),
   getOverview: plain,
   getSystem: "asks each part of the installation",
+  checkPayments: "asks the payment processor",
   testMail: "waits for the mail service",
   listJobs: plain,
   cancelJob: async () => {

@@ -1,5 +1,20 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { account, api, call, createSite, operator, operatorCookie, siteUrl } from "./service.ts";
+import type { RefundPreview } from "../../protocol/api/invoices.ts";
+import { holdCredits } from "../../worker/billing/credits/hold.ts";
+import { contextOf } from "../../worker/compose.ts";
+import {
+  account,
+  api,
+  bindings,
+  call,
+  createSite,
+  operator,
+  operatorCookie,
+  pay,
+  site,
+  siteUrl,
+} from "./service.ts";
+import { buyCredits } from "./stripe-service.ts";
 import { visitorWith, type Visitor } from "./pages.ts";
 import { ownerOf } from "./assistant.ts";
 
@@ -54,6 +69,54 @@ describe("the operator's console", () => {
     expect((await api(key, "GET", "/sites")).status).toBe(403);
     expect((await me.send(page, "release")).said).toContain("ended");
     expect((await api(key, "GET", "/credits")).body).toMatchObject({ balance: 7 });
+  });
+
+  it("says what a refund does before it is made, and makes it", async () => {
+    const key = await account();
+    const { invoiceId, invoiceToken, siteId } = await createSite(key);
+    const path = `/operator/money/${invoiceId}/refund`;
+    expect((await me.get(path)).text).toContain("only a paid one can be refunded");
+    await pay(invoiceToken);
+    const preview = async (id = invoiceId) =>
+      (await api<RefundPreview>(await operator(), "GET", `/invoices/${id}/refund`)).body;
+    const { paidUntil } = await site(key, siteId);
+    expect(await preview()).toMatchObject({
+      amountCents: 500,
+      refusal: null,
+      term: { resourceId: siteId, paidUntil },
+    });
+    expect((await api(key, "GET", `/invoices/${invoiceId}/refund`)).status).toBe(403);
+    expect((await me.get("/operator/money")).text).toContain(`href="${path}"`);
+    const shown = (await me.get(path)).text;
+    expect(shown).toContain("$5.00");
+    expect(shown).toContain(`instead of <time datetime="${paidUntil}"`);
+    expect((await api(key, "GET", `/invoices/${invoiceId}`)).body).toMatchObject({ status: "paid" });
+    expect((await me.send(path, "refund")).said).toBe("The invoice is refunded.");
+    expect((await api(key, "GET", `/invoices/${invoiceId}`)).body).toMatchObject({ status: "refunded" });
+    expect(Date.parse((await site(key, siteId)).paidUntil ?? "")).toBeLessThanOrEqual(Date.now());
+    expect((await me.get(path)).text).toContain("This invoice is refunded");
+    expect((await me.get("/operator/money/invoice_none/refund")).status).toBe(404);
+  });
+
+  it("says which bought credits are spent: such a refund is made only if it is confirmed", async () => {
+    const key = await account();
+    const { invoiceId, invoiceToken } = await buyCredits(key);
+    await pay(invoiceToken);
+    const path = `/operator/money/${invoiceId}/refund`;
+    const ctx = contextOf(bindings, { type: "system" }, () => undefined);
+    await holdCredits(ctx, {
+      id: "spent-before",
+      accountId: await ownerOf(key),
+      amount: 20,
+      expiresAt: new Date(Date.now() + 60_000),
+    });
+    expect((await me.get(path)).text).toMatch(/480 of the 500 bought credits.*20 are spent or held/s);
+    expect((await me.send(path, "refund")).status).toBe(409);
+    expect((await me.send(path, "refund", { force: "true" })).said).toBe("The invoice is refunded.");
+  });
+
+  it("checks the payment processor and says what it found", async () => {
+    expect((await me.send("/operator/system", "payments")).said).toContain("its key and its webhook work");
   });
 
   it("checks the ledger and says what it found", async () => {

@@ -52,6 +52,8 @@ export const signsInWithGitHub = (config: Config): boolean =>
 
 /** What an account's owner has done, for our own rules to follow. */
 export type AuthEvents = {
+  /** The installation's name, for mails. */
+  brandName(ctx: Ctx): Promise<string>;
   passwordReset(ctx: Ctx, accountId: Id<"account">, reset: { keepsKeys: boolean }): Promise<void>;
 };
 
@@ -69,8 +71,15 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
     encrypt: (data) => crypto.symmetricEncrypt({ key: secret, data }),
     decrypt: (data) => crypto.symmetricDecrypt({ key: secret, data }),
   });
-  const mail = (to: string, subject: string, ...lines: string[]) =>
-    sendMail(config, { to, subject, text: `${lines.join("\n\n")}\n` });
+  /** `{brand}` is the installation's name. */
+  const mail = async (to: string, subject: string, ...lines: string[]) => {
+    const brand = await events.brandName(ctx);
+    await sendMail(config, {
+      to,
+      subject,
+      text: `${lines.join("\n\n").replaceAll("{brand}", () => brand)}\n`,
+    });
+  };
   const options = {
     appName: "Berth",
     baseURL: config.SITE_URL,
@@ -102,7 +111,7 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
             mail(
               user.email,
               "Change your email address?",
-              `Someone, hopefully you, asked to change the address of your Berth account to ${newEmail}. Open this link to agree; a link to the new address follows, which must be opened too:`,
+              `Someone, hopefully you, asked to change the address of your {brand} account to ${newEmail}. Open this link to agree; a link to the new address follows, which must be opened too:`,
               url,
               "The link is valid for one hour. If this was not you, do not open it, and change your password: nothing has changed.",
             ),
@@ -140,7 +149,7 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
           mail(
             user.email,
             "You already have an account",
-            "Someone, hopefully you, tried to create a Berth account with this address, but there already is one. Sign in here:",
+            "Someone, hopefully you, tried to create a {brand} account with this address, but there already is one. Sign in here:",
             `${config.SITE_URL}/sign-in`,
             "If you have forgotten the password, reset it here:",
             `${config.SITE_URL}/forgot-password`,
@@ -150,7 +159,7 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
           mail(
             user.email,
             "Reset your password",
-            "Someone, hopefully you, asked to reset the password of your Berth account. Choose a new password here:",
+            "Someone, hopefully you, asked to reset the password of your {brand} account. Choose a new password here:",
             `${config.SITE_URL}/reset-password?token=${token}`,
             "The link is valid for one hour. If this was not you, ignore this email: nothing has changed.",
           ),
@@ -165,7 +174,7 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
           mail(
             user.email,
             "Confirm your email address",
-            "Someone, hopefully you, wants to use this address for a Berth account. Open this link to confirm the address, then sign in:",
+            "Someone, hopefully you, wants to use this address for a {brand} account. Open this link to confirm the address, then sign in:",
             url,
             "The link is valid for one hour. If this was not you, ignore this email: without confirmation, the address is not used.",
           ),

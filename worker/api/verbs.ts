@@ -90,6 +90,7 @@ import { testChannel } from "../services/notifications/test-channel.ts";
 import { changePack, createPack } from "../services/packs/change.ts";
 import { listAllPacks, listPacks } from "../services/packs/list.ts";
 import { listFlags, resolveFlag } from "../services/payments/flags.ts";
+import { previewRefund } from "../services/payments/preview-refund.ts";
 import { refundInvoice } from "../services/payments/refund.ts";
 import { siteEventsOf } from "../services/running/events.ts";
 import { getSiteRequests } from "../services/running/get-requests.ts";
@@ -135,6 +136,7 @@ import { releaseAccount } from "../services/accounts/release.ts";
 import { suspendAccount } from "../services/accounts/suspend.ts";
 import { getOverview } from "../services/system/overview.ts";
 import { getSystem } from "../services/system/get.ts";
+import { checkPayments } from "../services/system/check-payments.ts";
 import { testMail } from "../services/system/test-mail.ts";
 import { changeProfile } from "../services/accounts/change-profile.ts";
 import { getAccountDeletion } from "../services/accounts/deletion.ts";
@@ -291,6 +293,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   createPack,
   patchPack: changePack,
   voidInvoice,
+  previewRefund,
   refundInvoice,
   listPaymentFlags: listFlags,
   resolvePaymentFlag: resolveFlag,
@@ -304,6 +307,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   removeSetAside,
   getOverview,
   getSystem,
+  checkPayments,
   testMail,
   listJobs,
   cancelJob,

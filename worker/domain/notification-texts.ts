@@ -33,7 +33,7 @@ export const mailText = ({ kind, text, link }: Notification, settingsUrl: string
 
 export const testNotification: Notification = {
   kind: "test",
-  subject: "Test notification from Berth",
+  subject: "Test notification",
   text: "Notifications arrive here.",
   link: null,
   resourceId: null,

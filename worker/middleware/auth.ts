@@ -134,9 +134,9 @@ async function isFirstUse(c: Context<AppEnv>, code: string, response: Response):
 
 /** Signing in with GitHub, or by a link in a mail, is not over yet. */
 const asksForCode = async (response: Response): Promise<boolean> =>
-  response.ok &&
   (response.headers.get("Content-Type") ?? "").startsWith("application/json") &&
-  TwoFactorAsked.safeParse(await response.clone().json()).success;
+  // A redirect may have this content type and no body.
+  TwoFactorAsked.safeParse(await response.clone().json().catch(() => null)).success;
 export const TwoFactorAsked = z.looseObject({ twoFactorRedirect: z.literal(true) });
 
 function toSecondStep(response: Response): Response {

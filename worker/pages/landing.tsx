@@ -1,12 +1,13 @@
 import type { Pack } from "../../protocol/api/packs.ts";
+import { brandName } from "./kit/brand.tsx";
 import { Layout } from "./kit/layout.tsx";
 import { packText } from "./kit/plans.tsx";
 import { money } from "./money.ts";
 
-const tells: readonly [title: string, text: string][] = [
+const tells = (): readonly [title: string, text: string][] => [
   [
     "From a repository to an address",
-    "Name a Git repository, an image or a Dockerfile. Berth finds out how it is built, builds it, and puts it online with HTTPS. A push deploys again; the version before serves until the new one answers.",
+    `Name a Git repository, an image or a Dockerfile. ${brandName()} finds out how it is built, builds it, and puts it online with HTTPS. A push deploys again; the version before serves until the new one answers.`,
   ],
   [
     "Failures that say what to do",
@@ -60,8 +61,8 @@ export const LandingPage = ({ packs, signUp }: { packs: readonly Pack[]; signUp:
       <section class="lead">
         <h1>Hosting that people own</h1>
         <p>
-          Berth runs your web applications and databases in containers: from a Git repository to a live
-          address in minutes, for a fixed price, on machines that you can own yourself.
+          {brandName()} runs your web applications and databases in containers: from a Git repository to a
+          live address in minutes, for a fixed price, on machines that you can own yourself.
         </p>
         <div class="buttons">
           {signUp ? (
@@ -86,7 +87,7 @@ export const LandingPage = ({ packs, signUp }: { packs: readonly Pack[]; signUp:
       <section>
         <h2>How it works</h2>
         <div class="tiles">
-          {tells.map(([title, text]) => (
+          {tells().map(([title, text]) => (
             <div class="card">
               <div class="body">
                 <h3>{title}</h3>

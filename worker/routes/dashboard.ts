@@ -37,6 +37,7 @@ import { operatorAccount, operatorAccounts } from "../pages/operator/accounts.ts
 import { operatorHosts } from "../pages/operator/hosts.tsx";
 import { operatorMoney, operatorQueue, operatorSites, operatorSystem } from "../pages/operator/lists.tsx";
 import { operatorOverview } from "../pages/operator/overview.tsx";
+import { operatorRefund } from "../pages/operator/refund.tsx";
 import { operatorSettings } from "../pages/operator/settings.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
 import { siteCommand } from "../pages/sites/command.tsx";
@@ -64,6 +65,7 @@ export const screens: readonly Screen[] = [
   operatorMoney,
   operatorOverview,
   operatorQueue,
+  operatorRefund,
   operatorSettings,
   operatorSites,
   operatorSystem,

@@ -111,6 +111,8 @@ export type Event = {
   type: Stripe.Event["type"];
   created: number;
   livemode: boolean;
+  /** Endpoints that have not accepted it yet. */
+  pending_webhooks?: number;
   data: { object: Record<string, unknown> };
 };
 
@@ -144,6 +146,7 @@ export class StripeServer {
   /** All events, in order. */
   readonly events: Event[] = [];
   readonly requests: string[] = [];
+  endpoints: { url: string; status: "enabled" | "disabled"; enabled_events: string[] }[] = [];
   /** Idempotency keys as they arrived, `METHOD path key`. */
   readonly keys: string[] = [];
   /** Banks take their time: refunds are pending until `endRefund`. */
@@ -234,6 +237,14 @@ export class StripeServer {
         const refund = this.refunds.get(id ?? "");
         if (!refund) throw new Refusal("id", `No such refund: ${id}`, "resource_missing", 404);
         return json(refund);
+      }
+      if (method === "GET" && pathname === "/v1/webhook_endpoints") {
+        check(
+          readForm(search.slice(1)),
+          { kind: "object", fields: { limit: { kind: "integer", min: 1, max: 100 } } },
+          "",
+        );
+        return json({ object: "list", url: pathname, data: this.endpoints, has_more: false });
       }
       if (method === "GET" && pathname === "/v1/events") return this.list(readForm(search.slice(1)));
       const session = id === undefined ? undefined : this.sessions.get(id);

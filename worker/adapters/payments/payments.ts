@@ -73,6 +73,8 @@ export type Payments = {
   readEvent(body: string, signature: string | undefined): Promise<ProcessorEvent>;
   /** All events in this period, inclusive, in any order; null if the processor keeps no list. */
   eventsBetween: ((from: Date, until: Date) => Promise<ProcessorEvent[]>) | null;
+  /** What is wrong with the set-up, as sentences: the key, and the webhook at this address. */
+  check(webhookUrl: string, now: Date): Promise<string[]>;
   /** Test processor only: simulates the customer's payment. */
   payAtOnce?(sessionId: string): Promise<void>;
 };

@@ -64,6 +64,24 @@ const toldTypes = [
   "charge.dispute.funds_reinstated",
 ];
 
+const dayMs = 86_400_000;
+/** An event that is younger may still be on its way. */
+const slowMs = 10 * 60_000;
+
+/** What is wrong with the endpoint of this address; null: nothing. */
+function endpointProblem(endpoints: readonly Stripe.WebhookEndpoint[], webhookUrl: string): string | null {
+  const mine = endpoints.filter(({ url }) => url === webhookUrl);
+  if (mine.length === 0)
+    return `Stripe has no webhook endpoint ${webhookUrl}: create one, and set STRIPE_WEBHOOK_SECRET to its signing secret.`;
+  const enabled = mine.filter(({ status }) => status === "enabled");
+  if (enabled.length === 0) return `The webhook endpoint ${webhookUrl} is disabled: enable it in Stripe.`;
+  const told = new Set<string>(enabled.flatMap(({ enabled_events }) => enabled_events));
+  const missing = toldTypes.filter((type) => !told.has(type) && !told.has("*"));
+  return missing.length === 0
+    ? null
+    : `The webhook endpoint ${webhookUrl} is not told of ${missing.join(", ")}: add these events in Stripe.`;
+}
+
 const eventOf = (event: Stripe.Event, body: string) => ({
   id: event.id,
   type: event.type,
@@ -244,6 +262,36 @@ export function stripePayments({ secretKey, webhookSecret, apiHost }: Settings):
         throw new BadSignature("The signature is invalid, or the event is too old", { cause: error });
       }
       return eventOf(event, body);
+    },
+    async check(webhookUrl, now) {
+      try {
+        return await refusing(async (stripe) => {
+          const { data: endpoints } = await stripe.webhookEndpoints.list({ limit: 100 });
+          const wrong = endpointProblem(endpoints, webhookUrl);
+          if (wrong !== null) return [wrong];
+          const [gte, lte] = [now.getTime() - dayMs, now.getTime() - slowMs].map((at) =>
+            Math.floor(at / 1000),
+          );
+          const { data } = await stripe.events.list({
+            created: { gte: gte ?? 0, lte: lte ?? 0 },
+            types: toldTypes,
+            limit: 100,
+          });
+          const late = data.filter(({ pending_webhooks }) => pending_webhooks > 0).length;
+          return late === 0
+            ? []
+            : [
+                `Stripe could not deliver ${late} of the last day's events. STRIPE_WEBHOOK_SECRET may not be the signing secret of this endpoint: compare it with Stripe's page of the endpoint. Payments still count, because Berth reads the list of events.`,
+              ];
+        });
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error);
+        return [
+          error instanceof ProcessorRefused
+            ? `Stripe refuses the key STRIPE_SECRET_KEY: ${message}`
+            : `Stripe does not answer: ${message}`,
+        ];
+      }
     },
     eventsBetween: (from, until) =>
       refusing(async (stripe) => {

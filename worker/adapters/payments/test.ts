@@ -57,6 +57,7 @@ export function testPayments(db: D1Database, siteUrl: string, now: () => Date) {
     readEvent: () => Promise.reject(new BadSignature("The test processor sends no events")),
     // Its state is part of the database, and is restored with it.
     eventsBetween: null,
+    check: () => Promise.resolve([]),
     async payAtOnce(id) {
       await end(id, "complete");
     },

@@ -2,6 +2,7 @@ import { encode } from "uqr";
 import * as z from "zod";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { codeIn } from "../../services/accounts/second-factor.ts";
+import { brandName } from "../kit/brand.tsx";
 import { Button, Field, Form } from "../kit/form.tsx";
 import { Card, Copied, Heading, Status, Tabs } from "../kit/parts.tsx";
 import type { Asked, Screen, View } from "../kit/screen.ts";
@@ -102,11 +103,11 @@ const setup = ({ uri, codes }: z.infer<typeof Setup>): View =>
 const Off = () => (
   <Card title="Two-step sign-in" end={<Status tone="soft" label="Off" />}>
     <div class="body">
-      <p>
-        With it, signing in takes your password and a code that an app on your phone makes, so a stolen
-        password is not enough. API keys work as before.
-      </p>
       <Form id="begin">
+        <p>
+          With it, signing in takes your password and a code that an app on your phone makes, so a stolen
+          password is not enough. API keys work as before.
+        </p>
         <Password />
         <p class="form-end">
           <Button label="Set up" kind="primary" />
@@ -131,8 +132,8 @@ const On = () => (
     </Card>
     <Card title="New recovery codes">
       <div class="body">
-        <p>The old ones stop working. The new ones are shown once.</p>
         <Form id="codes">
+          <p>The old ones stop working. The new ones are shown once.</p>
           <Password />
           <CodeField />
           <p class="form-end">
@@ -143,8 +144,8 @@ const On = () => (
     </Card>
     <Card title="Turn off">
       <div class="body">
-        <p>Your password alone signs in again. The app's entry and the recovery codes stop working.</p>
         <Form id="off">
+          <p>Your password alone signs in again. The app's entry and the recovery codes stop working.</p>
           <Password />
           <CodeField />
           <p class="form-end">
@@ -179,7 +180,9 @@ export const twoFactor: Screen = {
   },
   forms: {
     async begin(asked, fields) {
-      const answer = Enabled.parse(await byPassword(asked, "enable", fields.read(PasswordForm)));
+      const answer = Enabled.parse(
+        await byPassword(asked, "enable", { ...fields.read(PasswordForm), issuer: brandName() }),
+      );
       return { again: setup({ uri: answer.totpURI, codes: answer.backupCodes.join(" ") }) };
     },
     async confirm({ toAuth }, fields) {
@@ -190,7 +193,7 @@ export const twoFactor: Screen = {
         return {
           again: setup(sent),
           problems: {
-            code: "is wrong: type the newest one, and check that the clock of your phone is right",
+            code: "This code is wrong. Type the newest one, and check that the clock of your phone is right.",
           },
         };
       return { to: path, said: `Two-step sign-in is on. ${kept}`, secret: sent.codes };

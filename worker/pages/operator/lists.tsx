@@ -268,6 +268,16 @@ export const operatorMoney: Screen = {
                 <td class="end soft wide-only">
                   <Day at={invoice.createdAt} />
                 </td>
+                <td class="end">
+                  {invoice.status === "paid" && (
+                    <a
+                      href={`/operator/money/${invoice.id}/refund`}
+                      aria-label={`Refund: ${invoice.lines[0]?.description ?? invoice.kind}`}
+                    >
+                      Refund
+                    </a>
+                  )}
+                </td>
               </tr>
             ))}
           </table>
@@ -353,6 +363,18 @@ export const operatorSystem: Screen = {
               <dd>{system.backupStore.error ?? "the store answers"}</dd>
             </dl>
           </Card>
+          <Card title="Payments">
+            <div class="body">
+              <p class="soft">
+                {system.payments.processor === "stripe"
+                  ? "Asks Stripe whether it knows the key, and the webhook that tells of payments."
+                  : "The embedded test processor needs no set-up, and moves no money."}
+              </p>
+              <p class="form-end">
+                <Act id="payments" label="Check the payments" />
+              </p>
+            </div>
+          </Card>
           <Card title="Mail">
             <div class="body">
               <p class="soft">
@@ -378,6 +400,12 @@ export const operatorSystem: Screen = {
     );
   },
   forms: {
+    async payments({ ctx }) {
+      const { problems } = await call(ctx, "checkPayments", {});
+      return problems.length === 0
+        ? { to: "/operator/system", said: "The payment processor is set up: its key and its webhook work." }
+        : { to: "/operator/system", said: problems.join(" "), tone: "bad" };
+    },
     async mail({ ctx }) {
       const { to } = await call(ctx, "testMail", {});
       return { to: "/operator/system", said: `A mail is on its way to ${to}.` };
