@@ -21,6 +21,7 @@ import { openSourceInspection } from "./image-build/inspect/index.ts";
 import { openSharedBases } from "./image-build/shared-bases.ts";
 import { openImageProvider } from "./image-build/image-provider.ts";
 import { certificatesFileOf, writeCertificates } from "./ingress/certificates.ts";
+import { openPeers, peersFileOf } from "./ingress/peers.ts";
 import { certificateOf } from "./ingress/certificate.ts";
 import { ingressContainer } from "./ingress/container.ts";
 import { openRoutes } from "./ingress/routes.ts";
@@ -402,6 +403,9 @@ function superviseIngress(config: AgentConfig, { engine }: Host, runner: Runner,
   });
 }
 
+const notTaken = (error: unknown) =>
+  log("error", "Which requests go to other hosts was not stored; those of before do", { error });
+
 /** @returns a function that ends the link */
 function connect(
   config: AgentConfig,
@@ -409,6 +413,10 @@ function connect(
   { runner, questionServer, streams, inventory }: Work,
   { programFile, exit }: Program,
 ): () => void {
+  const peers = openPeers(peersFileOf(routesFileOf(config)), {
+    address: config.ingress.address,
+    port: config.peerPort,
+  });
   return startLink({
     url: config.controlPlaneUrl,
     token: config.hostToken.reveal(),
@@ -442,7 +450,17 @@ function connect(
         log("error", "The received certificates were not stored; the earlier ones are served", { error });
       }
     },
+    onPeers({ type: _type, forwards, ...told }) {
+      try {
+        peers.take(told);
+        const bySite = forwards.map(({ siteId, ...forward }) => [siteId, forward] as const);
+        void host.ingress.forward(Object.fromEntries(bySite)).catch(notTaken);
+      } catch (error) {
+        notTaken(error);
+      }
+    },
     random: Math.random,
+    peer: peers.facts,
     facts: () => {
       const disk = statfsSync(config.stateDirectory);
       return {

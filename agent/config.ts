@@ -87,7 +87,8 @@ const Environment = z
     BERTH_HOST_TOKEN: z.string().regex(/^hst_[0-9a-z][0-9A-Za-z]{43}$/, "a host's enrolment token"),
     BERTH_STATE_DIR: z.string().min(1),
     BERTH_DOCKER_SOCKET: z.string().default(defaultDockerSocket),
-    BERTH_INGRESS_ADDRESS: z.ipv4().default("0.0.0.0"),
+    /** Where visitors are served; empty: at all addresses, of IPv6 too. */
+    BERTH_INGRESS_ADDRESS: z.union([z.literal(""), z.ipv4(), z.ipv6()]).default(""),
     BERTH_INGRESS_PORT: port(80),
     /** The HTTPS port; unset or empty: sites are served over HTTP only. */
     BERTH_TLS_PORT: z.preprocess(
@@ -106,6 +107,8 @@ const Environment = z
      * X-Forwarded-For and X-Forwarded-Proto are believed, and their connections are not limited.
      */
     BERTH_TRUSTED_PROXIES: z.string().default("").transform(networks),
+    /** Where other hosts pass on requests for sites that have moved here. */
+    BERTH_PEER_PORT: port(5302),
     BERTH_RESPONDER_PORT: port(5300),
     BERTH_STATUS_PORT: port(5301),
     /** Concurrent jobs. */
@@ -169,6 +172,7 @@ const Environment = z
                 .digest("base64url"),
             },
     },
+    peerPort: env.BERTH_PEER_PORT,
     slots: env.BERTH_SLOTS,
     commandSlots: env.BERTH_COMMAND_SLOTS,
     sampleSeconds: env.BERTH_SAMPLE_SECONDS,

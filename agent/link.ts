@@ -17,11 +17,13 @@ export type LinkOptions = {
   inventory: InventoryReporter;
   agentVersion: string;
   facts: () => Hello["facts"];
+  peer: () => NonNullable<Hello["peer"]>;
   /** Sites whose routing was lost. */
   lostSites: () => Hello["lostSites"];
   /** Called with the agent version that the control plane distributes. */
   onWelcome?: ((agent: Extract<ToAgent, { type: "welcome" }>["agent"]) => void) | undefined;
   onCertificates: (certificates: Extract<ToAgent, { type: "certificates" }>["certificates"]) => void;
+  onPeers: (peers: Extract<ToAgent, { type: "peers" }>) => void;
   /** In [0, 1). */
   random: () => number;
 };
@@ -49,9 +51,11 @@ export function startLink({
   inventory,
   agentVersion,
   facts,
+  peer,
   lostSites,
   onWelcome,
   onCertificates,
+  onPeers,
   random,
 }: LinkOptions): () => void {
   const address = `${url.replace(/^http/, "ws").replace(/\/$/, "")}/agent/connect`;
@@ -73,6 +77,7 @@ export function startLink({
           protocol: protocolVersion,
           agentVersion,
           facts: facts(),
+          peer: peer(),
           lostSites: lostSites(),
           ...runner.leases(),
         });
@@ -105,6 +110,7 @@ export function startLink({
         else if (isAboutStreams(message)) streams.receive(message);
         else if (message.type === "verdicts") inventory.receive(message);
         else if (message.type === "certificates") onCertificates(message.certificates);
+        else if (message.type === "peers") onPeers(message);
         else runner.receive(message);
       },
       onBytes: (bytes) => {

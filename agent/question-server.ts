@@ -2,6 +2,7 @@ import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import type { DatabaseVolumes, Kept } from "../protocol/agent/inventory.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { Answer, Question, SiteLogLine } from "../protocol/agent/running.ts";
+import { metricsWindows } from "../protocol/api/running.ts";
 import type { CertificateReport } from "./ingress/certificate.ts";
 import type { Ingress } from "./ingress/ingress.ts";
 import { log } from "./log.ts";
@@ -180,7 +181,14 @@ export class QuestionServer {
       case "health":
         return say({ kind: "health", health: await lookAtSite(this.means, question, signal) }, true);
       case "metrics":
-        return say({ kind: "metrics", samples: records.samples(question.siteId) }, true);
+        return say(
+          {
+            kind: "metrics",
+            samples: records.samples(question.siteId, question.window),
+            intervalSeconds: metricsWindows[question.window].intervalSeconds,
+          },
+          true,
+        );
       case "events":
         return say({ kind: "events", events: records.events(question.siteId) }, true);
       case "requests": {

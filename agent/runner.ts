@@ -137,7 +137,7 @@ export class Runner {
   receive(
     message: Exclude<
       ToAgent,
-      { type: "welcome" | "verdicts" | "certificates" } | AboutRunning | AboutStreams
+      { type: "welcome" | "verdicts" | "certificates" | "peers" } | AboutRunning | AboutStreams
     >,
   ): void {
     switch (message.type) {

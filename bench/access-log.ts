@@ -19,12 +19,14 @@ import { median } from "./workerd.ts";
 
 /**
  * Requests per second through the ingress to one app, with the access log, which an agent in this process reads meanwhile, and
- * without it: two ingresses that take turns. The app answers a fixed page with as little work as a program can.
+ * without it: two ingresses that take turns. A site with rules takes its turn with the first. The app answers a fixed page with
+ * as little work as a program can.
  */
 const seconds = 3;
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 9);
 const connections = 32;
 const host = "bench.localhost";
+const hostWithRules = "rules.localhost";
 
 if (!(await succeeds("sh", ["-c", "command -v wrk"]))) await installPackages(["wrk"]);
 
@@ -94,7 +96,13 @@ async function start(isLogging: boolean) {
   return { agentId, port, containerId, processorMs };
 }
 
-await routes.route("site_1", [host], [{ containerId: "app", address: "127.0.0.1", port: appPort }]);
+const target = { containerId: "app", address: "127.0.0.1", port: appPort };
+await routes.route("site_1", [host], [target]);
+await routes.route("site_2", [hostWithRules], [target]);
+await routes.rule("site_2", {
+  redirects: [{ from: "/old", to: "/new" }],
+  headers: { "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff" },
+});
 const [logging, silent] = [await start(true), await start(false)];
 const requests = openRequestRecords(join(folder, "requests.db"));
 const reading = new AbortController();
@@ -103,14 +111,14 @@ new AccessLog({ engine, ingress: routes, requests, agentId: logging.agentId }).w
 type Figures = { perSecond: number; ingressUs: number; agentUs: number };
 
 /** In a process of its own, so that this one reads the log meanwhile. Processor time is per request. */
-async function run({ port, processorMs }: typeof logging): Promise<Figures> {
+async function run({ port, processorMs }: typeof logging, hostname = host): Promise<Figures> {
   const [ingressMs, own] = [processorMs(), process.cpuUsage()];
   const wrk = spawn("wrk", [
     "-t1",
     `-c${connections}`,
     `-d${seconds}s`,
     "-H",
-    `Host: ${host}`,
+    `Host: ${hostname}`,
     `http://127.0.0.1:${port}/page?n=1&token=a`,
   ]);
   let output = "";
@@ -128,25 +136,30 @@ async function run({ port, processorMs }: typeof logging): Promise<Figures> {
 }
 
 try {
-  const [withLog, without]: [Figures[], Figures[]] = [[], []];
+  const [withLog, without, withRules]: [Figures[], Figures[], Figures[]] = [[], [], []];
   await run(logging);
+  await run(logging, hostWithRules);
   await run(silent);
   for (let round = 0; round < rounds; round++) {
     // What comes first alternates, as the machine warms up and cools down.
     for (const isLogging of round % 2 === 0 ? [true, false] : [false, true])
       (isLogging ? withLog : without).push(await run(isLogging ? logging : silent));
-    console.log(`round ${round + 1}`, withLog.at(-1), without.at(-1));
+    withRules.push(await run(logging, hostWithRules));
+    console.log(`round ${round + 1}`, withLog.at(-1), without.at(-1), withRules.at(-1));
   }
   console.log(`\nMedians of ${rounds} × ${seconds} s, ${connections} connections\n`);
-  console.log("| | without the log | with it | ratio |\n|---|---|---|---|");
+  console.log(
+    "| | without the log | with it | ratio | with rules too | ratio to without |\n|---|---|---|---|---|---|",
+  );
   for (const [name, key] of [
     ["requests a second", "perSecond"],
     ["ingress, µs of a processor per request", "ingressUs"],
     ["agent, µs of a processor per request", "agentUs"],
   ] as const) {
-    const [on, off] = [withLog, without].map((all) => median(all.map((one) => one[key])));
+    const of = (all: Figures[]) => median(all.map((one) => one[key])) ?? 0;
+    const [on, off, ruled] = [of(withLog), of(without), of(withRules)];
     console.log(
-      `| ${name} | ${off?.toFixed(1)} | ${on?.toFixed(1)} | ${((on ?? 0) / (off ?? 1)).toFixed(3)} |`,
+      `| ${name} | ${off.toFixed(1)} | ${on.toFixed(1)} | ${(on / off).toFixed(3)} | ${ruled.toFixed(1)} | ${(ruled / on).toFixed(3)} |`,
     );
   }
 } finally {

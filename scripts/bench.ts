@@ -5,7 +5,7 @@ import { startEmbeddedService } from "./lib/embedded-service.ts";
  * by name.
  */
 const alone = ["requests", "chat", "access-log", "webhook", "backups"];
-const onService = ["deploys", "dockerfiles", "idle", "neighbours"];
+const onService = ["deploys", "dockerfiles", "idle", "neighbours", "pages"];
 
 const named = process.argv.slice(2);
 const unknown = named.filter((name) => ![...alone, ...onService].includes(name));

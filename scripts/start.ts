@@ -12,7 +12,15 @@ import { ensureDockerEngine, installPackages } from "./lib/docker-engine.ts";
 import { removeIngress, removeIsolation, removeSites, stopSites } from "./lib/engine-objects.ts";
 import { leftoversFile, rememberEngine, runsAnother } from "./lib/engine-leftovers.ts";
 import { publishExamples } from "./lib/publish-examples.ts";
-import { discardState, freePorts, isFree, lockState, openState, writePrivate } from "./lib/state.ts";
+import {
+  discardState,
+  freePort,
+  freePorts,
+  isFree,
+  lockState,
+  openState,
+  writePrivate,
+} from "./lib/state.ts";
 import { processesFile, Supervisor } from "./lib/supervisor.ts";
 
 const usage = `Usage: npm start -- [options]
@@ -209,6 +217,7 @@ async function start(): Promise<void> {
           BERTH_INGRESS_PORT: String(ingressPort),
           BERTH_RESPONDER_PORT: String(state.ports.responder),
           BERTH_STATUS_PORT: String(state.ports.status),
+          BERTH_PEER_PORT: String(await freePort()),
           BERTH_INSECURE_GIT_HOSTS: `127.0.0.1:${state.ports.git}`,
           ...(caFile && existsSync(caFile) && { BERTH_BUILD_CA_FILE: caFile }),
           ...(probationSeconds !== undefined && { BERTH_PROBATION_SECONDS: probationSeconds }),

@@ -1,5 +1,7 @@
 /** On every page: forms that replace only what changed, live parts, times and copying. Each page works without it. */
 
+import { ago } from "../protocol/ago.ts";
+
 const policy =
   "trustedTypes" in globalThis
     ? (
@@ -101,10 +103,15 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 function changed(ids: readonly string[]): void {
   const about = (main()?.dataset["about"] ?? "").split(" ");
-  if (!about.includes("account") && !ids.some((id) => about.includes(id))) return;
+  if (about.includes("account") || ids.some((id) => about.includes(id))) soon();
+}
+
+function soon(): void {
   if (document.hidden) isStale = true;
   else timer ??= setTimeout(() => void refresh(), 300);
 }
+/** An island knows of something new. */
+document.addEventListener("berth:refresh", soon);
 
 async function refresh(): Promise<void> {
   isStale = false;
@@ -147,23 +154,12 @@ if (events !== undefined) {
 
 // Times and copying
 
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const units = [
-  ["day", 86_400],
-  ["hour", 3600],
-  ["minute", 60],
-  ["second", 1],
-] as const;
 
 function prepare(root: ParentNode): void {
   for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-relative]")) {
-    const seconds = Math.round((Date.parse(time.dateTime) - Date.now()) / 1000);
-    const [unit, length] = units.find(([, least]) => Math.abs(seconds) >= least) ?? ["second", 1];
-    time.textContent =
-      Math.abs(seconds) > 30 * 86_400
-        ? new Date(time.dateTime).toLocaleDateString()
-        : relative.format(Math.trunc(seconds / length), unit);
+    const said = time.querySelector(".ago");
+    if (said) said.textContent = ago(time.dateTime, Date.now());
     time.title = exact.format(new Date(time.dateTime));
   }
 }

@@ -80,6 +80,7 @@ export function contextOf(
       revise: (hostId, lease, verdict) => defer(link(hostId).revise(lease, verdict)),
       letGo: (hostId, id) => defer(link(hostId).letGo(id)),
       certify: (hostId) => link(hostId).certify(),
+      tellPeers: (hostId) => defer(link(hostId).tellPeers()),
       disconnect: (hostId) => defer(link(hostId).disconnect()),
     },
     questions: {

@@ -15,11 +15,12 @@ import { endOrphans, tellOrphans } from "./jobs/commands/cancel-all.ts";
 import { purgeOldCommands } from "./jobs/commands/purge-old.ts";
 import { reconcileDatabases } from "./jobs/databases/reconcile.ts";
 import { purgeOldJobs } from "./jobs/purge-old.ts";
-import { reconcileCertificate } from "./jobs/certificates/reconcile.ts";
+import { reconcileCertificates } from "./jobs/certificates/reconcile.ts";
 import { reconcileDns } from "./jobs/dns/reconcile.ts";
 import { giveBackTime } from "./jobs/give-back-time.ts";
 import { evictLeft } from "./jobs/hosts/evict-left.ts";
 import { giveUpSilentMoves } from "./jobs/hosts/give-up-moves.ts";
+import { tellForwarding } from "./jobs/hosts/peers.ts";
 import { moveSites } from "./jobs/hosts/move-sites.ts";
 import { reapJobs } from "./jobs/reap.ts";
 import { logError } from "./log-error.ts";
@@ -98,13 +99,14 @@ export async function runDns(ctx: Ctx): Promise<void> {
   try {
     await reconcileDns(ctx);
   } finally {
-    if (await reconcileCertificate(ctx)) await reconcileDns(ctx);
+    if (await reconcileCertificates(ctx)) await reconcileDns(ctx);
   }
 }
 
 export async function reconcileHosts(ctx: Ctx): Promise<void> {
   await giveUpSilentMoves(ctx);
   await evictLeft(ctx);
+  await tellForwarding(ctx);
   await moveSites(ctx);
 }
 

@@ -81,6 +81,8 @@ export type HostHints = {
   letGo(hostId: Id<"host">, id: Id<"site" | "database">): void;
   /** There are other certificates: its agent receives them. @throws if the host cannot be reached now */
   certify(hostId: Id<"host">): Promise<void>;
+  /** Sites have moved from or to it, or hosts were removed: its agent is told what it is to the others. */
+  tellPeers(hostId: Id<"host">): void;
   /** The host is removed: its agent is told, and not let in again. */
   disconnect(hostId: Id<"host">): void;
 };

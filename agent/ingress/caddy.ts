@@ -1,5 +1,6 @@
 import { bodyLimitsMb, maxResponseHeaders } from "../../protocol/api/ingress.ts";
 import { accessLogging, noted } from "./access-log.ts";
+import { peersAddress } from "./hop.ts";
 
 /**
  * How long Caddy may answer from an earlier look-up. It looks up one name at a time, all other sites' requests waiting, so not
@@ -112,10 +113,72 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
     automatic_https: { disable: true },
     read_header_timeout: "15s",
     max_header_bytes: maxHeaderBytes,
-    errors: { routes: unmet(settings, maxWebSockets, false) },
+    errors: { routes: unmet(settings, maxWebSockets, "visitors") },
     ...trusting(trustedProxies),
   };
-  const routes = [
+  const routes = routesFor(settings, maxWebSockets, trustedProxies, "visitors");
+  return {
+    admin: { disabled: true, config: { persist: false } },
+    logging: accessLogging(),
+    apps: {
+      http: {
+        grace_period: "10s",
+        servers: {
+          sites: {
+            ...common,
+            listen: [addressPort(address, port)],
+            protocols: ["h1"],
+            routes: tls ? [...servedBehindProxy(trustedProxies, routes), toHttps(tls)] : routes,
+          },
+          rules: rulesServer(settings, maxWebSockets),
+          // What another host has passed on: it says whom it met.
+          peers: {
+            ...common,
+            ...trusting(thisHost),
+            listen: [`${peersAddress}:${settings.statusPort}`],
+            protocols: ["h1"],
+            max_header_bytes: maxHeaderBytes + 4096,
+            errors: { routes: unmet(settings, maxWebSockets, "peers") },
+            routes: routesFor(settings, maxWebSockets, thisHost, "peers"),
+          },
+          ...(tls && {
+            secure: {
+              ...common,
+              listen: [addressPort(address, tls.port)],
+              // HTTP/3 takes the same port of UDP. Where a firewall closes it, browsers stay with HTTP/2.
+              protocols: ["h1", "h2", "h3"],
+              tls_connection_policies: [{}],
+              routes,
+            },
+          }),
+        },
+      },
+      ...(tls && { tls: certificates(settings, tls) }),
+    },
+  };
+}
+
+const thisHost = ["127.0.0.0/8"];
+
+/** Empty: all addresses, IPv6 where the host has it. */
+const addressPort = (address: string, port: number): string =>
+  address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+
+/** Where this host itself reaches an ingress of that address. */
+export const loopbackOf = (address: string): string =>
+  ["", "0.0.0.0", "::"].includes(address) ? "127.0.0.1" : address;
+
+/** Who a server is asked by; `below`: by another server of this Caddy. What peers ask for goes to no other host. */
+type From = "visitors" | "peers" | "below";
+const suffixFor = (from: From, suffix: string): string => (from === "peers" ? `p${suffix}` : suffix);
+
+function routesFor(
+  settings: IngressSettings,
+  maxWebSockets: number,
+  trustedProxies: readonly string[],
+  from: From,
+): object[] {
+  return [
     ...protocolOfVisitor(trustedProxies),
     { handle: [compression] },
     { handle: [{ handler: "headers", request: { delete: proxyHeaders } }, ...noted] },
@@ -136,41 +199,12 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
       handle: [
         {
           handler: "subroute",
-          routes: fromVisitors(settings, maxWebSockets),
+          routes: fromOutside(settings, maxWebSockets, from),
         },
       ],
     },
     { handle: [{ handler: "static_response", status_code: 400, body: "Not a host name\n" }] },
   ];
-  return {
-    admin: { disabled: true, config: { persist: false } },
-    logging: accessLogging(),
-    apps: {
-      http: {
-        grace_period: "10s",
-        servers: {
-          sites: {
-            ...common,
-            listen: [`${address}:${port}`],
-            protocols: ["h1"],
-            routes: tls ? [...servedBehindProxy(trustedProxies, routes), toHttps(tls)] : routes,
-          },
-          rules: rulesServer(settings, maxWebSockets),
-          ...(tls && {
-            secure: {
-              ...common,
-              listen: [`${address}:${tls.port}`],
-              // HTTP/3 takes the same port of UDP. Where a firewall closes it, browsers stay with HTTP/2.
-              protocols: ["h1", "h2", "h3"],
-              tls_connection_policies: [{}],
-              routes,
-            },
-          }),
-        },
-      },
-      ...(tls && { tls: certificates(settings, tls) }),
-    },
-  };
 }
 
 /** Text, as it is common on the web. Not event streams: each event would wait for the next. */
@@ -276,16 +310,16 @@ const undecided = ({ statusPort }: IngressSettings) => ({
  * Requests as visitors send them. The responder names a container, or what decides on requests of a site with rules: itself, where the
  * request can be sent once more, or else the server below, which asks it.
  */
-function fromVisitors(settings: IngressSettings, maxWebSockets: number): object[] {
+function fromOutside(settings: IngressSettings, maxWebSockets: number, from: From): object[] {
   const how: How = {
     name: "{http.request.host}",
-    suffixes: ["up", "ws"],
+    suffixes: [suffixFor(from, "up"), suffixFor(from, "ws")],
     freshMs: refreshMs,
     visitor: visitorAsMet,
   };
   const [sockets, plain] = byKind(settings, maxWebSockets, how);
   const deciding = {
-    ...proxy(settings, { ...how, suffix: "in", most: maxRequests }),
+    ...proxy(settings, { ...how, suffix: suffixFor(from, "in"), most: maxRequests }),
     handle_response: [
       {
         match: { headers: { "Berth-Upstream": ["*"] } },
@@ -433,8 +467,8 @@ function rulesServer(settings: IngressSettings, maxWebSockets: number): object {
     // What the first server has added.
     max_header_bytes: maxHeaderBytes + 4096,
     // Only this host reaches it.
-    trusted_proxies: { source: "static", ranges: ["127.0.0.0/8"] },
-    errors: { routes: unmet(settings, maxWebSockets, true) },
+    trusted_proxies: { source: "static", ranges: thisHost },
+    errors: { routes: unmet(settings, maxWebSockets, "below") },
     routes: [
       {
         handle: [
@@ -537,7 +571,8 @@ const mayBeSentAgain: { not?: object[]; [matcher: string]: unknown }[] = [
  * A request that met nobody waits at the responder until its site is there again, and is sent once more: one that was decided on as it
  * was decided. On the way of sites with rules, nothing else passes.
  */
-function unmet(settings: IngressSettings, maxWebSockets: number, isBelow: boolean): object[] {
+function unmet(settings: IngressSettings, maxWebSockets: number, from: From): object[] {
+  const isBelow = from === "below";
   const how = { freshMs: 10, retries: 3 };
   const decidedOn = [
     ...asDecided,
@@ -552,7 +587,7 @@ function unmet(settings: IngressSettings, maxWebSockets: number, isBelow: boolea
   const asMet = byKind(settings, maxWebSockets, {
     ...how,
     name: "{http.request.host}",
-    suffixes: ["re", "wr"],
+    suffixes: [suffixFor(from, "re"), suffixFor(from, "wr")],
     visitor: visitorAsMet,
   });
   const matches = mayBeSentAgain.map((one) => ({

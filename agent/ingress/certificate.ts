@@ -2,10 +2,11 @@ import { X509Certificate } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import tls from "node:tls";
 import type { Answer } from "../../protocol/agent/running.ts";
+import { exampleOf } from "../../protocol/wildcards.ts";
 import type { Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
 import { lastEntries } from "../docker/last-entries.ts";
-import type { IngressSettings } from "./caddy.ts";
+import { loopbackOf, type IngressSettings } from "./caddy.ts";
 import type { Ingress } from "./ingress.ts";
 
 export type Certificates = {
@@ -30,12 +31,13 @@ export async function certificateOf(
   if (!settings.tls) return { ...none, tls: false };
   if (!isServed) return { ...none, tls: true };
   const { port, directory } = settings.tls;
+  const servername = exampleOf(hostname);
   const began = new Date();
   const over = new AbortController();
   const end = AbortSignal.any([signal, over.signal, AbortSignal.timeout(timeoutMs)]);
   // A handshake lasts as long as the ingress tries: what was refused already is not waited for.
   const refused = untilRefused(() => lastRefusal(engine, agentId, hostname, began), end);
-  const found = await Promise.race([presented(addressOf(settings.address), port, hostname, end), refused]);
+  const found = await Promise.race([presented(loopbackOf(settings.address), port, servername, end), refused]);
   over.abort();
   // The certificate may be younger than the question.
   const now = new Date();
@@ -45,7 +47,7 @@ export async function certificateOf(
   const isValid =
     x509 !== null &&
     isTrusted &&
-    x509.checkHost(hostname) !== undefined &&
+    x509.checkHost(servername) !== undefined &&
     x509.validFromDate <= now &&
     x509.validToDate > now;
   const refusal = await lastRefusal(engine, agentId, hostname, x509?.validFromDate ?? null);
@@ -64,10 +66,6 @@ export async function certificateOf(
     },
   };
 }
-
-/** Where the ingress listens on all addresses, the loopback one is among them. */
-const addressOf = (address: string): string =>
-  address === "0.0.0.0" ? "127.0.0.1" : address === "" || address === "::" ? "localhost" : address;
 
 type Presented = { der: Buffer; isTrusted: boolean };
 

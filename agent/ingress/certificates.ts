@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as z from "zod";
 import { Certificate } from "../../protocol/agent/messages.ts";
+import { wildcardOf } from "../../protocol/wildcards.ts";
 import { writeAtomically } from "./write-atomically.ts";
 
 /** The certificates that the control plane sent: one file, replaced as a whole, which the responder answers Caddy from. */
@@ -27,11 +28,10 @@ export function writeCertificates(file: string, contents: CertificateFile): void
 }
 
 /**
- * The certificate for a name, with its key, as one PEM text; null: none that is valid, so Caddy obtains one. A wildcard
- * stands for one label (RFC 9525, section 6.3).
+ * The certificate for a name, with its key, as one PEM text; null: none that is valid, so Caddy obtains one.
  */
 export function bundleFor(name: string, certificates: readonly Certificate[], now: Date): string | null {
-  const wildcard = name.toLowerCase().replace(/^[^.]+/, "*");
+  const wildcard = wildcardOf(name.toLowerCase());
   const found = certificates.find(
     (certificate) => certificate.name === wildcard && Date.parse(certificate.notAfter) > now.getTime(),
   );

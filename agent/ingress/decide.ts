@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { BlockList, isIPv4 } from "node:net";
 import type { HostIngressRules, IngressRules } from "../../protocol/api/ingress.ts";
+import { wildcardOf } from "../../protocol/wildcards.ts";
 import { escaped, page } from "./pages.ts";
 import type { Target } from "./ingress.ts";
 
@@ -59,9 +60,13 @@ export async function decide(
   const port = /:\d+$/.exec(asked.host)?.[0] ?? "";
   // Without one of https's own: the ingress's port of plain http is none.
   if (rules.httpsOnly && !asked.isHttps) return redirect(308, `https://${asked.hostname}${asked.uri}`);
-  const preferred = [primaryDomain, rules.redirectDomains?.[asked.hostname]].find((wanted) =>
-    site.hostnames.some((name) => name.toLowerCase() === wanted),
-  );
+  const isNamed = site.hostnames.some((name) => name.toLowerCase() === asked.hostname);
+  // Below a wildcard each name is served for itself, unless the wildcard redirects.
+  const preferred = (
+    isNamed
+      ? [primaryDomain, rules.redirectDomains?.[asked.hostname]]
+      : [rules.redirectDomains?.[wildcardOf(asked.hostname)]]
+  ).find((wanted) => site.hostnames.some((name) => name.toLowerCase() === wanted));
   if (preferred !== undefined && preferred !== asked.hostname)
     return redirect(308, `${asked.isHttps ? "https" : "http"}://${preferred}${port}${asked.uri}`);
   if (allow && !listOf(allow).check(...addressIn(asked.address)))

@@ -26,6 +26,8 @@ export type Ingress = {
   /** Takes this container out of service: its site is parked, or answered by what served before its probation. Same names. */
   withdraw(siteId: string, containerId: string): Promise<void>;
   unroute(siteId: string): Promise<void>;
+  /** All sites, by their ids, whose requests go to another host; a site that is routed or unrouted here is none of them. */
+  forward(forwards: Readonly<Record<string, Forward>>): Promise<void>;
   /** What the names of this site are answered with now: its replicas, in their order. */
   current(siteId: string): readonly Target[] | "parked" | null;
   /** All sites the ingress knows. */
@@ -35,6 +37,9 @@ export type Ingress = {
   /** Sites that have containers here, of which it was lost which serve: any of them may, until a job has said it. */
   lost(): readonly string[];
 };
+
+/** Where requests for a site that has left this host are passed on to, while visitors may still come here. */
+export type Forward = { hostnames: string[]; hostId: string; address: string; port: number };
 
 /** @property readAtMs when the control plane read it; what does not say so is taken for new */
 export type Told = {

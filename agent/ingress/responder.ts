@@ -3,16 +3,20 @@ import { mkdirSync, readFileSync, statSync, watch } from "node:fs";
 import http from "node:http";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
+import { isWildcard, wildcardOf } from "../../protocol/wildcards.ts";
 import { bundleFor, CertificateFile, certificatesFileOf } from "./certificates.ts";
 import { rulesAddress } from "./caddy.ts";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
 import { Reachable } from "./reachable.ts";
 import { decide, pinOf, type Asked, type Decision } from "./decide.ts";
 import { escaped, page } from "./pages.ts";
+import { Forwarder, PeerGate } from "./hop.ts";
 import { Passwords } from "./passwords.ts";
+import { peersFileOf, readPeers, type Peers } from "./peers.ts";
 import {
   byHostname,
   emptyTable,
+  forwardsByHostname,
   noticesByHostname,
   RouteTable,
   rulesByHostname,
@@ -28,6 +32,7 @@ import { Waiting } from "./waiting.ts";
  */
 const [file = "", dnsPort = "", statusPort = ""] = process.argv.slice(2);
 const certificatesFile = certificatesFileOf(file);
+const peersFile = peersFileOf(file);
 
 /** What a version leaves to the next one: also that of a later release knows these three. */
 type Estate = { dns: Socket; status: http.Server; table: RouteTable };
@@ -35,13 +40,19 @@ const shared = globalThis as typeof globalThis & { berthResponder?: () => Estate
 const estate = shared.berthResponder?.();
 
 const reachable = new Reachable();
-const answerFor = (name: string): Answer => names.get(name) ?? "unknown";
+/** The name of the table that covers this one: itself, which may be another site's, or a wildcard. */
+const covering = (hostname: string): string =>
+  names.has(hostname) || forwards.has(hostname) ? hostname : wildcardOf(hostname);
+const answerFor = (name: string): Answer => names.get(covering(name)) ?? "unknown";
 const waiting = new Waiting(answerFor, reachable);
 let table = emptyTable;
 let names = new Map<string, Answer>();
 let notices: ReturnType<typeof noticesByHostname> = new Map();
 let ruled: ReturnType<typeof rulesByHostname> = new Map();
+let forwards: ReturnType<typeof forwardsByHostname> = new Map();
 const passwords = new Passwords();
+const forwarder = new Forwarder();
+const gate = new PeerGate(Number(statusPort));
 
 let loaded = "";
 
@@ -74,16 +85,43 @@ function answerFrom(next: RouteTable): void {
   names = byHostname(table);
   notices = noticesByHostname(table);
   ruled = rulesByHostname(table);
+  forwards = forwardsByHostname(table);
+  meetPeers();
   reachable.keepOnly([...names.values()].flatMap((answer) => (typeof answer === "string" ? [] : answer)));
   waiting.changed();
+}
+
+let peers: Peers | null = null;
+let readPeersAs = "";
+
+/** What is in the file now; the last good contents if it cannot be read. */
+function meetPeers(): void {
+  const now = found(peersFile);
+  try {
+    if (now !== readPeersAs) peers = now === "" ? null : readPeers(peersFile);
+    readPeersAs = now;
+  } catch (error) {
+    console.error(`${peersFile}: ${error instanceof Error ? error.name : "unreadable"}`);
+  }
+  try {
+    gate.apply(peers);
+    forwarder.apply(peers, [...forwards.values()]);
+  } catch (error) {
+    // A key or certificate that is none: the copies here answer.
+    console.error(`Requests pass to and from no other host: ${String(error)}`);
+  }
 }
 if (estate) answerFrom(estate.table);
 mkdirSync(dirname(file), { recursive: true });
 load();
-const watching = watch(dirname(file), load);
+const watching = watch(dirname(file), () => {
+  load();
+  meetPeers();
+});
 // In case a notification is lost.
 const looking = setInterval(() => {
   if (found() !== loaded) load();
+  meetPeers();
   takeTurns();
 }, 1000).unref();
 
@@ -107,6 +145,8 @@ function leave(): Estate {
   delete shared.berthResponder;
   watching.close();
   clearInterval(looking);
+  gate.close();
+  forwarder.close();
   dns.removeAllListeners();
   for (const event of ["request", "error"]) status.removeAllListeners(event);
   return { dns, status, table };
@@ -116,29 +156,44 @@ const suffix = ".up.internal";
 /**
  * `in`: a request without a body, whose answer may be a decision. `re` and `wr`: a request that is sent once more, and must not be told what was true a moment ago. `ws` and `wr`: a WebSocket.
  * With a `d` before it: a request that was decided on. The first label of its name says which replica is to have it.
+ * With a `p`: another host passed it on, and it is passed on no further.
  */
-const asked = /\.(d?)(up|in|re|ws|wr)\.internal$/;
+const asked = /\.([dp]?)(up|in|re|ws|wr)\.internal$/;
 const statusName = `h127-0-0-1${suffix}`;
 
 /**
  * `h10-0-0-7.up.internal` → 10.0.0.7, and so is `w10-…`, by which Caddy counts WebSockets. `hi…` and `wi…` are Caddy itself, by
- * which it counts those of a site with rules, and `hd…` is the responder, which decides on them.
+ * which it counts those of a site with rules, `hd…` is the responder, which decides on them, and `hf…` and `wf…` lead to another host.
  */
 function addressIn(name: string): string | null {
-  if (/^[hw]i[0-9a-f]{16}\.up\.internal$/.test(name)) return rulesAddress;
-  if (/^hd[0-9a-f]{16}\.up\.internal$/.test(name)) return "127.0.0.1";
+  if (/^[hw]i[0-9a-f]{16}(?:-[0-9a-z]+)?\.up\.internal$/.test(name)) return rulesAddress;
+  if (/^(?:hd|[hw]f)[0-9a-f]{16}\.up\.internal$/.test(name)) return "127.0.0.1";
   const match = /^[hw](\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})\.up\.internal$/.exec(name);
   return match && match.slice(1).every((part) => Number(part) < 256) ? match.slice(1).join(".") : null;
 }
 
+/** Whether other hosts may ask for this name: for no other site do they speak. */
+const hasArrived = (hostname: string): boolean =>
+  peers?.sites.some((siteId) =>
+    table.sites[siteId]?.hostnames.some((name) => name.toLowerCase() === covering(hostname)),
+  ) ?? false;
+
 /** Where a request goes. @param name the visitor's host, behind the label of a replica where it was decided on */
-function services(name: string, kind: string, isDecided: boolean) {
+function services(name: string, kind: string, origin: string) {
+  const isDecided = origin === "d";
   const hostname = isDecided ? name.slice(name.indexOf(".") + 1) : name;
   const letter = kind.startsWith("w") ? "w" : "h";
-  const rules = ruled.get(hostname);
+  if (origin === "p" && !hasArrived(hostname)) return [serviceRecord(statusName, Number(statusPort))];
+  const forward = origin === "" ? forwards.get(covering(hostname)) : undefined;
+  const forwardPort = forward ? forwarder.portTo(forward) : null;
+  // Its rules are those of the other host.
+  if (forward && forwardPort !== null)
+    return [serviceRecord(`${letter}f${forward.label}${suffix}`, forwardPort)];
+  const rules = ruled.get(covering(hostname));
   if (!isDecided && rules) {
     const decider = kind === "in" && !waiting.isOut(hostname) ? "d" : "i";
-    return [serviceRecord(`${letter}${decider}${rules.label}${suffix}`, Number(statusPort))];
+    const label = `${letter}${decider}${rules.label}${letter === "w" ? rules.socketLabel : ""}`;
+    return [serviceRecord(`${label}${suffix}`, Number(statusPort))];
   }
   const target = waiting.isOut(hostname) ? "out" : answerFor(hostname);
   if (typeof target === "string") return [serviceRecord(statusName, Number(statusPort))];
@@ -160,13 +215,13 @@ dns.on("message", (query, from) => {
   if (!question) return;
   const { name, type } = question;
   const address = addressIn(name);
-  const [kindSuffix = "", decided, kind] = asked.exec(name) ?? [];
+  const [kindSuffix = "", origin = "", kind] = asked.exec(name) ?? [];
   let answer: Buffer;
   if (address !== null)
     answer = reply(query, question, type === recordTypes.A ? [addressRecord(address)] : []);
   else if (kind === undefined) answer = reply(query, question, [], false);
   else if (type !== recordTypes.SRV) answer = reply(query, question, []);
-  else answer = reply(query, question, services(name.slice(0, -kindSuffix.length), kind, decided === "d"));
+  else answer = reply(query, question, services(name.slice(0, -kindSuffix.length), kind, origin));
   dns.send(answer, from.port, from.address);
 });
 dns.on("error", (error) => {
@@ -177,7 +232,7 @@ if (!estate) dns.bind(Number(dnsPort), "127.0.0.1");
 
 /** Why a stopped site does not answer, and where whoever wants it back pays. */
 function parkedPage(hostname: string): string {
-  const notice = notices.get(hostname);
+  const notice = notices.get(covering(hostname));
   if (!notice) return page("This site is stopped", "Its owner can start it again.");
   const pay =
     notice.payUrl === null
@@ -288,7 +343,7 @@ const askedBy = ({ headers, url = "" }: http.IncomingMessage, hostname: string):
 });
 
 async function decideOn(question: Asked, response: http.ServerResponse): Promise<void> {
-  const site = ruled.get(question.hostname);
+  const site = ruled.get(covering(question.hostname));
   try {
     // Its rules were taken away a moment ago.
     if (!site) return tell(response, passPlainly, question.hostname);
@@ -314,10 +369,11 @@ status.on("request", (request, response) => {
     response.end(String(table.version));
     return;
   }
-  // Caddy asks before it has a certificate made: only names of this host get one.
+  // Caddy asks before it has a certificate made: only names of this host get one. Not each one below a wildcard, whose own
+  // certificate the control plane sends.
   if (request.url?.startsWith("/.berth/certificate?") && request.headers["x-forwarded-for"] === undefined) {
     const name = new URLSearchParams(request.url.split("?")[1]).get("domain")?.toLowerCase() ?? "";
-    response.writeHead(names.has(name) ? 200 : 404).end();
+    response.writeHead(names.has(name) && !isWildcard(name) ? 200 : 404).end();
     return;
   }
   // Caddy asks at a handshake: what the control plane sent, or 204, and Caddy obtains one by itself.

@@ -28,6 +28,7 @@ export function openRoutes(
       sites: RouteTable["sites"],
       rules: NonNullable<RouteTable["rules"]>,
       said: NonNullable<RouteTable["told"]>,
+      forwards: NonNullable<RouteTable["forwards"]>,
     ) => void,
     told?: string,
   ): Promise<void> {
@@ -35,9 +36,11 @@ export function openRoutes(
     const next = structuredClone(table);
     const rules = next.rules ?? {};
     const said = next.told ?? {};
-    edit(next.sites, rules, said);
+    const forwards = next.forwards ?? {};
+    edit(next.sites, rules, said, forwards);
     if (next.rules !== undefined || Object.keys(rules).length > 0) next.rules = rules;
     if (next.told !== undefined || Object.keys(said).length > 0) next.told = said;
+    if (next.forwards !== undefined || Object.keys(forwards).length > 0) next.forwards = forwards;
     if (next.lost) next.lost = next.lost.filter((siteId) => siteId !== told);
     replace(next);
     try {
@@ -71,11 +74,13 @@ export function openRoutes(
 
   return {
     route: (siteId, hostnames, [target = null, ...others]) =>
-      change((sites) => {
+      change((sites, _rules, _told, forwards) => {
         sites[siteId] = { hostnames: [...hostnames], target, others };
+        delete forwards[siteId];
       }, siteId),
     routeOnProbation: (siteId, hostnames, [target = null, ...others]) =>
-      change((sites) => {
+      change((sites, _rules, _told, forwards) => {
+        delete forwards[siteId];
         const now = sites[siteId];
         const before = now?.before === undefined ? answeredBy(now) : now.before;
         sites[siteId] = { hostnames: [...hostnames], target, others, before };
@@ -133,11 +138,14 @@ export function openRoutes(
         Object.assign(site, { target: null, others: [], ...before });
       }),
     unroute: (siteId) =>
-      change((sites, rules, told) => {
-        delete sites[siteId];
-        delete rules[siteId];
-        delete told[siteId];
+      change((sites, rules, told, forwards) => {
+        for (const each of [sites, rules, told, forwards]) delete each[siteId];
       }, siteId),
+    forward: (wanted) =>
+      change((_sites, _rules, _told, forwards) => {
+        for (const siteId of Object.keys(forwards)) delete forwards[siteId];
+        Object.assign(forwards, structuredClone(wanted));
+      }),
     current(siteId) {
       const site = table.sites[siteId];
       return site ? (site.target ? targetsOf(site) : "parked") : null;

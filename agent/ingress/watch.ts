@@ -1,7 +1,7 @@
 import http from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ContainerSpec, Engine } from "../docker/engine.ts";
-import type { IngressSettings } from "./caddy.ts";
+import { loopbackOf, type IngressSettings } from "./caddy.ts";
 import { startIngress } from "./container.ts";
 import { processesWith } from "./processes.ts";
 import { log } from "../log.ts";
@@ -93,7 +93,7 @@ export function partsOf(
   { address, port, responderPort, statusPort }: IngressSettings,
   { routesFile, engine, spec }: { routesFile: string; engine: Engine; spec: ContainerSpec },
 ): Part[] {
-  const outside = address === "0.0.0.0" ? "127.0.0.1" : address;
+  const outside = loopbackOf(address);
   return [
     {
       name: "responder",

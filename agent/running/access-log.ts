@@ -4,6 +4,7 @@ import { label } from "../docker/labels.ts";
 import { accessLogVolume } from "../ingress/access-log.ts";
 import type { Ingress, Target } from "../ingress/ingress.ts";
 import { servingOf } from "../ingress/ingress.ts";
+import { under } from "../ingress/table.ts";
 import { log } from "../log.ts";
 import { readAccessLog } from "./access-log-reader.ts";
 import { every } from "./every.ts";
@@ -119,9 +120,11 @@ class Reading {
   seenIn(line: string): SeenRequest | null {
     const entry = entryIn(line);
     if (!entry) return null;
+    // Passed on to the host where the site is now, which has it in its own log.
+    if (/^[hw]f[0-9a-f]{16}\.up\./.test(entry.upstream ?? "")) return null;
     const { request } = entry;
     const host = request.host.replace(/:\d+$/, "").toLowerCase();
-    const siteId = this.sites.get(host) ?? this.sites.get(host.replace(/^[^.]+/, "*"));
+    const siteId = under(this.sites, host);
     if (siteId === undefined) return null;
     const [path = "", ...query] = request.uri.split("?");
     return {
@@ -149,6 +152,9 @@ class Reading {
   ): Pick<SeenRequest, "deploymentId" | "replica"> {
     let targets = this.targets.get(siteId);
     if (!targets) this.targets.set(siteId, (targets = servingOf(this.ingress, siteId)));
+    // A WebSocket of a site with rules: the responder's name for it says what it was opened to.
+    const [, ofSocket] = /^wi[0-9a-f]{16}-([0-9a-z]+)\.up\.internal\.?:/.exec(upstream ?? "") ?? [];
+    if (ofSocket !== undefined) return { deploymentId: `dep_${ofSocket}`, replica: null };
     const [, dashed, port] =
       /^[hw](\d+-\d+-\d+-\d+)\.up\.internal\.?:(\d+)$/.exec(served ?? upstream ?? "") ?? [];
     const index = targets.findIndex(

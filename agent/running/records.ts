@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
+import { metricsWindows, SiteEvent, SiteSample, type MetricsWindow } from "../../protocol/api/running.ts";
 import { keepEvents, keepSamples, SiteLogLine } from "../../protocol/agent/running.ts";
 import { FromAgent } from "../../protocol/agent/messages.ts";
 import { openDatabase, readRow } from "../state-file.ts";
@@ -17,9 +17,12 @@ export type DatabaseOut = { crash: DatabaseCrash; containerId: string; isOut: bo
 
 /** This host's records of its running sites, which must survive the agent. The file may be deleted at any time. */
 export type Records = {
-  /** Adds one moment's samples; samples older than a day are removed. */
+  /**
+   * Adds one moment's samples. Those older than a day are removed; before, they have become samples of a quarter of an hour, kept
+   * for a week, and of an hour, kept for thirty days.
+   */
   addSamples(at: Date, intervalMs: number, samples: [siteId: string, sample: Omit<SiteSample, "at">][]): void;
-  samples(siteId: string): SiteSample[];
+  samples(siteId: string, window?: MetricsWindow): SiteSample[];
   addEvent(siteId: string, containerId: string, event: SiteEvent): void;
   events(siteId: string): SiteEvent[];
   /** Keeps the last output of a container that is about to be removed, for the last ten of each site. */
@@ -74,6 +77,8 @@ const keepContainers = 10;
 const schema = `PRAGMA synchronous = NORMAL;
   CREATE TABLE IF NOT EXISTS samples (site_id TEXT, at INTEGER, sample TEXT NOT NULL, PRIMARY KEY (site_id, at)) WITHOUT ROWID, STRICT;
   CREATE INDEX IF NOT EXISTS samples_at ON samples (at);
+  CREATE TABLE IF NOT EXISTS long_samples (site_id TEXT, seconds INTEGER, at INTEGER, sample TEXT NOT NULL, PRIMARY KEY (site_id, seconds, at)) WITHOUT ROWID, STRICT;
+  CREATE INDEX IF NOT EXISTS long_samples_at ON long_samples (seconds, at);
   CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, site_id TEXT NOT NULL, container_id TEXT NOT NULL, at TEXT NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
   CREATE INDEX IF NOT EXISTS events_site ON events (site_id, id);
   CREATE INDEX IF NOT EXISTS events_container ON events (container_id, id);
@@ -89,17 +94,44 @@ const schema = `PRAGMA synchronous = NORMAL;
  * The sites of a table that ?1 does not list, with one index step per site, so that a day's rows are not scanned
  * every minute.
  */
-const goneFrom = (table: "samples" | "events" | "last_lines"): string =>
+const goneFrom = (table: "samples" | "long_samples" | "events" | "last_lines"): string =>
   `WITH RECURSIVE known (id) AS (
      SELECT min(site_id) FROM ${table}
      UNION ALL SELECT (SELECT min(site_id) FROM ${table} WHERE site_id > known.id) FROM known WHERE known.id IS NOT NULL
    ) SELECT id FROM known WHERE id IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?1))`;
+
+/** Intervals longer than a minute. */
+const longWindows = [metricsWindows["7d"], metricsWindows["30d"]];
+/** A sample is taken at the end of its minute, or a moment later. */
+const halfMinuteMs = 30_000;
+
+/** Samples from ?1 up to ?2, in milliseconds, as one for each interval of ?3 seconds and site. Numbers are bound as fractions. */
+const joinedSamples = (more: string): string =>
+  `SELECT site_id, CAST(?3 AS INTEGER) AS seconds, ((at - ${halfMinuteMs}) / CAST(?3 * 1000 AS INTEGER) + 1) * CAST(?3 * 1000 AS INTEGER) AS until,
+     json_object('cpuMilli', round(avg(sample ->> 'cpuMilli'), 1), 'memoryMb', max(sample ->> 'memoryMb'),
+       'networkInBytes', sum(sample ->> 'networkInBytes'), 'networkOutBytes', sum(sample ->> 'networkOutBytes'),
+       'diskMb', max(sample ->> 'diskMb')) AS sample
+   FROM samples WHERE at >= ?1 + ${halfMinuteMs} AND at < ?2 + ${halfMinuteMs} AND json_valid(sample) ${more}
+   GROUP BY site_id, until ORDER BY until`;
+
+const sampleOf = (at: unknown, sample: unknown): SiteSample[] =>
+  readRow(SiteSample, () => ({
+    at: new Date(Number(at)).toISOString(),
+    ...(JSON.parse(String(sample)) as object),
+  }));
 
 export function openRecords(file: string): Records {
   const db = openDatabase(file, schema);
   const addSample = db.prepare("INSERT OR REPLACE INTO samples VALUES (?, ?, ?)");
   const dropSamples = db.prepare("DELETE FROM samples WHERE at <= ?");
   const samples = db.prepare("SELECT at, sample FROM samples WHERE site_id = ? ORDER BY at DESC LIMIT ?");
+  const joinSamples = db.prepare(`INSERT OR REPLACE INTO long_samples ${joinedSamples("")}`);
+  const joinedUntil = db.prepare("SELECT max(at) AS at FROM long_samples WHERE seconds = ?");
+  const dropLongSamples = db.prepare("DELETE FROM long_samples WHERE seconds = ? AND at <= ?");
+  const longSamples = db.prepare(
+    "SELECT at, sample FROM long_samples WHERE site_id = ? AND seconds = ? ORDER BY at",
+  );
+  const unfinishedSample = db.prepare(joinedSamples("AND site_id = ?4"));
   const addEvent = db.prepare(
     "INSERT INTO events (site_id, container_id, at, kind, detail) VALUES (?, ?, ?, ?, ?)",
   );
@@ -139,23 +171,46 @@ export function openRecords(file: string): Records {
     `DELETE FROM events WHERE site_id IN (${goneFrom("events")}
        AND NOT EXISTS (SELECT 1 FROM events WHERE site_id = known.id AND at > ?2))`,
   );
+  /** The end of the last interval that was joined, by its length in seconds. */
+  const joined = new Map<number, number>();
+  const joinedTo = (seconds: number): number =>
+    joined.get(seconds) ?? Number(joinedUntil.get(seconds)?.["at"] ?? 0);
+
+  const dropGoneLongSamples = db.prepare(
+    `DELETE FROM long_samples WHERE site_id IN (${goneFrom("long_samples")})`,
+  );
   return {
     addSamples(at, intervalMs, list) {
       db.exec("BEGIN");
       for (const [siteId, sample] of list) addSample.run(siteId, at.getTime(), JSON.stringify(sample));
       dropSamples.run(at.getTime() - keepSamples * intervalMs);
       db.exec("COMMIT");
+      for (const { intervalSeconds: seconds, hours } of longWindows) {
+        const spanMs = seconds * 1000;
+        const endMs = Math.floor((at.getTime() - halfMinuteMs) / spanMs) * spanMs;
+        const fromMs = joinedTo(seconds);
+        if (endMs === fromMs) continue;
+        if (endMs > fromMs) joinSamples.run(fromMs, endMs, seconds);
+        dropLongSamples.run(seconds, endMs - hours * hourMs);
+        // The clock may have been set back.
+        joined.set(seconds, endMs);
+      }
     },
-    samples: (siteId) =>
-      samples
-        .all(siteId, keepSamples)
-        .flatMap(({ at, sample }) =>
-          readRow(SiteSample, () => ({
-            at: new Date(Number(at)).toISOString(),
-            ...(JSON.parse(String(sample)) as object),
-          })),
-        )
-        .toReversed(),
+    samples(siteId, window = "24h") {
+      const { intervalSeconds: seconds } = metricsWindows[window];
+      if (window === "24h")
+        return samples
+          .all(siteId, keepSamples)
+          .flatMap(({ at, sample }) => sampleOf(at, sample))
+          .toReversed();
+      const whole = longSamples.all(siteId, seconds);
+      // The interval that is not over yet.
+      const rest = unfinishedSample.all(joinedTo(seconds), Number.MAX_SAFE_INTEGER, seconds, siteId);
+      return [
+        ...whole.flatMap(({ at, sample }) => sampleOf(at, sample)),
+        ...rest.flatMap(({ until, sample }) => sampleOf(until, sample)),
+      ].slice(-keepSamples);
+    },
     addEvent(siteId, containerId, { at, kind, detail }) {
       addEvent.run(siteId, containerId, at, kind, detail);
       dropEvents.run(siteId, keepEvents);
@@ -196,6 +251,7 @@ export function openRecords(file: string): Records {
     keepOnly(siteIds, now) {
       const kept = JSON.stringify(siteIds);
       dropGoneSamples.run(kept);
+      dropGoneLongSamples.run(kept);
       dropGoneLines.run(kept);
       dropGoneEvents.run(kept, new Date(now.getTime() - hourMs).toISOString());
     },

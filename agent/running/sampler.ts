@@ -1,6 +1,7 @@
 import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
-import type { SiteSample } from "../../protocol/api/running.ts";
+import { maxReportedContainers, type SiteSample } from "../../protocol/api/running.ts";
 import type { Engine } from "../docker/engine.ts";
+import { replicaOf } from "../docker/specs.ts";
 import { readUsage, type Usage } from "../docker/usage.ts";
 import { servingIds, type Ingress } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
@@ -19,11 +20,11 @@ type Means = {
   read?: typeof readUsage;
 };
 /** The engine is asked for `pid` once, until that process ends. */
-type Reading = Usage & { atMs: number; pid: number };
+type Reading = Usage & { atMs: number; pid: number; replica: number };
 /** The counters at a container's start. */
 const nothing: Usage = { cpuNanoseconds: 0, memoryBytes: 0, receivedBytes: 0, sentBytes: 0 };
 type Sample = Omit<SiteSample, "at">;
-type Used = Omit<Sample, "diskMb">;
+type Used = Omit<Sample, "diskMb" | "replicas">;
 
 const mebibyte = 1024 * 1024;
 /** Concurrent inspections by the engine. */
@@ -66,19 +67,22 @@ async function sampleAll(
   await sideBySide([...ingress.sites(), ...databases.keys()], concurrency, async (siteId) => {
     // Reads are synchronous: let other work run between two sites.
     await turn();
-    const parts: Used[] = [];
+    const parts: (Used & { replica: number })[] = [];
     for (const containerId of containersOf(siteId)) {
       const known = before.get(containerId);
-      const found = await readingOf(engine, read, containerId, known?.pid);
+      const found = await readingOf(engine, read, containerId, known);
       if (!found) continue;
       const { ageMs, ...reading } = found;
       readings.set(containerId, reading);
       // For a new container; if it has run for longer, its usage in this interval is unknown.
-      const start = { ...nothing, pid: reading.pid, atMs: reading.atMs - Math.max(ageMs, intervalMs) };
+      const start = { ...reading, ...nothing, atMs: reading.atMs - Math.max(ageMs, intervalMs) };
       const last = known ?? (ageMs < 2 * intervalMs ? start : undefined);
-      if (last) parts.push(usedBetween(last, reading));
+      if (last) parts.push({ ...usedBetween(last, reading), replica: reading.replica });
     }
-    if (parts.length > 0) samples.push([siteId, { ...sumOf(parts), diskMb: diskMb(siteId) }]);
+    if (parts.length === 0) return;
+    const replicas = parts.map(({ replica, cpuMilli, memoryMb }) => ({ replica, cpuMilli, memoryMb }));
+    const several = replicas.length > 1 && { replicas: replicas.slice(0, maxReportedContainers) };
+    samples.push([siteId, { ...sumOf(parts), diskMb: diskMb(siteId), ...several }]);
   });
   records.addSamples(at, intervalMs, samples);
   return readings;
@@ -88,19 +92,20 @@ async function readingOf(
   engine: Engine,
   read: typeof readUsage,
   containerId: string,
-  pid?: number,
+  before?: Reading,
 ): Promise<(Reading & { ageMs: number }) | null> {
-  const known = pid === undefined ? null : read(containerId, pid);
-  if (known && pid !== undefined) return { ...known, atMs: performance.now(), pid, ageMs: Infinity };
+  const known = before && read(containerId, before.pid);
+  if (known) return { ...before, ...known, atMs: performance.now(), ageMs: Infinity };
   const found = await engine.inspectContainer(containerId);
   if (!found?.running || found.pid === 0) return null;
   const usage = read(containerId, found.pid);
   const ageMs = found.startedAt ? Math.max(0, Date.now() - found.startedAt.getTime()) : Infinity;
-  return usage && { ...usage, atMs: performance.now(), pid: found.pid, ageMs };
+  const replica = replicaOf(found.labels);
+  return usage && { ...usage, atMs: performance.now(), pid: found.pid, replica, ageMs };
 }
 
 /** The usage between two readings. Counters restart when Docker restarts the container. */
-export function usedBetween(last: Reading, now: Reading): Used {
+export function usedBetween(last: Omit<Reading, "replica">, now: Omit<Reading, "replica">): Used {
   const restarted = now.pid !== last.pid || now.cpuNanoseconds < last.cpuNanoseconds;
   const grown = (key: "cpuNanoseconds" | "receivedBytes" | "sentBytes") =>
     restarted ? now[key] : Math.max(0, now[key] - last[key]);

@@ -103,6 +103,11 @@ export const FromAgent = z.discriminatedUnion("type", [
      * either.
      */
     finished: z.array(z.object(Lease)).max(1000),
+    /**
+     * How other hosts reach its ingress for sites that have moved here, and whom they meet there: SubjectPublicKeyInfo (RFC 5280)
+     * of a P-256 key, base64.
+     */
+    peer: z.object({ port: z.number().int().min(1).max(65_535), publicKey: z.string().max(200) }).optional(),
     /** How many jobs it runs at once, not counting commands. */
     slots: z.number().int().min(0).max(100),
     /**
@@ -239,6 +244,32 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("databaseCrashAck"), ...DatabaseCrash }),
   /** All certificates that the host serves beside those it obtains itself; after each welcome and change. */
   z.object({ type: z.literal("certificates"), certificates: z.array(Certificate).max(100) }),
+  /**
+   * What it is to the other hosts, if its hello has `peer`; after each welcome and change. `certificate` is of its key, `authority`
+   * of the issuer, both PEM; the common name of a certificate is the host's id.
+   */
+  z.object({
+    type: z.literal("peers"),
+    certificate: z.string().min(1).max(4096),
+    authority: z.string().min(1).max(4096),
+    /** All sites that have left it and whose visitors may still come to it: their requests go there. */
+    forwards: z
+      .array(
+        z.object({
+          siteId: idOf("site"),
+          hostnames: z.array(z.string()).min(1),
+          hostId: idOf("host"),
+          address: z.union([z.ipv4(), z.ipv6()]),
+          port: z.number().int().min(1).max(65_535),
+        }),
+      )
+      .max(1000),
+    /** Hosts that send it such requests now, and the sites that they may ask for. */
+    from: z.array(idOf("host")).max(1000),
+    sites: z.array(idOf("site")).max(1000),
+    /** All hosts of the installation: from others no connection stays open. */
+    hosts: z.array(idOf("host")).max(10_000),
+  }),
   Verdicts,
   /** Answered with `streamOpened` or `streamClosed`. */
   z.object({ type: z.literal("openStream"), streamId: StreamId, target: StreamTarget }),

@@ -10,7 +10,7 @@ import { DiskUsed } from "../api/disk.ts";
 import { Browsed } from "../api/files.ts";
 import { DomainCertificate } from "../api/domains.ts";
 import { RequestFilters, RequestStats, RequestWindow, SiteRequest } from "../api/requests.ts";
-import { SiteEvent, SiteHealth, SiteSample } from "../api/running.ts";
+import { MetricsWindow, SiteEvent, SiteHealth, SiteSample } from "../api/running.ts";
 import { GitAddress, GitBranch, GitToken, RepositoryPath } from "../api/sites.ts";
 import { SourceInspection } from "../api/sources.ts";
 import { VolumeName } from "../api/volumes.ts";
@@ -82,7 +82,7 @@ export const Question = z.discriminatedUnion("kind", [
     masks: z.array(z.string()),
     timeoutMs: z.number().int().min(1).max(30_000),
   }),
-  z.object({ kind: z.literal("metrics"), siteId: Watched }),
+  z.object({ kind: z.literal("metrics"), siteId: Watched, window: MetricsWindow.default("24h") }),
   z.object({ kind: z.literal("events"), siteId: Watched }),
   z.object({
     kind: z.literal("requests"),
@@ -163,7 +163,12 @@ export const Answer = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("logs"), lines: z.array(SiteLogLine).max(1000) }),
   /** `complete`: all kept lines were searched, and all that were found are here. */
   z.object({ kind: z.literal("searchLog"), lines: z.array(SiteLogLine).max(500), complete: z.boolean() }),
-  z.object({ kind: z.literal("metrics"), samples: z.array(SiteSample).max(keepSamples) }),
+  /** Agents of before keep a day, by the minute. */
+  z.object({
+    kind: z.literal("metrics"),
+    samples: z.array(SiteSample).max(keepSamples),
+    intervalSeconds: z.number().int().min(1).optional(),
+  }),
   z.object({ kind: z.literal("events"), events: z.array(SiteEvent).max(keepEvents) }),
   z.object({ kind: z.literal("requests"), requests: z.array(SiteRequest).max(200) }),
   z.object({ kind: z.literal("requestStats"), stats: RequestStats }),

@@ -95,6 +95,12 @@ export const Host = z
       .nullable()
       .describe("Where visitors reach it, and where the DNS records of its sites lead; null: not known."),
     ipv6: z.string().nullable(),
+    forwardingNotice: z
+      .string()
+      .nullable()
+      .describe(
+        "Why its former host does not pass on requests for a site that has just moved here, and answers with a copy instead; null: it does.",
+      ),
     createdAt: Timestamp,
     connectedAt: Timestamp.nullable(),
   })

@@ -39,12 +39,15 @@ export type LogFound = z.infer<typeof LogFound>;
 export const SiteLogs = z.object({ data: z.array(LogLine) });
 export type SiteLogs = z.infer<typeof SiteLogs>;
 
+/** At most this many containers are reported of a site. */
+export const maxReportedContainers = 20;
+
 export const SiteSample = z.object({
-  at: Timestamp.describe("The end of the minute."),
-  cpuMilli: z.number().nonnegative().describe("Average over the minute, in thousandths of a core."),
+  at: Timestamp.describe("The end of the interval."),
+  cpuMilli: z.number().nonnegative().describe("Average over the interval, in thousandths of a core."),
   memoryMb: z.number().nonnegative(),
-  networkInBytes: z.number().nonnegative().describe("Received in this minute."),
-  networkOutBytes: z.number().nonnegative().describe("Sent in this minute."),
+  networkInBytes: z.number().nonnegative().describe("Received in this interval."),
+  networkOutBytes: z.number().nonnegative().describe("Sent in this interval."),
   diskMb: z
     .number()
     .nonnegative()
@@ -52,10 +55,33 @@ export const SiteSample = z.object({
     .describe(
       "Data written by the containers and stored in the volumes, measured every ten minutes; null if the host cannot measure it.",
     ),
+  replicas: z
+    .array(
+      z.object({
+        replica: z.number().int().positive(),
+        cpuMilli: z.number().nonnegative(),
+        memoryMb: z.number().nonnegative(),
+      }),
+    )
+    .max(maxReportedContainers)
+    .optional()
+    .describe("What each used, where several run; in samples of a minute only."),
 });
 export type SiteSample = z.infer<typeof SiteSample>;
 
+/** How far back metrics reach, and the interval of their samples. Hosts keep as much. */
+export const metricsWindows = {
+  "24h": { hours: 24, intervalSeconds: 60 },
+  "7d": { hours: 7 * 24, intervalSeconds: 15 * 60 },
+  "30d": { hours: 30 * 24, intervalSeconds: 60 * 60 },
+} as const;
+export type MetricsWindow = keyof typeof metricsWindows;
+export const MetricsWindow = z.enum(Object.keys(metricsWindows) as [MetricsWindow, ...MetricsWindow[]]);
+
 export const MetricsQuery = z.strictObject({
+  window: MetricsWindow.default("24h").describe(
+    "A sample per minute for 24 hours, per quarter of an hour for 7 days, or per hour for 30 days. Of an interval: the average processor, the highest memory and disk, and all of the network.",
+  ),
   minutes: wholeNumber(1, 1440).optional().describe("How many of the latest minutes. Default: all."),
 });
 export type MetricsQuery = z.infer<typeof MetricsQuery>;
@@ -65,8 +91,8 @@ export const EventsQuery = z.strictObject({
 });
 export type EventsQuery = z.infer<typeof EventsQuery>;
 
-/** One sample per minute for the last 24 hours, newest last. */
-export const SiteMetrics = z.object({ data: z.array(SiteSample) });
+/** Newest last. */
+export const SiteMetrics = z.object({ data: z.array(SiteSample), intervalSeconds: z.number().int() });
 export type SiteMetrics = z.infer<typeof SiteMetrics>;
 
 /**
@@ -98,9 +124,6 @@ export type SiteEvent = z.infer<typeof SiteEvent>;
 /** The last 200, newest last. */
 export const SiteEvents = z.object({ data: z.array(SiteEvent) });
 export type SiteEvents = z.infer<typeof SiteEvents>;
-
-/** At most this many containers are reported of a site. */
-export const maxReportedContainers = 20;
 
 const Listener = z.object({ port: z.number().int(), loopbackOnly: z.boolean() });
 export const SiteContainer = z.object({

@@ -34,6 +34,8 @@ export async function bundleWeb(directory: string): Promise<void> {
     logLevel: "error",
   });
   const names = Object.entries(metafile.outputs).flatMap(([path, { entryPoint }]) => {
+    if (path.endsWith(".woff2"))
+      return [[basename(path).replace(/-\w+\.woff2$/, ".woff2"), basename(path)] as const];
     if (entryPoint === undefined) return [];
     return [[basename(entryPoint).replace(/\.ts$/, ".js"), basename(path)] as const];
   });

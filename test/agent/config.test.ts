@@ -4,6 +4,7 @@ import { inspect } from "node:util";
 import { expect, it } from "vitest";
 import { readConfig } from "../../agent/config.ts";
 import { hardening } from "../../agent/docker/specs.ts";
+import { caddyConfig } from "../../agent/ingress/caddy.ts";
 import { ingressContainer } from "../../agent/ingress/container.ts";
 
 const token = `hst_0${"a".repeat(43)}`;
@@ -17,7 +18,8 @@ it("needs the control plane, a token and a place for its state; the rest has def
   expect(readConfig(least)).toMatchObject({
     controlPlaneUrl: "https://berth.example",
     dockerSocket: "/var/run/docker.sock",
-    ingress: { address: "0.0.0.0", port: 80, responderPort: 5300, statusPort: 5301 },
+    ingress: { address: "", port: 80, responderPort: 5300, statusPort: 5301 },
+    peerPort: 5302,
     slots: 2,
     settings: {
       drainSeconds: 2,
@@ -112,6 +114,21 @@ it("the ingress is replaced when anything of it changes, and left alone when not
     }).spec.Labels["berth.config"];
   expect(mark(80)).toBe(mark(80));
   expect(new Set([mark(80), mark(8080), mark(80, 443), mark(80, 8443)]).size).toBe(4);
+});
+
+it("visitors are served at all addresses of the host, of IPv6 too, or at the one that is named", () => {
+  const listens = (address?: string) => {
+    const { ingress } = readConfig({ ...least, ...(address && { BERTH_INGRESS_ADDRESS: address }) });
+    const { apps } = caddyConfig(ingress, 1) as {
+      apps: { http: { servers: { sites: { listen: string[] } } } };
+    };
+    return apps.http.servers.sites.listen;
+  };
+  expect([listens(), listens("192.0.2.1"), listens("2001:db8::1")]).toEqual([
+    [":80"],
+    ["192.0.2.1:80"],
+    ["[2001:db8::1]:80"],
+  ]);
 });
 
 it("sites are served by https where BERTH_TLS_PORT names a port, and by http only where it is empty or missing", () => {

@@ -4,7 +4,11 @@ import type { HostIngressRules } from "../../protocol/api/ingress.ts";
 
 const site = { hostnames: ["shop.sites.example", "www.example.com", "example.com"], targets: [] };
 
-async function locationOf(hostname: string, rules: HostIngressRules): Promise<string | null> {
+async function locationOf(
+  hostname: string,
+  rules: HostIngressRules,
+  of: Parameters<typeof decide>[2] = site,
+): Promise<string | null> {
   const asked = {
     hostname,
     host: hostname,
@@ -15,7 +19,7 @@ async function locationOf(hostname: string, rules: HostIngressRules): Promise<st
     cookie: "",
     bodyBytes: 0,
   };
-  const decision = await decide(asked, rules, site, () => Promise.resolve(true));
+  const decision = await decide(asked, rules, of, () => Promise.resolve(true));
   return "status" in decision ? (decision.headers["Location"] ?? null) : null;
 }
 
@@ -34,6 +38,14 @@ it("the primary domain precedes a pair, whichever way that leads, so that nobody
   expect(await locationOf("www.example.com", rules)).toBeNull();
   for (const name of ["example.com", "shop.sites.example"])
     expect(await locationOf(name, rules)).toBe("https://www.example.com/a?b=c");
+});
+
+it("names below a wildcard are served for themselves, unless the wildcard redirects", async () => {
+  const wild = { ...site, hostnames: [...site.hostnames, "*.shop.example"] };
+  const primary = { primaryDomain: "www.example.com" };
+  expect(await locationOf("a.shop.example", primary, wild)).toBeNull();
+  const rules = { ...primary, redirectDomains: { "*.shop.example": "example.com" } };
+  expect(await locationOf("a.shop.example", rules, wild)).toBe("https://example.com/a?b=c");
 });
 
 it("nobody is redirected to a name that the site does not have", async () => {

@@ -1,10 +1,18 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { dnsOverHttps, type Dns } from "../../worker/adapters/dns.ts";
+import { exampleOf } from "../../protocol/wildcards.ts";
+import { challengeName, delegationName } from "../../worker/domain/certificates.ts";
 import { addressProblems, caaNames, caaProblem, proofProblem } from "../../worker/domain/domain-check.ts";
 import { NameServer } from "../support/name-server.ts";
 
 // One zone for each fault, served by a real name server.
 const target = "shop-1.sites.example";
+const delegation = delegationName("0123456789abcdef", "sites.example");
+/** Of a name that dnsmasq does not know, as `--cname` requires: a record of type 5 in its binary form (RFC 1035, 3.3). */
+const cname = (name: string, of: string) => {
+  const labels = of.split(".").map((label) => String.fromCharCode(label.length) + label);
+  return `--dns-rr=${name},5,${Buffer.from(`${labels.join("")}\0`, "latin1").toString("hex")}`;
+};
 const records = [
   `--host-record=${target},203.0.113.7,2001:db8::7`,
   `--cname=right.example.com,${target}`,
@@ -20,6 +28,13 @@ const records = [
   "--caa-record=strict.example.com,0,issue,other.example",
   "--host-record=www.strict.example.com,203.0.113.7",
   "--caa-record=open.example.com,0,issue,letsencrypt.org",
+  cname("dangling.example.com", "gone.example.net"),
+  // A wildcard that is right, and one whose records are others.
+  cname("_acme-challenge.wild.example.com", delegation),
+  `--cname=berth-check.wild.example.com,${target}`,
+  cname("_acme-challenge.lost.example.com", "elsewhere.example.net"),
+  "--host-record=berth-check.lost.example.com,192.0.2.1",
+  "--caa-record=lost.example.com,0,issuewild,;",
 ];
 
 let server: NameServer;
@@ -31,8 +46,9 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-async function addressesOf(name: string): Promise<string[]> {
-  const found = addressProblems(name, target, await dns.addresses(name), await dns.addresses(target));
+async function addressesOf(name: string, of = target): Promise<string[]> {
+  const seen = await dns.addresses(exampleOf(name));
+  const found = addressProblems(name, of, seen, await dns.addresses(of));
   return found.map(({ message }) => message);
 }
 async function caaOf(name: string): Promise<string | null> {
@@ -90,6 +106,38 @@ it("CAA records of a parent forbid a certificate, and are named", async () => {
   expect(await caaOf("www.strict.example.com")).toBe(
     'strict.example.com has CAA 0 issue "other.example", which forbids our certificate authority to issue for www.strict.example.com. Add CAA 0 issue "letsencrypt.org" there, or remove its CAA records.',
   );
+});
+
+it("a wildcard is told its faults: the delegation, the names below it, and CAA records for wildcards", async () => {
+  const delegationOf = async (name: string) =>
+    proofProblem(
+      { type: "CNAME", name: challengeName(name), value: delegation },
+      await dns.alias(challengeName(name)),
+    )?.message ?? null;
+  expect(await delegationOf("*.wild.example.com")).toBeNull();
+  expect(await addressesOf("*.wild.example.com")).toEqual([]);
+  expect(await caaOf("*.wild.example.com")).toBeNull();
+  expect(await delegationOf("*.lost.example.com")).toBe(
+    `The CNAME record at _acme-challenge.lost.example.com has a different value, elsewhere.example.net. Set it to ${delegation}.`,
+  );
+  expect(await delegationOf("*.missing.example.com")).toContain(
+    "There is no CNAME record at _acme-challenge.missing.example.com yet.",
+  );
+  expect(await addressesOf("*.lost.example.com")).toEqual([
+    `*.lost.example.com has A 192.0.2.1, it should be ${should}.`,
+  ]);
+  expect(await caaOf("*.lost.example.com")).toContain(
+    'lost.example.com has CAA 0 issuewild ";", which forbids our certificate authority to issue for *.lost.example.com.',
+  );
+});
+
+it("an alias of a name without an address, and a site without one, are told", async () => {
+  expect(await addressesOf("dangling.example.com")).toEqual([
+    `dangling.example.com has CNAME gone.example.net, which has no address. It should be ${should}.`,
+  ]);
+  expect(await addressesOf("right.example.com", "none.sites.example")).toEqual([
+    "none.sites.example, the name of the site itself, has no address. The operator of this installation has to set its record.",
+  ]);
 });
 
 it("without any resolver, nothing is concluded", async () => {

@@ -316,6 +316,11 @@ it("ten swaps under HTTP/2 cut no request, no slow body and no event stream, and
   await version.end();
 });
 
+it("the ingress is the release of Caddy that its image is named after", () => {
+  const version = execFileSync("docker", ["exec", containerId, "caddy", "version"], { encoding: "utf8" });
+  expect(`caddy:${/(\d+\.\d+)/.exec(version)?.[1]}`).toBe(ingressImage);
+});
+
 it("HTTP/3 is offered on the same port number, and serves a request there", async () => {
   const { headers } = await offered();
   expect(headers["alt-svc"]).toContain(`h3=":${tlsPort}"`);

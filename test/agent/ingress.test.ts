@@ -10,8 +10,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vites
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import { readQuestion } from "../../agent/ingress/dns.ts";
 import { RouteTable } from "../../agent/ingress/table.ts";
+import { peersAddress } from "../../agent/ingress/hop.ts";
+import { peersFileOf } from "../../agent/ingress/peers.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
+import { freePort } from "../../scripts/lib/state.ts";
 import { get, TestResponder } from "../support/ingress.ts";
+import { newAuthority, peersOf, writePeers } from "../support/peers.ts";
 
 const target = (address: string, port = 3000): Target => ({ containerId: `c-${address}`, address, port });
 
@@ -35,6 +39,46 @@ describe("the responder", () => {
     expect(await responder.leadsTo("WWW.Example.COM")).toBe("10.0.0.20:3000");
     expect(routes.current("site_1")).toEqual([target("10.0.0.20")]);
   });
+
+  it("leads a name to the host where its site is now, and to the copy here while that one takes nothing", async () => {
+    const authority = await newAuthority();
+    const [here, there, port] = [responder, await TestResponder.start(), await freePort()];
+    const inner = createServer().listen(there.statusPort, peersAddress);
+    const name = "moved.localhost";
+    const forward = { hostnames: [name], hostId: "host_b", address: "127.0.0.1", port };
+    await routes.route("site_m", [name], [target("10.0.4.1")]);
+    await routes.rule("site_m", { headers: { "X-Own": "of before" } });
+    await routes.rule("site_m", {});
+    await routes.forward({ site_m: forward });
+    expect(await here.leadsTo(name)).toBe("10.0.4.1:3000");
+    writePeers(peersFileOf(here.file), await peersOf(authority, "host_a", port, { sites: ["site_m"] }));
+    writePeers(peersFileOf(there.file), await peersOf(authority, "host_b", port, { from: ["host_a"] }));
+    await vi.waitUntil(async () => (await here.leadsTo(name)).startsWith("127.0.0.1:"), 10_000);
+    // What another host passes on goes no further.
+    expect(await here.leadsTo(name, "pup")).toBe("10.0.4.1:3000");
+    await routes.route("site_o", ["neighbour.localhost"], [target("10.0.4.3")]);
+    expect(await here.leadsTo("neighbour.localhost", "pup")).toBe(`127.0.0.1:${here.statusPort}`);
+    // It decides by its own rules.
+    await routes.rule("site_m", { headers: { "X-Own": "of here" } });
+    expect(await here.leadsTo(name)).toMatch(/^127\.0\.0\.1:/);
+    expect(await here.leadsTo(name, "pws")).toMatch(/^127\.0\.0\.2:/);
+
+    await there.kill();
+    await vi.waitUntil(async () => (await here.leadsTo(name, "ws")).startsWith("127.0.0.2:"), 10_000);
+    await there.run();
+    await vi.waitUntil(async () => !(await here.leadsTo(name, "ws")).startsWith("127.0.0.2:"), 10_000);
+    // Another agent knows it too, and a site that is back here is passed on no more.
+    await here.openRoutes().route("site_m", [name], [target("10.0.4.2")]);
+    await here.openRoutes().rule("site_m", {});
+    expect(await here.leadsTo(name)).toBe("10.0.4.2:3000");
+    routes = here.openRoutes();
+    await routes.forward({ site_m: forward });
+    await vi.waitUntil(async () => (await here.leadsTo(name)).startsWith("127.0.0.1:"), 10_000);
+    await routes.unroute("site_m");
+    expect(await here.leadsTo(name)).toBe(`127.0.0.1:${here.statusPort}`);
+    inner.close();
+    await there.stop();
+  }, 60_000);
 
   it("leads a name back to what it led to before a probation that is not passed, also after the agent has ended", async () => {
     const [one, two, three] = [1, 2, 3].map((last) => target(`10.0.1.${last}`)) as [Target, Target, Target];
@@ -130,6 +174,31 @@ describe("the responder", () => {
     for (const name of ["old.localhost", "nobody.localhost", "up.internal", "10.0.0.1"])
       expect(await responder.leadsTo(name)).toBe(responder.statusPage);
     expect((await get(responder.statusPort, "old.localhost")).status).toBe(404);
+  });
+
+  it("leads all names with one label in a wildcard's place to its site, except those of another site", async () => {
+    await routes.route("site_5", ["five.localhost", "*.shop.example"], [target("10.0.0.5")]);
+    await routes.route("site_6", ["own.shop.example"], [target("10.0.0.6")]);
+    for (const [name, place] of [
+      ["a.shop.example", "10.0.0.5:3000"],
+      ["B.Shop.Example", "10.0.0.5:3000"],
+      ["own.shop.example", "10.0.0.6:3000"],
+      ["a.b.shop.example", responder.statusPage],
+      ["shop.example", responder.statusPage],
+    ])
+      expect([name, await responder.leadsTo(name ?? "")]).toEqual([name, place]);
+    // The control plane obtains its certificate: Caddy would obtain one for each name that anybody thinks of.
+    const mayObtain = async (name: string) =>
+      (await get(responder.statusPort, "x", { path: `/.berth/certificate?domain=${name}` })).status;
+    expect([await mayObtain("own.shop.example"), await mayObtain("a.shop.example")]).toEqual([200, 404]);
+    expect(await mayObtain("*.shop.example")).toBe(404);
+    // The rules of the wildcard's site are none of the other one's.
+    await routes.rule("site_5", { headers: { "X-Of": "five" } });
+    expect(await responder.leadsTo("a.shop.example")).toMatch(/^127\.0\.0\.2:/);
+    expect(await responder.leadsTo("own.shop.example")).toBe("10.0.0.6:3000");
+    await routes.rule("site_5", {});
+    await routes.park("site_5", ["*.shop.example"], { reason: "suspended", payUrl: "https://pay.example/1" });
+    expect((await get(responder.statusPort, "a.shop.example")).text).toContain("suspended");
   });
 
   it("keeps two sites apart whose ids begin alike", async () => {

@@ -260,6 +260,86 @@ describe("a postgresql database", () => {
     await unharmed();
   });
 
+  it("gives neither its owner nor what reads any right over the server, its files or its passwords", async () => {
+    const { username } = server.login;
+    const statements = [
+      "UPDATE pg_authid SET rolsuper = true",
+      "INSERT INTO pg_auth_members SELECT * FROM pg_auth_members",
+      "COPY (SELECT 1) TO PROGRAM 'touch /tmp/owned'",
+      "COPY kept FROM PROGRAM 'id'",
+      "COPY kept FROM '/etc/passwd'",
+      "SELECT pg_read_file('/etc/berth/server.key')",
+      "SELECT pg_read_binary_file('/etc/passwd')",
+      "SELECT pg_ls_dir('/')",
+      "SELECT pg_stat_file('/etc/passwd')",
+      "SELECT lo_import('/etc/passwd')",
+      "SELECT lo_export(0, '/tmp/owned')",
+      "SELECT * FROM pg_hba_file_rules",
+      "CREATE EXTENSION dblink",
+      "CREATE EXTENSION postgres_fdw",
+      "CREATE EXTENSION file_fdw",
+      "CREATE FOREIGN DATA WRAPPER ours",
+      "CREATE FUNCTION ours() RETURNS int LANGUAGE c AS 'libc.so.6', 'system'",
+      "CREATE FUNCTION ours() RETURNS int LANGUAGE internal AS 'pg_reload_conf'",
+      "CREATE EVENT TRIGGER ours ON ddl_command_end EXECUTE FUNCTION ours_event()",
+      "CREATE PUBLICATION ours FOR ALL TABLES",
+      "CREATE SUBSCRIPTION ours CONNECTION 'host=127.0.0.1 password=x' PUBLICATION ours WITH (connect = false)",
+      "LOAD '/tmp/ours.so'",
+      "SET session_preload_libraries = 'ours'",
+      `ALTER DATABASE ${spec.databaseName} SET session_preload_libraries = 'ours'`,
+      "SET ROLE berth",
+      "SET ROLE berth_backup",
+      "SET SESSION AUTHORIZATION berth",
+      "ALTER ROLE berth_query PASSWORD 'known'",
+      `ALTER ROLE ${username} SUPERUSER`,
+      `ALTER ROLE ${username} CREATEROLE`,
+      `ALTER ROLE ${username} BYPASSRLS`,
+      "CREATE ROLE ours SUPERUSER",
+      `GRANT berth TO ${username}`,
+      `GRANT pg_read_server_files TO ${username}`,
+      `GRANT pg_execute_server_program TO ${username}`,
+      "ALTER FUNCTION tried(text) OWNER TO berth",
+      "ALTER SCHEMA public OWNER TO berth",
+      "SELECT pg_create_physical_replication_slot('ours')",
+      "SELECT pg_reload_conf()",
+      "SELECT pg_switch_wal()",
+    ];
+    const tried = (sqlStates: string) =>
+      `SELECT statement, ended FROM unnest(ARRAY[${statements.map((one) => `'${one.replaceAll("'", "''")}'`).join(", ")}]) statement,
+         LATERAL (SELECT tried(statement) AS ended) t WHERE ended NOT IN (${sqlStates})`;
+    for (const statement of [
+      "CREATE FUNCTION ours_event() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN END $$",
+      `CREATE FUNCTION tried(statement text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
+         EXECUTE statement; RETURN 'done'; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END $$`,
+    ])
+      await result(statement, { write: true });
+    // 42501: not permitted; 25006: not in a transaction that reads.
+    expect(await rows(tried("'42501'"), { write: true })).toEqual([]);
+    expect(await rows(tried("'42501', '25006'"))).toEqual([]);
+    const passwords = "SELECT rolname FROM pg_authid WHERE rolpassword IS NOT NULL ORDER BY rolname";
+    for (const statement of [passwords, "SELECT passwd FROM pg_shadow"])
+      expect(await refusal(statement, { write: true })).toMatch(/permission denied/);
+    // pg_read_all_data includes this table. There is nothing in it that was not generated and is not this database's.
+    expect(await rows(passwords)).toEqual([["berth_query"], [username]]);
+    for (const write of [true, false]) {
+      expect(
+        await rows("SELECT count(*) FROM pg_stat_statements WHERE query LIKE '%SCRAM-SHA-256%'", { write }),
+      ).toEqual([[0]]);
+      // What its owner may call or read runs with the rights of Berth's superuser only where PostgreSQL itself checks.
+      expect(
+        await rows(
+          `SELECT proname FROM pg_proc WHERE prosecdef AND proowner = 'berth'::regrole
+           UNION SELECT relname FROM pg_class WHERE relkind = 'v' AND relowner = 'berth'::regrole
+             AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) ORDER BY 1`,
+          { write },
+        ),
+      ).toEqual([["pg_stat_statements"], ["pg_stat_statements_info"]]);
+    }
+    for (const name of ["tried(text)", "ours_event()"])
+      await result(`DROP FUNCTION ${name}`, { write: true });
+    await unharmed();
+  });
+
   it("keeps nothing of what a statement that reads could do beside", async () => {
     for (const statement of ["COMMIT", "SELECT lo_create(0)", "SET default_transaction_read_only = off"])
       await query(statement);

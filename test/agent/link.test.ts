@@ -90,6 +90,8 @@ function start(slots = 2): void {
     facts,
     lostSites: () => [],
     onCertificates: (certificates) => received.push(certificates),
+    peer: () => ({ port: 5302, publicKey: "key" }),
+    onPeers: (peers) => received.push(peers),
     random: () => 0,
   });
   stop = async () => {

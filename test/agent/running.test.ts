@@ -385,6 +385,45 @@ describe("what the host keeps of its sites", () => {
     );
   });
 
+  it("of older days is kept by the quarter of an hour for a week and by the hour for thirty days", () => {
+    const begin = Date.parse("2026-01-01T00:00:00Z");
+    const add = (from: number, to: number) => {
+      for (let minute = from; minute < to; minute++)
+        // A round takes a moment.
+        records.addSamples(new Date(begin + minute * 60_000 + 7), 60_000, [
+          [siteId, { ...sample, cpuMilli: minute % 15, memoryMb: minute % 60, networkInBytes: 1 }],
+        ]);
+    };
+    add(1, 16);
+    expect(records.samples(siteId, "7d")).toEqual([
+      {
+        ...sample,
+        at: "2026-01-01T00:15:00.000Z",
+        cpuMilli: 7,
+        memoryMb: 15,
+        networkInBytes: 15,
+        networkOutBytes: 15 * sample.networkOutBytes,
+      },
+    ]);
+    // The agent was away; the interval that is not over is there too.
+    records.close();
+    records = openRecords(join(folder, "running.db"));
+    add(90, 32 * 1440 + 39);
+    const [quarters, hours] = [records.samples(siteId, "7d"), records.samples(siteId, "30d")];
+    expect([quarters.length, hours.length]).toEqual([7 * 96 + 1, 30 * 24 + 1]);
+    expect([quarters.at(0)?.at, quarters.at(-1)]).toMatchObject([
+      "2026-01-26T00:45:00.000Z",
+      { at: "2026-02-02T00:45:00.000Z", networkInBytes: 8 },
+    ]);
+    expect([hours.at(0)?.at, hours.at(-1)]).toMatchObject([
+      "2026-01-03T01:00:00.000Z",
+      { at: "2026-02-02T01:00:00.000Z", networkInBytes: 38 },
+    ]);
+    expect(hours.at(100)).toMatchObject({ cpuMilli: 7, memoryMb: 59, networkInBytes: 60 });
+    records.keepOnly([], new Date());
+    expect(records.samples(siteId, "30d")).toEqual([]);
+  });
+
   it("goes with the site", () => {
     const at = new Date("2026-01-01T00:00:00Z");
     records.addSamples(at, 60_000, [[siteId, sample]]);
@@ -428,7 +467,7 @@ it("a minute's samples of a hundred sites ask the engine nothing, unless a conta
   const engine = {
     inspectContainer: (id: string) => {
       asked.push(id);
-      return Promise.resolve({ running: true, pid: 1 });
+      return Promise.resolve({ running: true, pid: 1, labels: {} });
     },
     listContainers: () => {
       asked.push("databases");
@@ -474,7 +513,12 @@ it("the minute in which a new version began to serve has a sample, of what it us
   const ageMs: Record<string, number> = { new: 500, old: 3_600_000 };
   const engine = {
     inspectContainer: (id: string) =>
-      Promise.resolve({ running: true, pid: 7, startedAt: new Date(Date.now() - (ageMs[id] ?? 0)) }),
+      Promise.resolve({
+        running: true,
+        pid: 7,
+        labels: {},
+        startedAt: new Date(Date.now() - (ageMs[id] ?? 0)),
+      }),
   } as unknown as Engine;
   const ingress = {
     sites: () => ["new", "old"],

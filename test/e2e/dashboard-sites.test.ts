@@ -1,37 +1,14 @@
-import axe from "axe-core";
-import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { api, local } from "./service.ts";
+import { launchBrowser, signedIn } from "./browser.ts";
+import { api, local, request, until } from "./service.ts";
 
 /** A site's pages in a real browser, for what their scripts do. */
 let browser: Browser;
 beforeAll(async () => {
-  browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-    ],
-  });
+  browser = await launchBrowser();
 });
 afterAll(() => browser.close());
-
-async function signedIn(
-  options: Parameters<Browser["newContext"]>[0] = {},
-): Promise<{ context: BrowserContext; page: Page }> {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
-  await page.goto(`${local.siteUrl}/sign-in`);
-  await page.fill("main [name=email]", local.email);
-  await page.fill("main [name=password]", local.password);
-  await page.click('main button:has-text("Sign in")');
-  await page.waitForURL((url) => url.pathname !== "/sign-in");
-  return { context, page };
-}
 
 const sample = async (): Promise<string> => {
   const { data } = (await api<{ data: { id: string; status: string }[] }>("GET", "/sites")).body;
@@ -45,7 +22,7 @@ const event = (seq: number, text: string) =>
   `id: ${seq}\nevent: line\ndata: ${JSON.stringify({ seq, at: new Date(1_700_000_000_000 + seq * 10).toISOString(), stream: seq % 10 === 0 ? "stderr" : "stdout", text })}\n\n`;
 
 it("a log of 50,000 lines scrolls at 60 frames, is searched and filtered, and takes nothing as HTML", async () => {
-  const { context, page } = await signedIn();
+  const { context, page } = await signedIn(browser);
   const id = await sample();
   const lines = Array.from({ length: lineCount }, (_, index) =>
     event(
@@ -105,7 +82,7 @@ it("a log of 50,000 lines scrolls at 60 frames, is searched and filtered, and ta
 });
 
 it("a log that is cut off goes on, and what comes while somebody reads is counted and moves nothing", async () => {
-  const { context, page } = await signedIn();
+  const { context, page } = await signedIn(browser);
   const id = await sample();
   let count = 0;
   await page.route("**/api/v1/sites/*/logs?*", (route) => {
@@ -131,8 +108,68 @@ it("a log that is cut off goes on, and what comes while somebody reads is counte
   await context.close();
 });
 
+it("a line of a log has an address that opens the log there, a range is read again, and the log fills the screen", async () => {
+  const { context, page } = await signedIn(browser);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const id = await sample();
+  const asked: URL[] = [];
+  const lines = Array.from({ length: 3000 }, (_, index) => event(index + 1, `line ${index + 1}`));
+  await context.route("**/api/v1/sites/*/logs?*", (route) => {
+    asked.push(new URL(route.request().url()));
+    return route.fulfill({
+      status: 200,
+      contentType: "text/event-stream",
+      body: `${lines.join("")}event: end\ndata: {}\n\n`,
+    });
+  });
+  await page.goto(`${local.siteUrl}/sites/${id}/logs`);
+  await page.locator(".log-state", { hasText: "3,000 lines" }).waitFor();
+  await page.locator(".log-view").focus();
+  await page.keyboard.press("g");
+  await page.locator(".log-window > div", { hasText: "line 7" }).first().locator("a").click();
+  await page.locator(".log-state", { hasText: "copied" }).waitFor();
+  const address = await page.evaluate<string>("navigator.clipboard.readText()");
+  expect(address).toBe(`${local.siteUrl}/sites/${id}/logs#L7`);
+
+  const other = await context.newPage();
+  await other.goto(address.replace("#L7", "#L1500"));
+  expect(await other.locator(".log-window .hit").innerText()).toContain("line 1500");
+  expect(await other.locator(".log-window").innerText()).not.toContain("line 3000");
+  // A minute before the line, whose number is its time in microseconds.
+  expect(asked.at(-1)?.searchParams.get("since")).toBe("1969-12-31T23:59:00.002Z");
+  await other.close();
+
+  await page.selectOption('.log-tools [aria-label="From when"]', "60");
+  await page.locator(".log-state", { hasText: "3,000 lines" }).waitFor();
+  const since = Date.parse(asked.at(-1)?.searchParams.get("since") ?? "");
+  expect(Math.abs(Date.now() - 3_600_000 - since)).toBeLessThan(60_000);
+  await page.click('.log-tools button:has-text("Full screen")');
+  await page.locator("berth-log:fullscreen").waitFor();
+  await context.close();
+});
+
+it("requests appear while the page is open, until it is paused", async () => {
+  const { context, page } = await signedIn(browser);
+  const { id, url } = local.sampleSite;
+  await page.goto(`${local.siteUrl}/sites/${id}/requests`);
+  await page.locator("live-requests", { hasText: "Live" }).waitFor();
+  await page.evaluate("window.isTheSame = true");
+  const path = `/seen-${process.pid}`;
+  await until(
+    async () => {
+      await request(url + path);
+      return page.locator("#requests", { hasText: path }).count();
+    },
+    (count) => count > 0,
+  );
+  expect(await page.evaluate("window.isTheSame")).toBe(true);
+  await page.click("live-requests button");
+  await page.locator("live-requests", { hasText: "Paused" }).waitFor();
+  await context.close();
+});
+
 it("variables are staged and saved as one version", async () => {
-  const { context, page } = await signedIn();
+  const { context, page } = await signedIn(browser);
   const id = await sample();
   const before = (await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data.length;
   await page.goto(`${local.siteUrl}/sites/${id}/variables`);
@@ -152,38 +189,3 @@ it("variables are staged and saved as one version", async () => {
   expect(await page.locator(".staged").isVisible()).toBe(false);
   await context.close();
 });
-
-it.each([
-  ["light", 1440],
-  ["dark", 390],
-] as const)(
-  "a site's pages are clean for axe, %s, %i pixels wide, and not wider than 320",
-  async (theme, width) => {
-    const { context, page } = await signedIn({
-      bypassCSP: true,
-      colorScheme: theme,
-      viewport: { width, height: 900 },
-    });
-    const id = await sample();
-    const { data } = (await api<{ data: { id: string }[] }>("GET", `/sites/${id}/deployments`)).body;
-    for (const path of [
-      `/sites/${id}`,
-      `/sites/${id}/deployments`,
-      `/sites/${id}/logs`,
-      `/sites/${id}/variables`,
-      `/deployments/${data[0]?.id}`,
-    ]) {
-      await page.goto(local.siteUrl + path);
-      await page.locator("main h1").waitFor();
-      await page.evaluate(axe.source);
-      const { violations } = await page.evaluate<{
-        violations: { id: string; nodes: { html: string }[] }[];
-      }>("axe.run()");
-      expect(violations.map((one) => [path, one.id, one.nodes.map(({ html }) => html)])).toEqual([]);
-      await page.setViewportSize({ width: 320, height: 800 });
-      expect(await page.evaluate<number>("document.documentElement.scrollWidth - window.innerWidth")).toBe(0);
-      await page.setViewportSize({ width, height: 900 });
-    }
-    await context.close();
-  },
-);

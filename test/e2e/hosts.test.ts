@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Host } from "../../protocol/api/hosts.ts";
 import {
   api,
   launch,
@@ -92,6 +93,11 @@ it("a drained host's site moves to another with no failed request at either, at 
   // Pushed and not deployed: a move is no deployment of it.
   repository.commit({ "server.js": serverSource("two") }, "Second");
 
+  // Both are on this machine, which no host's own address says.
+  const hostIds = (await api<{ data: Host[] }>("GET", "/hosts")).body.data
+    .filter(({ connected }) => connected)
+    .map(({ id }) => id);
+  for (const id of hostIds) await api("PATCH", `/hosts/${id}`, { ipv4: "127.0.0.1" });
   const atOld = ask(oldUrl);
   await api("PATCH", `/hosts/${second.id}`, { action: "drain" });
   expect((await api("DELETE", `/hosts/${second.id}`)).status).toBe(409);
@@ -104,8 +110,20 @@ it("a drained host's site moves to another with no failed request at either, at 
     currentDeployment: { commit: made.currentDeployment?.commit },
   });
   const atNew = ask(newUrl);
-  await delay(10_000);
-  // Both serve: whoever still knows the old address is answered there.
+  // Whoever still knows the old address is answered by the new host, which has the request in its log.
+  const passedOn = () =>
+    api<{ data: unknown[] }>(
+      "GET",
+      `/sites/${made.id}/requests?path=${encodeURIComponent("/at-the-old-host")}`,
+    );
+  await until(
+    async () => {
+      await request(new URL("/at-the-old-host", oldUrl).href);
+      return passedOn();
+    },
+    ({ body }) => body.data.length > 0,
+    60_000,
+  );
   await atOld.stop();
   expect(atOld.failures).toEqual([]);
   expect(containersOn(made.id).length).toBe(2);
@@ -122,5 +140,6 @@ it("a drained host's site moves to another with no failed request at either, at 
   expect((await request(newUrl)).text).toBe("version one");
   expect((await request(oldUrl)).status).toBe(404);
   expect((await hostRecord(second.id))?.status).toBe("REMOVED");
+  for (const id of hostIds) await api("PATCH", `/hosts/${id}`, { ipv4: null });
   await remove(made.id);
 });

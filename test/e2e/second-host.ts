@@ -29,7 +29,12 @@ export async function startSecondHost(): Promise<SecondHost> {
   });
   const folder = join(stateDirectory, "second-host");
   mkdirSync(folder, { recursive: true });
-  const [ingressPort, responderPort, statusPort] = [await freePort(), await freePort(), await freePort()];
+  const [ingressPort, responderPort, statusPort, peerPort] = [
+    await freePort(),
+    await freePort(),
+    await freePort(),
+    await freePort(),
+  ];
   const bundle = (name: string) => join(stateDirectory, "build", "public", "install", `${name}.mjs`);
   const agentFile = join(folder, "agent.mjs");
   copyFileSync(bundle("agent"), agentFile);
@@ -46,6 +51,7 @@ export async function startSecondHost(): Promise<SecondHost> {
         BERTH_INGRESS_PORT: String(ingressPort),
         BERTH_RESPONDER_PORT: String(responderPort),
         BERTH_STATUS_PORT: String(statusPort),
+        BERTH_PEER_PORT: String(peerPort),
         BERTH_INSECURE_GIT_HOSTS: gitHost,
         BERTH_AUTO_UPDATE: autoUpdate,
       },

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -108,6 +108,20 @@ export async function until<T>(
       throw new Error(`Not as wanted after ${timeoutMs} ms: ${JSON.stringify(value).slice(0, 1000)}`);
     await delay(300);
   }
+}
+
+/** The first such link in the mails to this address. */
+export async function mailedLink(email: string, pattern: RegExp): Promise<string> {
+  const folder = join(stateDirectory, "mail");
+  const mails = () =>
+    readdirSync(folder).map(
+      (name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as { to: string[]; text: string },
+    );
+  const links = await until(
+    () => mails().flatMap(({ to, text }) => (to[0] === email ? (pattern.exec(text) ?? []) : [])),
+    (found) => found.length > 0,
+  );
+  return links[0] ?? "";
 }
 
 let made = 0;

@@ -222,6 +222,23 @@ const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {
       rows: 24,
     },
   },
+  peers: {
+    type: "peers",
+    certificate: "-----BEGIN CERTIFICATE-----",
+    authority: "-----BEGIN CERTIFICATE-----",
+    forwards: [
+      {
+        siteId: id("site"),
+        hostnames: ["shop.sites.example.com"],
+        hostId: id("host"),
+        address: "192.0.2.1",
+        port: 5302,
+      },
+    ],
+    from: [id("host")],
+    sites: [id("site")],
+    hosts: [id("host")],
+  },
   streamCredit: credit,
   resizeStream: { type: "resizeStream", streamId: 1, columns: 1, rows: 1000 },
   closeStream: { type: "closeStream", streamId: 1 },

@@ -84,8 +84,8 @@ export class TestResponder {
   }
 
   /** The `address:port` that Caddy resolves for a host name. */
-  async leadsTo(hostname: string): Promise<string> {
-    const [service] = await this.resolver().resolveSrv(`${hostname}.up.internal`);
+  async leadsTo(hostname: string, kind = "up"): Promise<string> {
+    const [service] = await this.resolver().resolveSrv(`${hostname}.${kind}.internal`);
     const [address] = await this.resolver().resolve4(service?.name ?? "");
     return `${address}:${service?.port}`;
   }

@@ -7,7 +7,7 @@ import { issuedCertificates } from "../../worker/jobs/certificates/issued.ts";
 import { getDns } from "../../worker/services/dns/get.ts";
 import { AcmeAuthority } from "../support/acme-authority/server.ts";
 import { CloudflareServer } from "../support/cloudflare/server.ts";
-import { agent, bindings, hello, readyAgent } from "./service.ts";
+import { bindings, readyAgent } from "./service.ts";
 
 const name = "*.sites.test";
 const challenge = "_acme-challenge.sites.test";
@@ -81,7 +81,7 @@ const certificate = async () => (await getDns(ctx)).certificate;
 describe("the wildcard certificate of the sites' own names", () => {
   it("is issued within minutes by a TXT record, which is removed afterwards, and its key matches", async () => {
     await minutes(5);
-    const [issued] = await issuedCertificates(ctx);
+    const [issued] = await issuedCertificates(ctx, "host_0none");
     const leaf = new X509Certificate(issued?.chain ?? "");
     expect(leaf.subjectAltName).toBe(`DNS:${name}`);
     const { x, y } = createPublicKey(createPrivateKey(issued?.key ?? "")).export({ format: "jwk" });
@@ -111,24 +111,24 @@ describe("the wildcard certificate of the sites' own names", () => {
     expect(authority.asked).not.toContain("/challenge/0");
     resolved = null;
     await minutes(6);
-    expect((await issuedCertificates(ctx)).length).toBe(1);
+    expect((await issuedCertificates(ctx, "host_0none")).length).toBe(1);
   });
 
   it("is renewed after two thirds of its lifetime, and the old one stays while that fails", async () => {
     await minutes(5);
-    const [first] = await issuedCertificates(ctx);
+    const [first] = await issuedCertificates(ctx, "host_0none");
     now = new Date(now.getTime() + 59 * day);
     await minutes(1);
     expect(authority.orders.length).toBe(1);
     now = new Date(now.getTime() + 1.1 * day);
     authority.isAway = true;
     await minutes(20);
-    expect(await issuedCertificates(ctx)).toEqual([first]);
+    expect(await issuedCertificates(ctx, "host_0none")).toEqual([first]);
     expect((await certificate())?.error).toBe("The certificate authority at acme.test could not be reached.");
     authority.isAway = false;
     authority.lookUp = () => [];
     await minutes(40);
-    expect(await issuedCertificates(ctx)).toEqual([first]);
+    expect(await issuedCertificates(ctx, "host_0none")).toEqual([first]);
     expect((await certificate())?.error).toBe(
       `The certificate authority did not accept the proof: No TXT record found at ${challenge}`,
     );
@@ -136,7 +136,7 @@ describe("the wildcard certificate of the sites' own names", () => {
     expect(authority.orders.length).toBeLessThan(5);
     authority.lookUp = published;
     await minutes(120);
-    const [second] = await issuedCertificates(ctx);
+    const [second] = await issuedCertificates(ctx, "host_0none");
     expect(second?.chain).not.toBe(first?.chain);
     expect(second?.key).not.toBe(first?.key);
     expect(await certificate()).toMatchObject({ error: null, errorSince: null });
@@ -145,7 +145,7 @@ describe("the wildcard certificate of the sites' own names", () => {
 
   it("is issued all the same when every run ends after one of its requests", async () => {
     const original = vi.mocked(globalThis.fetch).getMockImplementation();
-    for (let left = 1; (await issuedCertificates(ctx)).length === 0; left++) {
+    for (let left = 1; (await issuedCertificates(ctx, "host_0none")).length === 0; left++) {
       let requests = 0;
       vi.mocked(globalThis.fetch).mockImplementation((input, init) => {
         // The connection is lost after the request has taken effect.
@@ -159,24 +159,27 @@ describe("the wildcard certificate of the sites' own names", () => {
     vi.mocked(globalThis.fetch).mockImplementation(original as typeof fetch);
     await minutes(3);
     expect(published()).toEqual([]);
-    expect(await issuedCertificates(ctx)).toMatchObject([{ name }]);
+    expect(await issuedCertificates(ctx, "host_0none")).toMatchObject([{ name }]);
   });
 
-  it("reaches connected hosts when it is issued, and others with their next hello", async () => {
-    const host = await readyAgent();
+  it("is sent to all connected hosts when it is issued, until each has been told", async () => {
+    const [host, other] = [await readyAgent(), await readyAgent()];
+    let isAway = true;
+    const told = vi.fn(async (hostId: string) => {
+      if (isAway && hostId === host.hostId) throw new Error("away");
+      return Promise.resolve();
+    });
+    ctx.hosts.certify = told;
     await minutes(5);
-    const [issued] = await issuedCertificates(ctx);
-    const sent = async (on: typeof host) => {
-      for (;;) {
-        const { certificates } = await on.next("certificates");
-        if (certificates.length > 0) return certificates;
-      }
-    };
-    expect(await sent(host)).toEqual([issued]);
-    const late = await agent();
-    late.send(hello());
-    expect(await sent(late)).toEqual([issued]);
+    expect(told.mock.calls.flat()).toEqual(expect.arrayContaining([host.hostId, other.hostId]));
+    told.mockClear();
+    isAway = false;
+    await minutes(1);
+    expect(told).toHaveBeenCalledWith(host.hostId);
+    told.mockClear();
+    await minutes(2);
+    expect(told).not.toHaveBeenCalled();
     host.close();
-    late.close();
+    other.close();
   });
 });

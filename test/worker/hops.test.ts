@@ -89,7 +89,14 @@ function countedEnv(counts: Counts): Env {
     } as unknown as Env["KEY_GUARD"],
     HOST_LINK: {
       idFromName: (name: string) => HOST_LINK.idFromName(name),
-      get: () => ({ wake: never, revise: never, letGo: never, disconnect: never, ask: answered }),
+      get: () => ({
+        wake: never,
+        revise: never,
+        letGo: never,
+        tellPeers: never,
+        disconnect: never,
+        ask: answered,
+      }),
     } as unknown as Env["HOST_LINK"],
   };
 }

@@ -97,15 +97,15 @@ describe("what a database's server tells", () => {
     });
     first.answer({ kind: "logs", lines: [line] });
     expect((await reading).body.data).toMatchObject([line]);
-    for (const [what, key1] of [
-      ["metrics", "samples"],
-      ["events", "events"],
+    for (const [what, key1, window, more] of [
+      ["metrics", "samples", { window: "24h" }, { intervalSeconds: 60 }],
+      ["events", "events", {}, {}],
     ] as const) {
       const asking = api(key, "GET", path(what));
       const one = await asked();
-      expect(one.question).toEqual({ kind: what, siteId: databaseId });
+      expect(one.question).toEqual({ kind: what, siteId: databaseId, ...window });
       one.answer({ kind: what, [key1]: [] } as unknown as Answer);
-      expect((await asking).body).toEqual({ data: [] });
+      expect((await asking).body).toEqual({ data: [], ...more });
     }
   });
 

@@ -18,6 +18,19 @@ const minute = (ago: number, memoryMb: number) => ({
   diskMb: null,
 });
 
+/** Answers the page's two questions. */
+async function answerBoth(
+  on: Awaited<ReturnType<typeof readyAgent>>,
+  metrics: object,
+  events: object[] = [],
+): Promise<void> {
+  for (let asked = 0; asked < 2; asked++) {
+    const { requestId, question } = await on.next("ask");
+    const answer = question.kind === "events" ? { kind: "events", events } : metrics;
+    on.send({ type: "answer", requestId, answer, last: true });
+  }
+}
+
 it("the metrics and requests of a site are its owner's alone", async () => {
   const { siteId } = await createSite(await account());
   for (const tab of ["metrics", "requests"]) {
@@ -30,9 +43,8 @@ it("what a site used is drawn up to the plan's limit, with a gap where it did no
   const on = await readyAgent();
   const { siteId } = await runningSite(await operator(), on);
   const shown = pages.show(`/sites/${siteId}/metrics`);
-  const { requestId } = await on.next("ask");
   const samples = [minute(30.5, 128), minute(10.5, 64), minute(9.5, 192)];
-  on.send({ type: "answer", requestId, answer: { kind: "metrics", samples }, last: true });
+  await answerBoth(on, { kind: "metrics", samples });
   const { text } = await shown;
   expect(text).toContain('aria-label="Memory in the last hour: 192 MB, maximum 192, limit 256"');
   expect(text).toContain('aria-label="Network in the last hour: 1.5 MB per minute, maximum 1.5"');
@@ -48,17 +60,44 @@ it("a host that does not answer is said on the page, and a range that is not the
   const on = await readyAgent();
   const { siteId } = await runningSite(await operator(), on);
   const shown = pages.show(`/sites/${siteId}/metrics?range=constructor`);
-  const { requestId } = await on.next("ask");
-  on.send({
-    type: "answer",
-    requestId,
-    answer: { kind: "refused", error: "The <host> is busy." },
-    last: true,
-  });
+  await answerBoth(on, { kind: "refused", error: "The <host> is busy." });
   const { status, text } = await shown;
   expect(status).toBe(200);
   expect(text).toContain("The &lt;host&gt; is busy.");
   expect(text).toMatch(/aria-current="true">1 hour/);
+  on.close();
+});
+
+it("a week is asked by the quarter of an hour, replicas have lines of their own, and restarts are marked", async () => {
+  const on = await readyAgent();
+  const { siteId } = await runningSite(await operator(), on);
+  const shown = pages.show(`/sites/${siteId}/metrics?range=7d`);
+  const replicas = [1, 2].map((replica) => ({ replica, cpuMilli: 125 * replica, memoryMb: 96 }));
+  const at = new Date(Date.now() - 86_400_000).toISOString();
+  for (let asked = 0; asked < 2; asked++) {
+    const { requestId, question } = await on.next("ask");
+    if (question.kind === "metrics") expect(question).toMatchObject({ window: "7d" });
+    const answer =
+      question.kind === "metrics"
+        ? { kind: "metrics", samples: [{ ...minute(1440, 192), replicas }], intervalSeconds: 900 }
+        : {
+            kind: "events",
+            events: [
+              { at, kind: "restart", detail: "" },
+              { at, kind: "restart", detail: "" },
+              { at, kind: "healthy", detail: "" },
+            ],
+          };
+    on.send({ type: "answer", requestId, answer, last: true });
+  }
+  const { text } = await shown;
+  expect(text).toContain(
+    'aria-label="Processor in the last 7 days: All 0.25 cores, maximum 0.25; Replica 1 0.13 cores, maximum 0.13; Replica 2 0.25 cores, maximum 0.25, limit 0.50"',
+  );
+  // 1.5 MB in a quarter of an hour.
+  expect(text).toContain('aria-label="Network in the last 7 days: 0.1 MB per minute, maximum 0.1"');
+  expect(text.match(/&quot;label&quot;:&quot;restart&quot;/g)).toHaveLength(1);
+  expect(text).toContain("Marks: restart, #1.");
   on.close();
 });
 

@@ -105,7 +105,7 @@ describe("an invoice's page", () => {
       type: "redis",
     });
     for (const [token, next] of [
-      [invoiceToken, `/sites/${siteId}/deployments`],
+      [invoiceToken, `/sites/${siteId}/newest-deployment`],
       [body.invoiceToken, `/databases/${body.databaseId}`],
     ] as const) {
       await pay(token);
@@ -116,6 +116,10 @@ describe("an invoice's page", () => {
       expect(mine.text).toContain('action="/sign-out"');
       expect(mine.text).toContain("operator@example.com");
     }
+    const build = await me.get(`/sites/${siteId}/newest-deployment`);
+    expect([build.status, build.location]).toEqual([303, expect.stringMatching(/^\/deployments\/dep_/)]);
+    const signedOut = await call(`/sites/${siteId}/newest-deployment`, { ...html, redirect: "manual" });
+    expect(signedOut.headers.get("Location")).toMatch(/^\/sign-in/);
   });
 });
 

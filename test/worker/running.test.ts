@@ -290,11 +290,16 @@ it("metrics and events are what the host kept", async () => {
   };
   const metrics = api(key, "GET", `/sites/${siteId}/metrics`);
   (await asked(host)).answer({ kind: "metrics", samples: [sample] });
-  expect((await metrics).body).toEqual({ data: [sample] });
+  expect((await metrics).body).toEqual({ data: [sample], intervalSeconds: 60 });
   const lastMinute = api(key, "GET", `/sites/${siteId}/metrics?minutes=1`);
   const now = { ...sample, at: new Date().toISOString() };
   (await asked(host)).answer({ kind: "metrics", samples: [sample, now] });
-  expect((await lastMinute).body).toEqual({ data: [now] });
+  expect((await lastMinute).body).toEqual({ data: [now], intervalSeconds: 60 });
+  const week = api(key, "GET", `/sites/${siteId}/metrics?window=7d`);
+  const asking = await asked(host);
+  expect(asking.question).toMatchObject({ kind: "metrics", window: "7d" });
+  asking.answer({ kind: "metrics", samples: [sample], intervalSeconds: 900 });
+  expect((await week).body).toEqual({ data: [sample], intervalSeconds: 900 });
   const event = { at: sample.at, kind: "oom" as const, detail: "Too much." };
   const events = api(key, "GET", `/sites/${siteId}/events`);
   (await asked(host)).answer({ kind: "events", events: [event] });

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { dashboardPages } from "../support/dashboard-pages.ts";
 import { call, operator, operatorCookie, siteUrl } from "./service.ts";
 
 let cookie = "";
@@ -16,6 +17,11 @@ const post = (path: string, fields: Record<string, string>, headers: Record<stri
     headers: { Origin: siteUrl, Cookie: cookie, Accept: "text/html", ...headers },
     body: new URLSearchParams(fields),
   });
+
+it("each screen is opened by the proofs over all pages", async () => {
+  const { screens } = await import("../../worker/routes/dashboard.ts");
+  expect(screens.map(({ path }) => path).toSorted()).toEqual(Object.keys(dashboardPages).toSorted());
+});
 
 describe("a screen", () => {
   it("leads who is signed out to the sign-in page and back", async () => {

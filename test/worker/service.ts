@@ -203,6 +203,7 @@ type Hello = {
   slots?: number;
   facts?: object;
   lostSites?: string[];
+  peer?: object;
 };
 
 export const hello = (lists: Hello = {}): Record<string, unknown> => ({

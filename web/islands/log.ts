@@ -10,6 +10,22 @@ const chunk = 5000;
 const rowHeight = 18;
 const around = 12;
 const retryMs = [1000, 2000, 5000, 10_000];
+/** How far before a linked line a running log is read from. */
+const beforeLinkMs = 60_000;
+
+/** Minutes back of a running log. */
+const ranges = [
+  ["", "Newest 1,000 lines"],
+  ["15", "Last 15 minutes"],
+  ["60", "Last hour"],
+  ["360", "Last 6 hours"],
+  ["1440", "Last 24 hours"],
+  ["10080", "Last 7 days"],
+  ["from", "From a time …"],
+] as const;
+
+/** The line that the page's address names: its `seq`. */
+const linked = (): number => Number(/^#L(\d{1,16})$/.exec(location.hash)?.[1] ?? 0);
 
 const make = <Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
@@ -66,6 +82,12 @@ class Log extends HTMLElement {
   #stream: EventSource | undefined;
   #frame = 0;
   #last: Line | undefined;
+  /** The linked line; 0: none. */
+  #mark = linked();
+  /** The linked line was shown, so scrolling is the reader's. */
+  #isAtMark = false;
+  /** All that is kept is read, from a time that the reader chose. */
+  #from: string | null = null;
   readonly #replicas = new Set<number>();
 
   readonly #view = make("div", "log-view");
@@ -80,17 +102,35 @@ class Log extends HTMLElement {
   readonly #found = make("span", "soft log-found");
   readonly #filter = make("select", "");
   readonly #replica = make("select", "");
+  readonly #range = make("select", "");
+  readonly #since = make("input", "");
+  readonly #full = make("button", "", "Full screen");
 
   connectedCallback(): void {
     this.#build();
+    if (this.#mark > 0) this.#isFollowing = false;
+    // The number of a running log's line is its time in microseconds.
+    if (this.#mark > 0 && this.#isRunning)
+      this.#from = new Date(this.#mark / 1000 - beforeLinkMs).toISOString();
     this.#open();
+    addEventListener("hashchange", this.#follows);
     new ResizeObserver(() => this.#measure()).observe(this.#view);
   }
   disconnectedCallback(): void {
     this.#stream?.close();
     this.#isOver = true;
+    removeEventListener("hashchange", this.#follows);
     cancelAnimationFrame(this.#frame);
   }
+  get #isRunning(): boolean {
+    return this.dataset["kind"] === "running";
+  }
+  /** A link to another line of this page. */
+  readonly #follows = (): void => {
+    this.#mark = linked();
+    this.#isAtMark = false;
+    this.#toMark();
+  };
 
   #build(): void {
     this.#search.type = "search";
@@ -115,7 +155,23 @@ class Log extends HTMLElement {
     this.#replica.append(new Option("All containers", ""));
     this.#replica.hidden = true;
     this.#replica.addEventListener("change", () => this.#sift());
+    for (const [value, label] of ranges) this.#range.append(new Option(label, value));
+    this.#range.setAttribute("aria-label", "From when");
+    this.#range.hidden = !this.#isRunning;
+    this.#since.type = "datetime-local";
+    this.#since.hidden = true;
+    this.#since.setAttribute("aria-label", "From this time on, in your own zone");
+    this.#range.addEventListener("change", () => {
+      this.#since.hidden = this.#range.value !== "from";
+      if (this.#since.hidden) this.#read(this.#range.value);
+      else this.#since.focus();
+    });
+    this.#since.addEventListener("change", () => {
+      const at = new Date(this.#since.value);
+      if (!Number.isNaN(at.getTime())) this.#readFrom(at.toISOString());
+    });
     this.#wrap.setAttribute("aria-pressed", String(this.#wraps));
+    this.#full.hidden = !document.fullscreenEnabled;
     this.#pause.setAttribute("aria-pressed", "false");
     this.#found.setAttribute("role", "status");
     this.#state.setAttribute("role", "status");
@@ -126,11 +182,14 @@ class Log extends HTMLElement {
       this.#found,
       this.#filter,
       this.#replica,
+      this.#range,
+      this.#since,
       button(this.#follow, () => this.#setFollowing(true), "Stay at the newest line (f)"),
       button(this.#pause, () => this.#setPaused(!this.#isPaused), "Hold new lines back (p)"),
       button(this.#wrap, () => this.#setWrap(!this.#wraps), "Break long lines (w)"),
       button(make("button", "", "Copy"), () => void this.#copy(), "Copy the lines that are shown"),
       button(make("button", "", "Download"), () => this.#download(), "Save the lines that are shown"),
+      button(this.#full, () => void this.#toFullScreen(), "Use the whole screen (s)"),
       this.#state,
     );
     button(this.#fresh, () => this.#setFollowing(true), "Go to the newest line");
@@ -139,7 +198,7 @@ class Log extends HTMLElement {
     this.#view.setAttribute("role", "region");
     this.#view.setAttribute(
       "aria-label",
-      "Log. Keys: / search, f follow, p pause, w wrap, g first line, G last line",
+      "Log. Keys: / search, f follow, p pause, w wrap, s full screen, g first line, G last line",
     );
     this.#view.append(this.#space);
     this.#space.append(this.#window);
@@ -151,6 +210,12 @@ class Log extends HTMLElement {
         this.#say();
       }
       this.#draw();
+    });
+    this.#window.addEventListener("click", (event) => {
+      const link = (event.target as Element).closest("a");
+      if (!link) return;
+      event.preventDefault();
+      void this.#link(link);
     });
     this.addEventListener("keydown", (event) => this.#key(event));
     this.replaceChildren(tools, make("div", "log-frame", this.#view, this.#fresh));
@@ -166,6 +231,7 @@ class Log extends HTMLElement {
       f: () => this.#setFollowing(true),
       p: () => this.#setPaused(!this.#isPaused),
       w: () => this.#setWrap(!this.#wraps),
+      s: () => void this.#toFullScreen(),
       g: () => (this.#view.scrollTop = 0),
       G: () => this.#setFollowing(true),
       n: () => this.#go(1),
@@ -182,8 +248,9 @@ class Log extends HTMLElement {
   #open(): void {
     const url = new URL(this.dataset["stream"] ?? "", location.href);
     url.searchParams.set("follow", "1");
-    if (this.dataset["kind"] === "running") {
-      if (this.#last) url.searchParams.set("since", this.#last.at);
+    if (this.#isRunning) {
+      const since = this.#last?.at ?? this.#from;
+      if (since !== null) url.searchParams.set("since", since);
       else url.searchParams.set("tail", "1000");
     } else if (this.#last) url.searchParams.set("cursor", String(this.#last.seq));
     const stream = new EventSource(url);
@@ -211,6 +278,20 @@ class Log extends HTMLElement {
     });
   }
 
+  /** Reads a running log anew: the last `minutes`, or its newest lines. */
+  #read(minutes: string): void {
+    this.#readFrom(minutes === "" ? null : new Date(Date.now() - Number(minutes) * 60_000).toISOString());
+  }
+  #readFrom(from: string | null): void {
+    this.#stream?.close();
+    this.#from = from;
+    this.#last = undefined;
+    [this.#lines, this.#held, this.#incoming, this.#dropped, this.#unseen] = [[], [], [], 0, 0];
+    [this.#mark, this.#isFollowing, this.#isOver] = [0, true, false];
+    this.#sift();
+    this.#open();
+  }
+
   #take(data: string): void {
     const { seq, at, stream, replica = 0, text } = JSON.parse(data) as LogLine;
     const line = { seq, at, stream, replica, text: uncoloured(text), raw: text };
@@ -231,6 +312,14 @@ class Log extends HTMLElement {
     if (came.length === 0) return;
     this.#incoming = [];
     for (const line of came) this.#lines.push(line);
+    if (this.#lines.length > maxLines && this.#mark > 0) {
+      // What was linked stays in view: the log is read no further.
+      this.#stream?.close();
+      this.#lines.length = maxLines;
+      this.#isOver = true;
+      this.#sift();
+      return;
+    }
     if (this.#lines.length > maxLines) {
       const count = Math.min(this.#lines.length, this.#lines.length - maxLines + chunk);
       this.#lines.splice(0, count);
@@ -240,8 +329,21 @@ class Log extends HTMLElement {
     }
     for (const line of came) this.#append(line);
     if (this.#search.value !== "") this.#find(false);
-    if (!this.#isFollowing) this.#unseen += came.length;
+    if (!this.#isFollowing && (this.#mark === 0 || this.#isAtMark)) this.#unseen += came.length;
+    this.#toMark();
     this.#say();
+  }
+
+  /** Brings the linked line into view once it is there; if it is no longer kept, the one after it. */
+  #toMark(): void {
+    if (this.#mark === 0 || this.#isAtMark) return;
+    const index = this.#shown.findIndex(({ seq }) => seq >= this.#mark);
+    if (index < 0) return;
+    this.#isAtMark = true;
+    this.#isFollowing = false;
+    this.#space.style.height = `${this.#rows * rowHeight}px`;
+    this.#view.scrollTop = (this.#tops[index] ?? 0) * rowHeight - this.#view.clientHeight / 3;
+    this.#schedule();
   }
 
   // What is shown
@@ -322,7 +424,10 @@ class Log extends HTMLElement {
   #rowOf(line: Line, index: number): HTMLElement {
     const time = make("time", "", new Date(line.at).toTimeString().slice(0, 8));
     time.dateTime = line.at;
-    time.title = line.at;
+    time.title = `${line.at}: link to this line`;
+    const link = make("a", "", time);
+    link.href = `#L${line.seq}`;
+    link.tabIndex = -1;
     const text = make("span", "text");
     const searched = this.#search.value.toLowerCase();
     if (searched === "" || !line.text.toLowerCase().includes(searched))
@@ -340,13 +445,13 @@ class Log extends HTMLElement {
       }
       text.append(line.text.slice(at));
     }
-    const row = make("div", `row-${line.stream}`, time);
+    const row = make("div", `row-${line.stream}`, link);
     if (this.#replicas.size > 1)
       row.append(make("span", "replica", line.replica > 0 ? `#${line.replica}` : ""));
     row.append(text);
     if (this.#wraps)
       row.style.height = `${((this.#tops[index + 1] ?? this.#rows) - (this.#tops[index] ?? 0)) * rowHeight}px`;
-    if (this.#hits[this.#hit] === index) row.classList.add("hit");
+    if (this.#hits[this.#hit] === index || line.seq === this.#mark) row.classList.add("hit");
     return row;
   }
 
@@ -383,6 +488,11 @@ class Log extends HTMLElement {
   }
 
   #setFollowing(follows: boolean): void {
+    if (this.#mark > 0 && this.#isOver && this.#isRunning) {
+      history.replaceState(null, "", location.pathname + location.search);
+      this.#readFrom(null);
+      return;
+    }
     this.#isFollowing = follows;
     this.#unseen = 0;
     if (this.#isPaused) this.#setPaused(false);
@@ -425,7 +535,9 @@ class Log extends HTMLElement {
     this.#state.textContent = this.#isOver
       ? this.#lines.length + this.#incoming.length === 0
         ? "The log is no longer kept."
-        : `${lines} · complete`
+        : this.#isRunning && this.#mark > 0
+          ? `${lines} · read no further`
+          : `${lines} · complete`
       : this.#failures > 0
         ? `${lines} · reconnecting …`
         : this.#isPaused
@@ -434,6 +546,21 @@ class Log extends HTMLElement {
   }
 
   // What is taken away
+
+  /** The page's address names the line, to be sent to somebody. */
+  async #link(link: HTMLAnchorElement): Promise<void> {
+    history.replaceState(null, "", link.href);
+    [this.#mark, this.#isAtMark] = [linked(), true];
+    this.#draw();
+    await navigator.clipboard.writeText(link.href);
+    this.#state.textContent = "The link to this line is copied.";
+  }
+
+  async #toFullScreen(): Promise<void> {
+    if (document.fullscreenElement === this) await document.exitFullscreen();
+    else await this.requestFullscreen();
+    this.#view.focus();
+  }
 
   #text(): string {
     return this.#shown

@@ -5,6 +5,8 @@ import type { Addresses, CaaRecord } from "../domain/resolved-records.ts";
 export type Dns = {
   /** Those at the end of the name's CNAMEs, which `aliases` lists in their order. */
   addresses(name: string): Promise<Addresses>;
+  /** The name that this one is an alias of, by a CNAME record; empty: by none. */
+  alias(name: string): Promise<string[]>;
   /** The TXT records of a name, each with its strings joined. */
   texts(name: string): Promise<string[]>;
   /** The CAA records of this very name, or of what it is an alias of. */
@@ -33,6 +35,8 @@ export function dnsOverHttps(endpoints: readonly string[]): Dns {
         aliases: unique([...dataOf(v4, "CNAME"), ...dataOf(v6, "CNAME")].map(plainName)),
       };
     },
+    // Not what it leads to: resolvers would remember for long that there is nothing yet.
+    alias: async (name) => unique(dataOf(await of(name, "CNAME"), "CNAME").map(plainName)).slice(0, 1),
     texts: async (name) => unique(dataOf(await of(name, "TXT"), "TXT").map(joined)),
     caa: async (name) => dataOf(await of(name, "CAA"), "CAA").flatMap((data) => caaOf(data) ?? []),
   };

@@ -217,6 +217,9 @@ export const hosts = sqliteTable(
     ipv6: text(),
     /** The address of the agent's last connection. */
     connectedFrom: text("connected_from"),
+    /** Where its agent takes requests of other hosts, and its public key (SubjectPublicKeyInfo, base64); null: not at all. */
+    peerPort: integer("peer_port"),
+    peerKey: text("peer_key"),
   },
   (t) => [
     // The name of a removed host can be reused.
@@ -1154,6 +1157,15 @@ export const dnsZones = sqliteTable("dns_zones", {
 });
 
 /** This installation's account at a certificate authority. */
+export const peerAuthorities = sqliteTable("peer_authorities", {
+  id: text().primaryKey(),
+  /** PEM. */
+  certificate: text().notNull(),
+  /** Sealed by the secret box. */
+  keySealed: text("key_sealed").notNull(),
+  endsAt: time("ends_at").notNull(),
+});
+
 export const acmeAccounts = sqliteTable("acme_accounts", {
   /** The authority's directory. */
   id: text().primaryKey(),

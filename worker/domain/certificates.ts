@@ -25,4 +25,9 @@ export const publishedWithinMs = 2 * 60_000;
 /** An order that has not succeeded by then is replaced. */
 export const orderWithinMs = 6 * 60 * 60_000;
 
+/** Where the authority looks for the proof of a wildcard (RFC 8555, section 8.4). */
 export const challengeName = (name: string): string => `_acme-challenge.${name.replace(/^\*\./, "")}`;
+
+/** A name in the zone of the sites to which the owner of a custom domain delegates such proofs, by CNAME. */
+export const delegationName = (key: string, sitesDomain: string): string =>
+  `${key}._acme-challenge.${sitesDomain}`;

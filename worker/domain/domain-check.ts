@@ -1,7 +1,8 @@
 import type { DomainProblem } from "../../protocol/api/domains.ts";
 import { isCloudflare } from "./cloudflare-ranges.ts";
+import { isWildcard } from "../../protocol/wildcards.ts";
 import type { Addresses, CaaRecord } from "./resolved-records.ts";
-import { isApex, isWildcard, withoutWildcard } from "./domain-names.ts";
+import { isApex, withoutWildcard } from "./domain-names.ts";
 
 /** The record that proves ownership, as its owner sets it. */
 export type ProofRecord = { type: "TXT" | "CNAME"; name: string; value: string };

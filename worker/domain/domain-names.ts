@@ -1,7 +1,7 @@
 import { domainToUnicode } from "node:url";
 import { parse } from "tldts";
+import { isWildcard } from "../../protocol/wildcards.ts";
 
-export const isWildcard = (name: string): boolean => name.startsWith("*.");
 /** `*.example.com` → `example.com`. */
 export const withoutWildcard = (name: string): string => (isWildcard(name) ? name.slice(2) : name);
 

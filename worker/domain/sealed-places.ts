@@ -10,6 +10,7 @@ export const sealedPlaces = [
   "databases.password",
   "idempotent_requests",
   "acme_accounts",
+  "peer_authorities",
   "certificates.key",
   "certificates.order_key",
   "notification_channels.url",

@@ -11,6 +11,7 @@ import { offerAnew } from "./offer-anew.ts";
 export type Hello = {
   agentVersion: string;
   slots: number;
+  peer?: { port: number; publicKey: string } | undefined;
   facts: { cpuCount: number; memoryMb: number; diskFreeMb: number };
   running: Lease[];
   finished: Lease[];
@@ -48,6 +49,8 @@ export async function resyncHost(
         memoryMb: hello.facts.memoryMb,
         slots: hello.slots,
         connectedFrom: hello.from ?? null,
+        peerPort: hello.peer?.port ?? null,
+        peerKey: hello.peer?.publicKey ?? null,
       })
       .where(eq(hosts.id, hostId)),
     leased: ctx.db

@@ -8,6 +8,7 @@ import {
   maxFrameBytes,
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
+import { isWildcard } from "../../protocol/wildcards.ts";
 import { HostInbox } from "../domain/host-inbox.ts";
 import type { Lease, LogId, Offer } from "../domain/lease.ts";
 import { admit } from "../domain/sliding-window.ts";
@@ -25,6 +26,7 @@ import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
 import { jobTraits } from "../../protocol/agent/jobs.ts";
 import { issuedCertificates } from "../jobs/certificates/issued.ts";
+import { peersOf } from "../jobs/hosts/peers.ts";
 import { finishJob, failJob } from "../jobs/finish.ts";
 import { leaseJob } from "../jobs/lease.ts";
 import { offerAnew, untoldJobs } from "../jobs/offer-anew.ts";
@@ -52,6 +54,12 @@ type Attachment = {
   from: string | null;
 };
 
+/** Whether the host may serve other certificates from this job on. */
+const changesCertificates = ({ kind, args }: Offer["job"]): boolean => {
+  if (kind === "site.route" || kind === "site.delete" || kind === "site.evict") return true;
+  return "run" in args && "hostnames" in args.run && args.run.hostnames.some(isWildcard);
+};
+
 /**
  * One object per host. It owns the agent's socket but no jobs: everything is read from D1 when needed. Invariants: one
  * socket has the newest epoch, and older ones are closed; `free` and the like are the last reported capacity minus the
@@ -60,6 +68,7 @@ type Attachment = {
 export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   /** Offers are sequential, so that a `free` slot is never used twice. */
   private offering: Promise<void> = Promise.resolve();
+  private telling: Promise<void> = Promise.resolve();
   /** Coalesces hints: one pending run serves all of them. */
   private nextOffer: Promise<void> | undefined;
   private readonly inboxes = new WeakMap<WebSocket, HostInbox>();
@@ -177,8 +186,27 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   async certify(): Promise<void> {
     const socket = this.greeted();
     if (!socket) return;
-    const certificates = await issuedCertificates(this.context(this.attached(socket).hostId));
+    const { hostId } = this.attached(socket);
+    const certificates = await issuedCertificates(this.context(hostId), hostId);
     if (certificates.length > 0) this.send(socket, { type: "certificates", certificates });
+  }
+
+  /** Sends what the host is to the others. Without a connected agent, the next hello does it. */
+  tellPeers(): Promise<void> {
+    // One after the other, so that what was read last is what arrives last.
+    this.telling = this.telling.then(async () => {
+      const socket = this.greeted();
+      if (!socket) return;
+      const { hostId } = this.attached(socket);
+      try {
+        const peers = await peersOf(this.context(hostId), hostId);
+        if (peers) this.send(socket, peers);
+      } catch (error) {
+        // Its key may be none: that is its own affair.
+        logError({ peers: hostId }, error);
+      }
+    });
+    return this.telling;
   }
 
   /** The host was removed. */
@@ -265,7 +293,8 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
         for (const offer of offers) this.sendOffer(socket, offer);
         for (const revision of this.revised.get(socket) ?? []) this.send(socket, revision);
         // Jobs do not wait for it, and a certificate that cannot be opened does not end the connection.
-        return this.certify().catch((error: unknown) => logError({ certificates: state.hostId }, error));
+        await this.certify().catch((error: unknown) => logError({ certificates: state.hostId }, error));
+        return this.tellPeers();
       }
       case "phase":
         return recordPhase(ctx, state.hostId, message);
@@ -427,6 +456,9 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   private sendOffer(socket: WebSocket, offer: Offer): void {
     this.send(socket, { type: "job", ...offer });
     this.rememberLog({ jobId: offer.job.id, attempt: offer.attempt }, offer.logId);
+    if (!changesCertificates(offer.job)) return;
+    const { hostId } = this.attached(socket);
+    this.ctx.waitUntil(this.certify().catch((error: unknown) => logError({ certificates: hostId }, error)));
   }
 
   private rememberLog({ jobId, attempt }: Lease, logId: LogId | null): void {

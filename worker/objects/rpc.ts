@@ -25,6 +25,7 @@ export interface HostLinkRpc extends Rpc.DurableObjectBranded {
   revise(lease: Lease, verdict: "drop" | "cancel"): Promise<void>;
   letGo(id: Id<"site" | "database">): Promise<void>;
   certify(): Promise<void>;
+  tellPeers(): Promise<void>;
   disconnect(): Promise<void>;
   isConnected(): Promise<boolean>;
   ask(question: Question): Promise<Answer>;

@@ -55,7 +55,7 @@ import { siteVariables } from "../pages/sites/variables.tsx";
 import { routesOfScreens } from "./screens.tsx";
 
 /** Every page of a signed-in person, one file each in worker/pages/<area>. */
-const screens: readonly Screen[] = [
+export const screens: readonly Screen[] = [
   assistant,
   operatorAccount,
   operatorAccounts,
@@ -131,5 +131,12 @@ export const dashboard = new Hono<AppEnv>()
     await formToAuth(c, "/send-verification-email", { email, callbackURL: "/confirmed" });
     say(c, { tone: "good", text: `We sent a link to ${email}. It is valid for one hour.` });
     return c.redirect(backTo(c.req.header("Referer"), new URL(configOf(c.env).SITE_URL).origin), 303);
+  })
+  .get("/sites/:id/newest-deployment", async (c) => {
+    const ctx = await personOf(c);
+    if (!ctx) return toSignIn(c);
+    const id = c.req.param("id");
+    const [newest] = (await call(ctx, "listDeployments", { id, limit: 1 })).data;
+    return c.redirect(newest ? `/deployments/${newest.id}` : `/sites/${id}/deployments`, 303);
   })
   .route("/", routesOfScreens(screens));

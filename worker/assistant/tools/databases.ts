@@ -215,7 +215,7 @@ export const databaseTools: Tools<Names> = {
     async run(ctx, { db, minutes = 60 }) {
       const id = await databaseId(ctx, db);
       const [{ data }, { sizeMb, connections, cacheHitRatio }] = [
-        await call(ctx, "getDatabaseMetrics", { id, minutes }),
+        await call(ctx, "getDatabaseMetrics", { id, minutes, window: "24h" }),
         await call(ctx, "getDatabaseInsight", { id }),
       ];
       return { sizeMb, connections, cacheHitRatio, minutes: window(data) };

@@ -78,8 +78,10 @@ export const runningTools: Tools<Names> = {
     },
   },
   get_site_metrics: {
-    run: async (ctx, { site, minutes = 60 }) =>
-      window((await call(ctx, "getSiteMetrics", { id: await siteId(ctx, site), minutes })).data),
+    async run(ctx, { site, minutes = 60 }) {
+      const id = await siteId(ctx, site);
+      return window((await call(ctx, "getSiteMetrics", { id, minutes, window: "24h" })).data);
+    },
   },
   get_disk_usage: {
     async run(ctx, { site, db }) {

@@ -1,8 +1,9 @@
-import { and, eq, isNull, lte, or, isNotNull } from "drizzle-orm";
+import { and, asc, desc, eq, inArray, isNotNull, isNull, lte, ne, or, sql } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
 import { AcmeError, type AcmeAccount, type AcmeOrder } from "../../adapters/acme.ts";
 import { sitesDomain } from "../../adapters/dns-zone/index.ts";
 import type { Ctx } from "../../ctx.ts";
-import { acmeAccounts, certificates, hosts } from "../../db/schema.ts";
+import { acmeAccounts, certificates, domains, hosts, sites } from "../../db/schema.ts";
 import {
   certificateRetryMs,
   challengeName,
@@ -33,29 +34,56 @@ const noOrder = {
   orderKeySealed: null,
 } satisfies Changes;
 
-/** Whether sites' own names are served under one wildcard certificate. */
-export const hasWildcard = (ctx: Ctx): boolean =>
+/** In one run: authorities limit orders, and a Worker its requests. */
+const maxOrders = 10;
+const ordersAtOnce = 5;
+
+/** Whether wildcard certificates can be had: of the sites' own names, and of custom domains that delegate their proof. */
+export const issuesWildcards = (ctx: Ctx): boolean =>
   ctx.zone !== null && ctx.config.SITES_ORIGIN.startsWith("https:");
 
 /**
- * Obtains and renews the wildcard certificate of the sites' own names by DNS-01 (RFC 8555, section 8.4). Each step is stored
- * before the next one begins, so an interrupted order continues. The present certificate stays until another is issued.
+ * Obtains and renews wildcard certificates by DNS-01 (RFC 8555, section 8.4). Each step is stored before the next one begins,
+ * so an interrupted order continues. The present certificate stays until another is issued.
  * @returns whether the zone needs other challenges than before
  */
-export async function reconcileCertificate(ctx: Ctx): Promise<boolean> {
-  if (!hasWildcard(ctx)) return false;
-  const id = `*.${sitesDomain(ctx.config)}`;
+export async function reconcileCertificates(ctx: Ctx): Promise<boolean> {
+  if (!issuesWildcards(ctx)) return false;
+  const own = `*.${sitesDomain(ctx.config)}`;
   const start = new Date(0);
   const now = ctx.now();
-  await ctx.db.insert(certificates).values({ id, busyUntil: start, nextAt: start }).onConflictDoNothing();
-  const [begun] = await ctx.db
-    .update(certificates)
-    .set({ busyUntil: new Date(now.getTime() + runMs) })
-    .where(and(eq(certificates.id, id), lte(certificates.busyUntil, now), lte(certificates.nextAt, now)))
-    .returning();
-  const ended = begun && (await run(ctx, begun));
-  await tellHosts(ctx, id);
-  return ended?.challengeValue !== begun?.challengeValue;
+  const isDue = and(lte(certificates.busyUntil, now), lte(certificates.nextAt, now));
+  await ctx.db
+    .insert(certificates)
+    .values({ id: own, busyUntil: start, nextAt: start })
+    .onConflictDoNothing();
+  // Nobody holds the name any more.
+  const isHeld = sql`EXISTS (SELECT 1 FROM domains WHERE name = certificates.id AND verified_at IS NOT NULL)`;
+  await ctx.db
+    .delete(certificates)
+    .where(and(ne(certificates.id, own), lte(certificates.busyUntil, now), sql`NOT ${isHeld}`));
+  const due = await ctx.db
+    .select({ id: certificates.id })
+    .from(certificates)
+    .where(isDue)
+    .orderBy(desc(eq(certificates.id, own)), asc(certificates.nextAt))
+    .limit(maxOrders);
+  let isChanged = false;
+  await eachAlone(
+    "certificates",
+    due,
+    async ({ id }) => {
+      const [begun] = await ctx.db
+        .update(certificates)
+        .set({ busyUntil: new Date(now.getTime() + runMs) })
+        .where(and(eq(certificates.id, id), isDue))
+        .returning();
+      if (begun) isChanged = (await run(ctx, begun)).challengeValue !== begun.challengeValue || isChanged;
+    },
+    ordersAtOnce,
+  );
+  await tellHosts(ctx, own);
+  return isChanged;
 }
 
 async function run(ctx: Ctx, begun: Row): Promise<Row> {
@@ -77,7 +105,7 @@ async function run(ctx: Ctx, begun: Row): Promise<Row> {
       if (next === "wait") break;
       if (!(await save(next))) return row;
     }
-    await save({ busyUntil: new Date(0), nextAt: new Date(0) });
+    await save({ busyUntil: new Date(0), nextAt: nextRunOf(row) });
   } catch (error) {
     if (!(error instanceof AcmeError)) logError({ task: "certificate" }, error);
     const failures = row.failures + 1;
@@ -123,6 +151,10 @@ async function nextStep(ctx: Ctx, row: Row): Promise<Next> {
       return finalize(ctx, row, account, order);
   }
 }
+
+/** What waits for its renewal is left alone until then. */
+const nextRunOf = ({ step, notBefore, notAfter }: Row): Date =>
+  step === null && notBefore && notAfter ? renewAt({ notBefore, notAfter }) : new Date(0);
 
 const orderOf = ({ step, orderUrl, challengeUrl, challengeValue }: Row): AcmeOrder | null =>
   step && orderUrl && challengeUrl && challengeValue ? { orderUrl, challengeUrl, challengeValue } : null;
@@ -194,31 +226,54 @@ const whyLate = ({ id, publishedAt }: Row): string =>
     ? "The certificate authority did not issue the certificate within six hours."
     : `The record ${challengeName(id)} could not be published within six hours; see the error of the DNS provider.`;
 
-/** Hosts that are not connected receive it with their next hello. */
-async function tellHosts(ctx: Ctx, id: string): Promise<void> {
-  const [row] = await ctx.db
-    .select({ notAfter: certificates.notAfter })
+/** Hosts that are not connected receive them with their next hello. */
+async function tellHosts(ctx: Ctx, own: string): Promise<void> {
+  const untold = await ctx.db
+    .select({ id: certificates.id, notAfter: certificates.notAfter })
     .from(certificates)
-    .where(and(eq(certificates.id, id), isNotNull(certificates.chain), isNull(certificates.toldAt)));
-  if (!row) return;
+    .where(and(isNotNull(certificates.chain), isNull(certificates.toldAt)))
+    .limit(50);
+  if (untold.length === 0) return;
+  const names = untold.map(({ id }) => id);
   const connected = await ctx.db
     .select({ id: hosts.id })
     .from(hosts)
-    .where(and(or(eq(hosts.status, "ACTIVE"), eq(hosts.status, "DRAINING")), isNull(hosts.offlineSince)));
-  let untold = 0;
+    .where(
+      and(
+        or(eq(hosts.status, "ACTIVE"), eq(hosts.status, "DRAINING")),
+        isNull(hosts.offlineSince),
+        names.includes(own) ? undefined : inArray(hosts.id, hostsOf(ctx, names)),
+      ),
+    );
+  let missed = 0;
   await eachAlone(
     "certificates",
     connected,
     (host) =>
       ctx.hosts.certify(host.id).catch((error: unknown) => {
-        untold++;
+        missed++;
         throw error;
       }),
     10,
   );
-  if (untold > 0) return;
+  if (missed > 0) return;
+  const now = ctx.now();
+  for (const { id, notAfter } of untold)
+    await ctx.db
+      .update(certificates)
+      .set({ toldAt: now })
+      .where(and(eq(certificates.id, id), eq(certificates.notAfter, notAfter ?? new Date(0))));
+  // Their hosts can be asked now whether they serve them.
   await ctx.db
-    .update(certificates)
-    .set({ toldAt: ctx.now() })
-    .where(and(eq(certificates.id, id), eq(certificates.notAfter, row.notAfter ?? new Date(0))));
+    .update(domains)
+    .set({ nextCheckAt: now })
+    .where(and(inArray(domains.name, names), isNotNull(domains.verifiedAt)));
 }
+
+/** The query for the hosts of the sites that hold these names. */
+const hostsOf = (ctx: Ctx, names: readonly string[]) =>
+  ctx.db
+    .select({ id: sql<Id<"host">>`coalesce(${sites.hostId}, '')` })
+    .from(domains)
+    .innerJoin(sites, eq(sites.id, domains.siteId))
+    .where(and(inArray(domains.name, [...names]), isNotNull(domains.verifiedAt)));

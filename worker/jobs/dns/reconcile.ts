@@ -2,7 +2,7 @@ import { and, eq, inArray, isNotNull, isNull, lte, ne } from "drizzle-orm";
 import { sitesDomain } from "../../adapters/dns-zone/index.ts";
 import { ZoneError, type Zone } from "../../adapters/dns-zone/zone.ts";
 import type { Ctx } from "../../ctx.ts";
-import { certificates, dnsZones, hosts, sites } from "../../db/schema.ts";
+import { certificates, dnsZones, domains, hosts, sites } from "../../db/schema.ts";
 import { challengeName } from "../../domain/certificates.ts";
 import {
   planZone,
@@ -117,10 +117,17 @@ async function recordPublished(
 }
 
 async function wantedNow(ctx: Ctx) {
-  const challenges = await ctx.db
-    .select({ id: certificates.id, value: certificates.challengeValue })
+  const own = sitesDomain(ctx.config);
+  const ordered = await ctx.db
+    .select({ id: certificates.id, value: certificates.challengeValue, delegatedTo: domains.challenge })
     .from(certificates)
+    .leftJoin(domains, and(eq(domains.name, certificates.id), isNotNull(domains.verifiedAt)))
     .where(isNotNull(certificates.step));
+  const challenges = ordered.flatMap(({ id, value, delegatedTo }) => {
+    const name = id === `*.${own}` ? challengeName(id) : delegatedTo;
+    // A domain that was added when the sites had another name delegates to that one.
+    return name?.endsWith(`.${own}`) ? [{ name, value: value ?? "" }] : [];
+  });
   const placed = await ctx.db
     .select({
       slug: sites.slug,
@@ -136,7 +143,7 @@ async function wantedNow(ctx: Ctx) {
       hostname: siteAddress(ctx.config.SITES_ORIGIN, slug).hostname,
       ...addressesOf(host),
     })),
-    challenges.map(({ id, value }) => ({ name: challengeName(id), value: value ?? "" })),
+    challenges,
     { proxied: ctx.config.DNS_PROVIDER === "cloudflare" && ctx.config.CLOUDFLARE_PROXIED === "on" },
   );
 }

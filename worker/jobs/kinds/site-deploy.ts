@@ -101,6 +101,7 @@ export const siteDeploy: Kind<"site.deploy"> = {
         );
         const moved = arrived?.[0][0];
         if (moved?.from) ctx.hosts.letGo(moved.from, moved.id);
+        for (const hostId of moved ? [moved.from, job.hostId] : []) if (hostId) ctx.hosts.tellPeers(hostId);
         if (moved) hintDns(ctx);
         if (moved) await moveSites(ctx);
         if (followed.length > 0) await reconcileDatabases(ctx);

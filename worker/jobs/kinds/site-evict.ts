@@ -1,4 +1,5 @@
-import { sql } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
+import { sites } from "../../db/schema.ts";
 import { afterEviction } from "../hosts/evict-left.ts";
 import { ending, siteIdOf, siteOf, type Kind } from "./kind.ts";
 
@@ -8,13 +9,22 @@ export const siteEvict: Kind<"site.evict"> = {
     return { siteId: id, accountId };
   },
   succeeded: (ctx, { job, ended }) =>
-    ending({
-      left:
-        job.hostId === null
-          ? undefined
-          : ctx.statement(sql`
-              UPDATE sites SET ${afterEviction(job.hostId)}
-              WHERE id = ${siteIdOf(job)} AND leaving_host_id = ${job.hostId} AND ${ended}`),
-    }),
+    ending(
+      {
+        left:
+          job.hostId === null
+            ? undefined
+            : ctx.statement(sql`
+                UPDATE sites SET ${afterEviction(job.hostId)}
+                WHERE id = ${siteIdOf(job)} AND leaving_host_id = ${job.hostId} AND ${ended}`),
+        now: ctx.db
+          .select({ hostId: sites.hostId })
+          .from(sites)
+          .where(eq(sites.id, siteIdOf(job))),
+      },
+      ({ now: [site] }) => {
+        for (const hostId of [job.hostId, site?.hostId]) if (hostId) ctx.hosts.tellPeers(hostId);
+      },
+    ),
   failed: () => ending({}),
 };

@@ -1,6 +1,7 @@
 import { KeyCreate, type Key } from "../../../protocol/api/keys.ts";
 import { call } from "../../api/call.ts";
 import { Act, Button, Field, Form } from "../kit/form.tsx";
+import { cursorIn } from "../kit/paging.ts";
 import { Card, Day, Empty, Heading, Pager, Tabs, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { accountTabs } from "./tabs.ts";
@@ -34,10 +35,9 @@ const Row = ({ apiKey }: { apiKey: Key }) => (
 export const keys: Screen = {
   path: "/account/keys",
   async show({ ctx, query }) {
-    const cursor = query("cursor");
     const { data, nextCursor } = await call(ctx, "listKeys", {
       limit: 100,
-      ...(cursor !== undefined && { cursor }),
+      ...cursorIn(query, "key"),
     });
     return {
       title: "API keys",

@@ -14,6 +14,7 @@ import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, Check, Field, Form, Select } from "../kit/form.tsx";
+import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Heading, Pager, Status, Tabs, Time } from "../kit/parts.tsx";
 import type { Fields, Screen } from "../kit/screen.ts";
 import type { Word } from "../kit/words.ts";
@@ -134,10 +135,9 @@ const DeliveryRow = ({ delivery, of }: { delivery: Delivery; of: Channel | undef
 export const notifications: Screen = {
   path,
   async show({ ctx, query }) {
-    const cursor = query("cursor");
     const [{ data: channels }, deliveries] = await Promise.all([
       call(ctx, "listNotificationChannels", { limit: 100 }),
-      call(ctx, "listNotificationDeliveries", { limit: 25, ...(cursor !== undefined && { cursor }) }),
+      call(ctx, "listNotificationDeliveries", { limit: 25, ...cursorIn(query, "delivery") }),
     ]);
     return {
       title: "Notifications",

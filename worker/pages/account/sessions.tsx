@@ -1,6 +1,7 @@
 import type { Session } from "../../../protocol/api/self-service.ts";
 import { call } from "../../api/call.ts";
 import { Act } from "../kit/form.tsx";
+import { cursorIn } from "../kit/paging.ts";
 import { Card, Day, Heading, Pager, Tabs } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { accountTabs } from "./tabs.ts";
@@ -37,10 +38,9 @@ const Row = ({ session }: { session: Session }) => (
 export const sessions: Screen = {
   path,
   async show({ ctx, query }) {
-    const cursor = query("cursor");
     const { data, nextCursor } = await call(ctx, "listSessions", {
       limit: 100,
-      ...(cursor !== undefined && { cursor }),
+      ...cursorIn(query, "session"),
     });
     return {
       title: "Browsers",

@@ -3,6 +3,7 @@ import type { OwnAccount } from "../../../protocol/api/accounts.ts";
 import { activityActors } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
 import { activityText, actorWords, pathOfResource } from "../kit/activity-words.ts";
+import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Heading, Pager, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 
@@ -79,11 +80,11 @@ const chosen = <Value extends string>(values: readonly Value[], text: string | u
 export const activityList: Screen = {
   path: "/activity",
   async show({ ctx, viewer, query }) {
-    const [cursor, resource] = [query("cursor"), query("resource") ?? ""];
+    const resource = query("resource") ?? "";
     const actor = chosen(activityActors, query("actor"));
     const { data, nextCursor } = await call(ctx, "listActivity", {
       limit: 50,
-      ...(cursor !== undefined && { cursor }),
+      ...cursorIn(query, "activity"),
       ...(resource !== "" && { resource }),
       ...(actor !== undefined && { actor }),
     });

@@ -27,7 +27,7 @@ function nextOf({ kind, resource }: Invoice): [href: string, label: string] {
   if (kind === "credits") return ["/billing", "Go to your credits"];
   if (id.startsWith("site_"))
     return kind === "site"
-      ? [`/sites/${id}/deployments`, "Watch it being built"]
+      ? [`/sites/${id}/newest-deployment`, "Watch it being built"]
       : [`/sites/${id}`, "Go to the site"];
   if (id.startsWith("db_")) return [`/databases/${id}`, "Go to the database"];
   return ["/", "Go to the dashboard"];

@@ -6,6 +6,7 @@ import { invoiceStatuses } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
 import { day, money } from "../money.ts";
 import { Act } from "../kit/form.tsx";
+import { cursorIn } from "../kit/paging.ts";
 import { Card, Day, Empty, Heading, Live, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseWords, invoiceWords, siteWords } from "../kit/words.ts";
@@ -252,14 +253,13 @@ const filters = [
 export const billing: Screen = {
   path: "/billing",
   async show({ ctx, viewer, query }) {
-    const cursor = query("cursor");
     const status = invoiceStatuses.find((one) => one === query("status"));
     const [{ data: packs }, { data: unpaid }, invoices, own, { data: packages }] = await Promise.all([
       call(ctx, "listPacks", { limit: 100 }),
       call(ctx, "listInvoices", { limit: 100, status: "unpaid" }),
       call(ctx, "listInvoices", {
         limit: 25,
-        ...(cursor !== undefined && { cursor }),
+        ...cursorIn(query, "invoice"),
         ...(status !== undefined && { status }),
       }),
       call(ctx, "getCredits", {}),

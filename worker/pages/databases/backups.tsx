@@ -5,6 +5,7 @@ import { call } from "../../api/call.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, Check, Field, Form, Select } from "../kit/form.tsx";
+import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { backupWords, triggerWords } from "./backup-words.tsx";
@@ -216,11 +217,10 @@ const ScheduleForm = z.object({
 export const databaseBackups: Screen = {
   path: "/databases/:id/backups",
   async show({ ctx, param, query }) {
-    const cursor = query("cursor");
     const opened = await openDatabase(ctx, param("id"));
     const { database } = opened;
     const [{ data, nextCursor }, all] = await Promise.all([
-      call(ctx, "listBackups", { id: database.id, limit: 50, ...(cursor !== undefined && { cursor }) }),
+      call(ctx, "listBackups", { id: database.id, limit: 50, ...cursorIn(query, "backup") }),
       call(ctx, "listDatabases", { limit: 100 }),
     ]);
     const targets = all.data.filter(({ type, status }) => type === database.type && status !== "PENDING");

@@ -1,6 +1,8 @@
 import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
-import { Card, Day, Empty, Heading, Pager, Status } from "../kit/parts.tsx";
+import { ListPage } from "../kit/list-page.tsx";
+import { cursorIn } from "../kit/paging.ts";
+import { Day, Status } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseWords } from "../kit/words.ts";
 import { databasePath, engineNames, engineVersion } from "./frame.tsx";
@@ -39,56 +41,31 @@ const Row = ({ database }: { database: Database }) => (
 export const databaseList: Screen = {
   path: "/databases",
   async show({ ctx, query }) {
-    const cursor = query("cursor");
     const { data, nextCursor } = await call(ctx, "listDatabases", {
       limit: 100,
-      ...(cursor !== undefined && { cursor }),
+      ...cursorIn(query, "database"),
     });
     return {
       title: "Databases",
       section: "databases",
       about: ["account"],
       body: (
-        <>
-          <Heading title="Databases">
-            <a class="button primary" href="/databases/new">
-              New database
-            </a>
-          </Heading>
-          <Card id="databases" live>
-            {data.length === 0 ? (
-              <Empty
-                title="No databases yet"
-                text="PostgreSQL, MariaDB or Redis beside your sites, on a private network. It is backed up every day, and every backup is tried by restoring it."
-              >
-                <a class="button" href="/databases/new">
-                  New database
-                </a>
-              </Empty>
-            ) : (
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Database</th>
-                    <th scope="col">State</th>
-                    <th scope="col" class="wide-only">
-                      Used by
-                    </th>
-                    <th scope="col" class="end">
-                      Term
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.map((database) => (
-                    <Row database={database} />
-                  ))}
-                </tbody>
-              </table>
-            )}
-          </Card>
-          <Pager path="/databases" next={nextCursor} label="Older databases" />
-        </>
+        <ListPage
+          path="/databases"
+          title="Databases"
+          noun="database"
+          about="PostgreSQL, MariaDB or Redis beside your sites, on a private network. It is backed up every day, and every backup is tried by restoring it."
+          columns={[
+            { label: "Database" },
+            { label: "State" },
+            { label: "Used by", class: "wide-only" },
+            { label: "Term", class: "end" },
+          ]}
+          rows={data.map((database) => (
+            <Row database={database} />
+          ))}
+          next={nextCursor}
+        />
       ),
     };
   },

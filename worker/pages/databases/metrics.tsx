@@ -1,6 +1,6 @@
 import { call } from "../../api/call.ts";
 import type { Screen } from "../kit/screen.ts";
-import { Usage } from "../kit/usage.tsx";
+import { Usage, windowOf } from "../kit/usage.tsx";
 import { databaseFrame, openDatabase, told } from "./frame.tsx";
 
 export const databaseMetrics: Screen = {
@@ -8,8 +8,10 @@ export const databaseMetrics: Screen = {
   async show({ ctx, param, query }) {
     const opened = await openDatabase(ctx, param("id"));
     const { database } = opened;
-    const [metrics, { data: packs }] = await Promise.all([
-      told(call(ctx, "getDatabaseMetrics", { id: database.id })),
+    const asked = query("range");
+    const [metrics, events, { data: packs }] = await Promise.all([
+      told(call(ctx, "getDatabaseMetrics", { id: database.id, window: windowOf(asked) })),
+      told(call(ctx, "getDatabaseEvents", { id: database.id })),
       call(ctx, "listPacks", { limit: 100 }),
     ]);
     const view = databaseFrame(
@@ -17,9 +19,10 @@ export const databaseMetrics: Screen = {
       "metrics",
       <Usage
         path={`/databases/${database.id}/metrics`}
-        asked={query("range")}
+        asked={asked}
         now={ctx.now()}
-        samples={"value" in metrics ? metrics.value.data : []}
+        metrics={"value" in metrics ? metrics.value : null}
+        events={"value" in events ? events.value.data : []}
         why={"value" in metrics ? null : metrics.reason}
         pack={packs.find(({ id }) => id === database.packId)}
       />,

@@ -71,12 +71,16 @@ export const overview: Screen = {
       body: (
         <>
           <Heading title={`Hello, ${viewer.name}`}>
-            <a class="button" href="/databases/new">
-              New database
-            </a>
-            <a class="button primary" href="/sites/new">
-              New site
-            </a>
+            {viewer.terms.length > 0 && (
+              <>
+                <a class="button" href="/databases/new">
+                  New database
+                </a>
+                <a class="button primary" href="/sites/new">
+                  New site
+                </a>
+              </>
+            )}
           </Heading>
           <Live id="home">
             {viewer.terms.length === 0 ? (

@@ -149,7 +149,9 @@ export const Charts = ({
         <Drawn chart={chart} columns={columns} time={time} />
       ))}
     </div>
-    {markers.length > 0 && <p class="soft small">Marks: {markers.map(({ label }) => label).join(", ")}.</p>}
+    {markers.length > 0 && (
+      <p class="soft small">Marks: {[...new Set(markers.map(({ label }) => label))].join(", ")}.</p>
+    )}
     <AsTable charts={charts} columns={columns} />
   </time-charts>
 );

@@ -61,6 +61,13 @@ const Head = ({ title, islands = [] }: Pick<Frame, "title" | "islands">) => (
     <meta name="robots" content="noindex" />
     <title>{`${title} · ${brandName()}`}</title>
     <link rel="icon" href={asset("icon.svg")} type="image/svg+xml" />
+    <link
+      rel="preload"
+      as="font"
+      type="font/woff2"
+      crossorigin="anonymous"
+      href={asset("inter-latin-wght-normal.woff2")}
+    />
     <link rel="stylesheet" href={asset("style.css")} />
     {brandSheetAddress() !== null && <link rel="stylesheet" href={brandSheetAddress() ?? ""} />}
     {["main.js", ...islands.map((name) => `${name}.js`)].map((name) => (

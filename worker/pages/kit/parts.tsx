@@ -1,4 +1,7 @@
+import { tryGetContext } from "hono/context-storage";
 import type { Child } from "hono/jsx";
+import { ago } from "../../../protocol/ago.ts";
+import type { AppEnv } from "../../app-env.ts";
 import type { Tone } from "./words.ts";
 
 /** A state: a dot and a word, since colour alone says nothing to some. */
@@ -9,7 +12,8 @@ export const Status = ({ tone, label }: { tone: Tone; label: string }) => (
 /** The exact time in UTC without a script; how long ago, with the local time as its title, with one. */
 export const Time = ({ at }: { at: string }) => (
   <time datetime={at} data-relative>
-    {`${at.slice(0, 16).replace("T", " ")} UTC`}
+    <span class="exact">{`${at.slice(0, 16).replace("T", " ")} UTC`}</span>
+    <span class="ago">{ago(at, tryGetContext<AppEnv>()?.get("ctx")?.now().getTime() ?? Date.now())}</span>
   </time>
 );
 

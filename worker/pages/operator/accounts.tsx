@@ -4,11 +4,12 @@ import { CreditGrant } from "../../../protocol/api/credits.ts";
 import { call } from "../../api/call.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, Field, Form } from "../kit/form.tsx";
+import { cursorIn } from "../kit/paging.ts";
 import { Callout, Card, Copied, Day, Empty, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseWords, invoiceWords, siteWords } from "../kit/words.ts";
 import { money } from "../money.ts";
-import { cursorIn, operatorFrame, Search } from "./frame.tsx";
+import { operatorFrame, Search } from "./frame.tsx";
 
 export const operatorAccounts: Screen = {
   path: "/operator/accounts",
@@ -16,7 +17,7 @@ export const operatorAccounts: Screen = {
     const search = query("search") ?? "";
     const asked = parsed(AccountListQuery, {
       limit: "50",
-      ...cursorIn(query),
+      ...cursorIn(query, "account"),
       ...(search !== "" && { search }),
     });
     const { data, nextCursor } = await call(ctx, "listAccounts", asked);

@@ -28,12 +28,6 @@ export const operatorFrame = (current: (typeof tabs)[number]["href"], body: Chil
   ),
 });
 
-/** The cursor of a list, if the address has one. */
-export const cursorIn = (query: (name: string) => string | undefined): { cursor?: string } => {
-  const cursor = query("cursor");
-  return cursor === undefined ? {} : { cursor };
-};
-
 /** A search that an address keeps, so that it works without a script. */
 export const Search = ({ label, value, children }: { label: string; value: string; children?: Child }) => (
   <form method="get" class="filters" role="search">

@@ -9,11 +9,12 @@ import { FlagResolve } from "../../../protocol/api/payments.ts";
 import { call } from "../../api/call.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, Field, Form } from "../kit/form.tsx";
+import { cursorIn } from "../kit/paging.ts";
 import { Card, Day, Empty, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseWords, invoiceWords, siteWords, type Word } from "../kit/words.ts";
 import { money } from "../money.ts";
-import { cursorIn, operatorFrame, Search } from "./frame.tsx";
+import { operatorFrame, Search } from "./frame.tsx";
 
 const Owner = ({ id, email }: { id: string; email: string }) => (
   <a href={`/operator/accounts/${id}`}>{email}</a>
@@ -28,7 +29,11 @@ export const operatorSites: Screen = {
   path: "/operator/sites",
   async show({ ctx, query }) {
     const [search, kind] = [query("search") ?? "", query("kind") === "databases" ? "databases" : "sites"];
-    const asked = { limit: "50", ...cursorIn(query), ...(search !== "" && { search }) };
+    const asked = {
+      limit: "50",
+      ...cursorIn(query, kind === "sites" ? "site" : "database"),
+      ...(search !== "" && { search }),
+    };
     const found =
       kind === "sites"
         ? await call(ctx, "listAllSites", parsed(AllSitesQuery, asked)).then(({ data, nextCursor }) => ({
@@ -120,7 +125,11 @@ export const operatorQueue: Screen = {
   path: "/operator/queue",
   async show({ ctx, query }) {
     const state = query("state") ?? "";
-    const asked = parsed(JobsQuery, { limit: "50", ...cursorIn(query), ...(state !== "" && { state }) });
+    const asked = parsed(JobsQuery, {
+      limit: "50",
+      ...cursorIn(query, "job"),
+      ...(state !== "" && { state }),
+    });
     const { data, nextCursor } = await call(ctx, "listJobs", asked);
     return operatorFrame(
       "/operator/queue",
@@ -194,7 +203,7 @@ export const operatorMoney: Screen = {
     const [search, status] = [query("search") ?? "", query("status") ?? ""];
     const asked = parsed(AllInvoicesQuery, {
       limit: "50",
-      ...cursorIn(query),
+      ...cursorIn(query, "invoice"),
       ...(search !== "" && { search }),
       ...(status !== "" && { status }),
     });

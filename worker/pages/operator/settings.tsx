@@ -4,7 +4,7 @@ import { parsed } from "../../domain/parsed.ts";
 import { logoAddress } from "../kit/brand.tsx";
 import { Button, Field, Form, TextArea } from "../kit/form.tsx";
 import { Card } from "../kit/parts.tsx";
-import type { Fields, Screen } from "../kit/screen.ts";
+import type { Asked, Done, Fields, Screen } from "../kit/screen.ts";
 import { operatorFrame } from "./frame.tsx";
 
 const path = "/operator/settings";
@@ -21,6 +21,13 @@ const withNulls = (fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields.record()).map(([name, value]) => [name, value.trim() === "" ? null : value.trim()]),
   );
+
+const saves =
+  (part: keyof SettingsPatch, said: string) =>
+  async ({ ctx }: Asked, fields: Fields): Promise<Done> => {
+    await call(ctx, "patchSettings", parsed(SettingsPatch, { [part]: withNulls(fields) }));
+    return { to: path, said };
+  };
 
 export const operatorSettings: Screen = {
   path,
@@ -123,13 +130,7 @@ export const operatorSettings: Screen = {
     );
   },
   forms: {
-    async brand({ ctx }, fields) {
-      await call(ctx, "patchSettings", parsed(SettingsPatch, { brand: withNulls(fields) }));
-      return { to: path, said: "The brand is saved. Every page shows it within 30 seconds." };
-    },
-    async seller({ ctx }, fields) {
-      await call(ctx, "patchSettings", parsed(SettingsPatch, { seller: withNulls(fields) }));
-      return { to: path, said: "The seller is saved. The next invoices have it." };
-    },
+    brand: saves("brand", "The brand is saved. Every page shows it within 30 seconds."),
+    seller: saves("seller", "The seller is saved. The next invoices have it."),
   },
 };

@@ -1,10 +1,13 @@
 import type { Command } from "../../../protocol/api/commands.ts";
+import type { Child } from "hono/jsx";
 import { call } from "../../api/call.ts";
+import type { Ctx } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { Act } from "../kit/form.tsx";
 import { CutOff, LogViewer, PlainLog } from "../kit/log-viewer.tsx";
 import { Card, Live, Status, Time } from "../kit/parts.tsx";
-import type { Asked, Screen, Streamed } from "../kit/screen.ts";
+import type { Screen } from "../kit/screen.ts";
+import { streamedLog } from "../kit/streamed-log.tsx";
 import { commandWords, isCommandUnderWay, resultOf } from "./command-words.ts";
 import { siteFrame } from "./frame.tsx";
 
@@ -15,34 +18,23 @@ const State = ({ command }: { command: Command }) => (
   </>
 );
 
-async function streamedLog({ ctx }: Asked, command: Command): Promise<Streamed | string> {
-  try {
-    const events = await call(ctx, "getCommandLogs", { id: command.id, follow: "1", limit: 1000, cursor: 0 });
-    if (!(events instanceof ReadableStream)) return "The log cannot be followed now.";
-    const last = async () => {
-      if (!isCommandUnderWay(command)) return "";
-      const ended = await call(ctx, "getCommand", { id: command.id }).catch(() => null);
-      return ended === null || isCommandUnderWay(ended) ? (
-        <CutOff />
-      ) : (
-        <div class="ended" role="status">
-          <State command={ended} />
-        </div>
-      );
-    };
-    return { mark: ctx.newMark(), events, last };
-  } catch (error) {
-    if (!(error instanceof AppError) || error.code !== "conflict") throw error;
-    const { reason } = error.extra;
-    return typeof reason === "string" ? reason : error.message;
-  }
-}
+/** What is said after the last line. */
+const lastOf = (ctx: Ctx, command: Command) => async (): Promise<Child> => {
+  if (!isCommandUnderWay(command)) return "";
+  const ended = await call(ctx, "getCommand", { id: command.id }).catch(() => null);
+  return ended === null || isCommandUnderWay(ended) ? (
+    <CutOff />
+  ) : (
+    <div class="ended" role="status">
+      <State command={ended} />
+    </div>
+  );
+};
 
 /** One command and what it writes. */
 export const siteCommand: Screen = {
   path: "/sites/:id/jobs/:command",
-  async show(asked) {
-    const { ctx, param, query } = asked;
+  async show({ ctx, param, query }) {
     const [site, command] = await Promise.all([
       call(ctx, "getSite", { id: param("id") }),
       call(ctx, "getCommand", { id: param("command") }),
@@ -50,7 +42,10 @@ export const siteCommand: Screen = {
     if (command.siteId !== site.id) throw new AppError("not_found");
     const jobs = `/sites/${site.id}/jobs`;
     const isPlain = query("plain") === "1";
-    const streamed = isPlain ? await streamedLog(asked, command) : null;
+    const asking = { id: command.id, follow: "1", limit: 1000, cursor: 0 } as const;
+    const streamed = isPlain
+      ? await streamedLog(ctx, call(ctx, "getCommandLogs", asking), lastOf(ctx, command))
+      : null;
     const view = siteFrame(
       site,
       "Jobs",

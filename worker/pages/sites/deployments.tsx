@@ -1,24 +1,20 @@
 import { call } from "../../api/call.ts";
 import { Button, Check, Field, Form } from "../kit/form.tsx";
+import { cursorIn } from "../kit/paging.ts";
 import { Card, Live, Pager } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { DeploymentTable } from "./deployment-table.tsx";
 import { deploy } from "./failure.tsx";
 import { siteFrame } from "./frame.tsx";
 
-const idPattern = /^dep_[0-9a-z]{1,40}$/;
-
 /** All versions of a site, and a form to deploy one that is not the newest. */
 export const siteDeployments: Screen = {
   path: "/sites/:id{site_[0-9a-z]+}/deployments",
   async show({ ctx, param, query }) {
     const id = param("id");
-    const asked = query("cursor");
-    // A wrong cursor shows the first page.
-    const cursor = asked !== undefined && idPattern.test(asked) ? asked : undefined;
     const [site, { data, nextCursor }] = await Promise.all([
       call(ctx, "getSite", { id }),
-      call(ctx, "listDeployments", { id, limit: 25, ...(cursor !== undefined && { cursor }) }),
+      call(ctx, "listDeployments", { id, limit: 25, ...cursorIn(query, "deployment") }),
     ]);
     const here = `/sites/${id}/deployments`;
     const canDeploy = !["PENDING", "SUSPENDED", "DELETING"].includes(site.status);

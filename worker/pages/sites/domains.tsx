@@ -1,6 +1,7 @@
 import type { Domain } from "../../../protocol/api/domains.ts";
 import { DomainCreate } from "../../../protocol/api/domains.ts";
 import type { Site } from "../../../protocol/api/sites.ts";
+import { isWildcard } from "../../../protocol/wildcards.ts";
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
@@ -17,7 +18,6 @@ const words: Record<Domain["status"], Word> = {
   ERROR: { tone: "bad", label: "Needs you" },
 };
 
-const isWildcard = (name: string): boolean => name.startsWith("*.");
 /** Heuristic: `example.com` and `example.co.uk` are the root of a zone more often than not. */
 const looksLikeRoot = (name: string): boolean =>
   name.split(".").length === 2 || /^[^.]+\.(?:co|com|org|net|ac|gov)\.[a-z]{2}$/.test(name);
@@ -28,7 +28,7 @@ type DnsRecord = { type: string; name: string; value: string; hint: string };
 function recordsOf({ domain, record, target, status }: Domain): DnsRecord[] {
   const proof: DnsRecord = {
     ...record,
-    hint: "Proves that the name is yours. Many registrars add the domain by themselves: then enter the name without it.",
+    hint: `Proves that the name is yours${isWildcard(domain) ? ", and renews its certificate: keep it" : ""}. Many registrars add the domain by themselves: then enter the name without it.`,
   };
   const address: DnsRecord = looksLikeRoot(domain)
     ? {
@@ -148,9 +148,13 @@ const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
         {domain.status === "ACTIVE" && domain.problems.length === 0 && (
           <p>
             Visitors reach the site at{" "}
-            <a href={`${new URL(site.url).protocol}//${domain.domain}`} rel="noreferrer">
-              {domain.displayName}
-            </a>
+            {isWildcard(domain.domain) ? (
+              `every name below ${domain.displayName.slice(2)}`
+            ) : (
+              <a href={`${new URL(site.url).protocol}//${domain.domain}`} rel="noreferrer">
+                {domain.displayName}
+              </a>
+            )}
             .
           </p>
         )}

@@ -4,6 +4,7 @@ import { call } from "../../api/call.ts";
 import { nextRun } from "../../domain/cron.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, Field, Form } from "../kit/form.tsx";
+import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Live, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen } from "../kit/screen.ts";
 import { commandWords, isCommandUnderWay, resultOf } from "./command-words.ts";
@@ -181,9 +182,8 @@ export const siteJobs: Screen = {
   async show(asked) {
     const { ctx, param, query } = asked;
     const site = await call(ctx, "getSite", { id: param("id") });
-    const cursor = /^cmd_[0-9a-z]{1,40}$/.exec(query("cursor") ?? "")?.[0];
     const [commands, schedules] = await Promise.all([
-      call(ctx, "listCommands", { id: site.id, limit: 20, ...(cursor !== undefined && { cursor }) }),
+      call(ctx, "listCommands", { id: site.id, limit: 20, ...cursorIn(query, "command") }),
       call(ctx, "listSchedules", { id: site.id, limit: 100 }),
     ]);
     const path = here(asked);

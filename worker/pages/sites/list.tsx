@@ -1,6 +1,8 @@
 import type { Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
-import { Card, Empty, Heading, Pager, Status, Time } from "../kit/parts.tsx";
+import { ListPage } from "../kit/list-page.tsx";
+import { cursorIn } from "../kit/paging.ts";
+import { Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { siteWords } from "../kit/words.ts";
 
@@ -39,56 +41,31 @@ const Row = ({ site }: { site: Site }) => (
 export const siteList: Screen = {
   path: "/sites",
   async show({ ctx, query }) {
-    const cursor = query("cursor");
     const { data, nextCursor } = await call(ctx, "listSites", {
       limit: 100,
-      ...(cursor !== undefined && { cursor }),
+      ...cursorIn(query, "site"),
     });
     return {
       title: "Sites",
       section: "sites",
       about: ["account"],
       body: (
-        <>
-          <Heading title="Sites">
-            <a class="button primary" href="/sites/new">
-              New site
-            </a>
-          </Heading>
-          <Card id="sites" live>
-            {data.length === 0 ? (
-              <Empty
-                title="No sites yet"
-                text="A site is built from a Git repository, an image or a Dockerfile, and gets an address of its own."
-              >
-                <a class="button" href="/sites/new">
-                  New site
-                </a>
-              </Empty>
-            ) : (
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Site</th>
-                    <th scope="col">State</th>
-                    <th scope="col" class="wide-only">
-                      Source
-                    </th>
-                    <th scope="col" class="end">
-                      Created
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.map((site) => (
-                    <Row site={site} />
-                  ))}
-                </tbody>
-              </table>
-            )}
-          </Card>
-          <Pager path="/sites" next={nextCursor} label="Older sites" />
-        </>
+        <ListPage
+          path="/sites"
+          title="Sites"
+          noun="site"
+          about="A site is built from a Git repository, an image or a Dockerfile, and gets an address of its own."
+          columns={[
+            { label: "Site" },
+            { label: "State" },
+            { label: "Source", class: "wide-only" },
+            { label: "Created", class: "end" },
+          ]}
+          rows={data.map((site) => (
+            <Row site={site} />
+          ))}
+          next={nextCursor}
+        />
       ),
     };
   },

@@ -1,6 +1,6 @@
 import { call } from "../../api/call.ts";
 import type { Screen } from "../kit/screen.ts";
-import { Usage } from "../kit/usage.tsx";
+import { Usage, windowOf } from "../kit/usage.tsx";
 import { siteFrame } from "./frame.tsx";
 import { orWhy } from "./or-why.ts";
 
@@ -8,8 +8,10 @@ export const siteMetrics: Screen = {
   path: "/sites/:id/metrics",
   async show({ ctx, param, query }) {
     const site = await call(ctx, "getSite", { id: param("id") });
-    const [metrics, { data: packs }, { data: deployments }] = await Promise.all([
-      orWhy(call(ctx, "getSiteMetrics", { id: site.id })),
+    const asked = query("range");
+    const [metrics, events, { data: packs }, { data: deployments }] = await Promise.all([
+      orWhy(call(ctx, "getSiteMetrics", { id: site.id, window: windowOf(asked) })),
+      orWhy(call(ctx, "getSiteEvents", { id: site.id })),
       call(ctx, "listPacks", { limit: 100 }),
       call(ctx, "listDeployments", { id: site.id, limit: 100 }),
     ]);
@@ -18,11 +20,12 @@ export const siteMetrics: Screen = {
       "Metrics",
       <Usage
         path={`/sites/${site.id}/metrics`}
-        asked={query("range")}
+        asked={asked}
         now={ctx.now()}
-        samples={metrics.found?.data ?? []}
+        metrics={metrics.found}
         why={metrics.why}
         pack={packs.find(({ id }) => id === site.packId)}
+        events={events.found?.data ?? []}
         deployments={deployments.flatMap(({ number, finishedAt, status }) =>
           finishedAt === null
             ? []

@@ -3,7 +3,7 @@ import { EnvVariable, GitAddress, SiteCreate } from "../../../protocol/api/sites
 import { DatabaseCreate } from "../../../protocol/api/databases.ts";
 import { SourceInspect } from "../../../protocol/api/sources.ts";
 import { parseEnvFile } from "../../../protocol/env-file.ts";
-import type { DatabaseType } from "../../../protocol/states.ts";
+import { databaseTypes } from "../../../protocol/states.ts";
 import * as z from "zod";
 import { call } from "../../api/call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
@@ -13,17 +13,12 @@ import { Card, Heading } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen, View } from "../kit/screen.ts";
 import { monthly } from "../kit/plans.tsx";
 import { money } from "../money.ts";
+import { engineVersion } from "../databases/frame.tsx";
 import { Found, whyNotChecked, type Checked } from "./found.tsx";
 import { PlanChoice } from "./plan-choice.tsx";
 import { nameFrom, repositoryOf } from "./repository.ts";
 
 const path = "/sites/new";
-const databaseNames: Record<DatabaseType, string> = {
-  postgresql: "PostgreSQL 17",
-  mysql: "MariaDB 11.4 (MySQL)",
-  redis: "Redis 7.2",
-};
-const databaseTypes = Object.keys(databaseNames) as DatabaseType[];
 
 const Source = ({ checked, repository }: { checked: Checked | null; repository: string }) => (
   <Card title="1. Source">
@@ -218,7 +213,7 @@ const Variables = ({ found, databasePacks }: { found: Checked["found"]; database
             hint="On the same host; the site receives its address as a secret variable."
             options={[
               ["", "No database"],
-              ...databaseTypes.map((type) => [type, databaseNames[type]] as const),
+              ...databaseTypes.map((type) => [type, engineVersion(type)] as const),
             ]}
           />
           <Select

@@ -203,7 +203,7 @@ async function factsOf(ctx: Ctx, id: string) {
   const isDue = site.status === "PENDING" || site.status === "SUSPENDED";
   const [deployments, samples, events, activity, databases, packs, invoice, explained] = await Promise.all([
     call(ctx, "listDeployments", { id, limit: 10 }),
-    site.hostId === null ? [] : orEmpty(call(ctx, "getSiteMetrics", { id })),
+    site.hostId === null ? [] : orEmpty(call(ctx, "getSiteMetrics", { id, window: "24h" })),
     site.hostId === null ? [] : orEmpty(call(ctx, "getSiteEvents", { id })),
     call(ctx, "listActivity", { resource: id, limit: 5 }),
     call(ctx, "listDatabases", { limit: 100 }),

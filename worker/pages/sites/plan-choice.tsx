@@ -1,9 +1,6 @@
 import type { Pack } from "../../../protocol/api/packs.ts";
 import { Choice } from "../kit/form.tsx";
-import { monthly, monthsOf } from "../kit/plans.tsx";
-
-const sizeOf = ({ memoryMb, cpuMilli, diskGb }: Pack): string =>
-  `${memoryMb} MB memory · ${cpuMilli / 1000} ${cpuMilli === 1000 ? "core" : "cores"} · ${diskGb} GB disk`;
+import { monthly, monthsOf, packText } from "../kit/plans.tsx";
 
 /** Cards of plans and periods. `current`: what is chosen at first; the first plan and one month if there is none. */
 export const PlanChoice = ({
@@ -30,7 +27,7 @@ export const PlanChoice = ({
               </>
             }
           >
-            {sizeOf(pack)}
+            {packText(pack)}
           </Choice>
         ))}
       </fieldset>

@@ -7,7 +7,7 @@ import {
 } from "../../../protocol/api/requests.ts";
 import { call } from "../../api/call.ts";
 import { Charts, type ChartOf, type Columns, type Line } from "../kit/chart.tsx";
-import { Callout, Card, Empty, Time } from "../kit/parts.tsx";
+import { Callout, Card, Empty, Live, Time } from "../kit/parts.tsx";
 import { Ranges } from "../kit/ranges.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
@@ -221,7 +221,9 @@ export const siteRequests: Screen = {
             )}
             {stats.found && columns && (
               <>
-                <Figures totals={stats.found.totals} />
+                <Live id="figures">
+                  <Figures totals={stats.found.totals} />
+                </Live>
                 {stats.found.totals.requests > 0 && (
                   <Charts
                     charts={chartsOf(stats.found, columns)}
@@ -239,50 +241,63 @@ export const siteRequests: Screen = {
             <Tops title="Referrers" tops={stats.found.top.referrers} />
           </div>
         )}
-        <Card title="Latest requests">
+        <Card
+          title="Latest requests"
+          {...(list !== null &&
+            cursor === undefined && {
+              end: (
+                <live-requests
+                  class="row needs-script"
+                  data-stream={`/api/v1${here}?${new URLSearchParams({ ...typed, follow: "1" }).toString()}`}
+                />
+              ),
+            })}
+        >
           <div class="body">
             <Filter here={here} window={window} filters={typed} />
           </div>
-          {requests.why !== null && <p class="body warn">{requests.why}</p>}
-          {list?.data.length === 0 && (
-            <Empty
-              title="No requests"
-              text={
-                Object.keys(typed).length > 0
-                  ? "None of the latest 10,000 requests fits this filter."
-                  : "Nobody has visited the site yet. The latest 10,000 requests are kept."
-              }
-            >
-              <a class="button" href={site.url}>
-                Open the site
-              </a>
-            </Empty>
-          )}
-          {list && list.data.length > 0 && (
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">When</th>
-                  <th scope="col">Status</th>
-                  <th scope="col">Request</th>
-                  <th scope="col" class="number">
-                    Took
-                  </th>
-                  <th scope="col" class="number wide-only">
-                    Sent
-                  </th>
-                  <th scope="col" class="wide-only">
-                    Visitor
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {list.data.map((request) => (
-                  <Row request={request} />
-                ))}
-              </tbody>
-            </table>
-          )}
+          <Live id="requests">
+            {requests.why !== null && <p class="body warn">{requests.why}</p>}
+            {list?.data.length === 0 && (
+              <Empty
+                title="No requests"
+                text={
+                  Object.keys(typed).length > 0
+                    ? "None of the latest 10,000 requests fits this filter."
+                    : "Nobody has visited the site yet. The latest 10,000 requests are kept."
+                }
+              >
+                <a class="button" href={site.url}>
+                  Open the site
+                </a>
+              </Empty>
+            )}
+            {list && list.data.length > 0 && (
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">When</th>
+                    <th scope="col">Status</th>
+                    <th scope="col">Request</th>
+                    <th scope="col" class="number">
+                      Took
+                    </th>
+                    <th scope="col" class="number wide-only">
+                      Sent
+                    </th>
+                    <th scope="col" class="wide-only">
+                      Visitor
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {list.data.map((request) => (
+                    <Row request={request} />
+                  ))}
+                </tbody>
+              </table>
+            )}
+          </Live>
         </Card>
         {older !== null && (
           <p class="links">
@@ -292,7 +307,7 @@ export const siteRequests: Screen = {
           </p>
         )}
       </div>,
-      { islands: ["charts"] },
+      { islands: ["charts", "requests"] },
     );
   },
 };

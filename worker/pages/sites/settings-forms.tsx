@@ -8,27 +8,29 @@ import { Button, Check, Field, Form, Select, TextArea } from "../kit/form.tsx";
 import type { Fields } from "../kit/screen.ts";
 import { repositoryOf } from "./repository.ts";
 
-type Read = (fields: Fields) => unknown;
+/** The value of a setting in a form whose field has its name; undefined: it stays as it is. */
+type Read = (fields: Fields, name: string) => unknown;
+type Reads = Readonly<Record<string, Read>>;
 /** An emptied field goes back to what the repository or the operator says. */
-const textOrNull: (name: string) => Read = (name) => (fields) => fields.text(name).trim() || null;
-const numberOrNull: (name: string) => Read = (name) => (fields) =>
-  fields.text(name) === "" ? null : Number(fields.text(name));
-const isTicked: (name: string) => Read = (name) => (fields) => fields.text(name) === "true";
-const optional =
-  (read: Read): Read =>
+const textOrNull: Read = (fields, name) => fields.text(name).trim() || null;
+const numberOrNull: Read = (fields, name) => (fields.text(name) === "" ? null : Number(fields.text(name)));
+const number: Read = (fields, name) => Number(fields.text(name));
+const isTicked: Read = (fields, name) => fields.text(name) === "true";
+
+const valuesOf = (fields: Fields, reads: Reads): [name: string, value: unknown][] =>
+  Object.entries(reads).map(([name, read]) => [name, read(fields, name)]);
+
+/** Settings that are saved as one: those that are empty have their defaults. */
+const group =
+  (reads: Reads): Read =>
   (fields) =>
-    read(fields) ?? undefined;
+    Object.fromEntries(valuesOf(fields, reads).filter(([, value]) => value !== null));
 
 /** What a form of settings changes, by the names of the API. @throws AppError invalid_request */
-const settingsFrom = (fields: Fields, reads: Readonly<Record<string, Read>>): SiteSettings =>
+const settingsFrom = (fields: Fields, reads: Reads): SiteSettings =>
   parsed(
     SiteSettings,
-    Object.fromEntries(
-      Object.entries(reads).flatMap(([name, read]) => {
-        const value = read(fields);
-        return value === undefined ? [] : [[name, value]];
-      }),
-    ),
+    Object.fromEntries(valuesOf(fields, reads).filter(([, value]) => value !== undefined)),
   );
 
 const Save = ({ label = "Save" }: { label?: string }) => (
@@ -130,28 +132,29 @@ export const SourceForm = ({ site }: { site: Site }) => (
   </Form>
 );
 
+/** Empty: it stays. `forget` is the box that removes it. */
 const secret =
-  (name: string, forget: string): Read =>
-  (fields) =>
+  (forget: string): Read =>
+  (fields, name) =>
     fields.text(forget) === "true" ? null : fields.text(name) || undefined;
 
 export const readSource: Record<Site["deployType"], (fields: Fields) => SiteSettings> = {
   github: (fields) =>
     settingsFrom(fields, {
-      githubUrl: (one) => repositoryOf(one.text("githubUrl")),
-      branch: textOrNull("branch"),
-      rootDir: textOrNull("rootDir"),
-      gitToken: secret("gitToken", "noToken"),
-      submodules: isTicked("submodules"),
-      lfs: isTicked("lfs"),
+      githubUrl: (one, name) => repositoryOf(one.text(name)),
+      branch: textOrNull,
+      rootDir: textOrNull,
+      gitToken: secret("noToken"),
+      submodules: isTicked,
+      lfs: isTicked,
     }),
   image: (fields) =>
     settingsFrom(fields, {
-      image: (one) => one.text("image").trim(),
-      registryUsername: secret("registryUsername", "noLogin"),
-      registryPassword: secret("registryPassword", "noLogin"),
+      image: (one, name) => one.text(name).trim(),
+      registryUsername: secret("noLogin"),
+      registryPassword: secret("noLogin"),
     }),
-  dockerfile: (fields) => settingsFrom(fields, { dockerfile: (one) => one.text("dockerfile") }),
+  dockerfile: (fields) => settingsFrom(fields, { dockerfile: (one, name) => one.text(name) }),
 };
 
 // Build
@@ -232,13 +235,13 @@ export const BuildForm = ({ site }: { site: Site }) => (
 
 export const readBuild = (fields: Fields): SiteSettings =>
   settingsFrom(fields, {
-    builder: textOrNull("builder"),
-    dockerfilePath: textOrNull("dockerfilePath"),
-    languageVersion: textOrNull("languageVersion"),
-    installCommand: textOrNull("installCommand"),
-    buildCommand: textOrNull("buildCommand"),
-    outputDir: textOrNull("outputDir"),
-    singlePage: (one) => (one.text("singlePage") === "" ? null : one.text("singlePage") === "true"),
+    builder: textOrNull,
+    dockerfilePath: textOrNull,
+    languageVersion: textOrNull,
+    installCommand: textOrNull,
+    buildCommand: textOrNull,
+    outputDir: textOrNull,
+    singlePage: (one, name) => (one.text(name) === "" ? null : isTicked(one, name)),
   });
 
 // Run
@@ -311,12 +314,12 @@ export const RunForm = ({ site }: { site: Site }) => (
 
 export const readRun = (fields: Fields): SiteSettings =>
   settingsFrom(fields, {
-    startCommand: textOrNull("startCommand"),
-    releaseCommand: textOrNull("releaseCommand"),
-    port: (one) => Number(one.text("port")),
-    startTimeoutSeconds: numberOrNull("startTimeoutSeconds"),
-    keptImages: (one) => Number(one.text("keptImages")),
-    region: textOrNull("region"),
+    startCommand: textOrNull,
+    releaseCommand: textOrNull,
+    port: number,
+    startTimeoutSeconds: numberOrNull,
+    keptImages: number,
+    region: textOrNull,
   });
 
 const policies: Record<(typeof restartPolicies)[number], string> = {
@@ -424,18 +427,18 @@ export const ScaleForm = ({ site }: { site: Site }) => (
 
 export const readScale = (fields: Fields): SiteSettings =>
   settingsFrom(fields, {
-    replicas: (one) => Number(one.text("replicas")),
-    healthCheckPath: textOrNull("healthCheckPath"),
-    healthCheck: (one) => ({
-      kind: optional(textOrNull("kind"))(one),
-      intervalSeconds: optional(numberOrNull("intervalSeconds"))(one),
-      timeoutSeconds: optional(numberOrNull("timeoutSeconds"))(one),
-      failures: optional(numberOrNull("failures"))(one),
+    replicas: number,
+    healthCheckPath: textOrNull,
+    healthCheck: group({
+      kind: textOrNull,
+      intervalSeconds: numberOrNull,
+      timeoutSeconds: numberOrNull,
+      failures: numberOrNull,
     }),
-    lifecycle: (one) => ({
-      restartPolicy: optional(textOrNull("restartPolicy"))(one),
-      stopTimeoutSeconds: optional(numberOrNull("stopTimeoutSeconds"))(one),
-      drainSeconds: optional(numberOrNull("drainSeconds"))(one),
+    lifecycle: group({
+      restartPolicy: textOrNull,
+      stopTimeoutSeconds: numberOrNull,
+      drainSeconds: numberOrNull,
     }),
   });
 
@@ -601,7 +604,7 @@ export function readIngress(fields: Fields, now: Ingress): SiteSettings {
     redirects: redirectsOf(fields),
     headers: headersOf(fields),
     allow: linesOf(fields.text("allow")).length === 0 ? null : linesOf(fields.text("allow")),
-    maxBodyMb: numberOrNull("maxBodyMb")(fields),
+    maxBodyMb: numberOrNull(fields, "maxBodyMb"),
     hsts: hsts === "" ? null : { ...now.hsts, maxAgeSeconds: Number(hsts) },
     httpsOnly: fields.text("httpsOnly") === "true" ? true : null,
     stickySessions: fields.text("stickySessions") === "true" ? true : null,

@@ -44,6 +44,6 @@ function certificateView(row: typeof certificates.$inferSelect): Dns["certificat
     step: row.step,
     error: row.error,
     errorSince: row.errorSince?.toISOString() ?? null,
-    nextAttemptAt: row.nextAt.getTime() === 0 ? null : row.nextAt.toISOString(),
+    nextAttemptAt: row.error === null ? null : row.nextAt.toISOString(),
   };
 }

@@ -3,8 +3,12 @@ import { batch } from "../../db/batch.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { domains } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
-import { isBelow, isPublicSuffix, isWildcard, pairOf } from "../../domain/domain-names.ts";
+import { isWildcard } from "../../../protocol/wildcards.ts";
+import { sitesDomain } from "../../adapters/dns-zone/index.ts";
+import { delegationName } from "../../domain/certificates.ts";
+import { isBelow, isPublicSuffix, pairOf } from "../../domain/domain-names.ts";
 import { base62 } from "../../domain/tokens.ts";
+import { issuesWildcards } from "../../jobs/certificates/reconcile.ts";
 import type { DomainRow } from "./view.ts";
 
 const maxDomains = 50;
@@ -31,7 +35,10 @@ export async function addDomain(
   const other = pair ? pairOf(domain) : null;
   if (pair && other === null)
     throw invalid("pair", "only example.com and www.example.com are a pair: add this domain alone");
-  const challenge = `berth-verify=${base62(ctx.random(16))}`;
+  const random = ctx.random(16);
+  const challenge = isWildcard(domain)
+    ? delegationName(Buffer.from(random).toString("hex"), sitesDomain(ctx.config))
+    : `berth-verify=${base62(random)}`;
   const wanted = [
     { name: domain, redirectTo: redirectTo ?? null },
     ...(other !== null && !others.includes(other) ? [{ name: other, redirectTo: domain }] : []),
@@ -62,9 +69,9 @@ function refuseForeign(ctx: Ctx, name: string): void {
       throw invalid("domain", "this name belongs to the service itself");
   if (isPublicSuffix(name))
     throw invalid("domain", "anybody can register names below this one: add a name that you registered");
-  if (isWildcard(name))
+  if (isWildcard(name) && !issuesWildcards(ctx))
     throw invalid(
       "domain",
-      "a wildcard needs a certificate by DNS-01, which is not obtained for custom domains yet: add each name by itself",
+      "a wildcard needs a certificate by DNS-01, and this installation has no DNS provider: add each name by itself",
     );
 }

@@ -3,7 +3,8 @@ import type { DomainProblem } from "../../../protocol/api/domains.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import type { SiteRow } from "../../db/rows.ts";
-import { domains } from "../../db/schema.ts";
+import { certificates, domains } from "../../db/schema.ts";
+import { exampleOf, isWildcard } from "../../../protocol/wildcards.ts";
 import { isLoopback } from "../../config.ts";
 import { addressProblems, caaNames, caaProblem, leadsHere, proofProblem } from "../../domain/domain-check.ts";
 import type { Addresses, CaaRecord } from "../../domain/resolved-records.ts";
@@ -37,6 +38,8 @@ export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<
     else problems.push(unproved ?? (proof ? heldElsewhere(row.name) : noResolver));
   }
   problems.push(...dns.problems);
+  // Its certificate is renewed by this record.
+  if (row.verifiedAt && unproved && isWildcard(row.name)) problems.push(unproved);
   if (!held.verifiedAt) return record(ctx, held, null, { problems });
 
   const isLost = unproved !== null && dns.leadsHere === false;
@@ -56,7 +59,8 @@ export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<
 
 /** `www.` names are also proved by the record of the name without it, so that one record proves a pair. */
 async function proofsOf(ctx: Ctx, row: DomainRow): Promise<string[]> {
-  const { name } = proofRecord(row);
+  const { type, name } = proofRecord(row);
+  if (type === "CNAME") return ctx.dns.alias(name);
   const pair = row.name.startsWith("www.") ? pairOf(row.name) : null;
   const [own, other] = await Promise.all([
     ctx.dns.texts(name),
@@ -75,7 +79,7 @@ type Dns = {
 
 async function dnsOf(ctx: Ctx, name: string, target: string): Promise<Dns> {
   const [found, certified] = await Promise.all([
-    Promise.all([ctx.dns.addresses(name), addressesOf(ctx, target)]).catch(() => null),
+    Promise.all([ctx.dns.addresses(exampleOf(name)), addressesOf(ctx, target)]).catch(() => null),
     certifiedBy(ctx, name).catch(() => null),
   ]);
   if (!found || !certified) return { problems: [], leadsHere: null, isUnknown: true };
@@ -126,6 +130,8 @@ async function served(ctx: Ctx, site: LookedAt, { name }: DomainRow): Promise<Se
         message: "DNS is right. The site has not been deployed yet, so no host serves it: deploy it.",
       },
     };
+  const order = isWildcard(name) ? await orderOf(ctx, name) : null;
+  if (order && !order.chain) return notIssued(name, order);
   const answer = await ctx.questions.ask(site.hostId, {
     kind: "certificate",
     siteId: site.id,
@@ -141,7 +147,7 @@ async function served(ctx: Ctx, site: LookedAt, { name }: DomainRow): Promise<Se
           `DNS is right, but the site's host could not be asked. ${answer.kind === "refused" ? answer.error : ""}`.trim(),
       },
     };
-  const { certificate } = answer;
+  const certificate = answer.certificate && { ...answer.certificate, ...(order && refusalOf(order)) };
   if (!answer.isServed)
     return {
       event: "waits",
@@ -163,9 +169,39 @@ async function served(ctx: Ctx, site: LookedAt, { name }: DomainRow): Promise<Se
   return {
     event: "waits",
     certificate,
-    problem: { code: "certificate_pending", message: `The certificate of ${name} is being obtained.` },
+    problem: beingObtained(name),
   };
 }
+
+type Order = Pick<typeof certificates.$inferSelect, "chain" | "error" | "errorSince" | "nextAt">;
+
+/** The order of a wildcard's certificate, which the clock carries out. It is placed only here, once all else is right. */
+async function orderOf(ctx: Ctx, name: string): Promise<Order | null> {
+  const start = new Date(0);
+  const { order } = await batch(ctx, {
+    placed: ctx.db
+      .insert(certificates)
+      .values({ id: name, busyUntil: start, nextAt: start })
+      .onConflictDoNothing(),
+    order: ctx.db.select().from(certificates).where(eq(certificates.id, name)),
+  });
+  return order[0] ?? null;
+}
+
+const refusalOf = ({ error, errorSince }: Order) => ({ error, errorAt: errorSince?.toISOString() ?? null });
+
+function notIssued(name: string, order: Order): Served {
+  const certificate = { issuer: null, notBefore: null, notAfter: null, ...refusalOf(order) };
+  const { error, nextAt } = order;
+  if (error === null) return { event: "waits", certificate, problem: beingObtained(name) };
+  const message = `No certificate was issued for ${name}. ${error} The next attempt is at ${nextAt.toISOString().slice(0, 16).replace("T", " ")} UTC.`;
+  return { event: "faulted", certificate, problem: { code: "certificate_failed", message } };
+}
+
+const beingObtained = (name: string): DomainProblem => ({
+  code: "certificate_pending",
+  message: `The certificate of ${name} is being obtained.`,
+});
 
 type Findings = {
   problems: DomainProblem[];

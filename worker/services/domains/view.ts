@@ -1,9 +1,11 @@
 import { sql } from "drizzle-orm";
 import type { Domain } from "../../../protocol/api/domains.ts";
 import type { DomainStatus } from "../../../protocol/states.ts";
+import { isWildcard } from "../../../protocol/wildcards.ts";
 import type { Ctx } from "../../ctx.ts";
 import type { domains, sites } from "../../db/schema.ts";
 import type { ProofRecord } from "../../domain/domain-check.ts";
+import { challengeName } from "../../domain/certificates.ts";
 import { displayName } from "../../domain/domain-names.ts";
 import { graceMs } from "../../domain/domain-states.ts";
 import { siteAddress } from "../../domain/slug.ts";
@@ -13,10 +15,11 @@ export type DomainRow = typeof domains.$inferSelect;
 export const statusOf = (row: Pick<DomainRow, "verifiedAt" | "state">): DomainStatus =>
   row.verifiedAt ? row.state : "PENDING_VERIFICATION";
 
-/** The record that proves that the name belongs to the owner of the site. */
+/** The record that proves that the name belongs to the owner of the site. That of a wildcard lets us prove it to authorities. */
 export const proofRecord = (row: Pick<DomainRow, "name" | "challenge">): ProofRecord => ({
-  type: "TXT",
-  name: `_berth-challenge.${row.name}`,
+  ...(isWildcard(row.name)
+    ? { type: "CNAME", name: challengeName(row.name) }
+    : { type: "TXT", name: `_berth-challenge.${row.name}` }),
   value: row.challenge,
 });
 

@@ -1,5 +1,5 @@
 import type { ById } from "../../../protocol/api/common.ts";
-import { and, eq, inArray, ne, sql } from "drizzle-orm";
+import { and, eq, inArray, isNotNull, ne, sql } from "drizzle-orm";
 import type { Host, HostRemoved, HostRemoveQuery } from "../../../protocol/api/hosts.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -24,8 +24,10 @@ export async function removeHost(
   const id = hostIdOf(hostId);
   const host = await hostNamed(ctx, id);
   if (force && !loseVolumes) await refuseLoss(ctx, host);
-  if (force ? await forceOut(ctx, id, loseVolumes) : await takeOut(ctx, id)) {
+  const left = force ? await forceOut(ctx, id, loseVolumes) : await takeOut(ctx, id);
+  if (left) {
     ctx.hosts.disconnect(id);
+    for (const other of left) ctx.hosts.tellPeers(other.id);
     return { id, removed: true };
   }
   if (force) throw conflict(`${host.name} is connected. Drain it, then remove it without force.`);
@@ -36,8 +38,15 @@ export async function removeHost(
   );
 }
 
-async function takeOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
-  const { removed } = await batch(ctx, {
+/** The hosts that end their connections with the removed one. */
+const others = (ctx: Ctx) =>
+  ctx.db
+    .select({ id: hosts.id })
+    .from(hosts)
+    .where(and(ne(hosts.status, "REMOVED"), isNotNull(hosts.peerKey)));
+
+async function takeOut(ctx: Ctx, id: Id<"host">): Promise<{ id: Id<"host"> }[] | null> {
+  const { removed, left } = await batch(ctx, {
     removed: ctx.db
       .update(hosts)
       .set({ status: "REMOVED" })
@@ -51,8 +60,9 @@ async function takeOut(ctx: Ctx, id: Id<"host">): Promise<boolean> {
         ),
       )
       .returning({ id: hosts.id }),
+    left: others(ctx),
   });
-  return removed.length > 0;
+  return removed.length > 0 ? left : null;
 }
 
 /** @throws AppError conflict if data would be lost */
@@ -66,14 +76,18 @@ async function refuseLoss(ctx: Ctx, host: Host): Promise<void> {
   throw conflict(lossWarning(host.name, names, host));
 }
 
-async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise<boolean> {
+async function forceOut(
+  ctx: Ctx,
+  id: Id<"host">,
+  loseVolumes: boolean,
+): Promise<{ id: Id<"host"> }[] | null> {
   const now = ctx.now().getTime();
   const gone = sql`(SELECT status FROM hosts WHERE id = ${id}) = 'REMOVED'`;
   const reason = "Its host was removed.";
   const lostData = "Its host was removed together with the data. Start the database to get an empty one.";
   const ofOpenJobs = (column: string, kind: string) =>
     sql`(SELECT ${sql.raw(column)} FROM jobs WHERE host_id = ${id} AND kind = ${kind} AND ${openJob})`;
-  const { removed, ended, lost } = await batch(ctx, {
+  const { removed, ended, lost, left } = await batch(ctx, {
     removed: ctx.db
       .update(hosts)
       .set({ status: "REMOVED" })
@@ -132,13 +146,14 @@ async function forceOut(ctx: Ctx, id: Id<"host">, loseVolumes: boolean): Promise
       })
       .where(and(gone, eq(sites.hostId, id)))
       .returning({ id: sites.id, status: sites.status }),
+    left: others(ctx),
   });
-  if (removed.length === 0) return false;
+  if (removed.length === 0) return null;
   for (const deployment of ended) ctx.logs.finish(deployment.id, `Deployment failed: ${reason}`);
   // The reaper completes an interrupted removal.
   for (const site of lost)
     if (site.status === "DEPLOYING") await ctx.db.batch([...queueMove(ctx, sql`${site.id}`, { asIs: true })]);
   tellOrphans(ctx, await endOrphans(ctx));
   ctx.hosts.wake(null);
-  return true;
+  return left;
 }

@@ -2,7 +2,7 @@ import { getTableColumns, sql } from "drizzle-orm";
 import type { Host } from "../../../protocol/api/hosts.ts";
 import type { Db } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
-import { addressesOf } from "../../domain/host-addresses.ts";
+import { addressesOf, forwardingNotice } from "../../domain/host-addresses.ts";
 import { freeMemoryMb } from "../../domain/placement.ts";
 import { drainNotice } from "../../domain/volume-notice.ts";
 import { placedMb } from "../../jobs/hosts/placement.ts";
@@ -45,6 +45,7 @@ export const hostView = (row: Awaited<ReturnType<typeof selectHosts>>[number]): 
   notice: drainNotice(row.status, row),
   ingressReplacedAt: row.ingressReplacedAt?.toISOString() ?? null,
   ...addressesOf(row),
+  forwardingNotice: forwardingNotice(row),
   createdAt: row.createdAt.toISOString(),
   connectedAt: row.connectedAt?.toISOString() ?? null,
 });

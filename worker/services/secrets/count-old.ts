@@ -13,6 +13,7 @@ const rowsUnder = (isOld: (sealed: string) => SQL): Record<SealedPlace, SQL> => 
     OR ${isOld("previous_password_sealed")}`,
   idempotent_requests: sql`idempotent_requests WHERE ${isOld("response_sealed")}`,
   acme_accounts: sql`acme_accounts WHERE ${isOld("key_sealed")}`,
+  peer_authorities: sql`peer_authorities WHERE ${isOld("key_sealed")}`,
   "certificates.key": sql`certificates WHERE ${isOld("key_sealed")}`,
   "certificates.order_key": sql`certificates WHERE ${isOld("order_key_sealed")}`,
   "notification_channels.url": sql`notification_channels WHERE ${isOld("url_sealed")}`,

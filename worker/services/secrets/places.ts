@@ -60,6 +60,7 @@ export const places: Record<SealedPlace, Place> = {
   },
   idempotent_requests: column("idempotent_requests", "idempotent_requests", "response_sealed"),
   acme_accounts: column("acme_accounts", "acme_accounts", "key_sealed"),
+  peer_authorities: column("peer_authorities", "peer_authorities", "key_sealed"),
   "certificates.key": column("certificates.key", "certificates", "key_sealed"),
   "certificates.order_key": column("certificates.order_key", "certificates", "order_key_sealed"),
   "notification_channels.url": column("notification_channels.url", "notification_channels", "url_sealed"),

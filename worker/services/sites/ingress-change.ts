@@ -1,6 +1,7 @@
 import { and, eq, isNotNull, sql, type SQL } from "drizzle-orm";
 import type { IngressChange, IngressRules } from "../../../protocol/api/ingress.ts";
 import type { Id } from "../../../protocol/ids.ts";
+import { isWildcard } from "../../../protocol/wildcards.ts";
 import type { Ctx } from "../../ctx.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { domains, sites } from "../../db/schema.ts";
@@ -30,10 +31,11 @@ export function changedIngress(
 ): SQL {
   const own = siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname;
   const names = [own, ...verified];
-  if (change.primaryDomain && !names.includes(change.primaryDomain))
+  const single = names.filter((name) => !isWildcard(name));
+  if (change.primaryDomain && !single.includes(change.primaryDomain))
     throw invalid(
       at("primaryDomain"),
-      `${change.primaryDomain} is not a verified name of this site. It has: ${names.join(", ")}.`,
+      `${change.primaryDomain} is not a verified name of this site. It has: ${single.join(", ")}.`,
     );
   if ((change.httpsOnly === true || change.hsts) && !ctx.config.SITES_ORIGIN.startsWith("https:"))
     throw invalid(at(change.hsts ? "hsts" : "httpsOnly"), "this installation serves sites by plain http");

@@ -1,0 +1,14 @@
+const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const units = [
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1],
+] as const;
+
+/** How long ago it was, or in how long it will be; beyond 30 days its date. The server and the browser say the same. */
+export function ago(at: string, nowMs: number): string {
+  const seconds = Math.round((Date.parse(at) - nowMs) / 1000);
+  const [unit, length] = units.find(([, least]) => Math.abs(seconds) >= least) ?? ["second", 1];
+  return Math.abs(seconds) > 30 * 86_400 ? at.slice(0, 10) : words.format(Math.trunc(seconds / length), unit);
+}

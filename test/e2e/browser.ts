@@ -1,0 +1,34 @@
+import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+import { local } from "./service.ts";
+
+/** The browser that every test of pages uses. */
+export const launchBrowser = (): Promise<Browser> =>
+  chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+    ],
+  });
+
+type Options = NonNullable<Parameters<Browser["newContext"]>[0]>;
+
+/** A window of somebody who has signed in through the page, by default the operator. */
+export async function signedIn(
+  browser: Browser,
+  options: Options = {},
+  { email, password }: { email: string; password: string } = local,
+): Promise<{ context: BrowserContext; page: Page }> {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  await page.goto(`${local.siteUrl}/sign-in`);
+  await page.fill("main [name=email]", email);
+  await page.fill("main [name=password]", password);
+  await page.click('main button:has-text("Sign in")');
+  await page.waitForURL((url) => url.pathname !== "/sign-in");
+  return { context, page };
+}

@@ -1,0 +1,231 @@
+import { gzipSync } from "node:zlib";
+import axe from "axe-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Command } from "../../protocol/api/commands.ts";
+import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
+import { dashboardPages, emptyPages, publicPages, type Shown } from "../support/dashboard-pages.ts";
+import { launchBrowser, signedIn } from "./browser.ts";
+import { api, createSite, local, mailedLink, pay, until } from "./service.ts";
+
+/** Every page of the dashboard in a real browser: what is promised of all of them. */
+let browser: Browser;
+let shown: Shown;
+let failed: string;
+beforeAll(async () => {
+  browser = await launchBrowser();
+  const site = local.sampleSite.id;
+  const { databaseId, invoiceToken } = (
+    await api<DatabaseCreated>("POST", "/databases", { name: `seen-${process.pid}`, type: "postgresql" })
+  ).body;
+  await pay(invoiceToken);
+  const unbuilt = await createSite({ githubUrl: "git.invalid/owner/repository" });
+  failed = unbuilt.siteId;
+  await pay(unbuilt.invoiceToken);
+  const command = (await api<Command>("POST", `/sites/${site}/commands`, { command: "echo seen" })).body.id;
+  const { data } = (await api<{ data: { id: string }[] }>("GET", `/sites/${site}/deployments`)).body;
+  const account = (await api<{ id: string }>("GET", "/account")).body.id;
+  await until(
+    async () => (await api<Command>("GET", `/commands/${command}`)).body,
+    ({ finishedAt }) => finishedAt !== null,
+  );
+  await until(
+    async () => (await api<Database>("GET", `/databases/${databaseId}`)).body.status,
+    (status) => status === "RUNNING",
+  );
+  await until(
+    async () => (await api<{ status: string }>("GET", `/sites/${failed}`)).body.status,
+    (status) => status === "FAILED",
+  );
+  shown = { site, command, deployment: data[0]?.id ?? "", database: databaseId, account };
+});
+afterAll(async () => {
+  await browser.close();
+  await api("DELETE", `/sites/${failed}`);
+  await api("DELETE", `/databases/${shown.database}`);
+  for (const path of [`/sites/${failed}`, `/databases/${shown.database}`])
+    await until(
+      async () => (await api("GET", path)).status,
+      (status) => status === 404,
+    );
+});
+
+type Violations = { violations: { id: string; nodes: { html: string }[] }[] };
+const found = ({ violations }: Violations): string[] =>
+  violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
+
+/** What a page moved after it was first painted, without the reader's doing (Layout Instability API). */
+const watchShifts = `
+  window.shifts = [];
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries())
+      if (!entry.hadRecentInput && entry.value > 0.005)
+        window.shifts.push(entry.value.toFixed(4) + " " + entry.sources.map(({ node }) => node?.outerHTML?.slice(0, 120) ?? node?.textContent).join(" | "));
+  }).observe({ type: "layout-shift", buffered: true });
+`;
+
+/** Fields and focus rings of less than 3:1 against what is around them (WCAG 1.4.11). */
+const faint = `(() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const channels = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const luminance = ([red, green, blue]) => {
+    const [r, g, b] = [red, green, blue].map((value) => value / 255).map((value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const contrast = (one, other) => {
+    const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const groundOf = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = channels(getComputedStyle(at).backgroundColor);
+      if (colour[3] === 255) return colour;
+    }
+    return [255, 255, 255, 255];
+  };
+  const seen = (element) => element.checkVisibility({ visibilityProperty: true }) && element.getClientRects().length > 0;
+  const name = (element) => element.outerHTML.slice(0, 100);
+  const weak = [];
+  const fields = [...document.querySelectorAll("input:not([type=hidden], [type=checkbox], [type=radio]), select, textarea")].filter(seen);
+  for (const field of fields) {
+    const { borderTopColor, borderTopWidth } = getComputedStyle(field);
+    const around = groundOf(field.parentElement);
+    const edge = borderTopWidth === "0px" ? groundOf(field) : channels(borderTopColor);
+    if (contrast(edge, around) < 3) weak.push("field " + contrast(edge, around).toFixed(2) + " " + name(field));
+  }
+  const kinds = new Map();
+  for (const control of document.querySelectorAll("a[href], button, summary, input:not([type=hidden]), select, textarea"))
+    if (seen(control) && !control.disabled) kinds.set(control.tagName + control.type + control.className + control.parentElement.className, control);
+  for (const control of kinds.values()) {
+    control.focus({ focusVisible: true, preventScroll: true });
+    const box = control.matches(".choice input") ? control.closest("label") : control;
+    const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(box);
+    const ring = contrast(channels(outlineColor), groundOf(box.parentElement));
+    if (outlineStyle === "none" || parseFloat(outlineWidth) < 2 || ring < 3) weak.push("focus " + ring.toFixed(2) + " " + outlineStyle + " " + name(control));
+  }
+  document.activeElement?.blur();
+  return weak;
+})()`;
+
+/** Compressed, by address: each file is fetched once. */
+const sizes = new Map<string, Promise<number>>();
+const sizeOf = (page: Page, address: string): Promise<number> => {
+  const known =
+    sizes.get(address) ??
+    page.request.get(address).then(async (answer) => gzipSync(await answer.body()).length);
+  sizes.set(address, known);
+  return known;
+};
+async function scriptOver(page: Page): Promise<number> {
+  const addresses = await page.evaluate<string[]>(
+    'performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.endsWith(".js"))',
+  );
+  const bytes = (await Promise.all(addresses.map((address) => sizeOf(page, address)))).reduce(
+    (sum, size) => sum + size,
+    0,
+  );
+  const budget = (await page.locator("time-charts").count()) > 0 ? 50_000 : 30_000;
+  return bytes > budget ? bytes : 0;
+}
+
+const desk = { width: 1440, height: 900 };
+const phone = { width: 390, height: 844 };
+
+/** Everything that is promised of a page, and what it breaks. Each window is new, so nothing is cached. */
+async function faultsOf(path: string, storageState?: Session): Promise<Record<string, unknown>> {
+  const faults: Record<string, unknown> = {};
+  const note = (what: string, value: unknown): void => {
+    if (Array.isArray(value) ? value.length > 0 : value !== 0) faults[what] = value;
+  };
+  const errors: string[] = [];
+  for (const [viewport, scheme, other] of [
+    [desk, "light", "dark"],
+    [phone, "dark", "light"],
+  ] as const) {
+    const context = await browser.newContext({
+      bypassCSP: true,
+      viewport,
+      colorScheme: scheme,
+      ...(storageState && { storageState }),
+    });
+    await context.addInitScript(watchShifts);
+    const page = await context.newPage();
+    page.on("pageerror", (error) => errors.push(error.message));
+    await page.goto(local.siteUrl + path, { waitUntil: "load" });
+    // Islands have drawn, and fonts are there.
+    await page.evaluate(
+      "document.fonts.ready.then(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))",
+    );
+    const kind = `${viewport.width} ${scheme}`;
+    note(`moved, ${kind}`, await page.evaluate<string[]>("window.shifts"));
+    if (scheme === "light") note("script", await scriptOver(page));
+    await page.evaluate(axe.source);
+    note(`axe, ${kind}`, found(await page.evaluate<Violations>("axe.run()")));
+    note(`faint, ${kind}`, await page.evaluate<string[]>(faint));
+    await page.emulateMedia({ colorScheme: other });
+    // Only colours differ.
+    note(
+      `axe, ${viewport.width} ${other}`,
+      found(await page.evaluate<Violations>('axe.run({ runOnly: ["color-contrast"] })')),
+    );
+    note(`faint, ${viewport.width} ${other}`, await page.evaluate<string[]>(faint));
+    await page.setViewportSize({ width: 320, height: 800 });
+    note(
+      "wider than 320",
+      await page.evaluate<number>("document.documentElement.scrollWidth - window.innerWidth"),
+    );
+    await context.close();
+  }
+  note("errors", errors);
+  return faults;
+}
+
+type Session = Awaited<ReturnType<BrowserContext["storageState"]>>;
+async function sessionOf(person?: { email: string; password: string }): Promise<Session> {
+  const { context } = await signedIn(browser, {}, person);
+  const session = await context.storageState();
+  await context.close();
+  return session;
+}
+
+describe("nothing for axe, moves or is faint, light and dark, on a desk and a phone; 320 pixels and 30 kB of script suffice:", () => {
+  let operator: Session;
+  beforeAll(async () => {
+    operator = await sessionOf();
+  });
+  it.each(Object.entries(dashboardPages))("%s", async (_screen, at) => {
+    expect(await faultsOf(at(shown), operator)).toEqual({});
+  });
+
+  it.each(["", "/settings", "/deployments"])("/sites/:id%s of a site that failed", async (tab) => {
+    expect(await faultsOf(`/sites/${failed}${tab}`, operator)).toEqual({});
+  });
+
+  it.each(publicPages)("%s without a session", async (path) => {
+    expect(await faultsOf(path)).toEqual({});
+  });
+
+  describe("for a new account", () => {
+    let fresh: Session;
+    beforeAll(async () => {
+      const person = { email: `new-${process.pid}@example.com`, password: "a long password" };
+      const page = await browser.newPage();
+      await page.goto(`${local.siteUrl}/sign-up`);
+      await page.fill("main [name=name]", "New");
+      await page.fill("main [name=email]", person.email);
+      await page.fill("main [name=password]", person.password);
+      await page.click('main button:has-text("Create account")');
+      await page.goto(await mailedLink(person.email, /https?:\S+verify-email\S+/));
+      await page.close();
+      fresh = await sessionOf(person);
+    });
+    it.each(emptyPages)("%s", async (path) => {
+      expect(await faultsOf(path, fresh)).toEqual({});
+    });
+  });
+});
