@@ -85,6 +85,7 @@ async function swept(
       },
       startContainer: note(done.started),
       stopContainer: note(done.stopped),
+      resumeContainer: () => Promise.resolve(),
       removeContainer: note(done.removed),
     },
   };

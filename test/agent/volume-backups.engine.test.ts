@@ -193,8 +193,8 @@ function fill(folder: string): void {
   writeFileSync(at(...deep, "n".repeat(255)), "deep");
   const sparse = openSync(at("sparse"), "w");
   writeSync(sparse, "begin", 0);
-  writeSync(sparse, "end", 3 * 1024 ** 3);
-  ftruncateSync(sparse, 4 * 1024 ** 3);
+  writeSync(sparse, "end", 384 * 1024 ** 2);
+  ftruncateSync(sparse, 512 * 1024 ** 2);
   closeSync(sparse);
   utimesSync(at("plain.txt"), 1, 86_400.25);
   lutimesSync(at("dangling"), 1, 1_000_000);
@@ -243,7 +243,7 @@ describe("a volume's backup", () => {
 
   it("holds one moment: a program that writes two files in turn is frozen while they are read", async () => {
     const folder = await folderOf();
-    writeFileSync(join(folder, "between"), randomBytes(30 * 1024 * 1024));
+    writeFileSync(join(folder, "between"), randomBytes(1024 * 1024));
     const script =
       "const fs=require('fs');for(let n=1;;n++){fs.writeFileSync('/data/a',String(n));fs.writeFileSync('/data/z',String(n))}";
     const id = await runs("node", "-e", script);

@@ -68,7 +68,9 @@ it("a site's volume and replicas, from the first deployment to the last file", a
   const { agent } = JSON.parse(readFileSync(processes, "utf8")) as { agent: number };
   process.kill(agent, "SIGKILL");
   const listed = await until(volumes, ([first]) => first !== undefined && first.sizeMb !== null);
-  expect(listed).toEqual([{ name: "notes", mountPath: "/data", mounted: true, sizeMb: expect.any(Number) }]);
+  expect(listed).toMatchObject([
+    { name: "notes", mountPath: "/data", mounted: true, sizeMb: expect.any(Number) },
+  ]);
   expect(await read()).toBe("first second ");
   const samples = async () =>
     (await api<Partial<SiteMetrics>>("GET", `/sites/${id}/metrics`)).body.data ?? [];
