@@ -136,7 +136,12 @@ async function isFirstUse(c: Context<AppEnv>, code: string, response: Response):
 const asksForCode = async (response: Response): Promise<boolean> =>
   (response.headers.get("Content-Type") ?? "").startsWith("application/json") &&
   // A redirect may have this content type and no body.
-  TwoFactorAsked.safeParse(await response.clone().json().catch(() => null)).success;
+  TwoFactorAsked.safeParse(
+    await response
+      .clone()
+      .json()
+      .catch(() => null),
+  ).success;
 export const TwoFactorAsked = z.looseObject({ twoFactorRedirect: z.literal(true) });
 
 function toSecondStep(response: Response): Response {
