@@ -105,6 +105,10 @@ async function start(): Promise<void> {
   const engine = await ensureDockerEngine(stateDirectory);
   if (!flags.keep) undo.push(() => engine.stop());
   if (flags.discard) await discardState(stateDirectory);
+  if (existsSync(inState("state", "d1")))
+    throw new Error(
+      `${stateDirectory} was made by a version of Berth that kept its database elsewhere: start with a new --state-dir, or go back to that version.`,
+    );
   const { state, save } = openState(stateDirectory, await freePorts());
   if (state.hostToken !== undefined) await removeIngress(state.hostToken);
   const whatIsLeft = flags.discard

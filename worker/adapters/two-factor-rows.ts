@@ -32,8 +32,8 @@ export const sealingTwoFactors = ({ secrets, random }: Pick<Ctx, "secrets" | "ra
     async create(input) {
       if (input.model !== model) return adapter.create(input);
       const id = Buffer.from(random(16)).toString("base64url");
-      const data = { ...(await sealed(input.data as Partial<Row>, id)), id };
-      return opened(await adapter.create({ ...input, data, forceAllowId: true } as never)) as never;
+      const data = { ...(await sealed(input.data, id)), id };
+      return opened(await adapter.create({ ...input, data, forceAllowId: true })) as never;
     },
     async findOne(input) {
       const row = await adapter.findOne(input);
@@ -60,5 +60,7 @@ export const sealingTwoFactors = ({ secrets, random }: Pick<Ctx, "secrets" | "ra
   });
 };
 
-const idIn = (where: readonly { field: string; value: unknown }[]): string =>
-  String(where.find(({ field }) => field === "id")?.value ?? "");
+function idIn(where: readonly { field: string; value: unknown }[]): string {
+  const id = where.find(({ field }) => field === "id")?.value;
+  return typeof id === "string" ? id : "";
+}

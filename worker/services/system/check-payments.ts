@@ -2,7 +2,7 @@ import type { PaymentsChecked } from "../../../protocol/api/system.ts";
 import type { Ctx } from "../../ctx.ts";
 
 /** Asks the payment processor; it changes nothing there. */
-export async function checkPayments({ payments, config, now }: Ctx): Promise<PaymentsChecked> {
-  const problems = await payments.check(`${config.SITE_URL}/webhooks/stripe`, now());
-  return { processor: payments.name, problems };
+export async function checkPayments(ctx: Ctx): Promise<PaymentsChecked> {
+  const problems = await ctx.payments.check(`${ctx.config.SITE_URL}/webhooks/stripe`, ctx.now());
+  return { processor: ctx.payments.name, problems };
 }
