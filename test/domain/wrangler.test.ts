@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
 /** A paid Worker may weigh 10 MB; the free plan's 3 MB is the aim, with room for what is to come. */
-const maxGzipKiB = 1280;
+const maxGzipKiB = 1344;
 
 it("the Worker bundles by wrangler's own rules without a network, with the bindings it reads, and is small", async () => {
   const folder = mkdtempSync(join(tmpdir(), "berth-wrangler-"));

@@ -16,6 +16,14 @@ export const voidInvoice = command(
     await answered("voidInvoice", { id });
   });
 
+export const previewRefund = command(
+  "preview-refund",
+  "What a refund of an invoice would do",
+  "previewRefund",
+)
+  .argument("<invoice>", "id")
+  .action((id) => answered("previewRefund", { id }));
+
 export const refundInvoice = command("refund", "Refund a paid invoice in full", "refundInvoice")
   .argument("<invoice>", "id")
   .option("--force", "even if purchased credits are spent already")

@@ -25,6 +25,17 @@ export const testMail = command("test-mail", "Send a mail to your own address", 
   answered("testMail", {}),
 );
 
+export const checkPayments = command(
+  "check-payments",
+  "Ask the payment processor whether its key and webhook are set up; exits with 1 if not",
+  "checkPayments",
+).action(async () => {
+  const client = await connect();
+  const found = await client.call("checkPayments", {}, { signal });
+  show("checkPayments", found, shown);
+  if (found.problems.length > 0) process.exitCode = exitCodes.failure;
+});
+
 export const rotateSecrets = command(
   "rotate-secrets",
   "Encrypt all secrets with the newest key; exits with 1 if some cannot be read",

@@ -1,4 +1,5 @@
 import { group } from "../../command.ts";
+import { backUpVolume, listVolumeBackups, restoreVolume, scheduleVolumeBackups } from "./backups.ts";
 import { copyFile, listFiles, printFile } from "./browse.ts";
 import { listVolumes } from "./list.ts";
 import { deleteVolume } from "./remove.ts";
@@ -8,5 +9,9 @@ export const volumes = group("volumes", "Folders of a site that survive deployme
   listFiles,
   printFile,
   copyFile,
+  backUpVolume,
+  listVolumeBackups,
+  scheduleVolumeBackups,
+  restoreVolume,
   deleteVolume,
 ]);
