@@ -186,9 +186,15 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     if (done.memory.pending) kv.put("pending", done.memory.pending);
     this.keep("assistant", done.message, done.toolCalls);
     const price = Math.min(credits, chatPrice(prices, done.used));
-    const { isSpent, available } = done.isComplete
-      ? await spendHold(ctx, interactionId, price)
-      : await unspent(ctx, interactionId, sent.speaker.accountId);
+    // Side by side: whoever has the answer may ask for the conversation.
+    const [{ isSpent, available }] = await Promise.all([
+      done.isComplete
+        ? spendHold(ctx, interactionId, price)
+        : unspent(ctx, interactionId, sent.speaker.accountId),
+      touchConversation(ctx, sent.conversationId, sent.message).catch((error: unknown) =>
+        logError({ conversation: sent.conversationId, requestId: sent.requestId }, error),
+      ),
+    ]);
     const { pending } = done.memory;
     const pendingAction = pending
       ? {
@@ -199,7 +205,6 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
         }
       : null;
     if (pendingAction) this.tell("action", { pendingAction });
-    ctx.defer(touchConversation(ctx, sent.conversationId, sent.message));
     return {
       message: [done.message, ...done.shown].join("\n\n"),
       conversationId: sent.conversationId,

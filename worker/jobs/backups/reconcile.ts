@@ -132,11 +132,16 @@ async function retire(ctx: Ctx): Promise<void> {
   // Only a new backup makes an old one surplus; failed ones expire by age.
   const since = now.getTime() - crowdedAfterMs;
   const crowded = await ctx.db.all<{ id: Id<"database"> | VolumeKey; keep: number }>(sql`
-    SELECT d.id, d.keep FROM (
-      SELECT id, backup_keep AS keep FROM databases
-      UNION ALL SELECT site_id || '/' || name, backup_keep FROM site_volumes) d WHERE d.id IN (
-      SELECT database_id FROM backups WHERE status = 'FAILED'
-      UNION SELECT database_id FROM backups WHERE status IN ('RUNNING', 'STORED', 'VERIFIED') AND created_at > ${since})
+    WITH touched AS (
+      SELECT database_id AS id FROM backups WHERE status = 'FAILED'
+      UNION SELECT database_id FROM backups WHERE status IN ('RUNNING', 'STORED', 'VERIFIED') AND created_at > ${since}),
+    d AS (
+      SELECT id, coalesce(
+        (SELECT backup_keep FROM databases WHERE databases.id = touched.id),
+        (SELECT backup_keep FROM site_volumes WHERE site_id = substr(touched.id, 1, instr(touched.id, '/') - 1)
+          AND name = substr(touched.id, instr(touched.id, '/') + 1))) AS keep
+      FROM touched)
+    SELECT d.id, d.keep FROM d WHERE d.keep IS NOT NULL
     AND (EXISTS (SELECT 1 FROM backups b WHERE b.database_id = d.id AND b.removed_at IS NULL AND b.status = 'FAILED')
       OR (SELECT count(*) FROM backups b WHERE b.database_id = d.id AND b.removed_at IS NULL AND b.status <> 'FAILED') > d.keep)`);
   for (const { id, keep } of crowded) {
