@@ -68,6 +68,8 @@ export default defineConfig({
           testTimeout: 60_000,
           expect: { poll: { timeout: 10_000 } },
           setupFiles: ["test/worker/migrate.ts"],
+          // With it vitest sends a new workerd all modules that it has cached, in one message: workerd ends at one of more than its limit.
+          fsModuleCache: false,
         },
       },
       {

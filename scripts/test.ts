@@ -6,7 +6,6 @@ import { delimiter, join } from "node:path";
 import { projectRoot } from "./lib/bundle.ts";
 import { installPackages } from "./lib/docker-engine.ts";
 import { leftoversFile } from "./lib/engine-leftovers.ts";
-import { fastParts } from "./lib/fast-tests.ts";
 import { startEmbeddedService, type EmbeddedService } from "./lib/embedded-service.ts";
 import { closingLine, type Counts } from "../test/support/closing-line.ts";
 
@@ -65,15 +64,6 @@ async function runVitest(
   return { status, counts };
 }
 
-/** Tests without an engine, one part after the other. */
-async function runFast(env: Record<string, string>): Promise<Outcome[]> {
-  const outcomes: Outcome[] = [];
-  // By default vitest leaves a core free, which is half of two.
-  const workers = `--maxWorkers=${availableParallelism()}`;
-  for (const part of fastParts) outcomes.push(await runVitest(env, [...part, workers], { quiet: true }));
-  return outcomes;
-}
-
 /** The files of `e2e` that measure how long something takes or is away; they run alone. */
 const measuring = ["test/e2e/dashboard-sites.test.ts", "test/e2e/swap.test.ts"];
 
@@ -82,11 +72,17 @@ const measuring = ["test/e2e/dashboard-sites.test.ts", "test/e2e/swap.test.ts"];
  * afterwards, each with a service of its own, because some kill its agent or its control plane.
  */
 async function runTiers(first: EmbeddedService, second: EmbeddedService): Promise<Outcome[]> {
-  const sideBySide = await Promise.all([runVitest(first.env, tiers("engine")), runFast(first.env)]);
+  const sideBySide = await Promise.all([
+    runVitest(first.env, tiers("engine")),
+    // By default vitest leaves a core free, which is half of two.
+    runVitest(first.env, [...tiers("unit", "worker"), `--maxWorkers=${availableParallelism()}`], {
+      quiet: true,
+    }),
+  ]);
   const both = { ...first.env, BERTH_E2E_STATE_DIRS: [first, second].map(stateOf).join(delimiter) };
   const others = measuring.map((file) => `--exclude=${file}`);
   return [
-    ...sideBySide.flat(),
+    ...sideBySide,
     await runVitest(both, [...tiers("conformance", "e2e"), ...others]),
     await runVitest(first.env, [...tiers("e2e"), ...measuring]),
   ];
