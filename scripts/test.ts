@@ -64,27 +64,31 @@ async function runVitest(
   return { status, counts };
 }
 
-/** The files of `e2e` that measure how long something takes or is away; they run alone. */
-const measuring = ["test/e2e/dashboard-sites.test.ts", "test/e2e/swap.test.ts"];
+/** Files that measure how long something takes or is away, or fill a machine; they run alone. */
+const measuring = [
+  "test/agent/ingress.engine.test.ts",
+  "test/e2e/dashboard-sites.test.ts",
+  "test/e2e/swap.test.ts",
+];
 
 /**
  * Engine tests mostly wait, so compute-bound tests run beside them. Of the end-to-end tests two files at a time run
  * afterwards, each with a service of its own, because some kill its agent or its control plane.
  */
 async function runTiers(first: EmbeddedService, second: EmbeddedService): Promise<Outcome[]> {
+  const others = measuring.map((file) => `--exclude=${file}`);
   const sideBySide = await Promise.all([
-    runVitest(first.env, tiers("engine")),
+    runVitest(first.env, [...tiers("engine"), ...others]),
     // By default vitest leaves a core free, which is half of two.
     runVitest(first.env, [...tiers("unit", "worker"), `--maxWorkers=${availableParallelism()}`], {
       quiet: true,
     }),
   ]);
   const both = { ...first.env, BERTH_E2E_STATE_DIRS: [first, second].map(stateOf).join(delimiter) };
-  const others = measuring.map((file) => `--exclude=${file}`);
   return [
     ...sideBySide,
     await runVitest(both, [...tiers("conformance", "e2e"), ...others]),
-    await runVitest(first.env, [...tiers("e2e"), ...measuring]),
+    await runVitest(first.env, [...tiers("engine", "e2e"), ...measuring]),
   ];
 }
 const stateOf = ({ stateDirectory }: EmbeddedService): string => stateDirectory;
