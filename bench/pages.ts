@@ -9,10 +9,10 @@ const goalMs = 300;
 const site = local.sampleSite.id;
 const { data } = (await api<{ data: { id: string }[] }>("GET", `/sites/${site}/deployments`)).body;
 const account = (await api<{ id: string }>("GET", "/account")).body.id;
-const shown = { site, deployment: data[0]?.id ?? "", account, database: "", command: "" };
+const shown = { site, deployment: data[0]?.id ?? "", account, database: "", command: "", invoice: "" };
 const paths = Object.entries(dashboardPages)
-  // The sample has neither.
-  .filter(([path]) => !/databases\/:|:command/.test(path))
+  // The sample has none of these.
+  .filter(([path]) => !/databases\/:|:command|\/refund/.test(path))
   .map(([, at]) => at(shown));
 
 const painted = `new Promise((told) => new PerformanceObserver((list) => {

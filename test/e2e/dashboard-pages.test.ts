@@ -37,7 +37,14 @@ beforeAll(async () => {
     async () => (await api<{ status: string }>("GET", `/sites/${failed}`)).body.status,
     (status) => status === "FAILED",
   );
-  shown = { site, command, deployment: data[0]?.id ?? "", database: databaseId, account };
+  shown = {
+    site,
+    command,
+    deployment: data[0]?.id ?? "",
+    database: databaseId,
+    account,
+    invoice: unbuilt.invoiceId,
+  };
 });
 afterAll(async () => {
   await browser.close();

@@ -5,6 +5,8 @@ export type Shown = {
   command: string;
   database: string;
   account: string;
+  /** Paid. */
+  invoice: string;
 };
 
 const ofSite =
@@ -27,6 +29,7 @@ export const dashboardPages: Readonly<Record<string, (shown: Shown) => string>> 
   "/account/keys": alone("/account/keys"),
   "/account/notifications": alone("/account/notifications"),
   "/account/sessions": alone("/account/sessions"),
+  "/account/two-factor": alone("/account/two-factor"),
   "/activity": alone("/activity"),
   "/assistant": alone("/assistant"),
   "/billing": alone("/billing"),
@@ -48,6 +51,7 @@ export const dashboardPages: Readonly<Record<string, (shown: Shown) => string>> 
   "/operator/accounts/:id": ({ account }) => `/operator/accounts/${account}`,
   "/operator/hosts": alone("/operator/hosts"),
   "/operator/money": alone("/operator/money"),
+  "/operator/money/:id/refund": ({ invoice }) => `/operator/money/${invoice}/refund`,
   "/operator/queue": alone("/operator/queue?state=ended"),
   "/operator/settings": alone("/operator/settings"),
   "/operator/sites": alone("/operator/sites"),
