@@ -1,4 +1,5 @@
 import type { DeviceRequest } from "../objects/rpc.ts";
+import { Decide } from "./kit/decide.tsx";
 import { Layout } from "./kit/layout.tsx";
 import { Callout, Heading, Time } from "./kit/parts.tsx";
 
@@ -56,14 +57,7 @@ export const DevicePage = ({ userCode, request, email, takesCode, refusal }: Ask
             <span class="hint">Or a recovery code. Denying takes none.</span>
           </label>
         )}
-        <div class="decide">
-          <button class="primary" type="submit" name="decision" value="approve">
-            Authorize
-          </button>
-          <button type="submit" name="decision" value="deny">
-            Deny
-          </button>
-        </div>
+        <Decide approve="Authorize" />
       </form>
       <p class="soft small">Not your account? Sign out in the menu at the top, and open the link again.</p>
     </div>

@@ -1,3 +1,4 @@
+import { Decide } from "./kit/decide.tsx";
 import { Layout } from "./kit/layout.tsx";
 import { Callout, Heading } from "./kit/parts.tsx";
 
@@ -37,14 +38,7 @@ export const AuthorizePage = ({ clientName, address, action, email }: Asked) => 
         </p>
       </Callout>
       <form method="post" action={action}>
-        <div class="decide">
-          <button class="primary" type="submit" name="decision" value="approve">
-            Allow
-          </button>
-          <button type="submit" name="decision" value="deny">
-            Deny
-          </button>
-        </div>
+        <Decide approve="Allow" />
       </form>
     </div>
   </Layout>
