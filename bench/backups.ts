@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { PartServer } from "../test/support/part-server.ts";
+import { closedAccess } from "../test/support/closed-access.ts";
 import { jobRun } from "../test/support/job-run.ts";
 import { containerName } from "../agent/docker/database-objects.ts";
 import { createEngine } from "../agent/docker/client.ts";
@@ -46,6 +47,7 @@ const host = {
   engine: createEngine({ socketPath }),
   isolation: { demand: async () => undefined },
   buildRoom: { demandDisk: async () => undefined },
+  publicAccess: closedAccess(agentId),
 } as unknown as Host;
 const run = jobRun();
 const name = containerName(database.databaseId);
