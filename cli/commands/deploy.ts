@@ -1,13 +1,20 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Client } from "../../client/index.ts";
 import { command } from "../command.ts";
-import { connect, signal } from "../context.ts";
+import { connect, connection, signal } from "../context.ts";
 import { followDeployment } from "../follow.ts";
 import { commitsNotPushed, currentCommit, linkedSite } from "../git.ts";
-import { findSite } from "../site.ts";
-import { link, safe, say, show, styled } from "../terminal.ts";
+import { findProjectFile } from "../project-file.ts";
+import { apply } from "../project/apply.ts";
+import { isRemoval } from "../project/plan.ts";
+import { comparison } from "../project/state.ts";
+import { planText } from "../project/text.ts";
+import { findSite, namedSite, type Site } from "../site.ts";
+import { link, output, safe, say, show, spin, styled } from "../terminal.ts";
 
 export const deploy = command(
   "deploy",
-  "Deploy what is pushed, and follow it until it serves",
+  "Deploy what is pushed, and follow it until it serves; creates the site of berth.json if there is none",
   "getDeployment",
 )
   .argument("[site]", "name or id")
@@ -15,7 +22,8 @@ export const deploy = command(
   .option("--rebuild", "build even if nothing changed")
   .action(async (named, options) => {
     const client = await connect();
-    const site = await findSite(client, named);
+    const target = await siteToDeploy(client, named);
+    const { site } = target;
     const isCheckout =
       named === undefined && site.deployType === "github" && (await linkedSite()) === site.id;
     const ahead = isCheckout ? await commitsNotPushed() : null;
@@ -26,11 +34,7 @@ export const deploy = command(
           `${ahead} commit${ahead === 1 ? " is" : "s are"} not pushed: Berth deploys what the remote branch has.`,
         ),
       );
-    const { deploymentId } = await client.call(
-      "patchSite",
-      { id: site.id, action: "deploy", ...(options.rebuild && { rebuild: true }) },
-      { signal },
-    );
+    const deploymentId = await queued(client, target, options);
     if (deploymentId === undefined) return;
     if (!options.wait) {
       show(
@@ -51,3 +55,50 @@ export const deploy = command(
       );
     show("getDeployment", deployment, () => link(safe(site.url)));
   });
+
+type Target = { site: Site; isNew: boolean };
+
+/** The site that is meant. One that only berth.json knows yet is created by it, which shows where to pay. */
+async function siteToDeploy(client: Client, named: string | undefined): Promise<Target> {
+  if ((await namedSite(named)) === undefined && findProjectFile() !== undefined) {
+    const { file, actual, steps } = await comparison(client);
+    if (actual.site === null) {
+      say(planText(steps, false));
+      const taken = steps.filter((step) => !isRemoval(step));
+      const { siteId } = await apply(client, file, actual, taken);
+      return { site: await client.call("getSite", { id: siteId }, { signal }), isNew: true };
+    }
+  }
+  return { site: await findSite(client, named), isNew: false };
+}
+
+/**
+ * The deployment that follows from the request. That of a site that was never paid for begins with its payment, which a
+ * person at a terminal may make meanwhile. @throws ApiError payment_required
+ */
+async function queued(
+  client: Client,
+  { site: { id, status }, isNew }: Target,
+  { wait, rebuild }: { wait: boolean; rebuild?: true | undefined },
+): Promise<string | undefined> {
+  const { ApiError } = await import("../../client/index.ts");
+  try {
+    const input = { id, action: "deploy" as const, ...(rebuild && { rebuild: true }) };
+    return (await client.call("patchSite", input, { signal })).deploymentId;
+  } catch (error) {
+    const isUnpaid = error instanceof ApiError && error.code === "payment_required";
+    const token = isUnpaid ? error.details["invoiceToken"] : undefined;
+    if (typeof token !== "string" || status !== "PENDING" || !wait || !output.isInteractive) throw error;
+    if (!isNew) say(`Pay to start it: ${link(`${connection().url}/invoice/${token}`)}`);
+  }
+  const spinner = spin("Waiting for the payment …");
+  try {
+    for (;;) {
+      const { latestDeployment } = await client.call("getSite", { id }, { signal });
+      if (latestDeployment !== null) return latestDeployment.id;
+      await delay(2000, undefined, { signal });
+    }
+  } finally {
+    spinner.stop();
+  }
+}
