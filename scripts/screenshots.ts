@@ -4,7 +4,8 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { chromium } from "playwright-core";
 import * as z from "zod";
-import { bundleCli, projectRoot } from "./lib/bundle.ts";
+import { bundleCli } from "./lib/bundle.ts";
+import { projectRoot } from "./lib/project-root.ts";
 import { terminalPage } from "./lib/terminal-picture.ts";
 
 /** Takes the pictures of docs/screenshots from a running `npm start`, signed in as its operator. */

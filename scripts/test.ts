@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { projectRoot } from "./lib/bundle.ts";
+import { projectRoot } from "./lib/project-root.ts";
 import { installPackages } from "./lib/docker-engine.ts";
 import { leftoversFile } from "./lib/engine-leftovers.ts";
 import { startEmbeddedService, type EmbeddedService } from "./lib/embedded-service.ts";
