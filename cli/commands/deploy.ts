@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "../../client/index.ts";
 import { command } from "../command.ts";
 import { connect, connection, signal } from "../context.ts";
+import { exitCodes, Failure } from "../failure.ts";
 import { followDeployment } from "../follow.ts";
 import { commitsNotPushed, currentCommit, linkedSite } from "../git.ts";
 import { findProjectFile } from "../project-file.ts";
@@ -56,7 +57,8 @@ export const deploy = command(
     show("getDeployment", deployment, () => link(safe(site.url)));
   });
 
-type Target = { site: Site; isNew: boolean };
+/** `payAt`: where to pay a site that was created just now. */
+type Target = { site: Site; payAt?: string | undefined };
 
 /** The site that is meant. One that only berth.json knows yet is created by it, which shows where to pay. */
 async function siteToDeploy(client: Client, named: string | undefined): Promise<Target> {
@@ -65,32 +67,38 @@ async function siteToDeploy(client: Client, named: string | undefined): Promise<
     if (actual.site === null) {
       say(planText(steps, false));
       const taken = steps.filter((step) => !isRemoval(step));
-      const { siteId } = await apply(client, file, actual, taken);
-      return { site: await client.call("getSite", { id: siteId }, { signal }), isNew: true };
+      const { siteId, invoices } = await apply(client, file, actual, taken);
+      return { site: await client.call("getSite", { id: siteId }, { signal }), payAt: invoices[0] };
     }
   }
-  return { site: await findSite(client, named), isNew: false };
+  return { site: await findSite(client, named) };
 }
 
 /**
  * The deployment that follows from the request. That of a site that was never paid for begins with its payment, which a
- * person at a terminal may make meanwhile. @throws ApiError payment_required
+ * person at a terminal may make meanwhile. @throws ApiError payment_required, Failure (payment needed)
  */
 async function queued(
   client: Client,
-  { site: { id, status }, isNew }: Target,
+  { site: { id, status }, payAt }: Target,
   { wait, rebuild }: { wait: boolean; rebuild?: true | undefined },
 ): Promise<string | undefined> {
-  const { ApiError } = await import("../../client/index.ts");
-  try {
-    const input = { id, action: "deploy" as const, ...(rebuild && { rebuild: true }) };
-    return (await client.call("patchSite", input, { signal })).deploymentId;
-  } catch (error) {
-    const isUnpaid = error instanceof ApiError && error.code === "payment_required";
-    const token = isUnpaid ? error.details["invoiceToken"] : undefined;
-    if (typeof token !== "string" || status !== "PENDING" || !wait || !output.isInteractive) throw error;
-    if (!isNew) say(`Pay to start it: ${link(`${connection().url}/invoice/${token}`)}`);
-  }
+  const canWait = wait && output.isInteractive && status === "PENDING";
+  if (payAt === undefined)
+    try {
+      const input = { id, action: "deploy" as const, ...(rebuild && { rebuild: true }) };
+      return (await client.call("patchSite", input, { signal })).deploymentId;
+    } catch (error) {
+      const { ApiError } = await import("../../client/index.ts");
+      const token = error instanceof ApiError ? error.details["invoiceToken"] : undefined;
+      if (typeof token !== "string" || !canWait) throw error;
+      say(`Pay to start it: ${link(`${connection().url}/invoice/${token}`)}`);
+    }
+  else if (!canWait)
+    throw new Failure("The site is deployed once it is paid for.", {
+      exitCode: exitCodes.paymentNeeded,
+      hint: `Pay it at ${payAt}; then \`berth deployments follow\` shows its first deployment.`,
+    });
   const spinner = spin("Waiting for the payment …");
   try {
     for (;;) {

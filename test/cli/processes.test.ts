@@ -126,6 +126,7 @@ it.each([
   if (code === 0) return;
   const { error } = JSON.parse(run.stderr) as { error: { code: string; message: string; hint: string } };
   expect([run.stdout, error.message, error.hint]).toEqual(["", expect.any(String), expect.any(String)]);
+  if (code === 7) expect(error.hint).toContain(`${service.url}/invoice/inv_1`);
   expect(error.message.length).toBeGreaterThan(10);
 });
 
@@ -170,16 +171,12 @@ it("a first deploy creates the site of berth.json; who cannot pay at a terminal 
         : id === "createSite"
           ? { siteId: site, invoiceToken: "inv_first" }
           : undefined;
-  service.refusal = ({ id, body }) =>
-    id === "patchSite" && body.includes('"deploy"')
-      ? { status: 402, body: { error: "payment_required", invoiceToken: "inv_first" } }
-      : undefined;
   const from = service.asked.length;
   const scripted = await start(["deploy", "--json"], { BERTH_SITE: "" }, program, "", checkout).ended;
   const pay = `${service.url}/invoice/inv_first`;
   expect([scripted.code, scripted.stdout]).toEqual([7, ""]);
   expect(JSON.parse(scripted.stderr.trim().split("\n").at(-1) ?? "")).toMatchObject({
-    error: { code: "payment_required", hint: expect.stringContaining(pay) },
+    error: { hint: expect.stringContaining(pay) },
   });
   const created = service.asked.slice(from).filter(({ id }) => id === "createSite");
   expect(created.map(({ body }) => JSON.parse(body) as object)).toMatchObject([{ name: "new-shop" }]);
@@ -189,9 +186,21 @@ it("a first deploy creates the site of berth.json; who cannot pay at a terminal 
   expect(typed.run.stdout).toContain(pay);
   isPaid = true;
   const run = await typed.ended;
+  expect([run.code, run.stdout]).toEqual([0, expect.stringContaining("is live")]);
+  // The payment deploys it: a request for another deployment would be a second one.
+  expect(service.asked.slice(from).filter(({ id }) => id === "patchSite")).toEqual([]);
+
+  isPaid = false;
+  refuse = { status: 402, body: { error: "payment_required", invoiceToken: "inv_open" } };
+  service.refusal = ({ id }) => (id === "patchSite" ? refuse : undefined);
+  const later = inTerminal(["deploy"]);
+  await seen(later, "Waiting for the payment");
+  expect(later.run.stdout).toContain(`${service.url}/invoice/inv_open`);
+  isPaid = true;
+  expect((await later.ended).code).toBe(0);
+  refuse = undefined;
   service.instead = () => undefined;
   service.refusal = () => refuse;
-  expect([run.code, run.stdout]).toEqual([0, expect.stringContaining("is live")]);
 });
 
 it("databases tunnel prints where it listens as its schema says, and Ctrl-C ends it with 130", async () => {
