@@ -12,6 +12,7 @@ import { Callout, Card, Empty, Meter, Time } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
 import { orWhy } from "./or-why.ts";
+import { volumePath } from "./volume.tsx";
 
 const here = ({ param }: Asked): string => `/sites/${param("id")}/data`;
 const megabytes = (mb: number | null): string =>
@@ -25,6 +26,13 @@ const VolumeRow = ({ volume, site, path }: { volume: SiteVolume; site: Site; pat
         <a href={`${path}?${new URLSearchParams({ volume: volume.name, path: "/" }).toString()}`}>
           {volume.name}
         </a>
+        <div class="small">
+          <a href={volumePath(site.id, volume.name)}>
+            Backups<span class="hidden-text"> of {volume.name}</span>
+          </a>
+          {volume.backups.failing !== null && <span class="warn"> are failing</span>}
+          {volume.restoring && <span class="soft"> · being restored</span>}
+        </div>
       </td>
       <td>
         {volume.mountPath === null ? <span class="soft">detached</span> : <code>{volume.mountPath}</code>}
