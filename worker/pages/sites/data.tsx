@@ -37,7 +37,7 @@ const VolumeRow = ({ volume, site, path }: { volume: SiteVolume; site: Site; pat
       <td>
         {volume.mountPath === null ? <span class="soft">detached</span> : <code>{volume.mountPath}</code>}
       </td>
-      <td class="number">{megabytes(volume.sizeMb)}</td>
+      <td class="number wide-only">{megabytes(volume.sizeMb)}</td>
       <td class="end">
         {isSet ? (
           <Act
@@ -83,7 +83,7 @@ const Volumes = ({ site, volumes, path }: { site: Site; volumes: SiteVolume[]; p
           <tr>
             <th scope="col">Volume</th>
             <th scope="col">Folder in the app</th>
-            <th scope="col" class="number">
+            <th scope="col" class="number wide-only">
               Size
             </th>
             <th scope="col" class="end">
