@@ -15,6 +15,10 @@ let failed: string;
 beforeAll(async () => {
   browser = await launchBrowser();
   const site = local.sampleSite.id;
+  // Listed and shown before any deployment mounts it.
+  await api("PATCH", `/sites/${site}`, {
+    settings: { volumes: [{ name: "uploads", mountPath: "/uploads" }] },
+  });
   const { databaseId, invoiceToken } = (
     await api<DatabaseCreated>("POST", "/databases", { name: `seen-${process.pid}`, type: "postgresql" })
   ).body;
