@@ -4,7 +4,7 @@ import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Act, Button, Check, Field, Form, Select } from "../kit/form.tsx";
+import { Act, Button, Check, Field, Form, Select, typedInto } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
@@ -35,7 +35,7 @@ const Restore = ({
   database: Database;
   targets: readonly Database[];
 }) => (
-  <details class="menu">
+  <details class="menu" open={typedInto(`restore:${backup.id}`) !== undefined}>
     <summary class="button" aria-label={`Restore the backup of ${backup.createdAt}`}>
       Restore …
     </summary>
