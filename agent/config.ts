@@ -1,6 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import * as z from "zod";
 import { isNetwork } from "../protocol/api/public-access.ts";
 import { parseDestination, type Destination } from "./isolation/addresses.ts";
@@ -111,8 +110,8 @@ const Environment = z
     BERTH_PEER_PORT: port(5302),
     BERTH_RESPONDER_PORT: port(5300),
     BERTH_STATUS_PORT: port(5301),
-    /** Concurrent jobs. */
-    BERTH_SLOTS: z.coerce.number().int().min(1).max(32).default(2),
+    /** Concurrent builds and deployments. The last of several is never a second one of the same account. */
+    BERTH_SLOTS: z.coerce.number().int().min(1).max(32).default(3),
     /** Concurrent commands of sites, in addition to the jobs. */
     BERTH_COMMAND_SLOTS: z.coerce.number().int().min(0).max(100).default(4),
     BERTH_DRAIN_SECONDS: z.coerce.number().min(1).max(600).default(2),
@@ -137,12 +136,12 @@ const Environment = z
     BERTH_ALLOWED_PRIVATE_ADDRESSES: z.string().default("").transform(destinations),
     /** The host's public name or IPv4 address; default: the address it connects from. */
     BERTH_PUBLIC_ADDRESS: z.union([z.ipv4(), z.hostname()]).optional(),
-    /** Limits of one build, and the free disk space below which none starts (2 GiB, or 5 % of a large disk). */
+    /**
+     * Limits of one build (without one on cores, it uses all that nobody else needs), and the free disk space below
+     * which none starts (2 GiB, or 5 % of a large disk).
+     */
     BERTH_BUILD_MEMORY_MB: z.coerce.number().int().min(256).default(2048),
-    BERTH_BUILD_CPUS: z.coerce
-      .number()
-      .min(0.1)
-      .default(Math.ceil(availableParallelism() / 2)),
+    BERTH_BUILD_CPUS: z.coerce.number().min(0.1).optional(),
     BERTH_BUILD_PIDS: z.coerce.number().int().min(64).default(1024),
     BERTH_MIN_FREE_DISK_MB: z.coerce.number().int().min(0).optional(),
     /** Limit on the engine's build cache (10 GiB, or 20 % of a small disk). */
@@ -186,7 +185,7 @@ const Environment = z
     builds: {
       limits: {
         memoryMb: env.BERTH_BUILD_MEMORY_MB,
-        cpus: env.BERTH_BUILD_CPUS,
+        cpus: env.BERTH_BUILD_CPUS ?? null,
         pids: env.BERTH_BUILD_PIDS,
       },
       minFreeDiskMb: env.BERTH_MIN_FREE_DISK_MB ?? null,

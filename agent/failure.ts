@@ -1,10 +1,9 @@
 import { inspect } from "node:util";
-import type { Durations } from "../protocol/agent/jobs.ts";
-import type { Phase } from "../protocol/agent/messages.ts";
 import { diskIsFull, saysDiskBroken, saysDiskFull } from "./docker/disk-full.ts";
 import { JobError } from "./job.ts";
 import type { Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
+import { durationsOf, type PhaseStart } from "./phase-times.ts";
 import { plain } from "../protocol/redact.ts";
 
 /** Why a job was stopped. */
@@ -19,9 +18,6 @@ export class Stopped extends Error {
 /** The agent is stopping: the next one resumes the job. */
 export const isShutdown = ({ reason }: { reason?: unknown }): boolean =>
   reason instanceof Stopped && reason.kind === "shutdown";
-
-/** The start of a phase, by a monotonic clock. */
-export type PhaseStart = [phase: Phase, atMs: number];
 
 /** The error shown to the site's owner; the full cause is logged by the agent. */
 export function failureReport(
@@ -52,14 +48,4 @@ function unexpectedSentence(jobId: string, text: string): string {
   if (saysDiskBroken(text))
     return `The host's disk does not work: ask the operator to fix it, naming ${jobId}, then try again.`;
   return `Something went wrong on the host: try again, or ask the operator about ${jobId}.`;
-}
-
-/** Durations of completed phases; the last one started is the one that failed. */
-function durationsOf(began: readonly PhaseStart[]): Durations {
-  const durations: Durations = { clone: null, build: null, start: null, swap: null };
-  for (const [index, [phase, start]] of began.entries()) {
-    const next = began[index + 1];
-    if (next) durations[phase] = Math.round(next[1] - start);
-  }
-  return durations;
 }

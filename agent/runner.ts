@@ -1,7 +1,7 @@
 import { jobTraits, secretsOf, type Job, type Slot } from "../protocol/agent/jobs.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
-import { failureReport, isShutdown, Stopped, type PhaseStart } from "./failure.ts";
+import { failureReport, isShutdown, Stopped } from "./failure.ts";
 import { withGracePeriod } from "./with-grace-period.ts";
 import type { Host } from "./host.ts";
 import type { JobRun } from "./job.ts";
@@ -9,6 +9,7 @@ import { fencedHost } from "./fenced-host.ts";
 import type { Journal, Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
 import { LogOutbox } from "./log-outbox.ts";
+import { timesUntilEnd, type PhaseStart } from "./phase-times.ts";
 import { printable, redactor } from "../protocol/redact.ts";
 import type { AboutStreams } from "./streams/stream-server.ts";
 import type { AboutRunning } from "./question-server.ts";
@@ -319,6 +320,8 @@ export class Runner {
       if (task.slot === "command") await outbox?.delivered(running.abort.signal);
       report = { type: "done", ...lease, result };
     } catch (error) {
+      const times = timesUntilEnd(running.began, performance.now());
+      if (times !== null && running.outcome === "report") run.log(times);
       report = failureReport(running, error, redact);
     } finally {
       clearTimeout(deadline);

@@ -200,6 +200,16 @@ const attacks: Attack[] = [
     start: deploying({ Dockerfile: "FROM node:24-bookworm-slim\nRUN sleep 45\nCMD sleep 1000\n" }, 8),
   },
   {
+    name: "8 builds that use every core for 45 s",
+    start: deploying(
+      {
+        Dockerfile:
+          "FROM node:24-bookworm-slim\nRUN for i in 1 2 3 4; do timeout 45 sh -c 'while :; do :; done' & done; wait\nCMD sleep 1000\n",
+      },
+      8,
+    ),
+  },
+  {
     name: "150 readers of a 9.9 MB header who do not read",
     start: async () => {
       const { id, url } = await attackersRunning(

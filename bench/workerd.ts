@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { unstable_getMiniflareWorkerOptions as workerOptionsOf } from "wrangler";
-import { bundleWorker, projectRoot } from "../scripts/lib/bundle.ts";
+import { bundleWorker } from "../scripts/lib/bundle.ts";
 import { embeddedBindings, embeddedDatabase } from "../scripts/lib/embedded-database.ts";
 import { migrate, type Database } from "../scripts/lib/migrate.ts";
+import { projectRoot } from "../scripts/lib/project-root.ts";
 import { freePort } from "../scripts/lib/state.ts";
 
 export type Workerd = {

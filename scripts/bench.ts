@@ -5,7 +5,7 @@ import { startEmbeddedService } from "./lib/embedded-service.ts";
  * by name.
  */
 const alone = ["startup", "requests", "chat", "access-log", "webhook", "backups"];
-const onService = ["deploys", "dockerfiles", "idle", "neighbours", "pages"];
+const onService = ["deploys", "dockerfiles", "idle", "logs", "neighbours", "pages"];
 
 const named = process.argv.slice(2);
 const unknown = named.filter((name) => ![...alone, ...onService].includes(name));

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { bundleHostPrograms, projectRoot } from "./lib/bundle.ts";
+import { bundleHostPrograms } from "./lib/bundle.ts";
+import { projectRoot } from "./lib/project-root.ts";
 import { bundleWeb } from "./lib/bundle-web.ts";
 
 /** Builds the assets that `wrangler deploy` uploads beside the Worker. */

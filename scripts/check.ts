@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { projectRoot } from "./lib/bundle.ts";
+import { projectRoot } from "./lib/project-root.ts";
 
 const run = (name: string, args: string[]): Promise<boolean> =>
   new Promise((resolve) => {

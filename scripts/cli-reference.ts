@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectRoot } from "./lib/bundle.ts";
+import { projectRoot } from "./lib/project-root.ts";
 import { cliReference, introductionOf, manPage } from "./lib/cli-reference.ts";
 
 /** Writes the reference of the command line program again after its commands changed. */

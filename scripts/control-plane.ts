@@ -2,6 +2,7 @@ import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { projectRoot } from "./lib/project-root.ts";
 import { embeddedBindings, embeddedDatabase } from "./lib/embedded-database.ts";
 import { migrate } from "./lib/migrate.ts";
 import { wrongSetUp } from "./lib/supervisor.ts";
@@ -14,7 +15,7 @@ const [bundle = "", publicFiles = "", stateDirectory = "", port = ""] = process.
 const bindings = JSON.parse(process.env["BERTH_BINDINGS"] ?? "{}") as Record<string, string>;
 // In a process of its own: wrangler takes 150 MB, which this one would keep.
 const workerOptions = JSON.parse(
-  execFileSync(process.execPath, [join(import.meta.dirname, "worker-options.ts")], { encoding: "utf8" }),
+  execFileSync(process.execPath, [join(projectRoot, "scripts", "worker-options.ts")], { encoding: "utf8" }),
 ) as Record<string, object>;
 
 // Wrangler describes Workers in Miniflare 4's format; Miniflare converts it, and restarts a killed workerd.

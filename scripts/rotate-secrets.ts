@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { SecretsRotated } from "../protocol/api/secrets.ts";
-import { projectRoot } from "./lib/bundle.ts";
+import { projectRoot } from "./lib/project-root.ts";
 import { call } from "./lib/client.ts";
 
 /**

@@ -3,10 +3,9 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { ensureBaseImages, standInImages } from "./lib/base-images.ts";
-import { bundleHostPrograms, bundleWorker, endBundler, projectRoot } from "./lib/bundle.ts";
-import { bundleWeb } from "./lib/bundle-web.ts";
+import { projectRoot } from "./lib/project-root.ts";
 import { call, request, until } from "./lib/client.ts";
-import { endSteps, step, succeeds } from "./lib/command.ts";
+import { endSteps, run, step, succeeds } from "./lib/command.ts";
 import { deploySample, type Sample } from "./lib/deploy-sample.ts";
 import { ensureDockerEngine, installPackages } from "./lib/docker-engine.ts";
 import { removeIngress, removeIsolation, removeSites, stopSites } from "./lib/engine-objects.ts";
@@ -118,14 +117,14 @@ async function start(): Promise<void> {
   if (!(await succeeds("git", ["--version"]))) await installPackages(["git"]);
   await ensureBaseImages();
 
-  const workerBundle = inState("build", "worker.js");
   const publicFiles = inState("build", "public");
-  const [{ agent: agentBundle, responder: responderBundle }] = await step(
-    "Bundling the Worker, the agent and the pages",
-    () => Promise.all([bundleHostPrograms(publicFiles), bundleWorker(workerBundle), bundleWeb(publicFiles)]),
+  await step("Bundling the Worker, the agent and the pages", () =>
+    run(process.execPath, [
+      "--disable-warning=ExperimentalWarning",
+      join(projectRoot, "scripts", "bundle-service.ts"),
+      inState("build"),
+    ]),
   );
-  // It would keep hundreds of megabytes for a next bundle.
-  await endBundler();
   await publishExamples(inState("git"));
 
   const supervisor = new Supervisor(stateDirectory);
@@ -136,7 +135,7 @@ async function start(): Promise<void> {
   await supervisor.start(
     {
       name: "local-services",
-      file: join(projectRoot, "scripts", "local-services.ts"),
+      file: inState("build", "local-services.mjs"),
       args: [inState("git"), String(state.ports.git), inState("mail"), String(state.ports.mail)],
     },
     "listening",
@@ -159,8 +158,8 @@ async function start(): Promise<void> {
     await supervisor.start(
       {
         name: "control-plane",
-        file: join(projectRoot, "scripts", "control-plane.ts"),
-        args: [workerBundle, publicFiles, stateDirectory, String(port)],
+        file: inState("build", "control-plane.mjs"),
+        args: [inState("build", "worker.js"), publicFiles, stateDirectory, String(port)],
         env: { BERTH_BINDINGS: JSON.stringify(bindings) },
         answersAt: { url: `http://127.0.0.1:${port}/health`, withinMs: 60_000 },
       },
@@ -195,7 +194,7 @@ async function start(): Promise<void> {
   await step("Starting the agent and the ingress", async () => {
     await supervisor.start({
       name: "ingress-responder",
-      file: responderBundle,
+      file: join(publicFiles, "install", "responder.mjs"),
       args: [
         inState("agent", "ingress", "routes.json"),
         String(state.ports.responder),
@@ -207,7 +206,7 @@ async function start(): Promise<void> {
     await supervisor.start(
       {
         name: "agent",
-        file: agentBundle,
+        file: join(publicFiles, "install", "agent.mjs"),
         args: [],
         env: {
           BERTH_URL: siteUrl,

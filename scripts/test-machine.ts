@@ -10,7 +10,7 @@ import {
   hasImage,
   standInImages,
 } from "./lib/base-images.ts";
-import { projectRoot } from "./lib/bundle.ts";
+import { projectRoot } from "./lib/project-root.ts";
 import { run, step, succeeds } from "./lib/command.ts";
 import { dockerSocket } from "./lib/docker-engine.ts";
 

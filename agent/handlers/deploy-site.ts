@@ -5,6 +5,7 @@ import { JobError, type JobRun } from "../job.ts";
 import type { Handler } from "./handler.ts";
 import { leaveAccountNetwork } from "../isolation/account-network.ts";
 import { log } from "../log.ts";
+import { timesTaken } from "../phase-times.ts";
 import { overQuota } from "../running/disk-use.ts";
 import { buildImage } from "../sites/build-image.ts";
 import { keptImage, unchangedImage, type Obtained } from "../sites/kept-image.ts";
@@ -26,14 +27,15 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
     const { cloneMs, buildMs, ...made } = await obtainImage(host, args, reference, job);
     await host.engine.tagImage(made.imageId, repository, args.deploymentId);
     const version = { ...args, run: { ...args.run, commit: made.commit } };
-    await runReleaseCommand(host, version, made.imageId, job);
+    const releaseMs = await runReleaseCommand(host, version, made.imageId, job);
     // By its id: an earlier attempt may have put another build into service.
     const { startMs, swapMs } = await putIntoService(host, version, made.imageId, job);
     // The new version serves; a failing cleanup does not make the deployment fail.
     const kept = [args.deploymentId, ...args.kept.map((one) => one.deploymentId)];
     job.afterwards(() => removeOtherImages(host, repository, kept));
     const durations = { clone: cloneMs, build: buildMs, start: startMs, swap: swapMs };
-    sayDurations(durations, job);
+    const times = timesTaken({ ...durations, release: releaseMs });
+    if (times !== null) job.log(times);
     return { ...made, durations, ...(args.parked && { parked: true }) };
   } catch (error) {
     // Report the first error, not a failed cleanup.
@@ -47,20 +49,6 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
     throw error;
   }
 };
-
-/** In milliseconds; null: there was no such step. */
-function sayDurations(
-  durations: Record<"clone" | "build" | "start" | "swap", number | null>,
-  job: JobRun,
-): void {
-  const words = { clone: "fetched", build: "built", start: "started", swap: "put into service" };
-  const said = (Object.keys(words) as (keyof typeof words)[]).flatMap((name) => {
-    const took = durations[name];
-    return took === null ? [] : `${words[name]} in ${(took / 1000).toFixed(took < 100 ? 2 : 1)} s`;
-  });
-  const line = said.join(", ");
-  if (line !== "") job.log(`${line.slice(0, 1).toUpperCase()}${line.slice(1)}.`);
-}
 
 /** A stopped site is not started for a move, not even briefly. */
 async function putIntoService(

@@ -8,7 +8,12 @@ import { engineGroup } from "./engine-group.ts";
  * The limits of one build. With the engine's cgroupfs driver all builds share one control group, which gets this for
  * every slot; with systemd's each step has its own group, which gets this.
  */
-export type BuildLimits = { memoryMb: number; cpus: number; pids: number };
+export type BuildLimits = {
+  memoryMb: number;
+  /** null: every core that nobody else needs, because builds have the least weight. */
+  cpus: number | null;
+  pids: number;
+};
 type Setting = { file: string; value: string; optional?: true };
 
 const root = "/sys/fs/cgroup";
@@ -19,7 +24,11 @@ const periodMicroseconds = 100_000;
  * Builds yield to sites when cores are short, and never swap.
  */
 export function limitSettings(version: 1 | 2, limits: BuildLimits, slots: number): Setting[] {
-  const all = { memoryMb: limits.memoryMb * slots, cpus: limits.cpus * slots, pids: limits.pids * slots };
+  const all = {
+    memoryMb: limits.memoryMb * slots,
+    cpus: limits.cpus && limits.cpus * slots,
+    pids: limits.pids * slots,
+  };
   return version === 1
     ? settingsOne(all)
     : [
@@ -30,7 +39,8 @@ export function limitSettings(version: 1 | 2, limits: BuildLimits, slots: number
 }
 
 const bytesOf = ({ memoryMb }: BuildLimits): string => String(memoryMb * 1024 * 1024);
-const quotaOf = ({ cpus }: BuildLimits): string => String(Math.round(cpus * periodMicroseconds));
+const quotaOf = ({ cpus }: BuildLimits): string | null =>
+  cpus === null ? null : String(Math.round(cpus * periodMicroseconds));
 
 const fileOne = (controller: string, name: string): string =>
   join(root, controller, "docker/buildkit", `${controller}.${name}`);
@@ -41,7 +51,7 @@ const settingsOne = (limits: BuildLimits): Setting[] => [
   { file: fileOne("memory", "limit_in_bytes"), value: bytesOf(limits) },
   { file: fileOne("memory", "memsw.limit_in_bytes"), value: bytesOf(limits), optional: true },
   { file: fileOne("cpu", "cfs_period_us"), value: String(periodMicroseconds) },
-  { file: fileOne("cpu", "cfs_quota_us"), value: quotaOf(limits) },
+  { file: fileOne("cpu", "cfs_quota_us"), value: quotaOf(limits) ?? "-1" },
   { file: fileOne("cpu", "shares"), value: "256" },
   { file: fileOne("pids", "max"), value: String(limits.pids) },
 ];
@@ -50,7 +60,7 @@ const settingsOne = (limits: BuildLimits): Setting[] => [
 const settingsTwo = (group: string, limits: BuildLimits): Setting[] => [
   { file: join(group, "memory.max"), value: bytesOf(limits) },
   { file: join(group, "memory.swap.max"), value: "0", optional: true },
-  { file: join(group, "cpu.max"), value: `${quotaOf(limits)} ${periodMicroseconds}` },
+  { file: join(group, "cpu.max"), value: `${quotaOf(limits) ?? "max"} ${periodMicroseconds}` },
   { file: join(group, "cpu.weight"), value: "25" },
   { file: join(group, "pids.max"), value: String(limits.pids) },
 ];

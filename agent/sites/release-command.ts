@@ -8,19 +8,21 @@ import { ensureVolumes } from "./volumes.ts";
 
 /**
  * Runs what the image is to run once before it serves, as a command's container. It stays until the deployment's result is
- * journaled: another attempt goes on with it, or goes by how it ended. @throws JobError when it fails
+ * journaled: another attempt goes on with it, or goes by how it ended. @returns the milliseconds that it took; null: there is
+ * none. @throws JobError when it fails
  */
 export async function runReleaseCommand(
   host: Host,
   { run, deploymentId, source, release }: JobArgs<"site.deploy">,
   imageId: string,
   job: JobRun,
-): Promise<void> {
-  if (!release) return;
+): Promise<number | null> {
+  if (!release) return null;
   // An image of a registry may have any labels.
   const command =
     release.command ?? (source.type !== "image" && (await host.engine.imageLabels(imageId))[releaseLabel]);
-  if (!command) return;
+  if (!command) return null;
+  const startedMs = performance.now();
   const { timeoutSeconds } = release;
   job.phase("start");
   await ensureVolumes(host, run);
@@ -39,6 +41,7 @@ export async function runReleaseCommand(
     );
   if (error !== null) throw new JobError(`The release command failed: ${error}`);
   job.log("The release command has succeeded.");
+  return Math.round(performance.now() - startedMs);
 }
 
 /** Before the image of a deployment that failed can go. */

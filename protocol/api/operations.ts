@@ -42,7 +42,14 @@ import {
   Credits,
   Transaction,
 } from "./credits.ts";
-import { Backup, BackupDeleted, BackupLink, BackupListQuery, FailingBackups } from "./backups.ts";
+import {
+  Backup,
+  BackupDeleted,
+  BackupLink,
+  BackupListQuery,
+  FailingBackups,
+  FailingBackupsQuery,
+} from "./backups.ts";
 import {
   Database,
   DatabaseActionAccepted,
@@ -677,7 +684,13 @@ export const operations = {
             mountPath: "/data",
             mounted: true,
             sizeMb: 12.5,
-            backups: { schedule: "daily", hourUtc: 3, keep: 7, nextAt: "2026-11-22T03:17:00.000Z" },
+            backups: {
+              schedule: "daily",
+              hourUtc: 3,
+              keep: 7,
+              nextAt: "2026-11-22T03:17:00.000Z",
+              failing: null,
+            },
             restoring: false,
             restoreError: null,
           },
@@ -1194,9 +1207,9 @@ export const operations = {
     method: "get",
     path: "/backups/failing",
     tag: "Databases",
-    summary: "Databases whose scheduled backups fail, with the reason",
+    summary: "Databases and volumes whose scheduled backups fail, with the reason",
     access: "operator",
-    query: listQuery("database"),
+    query: FailingBackupsQuery,
     answers: [{ status: 200, schema: listOf(FailingBackups) }],
   },
   getBackup: {

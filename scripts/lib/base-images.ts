@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { projectRoot } from "./bundle.ts";
+import { projectRoot } from "./project-root.ts";
 import { installPackages } from "./docker-engine.ts";
 import { pipe, run, step, succeeds } from "./command.ts";
 

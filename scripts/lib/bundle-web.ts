@@ -1,7 +1,7 @@
 import { build } from "esbuild";
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { projectRoot } from "./bundle.ts";
+import { projectRoot } from "./project-root.ts";
 
 /**
  * Builds the pages' files below `public/assets`, each with a hash of its contents in its name, and `manifest.json` with the names.

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { projectRoot } from "./bundle.ts";
+import { projectRoot } from "./project-root.ts";
 import { freePort } from "./state.ts";
 
 export type EmbeddedService = {

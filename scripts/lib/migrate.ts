@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectRoot } from "./bundle.ts";
+import { projectRoot } from "./project-root.ts";
 
 type Statement = {
   bind(...values: unknown[]): Statement;

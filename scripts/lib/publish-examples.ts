@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { projectRoot } from "./bundle.ts";
+import { projectRoot } from "./project-root.ts";
 import { run } from "./command.ts";
 
 /** A fixed author and time, so that an unchanged example is the same commit in every state directory. */

@@ -42,6 +42,13 @@ describe("the control group of builds", () => {
     });
   });
 
+  it("may use every core where none is limited, and yields to sites by its weight", () => {
+    const of = (version: 1 | 2, name: string) =>
+      limitSettings(version, { ...limits, cpus: null }, 2).find(({ file }) => file.endsWith(name))?.value;
+    expect([of(1, "cpu.cfs_quota_us"), of(1, "cpu.shares")]).toEqual(["-1", "256"]);
+    expect([of(2, "cpu.max"), of(2, "cpu.weight")]).toEqual(["max 100000", "25"]);
+  });
+
   it("lifts the limit of swap before that of memory falls", () => {
     const files = limitSettings(1, limits, 2).map(({ file, value }) => `${file.split("/").at(-1)} ${value}`);
     expect(files.slice(0, 2)).toEqual([

@@ -20,7 +20,7 @@ it("needs the control plane, a token and a place for its state; the rest has def
     dockerSocket: "/var/run/docker.sock",
     ingress: { address: "", port: 80, responderPort: 5300, statusPort: 5301 },
     peerPort: 5302,
-    slots: 2,
+    slots: 3,
     settings: {
       drainSeconds: 2,
       drainMaxSeconds: 30,

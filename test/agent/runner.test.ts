@@ -365,6 +365,8 @@ describe("a report", () => {
       start: null,
       swap: null,
     });
+    const said = frames("log").flatMap(({ lines }) => lines.map(({ text }) => text));
+    expect(said.at(-1)).toMatch(/^Fetched in [\d.]+ s, ended after [\d.]+ s of building\.$/);
   });
 
   it.each([

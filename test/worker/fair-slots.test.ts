@@ -50,12 +50,12 @@ async function waitingHere(key: string, count: number): Promise<string[]> {
   return ids;
 }
 
-const room = { jobs: true, commands: true, short: true };
+const room = { jobs: true, lastJob: false, commands: true, short: true };
 const ctx = (env = bindings) =>
   contextOf(env, { type: "host", hostId: host.hostId as Id<"host"> }, () => undefined);
 /** What the host is given next: the site or database it is for. */
-async function take(): Promise<string | null> {
-  const offer = await leaseJob(ctx(), host.hostId as Id<"host">, room);
+async function take(lastJob = false): Promise<string | null> {
+  const offer = await leaseJob(ctx(), host.hostId as Id<"host">, { ...room, lastJob });
   if (!offer) return null;
   const [job] = await rows<{ lane: string; site: string | null; database: string | null }>(
     "SELECT lane, site_id AS site, database_id AS database FROM jobs WHERE id = ?",
@@ -93,6 +93,42 @@ describe.each([
     const many = await waiting(greedy, 3);
     expect([await take(), await take(), await take()]).toEqual(many);
   });
+});
+
+describe.each([
+  ["that no host carries yet", waitingSites],
+  ["of the host's own", waitingHere],
+])("the last slot of a host with several, of sites %s,", (_, waiting) => {
+  beforeEach(async () => {
+    await sql("UPDATE hosts SET slots = 3 WHERE id = ?", host.hostId);
+  });
+
+  it("stays free for another account, however much waits of one that has a slot", async () => {
+    const many = await waiting(greedy, 4);
+    expect([await take(), await take(), await take(true)]).toEqual([many[0], many[1], null]);
+    const [one] = await waiting(honest, 1);
+    expect(await take(true)).toBe(one);
+  });
+
+  it("is an account's whose only slot it is", async () => {
+    const [one, next] = await waiting(greedy, 2);
+    expect(await take(true)).toBe(one);
+    expect(await take(true)).toBeNull();
+    await end(one ?? null);
+    expect(await take(true)).toBe(next);
+  });
+});
+
+it("the last slot's rule concerns builds, not the backups and short jobs of an account that builds", async () => {
+  await sql("UPDATE hosts SET slots = 2 WHERE id = ?", host.hostId);
+  const [built, building] = await waitingHere(greedy, 2);
+  expect(await take()).toBe(built);
+  await end(built ?? null);
+  await sql("UPDATE sites SET status = 'RUNNING', wanted = 'RUNNING' WHERE id = ?", built);
+  expect(await take()).toBe(building);
+  const { status } = await api(greedy, "PATCH", `/sites/${built}`, { action: "stop" });
+  expect(status).toBe(202);
+  expect(await take(true)).toBe(built);
 });
 
 it("the only slot of a host goes from account to account, however much one of them asked for before", async () => {

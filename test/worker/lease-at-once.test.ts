@@ -65,6 +65,18 @@ describe("a deployment that its site's host has a slot for", () => {
 
   it.each([
     ["every slot is taken", async () => sql("UPDATE hosts SET slots = 0")],
+    [
+      "the last of several slots is free and the account has another",
+      async () => {
+        await sql("UPDATE hosts SET slots = 2");
+        await sql(
+          `INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deadline_at, created_at, leased_at)
+           SELECT 'job_other', 'site.deploy', 'LEASED', host_id, 'other', id, account_id, ?, 1, 1 FROM sites WHERE id = ?`,
+          Date.now() + 60_000,
+          siteId,
+        );
+      },
+    ],
     ["the host is not heard", async () => sql("UPDATE hosts SET offline_since = 1")],
     ["its agent is one that only asks", async () => sql("UPDATE hosts SET slots = NULL")],
     [

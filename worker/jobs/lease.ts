@@ -29,7 +29,7 @@ import { logError } from "../log-error.ts";
 import { endAsFailed } from "./finish.ts";
 import { kinds } from "./kinds/index.ts";
 import type { Kind, Material } from "./kinds/kind.ts";
-import { hadNoTurn, othersWait, servedOn, slotOf } from "./turns.ts";
+import { hadNoTurn, keptForOthers, othersWait, servedOn, slotOf, takesAll } from "./turns.ts";
 
 export const logIdOf = (job: typeof jobs.$inferSelect): LogId | null =>
   job.kind === "site.deploy" ? job.deploymentId : job.commandId;
@@ -39,8 +39,11 @@ const aroundJobBytes = 256;
 
 export const isUnplaced = and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"));
 
-/** Free slots of a host. Commands and short jobs have their own slots, so that they do not wait for long jobs. */
-export type Room = { jobs: boolean; commands: boolean; short: boolean };
+/**
+ * Free slots of a host. Commands and short jobs have their own slots, so that they do not wait for long jobs.
+ * `lastJob`: one slot for jobs is left.
+ */
+export type Room = { jobs: boolean; lastJob: boolean; commands: boolean; short: boolean };
 
 const [longKinds, shortKinds, backgroundKinds, roomlessKinds, kindsOfCurrent, kindsPassingBackups] = [
   kindsThat(({ slot }) => slot === "long"),
@@ -117,10 +120,9 @@ const ofHost = (whose: SQL) => [
       AND EXISTS (SELECT 1 FROM hosts h WHERE h.id = ${hostId} AND h.status <> 'REMOVED'))`),
 ];
 const [ownOfOthers, newOfOthers] = ofHost(hadNoTurn) as [SQL, SQL];
-const [ownOfServed, newOfServed] = ofHost(sql`j.account_id = v.account_id AND ${slotOf("j")} = v.slot`) as [
-  SQL,
-  SQL,
-];
+const [ownOfServed, newOfServed] = ofHost(
+  sql`j.account_id = v.account_id AND ${slotOf("j")} = v.slot AND NOT ${takesAll(param("lastJob"), hostId)}`,
+) as [SQL, SQL];
 /** Evaluates `found` once per account that had a turn recently. */
 const eachServed = (found: SQL) => sql`
   SELECT w.id, w.seq, v.leased, v.turn_at FROM served v CROSS JOIN jobs w
@@ -128,7 +130,8 @@ const eachServed = (found: SQL) => sql`
 
 /**
  * Accounts take turns: the oldest job of an account without a recent turn comes first; otherwise that of the account
- * with the least work under way and, among equals, the least recent turn.
+ * with the least work under way and, among equals, the least recent turn. The last of several slots is never a second
+ * one of the same account.
  */
 const takeOldest = take(sql`id = (
   WITH ${servedOn(hostId)}
@@ -145,7 +148,7 @@ const takeAtOnce = take(
   SELECT j.id FROM jobs j JOIN hosts h ON h.id = j.host_id
   WHERE j.id = ${jobId} AND j.status = 'QUEUED' AND NOT ${waitsForRoom}
     AND h.connected_at IS NOT NULL AND h.offline_since IS NULL
-    AND h.slots > (SELECT count(*) FROM jobs l WHERE l.host_id = h.id AND l.status = 'LEASED')
+    AND h.slots > ${keptForOthers} + (SELECT count(*) FROM jobs l WHERE l.host_id = h.id AND l.status = 'LEASED')
     AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.${openJob} AND o.id <> j.id)
     AND NOT (${othersWait}))`,
   sql`host_id`,
@@ -291,12 +294,13 @@ const reads = {
 export async function leaseJob(
   ctx: Ctx,
   hostId: Id<"host">,
-  room: Room = { jobs: true, commands: false, short: true },
+  room: Room = { jobs: true, lastJob: false, commands: false, short: true },
 ): Promise<Offer | null> {
   for (;;) {
     const given = {
       hostId,
       jobs: Number(room.jobs),
+      lastJob: Number(room.lastJob),
       commands: Number(room.commands),
       short: Number(room.short),
     };

@@ -10,6 +10,7 @@ import { waitsForOthersMs } from "../domain/job-rules.ts";
 const remembered = 16;
 
 const shortKinds = kindsThat(({ slot }) => slot === "short");
+const buildingKinds = kindsThat(({ slot }) => slot === "job");
 
 /** Commands and short jobs have slots of their own. */
 export const slotOf = (job: string): SQL =>
@@ -18,16 +19,17 @@ export const slotOf = (job: string): SQL =>
   );
 
 /**
- * Accounts with work under way or a recent turn on this host: account, slot, number of jobs, and time of the last
- * turn.
+ * Accounts with work under way or a recent turn on this host: account, slot, number of jobs, how many of these build,
+ * and time of the last turn.
  */
 export function servedOn(hostId: SQLWrapper): SQL {
-  const columns = sql`t.id, t.account_id, ${slotOf("t")} AS slot, t.status = 'LEASED' AS leased, t.leased_at AS turn_at`;
+  const columns = sql`t.id, t.account_id, ${slotOf("t")} AS slot, t.status = 'LEASED' AS leased,
+    t.status = 'LEASED' AND t.kind IN ${sql.raw(buildingKinds)} AS building, t.leased_at AS turn_at`;
   const last = (which: string) => sql`
     SELECT * FROM (SELECT ${columns} FROM jobs t WHERE t.host_id = ${hostId} AND ${sql.raw(which)}
       ORDER BY t.leased_at DESC LIMIT ${sql.raw(String(remembered))})`;
   return sql`served AS MATERIALIZED (
-    SELECT account_id, slot, sum(leased) AS leased, max(turn_at) AS turn_at FROM (
+    SELECT account_id, slot, sum(leased) AS leased, sum(building) AS building, max(turn_at) AS turn_at FROM (
       SELECT ${columns} FROM jobs t WHERE t.status = 'LEASED' AND t.host_id = ${hostId}
       UNION ${last(takenJobs)} UNION ${last(takenCommands)})
     GROUP BY account_id, slot)`;
@@ -35,6 +37,19 @@ export function servedOn(hostId: SQLWrapper): SQL {
 
 /** Whether job `j`'s account had no recent turn. */
 export const hadNoTurn = sql`NOT EXISTS (SELECT 1 FROM served v WHERE v.account_id = j.account_id AND v.slot = ${slotOf("j")})`;
+
+/**
+ * Whether job `j` would take the last of several slots for its account `v`, which builds here already: that slot stays
+ * free for others, whose deployments would otherwise wait for the end of a build.
+ */
+export const takesAll = (isLastSlot: SQLWrapper, hostId: SQLWrapper): SQL => sql`(
+  ${isLastSlot} AND v.building > 0 AND j.kind IN ${sql.raw(buildingKinds)}
+  AND (SELECT slots FROM hosts WHERE id = ${hostId}) > 1)`;
+
+/** How many of host `h`'s slots stay free for others while job `j`'s account builds there. */
+export const keptForOthers = sql.raw(`(h.slots > 1 AND EXISTS (
+  SELECT 1 FROM jobs b WHERE b.status = 'LEASED' AND b.host_id = h.id AND b.account_id = j.account_id
+    AND b.kind IN ${buildingKinds}))`);
 
 /**
  * Whether another account's job waits for host `h` as job `j` does. Two ranges of one index, so that the account's

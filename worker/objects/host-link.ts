@@ -423,6 +423,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       const state = this.attached(socket);
       const room = {
         jobs: state.free > 0,
+        lastJob: state.free === 1,
         commands: state.freeCommands > 0,
         short: state.freeShort > 0,
       };

@@ -6,12 +6,12 @@ import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
 import { limitBody } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
-import { limitAddress, takeFrom } from "../middleware/limit.ts";
+import { limitAddress } from "../middleware/limit.ts";
 import { signedIn } from "../middleware/signed-in.ts";
 import { AuthorizedPage, AuthorizePage, WrongRequestPage } from "../pages/oauth.tsx";
-import { requireRoomForKey } from "../services/keys/insert.ts";
 import { exchangeCode } from "../services/oauth/exchange.ts";
 import { clientOf, registerClient, signGrant } from "../services/oauth/signed.ts";
+import { approvalRefusal, Decision } from "./approval.ts";
 import { noteViewer } from "./viewer.ts";
 
 const scope = "mcp";
@@ -103,23 +103,27 @@ async function requestIn(c: Context<AppEnv>): Promise<Asked | { wrong: string }>
   return { ...asked.data, clientName: found.client_name };
 }
 
+const asking = (c: Context<AppEnv>, asked: Asked, refusal: string | null) => {
+  const viewer = c.get("viewer");
+  return html`<!doctype html>${(
+      <AuthorizePage
+        clientName={asked.clientName}
+        address={new URL(asked.redirect_uri)}
+        action={`/oauth/authorize${new URL(c.req.url).search}`}
+        email={viewer?.email}
+        takesCode={viewer?.twoFactorEnabled === true}
+        refusal={refusal}
+      />
+    )}`;
+};
+
 /** A signed-in person allows a program to use the account's tools, or does not. */
 export const oauthPage = new Hono<AppEnv>()
   .use(limitAddress, signedIn, noteViewer)
   .get("/", async (c) => {
     const asked = await requestIn(c);
     if ("wrong" in asked) return c.html(html`<!doctype html>${<WrongRequestPage why={asked.wrong} />}`, 400);
-    const { search } = new URL(c.req.url);
-    return c.html(
-      html`<!doctype html>${(
-          <AuthorizePage
-            clientName={asked.clientName}
-            address={new URL(asked.redirect_uri)}
-            action={`/oauth/authorize${search}`}
-            email={c.get("viewer")?.email}
-          />
-        )}`,
-    );
+    return c.html(asking(c, asked, null));
   })
   .post("/", limitBody, async (c) => {
     const { ctx } = c.var;
@@ -131,11 +135,12 @@ export const oauthPage = new Hono<AppEnv>()
           ${<WrongRequestPage why={"wrong" in asked ? asked.wrong : "You cannot allow it."} />}`,
         400,
       );
-    const { decision } = await c.req.parseBody();
+    const form = Decision.safeParse(await c.req.parseBody());
+    const approved = form.data?.decision === "approve";
     const target = new URL(asked.redirect_uri);
-    if (decision === "approve") {
-      await requireRoomForKey(ctx, actor.accountId);
-      await takeFrom(c, "keyMade", actor.accountId);
+    if (approved) {
+      const refusal = await approvalRefusal(c, actor, form.data?.secondFactor ?? "");
+      if (refusal !== null) return c.html(asking(c, asked, refusal), 400);
       const code = await signGrant(ctx, {
         clientId: asked.client_id,
         clientName: asked.clientName,
@@ -151,7 +156,5 @@ export const oauthPage = new Hono<AppEnv>()
     target.searchParams.set("iss", ctx.config.SITE_URL);
     // Not a redirect: the page's policy lets a form lead to no other address.
     c.header("Refresh", `0; url=${target.href}`);
-    return c.html(
-      html`<!doctype html>${<AuthorizedPage allowed={decision === "approve"} target={target.href} />}`,
-    );
+    return c.html(html`<!doctype html>${<AuthorizedPage allowed={approved} target={target.href} />}`);
   });

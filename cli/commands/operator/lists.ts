@@ -53,7 +53,11 @@ export const allActivity = paged(command("activity", "The audit log of all accou
   );
 
 export const failingBackups = paged(
-  command("failing-backups", "Databases whose scheduled backups fail, and why", "listFailingBackups"),
+  command(
+    "failing-backups",
+    "Databases and volumes whose scheduled backups fail, and why",
+    "listFailingBackups",
+  ),
 ).action(({ limit, cursor }) =>
   answered(
     "listFailingBackups",

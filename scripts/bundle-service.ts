@@ -1,0 +1,16 @@
+import { join } from "node:path";
+import { bundleHostPrograms, bundleLocalPrograms, bundleWorker } from "./lib/bundle.ts";
+import { bundleWeb } from "./lib/bundle-web.ts";
+
+/**
+ * Bundles what `npm start` runs: the Worker, the agent, the pages, and this machine's own programs. In a process of its
+ * own, whose memory is free afterwards. Usage: bundle-service.ts <folder>
+ */
+const [folder = ""] = process.argv.slice(2);
+const publicFiles = join(folder, "public");
+await Promise.all([
+  bundleHostPrograms(publicFiles),
+  bundleWorker(join(folder, "worker.js")),
+  bundleWeb(publicFiles),
+  bundleLocalPrograms(folder),
+]);
