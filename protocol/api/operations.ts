@@ -1573,6 +1573,16 @@ export const operations = {
     access: "operator",
     answers: [{ status: 200, schema: Account }],
   },
+  disableTwoFactor: {
+    method: "post",
+    path: "/accounts/{id}/disable-two-factor",
+    tag: "Accounts",
+    summary:
+      "Turn off the two-step sign-in of an owner who has lost both the app and the recovery codes. All sessions of the account end, and its owner is mailed",
+    access: "operator",
+    answers: [{ status: 200, schema: Account }],
+    refusals: ["conflict"],
+  },
   getBillingDetails: {
     method: "get",
     path: "/billing/details",
@@ -2089,6 +2099,16 @@ export const operations = {
     access: "operator",
     answers: [{ status: 202, schema: Job }],
     refusals: ["conflict"],
+  },
+  retryJob: {
+    method: "post",
+    path: "/jobs/{id}/retry",
+    tag: "Operators",
+    summary:
+      "Ask again for a failed job, as its owner could: a deployment of the same commit, a start, stop or restart, or a backup. Answers the new job",
+    access: "operator",
+    answers: [{ status: 202, schema: Job }],
+    refusals: ["conflict", "payment_required"],
   },
   rotateSecrets: {
     method: "post",

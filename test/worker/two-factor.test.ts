@@ -4,9 +4,9 @@ import { base32 } from "@better-auth/utils/base32";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { hashPassword } from "../../worker/adapters/password.ts";
 import { contextOf } from "../../worker/compose.ts";
-import { account, api, bindings, call, operator, siteUrl, uniqueName } from "./service.ts";
+import { account, api, bindings, call, operator, operatorCookie, siteUrl, uniqueName } from "./service.ts";
 import { ownerOf } from "./assistant.ts";
-import { fieldsOf } from "./pages.ts";
+import { fieldsOf, visitorWith } from "./pages.ts";
 
 const password = "correct horse battery";
 const path = "/account/two-factor";
@@ -333,6 +333,53 @@ describe("signing in with a second step", () => {
     expect(await fresh.isSignedIn()).toBe(false);
     expect((await fresh.post("/sign-in/second-step", { code: await codeOf(uri) })).status).toBe(303);
     expect(await fresh.isSignedIn()).toBe(true);
+  });
+});
+
+describe("an owner without the app and the recovery codes", () => {
+  it("signs in with the password alone once an operator has confirmed to turn the second step off, and is mailed", async () => {
+    const { accountId, email, own, key } = await withTwoSteps();
+    const halfWay = await afterPassword(email);
+    const operators = visitorWith(await operatorCookie());
+    const page = `/operator/accounts/${accountId}`;
+    expect((await operators.get(page)).text).toContain("Turn off two-step sign-in");
+    const refused = await operators.send(page, "two-factor", { confirm: "somebody@example.com" });
+    expect(refused.status).toBe(400);
+    expect(refused.text).toMatch(/name="confirm"[^>]*aria-invalid="true"/);
+    expect(await own.isSignedIn()).toBe(true);
+    const done = await operators.send(page, "two-factor", { confirm: email });
+    expect(done.said).toContain("Two-step sign-in is off");
+    expect((await operators.get(page)).text).not.toContain('id="form-two-factor"');
+
+    expect(await own.isSignedIn()).toBe(false);
+    expect((await halfWay.post("/sign-in/second-step", { code: "000000" })).status).toBe(401);
+    expect(await halfWay.isSignedIn()).toBe(false);
+    expect((await api(key, "GET", "/sites")).status).toBe(200);
+    const again = browser();
+    expect((await again.post("/sign-in", { email, password })).location).toBe("/");
+    const mails = () =>
+      bindings.DB.prepare("SELECT subject FROM mails WHERE account_id = ?")
+        .bind(accountId)
+        .all<{ subject: string }>();
+    expect((await mails()).results).toEqual([{ subject: "Two-step sign-in was turned off" }]);
+    const { body } = await api<{ data: object[] }>(key, "GET", "/activity");
+    expect(body.data[0]).toMatchObject({ operation: "disableTwoFactor", actor: "operator" });
+
+    // Asked once more, it ends no session and sends nothing.
+    const asked = await api(await operator(), "POST", `/accounts/${accountId}/disable-two-factor`);
+    expect(asked.status).toBe(200);
+    expect(await again.isSignedIn()).toBe(true);
+    expect((await mails()).results).toHaveLength(1);
+  });
+
+  it("is helped by operators only, who cannot turn off their own so", async () => {
+    const { accountId, key, own } = await withTwoSteps();
+    const path = (id: string) => `/accounts/${id}/disable-two-factor`;
+    expect((await api(key, "POST", path(accountId))).status).toBe(403);
+    expect(await own.isSignedIn()).toBe(true);
+    const mine = await operator();
+    expect((await api(mine, "POST", path(await ownerOf(mine)))).status).toBe(409);
+    expect((await api(mine, "POST", path("acc_none"))).status).toBe(404);
   });
 });
 

@@ -5,7 +5,7 @@ import { call } from "../../api/call.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { backupForms, BackupSchedule, BackupTable, ScheduleForm } from "../kit/backups.tsx";
-import { Act, Button, Check, Field, Form, Select } from "../kit/form.tsx";
+import { Act, Button, Check, Field, Form, Select, typedInto } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Pager, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
@@ -20,7 +20,7 @@ const Restore = ({
   database: Database;
   targets: readonly Database[];
 }) => (
-  <details class="menu">
+  <details class="menu" open={typedInto(`restore:${backup.id}`) !== undefined}>
     <summary class="button" aria-label={`Restore the backup of ${backup.createdAt}`}>
       Restore …
     </summary>
