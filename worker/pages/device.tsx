@@ -38,8 +38,10 @@ export const DevicePage = ({ userCode, request, email, takesCode, refusal }: Ask
       </dl>
       <Callout tone="warn">
         <p>
-          The device gets a permanent API key with full access to this account. You can{" "}
-          <a href="/account/keys">revoke it</a> at any time.
+          {request.origin === "mcp"
+            ? "The program can use the assistant's tools: read and change what is in this account. What deletes, stops or reveals something asks you first."
+            : "The device gets a permanent API key with full access to this account."}{" "}
+          You can <a href="/account/keys">revoke it</a> at any time.
         </p>
       </Callout>
       <form method="post" action="/device">

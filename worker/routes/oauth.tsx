@@ -1,16 +1,25 @@
 import { Hono, type Context } from "hono";
 import { html } from "hono/html";
 import * as z from "zod";
-import { AuthorizationRequest, ClientMetadata, TokenRequest } from "../../protocol/api/oauth.ts";
+import {
+  AuthorizationRequest,
+  ClientMetadata,
+  DeviceAuthorizationRequest,
+  deviceGrant,
+  DeviceTokenRequest,
+  TokenRequest,
+} from "../../protocol/api/oauth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
 import { limitBody } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
-import { limitAddress } from "../middleware/limit.ts";
+import { clientAddress, limitAddress } from "../middleware/limit.ts";
 import { signedIn } from "../middleware/signed-in.ts";
 import { AuthorizedPage, AuthorizePage, WrongRequestPage } from "../pages/oauth.tsx";
+import { userCodeOf } from "../domain/device-codes.ts";
+import { hashFor, startMcpDevice } from "../services/device/start.ts";
 import { exchangeCode } from "../services/oauth/exchange.ts";
-import { clientOf, registerClient, signGrant } from "../services/oauth/signed.ts";
+import { clientById, clientOf, registerClient, signGrant } from "../services/oauth/signed.ts";
 import { approvalRefusal, Decision } from "./approval.ts";
 import { noteViewer } from "./viewer.ts";
 
@@ -26,10 +35,11 @@ export const oauthMetadata = new Hono<AppEnv>().use(limitAddress).get("/oauth-au
     issuer: SITE_URL,
     authorization_endpoint: `${SITE_URL}/oauth/authorize`,
     token_endpoint: `${SITE_URL}/oauth/token`,
+    device_authorization_endpoint: `${SITE_URL}/oauth/device`,
     registration_endpoint: `${SITE_URL}/oauth/register`,
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
-    grant_types_supported: ["authorization_code"],
+    grant_types_supported: ["authorization_code", deviceGrant],
     code_challenge_methods_supported: ["S256"],
     token_endpoint_auth_methods_supported: ["none"],
     authorization_response_iss_parameter_supported: true,
@@ -59,17 +69,36 @@ export const oauth = new Hono<AppEnv>()
         client_id: await registerClient(ctx, client.data),
         client_id_issued_at: Math.floor(ctx.now().getTime() / 1000),
         ...client.data,
-        grant_types: ["authorization_code"],
+        grant_types: ["authorization_code", deviceGrant],
         response_types: ["code"],
         token_endpoint_auth_method: "none",
       },
       201,
     );
   })
+  .post("/device", limitAddress, limitBody, async (c) => {
+    const asked = DeviceAuthorizationRequest.safeParse(await c.req.parseBody());
+    if (!asked.success) return refusal(c, "invalid_request", z.prettifyError(asked.error));
+    if (!isOurs(c, asked.data.resource)) return refusal(c, "invalid_target", "The resource is not this one.");
+    const ctx = contextFor(c, { type: "link", address: clientAddress(c) });
+    const client = await clientById(ctx, asked.data.client_id);
+    if (!client) return refusal(c, "invalid_client", "The client is not registered here.");
+    const started = await startMcpDevice(ctx, asked.data.client_id, client.client_name);
+    const { device_code, user_code, verification_url, expires_in, interval } = started;
+    return c.json({
+      device_code,
+      user_code,
+      verification_uri: `${ctx.config.SITE_URL}/device`,
+      verification_uri_complete: verification_url,
+      expires_in,
+      interval,
+    });
+  })
   .post("/token", limitAddress, limitBody, async (c) => {
     const form: Record<string, unknown> = await c.req.parseBody();
+    if (form["grant_type"] === deviceGrant) return deviceToken(c, form);
     if (form["grant_type"] !== "authorization_code")
-      return refusal(c, "unsupported_grant_type", "grant_type must be authorization_code.");
+      return refusal(c, "unsupported_grant_type", `grant_type must be authorization_code or ${deviceGrant}.`);
     const asked = TokenRequest.safeParse(form);
     if (!asked.success) return refusal(c, "invalid_request", z.prettifyError(asked.error));
     const ctx = contextFor(c, { type: "link" });
@@ -83,6 +112,26 @@ export const oauth = new Hono<AppEnv>()
       );
     return c.json({ access_token: key, token_type: "Bearer", scope });
   });
+
+/** RFC 8628, section 3.5. */
+async function deviceToken(c: Context<AppEnv>, form: Record<string, unknown>) {
+  const asked = DeviceTokenRequest.safeParse(form);
+  if (!asked.success) return refusal(c, "invalid_request", z.prettifyError(asked.error));
+  if (!isOurs(c, asked.data.resource)) return refusal(c, "invalid_target", "The resource is not this one.");
+  const { device_code: code, client_id: clientId } = asked.data;
+  const userCode = userCodeOf(code);
+  const ctx = contextFor(c, { type: "link" });
+  const polled = userCode === null ? null : await ctx.devices.poll(userCode, hashFor(clientId, code));
+  if (polled === null)
+    return refusal(
+      c,
+      "invalid_grant",
+      "The code was denied, used, is older than ten minutes or another client's.",
+    );
+  if (typeof polled === "number") return refusal(c, "slow_down", `Ask again in ${polled} seconds.`);
+  if (polled.status === "pending") return refusal(c, "authorization_pending", "Nobody has approved it yet.");
+  return c.json({ access_token: polled.token, token_type: "Bearer", scope });
+}
 
 /** A client that names no resource means the only one. */
 const isOurs = (c: Context<AppEnv>, resource: string | undefined): boolean =>
