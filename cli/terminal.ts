@@ -115,6 +115,12 @@ export function table<Row>(
   );
 }
 
+/** A page of a list, and how to see the next. */
+export const paginated = (text: string, nextCursor: string | number | null | undefined): string =>
+  nextCursor === null || nextCursor === undefined
+    ? text
+    : `${text}\n${dim(`More: --cursor ${safe(String(nextCursor))}`)}`;
+
 /** Names and values below each other; null and undefined are left out. */
 export function fields(values: Record<string, string | null | undefined>): string {
   const shown = Object.entries(values).filter(

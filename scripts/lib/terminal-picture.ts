@@ -46,6 +46,7 @@ function htmlOf(text: string): string {
 /** What a line shows at the end: what was there before a return of the carriage or an erased line is gone. */
 const atTheEnd = (line: string): string =>
   line
+    // oxlint-disable-next-line no-control-regex -- It is what an erased line begins with.
     .split(/\r|\u001b\[2K/)
     .filter((text) => text !== "")
     .at(-1) ?? "";
