@@ -20,7 +20,7 @@ type File = { handle: FileHandle; inode: number; isCutOff?: boolean };
 
 /**
  * Follows a container's log in the engine's own files (`json-file`). Unlike the engine's API, which repeats lines when files are
- * rotated and takes ten times the processor time, this misses and repeats nothing. A file that the engine has deleted is still open here.
+ * rotated, this misses and repeats nothing. A file that the engine has deleted is still open here.
  * A reader who does not ask for more is waited for until as much lies before it as the engine keeps; then the oldest file is left out.
  * @param after entries after this time
  * @param isEnded whether the container has ended, and its log is complete; asked when all of it has been read
