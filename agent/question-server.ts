@@ -24,10 +24,14 @@ import { followSiteLog, readSiteLog, type SiteLogs } from "./running/site-log.ts
 import { label } from "./docker/labels.ts";
 
 /** Messages about running sites, not about jobs. */
-export type AboutRunning = Extract<ToAgent, { type: "ask" | "endAsk" | "crashAck" | "databaseCrashAck" }>;
+export type AboutRunning = Extract<
+  ToAgent,
+  { type: "ask" | "endAsk" | "answerAck" | "crashAck" | "databaseCrashAck" }
+>;
 export const isAboutRunning = (message: ToAgent): message is AboutRunning =>
   message.type === "ask" ||
   message.type === "endAsk" ||
+  message.type === "answerAck" ||
   message.type === "crashAck" ||
   message.type === "databaseCrashAck";
 
@@ -72,6 +76,8 @@ export class QuestionServer {
   private readonly means: Means;
   private send: (message: FromAgent) => void = () => undefined;
   private readonly asked = new Map<string, AbortController>();
+  /** Called for each answer to a question that the control plane acknowledges. */
+  private readonly acknowledged = new Map<string, () => void>();
   private resend: NodeJS.Timeout | undefined;
 
   constructor(means: Means) {
@@ -90,6 +96,7 @@ export class QuestionServer {
     clearInterval(this.resend);
     for (const asking of this.asked.values()) asking.abort();
     this.asked.clear();
+    this.acknowledged.clear();
   }
 
   receive(message: AboutRunning): void {
@@ -99,7 +106,10 @@ export class QuestionServer {
       case "endAsk":
         this.asked.get(message.requestId)?.abort();
         this.asked.delete(message.requestId);
+        this.acknowledged.delete(message.requestId);
         return;
+      case "answerAck":
+        return this.acknowledged.get(message.requestId)?.();
       case "crashAck":
         return this.means.records.forgetCrash(message);
       case "databaseCrashAck":
@@ -142,9 +152,11 @@ export class QuestionServer {
     const say = (answer: Answer, last: boolean) => {
       if (signal.aborted) return;
       if (last) this.asked.delete(requestId);
-      this.send({ type: "answer", requestId, answer, last });
+      const ack = !last && "window" in question && question.window !== undefined;
+      this.send({ type: "answer", requestId, answer, last, ...(ack && { ack }) });
     };
-    this.answer(question, signal, say).catch((error) => {
+    const onAcknowledged = (callback: () => void) => void this.acknowledged.set(requestId, callback);
+    this.answer(question, signal, { say, onAcknowledged }).catch((error) => {
       if (signal.aborted) return;
       // Not the question itself: it may contain a login.
       log("error", "A question was not answered", { kind: question.kind, error });
@@ -163,7 +175,10 @@ export class QuestionServer {
   private async answer(
     question: Question,
     signal: AbortSignal,
-    say: (answer: Answer, last: boolean) => void,
+    {
+      say,
+      onAcknowledged,
+    }: { say: (answer: Answer, last: boolean) => void; onAcknowledged: (callback: () => void) => void },
   ): Promise<void> {
     const { records } = this.means;
     switch (question.kind) {
@@ -237,9 +252,12 @@ export class QuestionServer {
       case "logs": {
         const { siteId } = question;
         if (question.follow)
-          return followSiteLog(this.means, siteId, question, signal, (lines) =>
-            say({ kind: "logs", lines }, false),
-          );
+          return followSiteLog(this.means, siteId, question, {
+            signal,
+            deliver: (lines) => say({ kind: "logs", lines }, false),
+            window: question.window ?? null,
+            onAcknowledged,
+          });
         const lines = await readSiteLog(this.means, siteId, question);
         const parts = inParts(lines);
         for (const [index, part] of parts.entries())

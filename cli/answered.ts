@@ -15,7 +15,7 @@ export async function answered<Id extends OperationId, const Given extends Input
 }
 
 /** A command that prints one page of a list. */
-export const paged = (made: ReturnType<typeof command>) =>
+export const paged = (made: ReturnType<typeof command>, limit = 50) =>
   made
-    .option("--limit <n>", "how many", whole, 50)
+    .option("--limit <n>", "how many", whole, limit)
     .option("--cursor <cursor>", "the next page: nextCursor of the one before");

@@ -2,8 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Answer, Client } from "../client/index.ts";
 import { signal } from "./context.ts";
 import { exitCodes, Failure } from "./failure.ts";
-import { lineOf, lineText } from "./log-lines.ts";
-import { bold, dim, duration, output, safe, say, spin, styled } from "./terminal.ts";
+import { lineOf, lineText, type LogLine } from "./log-lines.ts";
+import { bold, cut, dim, duration, output, safe, say, spin, styled } from "./terminal.ts";
 
 export type Deployment = Answer<"getDeployment">;
 
@@ -21,7 +21,7 @@ export async function followDeployment(client: Client, id: string): Promise<Depl
       const line = lineOf(event);
       if (line === null || output.quiet) continue;
       spinner.clear();
-      process.stderr.write(`${dim("│")} ${lineText(line)}\n`);
+      process.stderr.write(`${dim("│")} ${lineText(fitting(line))}\n`);
       spinner.say(line.stream === "system" ? safe(line.text) : "building …");
     }
     for (;;) {
@@ -36,6 +36,12 @@ export async function followDeployment(client: Client, id: string): Promise<Depl
       say(`\nThe deployment goes on without you. Stop it with: berth deployments cancel ${id}`);
   }
 }
+
+/** In a terminal the steps of a build, some of which are whole scripts, take a line each; what they print is shown in full. */
+const fitting = (line: LogLine): LogLine =>
+  line.stream === "system" && process.stderr.isTTY
+    ? { ...line, text: cut(safe(line.text), process.stderr.columns - 2) }
+    : line;
 
 function ended(deployment: Deployment): Deployment {
   const { clone, build, start, swap } = deployment.durations;

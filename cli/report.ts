@@ -1,5 +1,6 @@
 import { CommanderError } from "@commander-js/extra-typings";
 import type { ApiError } from "../client/index.ts";
+import { connection } from "./context.ts";
 import { exitCodes, Failure, type ExitCode } from "./failure.ts";
 import { dim, output, prepareOutput, safe, styled } from "./terminal.ts";
 
@@ -91,14 +92,18 @@ const refusals: Partial<Record<ApiError["code"], { exitCode: ExitCode; message?:
   conflict: { exitCode: exitCodes.refused, hint: "Nothing was changed." },
 };
 
+const invoiceHint = (token: unknown): string | undefined =>
+  typeof token === "string" ? `Pay it at ${connection().url}/invoice/${token}` : undefined;
+
 function tellRefusal(error: ApiError): Told {
   const known = refusals[error.code];
   const says = error.details.reason ?? (error.details.issues ? error.message : undefined);
-  const { requestId } = error.details;
+  const { requestId, invoiceToken } = error.details;
   return {
     code: error.code,
     message: says ?? known?.message ?? `The service answered ${error.status}: ${error.message}.`,
     hint:
+      invoiceHint(invoiceToken) ??
       known?.hint ??
       (requestId === undefined
         ? "Nothing was changed."

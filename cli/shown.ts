@@ -1,4 +1,4 @@
-import { bold, dim, duration, fields, safe, size, status, table, when } from "./terminal.ts";
+import { bold, dim, duration, fields, paginated, safe, size, status, table, when } from "./terminal.ts";
 
 type Row = Record<string, unknown>;
 
@@ -75,5 +75,4 @@ function rowsText(rows: readonly Row[], names?: readonly string[]): string {
 export const listed =
   <Item extends object>(...names: (keyof Item & string)[]) =>
   ({ data, nextCursor }: { data: readonly Item[]; nextCursor?: string | null }): string =>
-    rowsText(data as unknown as Row[], names) +
-    (nextCursor ? `\n${dim(`More: --cursor ${nextCursor}`)}` : "");
+    paginated(rowsText(data as unknown as Row[], names), nextCursor);

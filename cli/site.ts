@@ -7,18 +7,21 @@ import { projectName } from "./project-file.ts";
 export type Site = Answer<"getSite">;
 type Named = { id: string; name: string };
 
-/** What names the site: the argument, --site, BERTH_SITE, the checkout's link, the name in berth.json. */
+/** What a person named: the argument, --site, BERTH_SITE, the checkout's link. */
+export const namedSite = async (argument?: string): Promise<string | undefined> =>
+  argument ??
+  globalOptions().site ??
+  (process.env["BERTH_SITE"] || undefined) ??
+  (await linkedSite()) ??
+  undefined;
+
+/** What names the site: a person, or the name in berth.json. */
 export async function chosenSite(argument?: string): Promise<string> {
-  const chosen =
-    argument ??
-    globalOptions().site ??
-    (process.env["BERTH_SITE"] || undefined) ??
-    (await linkedSite()) ??
-    projectName();
+  const chosen = (await namedSite(argument)) ?? projectName();
   if (chosen === undefined)
     throw usage(
       "Which site? None is named, and this folder is not linked to one.",
-      "Give --site with its name or id, or run `berth link <site>` in the checkout. `berth sites list` shows your sites.",
+      "Give --site with its name or id, or run `berth link <site>` in the checkout; for a new site run `berth init` there.",
     );
   return chosen;
 }

@@ -80,6 +80,18 @@ const width = (text: string): number => {
         : 1;
   return columns;
 };
+/** The beginning of a text that fits into so many columns, with … where it goes on. */
+export function cut(text: string, columns: number): string {
+  if (width(text) <= columns) return text;
+  let kept = "";
+  let used = 1;
+  for (const character of text) {
+    used += width(character);
+    if (used > columns) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}
 const pad = (text: string, to: number): string => text + " ".repeat(Math.max(0, to - width(text)));
 
 /** Columns with a heading each; cells are made safe unless they are already styled. */
@@ -102,6 +114,12 @@ export function table<Row>(
     "\n",
   );
 }
+
+/** A page of a list, and how to see the next. */
+export const paginated = (text: string, nextCursor: string | number | null | undefined): string =>
+  nextCursor === null || nextCursor === undefined
+    ? text
+    : `${text}\n${dim(`More: --cursor ${safe(String(nextCursor))}`)}`;
 
 /** Names and values below each other; null and undefined are left out. */
 export function fields(values: Record<string, string | null | undefined>): string {

@@ -29,7 +29,8 @@ if (!existsSync(node) || changedAt(installed) < changedAt(lock)) {
 }
 
 // The service works little and waits long.
-const small = file === "scripts/start.ts" ? ["--max-semi-space-size=1", "--optimize-for-size", "--v8-pool-size=1"] : [];
+const small =
+  file === "scripts/start.ts" ? ["--max-semi-space-size=1", "--optimize-for-size", "--v8-pool-size=1"] : [];
 const child = spawn(node, ["--disable-warning=ExperimentalWarning", ...small, join(root, file), ...rest], {
   cwd: root,
   // The channel closes when this process ends in any way.

@@ -1,15 +1,26 @@
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { chromium } from "playwright-core";
 import * as z from "zod";
 import { bundleCli } from "./lib/bundle.ts";
+import { call } from "./lib/client.ts";
 import { projectRoot } from "./lib/project-root.ts";
-import { terminalPage } from "./lib/terminal-picture.ts";
+import { terminalPage, typedInTerminal } from "./lib/terminal-picture.ts";
 
-/** Takes the pictures of docs/screenshots from a running `npm start`, signed in as its operator. */
-const { values: flags } = parseArgs({ options: { "state-dir": { type: "string", default: ".berth" } } });
+/**
+ * Takes the pictures of docs/screenshots from a running `npm start`, signed in as its operator; with --only <name> one of
+ * them.
+ */
+const { values: flags } = parseArgs({
+  options: {
+    "state-dir": { type: "string", default: ".berth" },
+    only: { type: "string" },
+  },
+});
+const isWanted = (name: string): boolean => flags.only === undefined || flags.only === name;
 const Local = z.object({
   siteUrl: z.url(),
   email: z.string(),
@@ -49,6 +60,7 @@ await page.fill("input[name=password]", local.password);
 await page.click("main button[type=submit]");
 await page.waitForURL((url) => url.pathname !== "/sign-in");
 for (const { name, path, viewport, colorScheme } of pictures) {
+  if (!isWanted(name)) continue;
   await page.setViewportSize(viewport);
   await page.emulateMedia({ colorScheme });
   // A page with an open stream of events is never idle: what it loads at first is all there is.
@@ -58,17 +70,62 @@ for (const { name, path, viewport, colorScheme } of pictures) {
   await page.screenshot({ path: join(folder, `${name}.png`) });
   console.log(`docs/screenshots/${name}.png`);
 }
-const program = join(tmpdir(), `berth-${process.pid}.mjs`);
-await bundleCli(program);
-const commands = [
-  ["sites", "list"],
-  ["sites", "diagnose"],
-  ["deployments", "list", "--limit", "5"],
-  ["metrics", "--minutes", "3"],
-];
-const env = { BERTH_URL: local.siteUrl, BERTH_TOKEN: local.apiKey, BERTH_SITE: local.sampleSite.id };
-await page.setContent(terminalPage(program, commands, env));
-rmSync(program);
-await page.locator("body").screenshot({ path: join(folder, "terminal.png") });
-console.log("docs/screenshots/terminal.png");
+if (isWanted("terminal")) {
+  // A page of its own: the dashboard's takes no HTML that is not of its own scripts (Trusted Types).
+  const blank = await browser.newPage({ viewport: desk });
+  await blank.setContent(await firstDeployment());
+  await blank.evaluate("document.fonts.ready");
+  await blank.locator("body").screenshot({ path: join(folder, "terminal.png") });
+  console.log("docs/screenshots/terminal.png");
+}
 await browser.close();
+
+/** A person's first deployment from a checkout, whose site is deleted afterwards. */
+async function firstDeployment(): Promise<string> {
+  const home = mkdtempSync(join(tmpdir(), "berth-terminal-"));
+  const cwd = join(home, "hello-docker");
+  const env = {
+    PATH: `${home}:${process.env["PATH"]}`,
+    HOME: home,
+    BERTH_URL: local.siteUrl,
+    BERTH_TOKEN: local.apiKey,
+  };
+  try {
+    await bundleCli(join(home, "berth.mjs"));
+    symlinkSync("berth.mjs", join(home, "berth"));
+    const sample = await call<{ githubUrl: string }>(
+      "GET",
+      `${local.siteUrl}/api/v1/sites/${local.sampleSite.id}`,
+      local.apiKey,
+    );
+    const repository = `http://${sample.body.githubUrl.replace("notes-app", "hello-docker")}`;
+    execFileSync("git", ["clone", "--quiet", repository, cwd]);
+    let paid: Promise<unknown> | undefined;
+    const pay = (output: string) => {
+      const token = /\/invoice\/(inv_\w+)\W/.exec(output)?.[1];
+      if (token === undefined) return;
+      paid ??= call("POST", `${local.siteUrl}/invoice/${token}/pay`, local.apiKey);
+    };
+    const typed = [];
+    for (const command of [
+      "berth init",
+      "berth deploy",
+      "berth logs",
+      "berth env set GREETING=hello",
+      "berth sites diagnose",
+    ])
+      typed.push({ command, output: await typedInTerminal(command, { cwd, env, onOutput: pay }) });
+    await paid;
+    await typedInTerminal("berth sites delete hello-docker --yes", { cwd, env });
+    return terminalPage(typed, fontCss());
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+function fontCss(): string {
+  const file = "@fontsource-variable/jetbrains-mono/files/jetbrains-mono-latin-wght-normal.woff2";
+  const font = readFileSync(join(projectRoot, "node_modules", file)).toString("base64");
+  return `@font-face { font-family: "JetBrains Mono Variable"; font-weight: 100 800;
+    src: url("data:font/woff2;base64,${font}") format("woff2"); }`;
+}

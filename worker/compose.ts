@@ -121,7 +121,8 @@ export function contextOf(
     },
     events: { follow: (accountId, reader, afterSeq) => events(accountId).follow(afterSeq, reader) },
     devices: {
-      start: (userCode, deviceHash, { name, address }) => device(userCode).start(deviceHash, name, address),
+      start: (userCode, deviceHash, { name, address, origin }) =>
+        device(userCode).start(deviceHash, name, address, origin),
       poll: (userCode, deviceHash) => device(userCode).poll(deviceHash),
     },
     defer,

@@ -158,7 +158,11 @@ export type PendingCalls = {
 
 export type DeviceCodes = {
   /** false: this user code is in use, take another. */
-  start(userCode: string, deviceHash: string, client: { name: string; address: string }): Promise<boolean>;
+  start(
+    userCode: string,
+    deviceHash: string,
+    client: { name: string; address: string; origin: "device" | "mcp" },
+  ): Promise<boolean>;
   /** null: nothing waits here (any more); a number: too many polls, wait so many seconds. */
   poll(userCode: string, deviceHash: string): Promise<DevicePolled | number | null>;
 };

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import tar from "tar-stream";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { ensureImage } from "../image-build/ensure-image.ts";
+import { startedAgainAt } from "../docker/engine.ts";
 import { atStartSpeed } from "../docker/start-speed.ts";
 import type { Host } from "../host.ts";
 import { JobError } from "../job.ts";
@@ -157,7 +158,9 @@ export async function untilReady(
 async function lastWords(host: Host, id: string, lackedMemory: boolean): Promise<string> {
   if (lackedMemory)
     return "The database needed more memory than its pack has when it started: choose a larger pack.";
-  const lines = await host.engine.lastLines(id, shownLines);
+  // The lines of another start would hide why this one ended.
+  const again = await host.engine.inspectContainer(id);
+  const lines = await host.engine.lastLines(id, shownLines, startedAgainAt(again));
   const full = saysDiskFull(lines) ? ` ${diskIsFull("start it again")}` : "";
   return `The database server ended when it started.${full} Its last lines: ${lines.join(" | ").slice(-1500)}`;
 }

@@ -459,10 +459,10 @@ export function createEngine({
       return false;
     },
 
-    async lastLines(id, count) {
-      const raw = await docker
-        .getContainer(id)
-        .logs({ stdout: true, stderr: true, tail: count, follow: false });
+    async lastLines(id, count, before) {
+      // The engine takes the last lines first, and then drops those that are too late.
+      const range = before ? { tail: count + 500, until: before.getTime() / 1000 } : { tail: count };
+      const raw = await docker.getContainer(id).logs({ stdout: true, stderr: true, ...range, follow: false });
       return textOf(raw).split("\n").filter(Boolean).slice(-count);
     },
 

@@ -40,6 +40,10 @@ export type ContainerState = {
   /** Its address in each network it joined. */
   addresses: Record<string, string>;
 };
+/** When it was started again after it had ended; null: it was not. Between the two the engine calls it running, too. */
+export const startedAgainAt = (state: ContainerState | null): Date | null =>
+  state?.startedAt && state.finishedAt && state.startedAt > state.finishedAt ? state.startedAt : null;
+
 export type ContainerSummary = { id: string; name: string; labels: Record<string, string>; running: boolean };
 export type VolumeSummary = { name: string; labels: Record<string, string>; folder: string };
 /** Secrets are passed in `env` or `input`, never in `command`, which every process on the host can read. */
@@ -144,7 +148,8 @@ export type Engine = {
   firstExit(id: string, since: Date, signal: AbortSignal): Promise<number>;
   /** Whether it ran out of memory after `since`: since Docker 24 a restarted container no longer reports it. */
   ranOutOfMemory(state: Pick<ContainerState, "id" | "oomKilled" | "restarts">, since: Date): Promise<boolean>;
-  lastLines(id: string, count: number): Promise<string[]>;
+  /** @param before of a container that was started again: only what came before that start */
+  lastLines(id: string, count: number, before?: Date | null): Promise<string[]>;
   /** The container's log with timestamps, as `LogParser` reads it; empty if there is no such container. */
   readLog(id: string, request: LogRequest): Promise<Buffer>;
   /** The same, followed live until the container ends, until a time, or until the signal aborts. */

@@ -10,17 +10,44 @@ export type LogEntry = {
 /** Longer lines arrive in parts of 16 KiB: two are kept, so that a secret across the first cut is whole. */
 const keepCharacters = 32 * 1024;
 
-/**
- * Parses a container's log as the engine sends it with timestamps, one message per frame. Equal or earlier times are
- * advanced, so that each identifies one entry.
- */
+/** Joins the parts of long lines. Equal or earlier times are advanced, so that each identifies one entry. */
+export class LogEntries {
+  private lastAt = "";
+  private readonly open = new Map<LogEntry["stream"], LogEntry>();
+
+  /** @returns the entry that this message completes */
+  message(stream: LogEntry["stream"], at: string, text: string): LogEntry | undefined {
+    const isWhole = text.endsWith("\n");
+    const part = isWhole ? text.slice(0, -1) : text;
+    const open = this.open.get(stream);
+    if (open && open.text.length < keepCharacters) open.text += part;
+    const entry = open ?? { at, stream, text: part };
+    if (!isWhole) this.open.set(stream, entry);
+    else if (open) this.open.delete(stream);
+    return isWhole ? this.timed(entry) : undefined;
+  }
+
+  /** Flushes the last output of an ended container that has no newline. */
+  end(): LogEntry[] {
+    const entries = [...this.open.values()];
+    this.open.clear();
+    return entries.map((entry) => this.timed(entry));
+  }
+
+  private timed(entry: LogEntry): LogEntry {
+    if (entry.at <= this.lastAt) entry.at = nanosecondAfter(this.lastAt);
+    this.lastAt = entry.at;
+    return entry;
+  }
+}
+
+/** Parses a container's log as the engine sends it with timestamps, one message per frame. */
 export class LogParser {
   /** The number of complete messages so far. */
   messages = 0;
   private readonly frames = new StreamFrames();
   private pieces: Buffer[] = [];
-  private lastAt = "";
-  private readonly open = new Map<LogEntry["stream"], LogEntry>();
+  private readonly entries = new LogEntries();
 
   push(chunk: Buffer): LogEntry[] {
     const entries: LogEntry[] = [];
@@ -35,29 +62,13 @@ export class LogParser {
     return entries;
   }
 
-  /** Flushes the last output of an ended container that has no newline. */
   end(): LogEntry[] {
-    const entries = [...this.open.values()];
-    this.open.clear();
-    return entries.map((entry) => this.timed(entry));
+    return this.entries.end();
   }
 
   private message(stream: LogEntry["stream"], text: string): LogEntry | undefined {
     const space = text.indexOf(" ");
-    const isWhole = text.endsWith("\n");
-    const part = text.slice(space + 1, isWhole ? -1 : undefined);
-    const open = this.open.get(stream);
-    if (open && open.text.length < keepCharacters) open.text += part;
-    const entry = open ?? { at: text.slice(0, space), stream, text: part };
-    if (isWhole) this.open.delete(stream);
-    else this.open.set(stream, entry);
-    return isWhole ? this.timed(entry) : undefined;
-  }
-
-  private timed(entry: LogEntry): LogEntry {
-    if (entry.at <= this.lastAt) entry.at = nanosecondAfter(this.lastAt);
-    this.lastAt = entry.at;
-    return entry;
+    return this.entries.message(stream, text.slice(0, space), text.slice(space + 1));
   }
 }
 

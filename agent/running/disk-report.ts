@@ -4,6 +4,7 @@ import { maxDiskItems } from "../../protocol/api/disk.ts";
 import { isId, type Id } from "../../protocol/ids.ts";
 import { cacheBytesOf, type CacheRecord } from "../docker/build-cache.ts";
 import type { Engine } from "../docker/engine.ts";
+import { rotatedEnds } from "../docker/log-file.ts";
 import { label } from "../docker/labels.ts";
 import { labelsOf } from "../docker/specs.ts";
 import { log } from "../log.ts";
@@ -23,8 +24,6 @@ type Report = Extract<Answer, { kind: "disk" }>["found"][number];
 const maxAgeMs = 60_000;
 const withinMs = 6000;
 const mebibyte = 1024 * 1024;
-/** Docker's rotated files; must match the log rotation in agent/docker/specs.ts. */
-const rotated = ["", ".1", ".2"];
 
 /** What sites and databases take of this host's disk: data, images, logs and build cache. */
 export async function reportDisk(means: Means, ids: readonly Id<"site" | "database">[]): Promise<Report[]> {
@@ -72,7 +71,7 @@ async function logMbOf({ engine, agentId, records }: Means, id: string): Promise
     const container = await engine.inspectContainer(containerId);
     if (!container) continue;
     if (container.logFile === undefined) return null;
-    const sizes = await Promise.all(rotated.map((end) => sizeOf(`${container.logFile}${end}`)));
+    const sizes = await Promise.all(rotatedEnds.map((end) => sizeOf(`${container.logFile}${end}`)));
     if (sizes.includes(null)) return null;
     bytes += sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
   }

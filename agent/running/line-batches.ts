@@ -3,9 +3,12 @@ import type { SiteLogLine } from "../../protocol/agent/running.ts";
 /** A line and the container that wrote it. */
 export type Written = { containerId: string; line: SiteLogLine };
 
-const flushMs = 60;
+/** So long lines are collected, unless there are enough of them before. */
+const flushMs = 40;
 const batchBytes = 64 * 1024;
 const batchLines = 1000;
+/** Batches a second to a control plane that acknowledges none. */
+const unacknowledgedMs = 60;
 /**
  * Beyond this the reader waits, so that a site that writes faster than a follower reads does not fill the agent's
  * memory.
@@ -17,45 +20,72 @@ export const bytesOf = ({ text }: SiteLogLine): number => Buffer.byteLength(text
 export const byTime = ({ line: a }: Written, { line: b }: Written): number =>
   a.at < b.at ? -1 : a.at > b.at ? 1 : 0;
 
-/** Delivers lines in batches, sorted by time if containers overlap, at most 64 KiB every 60 ms. */
+/** Delivers lines in batches of at most 64 KiB, sorted by time if containers overlap, as fast as they are acknowledged. */
 export class LineBatches {
   private readonly deliver: (lines: Written[]) => void;
   private readonly signal: AbortSignal;
+  /** Batches that may be delivered and not yet acknowledged; null: none is ever acknowledged. */
+  private readonly window: number | null;
+  private underWay = 0;
   private held: Written[] = [];
   private heldBytes = 0;
   private timer: NodeJS.Timeout | undefined;
   private waiting: (() => void)[] = [];
 
-  constructor(deliver: (lines: Written[]) => void, signal: AbortSignal) {
+  constructor(deliver: (lines: Written[]) => void, signal: AbortSignal, window: number | null = null) {
     this.deliver = deliver;
     this.signal = signal;
+    this.window = window;
     signal.addEventListener("abort", () => this.wake(), { once: true });
   }
 
   /** Resolves when there is room for more. */
-  async add(written: Written): Promise<void> {
+  async add(lines: readonly Written[]): Promise<void> {
     if (this.signal.aborted) return;
-    this.held.push(written);
-    this.heldBytes += bytesOf(written.line);
+    for (const written of lines) {
+      this.held.push(written);
+      this.heldBytes += bytesOf(written.line);
+    }
+    if (this.held.length === 0) return;
     this.timer ??= setTimeout(() => this.flush(), flushMs);
+    if (this.window !== null && this.heldBytes >= batchBytes) this.flush();
     if (this.heldBytes > maxHeldBytes) await new Promise<void>((resolve) => this.waiting.push(resolve));
   }
 
+  /** The reader has taken a batch. */
+  acknowledged(): void {
+    this.underWay = Math.max(0, this.underWay - 1);
+    if (this.heldBytes >= batchBytes || (this.timer === undefined && this.held.length > 0)) this.flush();
+  }
+
   private flush(): void {
+    clearTimeout(this.timer);
     this.timer = undefined;
     if (this.signal.aborted) return;
     this.held.sort(byTime);
+    do {
+      if (this.window !== null && this.underWay >= this.window) break;
+      this.send();
+    } while (this.window !== null && this.heldBytes >= batchBytes);
+    if (this.held.length > 0 && this.window === null)
+      this.timer = setTimeout(() => this.flush(), unacknowledgedMs);
+    else if (this.held.length > 0 && this.underWay < (this.window ?? 0))
+      this.timer = setTimeout(() => this.flush(), flushMs);
+    if (this.heldBytes <= maxHeldBytes) this.wake();
+  }
+
+  private send(): void {
     let bytes = 0;
     let count = 0;
     for (const { line } of this.held) {
-      if (count >= batchLines || (count > 0 && bytes + bytesOf(line) > batchBytes)) break;
-      bytes += bytesOf(line);
+      const size = bytesOf(line);
+      if (count >= batchLines || (count > 0 && bytes + size > batchBytes)) break;
+      bytes += size;
       count++;
     }
-    this.deliver(this.held.splice(0, count));
+    this.underWay++;
     this.heldBytes -= bytes;
-    if (this.held.length > 0) this.timer = setTimeout(() => this.flush(), flushMs);
-    this.wake();
+    this.deliver(this.held.splice(0, count));
   }
 
   private wake(): void {

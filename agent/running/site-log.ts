@@ -2,10 +2,12 @@ import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promi
 import { maxSiteLineCharacters, type Question, type SiteLogLine } from "../../protocol/agent/running.ts";
 import type { Engine } from "../docker/engine.ts";
 import { lastEntries } from "../docker/last-entries.ts";
-import { engineTimeBefore, LogParser, shifted, type LogEntry } from "../docker/log-parser.ts";
+import type { LeftOut } from "../docker/log-file.ts";
+import { engineTimeBefore, shifted, type LogEntry } from "../docker/log-parser.ts";
 import { labelsOf, ownerOf, replicaOf, secretsIn } from "../docker/specs.ts";
 import { printable, redactor } from "../../protocol/redact.ts";
 import { bytesOf, byTime, LineBatches, type Written } from "./line-batches.ts";
+import { logPieces } from "./log-pieces.ts";
 import { LogPlaces } from "./log-places.ts";
 import type { Records } from "./records.ts";
 import { label } from "../docker/labels.ts";
@@ -19,6 +21,15 @@ export type SiteLogs = {
 };
 
 type Asked = Pick<Extract<Question, { kind: "logs" }>, "tail" | "after" | "masks">;
+/** What one follower gets, and what it says of it. */
+type Follower = {
+  signal: AbortSignal;
+  deliver: (lines: SiteLogLine[]) => void;
+  /** Deliveries before the first must be acknowledged; null: none ever is. */
+  window: number | null;
+  /** Call back for each that is. */
+  onAcknowledged: (callback: () => void) => void;
+};
 
 /** The limit of one answer: the newest lines win. */
 const maxReadBytes = 4 * 1024 * 1024;
@@ -101,14 +112,13 @@ function lastOf(lines: Written[], maxBytes: number): Written[] {
 
 /**
  * The site's log after a time, or from its last lines, then live: across restarts, and from each new container, until
- * the signal aborts. Every line is delivered once, in the order of its container's log.
+ * the signal aborts. Every line is delivered once, in the order of its container's log, or counted in a line in its place.
  */
 export async function followSiteLog(
   logs: SiteLogs,
   siteId: string,
   { tail, after, masks }: Asked,
-  signal: AbortSignal,
-  deliver: (lines: SiteLogLine[]) => void,
+  { signal, deliver, window, onAcknowledged }: Follower,
 ): Promise<void> {
   const places = new LogPlaces(after);
   const batches = new LineBatches(
@@ -120,22 +130,21 @@ export async function followSiteLog(
         }),
       ),
     signal,
+    window,
   );
+  onAcknowledged(() => batches.acknowledged());
   const reading = new Set<string>();
   const startedAgain = new Set<string>();
   const lastAt = new Map<string, string>();
 
   const readToItsEnd = async (containerId: string) => {
     const shown = await lineMaker(logs.engine, containerId, masks);
-    const parser = new LogParser();
     const last = lastAt.get(containerId) ?? places.of(containerId);
-    const request = { tail: "all" as const, since: engineTimeBefore(last) };
-    for await (const chunk of logs.engine.followLog(containerId, request, signal))
-      for (const entry of parser.push(chunk)) {
-        if (entry.at <= last) continue;
-        lastAt.set(containerId, entry.at);
-        await batches.add(shown(entry));
-      }
+    for await (const piece of logPieces(logs.engine, containerId, last, signal)) {
+      const lines = Array.isArray(piece) ? piece.map(shown) : [leftOutLine(shown, piece)];
+      lastAt.set(containerId, lines.at(-1)?.line.at ?? last);
+      await batches.add(lines);
+    }
   };
   const keepReading = async (containerId: string) => {
     if (reading.has(containerId)) return void startedAgain.add(containerId);
@@ -168,9 +177,8 @@ export async function followSiteLog(
     for (const { containerId, line } of shown.toReversed())
       places.skipped(containerId, shifted(line.at, -1n));
     for (const { containerId, line } of hidden) places.skipped(containerId, line.at);
-    for (const line of shown) await batches.add(line);
-  } else
-    for (const line of earlierLines(logs, siteId, { containers, places, masks })) await batches.add(line);
+    await batches.add(shown);
+  } else await batches.add(earlierLines(logs, siteId, { containers, places, masks }));
   start = follow;
   for (const containerId of [...containers, ...held]) follow(containerId);
 }
@@ -208,6 +216,13 @@ export async function lineMaker(
     };
     return { containerId, line };
   };
+}
+
+/** Stands where the lines would. */
+function leftOutLine(shown: (entry: LogEntry) => Written, { leftOut, at }: LeftOut): Written {
+  const count = leftOut === null ? "Lines" : leftOut === 1 ? "1 line" : `${leftOut} lines`;
+  const { containerId, line } = shown({ at, stream: "stdout", text: `${count} left out` });
+  return { containerId, line: { ...line, leftOut } };
 }
 
 export async function containersOf({ engine, agentId }: SiteLogs, siteId: string): Promise<string[]> {

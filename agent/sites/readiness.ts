@@ -1,7 +1,7 @@
 import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseListeners, socketTables, type Listener } from "../docker/listening.ts";
-import type { ContainerState, Engine } from "../docker/engine.ts";
+import { startedAgainAt, type ContainerState, type Engine } from "../docker/engine.ts";
 import { secretsIn } from "../docker/specs.ts";
 import { connects, probe as ask, type Probe } from "../ingress/probe.ts";
 import { JobError } from "../job.ts";
@@ -77,10 +77,9 @@ export async function exitReason(
   exitCode: number,
   started: number,
 ): Promise<string> {
-  const [state, lines] = await Promise.all([
-    engine.inspectContainer(containerId),
-    engine.lastLines(containerId, 100),
-  ]);
+  const state = await engine.inspectContainer(containerId);
+  // The lines of another start would hide why this one ended.
+  const lines = await engine.lastLines(containerId, 100, startedAgainAt(state));
   const elapsedMs = performance.now() - started;
   const seconds = (elapsedMs / 1000).toFixed(1);
   if (state && (await engine.ranOutOfMemory(state, new Date(Date.now() - elapsedMs - 1000))))

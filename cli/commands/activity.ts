@@ -1,12 +1,14 @@
-import { command, whole } from "../command.ts";
+import { paged } from "../answered.ts";
+import { command } from "../command.ts";
 import { connect, signal } from "../context.ts";
-import { dim, safe, show, styled, table, when } from "../terminal.ts";
+import { dim, paginated, safe, show, styled, table, when } from "../terminal.ts";
 
-export const activity = command("activity", "The audit log of your account: who changed what", "listActivity")
+export const activity = paged(
+  command("activity", "The audit log of your account: who changed what", "listActivity"),
+  30,
+)
   .option("--resource <id>", "only changes of this site, database …")
   .option("--actor <kind>", "only by session, key, assistant, operator, webhook, link, host or system")
-  .option("--limit <n>", "how many", whole, 30)
-  .option("--cursor <cursor>", "the next page")
   .action(async ({ resource, actor, limit, cursor }) => {
     const client = await connect();
     const page = await client.call(
@@ -14,10 +16,8 @@ export const activity = command("activity", "The audit log of your account: who 
       { resource, actor: actor as "key" | undefined, limit, cursor },
       { signal },
     );
-    show(
-      "listActivity",
-      page,
-      ({ data, nextCursor }) =>
+    show("listActivity", page, ({ data, nextCursor }) =>
+      paginated(
         table(
           data,
           {
@@ -28,6 +28,8 @@ export const activity = command("activity", "The audit log of your account: who 
             outcome: ({ outcome }) => (outcome === "done" ? outcome : styled("red", safe(outcome))),
           },
           "Nothing yet.",
-        ) + (nextCursor === null ? "" : `\n${dim(`More: --cursor ${nextCursor}`)}`),
+        ),
+        nextCursor,
+      ),
     );
   });

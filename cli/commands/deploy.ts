@@ -1,13 +1,21 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Client } from "../../client/index.ts";
 import { command } from "../command.ts";
-import { connect, signal } from "../context.ts";
+import { connect, connection, signal } from "../context.ts";
+import { exitCodes, Failure } from "../failure.ts";
 import { followDeployment } from "../follow.ts";
 import { commitsNotPushed, currentCommit, linkedSite } from "../git.ts";
-import { findSite } from "../site.ts";
-import { link, safe, say, show, styled } from "../terminal.ts";
+import { findProjectFile } from "../project-file.ts";
+import { apply } from "../project/apply.ts";
+import { isRemoval } from "../project/plan.ts";
+import { comparison } from "../project/state.ts";
+import { planText } from "../project/text.ts";
+import { findSite, namedSite, type Site } from "../site.ts";
+import { link, output, safe, say, show, spin, styled } from "../terminal.ts";
 
 export const deploy = command(
   "deploy",
-  "Deploy what is pushed, and follow it until it serves",
+  "Deploy what is pushed, and follow it until it serves; creates the site of berth.json if there is none",
   "getDeployment",
 )
   .argument("[site]", "name or id")
@@ -15,7 +23,8 @@ export const deploy = command(
   .option("--rebuild", "build even if nothing changed")
   .action(async (named, options) => {
     const client = await connect();
-    const site = await findSite(client, named);
+    const target = await siteToDeploy(client, named);
+    const { site } = target;
     const isCheckout =
       named === undefined && site.deployType === "github" && (await linkedSite()) === site.id;
     const ahead = isCheckout ? await commitsNotPushed() : null;
@@ -26,11 +35,7 @@ export const deploy = command(
           `${ahead} commit${ahead === 1 ? " is" : "s are"} not pushed: Berth deploys what the remote branch has.`,
         ),
       );
-    const { deploymentId } = await client.call(
-      "patchSite",
-      { id: site.id, action: "deploy", ...(options.rebuild && { rebuild: true }) },
-      { signal },
-    );
+    const deploymentId = await queued(client, target, options);
     if (deploymentId === undefined) return;
     if (!options.wait) {
       show(
@@ -51,3 +56,57 @@ export const deploy = command(
       );
     show("getDeployment", deployment, () => link(safe(site.url)));
   });
+
+/** `payAt`: where to pay a site that was created just now. */
+type Target = { site: Site; payAt?: string | undefined };
+
+/** The site that is meant. One that only berth.json knows yet is created by it, which shows where to pay. */
+async function siteToDeploy(client: Client, named: string | undefined): Promise<Target> {
+  if ((await namedSite(named)) === undefined && findProjectFile() !== undefined) {
+    const { file, actual, steps } = await comparison(client);
+    if (actual.site === null) {
+      say(planText(steps, false));
+      const taken = steps.filter((step) => !isRemoval(step));
+      const { siteId, invoices } = await apply(client, file, actual, taken);
+      return { site: await client.call("getSite", { id: siteId }, { signal }), payAt: invoices[0] };
+    }
+  }
+  return { site: await findSite(client, named) };
+}
+
+/**
+ * The deployment that follows from the request. That of a site that was never paid for begins with its payment, which a
+ * person at a terminal may make meanwhile. @throws ApiError payment_required, Failure (payment needed)
+ */
+async function queued(
+  client: Client,
+  { site: { id, status }, payAt }: Target,
+  { wait, rebuild }: { wait: boolean; rebuild?: true | undefined },
+): Promise<string | undefined> {
+  const canWait = wait && output.isInteractive && status === "PENDING";
+  if (payAt === undefined)
+    try {
+      const input = { id, action: "deploy" as const, ...(rebuild && { rebuild: true }) };
+      return (await client.call("patchSite", input, { signal })).deploymentId;
+    } catch (error) {
+      const { ApiError } = await import("../../client/index.ts");
+      const token = error instanceof ApiError ? error.details["invoiceToken"] : undefined;
+      if (typeof token !== "string" || !canWait) throw error;
+      say(`Pay to start it: ${link(`${connection().url}/invoice/${token}`)}`);
+    }
+  else if (!canWait)
+    throw new Failure("The site is deployed once it is paid for.", {
+      exitCode: exitCodes.paymentNeeded,
+      hint: `Pay it at ${payAt}; then \`berth deployments follow\` shows its first deployment.`,
+    });
+  const spinner = spin("Waiting for the payment …");
+  try {
+    for (;;) {
+      const { latestDeployment } = await client.call("getSite", { id }, { signal });
+      if (latestDeployment !== null) return latestDeployment.id;
+      await delay(2000, undefined, { signal });
+    }
+  } finally {
+    spinner.stop();
+  }
+}

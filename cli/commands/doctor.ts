@@ -50,11 +50,12 @@ export const doctor = command(
   await attempt("key", async () => (await (await connect()).call("getAccount", {}, { signal })).email);
   await attempt("Git checkout", async () => (await checkoutRoot()) ?? "none here");
   await attempt("linked site", async () => (await linkedSite()) ?? "none: berth link <site>");
+  const widest = Math.max(...checks.map(({ check }) => check.length));
   showValue("checks", { checks }, () =>
     checks
       .map(
         ({ check, ok, detail }) =>
-          `${ok ? styled("green", "✓") : styled("red", "✗")} ${bold(check)}  ${safe(detail)}`,
+          `${ok ? styled("green", "✓") : styled("red", "✗")} ${bold(check.padEnd(widest))}  ${safe(detail)}`,
       )
       .join("\n"),
   );

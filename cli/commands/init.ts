@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, relative } from "node:path";
 import type { Client, ProjectFile } from "../../client/index.ts";
 import { command } from "../command.ts";
 import { connect, connection, globalOptions, signal } from "../context.ts";
@@ -41,7 +41,7 @@ export const init = command(
         : await existing(client, site)),
     };
     writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`, { flag: force ? "w" : "wx" });
-    showValue("projectFile", { file, content }, () => `Wrote ${bold(safe(file))}.`);
+    showValue("projectFile", { file, content }, () => `Wrote ${bold(safe(relative(process.cwd(), file)))}.`);
     say(dim("Change it as you like; `berth diff` shows what it would change, `berth up` does it."));
   });
 

@@ -45,8 +45,9 @@ export const logs = command("logs", "The log of a running site", { lines: "logLi
 const matching =
   ({ search, replica }: { search?: string; replica?: number }) =>
   (line: LogLine): boolean =>
-    (search === undefined || line.text.toLowerCase().includes(search.toLowerCase())) &&
-    (replica === undefined || line.replica === replica);
+    line.leftOut !== undefined ||
+    ((search === undefined || line.text.toLowerCase().includes(search.toLowerCase())) &&
+      (replica === undefined || line.replica === replica));
 
 /** The latest lines of a running site or database, and those that follow. */
 export async function printLog(

@@ -2,7 +2,7 @@ import type { Answer } from "../../client/index.ts";
 import { command, whole } from "../command.ts";
 import { connect, signal } from "../context.ts";
 import { siteId } from "../site.ts";
-import { dim, duration, output, print, safe, show, styled } from "../terminal.ts";
+import { dim, duration, output, paginated, print, safe, show, styled } from "../terminal.ts";
 
 export const requests = command(
   "requests",
@@ -15,7 +15,7 @@ export const requests = command(
   .option("--path <start>", "the beginning of the path")
   .option("--method <method>")
   .option("--limit <n>", "how many", whole, 50)
-  .option("--cursor <cursor>", "the next page")
+  .option("--cursor <cursor>", "the next page: nextCursor of the one before")
   .action(async (site, { follow, status: wanted, path, method, limit, cursor }) => {
     const client = await connect();
     const filters = { id: await siteId(client, site), status: wanted, path, method };
@@ -23,7 +23,8 @@ export const requests = command(
       show(
         "getSiteRequests",
         await client.call("getSiteRequests", { ...filters, limit, cursor }, { signal }),
-        ({ data }) => data.map(requestText).join("\n") || dim("No requests."),
+        ({ data, nextCursor }) =>
+          paginated(data.map(requestText).join("\n") || dim("No requests."), nextCursor),
       );
       return;
     }

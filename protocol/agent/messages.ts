@@ -154,8 +154,14 @@ export const FromAgent = z.discriminatedUnion("type", [
     cancelled: z.boolean(),
     durations: Durations.nullable(),
   }),
-  /** Each question gets one answer, or batches of answers until `last`. */
-  z.object({ type: z.literal("answer"), requestId: RequestId, answer: Answer, last: z.boolean() }),
+  /** Each question gets one answer, or batches of answers until `last`. `ack`: an `answerAck` is waited for. */
+  z.object({
+    type: z.literal("answer"),
+    requestId: RequestId,
+    answer: Answer,
+    last: z.boolean(),
+    ack: z.boolean().optional(),
+  }),
   /**
    * The version in service kept exiting and was stopped, or cannot be restarted. Sent again after every reconnect
    * until `crashAck`.
@@ -240,6 +246,8 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("ask"), requestId: RequestId, question: Question }),
   /** Further answers are no longer needed. */
   z.object({ type: z.literal("endAsk"), requestId: RequestId }),
+  /** The reader has taken one answer with `ack`. */
+  z.object({ type: z.literal("answerAck"), requestId: RequestId }),
   z.object({ type: z.literal("crashAck"), ...Version }),
   z.object({ type: z.literal("databaseCrashAck"), ...DatabaseCrash }),
   /** All certificates that the host serves beside those it obtains itself; after each welcome and change. */

@@ -56,6 +56,8 @@ export const SiteLogLine = z.object({
   /** The replica that wrote it, from 1. */
   replica: z.number().int().positive().optional(),
   text: z.string().max(maxSiteLineCharacters + 20),
+  /** It stands in place of so many lines, of which it has the time of the last; null: that is not known. Agents of before leave out none. */
+  leftOut: z.number().int().positive().nullable().optional(),
 });
 export type SiteLogLine = z.infer<typeof SiteLogLine>;
 
@@ -69,6 +71,8 @@ export const Question = z.discriminatedUnion("kind", [
     after: LogPlace.nullable(),
     /** Answers are sent until `endAsk`. */
     follow: z.boolean(),
+    /** Answers that may be sent before the first is acknowledged; missing: none ever is. */
+    window: z.number().int().positive().optional(),
     /** Secrets to mask in addition to those given to the containers. */
     masks: z.array(z.string()).default([]),
   }),

@@ -79,6 +79,7 @@ export type OwnAccount = z.infer<typeof OwnAccount>;
 /** An account as operators see it: how much of what it has, and when it was last active. */
 export const AccountForOperator = Account.extend({
   emailVerified: z.boolean(),
+  twoFactorEnabled: z.boolean(),
   signInMethods: z.array(z.string()).describe("`credential`: a password; otherwise the provider."),
   siteCount: z.number().int(),
   databaseCount: z.number().int(),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { idPattern } from "../ids.ts";
-import { backupStatuses, backupTriggers, backupTypes, databaseTypes } from "../states.ts";
+import { backupStatuses, backupTriggers, backupTypes } from "../states.ts";
 import { CronExpression } from "./schedules.ts";
 import { listQuery, Timestamp } from "./common.ts";
 
@@ -44,19 +44,33 @@ export const Backup = z
   .meta({ id: "Backup" });
 export type Backup = z.infer<typeof Backup>;
 
-/** A database whose scheduled backups failed, were damaged or could not be verified, with no verified backup since. */
+/** Also where a list of databases or volumes says it. */
+export const BackupsFailing = z
+  .object({ since: Timestamp, times: z.number().int(), reason: z.string() })
+  .describe("Scheduled backups that failed or could not be verified since the last verified one.");
+export type BackupsFailing = z.infer<typeof BackupsFailing>;
+
+/** What has scheduled backups that failed, were damaged or could not be verified, with no verified backup since. */
 export const FailingBackups = z
   .object({
-    id: z.string().describe("The database's."),
+    id: z.string().describe("The database's; of a volume, its site's id, a slash and its name."),
     accountId: z.string(),
     hostId: z.string().nullable(),
-    type: z.enum(databaseTypes),
+    type: z.enum(backupTypes),
     since: Timestamp,
     times: z.number().int(),
     reason: z.string().describe("Why the last backup failed, without row values."),
   })
   .meta({ id: "FailingBackups" });
 export type FailingBackups = z.infer<typeof FailingBackups>;
+
+/** The cursor is an id of the list. */
+export const FailingBackupsQuery = listQuery("database").extend({
+  cursor: z
+    .string()
+    .regex(/^(db_[0-9a-z]{1,40}|site_[0-9a-z]{1,40}\/[a-z0-9-]{1,63})$/, "a nextCursor of this list")
+    .optional(),
+});
 
 /** Hidden at once; the file is deleted within minutes, as soon as no host uses it. */
 export const BackupDeleted = z.object({ id: z.string(), status: z.literal("DELETING") });

@@ -13,6 +13,14 @@ export const text = z.string().refine((value) => !value.includes("\0") && value.
   abort: true,
 });
 
+/** What a borrowed browser must not do takes one, where the account has a second step. */
+export const secondFactorCode = text
+  .max(100)
+  .optional()
+  .describe(
+    "Needed if the account signs in with a second step: a code of the authenticator app, or a recovery code.",
+  );
+
 /** ISO 8601, UTC, with `Z`. */
 export const Timestamp = z.iso.datetime("a time in UTC, such as 2026-11-21T12:00:00Z");
 

@@ -138,6 +138,9 @@ export const Job = z
     attempt: z.number().int().describe("How often it was sent to a host."),
     cancelRequested: z.boolean(),
     cancellable: z.boolean().describe("Whether it may be cancelled without leaving its resource half done."),
+    retryable: z
+      .boolean()
+      .describe("Failed, with nothing newer asked for since, and of a kind that may be repeated."),
     error: z.string().nullable(),
     createdAt: Timestamp,
     leasedAt: Timestamp.nullable(),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { billingTermsMonths, databaseStatuses, databaseTypes } from "../states.ts";
-import { BackupSettings, BackupSettingsPatch } from "./backups.ts";
+import { BackupSettings, BackupSettingsPatch, BackupsFailing } from "./backups.ts";
 import { listQuery, text, Timestamp } from "./common.ts";
 import { PackChange } from "./packs.ts";
 import { PublicAccess, PublicAccessPatch } from "./public-access.ts";
@@ -92,10 +92,7 @@ export const Database = z
     links: z.array(z.object({ siteId: z.string(), variable: z.string() })),
     backups: BackupSettings.extend({
       nextAt: Timestamp.nullable(),
-      failing: z
-        .object({ since: Timestamp, times: z.number().int(), reason: z.string() })
-        .nullable()
-        .describe("Scheduled backups that failed or could not be verified since the last verified one."),
+      failing: BackupsFailing.nullable(),
     }),
     publicAccess: PublicAccess,
     paidUntil: Timestamp.nullable(),

@@ -60,6 +60,14 @@ export const LogLine = z
       .optional()
       .describe("For a running site: the replica that wrote the line, from 1."),
     text: z.string(),
+    leftOut: z
+      .number()
+      .int()
+      .nullable()
+      .optional()
+      .describe(
+        "In a followed log of a running site or database: this many lines are missing here, because they were written faster than you read them; null: nobody knows how many. `at` is the time of the last of them.",
+      ),
   })
   .meta({ id: "LogLine" });
 export type LogLine = z.infer<typeof LogLine>;

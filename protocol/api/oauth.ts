@@ -46,6 +46,24 @@ export const AuthorizationRequest = z.object({
 });
 export type AuthorizationRequest = z.infer<typeof AuthorizationRequest>;
 
+export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
+
+/** RFC 8628, section 3.1. */
+export const DeviceAuthorizationRequest = z.object({
+  client_id: z.string().max(8000),
+  scope: z.string().max(500).optional(),
+  resource: z.string().max(500).optional(),
+});
+
+/** RFC 8628, section 3.4. */
+export const DeviceTokenRequest = z.object({
+  grant_type: z.literal(deviceGrant),
+  device_code: z.string().max(200),
+  client_id: z.string().max(8000),
+  resource: z.string().max(500).optional(),
+});
+export type DeviceTokenRequest = z.infer<typeof DeviceTokenRequest>;
+
 export const TokenRequest = z.object({
   grant_type: z.literal("authorization_code"),
   code: z.string().max(8000),

@@ -42,7 +42,14 @@ import {
   Credits,
   Transaction,
 } from "./credits.ts";
-import { Backup, BackupDeleted, BackupLink, BackupListQuery, FailingBackups } from "./backups.ts";
+import {
+  Backup,
+  BackupDeleted,
+  BackupLink,
+  BackupListQuery,
+  FailingBackups,
+  FailingBackupsQuery,
+} from "./backups.ts";
 import {
   Database,
   DatabaseActionAccepted,
@@ -677,7 +684,13 @@ export const operations = {
             mountPath: "/data",
             mounted: true,
             sizeMb: 12.5,
-            backups: { schedule: "daily", hourUtc: 3, keep: 7, nextAt: "2026-11-22T03:17:00.000Z" },
+            backups: {
+              schedule: "daily",
+              hourUtc: 3,
+              keep: 7,
+              nextAt: "2026-11-22T03:17:00.000Z",
+              failing: null,
+            },
             restoring: false,
             restoreError: null,
           },
@@ -1194,9 +1207,9 @@ export const operations = {
     method: "get",
     path: "/backups/failing",
     tag: "Databases",
-    summary: "Databases whose scheduled backups fail, with the reason",
+    summary: "Databases and volumes whose scheduled backups fail, with the reason",
     access: "operator",
-    query: listQuery("database"),
+    query: FailingBackupsQuery,
     answers: [{ status: 200, schema: listOf(FailingBackups) }],
   },
   getBackup: {
@@ -1559,6 +1572,16 @@ export const operations = {
     summary: "End an account's suspension. What ran before and is paid for starts again",
     access: "operator",
     answers: [{ status: 200, schema: Account }],
+  },
+  disableTwoFactor: {
+    method: "post",
+    path: "/accounts/{id}/disable-two-factor",
+    tag: "Accounts",
+    summary:
+      "Turn off the two-step sign-in of an owner who has lost both the app and the recovery codes. All sessions of the account end, and its owner is mailed",
+    access: "operator",
+    answers: [{ status: 200, schema: Account }],
+    refusals: ["conflict"],
   },
   getBillingDetails: {
     method: "get",
@@ -2076,6 +2099,16 @@ export const operations = {
     access: "operator",
     answers: [{ status: 202, schema: Job }],
     refusals: ["conflict"],
+  },
+  retryJob: {
+    method: "post",
+    path: "/jobs/{id}/retry",
+    tag: "Operators",
+    summary:
+      "Ask again for a failed job, as its owner could: a deployment of the same commit, a start, stop or restart, or a backup. Answers the new job",
+    access: "operator",
+    answers: [{ status: 202, schema: Job }],
+    refusals: ["conflict", "payment_required"],
   },
   rotateSecrets: {
     method: "post",

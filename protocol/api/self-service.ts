@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { text, Timestamp } from "./common.ts";
+import { secondFactorCode, text, Timestamp } from "./common.ts";
 
 export const ProfilePatch = z
   .strictObject({ name: text.trim().min(1).max(100) })
@@ -43,6 +43,7 @@ export const AccountDelete = z
   .strictObject({
     email: text.max(254).describe("The account's own address, against a deletion by mistake."),
     loseCredits: z.boolean().default(false).describe("Needed if the account has credits."),
+    code: secondFactorCode,
   })
   .meta({ id: "AccountDelete" });
 export type AccountDelete = z.infer<typeof AccountDelete>;

@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { BackupSettings } from "./backups.ts";
+import { BackupSettings, BackupsFailing } from "./backups.ts";
 import { text, Timestamp } from "./common.ts";
 
 /** When a volume is backed up by itself; never unless its owner says so. */
 export const VolumeBackups = z
-  .object({ ...BackupSettings.shape, nextAt: Timestamp.nullable() })
+  .object({ ...BackupSettings.shape, nextAt: Timestamp.nullable(), failing: BackupsFailing.nullable() })
   .meta({ id: "VolumeBackups" });
 export type VolumeBackups = z.infer<typeof VolumeBackups>;
 export const VolumePatch = z.strictObject({ backups: z.strictObject(BackupSettings.partial().shape) });

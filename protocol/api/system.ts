@@ -35,7 +35,7 @@ export const Overview = z
       openFlags: count.describe("Payment events that need attention: GET /payments/flagged."),
     }),
     backups: z.object({
-      failing: count.describe("Databases whose scheduled backups fail: GET /backups/failing."),
+      failing: count.describe("Databases and volumes whose scheduled backups fail: GET /backups/failing."),
       unprotected: count.describe("Running databases without a verified backup."),
       lastVerifiedAt: Timestamp.nullable(),
     }),

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
 
 const colors: Record<string, string> = {
@@ -43,17 +43,59 @@ function htmlOf(text: string): string {
     .join("");
 }
 
-/** A page that looks like a terminal in which these commands of `berth` were just typed. */
-export function terminalPage(program: string, commands: string[][], env: Record<string, string>): string {
-  const typed = commands.map((args) => {
-    const output = execFileSync(process.execPath, [program, ...args], {
-      encoding: "utf8",
-      env: { PATH: process.env["PATH"], FORCE_COLOR: "1", ...env },
-    });
-    return `<b style="color:#7ee787">$</b> berth ${escaped(args.join(" "))}\n${htmlOf(output)}`;
+/** What a line shows at the end: what was there before a return of the carriage or an erased line is gone. */
+const atTheEnd = (line: string): string =>
+  line
+    // oxlint-disable-next-line no-control-regex -- It is what an erased line begins with.
+    .split(/\r|\u001b\[2K/)
+    .filter((text) => text !== "")
+    .at(-1) ?? "";
+
+export const pictureColumns = 108;
+
+/**
+ * Runs a shell command in a terminal of its own, as a person would see it, and answers what it shows.
+ *
+ * @param onOutput gets all of the output so far, after each part of it
+ * @throws Error if it fails
+ */
+export async function typedInTerminal(
+  command: string,
+  { cwd, env, onOutput }: { cwd: string; env: NodeJS.ProcessEnv; onOutput?: (text: string) => void },
+): Promise<string> {
+  const line = `stty cols ${pictureColumns} rows 60; ${command}`;
+  const child = spawn("script", ["--quiet", "--flush", "--return", "--command", line, "/dev/null"], {
+    cwd,
+    env: { ...env, TERM: "xterm-256color" },
+    // Without an end of its input, which would be typed as Ctrl-D.
+    stdio: ["pipe", "pipe", "inherit"],
   });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (part: string) => {
+    output += part;
+    onOutput?.(output);
+  });
+  const code = await new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  if (code !== 0) throw new Error(`${command} exited with ${String(code)}: ${output}`);
+  return output.replaceAll("\r\n", "\n").split("\n").map(atTheEnd).join("\n").trimEnd();
+}
+
+/** A page that looks like a terminal in which these commands were typed, each with what it showed. */
+export function terminalPage(typed: readonly { command: string; output: string }[], fontCss: string): string {
+  const text = typed.map(
+    ({ command, output }) => `<b class="prompt">$</b> <b>${escaped(command)}</b>\n${htmlOf(output)}`,
+  );
   return `<!doctype html><meta charset="utf-8"><style>
-    body { margin: 0; padding: 28px; background: #0d1117; width: max-content; }
-    pre { margin: 0; color: #e6edf3; font: 15px/1.5 "JetBrains Mono Variable", "DejaVu Sans Mono", monospace; }
-  </style><pre>${typed.join("\n")}</pre>`;
+    ${fontCss}
+    body { margin: 0; padding: 28px; background: #ffffff; width: max-content; }
+    .window { background: #0d1117; border-radius: 10px; overflow: hidden; }
+    .bar { height: 34px; background: #161b22; display: flex; gap: 8px; align-items: center; padding-left: 14px; }
+    .bar i { width: 12px; height: 12px; border-radius: 50%; background: #30363d; }
+    .prompt { color: #7ee787; }
+    pre { margin: 0; padding: 20px 24px 24px; width: ${pictureColumns}ch; color: #e6edf3;
+      font: 15px/1.5 "JetBrains Mono Variable", "DejaVu Sans Mono", monospace; font-variant-ligatures: none; white-space: pre-wrap; overflow-wrap: anywhere; }
+  </style><div class="window"><div class="bar"><i></i><i></i><i></i></div><pre>${text.join("\n\n")}</pre></div>`;
 }

@@ -116,9 +116,12 @@ it("what an old version wrote last is in the site's log when its container is go
   const followed: string[] = [];
   const over = new AbortController();
   const asked = { tail: 0, after: "2026-01-01T00:00:00Z", masks: ["m4sked"] };
-  await followSiteLog(logs, "site_1", asked, over.signal, (lines) =>
-    followed.push(...lines.map(({ text }) => text)),
-  );
+  await followSiteLog(logs, "site_1", asked, {
+    signal: over.signal,
+    deliver: (lines) => followed.push(...lines.map(({ text }) => text)),
+    window: null,
+    onAcknowledged: () => undefined,
+  });
   await vi.waitUntil(() => followed.length > 0, 10_000);
   over.abort();
   expect(followed).toEqual(both.slice(0, 1));

@@ -135,9 +135,13 @@ describe("a log of two containers that is followed", () => {
     const logs = { engine, agentId: "agent", records, onStart: () => undefined };
     const got: SiteLogLine[] = [];
     const over = new AbortController();
-    await followSiteLog(logs, siteId, { tail: 10, after, masks: [] }, over.signal, (lines) =>
-      got.push(...lines),
-    );
+    const follower = {
+      signal: over.signal,
+      deliver: (lines: SiteLogLine[]) => got.push(...lines),
+      window: null,
+      onAcknowledged: () => undefined,
+    };
+    await followSiteLog(logs, siteId, { tail: 10, after, masks: [] }, follower);
     await vi.waitUntil(() => got.length >= count, 10_000);
     over.abort();
     return got;
@@ -345,14 +349,14 @@ describe("a follower that is slower than the site", () => {
     };
     let added = 0;
     const adding = (async () => {
-      for (; added < 100; added++) await batches.add(line);
+      for (; added < 100; added++) await batches.add([line]);
     })();
     await new Promise((resolve) => setImmediate(resolve));
     expect(added).toBeLessThan(30);
     await adding;
     expect(delivered.length).toBeGreaterThan(60);
     over.abort();
-    await batches.add(line);
+    await batches.add([line]);
   });
 });
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
+import { idPrefixes } from "../../protocol/ids.ts";
 import { answers } from "../../protocol/cli.ts";
 import { printedBy, type Printed } from "../../cli/command.ts";
 import { createProgram, everyCommand, type AnyCommand } from "../../cli/program.ts";
@@ -326,6 +327,41 @@ describe.each(leaves.map((one) => ({ name: pathOf(one), prints: printedBy(one) }
       expect(stdout.trim()).not.toBe("");
       expect(stdout).not.toMatch(/undefined|NaN|\[object Object\]|Invalid Date/);
     });
+  },
+);
+
+/** Commands whose answer is a page, of operations that take a cursor. */
+const pages = leaves.filter((one) => {
+  // Price lists are short; secrets are rotated to the end by the command itself.
+  if (["packs list", "credits packages", "operator rotate-secrets"].includes(pathOf(one))) return false;
+  const prints = printedBy(one);
+  const operation = (operations as Record<string, Operation>)[typeof prints === "string" ? prints : ""];
+  const nextCursor = (operation?.answers[0]?.schema as { shape?: object } | undefined)?.shape;
+  return (
+    nextCursor !== undefined && "nextCursor" in nextCursor && "cursor" in (operation?.query?.shape ?? {})
+  );
+});
+it("pages of lists are known here", () => expect(pages.length).toBeGreaterThan(20));
+it.each(pages.map((one) => [pathOf(one), one] as const))(
+  "berth %s says how the next page is read, and reads it",
+  async (name, one) => {
+    const id = printedBy(one) as string;
+    const flags = one.options.map(({ long }) => long);
+    expect(flags).toEqual(expect.arrayContaining(["--limit", "--cursor"]));
+    const row = rows[name];
+    const schema = (operations as Record<string, Operation>)[id]?.query?.shape["cursor"] as z.ZodType;
+    const cursor =
+      [...Object.values(idPrefixes).map((prefix) => `${prefix}_1`), "7"].find(
+        (text) => schema.safeParse(text).success,
+      ) ?? "";
+    const instead = service.instead;
+    service.instead = (asked) => (asked.id === id ? { nextCursor: "next-page" } : instead(asked));
+    const args = [...name.split(" "), ...(Array.isArray(row) ? row : []), "--cursor", cursor];
+    const from = service.asked.length;
+    const { stdout } = await run(args).finally(() => (service.instead = instead));
+    expect(stdout).toContain("More: --cursor ");
+    const asked = service.asked.slice(from).find((each) => each.id === id);
+    expect(new URL(asked?.url ?? "", service.url).searchParams.get("cursor")).toBe(cursor);
   },
 );
 

@@ -20,6 +20,7 @@ import { answeringService, type Asked, type Service } from "../support/answering
 const home = mkdtempSync(join(tmpdir(), "berth-processes-"));
 const program = join(home, "berth.mjs");
 const site = "site_001m80000000000000000000000";
+const deployment = "dep_001m80000000000000000000000";
 const newer = Buffer.from("#!/usr/bin/env node\nconsole.log('9.9.9');\n");
 let service: Service;
 /** The answer to every request, in place of what the operation answers. */
@@ -47,9 +48,40 @@ afterAll(async () => {
 });
 
 type Run = { code: number | null; stdout: string; stderr: string };
-function start(args: string[], env: Record<string, string> = {}, file = program, input = "") {
-  const child = spawn(process.execPath, [file, ...args], {
-    cwd: home,
+function start(
+  args: string[],
+  env: Record<string, string> = {},
+  file = program,
+  input: string | null = "",
+  cwd = home,
+) {
+  return watched(process.execPath, [file, ...args], env, input, cwd);
+}
+/** In a terminal of its own, whose output is all on standard output. */
+const inTerminal = (args: string[], env: Record<string, string> = {}, cwd = home) =>
+  watched(
+    "script",
+    [
+      "--quiet",
+      "--flush",
+      "--return",
+      "--command",
+      [process.execPath, program, ...args].join(" "),
+      "/dev/null",
+    ],
+    { TERM: "xterm-256color", ...env },
+    null,
+    cwd,
+  );
+function watched(
+  name: string,
+  args: string[],
+  env: Record<string, string>,
+  input: string | null,
+  cwd: string,
+) {
+  const child = spawn(name, args, {
+    cwd,
     env: {
       PATH: process.env["PATH"],
       HOME: home,
@@ -60,7 +92,7 @@ function start(args: string[], env: Record<string, string> = {}, file = program,
     },
     stdio: "pipe",
   });
-  child.stdin.end(input);
+  if (input !== null) child.stdin.end(input);
   const run: Run = { code: null, stdout: "", stderr: "" };
   child.stdout.on("data", (part: Buffer) => (run.stdout += part.toString()));
   child.stderr.on("data", (part: Buffer) => (run.stderr += part.toString()));
@@ -94,6 +126,7 @@ it.each([
   if (code === 0) return;
   const { error } = JSON.parse(run.stderr) as { error: { code: string; message: string; hint: string } };
   expect([run.stdout, error.message, error.hint]).toEqual(["", expect.any(String), expect.any(String)]);
+  if (code === 7) expect(error.hint).toContain(`${service.url}/invoice/inv_1`);
   expect(error.message.length).toBeGreaterThan(10);
 });
 
@@ -121,6 +154,53 @@ it.each([
   const run = await started.ended;
   expect(run.code).toBe(130);
   if (text === "change") answers.change.parse(JSON.parse(run.stdout.split("\n")[0] ?? ""));
+});
+
+it("a first deploy creates the site of berth.json; who cannot pay at a terminal gets the address to pay at, and 7", async () => {
+  const checkout = mkdtempSync(join(home, "checkout-"));
+  writeFileSync(
+    join(checkout, "berth.json"),
+    JSON.stringify({ name: "new-shop", source: { repository: "github.com/acme/shop" } }),
+  );
+  let isPaid = false;
+  service.instead = ({ id }) =>
+    id === "getSite"
+      ? { status: "PENDING", latestDeployment: isPaid ? { id: deployment } : null }
+      : id === "getDeployment" && isPaid
+        ? { status: "LIVE", error: null }
+        : id === "createSite"
+          ? { siteId: site, invoiceToken: "inv_first" }
+          : undefined;
+  const from = service.asked.length;
+  const scripted = await start(["deploy", "--json"], { BERTH_SITE: "" }, program, "", checkout).ended;
+  const pay = `${service.url}/invoice/inv_first`;
+  expect([scripted.code, scripted.stdout]).toEqual([7, ""]);
+  expect(JSON.parse(scripted.stderr.trim().split("\n").at(-1) ?? "")).toMatchObject({
+    error: { hint: expect.stringContaining(pay) },
+  });
+  const created = service.asked.slice(from).filter(({ id }) => id === "createSite");
+  expect(created.map(({ body }) => JSON.parse(body) as object)).toMatchObject([{ name: "new-shop" }]);
+
+  const typed = inTerminal(["deploy"], { BERTH_SITE: "" }, checkout);
+  await seen(typed, "Waiting for the payment");
+  expect(typed.run.stdout).toContain(pay);
+  isPaid = true;
+  const run = await typed.ended;
+  expect([run.code, run.stdout]).toEqual([0, expect.stringContaining("is live")]);
+  // The payment deploys it: a request for another deployment would be a second one.
+  expect(service.asked.slice(from).filter(({ id }) => id === "patchSite")).toEqual([]);
+
+  isPaid = false;
+  refuse = { status: 402, body: { error: "payment_required", invoiceToken: "inv_open" } };
+  service.refusal = ({ id }) => (id === "patchSite" ? refuse : undefined);
+  const later = inTerminal(["deploy"]);
+  await seen(later, "Waiting for the payment");
+  expect(later.run.stdout).toContain(`${service.url}/invoice/inv_open`);
+  isPaid = true;
+  expect((await later.ended).code).toBe(0);
+  refuse = undefined;
+  service.instead = () => undefined;
+  service.refusal = () => refuse;
 });
 
 it("databases tunnel prints where it listens as its schema says, and Ctrl-C ends it with 130", async () => {

@@ -203,6 +203,7 @@ const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {
     question: { kind: "logs", siteId: id("site"), tail: 100, after: null, follow: true, masks: [] },
   },
   endAsk: { type: "endAsk", requestId: "r1" },
+  answerAck: { type: "answerAck", requestId: "r1" },
   crashAck: { type: "crashAck", ...version },
   verdicts: {
     type: "verdicts",

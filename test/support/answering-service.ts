@@ -91,7 +91,7 @@ export type Service = {
   /** Fields of the answer to this request. */
   instead: (asked: Asked) => object | undefined;
   /** What every operation answers in place of its own answer. */
-  refusal: () => { status: number; body: object; headers?: Record<string, string> } | undefined;
+  refusal: (asked: Asked) => { status: number; body: object; headers?: Record<string, string> } | undefined;
   /** The clock of the service, as its Date header says; undefined: the right one. */
   date: string | undefined;
   files: Record<string, Buffer>;
@@ -129,7 +129,7 @@ export async function answeringService(
       const file = service.files[url.pathname];
       if (file !== undefined) return response.writeHead(200).end(file);
       if (service.cut(asked.at(-1)!)) return request.socket.destroy();
-      const refusal = service.refusal();
+      const refusal = service.refusal(asked.at(-1)!);
       if (refusal)
         return response
           .writeHead(refusal.status, { "Content-Type": "application/json", ...refusal.headers })

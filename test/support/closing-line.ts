@@ -1,11 +1,21 @@
 import { writeFileSync } from "node:fs";
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Counts, with a line for each failed test: where it is, its sentence, and its error. */
-export type Counts = { passed: number; failed: number; skipped: number; failures: string[] };
+export type Counts = {
+  passed: number;
+  failed: number;
+  skipped: number;
+  /** A line for each failed test: where it is, its sentence, and its error. */
+  failures: string[];
+  failedFiles: string[];
+};
 
 /** `N passed, N failed`, and `, N skipped` if there are any. */
-export const closingLine = ({ passed, failed, skipped }: Omit<Counts, "failures">): string =>
+export const closingLine = ({
+  passed,
+  failed,
+  skipped,
+}: Pick<Counts, "passed" | "failed" | "skipped">): string =>
   `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 
 /** Prints the run's last line. For scripts/test.ts, which adds up several runs, the counts are written to a file. */
@@ -25,7 +35,8 @@ export default class ClosingLine implements Reporter {
       (module) => module.children.size === 0 || module.errors().length > 0,
     ).length;
     const failed = count.failed + count.pending + broken + errors.length;
-    const counts: Counts = { passed: count.passed, failed, skipped: count.skipped, failures };
+    const failedFiles = modules.filter((module) => !module.ok()).map((module) => module.relativeModuleId);
+    const counts: Counts = { passed: count.passed, failed, skipped: count.skipped, failures, failedFiles };
     const file = process.env["BERTH_COUNTS_FILE"];
     if (file) writeFileSync(file, JSON.stringify(counts));
     else process.on("exit", () => process.stdout.write(`\n${closingLine(counts)}\n`));

@@ -58,6 +58,7 @@ export const dashboardPages: Readonly<Record<string, (shown: Shown) => string>> 
   "/operator/system": alone("/operator/system"),
   "/sites": alone("/sites"),
   "/sites/:id/data": ofSite("/data?path=/"),
+  "/sites/:id/data/:name": ofSite("/data/uploads"),
   "/sites/:id/domains": ofSite("/domains"),
   "/sites/:id/jobs": ofSite("/jobs"),
   "/sites/:id/jobs/:command": ({ site, command }) => `/sites/${site}/jobs/${command}`,

@@ -28,6 +28,7 @@ import {
   uniqueName,
 } from "./service.ts";
 
+const commit = "0123456789abcdef0123456789abcdef01234567";
 const list = async <Item>(path: string) => (await api<Page<Item>>(await operator(), "GET", path)).body;
 const run = (sql: string, ...values: unknown[]) =>
   bindings.DB.prepare(sql)
@@ -195,6 +196,74 @@ describe("the queue", () => {
     });
     const { body } = await api<Page<{ operation: string; actor: string }>>(key, "GET", "/activity");
     expect(body.data[0]).toMatchObject({ operation: "cancelJob", actor: "operator", resourceId: queued?.id });
+  });
+
+  it("lets an operator ask again for a failed deployment, of its commit, and once", async () => {
+    const [key, on] = [await account(), await readyAgent()];
+    const { siteId } = await runningSite(key, on);
+    const retry = async (id: string | undefined) =>
+      api<Job & { reason?: string }>(await operator(), "POST", `/jobs/${id}/retry`);
+    const [done] = await jobsOf(key, "&state=ended");
+    expect(await retry(done?.id)).toMatchObject({ status: 409 });
+    expect(await retry("job_none")).toMatchObject({ status: 404 });
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    const first = await on.next("job");
+    const failed = first.job.id;
+    await run(
+      "UPDATE deployments SET commit_sha = ? WHERE id = (SELECT deployment_id FROM jobs WHERE id = ?)",
+      commit,
+      failed,
+    );
+    on.send({
+      type: "failed",
+      jobId: failed,
+      attempt: first.attempt,
+      error: "x",
+      cancelled: false,
+      durations: null,
+    });
+    await on.next("ack");
+    expect((await jobsOf(key, "&state=ended"))[0]).toMatchObject({ id: failed, retryable: true });
+    const id = await ownerOf(key);
+    const suspended = "UPDATE accounts SET suspended_at = ? WHERE id = ?";
+    await run(suspended, 1, id);
+    expect(await retry(failed)).toMatchObject({
+      status: 409,
+      body: { reason: expect.stringMatching(/suspended/) as string },
+    });
+    await run(suspended, null, id);
+    await run("UPDATE sites SET wanted = 'STOPPED' WHERE id = ?", siteId);
+    expect(await retry(failed)).toMatchObject({
+      status: 409,
+      body: { reason: expect.stringMatching(/stopped it since/) as string },
+    });
+    await run("UPDATE sites SET wanted = 'RUNNING' WHERE id = ?", siteId);
+    expect((await api(key, "POST", `/jobs/${failed}/retry`)).status).toBe(403);
+    on.send({ type: "ready", free: 1, freeCommands: 0, freeShort: 0 });
+    const { status, body } = await retry(failed);
+    expect([status, body.kind, body.siteId, body.id === failed]).toEqual([202, "site.deploy", siteId, false]);
+    expect((await on.next("job")).job).toMatchObject({ args: { source: { commit } } });
+    expect(await retry(failed)).toMatchObject({
+      status: 409,
+      body: { reason: expect.stringMatching(/Something newer/) as string },
+    });
+    const { data } = (await api<Page<{ operation: string; actor: string }>>(key, "GET", "/activity")).body;
+    expect(data[0]).toMatchObject({ operation: "retryJob", actor: "operator" });
+  });
+
+  it("does not repeat a rollback, or what only its owner may ask for", async () => {
+    const [key, on] = [await account(), await readyAgent()];
+    const { siteId } = await runningSite(key, on);
+    const [job] = await jobsOf(key, "&state=ended");
+    const retry = async () =>
+      (await api<{ reason?: string }>(await operator(), "POST", `/jobs/${job?.id}/retry`)).body.reason;
+    await run("UPDATE jobs SET status = 'FAILED' WHERE id = ?", job?.id);
+    await run(`UPDATE deployments SET "trigger" = 'rollback' WHERE site_id = ?`, siteId);
+    expect(await retry()).toContain("rollback");
+    for (const kind of ["site.command", "site.delete", "database.restore", "database.rotate"]) {
+      await run("UPDATE jobs SET kind = ? WHERE id = ?", kind, job?.id);
+      expect(await retry()).toContain("is not repeated");
+    }
   });
 
   it("does not let a stop or a deletion be cancelled, and tells what it refuses", async () => {

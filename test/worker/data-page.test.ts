@@ -1,6 +1,15 @@
 import { beforeAll, expect, it } from "vitest";
 import { pagesOfOperator } from "./pages.ts";
-import { account, createSite, operator, readyAgent, runningSite, site, type Agent } from "./service.ts";
+import {
+  account,
+  bindings,
+  createSite,
+  operator,
+  readyAgent,
+  runningSite,
+  site,
+  type Agent,
+} from "./service.ts";
 
 let pages: Awaited<ReturnType<typeof pagesOfOperator>>;
 beforeAll(async () => {
@@ -79,5 +88,81 @@ it("folders and files of the running site are read, and nothing of them is HTML"
   const file = await pages.show(`${pathOf(siteId)}?path=/app/lib&volume=uploads`);
   expect(file.text).toContain("&lt;script&gt;1&lt;/script&gt;");
   expect(file.text).toContain("Only the first 128 KiB");
+  on.close();
+});
+
+it("a volume's backups are made, planned, tried, restored and deleted on their page", async () => {
+  const on = await readyAgent();
+  const { siteId } = await runningSite(await operator(), on, {
+    volumes: [{ name: "uploads", mountPath: "/data" }],
+  });
+  answersFiles(on);
+  const path = `${pathOf(siteId)}/uploads`;
+  const other = await createSite(await account());
+  expect((await pages.show(`${pathOf(other.siteId)}/uploads`)).status).toBe(403);
+  expect((await pages.show(`${pathOf(siteId)}/none`)).status).toBe(404);
+  expect((await pages.show(pathOf(siteId))).text).toContain(`href="${path}"`);
+  expect((await pages.show(path)).text).toContain("No backups yet");
+
+  const planned = await pages.send(path, "schedule", { schedule: "weekly", hourUtc: "4", keep: "3" });
+  expect([planned.status, planned.location]).toEqual([303, path]);
+  const row = await bindings.DB.prepare("SELECT * FROM site_volumes WHERE site_id = ?").bind(siteId).first();
+  expect(row).toMatchObject({ backup_schedule: "weekly", backup_hour_utc: 4, backup_keep: 3 });
+  const wrong = await pages.send(path, "schedule", { schedule: "weekly", hourUtc: "4", keep: "900" });
+  expect(wrong.status).toBe(400);
+  expect(wrong.text).toMatch(/name="keep"[^>]*aria-invalid="true"/);
+
+  expect((await pages.send(path, "create")).status).toBe(303);
+  expect((await pages.show(path)).text).toContain("Being made");
+  await bindings.DB.batch([
+    bindings.DB.prepare(
+      `UPDATE backups SET status = 'VERIFIED', size_bytes = 5000000, sha256 = 'a', fingerprint_sha256 = 'b', rows = 4,
+        consistent = 0, finished_at = 1, verified_at = 1 WHERE database_id = ?`,
+    ).bind(`${siteId}/uploads`),
+    bindings.DB.prepare("UPDATE jobs SET status = 'DONE', finished_at = 1 WHERE kind = 'volume.backup'"),
+  ]);
+  const { text } = await pages.show(path);
+  for (const shown of [
+    "Verified",
+    "5.0 MB",
+    "4 files and folders",
+    "not all of it is of one moment",
+    "weekly",
+  ])
+    expect(text).toContain(shown);
+  const [, backupId = ""] = /name="backupId" value="(bak_[^"]+)"/.exec(text) ?? [];
+  const restore = (form: string, fields: Record<string, string>) =>
+    pages.send(path, `${form}:${backupId}`, { backupId, ...fields });
+  expect(await restore("restore", { confirm: "other" })).toMatchObject({
+    status: 409,
+    text: expect.stringContaining("Nothing was restored"),
+  });
+  expect(await restore("restore", { confirm: "uploads" })).toMatchObject({
+    status: 409,
+    text: expect.stringContaining("Stop it first"),
+  });
+  expect(await restore("copy", { into: "uploads" })).toMatchObject({
+    status: 409,
+    text: expect.stringContaining("Choose another name"),
+  });
+  const copied = await restore("copy", { into: "restored" });
+  expect([copied.status, copied.location]).toEqual([303, `${pathOf(siteId)}/restored`]);
+  expect((await pages.show(copied.location)).text).toContain("being restored into this volume");
+
+  await bindings.DB.prepare(
+    "UPDATE site_volumes SET backup_failures = 2, backups_failing_since = 1, backup_failure_reason = ? WHERE name = 'uploads'",
+  )
+    .bind("<b>no space</b>")
+    .run();
+  expect((await pages.show(path)).text).toContain("&lt;b&gt;no space");
+  expect((await pages.show(pathOf(siteId))).text).toContain("failing");
+  expect((await restore("download", {})).location).toContain(`/backups/${backupId}/download?`);
+  expect((await restore("verify", {})).status).toBe(303);
+  // Nothing reads it any more.
+  await bindings.DB.prepare("UPDATE jobs SET status = 'DONE', finished_at = 1 WHERE backup_id = ?")
+    .bind(backupId)
+    .run();
+  expect((await restore("remove", {})).status).toBe(303);
+  expect((await pages.show(path)).text).toContain("No backups yet");
   on.close();
 });

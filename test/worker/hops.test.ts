@@ -1,3 +1,4 @@
+import { ownerOf } from "./assistant.ts";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Question } from "../../protocol/agent/running.ts";
 import { operations, type Operation } from "../../protocol/api/operations.ts";
@@ -472,9 +473,11 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
       },
     };
   },
+  retryJob: "asks as the owner's own operation does, which is measured there",
   patchAccount: "tells the guard of each of the account's keys, and writes each one down",
   suspendAccount: "tells the guard of each of the account's keys, and stops each site and database",
   releaseAccount: "tells the guard of each of the account's keys, and starts each site and database",
+  disableTwoFactor: async () => ({ path: { id: await ownerOf(await account()) } }),
   listAllPacks: plain,
   createPack: () => ({ body: pack }),
   patchPack: async () => ({

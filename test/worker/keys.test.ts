@@ -287,7 +287,8 @@ describe("API keys", () => {
     const refused = made.find((one) => one.status === "rejected")?.reason as AppError;
     expect([refused.code, refused.extra["reason"]]).toEqual(["conflict", expect.stringContaining("50 keys")]);
     // An approved device is one more.
-    const deliver = (keyId = ctx.newId("key")) => deliverDeviceKey(ctx, person, "device", keyId);
+    const deliver = (keyId = ctx.newId("key")) =>
+      deliverDeviceKey(ctx, person, { clientName: "device", origin: "device" }, keyId);
     expect(await deliver()).toBeNull();
     await expect(requireRoomForKey(ctx, person.accountId)).rejects.toThrow("conflict");
     await revokeKey(as, { id: keys[0]?.id ?? "" });

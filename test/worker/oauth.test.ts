@@ -262,3 +262,77 @@ describe("a program's request to be allowed", () => {
     expect(text).toContain("&lt;script&gt;");
   });
 });
+
+describe("a client of MCP without a browser", () => {
+  const post = async (path: string, fields: Record<string, string>) => {
+    const response = await call(path, { method: "POST", body: new URLSearchParams(fields) });
+    return { status: response.status, body: await response.json<Record<string, string>>() };
+  };
+  const started = async (name = "Headless") => {
+    const { body: client } = await register({ redirect_uris: [local], client_name: name });
+    const clientId = client["client_id"] ?? "";
+    const { status, body } = await post("/oauth/device", { client_id: clientId, scope: "mcp" });
+    expect([status, body]).toMatchObject([200, { verification_uri: `${siteUrl}/device`, interval: 2 }]);
+    return { clientId, deviceCode: body["device_code"] ?? "", userCode: body["user_code"] ?? "" };
+  };
+  const collect = (clientId: string, deviceCode: string) =>
+    post("/oauth/token", {
+      grant_type: "urn:ietf:params:oauth:grant-type:device_code",
+      client_id: clientId,
+      device_code: deviceCode,
+    });
+  const decide = async (userCode: string, decision: string) =>
+    call("/device", {
+      method: "POST",
+      headers: { Cookie: await operatorCookie(), Origin: siteUrl },
+      body: new URLSearchParams({ code: userCode, decision }),
+    });
+
+  it("finds where to ask, shows a code, and gets a key for /mcp alone once a person has approved it (RFC 8628)", async () => {
+    await operator();
+    const metadata = await call("/.well-known/oauth-authorization-server");
+    expect(await metadata.json()).toMatchObject({
+      device_authorization_endpoint: `${siteUrl}/oauth/device`,
+      grant_types_supported: ["authorization_code", "urn:ietf:params:oauth:grant-type:device_code"],
+    });
+    const { clientId, deviceCode, userCode } = await started();
+    const waiting = await collect(clientId, deviceCode);
+    expect([waiting.status, waiting.body["error"]]).toEqual([400, "authorization_pending"]);
+    const page = await open(`/device?code=${userCode}`);
+    expect(page.text).toContain("Headless");
+    expect(page.text).toContain("use the assistant&#39;s tools");
+    expect((await decide(userCode, "approve")).status).toBe(200);
+    const { status, body } = await collect(clientId, deviceCode);
+    expect([status, body]).toMatchObject([200, { token_type: "Bearer", scope: "mcp" }]);
+    const key = body["access_token"] ?? "";
+    expect((await withKey(key, "/api/v1/sites")).status).toBe(401);
+    expect((await withKey(key, "/mcp", { method: "POST" })).status).not.toBe(401);
+    expect((await collect(clientId, deviceCode)).body["error"]).toBe("invalid_grant");
+  });
+
+  it("gets nothing when it was denied, is unknown, or the code is another's or of the command line", async () => {
+    const { clientId, deviceCode, userCode } = await started();
+    const other = await started("Another");
+    expect((await collect(other.clientId, deviceCode)).body["error"]).toBe("invalid_grant");
+    expect((await call(`/api/v1/auth/device-poll?code=${deviceCode}`)).status).toBe(404);
+    await decide(userCode, "deny");
+    expect((await collect(clientId, deviceCode)).body["error"]).toBe("invalid_grant");
+    expect((await collect(clientId, "dev_nonsense")).body["error"]).toBe("invalid_grant");
+    const commandLine = await call("/api/v1/auth/device", { method: "POST" });
+    const { device_code: foreign } = await commandLine.json<{ device_code: string }>();
+    expect((await collect(clientId, foreign)).body["error"]).toBe("invalid_grant");
+    expect((await post("/oauth/device", { client_id: "someone" })).body["error"]).toBe("invalid_client");
+    expect(
+      (await post("/oauth/device", { client_id: clientId, resource: "https://other.example/mcp" })).body[
+        "error"
+      ],
+    ).toBe("invalid_target");
+  });
+
+  it("is told to slow down where it polls more than sixty times a minute", async () => {
+    const { clientId, deviceCode } = await started();
+    const polls = await Promise.all(Array.from({ length: 70 }, () => collect(clientId, deviceCode)));
+    expect(polls.filter(({ body }) => body["error"] === "authorization_pending")).toHaveLength(60);
+    expect(polls.filter(({ body }) => body["error"] === "slow_down")).toHaveLength(10);
+  });
+});

@@ -129,6 +129,21 @@ describe("a running site's log", () => {
     expect((await host.next("endAsk")).requestId).toBe(requestId);
   });
 
+  it("acknowledges to the host what its reader has taken, and not before, and says what was left out", async () => {
+    const stream = await follow("&tail=5");
+    const { question, requestId } = await asked(host);
+    expect(question).toMatchObject({ window: 2 });
+    const send = (...lines: (ReturnType<typeof line> & { leftOut?: number })[]) =>
+      host.send({ type: "answer", requestId, answer: logs(...lines), last: false, ack: true });
+    send(line(1, "one"), { ...line(3, "2 lines left out"), leftOut: 2 });
+    const text = await stream.until("left out");
+    expect(text).toMatch(/event: line\ndata: .*"stream":"system","text":"2 lines left out","leftOut":2}/);
+    expect((await host.next("answerAck")).requestId).toBe(requestId);
+    await stream.cancel();
+    send(line(4, "nobody"));
+    await host.next("endAsk");
+  });
+
   it("is asked for with the secrets a build may have left in the image, also those of before", async () => {
     const own = await account();
     const on = await readyAgent();

@@ -1,11 +1,12 @@
+import { createHash } from "node:crypto";
 import { createOTP } from "@better-auth/utils/otp";
 import { base32 } from "@better-auth/utils/base32";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { hashPassword } from "../../worker/adapters/password.ts";
 import { contextOf } from "../../worker/compose.ts";
-import { account, api, bindings, call, operator, siteUrl, uniqueName } from "./service.ts";
+import { account, api, bindings, call, operator, operatorCookie, siteUrl, uniqueName } from "./service.ts";
 import { ownerOf } from "./assistant.ts";
-import { fieldsOf } from "./pages.ts";
+import { fieldsOf, visitorWith } from "./pages.ts";
 
 const password = "correct horse battery";
 const path = "/account/two-factor";
@@ -335,7 +336,59 @@ describe("signing in with a second step", () => {
   });
 });
 
+describe("an owner without the app and the recovery codes", () => {
+  it("signs in with the password alone once an operator has confirmed to turn the second step off, and is mailed", async () => {
+    const { accountId, email, own, key } = await withTwoSteps();
+    const halfWay = await afterPassword(email);
+    const operators = visitorWith(await operatorCookie());
+    const page = `/operator/accounts/${accountId}`;
+    expect((await operators.get(page)).text).toContain("Turn off two-step sign-in");
+    const refused = await operators.send(page, "two-factor", { confirm: "somebody@example.com" });
+    expect(refused.status).toBe(400);
+    expect(refused.text).toMatch(/name="confirm"[^>]*aria-invalid="true"/);
+    expect(await own.isSignedIn()).toBe(true);
+    const done = await operators.send(page, "two-factor", { confirm: email });
+    expect(done.said).toContain("Two-step sign-in is off");
+    expect((await operators.get(page)).text).not.toContain('id="form-two-factor"');
+
+    expect(await own.isSignedIn()).toBe(false);
+    expect((await halfWay.post("/sign-in/second-step", { code: "000000" })).status).toBe(401);
+    expect(await halfWay.isSignedIn()).toBe(false);
+    expect((await api(key, "GET", "/sites")).status).toBe(200);
+    const again = browser();
+    expect((await again.post("/sign-in", { email, password })).location).toBe("/");
+    const mails = () =>
+      bindings.DB.prepare("SELECT subject FROM mails WHERE account_id = ?")
+        .bind(accountId)
+        .all<{ subject: string }>();
+    expect((await mails()).results).toEqual([{ subject: "Two-step sign-in was turned off" }]);
+    const { body } = await api<{ data: object[] }>(key, "GET", "/activity");
+    expect(body.data[0]).toMatchObject({ operation: "disableTwoFactor", actor: "operator" });
+
+    // Asked once more, it ends no session and sends nothing.
+    const asked = await api(await operator(), "POST", `/accounts/${accountId}/disable-two-factor`);
+    expect(asked.status).toBe(200);
+    expect(await again.isSignedIn()).toBe(true);
+    expect((await mails()).results).toHaveLength(1);
+  });
+
+  it("is helped by operators only, who cannot turn off their own so", async () => {
+    const { accountId, key, own } = await withTwoSteps();
+    const path = (id: string) => `/accounts/${id}/disable-two-factor`;
+    expect((await api(key, "POST", path(accountId))).status).toBe(403);
+    expect(await own.isSignedIn()).toBe(true);
+    const mine = await operator();
+    expect((await api(mine, "POST", path(await ownerOf(mine)))).status).toBe(409);
+    expect((await api(mine, "POST", path("acc_none"))).status).toBe(404);
+  });
+});
+
 describe("with the second step on, a borrowed browser", () => {
+  const keysOf = (accountId: string) =>
+    bindings.DB.prepare("SELECT count(*) AS n FROM api_keys WHERE account_id = ?")
+      .bind(accountId)
+      .first<number>("n");
+
   it("cannot turn it off without the password and a code, on the page or below /api/auth", async () => {
     const { own, email, uri } = await withTwoSteps();
     for (const fields of [
@@ -408,6 +461,90 @@ describe("with the second step on, a borrowed browser", () => {
     expect((await own.post("/device", byRecovery)).text).toContain("The device is authorized");
     const denied = await own.post("/device", { code: await started(), decision: "deny" });
     expect(denied.text).toContain("The request was denied");
+  });
+
+  it("cannot allow a program without a code; denying takes none", async () => {
+    const { own, uri, codes, accountId } = await withTwoSteps();
+    const redirectUri = "http://127.0.0.1:5123/callback";
+    const registered = await own.json("/oauth/register", { redirect_uris: [redirectUri] });
+    const { client_id: clientId } = JSON.parse(registered.text) as { client_id: string };
+    const verifier = "v".repeat(43);
+    const consent = `/oauth/authorize?${new URLSearchParams({
+      response_type: "code",
+      client_id: clientId,
+      redirect_uri: redirectUri,
+      code_challenge: createHash("sha256").update(verifier).digest("base64url"),
+      code_challenge_method: "S256",
+    }).toString()}`;
+    expect((await own.get(consent)).text).toContain('name="secondFactor"');
+    for (const secondFactor of ["", "000000"]) {
+      const refused = await own.post(consent, { decision: "approve", secondFactor });
+      expect([refused.status, refused.text.includes("is wrong or was used")]).toEqual([400, true]);
+      expect([refused.text.includes("code="), refused.text.includes('name="secondFactor"')]).toEqual([
+        false,
+        true,
+      ]);
+    }
+    const secondFactor = await codeOf(uri);
+    const approved = await own.post(consent, { decision: "approve", secondFactor });
+    expect(approved.text).toContain("The program is allowed");
+    const replayed = await own.post(consent, { decision: "approve", secondFactor });
+    expect(replayed.status, "the same code again").toBe(400);
+    const byRecovery = { decision: "approve", secondFactor: codes[0] ?? "" };
+    expect((await own.post(consent, byRecovery)).text).toContain("The program is allowed");
+    expect((await own.post(consent, { decision: "deny" })).text).toContain("The request was denied");
+    expect(await keysOf(accountId)).toBe(1);
+    const [, code = ""] = /[?&;]code=([\w.-]+)/.exec(approved.text) ?? [];
+    const exchanged = await own.post("/oauth/token", {
+      grant_type: "authorization_code",
+      code,
+      redirect_uri: redirectUri,
+      client_id: clientId,
+      code_verifier: verifier,
+    });
+    expect(JSON.parse(exchanged.text)).toMatchObject({ token_type: "Bearer" });
+    expect(await keysOf(accountId)).toBe(2);
+  });
+
+  it("cannot make a key without a code, on the page or by the API", async () => {
+    const { own, uri, accountId } = await withTwoSteps();
+    expect((await own.get("/account/keys")).text).toContain('name="code"');
+    for (const code of ["", "000000"]) {
+      const refused = await own.form("/account/keys", "create", { name: "Mine", code });
+      expect(refused.status).toBe(400);
+      expect(refused.text).toMatch(/name="code"[^>]*aria-invalid="true"/);
+    }
+    expect((await own.json("/api/v1/keys", { name: "Mine" })).status).toBe(400);
+    expect((await own.json("/api/v1/keys", { name: "Mine", code: "000000" })).status).toBe(400);
+    expect(await keysOf(accountId)).toBe(1);
+    const code = await codeOf(uri);
+    const made = await own.form("/account/keys", "create", { name: "Mine", code });
+    expect([made.status, made.location]).toEqual([303, "/account/keys"]);
+    expect((await own.json("/api/v1/keys", { name: "Mine", code })).status, "the same code again").toBe(400);
+    pass(minute);
+    expect((await own.json("/api/v1/keys", { name: "Mine", code: await codeOf(uri) })).status).toBe(201);
+    expect(await keysOf(accountId)).toBe(3);
+    const recorded = await bindings.DB.prepare(
+      "SELECT group_concat(arguments) AS text FROM activity WHERE account_id = ?",
+    )
+      .bind(accountId)
+      .first<string>("text");
+    expect(recorded).not.toContain(code);
+  });
+
+  it("cannot delete the account without a code", async () => {
+    const { own, email, uri, accountId } = await withTwoSteps();
+    const kept = async () =>
+      bindings.DB.prepare("SELECT email FROM accounts WHERE id = ?").bind(accountId).first<string>("email");
+    const refused = await own.form("/account", "delete", { confirm: email });
+    expect(refused.status).toBe(400);
+    expect(refused.text).toMatch(/name="code"[^>]*aria-invalid="true"/);
+    expect((await own.json("/api/v1/account/delete", { email })).status).toBe(400);
+    expect((await own.json("/api/v1/account/delete", { email, code: "000000" })).status).toBe(400);
+    expect(await kept()).toBe(email);
+    const deleted = await own.form("/account", "delete", { confirm: email, code: await codeOf(uri) });
+    expect([deleted.status, deleted.location]).toEqual([303, "/sign-in"]);
+    expect(await kept()).not.toBe(email);
   });
 
   it("is locked out after ten wrong codes there, too", async () => {

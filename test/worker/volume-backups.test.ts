@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
 import { leaseHeaders, partHashHeader } from "../../protocol/agent/backups.ts";
 import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
-import type { Backup, BackupLink } from "../../protocol/api/backups.ts";
+import type { Backup, BackupLink, FailingBackups } from "../../protocol/api/backups.ts";
 import type { SiteVolumes, VolumeChanged } from "../../protocol/api/site-volumes.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { reconcileBackups } from "../../worker/jobs/backups/reconcile.ts";
@@ -13,6 +13,7 @@ import {
   call,
   fail,
   finish,
+  operator,
   readyAgent,
   runningSite,
   uniqueName,
@@ -259,5 +260,84 @@ describe("a restore of a volume", () => {
       restoreError: expect.stringContaining("data is unchanged: The host's disk is full") as string,
     });
     expect(await backup(id)).toMatchObject({ status: "VERIFIED" });
+  });
+});
+
+describe("planned backups of a volume that fail", () => {
+  const reason = "The volume could not be read: no space left on device";
+  const mails = async () =>
+    (
+      await bindings.DB.prepare("SELECT subject, text FROM mails WHERE id LIKE ? ORDER BY created_at, id")
+        .bind(`%${siteId}%`)
+        .all<{ subject: string; text: string }>()
+    ).results;
+  const failing = async () =>
+    (
+      await api<{ data: FailingBackups[] }>(await operator(), "GET", "/backups/failing?limit=100")
+    ).body.data.find(({ id }) => id === `${siteId}/data`);
+  const shown = async () => (await volumes())[0]?.backups.failing;
+  const planned = async () => {
+    await run("UPDATE site_volumes SET next_backup_at = 1 WHERE site_id = ?", siteId);
+    await reconcileBackups(ctx());
+    return take("volume.backup");
+  };
+  const failOnce = async () => {
+    const { job, attempt } = await planned();
+    await fail(host, job, attempt, reason);
+  };
+  beforeEach(() => api(key, "PATCH", path, { backups: { schedule: "daily" } }));
+
+  it("are mailed at the second in a row, seen by the operator, and said to work once one is verified", async () => {
+    await failOnce();
+    expect(await shown()).toEqual({ since: expect.any(String), times: 1, reason });
+    expect(await mails()).toEqual([]);
+    await failOnce();
+    await failOnce();
+    const [mail, ...more] = await mails();
+    expect(more).toEqual([]);
+    expect(mail?.subject).toMatch(/^Backups of data of shop-\d+ are failing$/);
+    expect(mail?.text).toContain(`your volume data of shop`);
+    expect(mail?.text).toContain(reason);
+    expect(await failing()).toMatchObject({ type: "volume", times: 3, reason, hostId: host.hostId });
+    const overview = await api<{ backups: { failing: number } }>(await operator(), "GET", "/overview");
+    expect(overview.body.backups.failing).toBeGreaterThan(0);
+    await backedUp();
+    expect(await shown()).toBeNull();
+    expect(await failing()).toBeUndefined();
+    expect((await mails()).map(({ subject }) => subject.replace(/shop-\d+/, "shop"))).toEqual([
+      "Backups of data of shop are failing",
+      "Backups of data of shop work again",
+    ]);
+  });
+
+  it("count where the copy is damaged, and not where the owner asked for them", async () => {
+    await store(await planned());
+    await check("The file a.txt is missing.");
+    expect(await shown()).toMatchObject({ times: 1, reason: expect.stringContaining("a.txt") });
+    await api(key, "POST", `${path}/backups`);
+    const asked = await take("volume.backup");
+    await fail(host, asked.job, asked.attempt, reason);
+    expect(await shown()).toMatchObject({ times: 1 });
+  });
+
+  it("are listed page by page with those of databases", async () => {
+    await failOnce();
+    const page = async (cursor: string) =>
+      (
+        await api<{ data: FailingBackups[]; nextCursor: string | null }>(
+          await operator(),
+          "GET",
+          `/backups/failing?limit=1${cursor}`,
+        )
+      ).body;
+    const found = [];
+    for (let cursor: string | null = ""; cursor !== null;) {
+      const { data, nextCursor } = await page(cursor && `&cursor=${encodeURIComponent(cursor)}`);
+      found.push(...data.map(({ id }) => id));
+      cursor = nextCursor;
+    }
+    expect(found).toContain(`${siteId}/data`);
+    expect(new Set(found).size).toBe(found.length);
+    expect((await api(await operator(), "GET", "/backups/failing?cursor=site_1")).status).toBe(400);
   });
 });

@@ -2,7 +2,13 @@ import type { LogLine } from "../../protocol/api/deployments.ts";
 import { runsOf, uncoloured } from "../lib/ansi.ts";
 
 /** `text` without colours, for searching and copying; `raw` with them. */
-type Line = Pick<LogLine, "seq" | "at" | "stream"> & { replica: number; text: string; raw: string };
+type Line = Pick<LogLine, "seq" | "at" | "stream"> & {
+  replica: number;
+  text: string;
+  raw: string;
+  /** It says how many lines are missing here, so no filter hides it. */
+  isGap: boolean;
+};
 
 const maxLines = 50_000;
 /** How many go at once when there are too many. */
@@ -293,8 +299,16 @@ class Log extends HTMLElement {
   }
 
   #take(data: string): void {
-    const { seq, at, stream, replica = 0, text } = JSON.parse(data) as LogLine;
-    const line = { seq, at, stream, replica, text: uncoloured(text), raw: text };
+    const { seq, at, stream, replica = 0, text, leftOut } = JSON.parse(data) as LogLine;
+    const line = {
+      seq,
+      at,
+      stream,
+      replica,
+      text: uncoloured(text),
+      raw: text,
+      isGap: leftOut !== undefined,
+    };
     this.#last = line;
     if (replica > 0 && !this.#replicas.has(replica)) {
       this.#replicas.add(replica);
@@ -349,6 +363,7 @@ class Log extends HTMLElement {
   // What is shown
 
   #passes(line: Line): boolean {
+    if (line.isGap) return true;
     const wanted = this.#filter.value;
     if (this.#replica.value !== "" && line.replica !== Number(this.#replica.value)) return false;
     if (wanted === "found")

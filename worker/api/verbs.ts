@@ -131,8 +131,10 @@ import { listAllDatabases } from "../services/databases/list-all.ts";
 import { listAllInvoices } from "../services/invoices/list-all.ts";
 import { getAccountForOperator } from "../services/accounts/get-for-operator.ts";
 import { cancelJob } from "../services/jobs/cancel.ts";
+import { retryJob } from "../services/jobs/retry.ts";
 import { listJobs } from "../services/jobs/list.ts";
 import { releaseAccount } from "../services/accounts/release.ts";
+import { disableTwoFactor } from "../services/accounts/disable-two-factor.ts";
 import { suspendAccount } from "../services/accounts/suspend.ts";
 import { getOverview } from "../services/system/overview.ts";
 import { getSystem } from "../services/system/get.ts";
@@ -272,6 +274,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   search,
   suspendAccount,
   releaseAccount,
+  disableTwoFactor,
   getAccount,
   patchAccountProfile: changeProfile,
   listSessions,
@@ -311,6 +314,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   testMail,
   listJobs,
   cancelJob,
+  retryJob,
   rotateSecrets,
   getHealth: async () => ({ status: "ok", version }),
   // Loaded on first use: no other operation needs the generator.

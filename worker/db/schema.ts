@@ -588,6 +588,10 @@ export const siteVolumes = sqliteTable(
     backupHourUtc: integer("backup_hour_utc").notNull().default(3),
     backupKeep: integer("backup_keep").notNull().default(7),
     nextBackupAt: time("next_backup_at"),
+    /** As of a database. */
+    backupFailures: integer("backup_failures").notNull().default(0),
+    backupsFailingSince: time("backups_failing_since"),
+    backupFailureReason: text("backup_failure_reason"),
     /** Why the last restore into it failed. */
     restoreError: text("restore_error"),
     /** Written by the statement that changes it, read by the others of its batch. */

@@ -4,14 +4,14 @@ export const repeatAfterMs = 7 * 86_400_000;
 
 const day = (time: Date) => time.toISOString().slice(0, 10);
 
-type Failing = { name: string; since: Date; failures: number; reason: string };
+type Failing = { what: "database" | "volume"; name: string; since: Date; failures: number; reason: string };
 
-export const failureMail = ({ name, since, failures, reason }: Failing) => ({
+export const failureMail = ({ what, name, since, failures, reason }: Failing) => ({
   subject: `Backups of ${name} are failing`,
-  text: `The scheduled backups of your database ${name} have failed ${failures} times since ${day(since)}, and none has been verified since. The last error:\n\n${reason}\n\nEarlier backups are kept. Create a backup manually to see whether the problem persists. If it does, fix the cause named above, or ask the operator.`,
+  text: `The scheduled backups of your ${what} ${name} have failed ${failures} times since ${day(since)}, and none has been verified since. The last error:\n\n${reason}\n\nEarlier backups are kept. Create a backup manually to see whether the problem persists. If it does, fix the cause named above, or ask the operator.`,
 });
 
-export const worksAgainMail = ({ name, since }: Pick<Failing, "name" | "since">) => ({
+export const worksAgainMail = ({ what, name, since }: Pick<Failing, "what" | "name" | "since">) => ({
   subject: `Backups of ${name} work again`,
-  text: `Backups of your database ${name} had been failing since ${day(since)}. A new backup has now been created and verified by a test restore.`,
+  text: `Backups of your ${what} ${name} had been failing since ${day(since)}. A new backup has now been created and verified by a test restore.`,
 });

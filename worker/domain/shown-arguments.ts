@@ -9,6 +9,8 @@ export const secretArguments: ReadonlySet<string> = new Set([
   "password",
   "statement",
   "confirm",
+  // Of the second step.
+  "code",
   // The address of a chat's webhook is its credential.
   "url",
 ]);

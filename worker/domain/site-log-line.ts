@@ -2,12 +2,13 @@ import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 
 /** The public form of a line; microseconds are the highest precision that a JSON number holds. */
-export const siteLogLine = ({ at, stream, replica, text }: SiteLogLine): LogLine => ({
+export const siteLogLine = ({ at, stream, replica, text, leftOut }: SiteLogLine): LogLine => ({
   seq: microseconds(at),
   at,
-  stream,
+  stream: leftOut === undefined ? stream : "system",
   ...(replica !== undefined && { replica }),
   text,
+  ...(leftOut !== undefined && { leftOut }),
 });
 
 function microseconds(at: string): number {

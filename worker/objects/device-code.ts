@@ -9,12 +9,13 @@ import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { deliverDeviceKey } from "../services/device/deliver.ts";
 import { withdrawDeviceKey } from "../services/device/withdraw.ts";
-import type { DeviceApproval, DeviceCodeRpc, DeviceRequest } from "./rpc.ts";
+import type { DeviceApproval, DeviceCodeRpc, DeviceOrigin, DeviceRequest } from "./rpc.ts";
 
 type Code = {
   deviceHash: string;
   clientName: string;
   address: string;
+  origin: DeviceOrigin;
   startedAtMs: number;
   state: "pending" | "approved";
   approval: DeviceApproval | null;
@@ -35,12 +36,18 @@ export class DeviceCode extends DurableObject<Env> implements DeviceCodeRpc {
   private isDelivering = false;
 
   /** false: this code is in use; choose another. */
-  async start(deviceHash: string, clientName: string, address: string): Promise<boolean> {
+  async start(
+    deviceHash: string,
+    clientName: string,
+    address: string,
+    origin: DeviceOrigin,
+  ): Promise<boolean> {
     if (this.live()) return false;
     const code: Code = {
       deviceHash,
       clientName,
       address,
+      origin,
       startedAtMs: Date.now(),
       state: "pending",
       approval: null,
@@ -59,6 +66,7 @@ export class DeviceCode extends DurableObject<Env> implements DeviceCodeRpc {
       clientName: code.clientName,
       address: code.address,
       startedAt: new Date(code.startedAtMs).toISOString(),
+      origin: code.origin,
     };
   }
 
@@ -90,7 +98,7 @@ export class DeviceCode extends DurableObject<Env> implements DeviceCodeRpc {
       const ctx = this.context();
       const keyId = code.keyId ?? ctx.newId("key");
       this.ctx.storage.kv.put("code", { ...code, keyId } satisfies Code);
-      const token = await deliverDeviceKey(ctx, code.approval, code.clientName, keyId);
+      const token = await deliverDeviceKey(ctx, code.approval, code, keyId);
       await this.ctx.storage.deleteAll();
       return token === null ? null : { status: "approved", token };
     } finally {

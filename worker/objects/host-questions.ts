@@ -28,7 +28,10 @@ const followersPerAccount = 60;
 const followersPerHost = 200;
 /** The maximum size of one buffered answer; no question requests more. */
 const maxLines = 1000;
-/** The maximum backlog of a slow reader; its stream is then closed and resumes from the last line it received. */
+/**
+ * The maximum backlog of a slow reader; its stream is then closed and resumes from the last line it received. An agent that waits for
+ * acknowledgements stays far below it.
+ */
 const bytesAhead = 512 * 1024;
 
 const withinMs = (question: Question): number =>
@@ -104,9 +107,12 @@ export class HostQuestions {
       writer: writable.getWriter(),
     };
     follower.requestId = this.open(socket, question, {
-      take: ({ answer, last }) => {
+      take: ({ answer, last, ack }) => {
         if (answer.kind === "logs" && answer.lines.length > 0)
-          this.write(follower, eventsOf(hostId, answer.lines));
+          this.write(follower, eventsOf(hostId, answer.lines), () => {
+            const { requestId } = follower;
+            if (ack && this.isOpen(socket, requestId)) this.send(socket, { type: "answerAck", requestId });
+          });
         if (answer.kind === "requests" && answer.requests.length > 0)
           this.write(follower, requestEventsOf(hostId, answer.requests));
         if (!last) return;
@@ -164,9 +170,13 @@ export class HostQuestions {
     return requestId;
   }
 
-  private write(follower: Following, text: string): void {
+  /** @param onRead called when the reader has taken it */
+  private write(follower: Following, text: string, onRead?: () => void): void {
     if ((follower.writer.desiredSize ?? 0) <= 0) return this.leave(follower);
-    follower.writer.write(this.encoder.encode(text)).catch(() => this.stop(follower));
+    follower.writer.write(this.encoder.encode(text)).then(
+      () => onRead?.(),
+      () => this.stop(follower),
+    );
   }
 
   private beat(): void {

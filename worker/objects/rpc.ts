@@ -63,13 +63,15 @@ export interface AccountEventsRpc extends Rpc.DurableObjectBranded {
   follow(afterSeq: number | null, reader: Credential): Promise<ReadableStream<Uint8Array> | null>;
 }
 
-export type DeviceRequest = { clientName: string; address: string; startedAt: string };
+/** `mcp`: its key is good for `/mcp` alone. */
+export type DeviceOrigin = "device" | "mcp";
+export type DeviceRequest = { clientName: string; address: string; startedAt: string; origin: DeviceOrigin };
 
 /** The account and session that approved a device. */
 export type DeviceApproval = { accountId: Id<"account">; sessionId: Id<"session"> };
 
 export interface DeviceCodeRpc extends Rpc.DurableObjectBranded {
-  start(deviceHash: string, clientName: string, address: string): Promise<boolean>;
+  start(deviceHash: string, clientName: string, address: string, origin: DeviceOrigin): Promise<boolean>;
   describe(): Promise<DeviceRequest | null>;
   decide(approval: DeviceApproval, approved: boolean): Promise<boolean>;
   poll(deviceHash: string): Promise<DevicePolled | number | null>;

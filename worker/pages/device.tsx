@@ -8,7 +8,6 @@ type Asked = {
   request: DeviceRequest;
   /** The account that the device would act for. */
   email: string | undefined;
-  /** The account signs in with a second step, so this takes one, too. */
   takesCode: boolean;
   refusal: string | null;
 };
@@ -39,25 +38,15 @@ export const DevicePage = ({ userCode, request, email, takesCode, refusal }: Ask
       </dl>
       <Callout tone="warn">
         <p>
-          The device gets a permanent API key with full access to this account. You can{" "}
-          <a href="/account/keys">revoke it</a> at any time.
+          {request.origin === "mcp"
+            ? "The program can use the assistant's tools: read and change what is in this account. What deletes, stops or reveals something asks you first."
+            : "The device gets a permanent API key with full access to this account."}{" "}
+          You can <a href="/account/keys">revoke it</a> at any time.
         </p>
       </Callout>
-      {refusal !== null && (
-        <p class="callout bad" role="alert">
-          {refusal}
-        </p>
-      )}
       <form method="post" action="/device">
         <input type="hidden" name="code" value={userCode} />
-        {takesCode && (
-          <label>
-            Code of your authenticator app
-            <input name="secondFactor" autocomplete="one-time-code" maxlength={100} />
-            <span class="hint">Or a recovery code. Denying takes none.</span>
-          </label>
-        )}
-        <Decide approve="Authorize" />
+        <Decide approve="Authorize" takesCode={takesCode} refusal={refusal} />
       </form>
       <p class="soft small">Not your account? Sign out in the menu at the top, and open the link again.</p>
     </div>

@@ -9,9 +9,11 @@ type Asked = {
   action: string;
   /** The account that the program would act for. */
   email: string | undefined;
+  takesCode: boolean;
+  refusal: string | null;
 };
 
-export const AuthorizePage = ({ clientName, address, action, email }: Asked) => (
+export const AuthorizePage = ({ clientName, address, action, email, takesCode, refusal }: Asked) => (
   <Layout title="Allow a program">
     <div class="sheet">
       <Heading title="Allow this program?" />
@@ -38,7 +40,7 @@ export const AuthorizePage = ({ clientName, address, action, email }: Asked) => 
         </p>
       </Callout>
       <form method="post" action={action}>
-        <Decide approve="Allow" />
+        <Decide approve="Allow" takesCode={takesCode} refusal={refusal} />
       </form>
     </div>
   </Layout>

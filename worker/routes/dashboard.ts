@@ -42,6 +42,7 @@ import { operatorSettings } from "../pages/operator/settings.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
 import { siteCommand } from "../pages/sites/command.tsx";
 import { siteData } from "../pages/sites/data.tsx";
+import { siteVolume } from "../pages/sites/volume.tsx";
 import { deploymentPage } from "../pages/sites/deployment.tsx";
 import { siteDeployments } from "../pages/sites/deployments.tsx";
 import { siteDomains } from "../pages/sites/domains.tsx";
@@ -76,6 +77,7 @@ export const screens: readonly Screen[] = [
   siteDeployments,
   siteDomains,
   siteData,
+  siteVolume,
   siteJobs,
   siteCommand,
   siteLogs,

@@ -1,17 +1,26 @@
 import { Hono, type Context } from "hono";
 import { html } from "hono/html";
 import * as z from "zod";
-import { AuthorizationRequest, ClientMetadata, TokenRequest } from "../../protocol/api/oauth.ts";
+import {
+  AuthorizationRequest,
+  ClientMetadata,
+  DeviceAuthorizationRequest,
+  deviceGrant,
+  DeviceTokenRequest,
+  TokenRequest,
+} from "../../protocol/api/oauth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
 import { limitBody } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
-import { limitAddress, takeFrom } from "../middleware/limit.ts";
+import { clientAddress, limitAddress } from "../middleware/limit.ts";
 import { signedIn } from "../middleware/signed-in.ts";
 import { AuthorizedPage, AuthorizePage, WrongRequestPage } from "../pages/oauth.tsx";
-import { requireRoomForKey } from "../services/keys/insert.ts";
+import { userCodeOf } from "../domain/device-codes.ts";
+import { hashFor, startMcpDevice } from "../services/device/start.ts";
 import { exchangeCode } from "../services/oauth/exchange.ts";
-import { clientOf, registerClient, signGrant } from "../services/oauth/signed.ts";
+import { clientById, clientOf, registerClient, signGrant } from "../services/oauth/signed.ts";
+import { approvalRefusal, Decision } from "./approval.ts";
 import { noteViewer } from "./viewer.ts";
 
 const scope = "mcp";
@@ -26,10 +35,11 @@ export const oauthMetadata = new Hono<AppEnv>().use(limitAddress).get("/oauth-au
     issuer: SITE_URL,
     authorization_endpoint: `${SITE_URL}/oauth/authorize`,
     token_endpoint: `${SITE_URL}/oauth/token`,
+    device_authorization_endpoint: `${SITE_URL}/oauth/device`,
     registration_endpoint: `${SITE_URL}/oauth/register`,
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
-    grant_types_supported: ["authorization_code"],
+    grant_types_supported: ["authorization_code", deviceGrant],
     code_challenge_methods_supported: ["S256"],
     token_endpoint_auth_methods_supported: ["none"],
     authorization_response_iss_parameter_supported: true,
@@ -59,17 +69,36 @@ export const oauth = new Hono<AppEnv>()
         client_id: await registerClient(ctx, client.data),
         client_id_issued_at: Math.floor(ctx.now().getTime() / 1000),
         ...client.data,
-        grant_types: ["authorization_code"],
+        grant_types: ["authorization_code", deviceGrant],
         response_types: ["code"],
         token_endpoint_auth_method: "none",
       },
       201,
     );
   })
+  .post("/device", limitAddress, limitBody, async (c) => {
+    const asked = DeviceAuthorizationRequest.safeParse(await c.req.parseBody());
+    if (!asked.success) return refusal(c, "invalid_request", z.prettifyError(asked.error));
+    if (!isOurs(c, asked.data.resource)) return refusal(c, "invalid_target", "The resource is not this one.");
+    const ctx = contextFor(c, { type: "link", address: clientAddress(c) });
+    const client = await clientById(ctx, asked.data.client_id);
+    if (!client) return refusal(c, "invalid_client", "The client is not registered here.");
+    const started = await startMcpDevice(ctx, asked.data.client_id, client.client_name);
+    const { device_code, user_code, verification_url, expires_in, interval } = started;
+    return c.json({
+      device_code,
+      user_code,
+      verification_uri: `${ctx.config.SITE_URL}/device`,
+      verification_uri_complete: verification_url,
+      expires_in,
+      interval,
+    });
+  })
   .post("/token", limitAddress, limitBody, async (c) => {
     const form: Record<string, unknown> = await c.req.parseBody();
+    if (form["grant_type"] === deviceGrant) return deviceToken(c, form);
     if (form["grant_type"] !== "authorization_code")
-      return refusal(c, "unsupported_grant_type", "grant_type must be authorization_code.");
+      return refusal(c, "unsupported_grant_type", `grant_type must be authorization_code or ${deviceGrant}.`);
     const asked = TokenRequest.safeParse(form);
     if (!asked.success) return refusal(c, "invalid_request", z.prettifyError(asked.error));
     const ctx = contextFor(c, { type: "link" });
@@ -83,6 +112,26 @@ export const oauth = new Hono<AppEnv>()
       );
     return c.json({ access_token: key, token_type: "Bearer", scope });
   });
+
+/** RFC 8628, section 3.5. */
+async function deviceToken(c: Context<AppEnv>, form: Record<string, unknown>) {
+  const asked = DeviceTokenRequest.safeParse(form);
+  if (!asked.success) return refusal(c, "invalid_request", z.prettifyError(asked.error));
+  if (!isOurs(c, asked.data.resource)) return refusal(c, "invalid_target", "The resource is not this one.");
+  const { device_code: code, client_id: clientId } = asked.data;
+  const userCode = userCodeOf(code);
+  const ctx = contextFor(c, { type: "link" });
+  const polled = userCode === null ? null : await ctx.devices.poll(userCode, hashFor(clientId, code));
+  if (polled === null)
+    return refusal(
+      c,
+      "invalid_grant",
+      "The code was denied, used, is older than ten minutes or another client's.",
+    );
+  if (typeof polled === "number") return refusal(c, "slow_down", `Ask again in ${polled} seconds.`);
+  if (polled.status === "pending") return refusal(c, "authorization_pending", "Nobody has approved it yet.");
+  return c.json({ access_token: polled.token, token_type: "Bearer", scope });
+}
 
 /** A client that names no resource means the only one. */
 const isOurs = (c: Context<AppEnv>, resource: string | undefined): boolean =>
@@ -103,23 +152,27 @@ async function requestIn(c: Context<AppEnv>): Promise<Asked | { wrong: string }>
   return { ...asked.data, clientName: found.client_name };
 }
 
+const asking = (c: Context<AppEnv>, asked: Asked, refusal: string | null) => {
+  const viewer = c.get("viewer");
+  return html`<!doctype html>${(
+      <AuthorizePage
+        clientName={asked.clientName}
+        address={new URL(asked.redirect_uri)}
+        action={`/oauth/authorize${new URL(c.req.url).search}`}
+        email={viewer?.email}
+        takesCode={viewer?.twoFactorEnabled === true}
+        refusal={refusal}
+      />
+    )}`;
+};
+
 /** A signed-in person allows a program to use the account's tools, or does not. */
 export const oauthPage = new Hono<AppEnv>()
   .use(limitAddress, signedIn, noteViewer)
   .get("/", async (c) => {
     const asked = await requestIn(c);
     if ("wrong" in asked) return c.html(html`<!doctype html>${<WrongRequestPage why={asked.wrong} />}`, 400);
-    const { search } = new URL(c.req.url);
-    return c.html(
-      html`<!doctype html>${(
-          <AuthorizePage
-            clientName={asked.clientName}
-            address={new URL(asked.redirect_uri)}
-            action={`/oauth/authorize${search}`}
-            email={c.get("viewer")?.email}
-          />
-        )}`,
-    );
+    return c.html(asking(c, asked, null));
   })
   .post("/", limitBody, async (c) => {
     const { ctx } = c.var;
@@ -131,11 +184,12 @@ export const oauthPage = new Hono<AppEnv>()
           ${<WrongRequestPage why={"wrong" in asked ? asked.wrong : "You cannot allow it."} />}`,
         400,
       );
-    const { decision } = await c.req.parseBody();
+    const form = Decision.safeParse(await c.req.parseBody());
+    const approved = form.data?.decision === "approve";
     const target = new URL(asked.redirect_uri);
-    if (decision === "approve") {
-      await requireRoomForKey(ctx, actor.accountId);
-      await takeFrom(c, "keyMade", actor.accountId);
+    if (approved) {
+      const refusal = await approvalRefusal(c, actor, form.data?.secondFactor ?? "");
+      if (refusal !== null) return c.html(asking(c, asked, refusal), 400);
       const code = await signGrant(ctx, {
         clientId: asked.client_id,
         clientName: asked.clientName,
@@ -151,7 +205,5 @@ export const oauthPage = new Hono<AppEnv>()
     target.searchParams.set("iss", ctx.config.SITE_URL);
     // Not a redirect: the page's policy lets a form lead to no other address.
     c.header("Refresh", `0; url=${target.href}`);
-    return c.html(
-      html`<!doctype html>${<AuthorizedPage allowed={decision === "approve"} target={target.href} />}`,
-    );
+    return c.html(html`<!doctype html>${<AuthorizedPage allowed={approved} target={target.href} />}`);
   });

@@ -42,10 +42,22 @@ const release = command("release", "End a suspension; what is paid for starts ag
   .argument("<account>", "id")
   .action((id) => answered("releaseAccount", { id }));
 
+const disableTwoFactor = command(
+  "disable-two-factor",
+  "Turn off two-step sign-in for an owner who lost the app and the recovery codes; ends all sessions",
+  "disableTwoFactor",
+)
+  .argument("<account>", "id")
+  .action(async (id) => {
+    await confirmed(`Turn off two-step sign-in of ${safe(id)}?`);
+    await answered("disableTwoFactor", { id });
+  });
+
 export const accounts = group("accounts", "Accounts, for operators", [
   list,
   showAccount,
   set,
   suspend,
   release,
+  disableTwoFactor,
 ]);

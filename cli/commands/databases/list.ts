@@ -1,25 +1,31 @@
-import { command, whole } from "../../command.ts";
+import { paged } from "../../answered.ts";
+import { command } from "../../command.ts";
 import { connect, signal } from "../../context.ts";
-import { bold, dim, safe, show, status, styled, table } from "../../terminal.ts";
+import { bold, dim, paginated, safe, show, status, styled, table } from "../../terminal.ts";
 
-export const listDatabases = command("list", "Your databases, newest first", "listDatabases")
-  .option("--limit <n>", "how many", whole, 50)
-  .option("--cursor <cursor>", "the next page")
-  .action(async ({ limit, cursor }) => {
+export const listDatabases = paged(command("list", "Your databases, newest first", "listDatabases")).action(
+  async ({ limit, cursor }) => {
     const client = await connect();
-    show("listDatabases", await client.call("listDatabases", { limit, cursor }, { signal }), ({ data }) =>
-      table(
-        data,
-        {
-          name: ({ name }) => bold(safe(name)),
-          type: ({ type, version }) => `${type} ${dim(safe(version ?? ""))}`,
-          status: (one) => status(one.status),
-          "linked to": ({ links }) => (links.length === 0 ? dim("–") : String(links.length)),
-          backups: ({ backups }) =>
-            backups.failing ? styled("red", "failing") : (backups.schedule ?? dim("off")),
-          id: ({ id }) => dim(id),
-        },
-        "No databases. Create one with `berth databases create`.",
-      ),
+    show(
+      "listDatabases",
+      await client.call("listDatabases", { limit, cursor }, { signal }),
+      ({ data, nextCursor }) =>
+        paginated(
+          table(
+            data,
+            {
+              name: ({ name }) => bold(safe(name)),
+              type: ({ type, version }) => `${type} ${dim(safe(version ?? ""))}`,
+              status: (one) => status(one.status),
+              "linked to": ({ links }) => (links.length === 0 ? dim("–") : String(links.length)),
+              backups: ({ backups }) =>
+                backups.failing ? styled("red", "failing") : (backups.schedule ?? dim("off")),
+              id: ({ id }) => dim(id),
+            },
+            "No databases. Create one with `berth databases create`.",
+          ),
+          nextCursor,
+        ),
     );
-  });
+  },
+);

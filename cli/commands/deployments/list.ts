@@ -1,12 +1,14 @@
-import { command, whole } from "../../command.ts";
+import { paged } from "../../answered.ts";
+import { command } from "../../command.ts";
 import { connect, signal } from "../../context.ts";
 import { siteId } from "../../site.ts";
-import { dim, duration, safe, show, status, table, when } from "../../terminal.ts";
+import { dim, duration, paginated, safe, show, status, table, when } from "../../terminal.ts";
 
-export const listDeployments = command("list", "A site's deployments, newest first", "listDeployments")
+export const listDeployments = paged(
+  command("list", "A site's deployments, newest first", "listDeployments"),
+  20,
+)
   .argument("[site]", "name or id")
-  .option("--limit <n>", "how many", whole, 20)
-  .option("--cursor <cursor>", "the next page: nextCursor of the one before")
   .action(async (site, { limit, cursor }) => {
     const client = await connect();
     const page = await client.call(
@@ -14,10 +16,8 @@ export const listDeployments = command("list", "A site's deployments, newest fir
       { id: await siteId(client, site), limit, cursor },
       { signal },
     );
-    show(
-      "listDeployments",
-      page,
-      ({ data, nextCursor }) =>
+    show("listDeployments", page, ({ data, nextCursor }) =>
+      paginated(
         table(
           data,
           {
@@ -33,6 +33,8 @@ export const listDeployments = command("list", "A site's deployments, newest fir
             id: ({ id }) => dim(id),
           },
           "No deployments yet.",
-        ) + (nextCursor === null ? "" : `\n${dim(`More: --cursor ${nextCursor}`)}`),
+        ),
+        nextCursor,
+      ),
     );
   });

@@ -1,32 +1,37 @@
+import type { Answer, Input } from "../../../client/index.ts";
 import { answered, paged } from "../../answered.ts";
 import { command } from "../../command.ts";
 import { listed } from "../../shown.ts";
 
-export const allSites = paged(command("sites", "The sites of all accounts", "listAllSites"))
-  .option("--search <text>", "in id, name, address and domains")
-  .option("--status <status>", "such as FAILED")
-  .option("--host <id>", "only on this host")
-  .option("--account <id>", "only of this account")
-  .action(({ limit, cursor, search, status, host, account }) =>
-    answered(
-      "listAllSites",
-      { limit, cursor, search, status: status as "FAILED" | undefined, hostId: host, accountId: account },
-      listed("name", "status", "accountEmail", "hostName", "url", "paidUntil", "id"),
-    ),
-  );
+const everywhere = <Id extends "listAllSites" | "listAllDatabases">(
+  name: string,
+  summary: string,
+  id: Id,
+  human: (answer: Answer<Id>) => string,
+) =>
+  paged(command(name, summary, id))
+    .option("--search <text>", "in id, name and, of a site, address and domains")
+    .option("--status <status>", "such as FAILED")
+    .option("--host <id>", "only on this host")
+    .option("--account <id>", "only of this account")
+    .action(({ limit, cursor, search, status, host, account }) => {
+      const input = { limit, cursor, search, status, hostId: host, accountId: account };
+      return answered(id, input as Input<Id>, human as (answer: object) => string);
+    });
 
-export const allDatabases = paged(command("databases", "The databases of all accounts", "listAllDatabases"))
-  .option("--search <text>", "in id and name")
-  .option("--status <status>", "such as FAILED")
-  .option("--host <id>", "only on this host")
-  .option("--account <id>", "only of this account")
-  .action(({ limit, cursor, search, status, host, account }) =>
-    answered(
-      "listAllDatabases",
-      { limit, cursor, search, status: status as "FAILED" | undefined, hostId: host, accountId: account },
-      listed("name", "type", "status", "accountEmail", "hostName", "diskMb", "backupsFailingSince", "id"),
-    ),
-  );
+export const allSites = everywhere(
+  "sites",
+  "The sites of all accounts",
+  "listAllSites",
+  listed("name", "status", "accountEmail", "hostName", "url", "paidUntil", "id"),
+);
+
+export const allDatabases = everywhere(
+  "databases",
+  "The databases of all accounts",
+  "listAllDatabases",
+  listed("name", "type", "status", "accountEmail", "hostName", "diskMb", "backupsFailingSince", "id"),
+);
 
 export const allInvoices = paged(command("invoices", "The invoices of all accounts", "listAllInvoices"))
   .option("--search <text>", "in id, resource and address of the account")
@@ -53,7 +58,11 @@ export const allActivity = paged(command("activity", "The audit log of all accou
   );
 
 export const failingBackups = paged(
-  command("failing-backups", "Databases whose scheduled backups fail, and why", "listFailingBackups"),
+  command(
+    "failing-backups",
+    "Databases and volumes whose scheduled backups fail, and why",
+    "listFailingBackups",
+  ),
 ).action(({ limit, cursor }) =>
   answered(
     "listFailingBackups",

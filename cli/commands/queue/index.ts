@@ -24,4 +24,8 @@ const cancel = command(
   .argument("<job>", "id")
   .action((id) => answered("cancelJob", { id }));
 
-export const queue = group("queue", "The work of all hosts, for operators", [list, cancel]);
+const retry = command("retry", "Ask again for failed work, where repeating it is safe", "retryJob")
+  .argument("<job>", "id")
+  .action((id) => answered("retryJob", { id }));
+
+export const queue = group("queue", "The work of all hosts, for operators", [list, cancel, retry]);

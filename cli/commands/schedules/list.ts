@@ -1,29 +1,33 @@
+import { paged } from "../../answered.ts";
 import { command } from "../../command.ts";
 import { connect, signal } from "../../context.ts";
 import { siteId } from "../../site.ts";
-import { bold, dim, safe, show, table, when } from "../../terminal.ts";
+import { bold, dim, paginated, safe, show, table, when } from "../../terminal.ts";
 
-export const listSchedules = command("list", "A site's schedules", "listSchedules")
+export const listSchedules = paged(command("list", "A site's schedules", "listSchedules"), 100)
   .argument("[site]", "name or id")
-  .action(async (site) => {
+  .action(async (site, { limit, cursor }) => {
     const client = await connect();
     const page = await client.call(
       "listSchedules",
-      { id: await siteId(client, site), limit: 100 },
+      { id: await siteId(client, site), limit, cursor },
       { signal },
     );
-    show("listSchedules", page, ({ data }) =>
-      table(
-        data,
-        {
-          name: ({ name }) => bold(safe(name)),
-          cron: ({ cron }) => safe(cron),
-          command: (one) => safe(one.command.slice(0, 50)),
-          enabled: ({ enabled }) => (enabled ? "yes" : dim("no")),
-          next: ({ nextRunAt }) => when(nextRunAt),
-          id: ({ id }) => dim(id),
-        },
-        "No schedules. Create one with `berth schedules create`.",
+    show("listSchedules", page, ({ data, nextCursor }) =>
+      paginated(
+        table(
+          data,
+          {
+            name: ({ name }) => bold(safe(name)),
+            cron: ({ cron }) => safe(cron),
+            command: (one) => safe(one.command.slice(0, 50)),
+            enabled: ({ enabled }) => (enabled ? "yes" : dim("no")),
+            next: ({ nextRunAt }) => when(nextRunAt),
+            id: ({ id }) => dim(id),
+          },
+          "No schedules. Create one with `berth schedules create`.",
+        ),
+        nextCursor,
       ),
     );
   });

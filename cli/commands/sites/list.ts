@@ -1,17 +1,14 @@
-import { command, whole } from "../../command.ts";
+import { paged } from "../../answered.ts";
+import { command } from "../../command.ts";
 import { connect, signal } from "../../context.ts";
-import { bold, dim, safe, show, status, table, when } from "../../terminal.ts";
+import { bold, dim, paginated, safe, show, status, table, when } from "../../terminal.ts";
 
-export const listSites = command("list", "Your sites, newest first", "listSites")
-  .option("--limit <n>", "how many", whole, 50)
-  .option("--cursor <cursor>", "the next page: nextCursor of the one before")
-  .action(async ({ limit, cursor }) => {
+export const listSites = paged(command("list", "Your sites, newest first", "listSites")).action(
+  async ({ limit, cursor }) => {
     const client = await connect();
     const page = await client.call("listSites", { limit, cursor }, { signal });
-    show(
-      "listSites",
-      page,
-      ({ data, nextCursor }) =>
+    show("listSites", page, ({ data, nextCursor }) =>
+      paginated(
         table(
           data,
           {
@@ -22,6 +19,9 @@ export const listSites = command("list", "Your sites, newest first", "listSites"
             id: ({ id }) => dim(id),
           },
           "You have no sites. Create one with `berth sites create` or, in a Git checkout, `berth init`.",
-        ) + (nextCursor === null ? "" : `\n${dim(`More: --cursor ${nextCursor}`)}`),
+        ),
+        nextCursor,
+      ),
     );
-  });
+  },
+);

@@ -22,10 +22,11 @@ export const diagnoseSite = command(
 
 function diagnosisText({ summary, checks }: Answer<"diagnoseSite">): string {
   const marks = { ok: styled("green", "✓"), problem: styled("red", "✗"), unknown: styled("yellow", "?") };
+  const widest = Math.max(...checks.map(({ check }) => check.length));
   return [
     bold(safe(summary)),
     ...checks.flatMap(({ check, status, finding, fixes }) => [
-      `${marks[status]} ${check}  ${safe(finding)}`,
+      `${marks[status]} ${check.padEnd(widest)}  ${safe(finding)}`,
       ...fixes.map((fix) => `  → ${safe(fix.summary)}`),
     ]),
   ].join("\n");

@@ -1,25 +1,75 @@
 import { and, eq, isNull, ne, sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import { backups, databases } from "../../db/schema.ts";
+import { backups, databases, sites, siteVolumes } from "../../db/schema.ts";
 import { failuresMailed, failureMail, repeatAfterMs, worksAgainMail } from "../../domain/backup-mails.ts";
 import { reasonWithoutData } from "../../domain/failure-reason.ts";
+import { volumeOf } from "../../domain/volume-keys.ts";
 import { queueMail } from "../../mails/queue.ts";
 
-/** The database of a visible backup, with the fields its e-mails need. */
-async function databaseOf(ctx: Ctx, backupId: Id<"backup">, which?: SQL) {
+/** Where the failures of a database's and of a volume's backups are counted. */
+type Counts = Pick<
+  typeof databases.$inferInsert & typeof siteVolumes.$inferInsert,
+  "backupFailures" | "backupsFailingSince" | "backupFailureReason"
+>;
+
+/** The database or volume of a visible backup, with the fields its e-mails need. */
+async function sourceOf(ctx: Ctx, backupId: Id<"backup">, which?: SQL) {
   const [found] = await ctx.db
     .select({
-      id: databases.id,
-      accountId: databases.accountId,
-      name: databases.name,
-      failures: databases.backupFailures,
-      since: databases.backupsFailingSince,
+      key: backups.databaseId,
+      accountId: backups.accountId,
+      database: {
+        name: databases.name,
+        failures: databases.backupFailures,
+        since: databases.backupsFailingSince,
+      },
+      volume: { failures: siteVolumes.backupFailures, since: siteVolumes.backupsFailingSince },
+      siteName: sites.name,
     })
     .from(backups)
-    .innerJoin(databases, eq(databases.id, backups.databaseId))
-    .where(and(eq(backups.id, backupId), isNull(backups.removedAt), ne(databases.status, "DELETING"), which));
-  return found;
+    .leftJoin(databases, and(eq(databases.id, backups.databaseId), ne(databases.status, "DELETING")))
+    .leftJoin(
+      sites,
+      and(
+        sql`${sites.id} = substr(${backups.databaseId}, 1, instr(${backups.databaseId}, '/') - 1)`,
+        ne(sites.status, "DELETING"),
+      ),
+    )
+    .leftJoin(
+      siteVolumes,
+      and(
+        eq(siteVolumes.siteId, sites.id),
+        sql`${siteVolumes.name} = substr(${backups.databaseId}, instr(${backups.databaseId}, '/') + 1)`,
+      ),
+    )
+    .where(and(eq(backups.id, backupId), isNull(backups.removedAt), which));
+  const counted = found?.database ?? found?.volume;
+  if (!found || !counted) return undefined;
+  const { key, accountId, siteName } = found;
+  const volume = volumeOf(key);
+  const what = volume ? "volume" : "database";
+  const name = volume ? `${volume.name} of ${siteName ?? ""}` : (found.database?.name ?? "");
+  const count = (counts: Counts, ended: SQL) =>
+    volume
+      ? ctx.db
+          .update(siteVolumes)
+          .set(counts)
+          .where(and(eq(siteVolumes.siteId, volume.siteId), eq(siteVolumes.name, volume.name), ended))
+      : ctx.db
+          .update(databases)
+          .set(counts)
+          .where(and(sql`${databases.id} = ${key}`, ended));
+  // As a part of a mail's id, where what stands before the first colon is the resource of its notice.
+  return {
+    id: key.replace("/", ":"),
+    accountId,
+    what,
+    name,
+    failures: counted.failures,
+    since: counted.since,
+    count,
+  } as const;
 }
 
 /**
@@ -27,25 +77,22 @@ async function databaseOf(ctx: Ctx, backupId: Id<"backup">, which?: SQL) {
  * owner is mailed from the second failure on, at most once a week.
  */
 export async function countFailure(ctx: Ctx, backupId: Id<"backup">, error: string, ended: SQL) {
-  const database = await databaseOf(ctx, backupId, eq(backups.trigger, "schedule"));
-  if (!database) return [];
-  const { id, accountId, name } = database;
+  const source = await sourceOf(ctx, backupId, eq(backups.trigger, "schedule"));
+  if (!source) return [];
+  const { id, accountId, what, name } = source;
   const now = ctx.now();
-  const since = database.since ?? now;
-  const failures = database.failures + 1;
+  const since = source.since ?? now;
+  const failures = source.failures + 1;
   const reason = reasonWithoutData(error);
   const weeks = Math.floor((now.getTime() - since.getTime()) / repeatAfterMs);
   const mailId = `backups-failing:${id}:${since.getTime()}:${weeks}`;
+  const mail = failureMail({ what, name, since, failures, reason });
   return [
-    ctx.db
-      .update(databases)
-      .set({ backupFailures: failures, backupsFailingSince: since, backupFailureReason: reason })
-      .where(and(eq(databases.id, id), ended)),
-    ...(failures < failuresMailed
-      ? []
-      : [
-          queueMail(ctx, { id: mailId, accountId, ...failureMail({ name, since, failures, reason }) }, ended),
-        ]),
+    source.count(
+      { backupFailures: failures, backupsFailingSince: since, backupFailureReason: reason },
+      ended,
+    ),
+    ...(failures < failuresMailed ? [] : [queueMail(ctx, { id: mailId, accountId, ...mail }, ended)]),
   ];
 }
 
@@ -53,18 +100,15 @@ export async function countFailure(ctx: Ctx, backupId: Id<"backup">, error: stri
 export async function endFailures(ctx: Ctx, backupId: Id<"backup">, ended: SQL) {
   // An older backup proves nothing about the failures after it.
   const isLast = sql`NOT EXISTS (SELECT 1 FROM backups later
-    WHERE later.database_id = ${databases.id} AND later.id > ${backupId} AND later.status = 'FAILED')`;
-  const database = await databaseOf(ctx, backupId, isLast);
-  if (!database?.since) return [];
-  const { id, accountId, name, since, failures } = database;
+    WHERE later.database_id = ${backups.databaseId} AND later.id > ${backupId} AND later.status = 'FAILED')`;
+  const source = await sourceOf(ctx, backupId, isLast);
+  if (!source?.since) return [];
+  const { id, accountId, what, name, since, failures } = source;
   const mailId = `backups-work:${id}:${since.getTime()}`;
   return [
-    ctx.db
-      .update(databases)
-      .set({ backupFailures: 0, backupsFailingSince: null, backupFailureReason: null })
-      .where(and(eq(databases.id, id), ended)),
+    source.count({ backupFailures: 0, backupsFailingSince: null, backupFailureReason: null }, ended),
     ...(failures < failuresMailed
       ? []
-      : [queueMail(ctx, { id: mailId, accountId, ...worksAgainMail({ name, since }) }, ended)]),
+      : [queueMail(ctx, { id: mailId, accountId, ...worksAgainMail({ what, name, since }) }, ended)]),
   ];
 }

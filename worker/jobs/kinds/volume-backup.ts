@@ -1,6 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { backups } from "../../db/schema.ts";
 import { volumeOf } from "../../domain/volume-keys.ts";
+import { countFailure } from "../backups/failing.ts";
 import { dataKeyOf } from "../backups/object-keys.ts";
 import { queueVerification } from "../backups/queue.ts";
 import { backupIdOf, backupOf, ending, siteIdOf, type Kind } from "./kind.ts";
@@ -41,14 +42,16 @@ export const volumeBackup: Kind<"volume.backup"> = {
     );
   },
 
-  failed(ctx, { job, ended }, { error }) {
+  async failed(ctx, { job, ended }, { error }) {
+    const id = backupIdOf(job);
     return ending(
       {
         failed: ctx.db
           .update(backups)
           .set({ status: "FAILED", error, finishedAt: ctx.now() })
-          .where(and(eq(backups.id, backupIdOf(job)), eq(backups.status, "RUNNING"), ended))
+          .where(and(eq(backups.id, id), eq(backups.status, "RUNNING"), ended))
           .returning(),
+        counted: await countFailure(ctx, id, error, ended),
       },
       ({ failed: [backup] }) => {
         if (backup?.uploadId) ctx.defer(ctx.backups.abort(dataKeyOf(backup), backup.uploadId));

@@ -4,6 +4,7 @@ import { Act, Button, Field, Form } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Day, Empty, Heading, Pager, Tabs, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
+import { CodeField } from "./code-field.tsx";
 import { accountTabs } from "./tabs.ts";
 
 const Row = ({ apiKey }: { apiKey: Key }) => (
@@ -34,7 +35,7 @@ const Row = ({ apiKey }: { apiKey: Key }) => (
 
 export const keys: Screen = {
   path: "/account/keys",
-  async show({ ctx, query }) {
+  async show({ ctx, query, viewer }) {
     const { data, nextCursor } = await call(ctx, "listKeys", {
       limit: 100,
       ...cursorIn(query, "key"),
@@ -73,6 +74,7 @@ export const keys: Screen = {
                     maxlength={100}
                     autocomplete="off"
                   />
+                  {viewer.twoFactorEnabled && <CodeField />}
                   <p class="form-end">
                     <Button label="Create key" kind="primary" />
                   </p>

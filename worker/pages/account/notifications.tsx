@@ -13,7 +13,7 @@ import {
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Act, Button, Check, Field, Form, Select } from "../kit/form.tsx";
+import { Act, Button, Check, Field, Form, Select, typedInto } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Heading, Pager, Status, Tabs, Time } from "../kit/parts.tsx";
 import type { Fields, Screen } from "../kit/screen.ts";
@@ -74,7 +74,7 @@ const OneChannel = ({ channel }: { channel: Channel }) => {
             <Act id="enable" of={id} label="Turn on" about={name} values={{ id }} />
           )}
         </div>
-        <details>
+        <details open={typedInto(`change:${id}`) !== undefined}>
           <summary>Change what is sent</summary>
           <Form id="change" of={id}>
             <input type="hidden" name="id" value={id} />

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { OwnAccount } from "../../../protocol/api/accounts.ts";
 import { AccountDelete, ProfilePatch, type AccountDeletion } from "../../../protocol/api/self-service.ts";
 import { call } from "../../api/call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
@@ -17,7 +18,13 @@ const EmailForm = z.object({
 
 const count = (number: number, one: string, many: string) => `${number} ${number === 1 ? one : many}`;
 
-const Deletion = ({ email, deletion }: { email: string; deletion: AccountDeletion }) =>
+const Deletion = ({
+  viewer: { email, twoFactorEnabled },
+  deletion,
+}: {
+  viewer: Pick<OwnAccount, "email" | "twoFactorEnabled">;
+  deletion: AccountDeletion;
+}) =>
   deletion.obstacles.length > 0 ? (
     <details class="fold">
       <summary class="bad">Delete this account</summary>
@@ -35,12 +42,15 @@ const Deletion = ({ email, deletion }: { email: string; deletion: AccountDeletio
       name={email}
       label="Delete the account for good"
       fields={
-        deletion.credits > 0 && (
-          <Check
-            name="loseCredits"
-            label={`Lose ${count(deletion.credits, "credit", "credits")} with the account`}
-          />
-        )
+        <>
+          {deletion.credits > 0 && (
+            <Check
+              name="loseCredits"
+              label={`Lose ${count(deletion.credits, "credit", "credits")} with the account`}
+            />
+          )}
+          {twoFactorEnabled && <CodeField />}
+        </>
       }
     >
       <p>
@@ -143,7 +153,7 @@ export const profile: Screen = {
                     Export all data
                   </a>
                 </p>
-                <Deletion email={viewer.email} deletion={deletion} />
+                <Deletion viewer={viewer} deletion={deletion} />
               </div>
             </Card>
           </div>
@@ -174,7 +184,11 @@ export const profile: Screen = {
       const email = fields.text("confirm").trim();
       if (email.toLowerCase() !== viewer.email) throw invalid("confirm", `must be ${viewer.email}`);
       const loseCredits = fields.text("loseCredits") === "true";
-      await call(ctx, "deleteAccount", parsed(AccountDelete, { email, loseCredits }));
+      await call(
+        ctx,
+        "deleteAccount",
+        parsed(AccountDelete, { email, loseCredits, code: fields.text("code") }),
+      );
       // The session is gone already; this removes its cookie.
       await toAuth("/sign-out", {});
       return { to: "/sign-in", said: "The account is deleted." };

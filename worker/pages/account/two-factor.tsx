@@ -125,8 +125,9 @@ const On = () => (
     <Card title="Two-step sign-in" end={<Status tone="good" label="On" />}>
       <div class="body">
         <p>
-          Signing in, authorizing a device and changing your email address take a code of your authenticator
-          app, or one of your recovery codes, each of which works once.
+          Signing in, authorizing a device or program, making an API key, changing your email address and
+          deleting the account take a code of your authenticator app, or one of your recovery codes, each of
+          which works once.
         </p>
       </div>
     </Card>

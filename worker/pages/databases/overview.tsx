@@ -9,7 +9,7 @@ import { Act } from "../kit/form.tsx";
 import { Card, Copied, Day, Live, Meter, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { packText } from "../kit/plans.tsx";
-import { backupsLine } from "./backup-words.tsx";
+import { backupsLine } from "../kit/backup-words.tsx";
 import {
   databaseFrame,
   databasePath,

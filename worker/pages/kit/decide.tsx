@@ -1,11 +1,33 @@
-/** A person's answer to what a program asks for: the form's `decision` is `approve` or `deny`. */
-export const Decide = ({ approve }: { approve: string }) => (
-  <div class="decide">
-    <button class="primary" type="submit" name="decision" value="approve">
-      {approve}
-    </button>
-    <button type="submit" name="decision" value="deny">
-      Deny
-    </button>
-  </div>
+type Asked = {
+  approve: string;
+  /** The account signs in with a second step, so approving takes one, too. */
+  takesCode: boolean;
+  /** Why the last answer was not accepted. */
+  refusal: string | null;
+};
+
+/** A person's answer to a program that asks for a key, within a form: the fields of `Decision` in routes/approval.ts. */
+export const Decide = ({ approve, takesCode, refusal }: Asked) => (
+  <>
+    {refusal !== null && (
+      <p class="callout bad" role="alert">
+        {refusal}
+      </p>
+    )}
+    {takesCode && (
+      <label>
+        Code of your authenticator app
+        <input name="secondFactor" autocomplete="one-time-code" maxlength={100} />
+        <span class="hint">Or a recovery code. Denying takes none.</span>
+      </label>
+    )}
+    <div class="decide">
+      <button class="primary" type="submit" name="decision" value="approve">
+        {approve}
+      </button>
+      <button type="submit" name="decision" value="deny">
+        Deny
+      </button>
+    </div>
+  </>
 );

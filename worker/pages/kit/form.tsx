@@ -321,12 +321,7 @@ export const ConfirmByName = ({
   /** What will be lost. */
   children: Child;
 }) => (
-  <details
-    class="fold"
-    {...(tryGetContext<AppEnv>()?.get("refused")?.form === (of === undefined ? id : `${id}:${of}`) && {
-      open: true,
-    })}
-  >
+  <details class="fold" open={typedInto(of === undefined ? id : `${id}:${of}`) !== undefined}>
     <summary class="bad">{summary}</summary>
     {children}
     <Form id={id} {...(of !== undefined && { of })}>

@@ -2,8 +2,9 @@ import * as z from "zod";
 import { AccountListQuery, AccountSuspend } from "../../../protocol/api/accounts.ts";
 import { CreditGrant } from "../../../protocol/api/credits.ts";
 import { call } from "../../api/call.ts";
+import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Act, Button, Field, Form } from "../kit/form.tsx";
+import { Act, Button, ConfirmByName, Field, Form } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Callout, Card, Copied, Day, Empty, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
@@ -76,7 +77,7 @@ const Amount = z.object({ amount: z.coerce.number() });
 
 export const operatorAccount: Screen = {
   path: "/operator/accounts/:id",
-  async show({ ctx, param }) {
+  async show({ ctx, viewer, param }) {
     const id = param("id");
     const account = await call(ctx, "getAccountForOperator", { id });
     const owned = { accountId: account.id, limit: 50 };
@@ -165,6 +166,8 @@ export const operatorAccount: Screen = {
                 </dd>
                 <dt>Plan</dt>
                 <dd>{account.plan}</dd>
+                <dt>Two-step sign-in</dt>
+                <dd>{account.twoFactorEnabled ? "on" : "off"}</dd>
                 <dt>Keys</dt>
                 <dd>{account.keyCount}</dd>
                 <dt>Sessions</dt>
@@ -202,6 +205,20 @@ export const operatorAccount: Screen = {
                 </Form>
               </div>
             </Card>
+            {account.twoFactorEnabled && account.id !== viewer.id && (
+              <ConfirmByName
+                id="two-factor"
+                summary="Turn off two-step sign-in"
+                name={account.email}
+                label="Turn off two-step sign-in"
+              >
+                <p>
+                  For a customer who has lost both the authenticator app and the recovery codes: make sure
+                  that it is them who ask. All their sessions end, their password alone signs in again, and
+                  they are mailed.
+                </p>
+              </ConfirmByName>
+            )}
             {!suspended && account.role !== "operator" && (
               <Card title="Suspend">
                 <div class="body">
@@ -229,6 +246,15 @@ export const operatorAccount: Screen = {
       const { amount } = fields.read(Amount);
       await call(ctx, "grantCredits", parsed(CreditGrant, { accountId: param("id"), amount }));
       return { to: `/operator/accounts/${param("id")}`, said: "The credits are given." };
+    },
+    async "two-factor"({ ctx, param }, fields) {
+      const { email } = await call(ctx, "getAccountForOperator", { id: param("id") });
+      if (fields.text("confirm").trim() !== email) throw invalid("confirm", `must be ${email}`);
+      await call(ctx, "disableTwoFactor", { id: param("id") });
+      return {
+        to: `/operator/accounts/${param("id")}`,
+        said: "Two-step sign-in is off, their sessions have ended, and they are mailed.",
+      };
     },
     async suspend({ ctx, param }, fields) {
       await call(ctx, "suspendAccount", { id: param("id"), ...fields.read(AccountSuspend) });

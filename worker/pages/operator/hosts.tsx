@@ -1,7 +1,7 @@
 import { HostCreate, HostPatch, type Host } from "../../../protocol/api/hosts.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { call } from "../../api/call.ts";
-import { Act, Button, Check, Field, Form } from "../kit/form.tsx";
+import { Act, Button, Check, Field, Form, typedInto } from "../kit/form.tsx";
 import { Card, Empty, Meter, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import type { Word } from "../kit/words.ts";
@@ -72,7 +72,7 @@ const OneHost = ({ host }: { host: Host }) => (
           />
         )}
       </div>
-      <details>
+      <details open={typedInto(`remove:${host.id}`) !== undefined}>
         <summary class="bad">Remove this host</summary>
         <p>
           An empty host goes at once. Sites of a host that is lost are deployed on other hosts; what its

@@ -176,6 +176,15 @@ export const operatorQueue: Screen = {
                         values={{ id: job.id }}
                       />
                     )}
+                    {job.retryable && (
+                      <Act
+                        id="retry"
+                        of={job.id}
+                        label="Try again"
+                        about={`${job.kind} ${job.name ?? ""}`}
+                        values={{ id: job.id }}
+                      />
+                    )}
                   </td>
                 </tr>
               ))}
@@ -193,6 +202,10 @@ export const operatorQueue: Screen = {
         to: "/operator/queue",
         said: "The job is cancelled, or will be as soon as its host hears of it.",
       };
+    },
+    async retry({ ctx }, fields) {
+      const { kind, name } = await call(ctx, "retryJob", { id: fields.text("id") });
+      return { to: "/operator/queue", said: `Asked for again: ${kind} ${name ?? ""}`.trim() };
     },
   },
 };

@@ -12,6 +12,7 @@ import { Callout, Card, Empty, Meter, Time } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
 import { orWhy } from "./or-why.ts";
+import { volumePath } from "./volume.tsx";
 
 const here = ({ param }: Asked): string => `/sites/${param("id")}/data`;
 const megabytes = (mb: number | null): string =>
@@ -25,11 +26,18 @@ const VolumeRow = ({ volume, site, path }: { volume: SiteVolume; site: Site; pat
         <a href={`${path}?${new URLSearchParams({ volume: volume.name, path: "/" }).toString()}`}>
           {volume.name}
         </a>
+        <div class="small">
+          <a href={volumePath(site.id, volume.name)}>
+            Backups<span class="hidden-text"> of {volume.name}</span>
+          </a>
+          {volume.backups.failing !== null && <span class="warn"> are failing</span>}
+          {volume.restoring && <span class="soft"> · being restored</span>}
+        </div>
       </td>
       <td>
         {volume.mountPath === null ? <span class="soft">detached</span> : <code>{volume.mountPath}</code>}
       </td>
-      <td class="number">{megabytes(volume.sizeMb)}</td>
+      <td class="number wide-only">{megabytes(volume.sizeMb)}</td>
       <td class="end">
         {isSet ? (
           <Act
@@ -75,7 +83,7 @@ const Volumes = ({ site, volumes, path }: { site: Site; volumes: SiteVolume[]; p
           <tr>
             <th scope="col">Volume</th>
             <th scope="col">Folder in the app</th>
-            <th scope="col" class="number">
+            <th scope="col" class="number wide-only">
               Size
             </th>
             <th scope="col" class="end">

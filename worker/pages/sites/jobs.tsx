@@ -3,7 +3,7 @@ import { ScheduleCreate, SchedulePatch, type Schedule } from "../../../protocol/
 import { call } from "../../api/call.ts";
 import { nextRun } from "../../domain/cron.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Act, Button, Field, Form } from "../kit/form.tsx";
+import { Act, Button, Field, Form, typedInto } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Live, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen } from "../kit/screen.ts";
@@ -144,7 +144,7 @@ const ScheduleCard = ({ schedule }: { schedule: Schedule }) => (
         {schedule.skippedRuns > 0 &&
           ` Skipped ${schedule.skippedRuns} times, since the run before was not over or too many waited.`}
       </p>
-      <details class="more">
+      <details class="more" open={typedInto(`change:${schedule.id}`) !== undefined}>
         <summary>Change or delete</summary>
         <Form id="change" of={schedule.id}>
           <input type="hidden" name="id" value={schedule.id} />

@@ -8,7 +8,7 @@ import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Act, Button, Check, Field, Form, Select, TextArea } from "../kit/form.tsx";
+import { Act, Button, Check, Field, Form, Select, TextArea, typedInto } from "../kit/form.tsx";
 import { Card, Copy, Time } from "../kit/parts.tsx";
 import type { Done, Fields, Screen } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
@@ -69,7 +69,7 @@ const Row = ({
     <td class="end">
       {link === undefined && (
         <div class="buttons">
-          <details class="menu edit" id={`edit-${key}`}>
+          <details class="menu edit" id={`edit-${key}`} open={typedInto(`set:${key}`) !== undefined}>
             <summary class="button" aria-label={`Edit: ${key}`}>
               Edit
             </summary>
@@ -116,7 +116,7 @@ const Add = ({ site }: { site: Site }) => (
           <Check name="encrypted" label="Secret: never shown again, and masked in logs" />
           <Saves site={site} stage="Add" />
         </Form>
-        <details id="generate">
+        <details id="generate" open={typedInto("generate") !== undefined}>
           <summary>Generate a secret</summary>
           <Form id="generate">
             <Field

@@ -66,6 +66,7 @@ export async function getAccountForOperator(ctx: Ctx, { id }: ById): Promise<Acc
   return {
     ...accountView(account),
     emailVerified: account.emailVerified,
+    twoFactorEnabled: account.twoFactorEnabled,
     signInMethods: methods.map(({ name }) => name),
     siteCount: account.siteCount,
     databaseCount: account.databaseCount,

@@ -7,19 +7,21 @@ import { conflict, invalid } from "../../domain/app-error.ts";
 import { eachAlone } from "../../each-alone.ts";
 import { tellGuard } from "../keys/finish-revocations.ts";
 import { getAccountDeletion, obstaclesOf } from "./deletion.ts";
+import { requireSecondFactor } from "./second-factor.ts";
 
 const atOnce = 50;
 
 /**
  * Deletes the account for good: its keys, sessions, sign-in methods, conversations, notifications and backups; its name and address become
  * those of nobody. Invoices, payments and credits are kept, as the law and the ledger need them, and the audit log for its
- * year. Nothing happens while something stands in the way. @throws AppError invalid_request, conflict
+ * year. Nothing happens while something stands in the way. @throws AppError invalid_request, conflict, rate_limited
  */
 export async function removeAccount(
   ctx: Ctx,
-  { email, loseCredits }: AccountDelete,
+  { email, loseCredits, code }: AccountDelete,
 ): Promise<AccountDeleted> {
   const id = accountOf(ctx);
+  await requireSecondFactor(ctx, id, code ?? "");
   const now = ctx.now().getTime();
   const mark = `deleted-${id}@${ctx.newMark().toLowerCase()}.invalid`;
   const none = sql.join(

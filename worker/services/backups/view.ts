@@ -1,4 +1,4 @@
-import type { Backup } from "../../../protocol/api/backups.ts";
+import type { Backup, BackupsFailing } from "../../../protocol/api/backups.ts";
 import type { BackupRow } from "../../db/rows.ts";
 import { volumeOf } from "../../domain/volume-keys.ts";
 
@@ -13,6 +13,20 @@ export function backupView(row: BackupRow): Backup {
     ...shared(row, volume !== null),
   };
 }
+
+type Counted = {
+  backupFailures: number;
+  backupsFailingSince: Date | null;
+  backupFailureReason: string | null;
+};
+
+/** null: its scheduled backups do not fail. */
+export const failingView = (row: Counted): BackupsFailing | null =>
+  row.backupsFailingSince && {
+    since: row.backupsFailingSince.toISOString(),
+    times: row.backupFailures,
+    reason: row.backupFailureReason ?? "",
+  };
 
 const shared = (row: BackupRow, isVolume: boolean) => ({
   type: row.type,

@@ -6,6 +6,7 @@ import { databases } from "../../db/schema.ts";
 import { shrunkNotice } from "../../domain/backup-rules.ts";
 import { databaseEngines, databaseHostname, usernameOf } from "../../domain/database-engines.ts";
 import { diskNotice } from "../../domain/disk-notice.ts";
+import { failingView } from "../backups/view.ts";
 import { silentHost, waitReasons } from "../../domain/wait-reasons.ts";
 
 /** Databases with everything in their public representation, in one statement. */
@@ -71,11 +72,7 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
     hourUtc: row.backupHourUtc,
     keep: row.backupKeep,
     nextAt: row.nextBackupAt?.toISOString() ?? null,
-    failing: row.backupsFailingSince && {
-      since: row.backupsFailingSince.toISOString(),
-      times: row.backupFailures,
-      reason: row.backupFailureReason ?? "",
-    },
+    failing: failingView(row),
   },
   publicAccess: {
     enabled: row.publicEnabled,

@@ -10,9 +10,9 @@ import { insertKey } from "../keys/insert.ts";
 export async function deliverDeviceKey(
   ctx: Ctx,
   { accountId, sessionId }: { accountId: Id<"account">; sessionId: Id<"session"> },
-  clientName: string,
+  { clientName, origin }: { clientName: string; origin: "device" | "mcp" },
   keyId: Id<"key">,
 ): Promise<string | null> {
-  const { key, row } = await newApiKey(ctx, accountId, clientName, "device");
+  const { key, row } = await newApiKey(ctx, accountId, clientName, origin);
   return (await insertKey(ctx, { ...row, id: keyId }, sessionId)) ? key : null;
 }

@@ -33,6 +33,7 @@ export async function cancelJob(ctx: Ctx, { id }: ById): Promise<Job> {
       finishedAt: now,
       waitsFor: null,
       stuck: false,
+      retryable: false,
     });
   }
   const {

@@ -23,6 +23,23 @@ const waitsFor = sql<JobWait | null>`(SELECT CASE
     ELSE 'slot' END
   FROM jobs j WHERE j.id = jobs.id AND j.status = 'QUEUED')`;
 
+/** Commands, restores, rotations, deletions, rollbacks and moves are not repeated without their owner. */
+export const retryableKinds = [
+  "site.deploy",
+  "site.start",
+  "site.stop",
+  "site.restart",
+  "database.provision",
+  "database.start",
+  "database.stop",
+  "database.restart",
+  "database.backup",
+] as const satisfies JobRow["kind"][];
+
+const retryable = sql`(jobs.status = 'FAILED' AND jobs.kind IN ${retryableKinds}
+  AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = jobs.lane AND o.seq > jobs.seq)
+  AND NOT EXISTS (SELECT 1 FROM deployments WHERE id = jobs.deployment_id AND "trigger" IN ('rollback', 'move')))`;
+
 export const selectJobs = (ctx: Ctx) =>
   ctx.db
     .select({
@@ -33,6 +50,7 @@ export const selectJobs = (ctx: Ctx) =>
         (SELECT name FROM databases WHERE id = jobs.database_id))`.as("subject_name"),
       waitsFor: waitsFor.as("waits_for"),
       stuck: isStuck(ctx).mapWith(Boolean).as("stuck"),
+      retryable: retryable.mapWith(Boolean).as("retryable"),
     })
     .from(jobs)
     .leftJoin(accounts, eq(accounts.id, jobs.accountId))
@@ -83,6 +101,7 @@ export const jobView = (row: JobRecord): Job => ({
   attempt: row.attempt,
   cancelRequested: row.cancelRequested,
   cancellable: isCancellable(row) && !row.cancelRequested,
+  retryable: row.retryable,
   error: row.error,
   createdAt: row.createdAt.toISOString(),
   leasedAt: row.leasedAt?.toISOString() ?? null,

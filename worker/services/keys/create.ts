@@ -4,7 +4,8 @@ import { accountOf, type Ctx } from "../../ctx.ts";
 import type { apiKeys } from "../../db/schema.ts";
 import { mintApiKey, sha256Hex } from "../../domain/tokens.ts";
 import { tokenKeys } from "../../config.ts";
-import { insertKey, tooManyKeys } from "./insert.ts";
+import { requireSecondFactor } from "../accounts/second-factor.ts";
+import { insertKey, requireRoomForKey, tooManyKeys } from "./insert.ts";
 
 type Origin = (typeof apiKeys.$inferInsert)["origin"];
 
@@ -23,9 +24,15 @@ export async function newApiKey(ctx: Ctx, accountId: Id<"account">, name: string
   return { key, row };
 }
 
-/** Creates a key for the signed-in account. The answer is the only place that shows it. */
-export async function createKey(ctx: Ctx, { name }: KeyCreate): Promise<KeyCreated & { key: string }> {
-  const { key, row } = await newApiKey(ctx, accountOf(ctx), name, "dashboard");
+/**
+ * Creates a key for the signed-in account. The answer is the only place that shows it. @throws AppError conflict,
+ * invalid_request for a wrong code of the second step, rate_limited
+ */
+export async function createKey(ctx: Ctx, { name, code }: KeyCreate): Promise<KeyCreated & { key: string }> {
+  const accountId = accountOf(ctx);
+  await requireRoomForKey(ctx, accountId);
+  await requireSecondFactor(ctx, accountId, code ?? "");
+  const { key, row } = await newApiKey(ctx, accountId, name, "dashboard");
   if (!(await insertKey(ctx, row))) throw tooManyKeys();
   const { id, start, origin } = row;
   return { id, name, start, origin, createdAt: row.createdAt.toISOString(), lastUsedAt: null, key };

@@ -58,9 +58,13 @@ async function read<Claims>(
 export const registerClient = (ctx: Ctx, client: ClientMetadata): Promise<string> =>
   sign(ctx, "client", client);
 
+/** null: it never registered here. */
+export const clientById = (ctx: Ctx, id: string): Promise<ClientMetadata | null> =>
+  read(ctx, "client", id, ClientMetadata);
+
 /** The client, if this is one of its addresses. */
 export async function clientOf(ctx: Ctx, id: string, redirectUri: string): Promise<ClientMetadata | null> {
-  const client = await read(ctx, "client", id, ClientMetadata);
+  const client = await clientById(ctx, id);
   return client?.redirect_uris.some((one) => isSameRedirect(one, redirectUri)) ? client : null;
 }
 

@@ -7,6 +7,9 @@ import { conflict } from "../../domain/app-error.ts";
 import type { Hosted } from "./ask-host.ts";
 import { siteAndMasks } from "./masks.ts";
 
+/** Answers under way to a reader: 64 KiB of lines each, and as events at most six times as long. */
+const window = 2;
+
 /**
  * The log as server-sent events, after the last line the reader received. @throws AppError conflict if the log cannot
  * be followed now
@@ -27,7 +30,7 @@ export async function followLogOf(
 ): Promise<ReadableStream<Uint8Array>> {
   if (hostId === null) throw conflict(`This ${noun} has not run yet, so there is no log to follow.`);
   const after = placeOn(hostId, lastEventId) ?? since ?? null;
-  const question = { kind: "logs", siteId: id, tail, after, follow: true, masks } as const;
+  const question = { kind: "logs", siteId: id, tail, after, follow: true, window, masks } as const;
   const followed = await ctx.questions.follow(hostId, question, readerOf(ctx));
   if ("kind" in followed) throw conflict(followed.error);
   return followed;

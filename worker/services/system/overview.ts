@@ -52,7 +52,8 @@ export async function getOverview(ctx: Ctx): Promise<Overview> {
       WHERE r.id >= ${from("refund", month)} AND r.status = 'done')`)} AS refunded,
     ${sums(sql`invoices WHERE status = 'unpaid'`)} AS unpaid,
     (SELECT count(*) FROM payment_flags WHERE resolved_at IS NULL) AS flags,
-    (SELECT count(*) FROM databases WHERE backup_failures > 0) AS failing,
+    (SELECT count(*) FROM databases WHERE backup_failures > 0)
+      + (SELECT count(*) FROM site_volumes WHERE backup_failures > 0) AS failing,
     (SELECT count(*) FROM databases d WHERE status = 'RUNNING' AND NOT EXISTS (
       SELECT 1 FROM backups WHERE database_id = d.id AND status = 'VERIFIED' AND removed_at IS NULL)) AS unprotected,
     (SELECT max(verified_at) FROM backups WHERE status = 'VERIFIED') AS lastVerified,

@@ -1,6 +1,6 @@
 import type { Backup } from "../../../protocol/api/backups.ts";
-import type { Word } from "../kit/words.ts";
-import { Time } from "../kit/parts.tsx";
+import type { Word } from "./words.ts";
+import { Time } from "./parts.tsx";
 
 export const backupWords: Record<Backup["status"], Word> = {
   RUNNING: { tone: "busy", label: "Being made" },

@@ -1,0 +1,203 @@
+import type { Child } from "hono/jsx";
+import * as z from "zod";
+import type { Backup, BackupSettings } from "../../../protocol/api/backups.ts";
+import { call } from "../../api/call.ts";
+import { backupWords, triggerWords } from "./backup-words.tsx";
+import { Act, Button, Field, Form, Select } from "./form.tsx";
+import { Status, Time } from "./parts.tsx";
+import type { Asked, Screen } from "./screen.ts";
+
+const size = (bytes: number): string =>
+  bytes >= 1e9
+    ? `${(bytes / 1e9).toFixed(1)} GB`
+    : bytes >= 1e6
+      ? `${(bytes / 1e6).toFixed(1)} MB`
+      : `${Math.ceil(bytes / 1000)} kB`;
+
+const counted = (type: Backup["type"], count: number): string => {
+  const [one, many] =
+    type === "redis" ? ["key", "keys"] : type === "volume" ? ["file", "files and folders"] : ["row", "rows"];
+  return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
+};
+
+const contents = ({ type, tables, rows }: Backup): string =>
+  [
+    tables !== null && type !== "redis" && `${tables} ${tables === 1 ? "table" : "tables"}`,
+    rows !== null && counted(type, rows),
+  ]
+    .filter(Boolean)
+    .join(", ");
+
+const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) => Child }) => {
+  const isStored = backup.status === "STORED" || backup.status === "VERIFIED";
+  return (
+    <tr>
+      <td>
+        <Status {...backupWords[backup.status]} />
+        {backup.error !== null && <div class="bad small">{backup.error}</div>}
+        {backup.consistent === false && (
+          <div class="warn small">The site wrote while it was read, so not all of it is of one moment.</div>
+        )}
+        {backup.verifiedAt !== null && (
+          <div class="soft small">
+            tried by restoring it, <Time at={backup.verifiedAt} />
+          </div>
+        )}
+      </td>
+      <td>
+        <Time at={backup.createdAt} />
+        <div class="soft small">{triggerWords[backup.trigger]}</div>
+      </td>
+      <td class="wide-only">
+        {backup.sizeBytes !== null && size(backup.sizeBytes)}
+        <div class="soft small">{contents(backup)}</div>
+      </td>
+      <td class="end">
+        <div class="buttons">
+          {isStored && restore(backup)}
+          {isStored && (
+            <Act
+              id="download"
+              of={backup.id}
+              label="Download"
+              about={`backup of ${backup.createdAt}`}
+              plain
+              values={{ backupId: backup.id }}
+            />
+          )}
+          <details class="menu">
+            <summary class="button" aria-label={`More for the backup of ${backup.createdAt}`}>
+              ⋯
+            </summary>
+            <div>
+              {backup.status !== "RUNNING" && backup.sizeBytes !== null && (
+                <Act
+                  id="verify"
+                  of={backup.id}
+                  label="Try it again by restoring it"
+                  values={{ backupId: backup.id }}
+                />
+              )}
+              <Act
+                id="remove"
+                of={backup.id}
+                label={backup.status === "RUNNING" ? "Cancel it" : "Delete it for good"}
+                kind="danger"
+                values={{ backupId: backup.id }}
+              />
+            </div>
+          </details>
+        </div>
+      </td>
+    </tr>
+  );
+};
+
+/** `restore`: what is shown at a backup that can be restored. */
+export const BackupTable = ({
+  backups,
+  restore,
+}: {
+  backups: readonly Backup[];
+  restore: (backup: Backup) => Child;
+}) => (
+  <table class="roomy">
+    <thead>
+      <tr>
+        <th scope="col">State</th>
+        <th scope="col">When</th>
+        <th scope="col" class="wide-only">
+          Size
+        </th>
+        <th scope="col" class="end">
+          <span class="hidden-text">Actions</span>
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {backups.map((backup) => (
+        <Row backup={backup} restore={restore} />
+      ))}
+    </tbody>
+  </table>
+);
+
+export const BackupSchedule = ({
+  backups,
+  children,
+}: {
+  backups: BackupSettings & { nextAt: string | null };
+  /** Further fields. */
+  children?: Child;
+}) => (
+  <div class="body">
+    <p class="soft">
+      {backups.nextAt === null ? (
+        "No backup is planned."
+      ) : (
+        <>
+          The next one: <Time at={backups.nextAt} />.
+        </>
+      )}
+    </p>
+    <Form id="schedule">
+      <Select
+        name="schedule"
+        label="How often"
+        value={backups.schedule ?? ""}
+        options={[
+          ["daily", "Every day"],
+          ["weekly", "Every week"],
+          ["", "Only when asked for"],
+        ]}
+      />
+      <Field
+        name="hourUtc"
+        label="Hour"
+        type="number"
+        min={0}
+        max={23}
+        value={String(backups.hourUtc)}
+        hint="From 0 to 23, in UTC."
+        required
+      />
+      <Field
+        name="keep"
+        label="Keep"
+        type="number"
+        min={1}
+        max={60}
+        value={String(backups.keep)}
+        hint="How many verified backups are kept; older ones are deleted."
+        required
+      />
+      {children}
+      <p class="form-end">
+        <Button label="Save the schedule" />
+      </p>
+    </Form>
+  </div>
+);
+
+/** A form sends numbers and choices as text. */
+export const ScheduleForm = z.object({
+  schedule: z.enum(["daily", "weekly", ""]).transform((often) => (often === "" ? null : often)),
+  hourUtc: z.coerce.number(),
+  keep: z.coerce.number(),
+});
+
+/** What the rows of `BackupTable` send; `back` is the page that they lead back to. */
+export const backupForms = (back: (asked: Asked) => string) =>
+  ({
+    async download({ ctx }, fields) {
+      return { to: (await call(ctx, "linkBackup", { id: fields.text("backupId") })).url };
+    },
+    async verify(asked, fields) {
+      await call(asked.ctx, "verifyBackup", { id: fields.text("backupId") });
+      return { to: back(asked), said: "The backup is being tried again." };
+    },
+    async remove(asked, fields) {
+      await call(asked.ctx, "deleteBackup", { id: fields.text("backupId") });
+      return { to: back(asked), said: "The backup is deleted." };
+    },
+  }) satisfies Screen["forms"];
