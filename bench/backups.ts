@@ -61,7 +61,7 @@ function byHand(): number {
 }
 
 async function byAgent(): Promise<{ ms: number; roseBytes: number }> {
-  const args = { database, backupId: newId("backup"), attempt: 1 };
+  const args = { database, backupId: newId("backup"), attempt: 1, serving: true };
   const child = spawn(
     process.execPath,
     ["--disable-warning=ExperimentalWarning", join(import.meta.dirname, "../test/support/backup-child.ts")],
