@@ -1,5 +1,6 @@
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { defineConfig } from "vitest/config";
 import { embeddedBindings } from "./scripts/lib/embedded-database.ts";
 import { serviceCount } from "./test/support/embedded-service.ts";
@@ -26,7 +27,8 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          env: { BERTH_LOG: agentLog },
+          // Their folders may be in the project's own, and `berth link` would write to its Git configuration.
+          env: { BERTH_LOG: agentLog, GIT_CEILING_DIRECTORIES: tmpdir() },
           include: ["test/{domain,protocol,agent,client,cli}/**/*.test.ts"],
           exclude: ["**/*.engine.test.ts"],
           testTimeout: 20_000,

@@ -84,6 +84,7 @@ function watched(
     cwd,
     env: {
       PATH: process.env["PATH"],
+      GIT_CEILING_DIRECTORIES: tmpdir(),
       HOME: home,
       BERTH_URL: service.url,
       BERTH_TOKEN: "sk_test",

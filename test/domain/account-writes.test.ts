@@ -12,6 +12,8 @@ it("an account's role and plan are written by the verb that tells the guards of 
     "worker/services/accounts/change.ts",
     // Of the address only.
     "worker/services/accounts/confirm-email.ts",
+    // Of the second step only, which keys do not ask for.
+    "worker/services/accounts/disable-two-factor.ts",
     // Of the suspension only, which they tell the guards too.
     "worker/services/accounts/release.ts",
     // Of a person's name and address; its keys are revoked.
