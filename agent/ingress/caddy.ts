@@ -421,8 +421,9 @@ function proxy(
     },
     // Nothing counts as a failure.
     health_checks: { passive: { unhealthy_request_count: most } },
-    // At once. With -1, the requests of visitors who have gone would count until the app answers, if it ever does.
-    flush_interval: -2,
+    // Of a body of known length, whose writes would each cost a system call; others are passed on at once. Not -1: with it, the requests
+    // of visitors who have gone would count until the app answers, if it ever does.
+    flush_interval: "20ms",
     ...(retries !== undefined && { load_balancing: { retries, try_interval: "50ms" } }),
     handle_response: [
       { match: { headers: { "Berth-Upstream": ["*"] } }, routes: [undecided(settings), copyResponse] },
