@@ -141,6 +141,13 @@ it("a volume's backups are made, planned, tried, restored and deleted on their p
     status: 409,
     text: expect.stringContaining("Stop it first"),
   });
+  for (const [form, fields] of [
+    ["restore", { confirm: "other" }],
+    ["copy", { into: "uploads" }],
+  ] as const)
+    expect((await restore(form, fields)).text, "the reason is in an open menu").toMatch(
+      /<details class="menu" open[^>]*>\s*<summary[^>]*aria-label="Restore the backup/,
+    );
   expect(await restore("copy", { into: "uploads" })).toMatchObject({
     status: 409,
     text: expect.stringContaining("Choose another name"),

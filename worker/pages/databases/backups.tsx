@@ -4,8 +4,15 @@ import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { backupForms, BackupSchedule, BackupTable, ScheduleForm } from "../kit/backups.tsx";
-import { Act, Button, Check, Field, Form, Select, typedInto } from "../kit/form.tsx";
+import {
+  backupForms,
+  BackupSchedule,
+  BackupTable,
+  ReplaceFields,
+  RestoreMenu,
+  ScheduleForm,
+} from "../kit/backups.tsx";
+import { Act, Check, Form, Select } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Pager, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
@@ -20,47 +27,33 @@ const Restore = ({
   database: Database;
   targets: readonly Database[];
 }) => (
-  <details class="menu" open={typedInto(`restore:${backup.id}`) !== undefined}>
-    <summary class="button" aria-label={`Restore the backup of ${backup.createdAt}`}>
-      Restore …
-    </summary>
-    <div class="wide-menu">
-      <p>
-        All data of the chosen database is replaced by that of <Time at={backup.createdAt} />. What was
-        written since is lost.
-      </p>
-      <ol class="steps soft">
-        <li>The present data is backed up.</li>
-        <li>The backup is restored beside it; the present data stays in use meanwhile.</li>
-        <li>Once it is complete, the server restarts with it, which takes some seconds.</li>
-      </ol>
-      <Form id="restore" of={backup.id}>
-        <input type="hidden" name="backupId" value={backup.id} />
-        {targets.length > 1 ? (
-          <Select
-            name="target"
-            label="Into"
-            value={database.id}
-            options={targets.map(
-              ({ id, name }) => [id, id === database.id ? `${name} (this database)` : name] as const,
-            )}
-          />
-        ) : (
-          <input type="hidden" name="target" value={database.id} />
-        )}
-        <Field
-          name="confirm"
-          label="Type the name of the database whose data is replaced"
-          required
-          autocomplete="off"
-          placeholder={database.name}
+  <RestoreMenu backup={backup} forms={["restore"]}>
+    <p>
+      All data of the chosen database is replaced by that of <Time at={backup.createdAt} />. What was written
+      since is lost.
+    </p>
+    <ol class="steps soft">
+      <li>The present data is backed up.</li>
+      <li>The backup is restored beside it; the present data stays in use meanwhile.</li>
+      <li>Once it is complete, the server restarts with it, which takes some seconds.</li>
+    </ol>
+    <Form id="restore" of={backup.id}>
+      <input type="hidden" name="backupId" value={backup.id} />
+      {targets.length > 1 ? (
+        <Select
+          name="target"
+          label="Into"
+          value={database.id}
+          options={targets.map(
+            ({ id, name }) => [id, id === database.id ? `${name} (this database)` : name] as const,
+          )}
         />
-        <p class="form-end">
-          <Button label="Replace its data" kind="danger primary" />
-        </p>
-      </Form>
-    </div>
-  </details>
+      ) : (
+        <input type="hidden" name="target" value={database.id} />
+      )}
+      <ReplaceFields name={database.name} label="Type the name of the database whose data is replaced" />
+    </Form>
+  </RestoreMenu>
 );
 
 const ScheduleOfDatabase = ScheduleForm.extend({

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Backup, BackupSettings } from "../../../protocol/api/backups.ts";
 import { call } from "../../api/call.ts";
 import { backupWords, triggerWords } from "./backup-words.tsx";
-import { Act, Button, Field, Form, Select } from "./form.tsx";
+import { Act, Button, Field, Form, Select, typedInto } from "./form.tsx";
 import { Status, Time } from "./parts.tsx";
 import type { Asked, Screen } from "./screen.ts";
 
@@ -92,6 +92,34 @@ const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) =>
     </tr>
   );
 };
+
+/** The menu in which a backup is restored; `forms` are those in it, and a refused one is open again. */
+export const RestoreMenu = ({
+  backup,
+  forms,
+  children,
+}: {
+  backup: Backup;
+  forms: readonly string[];
+  children: Child;
+}) => (
+  <details class="menu" open={forms.some((form) => typedInto(`${form}:${backup.id}`) !== undefined)}>
+    <summary class="button" aria-label={`Restore the backup of ${backup.createdAt}`}>
+      Restore …
+    </summary>
+    <div class="wide-menu">{children}</div>
+  </details>
+);
+
+/** The end of a form that replaces all data of what has this name. */
+export const ReplaceFields = ({ name, label }: { name: string; label: string }) => (
+  <>
+    <Field name="confirm" label={label} required autocomplete="off" placeholder={name} />
+    <p class="form-end">
+      <Button label="Replace its data" kind="danger primary" />
+    </p>
+  </>
+);
 
 /** `restore`: what is shown at a backup that can be restored. */
 export const BackupTable = ({

@@ -4,7 +4,14 @@ import type { Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { backupForms, BackupSchedule, BackupTable, ScheduleForm } from "../kit/backups.tsx";
+import {
+  backupForms,
+  BackupSchedule,
+  BackupTable,
+  ReplaceFields,
+  RestoreMenu,
+  ScheduleForm,
+} from "../kit/backups.tsx";
 import { Act, Button, Field, Form } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Callout, Card, Day, Empty, Pager, Time } from "../kit/parts.tsx";
@@ -15,46 +22,32 @@ export const volumePath = (siteId: string, name: string): string => `/sites/${si
 const here = ({ param }: Asked): string => volumePath(param("id"), param("name"));
 
 const Restore = ({ backup, site, volume }: { backup: Backup; site: Site; volume: SiteVolume }) => (
-  <details class="menu">
-    <summary class="button" aria-label={`Restore the backup of ${backup.createdAt}`}>
-      Restore …
-    </summary>
-    <div class="wide-menu">
-      <Form id="restore" of={backup.id}>
-        <p>
-          Everything in {volume.name} is replaced by what it held <Time at={backup.createdAt} />, after a
-          backup of what it holds now.{" "}
-          {volume.mounted && site.status !== "STOPPED" && "Stop the site first: it uses the volume."}
-        </p>
-        <input type="hidden" name="backupId" value={backup.id} />
-        <Field
-          name="confirm"
-          label={`Type ${volume.name} to confirm`}
-          required
-          autocomplete="off"
-          placeholder={volume.name}
-        />
-        <p class="form-end">
-          <Button label="Replace its data" kind="danger primary" />
-        </p>
-      </Form>
-      <Form id="copy" of={backup.id}>
-        <p>Or restore it into a new volume, beside this one, while the site runs.</p>
-        <input type="hidden" name="backupId" value={backup.id} />
-        <Field
-          name="into"
-          label="Name of the new volume"
-          required
-          maxlength={63}
-          autocomplete="off"
-          placeholder={`${volume.name}-restored`}
-        />
-        <p class="form-end">
-          <Button label="Restore into a new volume" />
-        </p>
-      </Form>
-    </div>
-  </details>
+  <RestoreMenu backup={backup} forms={["restore", "copy"]}>
+    <Form id="restore" of={backup.id}>
+      <p>
+        Everything in {volume.name} is replaced by what it held <Time at={backup.createdAt} />, after a backup
+        of what it holds now.{" "}
+        {volume.mounted && site.status !== "STOPPED" && "Stop the site first: it uses the volume."}
+      </p>
+      <input type="hidden" name="backupId" value={backup.id} />
+      <ReplaceFields name={volume.name} label={`Type ${volume.name} to confirm`} />
+    </Form>
+    <Form id="copy" of={backup.id}>
+      <p>Or restore it into a new volume, beside this one, while the site runs.</p>
+      <input type="hidden" name="backupId" value={backup.id} />
+      <Field
+        name="into"
+        label="Name of the new volume"
+        required
+        maxlength={63}
+        autocomplete="off"
+        placeholder={`${volume.name}-restored`}
+      />
+      <p class="form-end">
+        <Button label="Restore into a new volume" />
+      </p>
+    </Form>
+  </RestoreMenu>
 );
 
 const Notices = ({ volume: { restoring, restoreError, backups } }: { volume: SiteVolume }) => (
