@@ -129,7 +129,7 @@ const troff = (text: string): string =>
     // troff reads bytes: other characters have names.
     .replaceAll(
       /[^\0-\x7f]/gu,
-      (one) => `\\[u${one.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}]`,
+      (one) => `\\[u${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`,
     );
 
 const manOptions = (one: AnyCommand) =>

@@ -134,7 +134,7 @@ it("fish takes its script for completion, and offers what follows", () => {
 it("the man page is set without a warning, with every command in it", () => {
   const page = spawnSync("groff", ["-man", "-ww", "-Tutf8", "-P-c", "cli/berth.1"], { encoding: "utf8" });
   expect([page.status, page.stderr]).toEqual([0, ""]);
-  const plain = page.stdout.replaceAll(/.\x08/g, "");
+  const plain = page.stdout.replaceAll(/.[\b]/g, "");
   for (const text of ["berth deploy", "berth databases connect", "EXIT STATUS", "this site, database …"])
     expect(plain).toContain(text);
 });
