@@ -125,7 +125,12 @@ const troff = (text: string): string =>
   text
     .replaceAll("\\", "\\e")
     .replaceAll("-", "\\-")
-    .replaceAll(/^([.'])/gm, "\\&$1");
+    .replaceAll(/^([.'])/gm, "\\&$1")
+    // troff reads bytes: other characters have names.
+    .replaceAll(
+      /[^\0-\x7f]/gu,
+      (one) => `\\[u${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`,
+    );
 
 const manOptions = (one: AnyCommand) =>
   one.options.flatMap(({ flags, description }) => [

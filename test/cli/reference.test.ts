@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -89,6 +89,73 @@ it("the scripts for completion know every command, and the shell that is here ta
   expect(complete(["berth", "db", "cre"])).toEqual(["create", "credentials"]);
   expect(complete(["berth", "--json", "logs", "--fol"])).toEqual(["--follow"]);
 });
+
+it("zsh takes its script for completion, and offers what follows", () => {
+  // zle, which calls the function, needs a terminal: its words are given here, and what it would offer is printed.
+  const offered = (...words: string[]) =>
+    execFileSync(
+      "zsh",
+      [
+        "-f",
+        "-c",
+        `compdef() { :; }; eval "$1"; shift
+        compadd() { shift; print -rl -- "$@"; }; words=("$@"); CURRENT=$#; _berth`,
+        "zsh",
+        run("completion", "zsh"),
+        ...words,
+      ],
+      { encoding: "utf8" },
+    )
+      .trim()
+      .split("\n");
+  expect(offered("berth", "dep")).toEqual(expect.arrayContaining(["deploy", "deployments", "--json"]));
+  expect(offered("berth", "db", "cre")).toEqual(expect.arrayContaining(["create", "connect"]));
+  expect(offered("berth", "db", "cre")).not.toContain("deploy");
+  expect(offered("berth", "--json", "logs", "--fol")).toContain("--follow");
+});
+
+it("fish takes its script for completion, and offers what follows", () => {
+  const file = join(folder, "berth.fish");
+  writeFileSync(file, run("completion", "fish"));
+  const offered = (line: string) =>
+    execFileSync("fish", ["--no-config", "-c", `source ${file}; complete --do-complete "${line}"`], {
+      encoding: "utf8",
+      env: { PATH: process.env["PATH"], HOME: folder },
+    })
+      .trim()
+      .split("\n")
+      .map((one) => one.split("\t")[0]);
+  expect(offered("berth dep")).toEqual(["deploy", "deployments"]);
+  expect(offered("berth deployments c")).toEqual(["cancel"]);
+  expect(offered("berth db cre")).toEqual(["create", "credentials"]);
+  expect(offered("berth --json logs --fol")).toEqual(["--follow"]);
+});
+
+it("the man page is set without a warning, with every command in it", () => {
+  const page = spawnSync("groff", ["-man", "-ww", "-Tutf8", "-P-c", "cli/berth.1"], { encoding: "utf8" });
+  expect([page.status, page.stderr]).toEqual([0, ""]);
+  const plain = page.stdout.replaceAll(/.[\b]/g, "");
+  for (const text of ["berth deploy", "berth databases connect", "EXIT STATUS", "this site, database …"])
+    expect(plain).toContain(text);
+});
+
+it("the package that npm would publish installs in an empty folder, and runs", () => {
+  const place = mkdtempSync(join(folder, "package-"));
+  const npm = (...args: string[]) =>
+    execFileSync("npm", [...args, "--offline", "--no-audit", "--no-fund"], {
+      encoding: "utf8",
+      cwd: place,
+      env: { PATH: process.env["PATH"], HOME: folder },
+    });
+  const packed = npm("pack", join(process.cwd(), "cli"), "--json");
+  const [{ filename, files }] = JSON.parse(packed.slice(packed.search(/^\[/m))) as [
+    { filename: string; files: { path: string }[] },
+  ];
+  expect(files.map(({ path }) => path)).toEqual(["berth.1", "dist/berth.mjs", "package.json"]);
+  writeFileSync(join(place, "package.json"), "{}");
+  npm("install", join(place, filename));
+  expect(npm("exec", "--", "berth", "--version")).toBe(run("--version"));
+}, 60_000);
 
 it("values go into a .env file and back unchanged, or are said to be left out", () => {
   const values = {

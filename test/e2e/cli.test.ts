@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -159,7 +159,9 @@ it.each([
     BERTH_SITE: siteId,
     BERTH_INSTALL_DIR: mkdtempSync(join(home, "ci-")),
   };
-  const child = spawn("sh", ["-e", "-c", script.join("\n")], { cwd: home, env, stdio: "inherit" });
+  // As in CI, nobody can be asked: a question would wait for whoever started the tests.
+  const stdio: StdioOptions = ["ignore", "inherit", "inherit"];
+  const child = spawn("sh", ["-e", "-c", script.join("\n")], { cwd: home, env, stdio });
   expect(await new Promise((resolve) => child.once("close", resolve))).toBe(0);
   const { data } = await json("listDeployments", "deployments", "list", siteId);
   expect([data[0]?.status, data[0]?.commit]).toEqual(["LIVE", commit]);
