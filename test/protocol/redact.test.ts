@@ -54,6 +54,18 @@ it("finds a secret in base64 wherever it stands in a longer text", () => {
   }
 });
 
+it("masks no more of a longer text in base64 than the secret's own characters, at each of the three offsets", () => {
+  const secret = "?>~hunter2";
+  const redact = redactor([secret]);
+  for (const before of ["", "a", "ab"])
+    for (const encoding of ["base64", "base64url"] as const) {
+      const text = Buffer.from(`${before}${secret}rest`).toString(encoding);
+      const from = Math.ceil((before.length * 8) / 6);
+      const to = Math.floor(((before.length + secret.length) * 8) / 6);
+      expect(redact(text)).toBe(`${text.slice(0, from)}•••${text.slice(to)}`);
+    }
+});
+
 it("masks a Git token with the name that its host wants, and without", () => {
   const redact = redactor(gitSecrets("x-token-auth:t0ken-value"));
   expect(redact("as t0ken-value or x-token-auth:t0ken-value")).toBe("as ••• or •••");
