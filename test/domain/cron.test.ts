@@ -24,6 +24,11 @@ describe("the next run", () => {
     expect(next(cron, after)).toBe(wanted);
   });
 
+  it("is refused for an expression with seconds or years, also where no schema has read it", () => {
+    for (const cron of ["0 * * * * *", "0 * * * * * 2027"])
+      expect(cronProblem(cron, new Date(0))).toMatch(/^not a cron expression/);
+  });
+
   it("is the same hour of UTC all the year, whatever clocks are put forward or back", () => {
     // Europe and North America change their clocks within these days, between one and three in the morning.
     for (const [from, days] of [

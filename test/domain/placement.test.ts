@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { freeMemoryMb, noRoomReason, reserveMb } from "../../worker/domain/placement.ts";
+import { freeMemoryMb, noRoomAtHomeReason, noRoomReason, reserveMb } from "../../worker/domain/placement.ts";
 
 describe("what a host can still take", () => {
   it("is its memory less a reserve and what its sites may use", () => {
@@ -22,5 +22,18 @@ describe("the reason of a site that no host took", () => {
     expect(
       noRoomReason({ memoryMb: 512, region: "eu" }, [host("us", 9000), host("eu", 300), host("eu", -5)], 60),
     ).toMatch(/^No host in region eu had the 512 MB .* the most free memory was 300 MB\./);
+    expect(noRoomReason({ memoryMb: 512, region: null }, [host("us", -5)], 60)).toMatch(
+      /^No host had the 512 MB .* the most free memory was 0 MB\./,
+    );
+    expect(noRoomAtHomeReason(512, -5, 60)).toContain("it has 0 MB");
+  });
+
+  it("says how to try again: a site is deployed, a database started", () => {
+    const wanted = { memoryMb: 512, region: "eu" };
+    for (const hosts of [[], [host("us", 9000)], [host("eu", 300)]]) {
+      expect(noRoomReason(wanted, hosts, 60)).toMatch(/, then deploy again\.$/);
+      expect(noRoomReason(wanted, hosts, 60, "database")).toMatch(/, then start it again\.$/);
+    }
+    expect(noRoomReason(wanted, [host("eu", 300)], 60, "database")).toContain("this database needs");
   });
 });

@@ -14,6 +14,15 @@ describe("an action that a site's state does not allow is refused", () => {
     expect(told("restart", "RUNNING", "STOPPED")).toMatch(/is being stopped: start it again/);
     expect(told("restart", "DEPLOYING")).toMatch(/is being deployed/);
     expect(told("start", "STOPPED")).toMatch(/is already being started/);
+    expect(told("start", "DELETING")).toBe("This site is being deleted.");
+    for (const action of ["start", "restart"] as const)
+      expect(refusedAction(action, { what: "database", status: "PROVISIONING", wanted: "RUNNING" })).toBe(
+        "This database is being provisioned: wait until it runs.",
+      );
+    for (const status of ["DEPLOYING", "PROVISIONING"] as const)
+      expect(refusedAction("stop", { what: "database", status, wanted: "STOPPED" })).toBe(
+        "This database is already being stopped.",
+      );
   });
 
   it("with what to do instead", () => {

@@ -25,6 +25,18 @@ describe("ids", () => {
     );
   });
 
+  it("differ if any one of the 80 random bits differs", () => {
+    const random = Uint8Array.from({ length: 10 }, (_, index) => index * 23);
+    const flipped = Array.from({ length: 80 }, (_, bit) =>
+      random.map((byte, index) => (index === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte)),
+    );
+    const minted = [random, ...flipped].map((bytes) => formatId("site", 0, bytes));
+    expect(new Set(minted).size).toBe(81);
+    expect(formatId("site", 0, new Uint8Array(10).fill(255))).toBe(
+      `site_0${"0".repeat(10)}${"z".repeat(16)}`,
+    );
+  });
+
   it("sort by the time they were minted", () => {
     fc.assert(
       fc.property(
@@ -75,6 +87,9 @@ describe("a client's address", () => {
     ["2001:DB8:0:0:ffff::1", "2001:db8:0:0::/64"],
     ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
     ["::1", "0:0:0:0::/64"],
+    ["::1:2:3:4:5:6", "0:0:1:2::/64"],
+    ["1::2:3:4:5:6", "1:0:0:2::/64"],
+    ["1:2::3", "1:2:0:0::/64"],
     ["::ffff:203.0.113.7", "::ffff:cb00:7107"],
     ["unknown", "unknown"],
     ["not:an:address", "not:an:address"],
@@ -103,6 +118,7 @@ describe("a site's address", () => {
       ),
     );
     expect(siteSlug("my-shop", new Uint8Array(8))).toBe("my-shop-00000000");
+    expect(siteSlug("a".repeat(63), new Uint8Array(8))).toBe(`${"a".repeat(54)}-00000000`);
     expect(siteAddress("http://localhost:8080", "shop-1234")).toEqual({
       url: "http://shop-1234.localhost:8080",
       hostname: "shop-1234.localhost",
@@ -136,6 +152,9 @@ describe("a webhook's delivery", () => {
     expect(push("refs/tags/main", "main")).toBe(true);
     expect(push("refs/heads/dev", null, "trunk")).toBe(true);
     expect(push("refs/heads/trunk", null, "trunk")).toBe(false);
+    // Neither names a branch.
+    expect(push("refs/heads/dev", null)).toBe(false);
+    expect(push("refs/tags/v1", null)).toBe(true);
   });
 
   const zeros = "0".repeat(40);
@@ -175,6 +194,24 @@ describe("a webhook's delivery", () => {
       { changes: [{ ref: { id: "refs/heads/dev" }, type: "UPDATE" }] },
       true,
     ],
+    [
+      "Bitbucket Data Center's push to the branch",
+      "repo:refs_changed",
+      { changes: [{ ref: { id: "refs/heads/main" }, type: "UPDATE" }] },
+      false,
+    ],
+    [
+      "Bitbucket Data Center's deletion of the branch",
+      "repo:refs_changed",
+      { changes: [{ ref: { id: "refs/heads/main" }, type: "DELETE" }] },
+      true,
+    ],
+    [
+      "Bitbucket Data Center's tag",
+      "repo:refs_changed",
+      { changes: [{ ref: { id: "refs/tags/main" }, type: "ADD" }] },
+      true,
+    ],
     ["GitHub's pull request", "pull_request", { action: "opened" }, true],
     ["GitHub's comment", "issue_comment", { action: "created" }, true],
     ["GitHub's new branch, which a push follows", "create", { ref: "main", ref_type: "branch" }, true],
@@ -204,6 +241,7 @@ describe("a webhook's delivery", () => {
       }),
     );
     expect(pushSkips(readPushEvent(null, ""), "main")).toBe(false);
+    expect(readPushEvent("push", "")).toEqual({ event: "push", ref: null, defaultBranch: null });
     expect(pushSkips(readPushEvent("ping", "{}"), "main")).toBe(true);
   });
 });

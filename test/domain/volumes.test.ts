@@ -48,5 +48,8 @@ describe("sites with volumes", () => {
     expect(lossWarning("host-1", names, { volumeSiteCount: 12, databaseCount: 0 })).toMatch(
       /site-9 and 2 more\)/,
     );
+    expect(lossWarning("host-1", names, { volumeSiteCount: 6, databaseCount: 5 })).toMatch(
+      /data of 6 sites with volumes and 5 databases on it .*site-9 and 1 more\)/,
+    );
   });
 });

@@ -28,8 +28,16 @@ it("masks the longer of two secrets that overlap, and each line of one that has 
   expect(redactor(["first line\nsecond line"])("said: second line")).toBe("said: •••");
 });
 
+it("masks the 200 longest lines of a secret, which say most of it", () => {
+  const lines = Array.from({ length: 201 }, (_, index) => `${index}`.padStart(5 + index, "-"));
+  const redact = redactor([lines.toReversed().join("\n")]);
+  for (const line of lines.slice(1)) expect(redact(`said ${line}`)).toBe("said •••");
+  expect(redact(`said ${lines[0]}`)).toBe(`said ${lines[0]}`);
+});
+
 it("keeps words that are too short to be secrets", () => {
   expect(redactor(["on"])("the door is on the left")).toBe("the door is on the left");
+  expect(redactor(["hunter2"])("unter2 is no hunter")).toBe("unter2 is no hunter");
 });
 
 it("keeps colours and takes away what moves a reader's cursor", () => {
@@ -41,6 +49,7 @@ it("keeps colours and takes away what moves a reader's cursor", () => {
 it("leaves no rest of two secrets that run into one another", () => {
   expect(redactor(["abcdef", "defghi"])("it is abcdefghi!")).toBe("it is •••!");
   expect(redactor(["abab"])("ababab.")).toBe("•••.");
+  expect(redactor(["abcd"])("abcdabcd.")).toBe("•••.");
   expect(redactor(["abcd", "efgh"])("abcdefgh-abcd")).toMatch(/^•+-•••$/);
 });
 
@@ -51,6 +60,28 @@ it("finds a secret in base64 wherever it stands in a longer text", () => {
     const masked = redact(`Authorization: Basic ${header}`);
     expect(masked).toContain("•••");
     expect(Buffer.from(masked.slice(21).replace(/•+/, ""), "base64").toString()).not.toContain("hunter2");
+  }
+});
+
+it("masks no more of a longer text in base64 than the secret's own characters, at each of the three offsets", () => {
+  const secret = "?>~hunter2";
+  const redact = redactor([secret]);
+  for (const before of ["", "a", "ab"])
+    for (const encoding of ["base64", "base64url"] as const) {
+      const text = Buffer.from(`${before}${secret}rest`).toString(encoding);
+      const from = Math.ceil((before.length * 8) / 6);
+      const to = Math.floor(((before.length + secret.length) * 8) / 6);
+      expect(redact(text)).toBe(`${text.slice(0, from)}•••${text.slice(to)}`);
+    }
+});
+
+it("finds a short secret in base64 alone, and one of five bytes or more within a longer text", () => {
+  for (const secret of ["?>~x", "?>~xy", "?>~xyz"]) {
+    const redact = redactor([secret]);
+    for (const encoding of ["base64", "base64url"] as const)
+      expect(redact(Buffer.from(secret).toString(encoding))).toBe("•••");
+    const within = Buffer.from(`${secret}rest`).toString("base64");
+    expect(redact(within) === within).toBe(secret.length === 4);
   }
 });
 

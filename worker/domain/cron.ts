@@ -1,15 +1,11 @@
 import { Cron } from "croner";
 
-/** The predefined names of crontab(5). croner also supports seconds and years, which are not accepted here. */
-const names = { "@midnight": "@daily", "@annually": "@yearly" } as Record<string, string>;
-
 /**
- * The first minute after `after` that matches the expression, in UTC; null if there is none. @throws if the expression
- * is invalid
+ * The first minute after `after` that matches the expression (crontab(5), without seconds and years) in UTC; null if
+ * there is none. @throws if the expression is invalid
  */
 export function nextRun(expression: string, after: Date): Date | null {
-  const cron = expression.toLowerCase();
-  return new Cron(names[cron] ?? cron, { mode: "5-part", timezone: "UTC", paused: true }).nextRun(after);
+  return new Cron(expression, { mode: "5-part", timezone: "UTC", paused: true }).nextRun(after);
 }
 
 /** Why the expression is rejected, or null. */
