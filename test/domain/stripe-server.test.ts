@@ -1,6 +1,6 @@
 import { Stripe } from "stripe";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { serveStripe } from "../support/stripe/serve.ts";
+import { serveRequests } from "../support/serve-requests.ts";
 import { StripeServer } from "../support/stripe/server.ts";
 
 /** The local Stripe over a real socket, asked by the official SDK: it must refuse what Stripe refuses. */
@@ -9,7 +9,7 @@ let stripe: Stripe;
 let close: () => Promise<void>;
 let address: { host: string; port: number };
 beforeAll(async () => {
-  const served = await serveStripe(server);
+  const served = await serveRequests((request) => server.handle(request));
   close = () => served.close();
   address = { host: served.host, port: served.port };
   stripe = new Stripe("sk_test_local", {

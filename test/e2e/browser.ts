@@ -16,16 +16,17 @@ export const launchBrowser = (): Promise<Browser> =>
 
 type Options = NonNullable<Parameters<Browser["newContext"]>[0]>;
 
-/** A window of somebody who has signed in through the page, by default the operator. */
+/** A window of somebody who has signed in through the page, by default the operator of the service. */
 export async function signedIn(
   browser: Browser,
   options: Options = {},
   { email, password }: { email: string; password: string } = local,
+  siteUrl = local.siteUrl,
 ): Promise<{ context: BrowserContext; page: Page }> {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
-  await page.goto(`${local.siteUrl}/sign-in`);
+  await page.goto(`${siteUrl}/sign-in`);
   await page.fill("main [name=email]", email);
   await page.fill("main [name=password]", password);
   await page.click('main button:has-text("Sign in")');

@@ -346,6 +346,25 @@ describe("a delayed payment", () => {
     await expectPaidOnce(service, of);
   });
 
+  it("that fails is said on the invoice's page, until there is another or it is paid", async () => {
+    const service = stripeService();
+    const of = await bought();
+    const page = async () =>
+      (await service.call(`/invoice/${of.invoiceToken}`, { headers: { Accept: "text/html" } })).text();
+    const refused = "The last payment was refused";
+    const session = await service.open(of.invoiceToken);
+    await service.send(service.stripe.pay(session, true));
+    expect(await page()).not.toContain(refused);
+    await service.send(service.stripe.end(session, false));
+    expect(await page()).toContain(refused);
+    const other = await service.open(of.invoiceToken);
+    await service.send(service.stripe.pay(other, true));
+    expect(await page()).not.toContain(refused);
+    await service.send(service.stripe.end(other, true));
+    expect(await page()).not.toContain(refused);
+    await expectPaidOnce(service, of);
+  });
+
   it("ends alike in whatever order and number its events come", async () => {
     for (const isPaid of [true, false])
       for (let order = 0; order < 6; order++) {

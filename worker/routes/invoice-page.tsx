@@ -11,7 +11,7 @@ import { actAs } from "../middleware/context.ts";
 import { InvoicePage } from "../pages/billing/invoice.tsx";
 import { noteViewer } from "./viewer.ts";
 import { invoicePdf } from "../pages/invoice-pdf.ts";
-import { getInvoiceByToken, isPaymentOnItsWay } from "../services/invoices/get-by-token.ts";
+import { getInvoiceByToken, lastPayment } from "../services/invoices/get-by-token.ts";
 import { payInvoice, payInvoiceAtOnce } from "../services/invoices/pay.ts";
 import { reconcileInvoice } from "../billing/payments/reconcile.ts";
 
@@ -35,8 +35,8 @@ export const invoicePage = new Hono<AppEnv>()
         invoice = await getInvoiceByToken(ctx, invoice.token);
       }
       if (!wantsPage(c)) return c.json(invoice);
-      const isOnItsWay = invoice.status === "unpaid" && (await isPaymentOnItsWay(ctx, invoice));
-      return c.html(html`<!doctype html>${<InvoicePage invoice={invoice} isOnItsWay={isOnItsWay} />}`);
+      const last = invoice.status === "unpaid" ? await lastPayment(ctx, invoice) : null;
+      return c.html(html`<!doctype html>${<InvoicePage invoice={invoice} lastPayment={last} />}`);
     },
   )
   .get("/:token/pdf", knownQuery(entryOperations.getInvoicePdf), async (c) => {

@@ -34,7 +34,14 @@ function nextOf({ kind, resource }: Invoice): [href: string, label: string] {
 }
 
 /** The token in the URL is the credential, so that anyone can pay without an account. */
-export const InvoicePage = ({ invoice, isOnItsWay }: { invoice: Invoice; isOnItsWay: boolean }) => {
+export const InvoicePage = ({
+  invoice,
+  lastPayment,
+}: {
+  invoice: Invoice;
+  lastPayment: "processing" | "failed" | null;
+}) => {
+  const isOnItsWay = lastPayment === "processing";
   const [href, label] = nextOf(invoice);
   const isDone = invoice.status !== "unpaid";
   return (
@@ -88,6 +95,14 @@ export const InvoicePage = ({ invoice, isOnItsWay }: { invoice: Invoice; isOnIts
             <p role="status">
               Your payment is being processed. Some banks take several days to confirm a payment; this page
               shows the result.
+            </p>
+          </Callout>
+        )}
+        {!isDone && lastPayment === "failed" && (
+          <Callout tone="bad">
+            <p role="alert">
+              The last payment was refused, and this invoice is still unpaid. Pay again, perhaps by another
+              method; your bank can say why it refused.
             </p>
           </Callout>
         )}

@@ -1,4 +1,4 @@
-import { and, eq } from "drizzle-orm";
+import { desc, eq } from "drizzle-orm";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
 import type { Ctx } from "../../ctx.ts";
 import { checkouts, invoices } from "../../db/schema.ts";
@@ -19,11 +19,18 @@ export async function invoiceByToken(ctx: Ctx, token: string): Promise<InvoiceRo
 export const getInvoiceByToken = async (ctx: Ctx, token: string): Promise<Invoice> =>
   invoiceView(await invoiceByToken(ctx, token));
 
-/** The customer has paid, and the bank has not confirmed it yet. */
-export async function isPaymentOnItsWay(ctx: Ctx, invoice: { id: string }): Promise<boolean> {
-  const [open] = await ctx.db
-    .select({ id: checkouts.id })
+/** How the newest payment stands: the bank has not confirmed it yet, or has refused it; null: neither. */
+export async function lastPayment(
+  ctx: Ctx,
+  invoice: { id: string },
+): Promise<"processing" | "failed" | null> {
+  const [last] = await ctx.db
+    .select({ status: checkouts.status, sessionId: checkouts.sessionId })
     .from(checkouts)
-    .where(and(eq(checkouts.invoiceId, invoice.id as InvoiceRow["id"]), eq(checkouts.status, "processing")));
-  return open !== undefined;
+    .where(eq(checkouts.invoiceId, invoice.id as InvoiceRow["id"]))
+    .orderBy(desc(checkouts.number))
+    .limit(1);
+  if (last?.status === "processing") return "processing";
+  // Without a session the processor refused the request, and nobody paid.
+  return last?.status === "failed" && last.sessionId !== null ? "failed" : null;
 }

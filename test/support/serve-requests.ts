@@ -1,10 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { StripeServer } from "./server.ts";
 
-/** The local Stripe on its own port; an exception in the handler breaks the connection. */
-export async function serveStripe(
-  stripe: StripeServer,
+/** A handler of requests, such as the local Stripe, on its own port; an exception in it breaks the connection. */
+export async function serveRequests(
+  handle: (request: Request) => Promise<Response>,
 ): Promise<{ host: string; port: number; close(): Promise<void> }> {
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];
@@ -21,7 +20,7 @@ export async function serveStripe(
         headers,
         ...(method !== "GET" && { body: Buffer.concat(chunks) }),
       });
-      stripe.handle(request).then(
+      handle(request).then(
         async (response) => {
           outgoing.writeHead(response.status, Object.fromEntries(response.headers));
           outgoing.end(await response.text());

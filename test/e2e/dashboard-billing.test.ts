@@ -1,0 +1,138 @@
+import { execFileSync } from "node:child_process";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Site } from "../../protocol/api/sites.ts";
+import { serveRequests } from "../support/serve-requests.ts";
+import { StripeServer, type Event } from "../support/stripe/server.ts";
+import { launchBrowser, signedIn } from "./browser.ts";
+import { startControlPlane, type ControlPlane } from "./control-plane.ts";
+
+/** What people pay, on a control plane whose processor is Stripe. */
+const stripe = new StripeServer({ key: "sk_test_local", webhookSecret: "whsec_local" });
+let stripeApi: Awaited<ReturnType<typeof serveRequests>>;
+let service: ControlPlane;
+let browser: Browser;
+beforeAll(async () => {
+  stripeApi = await serveRequests((request) => stripe.handle(request));
+  service = await startControlPlane({
+    PAYMENTS: "stripe",
+    STRIPE_SECRET_KEY: stripe.options.key,
+    STRIPE_WEBHOOK_SECRET: stripe.options.webhookSecret,
+    STRIPE_API_HOST: `http://${stripeApi.host}:${stripeApi.port}`,
+  });
+  browser = await launchBrowser();
+});
+afterAll(async () => {
+  await browser.close();
+  await service.stop();
+  await stripeApi.close();
+});
+
+/** Stripe's page: a card pays at once, a bank within days, and both lead back to the invoice. */
+const serveCheckout = (context: BrowserContext) =>
+  context.route("https://checkout.stripe.com/**", async (route) => {
+    const url = new URL(route.request().url());
+    const session = stripe.sessions.get(url.pathname.split("/").at(-1) ?? "");
+    if (!session) return route.fulfill({ status: 404 });
+    const { id, amount_total, success_url, cancel_url } = session;
+    const method = url.searchParams.get("method");
+    if (method !== null) {
+      stripe.pay(id, method === "bank");
+      return route.fulfill({ status: 303, headers: { Location: success_url } });
+    }
+    return route.fulfill({
+      contentType: "text/html",
+      body: `<h1>${amount_total}</h1> <a href="?method=card">Card</a> <a href="?method=bank">Bank</a> <a href="${cancel_url}">Back</a>`,
+    });
+  });
+
+const tell = async (event: Event): Promise<void> => {
+  const { body, headers } = stripe.signed(event);
+  const { status } = await fetch(`${service.siteUrl}/webhooks/stripe`, { method: "POST", body, headers });
+  expect(status).toBe(200);
+};
+
+describe.each([
+  ["with a script", true],
+  ["without a script", false],
+])("a customer, %s,", (_how, hasScript) => {
+  let context: BrowserContext;
+  let page: Page;
+  beforeAll(async () => {
+    const options = { javaScriptEnabled: hasScript };
+    ({ context, page } = await signedIn(browser, options, service.operator, service.siteUrl));
+    await serveCheckout(context);
+  });
+  afterAll(() => context.close());
+
+  const go = (path: string) => page.goto(service.siteUrl + path);
+  const get = async <Body>(path: string): Promise<Body> =>
+    (await (await page.request.get(`${service.siteUrl}/api/v1${path}`)).json()) as Body;
+  const balance = async (): Promise<number> => (await get<{ balance: number }>("/credits")).balance;
+  /** From an invoice's page to Stripe's, and back. */
+  const pays = async (method: "Card" | "Bank"): Promise<void> => {
+    await page.click('main button:has-text("Pay $")');
+    await page.click(`a:text-is("${method}")`);
+    await page.waitForURL(/\/invoice\/.*returned=1/);
+  };
+  const state = (word: string) => page.locator("h1 .dot", { hasText: word }).waitFor();
+
+  it("turns back on the processor's page, then buys credits, and keeps the invoice as a PDF", async () => {
+    const before = await balance();
+    await go("/billing");
+    await page.locator('#credits button:has-text("Buy for $")').first().click();
+    await page.waitForURL(/\/invoice\/inv_/);
+    const invoice = new URL(page.url()).pathname;
+    await page.click('main button:has-text("Pay $")');
+    const asked = Number(await page.locator("h1", { hasText: /^\d+$/ }).innerText());
+    await page.click('a:text-is("Back")');
+    await page.waitForURL(service.siteUrl + invoice);
+    await state("Unpaid");
+    await go("/billing?status=unpaid");
+    const open = page.locator("#invoices tbody tr", { has: page.locator(`a[href="${invoice}/pdf"]`) });
+    await open.locator('a:text-is("Pay")').click();
+    await pays("Card");
+    await state("Paid");
+    await page.click('a:text-is("Go to your credits")');
+    expect(await balance()).toBeGreaterThan(before);
+    expect(await page.locator("#credits .figure").innerText()).toBe(
+      (await balance()).toLocaleString("en-US"),
+    );
+    await page.click("#transactions summary");
+    await page.locator("#transactions td", { hasText: "Bought" }).first().waitFor();
+    await go("/billing?status=unpaid");
+    expect(await open.count()).toBe(0);
+    await go("/billing?status=paid");
+    const address = (await open.locator('a:text-is("PDF")').getAttribute("href")) ?? "";
+    const pdf = await page.request.get(service.siteUrl + address);
+    const printed = execFileSync("pdftotext", ["-layout", "-", "-"], {
+      input: await pdf.body(),
+      encoding: "utf8",
+    });
+    expect(printed).toMatch(/State +paid/);
+    expect(printed).toContain(`$${(asked / 100).toFixed(2)}`);
+  });
+
+  it("reads that the bank refused a payment, pays by card, and what was ordered begins", async () => {
+    const name = `paid-${hasScript ? "script" : "plain"}`;
+    await go("/sites/new");
+    await page.fill("main [name=name]", name);
+    await page.fill("main [name=githubUrl]", "git.invalid/owner/repository");
+    await page.click("#total button[type=submit]");
+    await page.waitForURL(/\/invoice\/inv_/);
+    await pays("Bank");
+    await page.locator("main [role=status]", { hasText: "Your payment is being processed" }).waitFor();
+    expect(await page.locator('main button:has-text("Pay $")').count()).toBe(0);
+    const [session = ""] = [...stripe.sessions.keys()].slice(-1);
+    await tell(stripe.end(session, false));
+    await page.reload();
+    await page.locator("main [role=alert]", { hasText: "The last payment was refused" }).waitFor();
+    const site = async () =>
+      (await get<{ data: Site[] }>("/sites?limit=100")).data.find((one) => one.name === name);
+    expect((await site())?.status).toBe("PENDING");
+    await pays("Card");
+    await state("Paid");
+    expect(await page.locator("main [role=alert]").count()).toBe(0);
+    expect((await site())?.status).toBe("DEPLOYING");
+  });
+});
