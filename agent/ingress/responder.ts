@@ -234,11 +234,13 @@ if (!estate) dns.bind(Number(dnsPort), "127.0.0.1");
 function parkedPage(hostname: string): string {
   const notice = notices.get(covering(hostname));
   if (!notice) return page("This site is stopped", "Its owner can start it again.");
-  const pay =
-    notice.payUrl === null
-      ? ""
-      : ` <a href="${escaped(notice.payUrl)}" rel="nofollow noreferrer">Pay the open invoice</a>, and it starts again by itself.`;
-  return page("This site is suspended", `Its term is over and has not been renewed. Its data is kept.${pay}`);
+  // Nothing is due: its account is suspended.
+  if (notice.payUrl === null) return page("This site is suspended", "Its data is kept.");
+  const pay = `<a href="${escaped(notice.payUrl)}" rel="nofollow noreferrer">Pay the open invoice</a>`;
+  return page(
+    "This site is suspended",
+    `Its term is over and has not been renewed. Its data is kept. ${pay}, and it starts again by itself.`,
+  );
 }
 
 const unknownPage = page(

@@ -65,7 +65,15 @@ it("a site that is well passes every check, in the order in which a request woul
 
 it.each<[check: string, facts: SiteFacts, finding: RegExp]>([
   ["invoice", site({ status: "PENDING", hostId: null }), /never been paid for/],
-  ["invoice", site({ status: "SUSPENDED" }), /paid term is over/],
+  [
+    "invoice",
+    {
+      ...site({ status: "SUSPENDED" }),
+      unpaid: { id: "invoice_1", token: "inv_1", dueAt: "2026-01-01T00:00:00.000Z" },
+    },
+    /paid term is over/,
+  ],
+  ["invoice", site({ status: "SUSPENDED" }), /account is suspended/],
   ["host", site({ hostOffline: true }), /not connected/],
   ["deployment", site({ status: "STOPPED" }), /was stopped/],
   [

@@ -1,36 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Page } from "../../protocol/api/common.ts";
 import type { Channel } from "../../protocol/api/notifications.ts";
-import { contextOf } from "../../worker/compose.ts";
-import { sha256Hex } from "../../worker/domain/tokens.ts";
-import {
-  account,
-  api,
-  bindings,
-  call,
-  createSite,
-  operator,
-  operatorCookie,
-  signedCookie,
-  siteUrl,
-  uniqueName,
-} from "./service.ts";
+import { account, api, bindings, call, createSite, operator, operatorCookie, siteUrl } from "./service.ts";
 import { ownerOf } from "./assistant.ts";
-import { visitorWith, type Visitor } from "./pages.ts";
-
-/** A new session of the key's account. */
-async function signedIn(key: string, userAgent = "Firefox") {
-  const id = contextOf(bindings, { type: "system" }, () => undefined).newId("session");
-  const token = uniqueName("token");
-  await bindings.DB.prepare(
-    `INSERT INTO sessions (id, token_hash, account_id, ip_address, user_agent, created_at, updated_at, expires_at)
-    VALUES (?, ?, ?, '203.0.113.7', ?, 1, 1, ?)`,
-  )
-    .bind(id, sha256Hex(token), await ownerOf(key), userAgent, Date.now() + 29.5 * 86_400_000)
-    .run();
-  const cookie = await signedCookie(token);
-  return { id, cookie, visitor: visitorWith(cookie) };
-}
+import { signedIn, visitorWith, type Visitor } from "./pages.ts";
 
 const newPerson = async () => {
   const key = await account();

@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import type { OwnAccount } from "../../protocol/api/accounts.ts";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { RefundPreview } from "../../protocol/api/invoices.ts";
 import { holdCredits } from "../../worker/billing/credits/hold.ts";
 import { contextOf } from "../../worker/compose.ts";
@@ -15,7 +17,7 @@ import {
   siteUrl,
 } from "./service.ts";
 import { buyCredits } from "./stripe-service.ts";
-import { visitorWith, type Visitor } from "./pages.ts";
+import { signedIn, visitorWith, type Visitor } from "./pages.ts";
 import { ownerOf } from "./assistant.ts";
 
 const paths = [
@@ -69,6 +71,48 @@ describe("the operator's console", () => {
     expect((await api(key, "GET", "/sites")).status).toBe(403);
     expect((await me.send(page, "release")).said).toContain("ended");
     expect((await api(key, "GET", "/credits")).body).toMatchObject({ balance: 7 });
+  });
+
+  it("tells the owner of a suspended account why nothing runs, and blames no invoice", async () => {
+    const key = await account();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const { body } = await api<DatabaseCreated>(key, "POST", "/databases", { name: "kept", type: "redis" });
+    await pay(body.invoiceToken);
+    const { visitor: owner } = await signedIn(key);
+    await me.send(`/operator/accounts/${await ownerOf(key)}`, "suspend", { reason: "Sends spam." });
+    const pages = [
+      "/",
+      `/sites/${siteId}`,
+      `/databases/${body.databaseId}`,
+      `/databases/${body.databaseId}/settings`,
+    ];
+    for (const path of pages) {
+      const { status, text } = await owner.get(path);
+      expect(status).toBe(200);
+      expect(text).toContain("Your account is suspended: Sends spam.");
+      expect(text).not.toMatch(/its invoice is paid|term has ended|renewal is paid/);
+    }
+  });
+
+  it("says on every page that it is another's dashboard that an operator sees, and ends it by a click", async () => {
+    const key = await account();
+    const { email, id } = (await api<OwnAccount>(key, "GET", "/account")).body;
+    const cookie = await operatorCookie();
+    const headers = { Origin: siteUrl, Cookie: cookie };
+    const started = await call("/view-as", {
+      method: "POST",
+      redirect: "manual",
+      headers,
+      body: new URLSearchParams({ accountId: id }),
+    });
+    const viewer = visitorWith(`${cookie}; ${started.headers.get("Set-Cookie")?.split(";")[0]}`);
+    for (const path of ["/", "/sites", "/billing"]) {
+      const { text } = await viewer.get(path);
+      expect(text).toContain(`You see the dashboard of ${email}`);
+      expect(text).toContain('action="/view-as/end"');
+    }
+    expect((await me.get("/")).text).not.toContain("/view-as/end");
   });
 
   it("says what a refund does before it is made, and makes it", async () => {

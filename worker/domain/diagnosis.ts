@@ -50,7 +50,10 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
           : []),
       );
     if (site.status === "PENDING") return pay("The site has never been paid for, so nothing was deployed.");
-    if (site.status === "SUSPENDED") return pay("The paid term is over, so the site was suspended.");
+    if (site.status === "SUSPENDED")
+      return unpaid
+        ? pay("The paid term is over, so the site was suspended.")
+        : problem("The site is stopped, because the account is suspended: ask the operator.");
     if (unpaid)
       return ok(`Paid until ${site.paidUntil}; the invoice ${unpaid.id} is open, due ${unpaid.dueAt}.`);
     return ok(`Paid until ${site.paidUntil ?? "an unknown time"}.`);

@@ -10,6 +10,7 @@ import { Act } from "../kit/form.tsx";
 import type { Frame } from "../kit/layout.tsx";
 import { Callout, Day, Heading, Live, Status, Tabs, Time } from "../kit/parts.tsx";
 import type { View } from "../kit/screen.ts";
+import { suspendedFor } from "../kit/viewer.ts";
 import { databaseWords } from "../kit/words.ts";
 
 export const engineNames: Record<DatabaseType, string> = {
@@ -76,7 +77,12 @@ const Notices = ({ database, payAt }: Opened) => (
         <Pay payAt={payAt} />
       </Callout>
     )}
-    {database.status === "SUSPENDED" && (
+    {database.status === "SUSPENDED" && suspendedFor() !== null && (
+      <Callout tone="warn" title="Stopped, because the account is suspended">
+        <p>Its data is kept.</p>
+      </Callout>
+    )}
+    {database.status === "SUSPENDED" && suspendedFor() === null && (
       <Callout tone="warn" title="Stopped, because its term has ended">
         <p>Its data is kept. It starts again by itself once the renewal is paid.</p>
         <Pay payAt={payAt} />

@@ -6,6 +6,7 @@ import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
 import { Act, Check, ConfirmByName } from "../kit/form.tsx";
 import { Card, Day } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
+import { suspendedFor } from "../kit/viewer.ts";
 import { databaseFrame, databasePath, openDatabase } from "./frame.tsx";
 
 const done = {
@@ -30,7 +31,9 @@ const Run = ({ database }: { database: Database }) => {
         {database.status === "RUNNING" && act("stop", "Stop")}
         {(database.status === "STOPPED" || database.status === "FAILED") && act("start", "Start")}
         {(database.status === "PENDING" || database.status === "SUSPENDED") &&
-          "It starts once its invoice is paid."}
+          (suspendedFor() === null
+            ? "It starts once its invoice is paid."
+            : "It cannot start while the account is suspended.")}
       </div>
     </div>
   );

@@ -5,6 +5,7 @@ import { configOf } from "../../config.ts";
 import { Brand, brandName, brandSheetAddress, LegalLinks } from "./brand.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 import { Said } from "./said.tsx";
+import { suspendedFor } from "./viewer.ts";
 
 export const sections = [
   "home",
@@ -178,8 +179,27 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
 const Banners = () => {
   const viewer = request()?.get("viewer");
   const unpaid = viewer?.payment.unpaid.filter(({ kind }) => kind === "renewal").length ?? 0;
+  const isAnothers = request()?.get("ctx")?.actor.type === "viewer";
+  const reason = suspendedFor();
   return (
     <div id="banners">
+      {viewer && isAnothers && (
+        <div class="banner" role="status">
+          You see the dashboard of {viewer.email} as they do, and can change nothing.
+          <form method="post" action="/view-as/end">
+            <button type="submit">Back to your own</button>
+          </form>
+        </div>
+      )}
+      {reason !== null && (
+        <div class="banner" role="status">
+          <b>Your account is suspended: {reason}</b>
+          <span>
+            Your sites and databases are stopped, and their data is kept. You can see everything and pay
+            invoices. Ask the operator of this service to have it released.
+          </span>
+        </div>
+      )}
       {viewer && !viewer.emailVerified && (
         <div class="banner" role="status">
           Confirm {viewer.email}: open the link in our email.

@@ -4,6 +4,7 @@ import { Act } from "../kit/form.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { Callout, Copy, Heading, Live, Status, Tabs, Time } from "../kit/parts.tsx";
 import type { View } from "../kit/screen.ts";
+import { suspendedFor } from "../kit/viewer.ts";
 import { siteWords } from "../kit/words.ts";
 
 const tabs = [
@@ -28,7 +29,12 @@ export const ShortCommit = ({ commit }: { commit: string | null }) =>
 const Sentence = ({ site }: { site: Site }) => {
   const { currentDeployment: current, status } = site;
   if (status === "PENDING") return <>Built and started as soon as its first invoice is paid.</>;
-  if (status === "SUSPENDED") return <>Not in service until its invoice is paid.</>;
+  if (status === "SUSPENDED")
+    return suspendedFor() === null ? (
+      <>Not in service until its invoice is paid.</>
+    ) : (
+      <>Not in service while the account is suspended.</>
+    );
   if (status === "DELETING") return <>It is being deleted.</>;
   if (current === null)
     return status === "DEPLOYING" ? <>Its first version is on the way.</> : <>No version has run yet.</>;
