@@ -2,7 +2,7 @@ import { chromium, type Browser, type BrowserContext, type Page } from "playwrig
 import { local } from "./service.ts";
 
 /** The browser that every test of pages uses. */
-export const launchBrowser = (): Promise<Browser> =>
+export const launchBrowser = (...args: string[]): Promise<Browser> =>
   chromium.launch({
     executablePath: "/usr/bin/chromium",
     args: [
@@ -11,6 +11,7 @@ export const launchBrowser = (): Promise<Browser> =>
       "--disable-quic",
       "--no-first-run",
       "--disable-background-networking",
+      ...args,
     ],
   });
 

@@ -1,6 +1,8 @@
 import { execFileSync } from "node:child_process";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeAuthority, makeServerCertificate } from "../../agent/databases/certificates.ts";
+import type { Database } from "../../protocol/api/databases.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 import { serveRequests } from "../support/serve-requests.ts";
 import { StripeServer, type Event } from "../support/stripe/server.ts";
@@ -9,42 +11,59 @@ import { startControlPlane, type ControlPlane } from "./control-plane.ts";
 
 /** What people pay, on a control plane whose processor is Stripe. */
 const stripe = new StripeServer({ key: "sk_test_local", webhookSecret: "whsec_local" });
-let stripeApi: Awaited<ReturnType<typeof serveRequests>>;
+type Served = Awaited<ReturnType<typeof serveRequests>>;
+let stripeApi: Served;
+let stripePages: Served;
 let service: ControlPlane;
 let browser: Browser;
 beforeAll(async () => {
+  const host = "checkout.stripe.com";
+  const authority = await makeAuthority("Test", new Date());
+  const { key, certificate } = await makeServerCertificate(authority, [host], new Date());
   stripeApi = await serveRequests((request) => stripe.handle(request));
+  stripePages = await serveRequests(checkoutPage, { key, cert: certificate });
   service = await startControlPlane({
     PAYMENTS: "stripe",
     STRIPE_SECRET_KEY: stripe.options.key,
     STRIPE_WEBHOOK_SECRET: stripe.options.webhookSecret,
-    STRIPE_API_HOST: `http://${stripeApi.host}:${stripeApi.port}`,
+    STRIPE_API_HOST: `http://127.0.0.1:${stripeApi.port}`,
   });
-  browser = await launchBrowser();
+  browser = await launchBrowser(`--host-resolver-rules=MAP ${host} 127.0.0.1:${stripePages.port}`);
 });
 afterAll(async () => {
   await browser.close();
   await service.stop();
   await stripeApi.close();
+  await stripePages.close();
 });
 
 /** Stripe's page: a card pays at once, a bank within days, and both lead back to the invoice. */
-const serveCheckout = (context: BrowserContext) =>
-  context.route("https://checkout.stripe.com/**", async (route) => {
-    const url = new URL(route.request().url());
-    const session = stripe.sessions.get(url.pathname.split("/").at(-1) ?? "");
-    if (!session) return route.fulfill({ status: 404 });
-    const { id, amount_total, success_url, cancel_url } = session;
-    const method = url.searchParams.get("method");
-    if (method !== null) {
-      stripe.pay(id, method === "bank");
-      return route.fulfill({ status: 303, headers: { Location: success_url } });
-    }
-    return route.fulfill({
-      contentType: "text/html",
-      body: `<h1>${amount_total}</h1> <a href="?method=card">Card</a> <a href="?method=bank">Bank</a> <a href="${cancel_url}">Back</a>`,
-    });
-  });
+async function checkoutPage({ url }: Request): Promise<Response> {
+  const { pathname, searchParams } = new URL(url);
+  const session = stripe.sessions.get(pathname.split("/").at(-1) ?? "");
+  if (!session) return new Response(null, { status: 404 });
+  const { id, amount_total, success_url, cancel_url } = session;
+  const method = searchParams.get("method");
+  if (method !== null) {
+    stripe.pay(id, method === "bank");
+    return Response.redirect(success_url, 303);
+  }
+  const page = `<h1>${amount_total}</h1> <a href="?method=card">Card</a> <a href="?method=bank">Bank</a> <a href="${cancel_url}">Back</a>`;
+  return new Response(page, { headers: { "Content-Type": "text/html" } });
+}
+
+/** A window in which Stripe's page has a certificate of ours. */
+const signIn = (hasScript = true) =>
+  signedIn(
+    browser,
+    { javaScriptEnabled: hasScript, ignoreHTTPSErrors: true },
+    service.operator,
+    service.siteUrl,
+  );
+
+/** What an invoice's page says of its state. */
+const stateOn = (page: Page, word: "Paid" | "Unpaid") =>
+  page.locator("h1 .dot", { hasText: new RegExp(`^\\s*${word}\\s*$`) });
 
 const tell = async (event: Event): Promise<void> => {
   const { body, headers } = stripe.signed(event);
@@ -59,9 +78,7 @@ describe.each([
   let context: BrowserContext;
   let page: Page;
   beforeAll(async () => {
-    const options = { javaScriptEnabled: hasScript };
-    ({ context, page } = await signedIn(browser, options, service.operator, service.siteUrl));
-    await serveCheckout(context);
+    ({ context, page } = await signIn(hasScript));
   });
   afterAll(() => context.close());
 
@@ -75,7 +92,7 @@ describe.each([
     await page.click(`a:text-is("${method}")`);
     await page.waitForURL(/\/invoice\/.*returned=1/);
   };
-  const state = (word: string) => page.locator("h1 .dot", { hasText: word }).waitFor();
+  const state = (word: "Paid" | "Unpaid") => stateOn(page, word).waitFor();
 
   it("turns back on the processor's page, then buys credits, and keeps the invoice as a PDF", async () => {
     const before = await balance();
@@ -113,6 +130,25 @@ describe.each([
     expect(printed).toContain(`$${(asked / 100).toFixed(2)}`);
   });
 
+  it("reads that the processor is away, and pays for a database once it is back", async () => {
+    const name = `paid-${hasScript ? "script" : "plain"}`;
+    await go("/databases/new");
+    await page.fill("main [name=name]", name);
+    await page.click("#form-create button[type=submit]");
+    await page.waitForURL(/\/invoice\/inv_/);
+    stripe.breakNext({ on: /^POST \/v1\/checkout/, times: 100 });
+    await page.click('main button:has-text("Pay $")');
+    await page.locator("main", { hasText: "The payment processor is not reachable right now." }).waitFor();
+    stripe.mend();
+    await page.goBack();
+    await pays("Card");
+    await state("Paid");
+    await page.click('a:text-is("Go to the database")');
+    await page.locator("#database-head h1", { hasText: name }).waitFor();
+    const { data } = await get<{ data: Database[] }>("/databases?limit=100");
+    expect(data.find((one) => one.name === name)?.status).toBe("PROVISIONING");
+  });
+
   it("reads that the bank refused a payment, pays by card, and what was ordered begins", async () => {
     const name = `paid-${hasScript ? "script" : "plain"}`;
     await go("/sites/new");
@@ -135,4 +171,20 @@ describe.each([
     expect(await page.locator("main [role=alert]").count()).toBe(0);
     expect((await site())?.status).toBe("DEPLOYING");
   });
+});
+
+it("an invoice that is open in another tab says by itself that it is paid", async () => {
+  const { context, page } = await signIn();
+  await page.goto(`${service.siteUrl}/billing`);
+  await page.locator('#credits button:has-text("Buy for $")').first().click();
+  await page.waitForURL(/\/invoice\/inv_/);
+  const tab = await context.newPage();
+  await tab.goto(page.url());
+  await tab.evaluate("window.isTheSame = true");
+  await page.click('main button:has-text("Pay $")');
+  await page.click('a:text-is("Card")');
+  await stateOn(tab, "Paid").waitFor();
+  expect(await tab.locator('main button:has-text("Pay $")').count()).toBe(0);
+  expect(await tab.evaluate("window.isTheSame")).toBe(true);
+  await context.close();
 });

@@ -1,11 +1,16 @@
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
-/** A handler of requests, such as the local Stripe, on its own port; an exception in it breaks the connection. */
+/**
+ * A handler of requests, such as the local Stripe, on its own port, over TLS with a certificate. An exception in it
+ * breaks the connection.
+ */
 export async function serveRequests(
   handle: (request: Request) => Promise<Response>,
+  certificate?: { key: string; cert: string },
 ): Promise<{ host: string; port: number; close(): Promise<void> }> {
-  const server = createServer((incoming, outgoing) => {
+  const listener: RequestListener = (incoming, outgoing) => {
     const chunks: Buffer[] = [];
     incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
     incoming.on("end", () => {
@@ -28,7 +33,8 @@ export async function serveRequests(
         () => incoming.socket.destroy(),
       );
     });
-  });
+  };
+  const server = certificate ? createTlsServer(certificate, listener) : createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {

@@ -171,6 +171,11 @@ export class StripeServer {
     this.faults.push({ acts: false, answer: "none", times: 1, ...fault });
   }
 
+  /** Ends all faults. */
+  mend(): void {
+    this.faults.length = 0;
+  }
+
   /** @throws where the connection breaks */
   async handle(request: Request): Promise<Response> {
     const { pathname, search } = new URL(request.url);

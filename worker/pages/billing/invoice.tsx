@@ -51,7 +51,7 @@ export const InvoicePage = ({
       crumbs={[{ label: "Billing", href: "/billing" }]}
       about={invoice.resource ? [invoice.resource.id, invoice.id] : [invoice.id]}
     >
-      <div class="sheet">
+      <div class="sheet" id="invoice" data-live="">
         <Heading
           title={invoice.number === null ? "Invoice" : `Invoice ${invoice.number}`}
           status={<Status {...invoiceWords[invoice.status]} />}
