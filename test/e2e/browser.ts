@@ -1,5 +1,5 @@
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
-import { local } from "./service.ts";
+import { local, mailedLink } from "./service.ts";
 
 /** The browser that every test of pages uses. */
 export const launchBrowser = (...args: string[]): Promise<Browser> =>
@@ -33,4 +33,21 @@ export async function signedIn(
   await page.click('main button:has-text("Sign in")');
   await page.waitForURL((url) => url.pathname !== "/sign-in");
   return { context, page };
+}
+
+/** Somebody who has just signed up and confirmed their address. */
+export async function newPerson(
+  browser: Browser,
+  name: string,
+): Promise<{ email: string; password: string }> {
+  const person = { email: `${name.toLowerCase()}-${process.pid}@example.com`, password: "a long password" };
+  const page = await browser.newPage();
+  await page.goto(`${local.siteUrl}/sign-up`);
+  await page.fill("main [name=name]", name);
+  await page.fill("main [name=email]", person.email);
+  await page.fill("main [name=password]", person.password);
+  await page.click('main button:has-text("Create account")');
+  await page.goto(await mailedLink(person.email, /https?:\S+verify-email\S+/));
+  await page.close();
+  return person;
 }

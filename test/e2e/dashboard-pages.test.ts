@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Command } from "../../protocol/api/commands.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import { dashboardPages, emptyPages, publicPages, type Shown } from "../support/dashboard-pages.ts";
-import { launchBrowser, signedIn } from "./browser.ts";
-import { api, createSite, local, mailedLink, pay, until } from "./service.ts";
+import { launchBrowser, newPerson, signedIn } from "./browser.ts";
+import { api, createSite, local, pay, until } from "./service.ts";
 
 /** Every page of the dashboard in a real browser: what is promised of all of them. */
 let browser: Browser;
@@ -226,16 +226,7 @@ describe("nothing for axe, moves or is faint, light and dark, on a desk and a ph
   describe("for a new account", () => {
     let fresh: Session;
     beforeAll(async () => {
-      const person = { email: `new-${process.pid}@example.com`, password: "a long password" };
-      const page = await browser.newPage();
-      await page.goto(`${local.siteUrl}/sign-up`);
-      await page.fill("main [name=name]", "New");
-      await page.fill("main [name=email]", person.email);
-      await page.fill("main [name=password]", person.password);
-      await page.click('main button:has-text("Create account")');
-      await page.goto(await mailedLink(person.email, /https?:\S+verify-email\S+/));
-      await page.close();
-      fresh = await sessionOf(person);
+      fresh = await sessionOf(await newPerson(browser, "New"));
     });
     it.each(emptyPages)("%s", async (path) => {
       expect(await faultsOf(path, fresh)).toEqual({});

@@ -103,6 +103,26 @@ it("a device is approved by the person who sees its code, and gets its key", asy
   expect(JSON.parse(polled.text)).toEqual({ status: "approved", token: expect.stringMatching(/^sk_/) });
 });
 
+it("a device whose code is typed, at the second try, and denied gets nothing", async () => {
+  const start = await request(`${local.baseUrl}/auth/device`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ clientName: "CLI" }),
+  });
+  const codes = JSON.parse(start.text) as { device_code: string; user_code: string };
+  await go("/device");
+  await fill({ code: "AAAA-AAAA" }, "Continue");
+  expect(await page.locator("[role=alert]").innerText()).toContain("No device is waiting with this code");
+  await fill({ code: codes.user_code.toLowerCase() }, "Continue");
+  expect(await page.locator(".code").innerText()).toBe(codes.user_code);
+  await page.click("button[value=deny]");
+  expect(await page.locator("h1").innerText()).toBe("The request was denied");
+  const polled = await request(`${local.baseUrl}/auth/device-poll?code=${codes.device_code}`);
+  expect(JSON.parse(polled.text)).not.toHaveProperty("token");
+  await go(`/device?code=${codes.user_code}`);
+  expect(await page.locator("[role=alert]").innerText()).toContain("No device is waiting with this code");
+});
+
 it("an invoice is shown and paid without signing in, and starts the site", async () => {
   const { siteId, invoiceToken } = await createSite({ githubUrl: "git.invalid/owner/repo" });
   const other = await browser.newPage();
