@@ -39,8 +39,9 @@ import { AccessLog } from "./running/access-log.ts";
 import { ContainerSupervisor } from "./running/container-supervisor.ts";
 import { databasesStillOut } from "./running/databases-out.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
-import { DiskUse } from "./running/disk-use.ts";
+import { DiskUse, nearPack } from "./running/disk-use.ts";
 import { HealthWatch } from "./running/health.ts";
+import { LimitWarnings, type NearLimit } from "./running/limit-warnings.ts";
 import { LogGuard } from "./running/log-guard.ts";
 import { openRecords, type Crash, type DatabaseCrash, type Records } from "./running/records.ts";
 import { openRequestRecords, type RequestRecords } from "./running/request-records.ts";
@@ -275,6 +276,10 @@ function watch(config: AgentConfig, means: Means, work: Work, signal: AbortSigna
   const { agentId, engine, ingress } = host;
   const { questionServer } = work;
   const onCrash = (crash: Crash | DatabaseCrash) => questionServer.crashed(crash);
+  const warnings = new LimitWarnings((near) => questionServer.limitNear(near));
+  const onNear = (id: string, of: NearLimit["of"], detail: string) => {
+    if (isId("site", id) || isId("database", id)) warnings.tell({ resourceId: id, of, detail });
+  };
   const diskGuard = new DiskGuard({
     engine,
     ingress,
@@ -288,14 +293,18 @@ function watch(config: AgentConfig, means: Means, work: Work, signal: AbortSigna
   });
   const writeLimits = new WriteLimits({ engine, records });
   diskUse.listen({
-    onSite: (holding) =>
+    onSite: (holding) => {
+      const detail = nearPack(holding);
+      if (detail !== null) onNear(holding.siteId, "disk", detail);
       void diskGuard
         .judge(holding)
         .catch((error) =>
           log("error", "A site over its disk was not stopped", { siteId: holding.siteId, error }),
-        ),
+        );
+    },
     onDatabase: (holding) => writeLimits.judge(holding, diskGuard.isShort),
   });
+  const onMemory = (id: string, detail: string) => onNear(id, "memory", detail);
   const stopped = new Set<string>();
   const supervisor = new ContainerSupervisor({
     engine,
@@ -306,12 +315,20 @@ function watch(config: AgentConfig, means: Means, work: Work, signal: AbortSigna
     onCrash,
     isHandingOver,
   });
-  watchContainers(means, work, { supervisor, stopped, onCrash }, signal);
+  watchContainers(means, work, { supervisor, stopped, onCrash, onOutOfMemory: onMemory }, signal);
 
   const sampleMs = config.sampleSeconds * 1000;
   const diskMb = (siteId: string) => diskUse.totalMb(siteId);
   startSampling(
-    { engine, ingress, records, intervalMs: sampleMs, databases: databases.list, diskMb },
+    {
+      engine,
+      ingress,
+      records,
+      intervalMs: sampleMs,
+      databases: databases.list,
+      diskMb,
+      onMemoryNear: onMemory,
+    },
     signal,
   );
   diskUse.watch(sampleMs, signal, () => questionServer.measured());
@@ -331,10 +348,12 @@ function watchContainers(
     supervisor,
     stopped,
     onCrash,
+    onOutOfMemory,
   }: {
     supervisor: ContainerSupervisor;
     stopped: Set<string>;
     onCrash: (crash: Crash | DatabaseCrash) => void;
+    onOutOfMemory: (id: string, detail: string) => void;
   },
   signal: AbortSignal,
 ): void {
@@ -379,6 +398,7 @@ function watchContainers(
       },
       onCrash,
       onDatabaseOut: onCrash,
+      onOutOfMemory,
       databaseExits: databaseExits(engine),
     },
     signal,

@@ -11,6 +11,7 @@ import type { Inspection } from "./databases/inspect/index.ts";
 import type { InspectSource } from "./image-build/inspect/index.ts";
 import { reportDisk } from "./running/disk-report.ts";
 import type { DiskUse } from "./running/disk-use.ts";
+import type { NearLimit } from "./running/limit-warnings.ts";
 import { bytesOf } from "./running/line-batches.ts";
 import { databaseCrashes, databaseCrashKnown } from "./running/databases-out.ts";
 import type { Crash, DatabaseCrash, Records } from "./running/records.ts";
@@ -125,6 +126,10 @@ export class QuestionServer {
 
   unhealthy(siteId: string, detail: string): void {
     this.send({ type: "unhealthy", siteId: siteId as Id<"site">, detail });
+  }
+
+  limitNear(near: NearLimit): void {
+    this.send({ type: "limitNear", ...near });
   }
 
   /** Call after databases were measured. */

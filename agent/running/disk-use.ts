@@ -10,6 +10,7 @@ import { labelsOf } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
+import { isNear } from "./limit-warnings.ts";
 import type { Records } from "./records.ts";
 import { label } from "../docker/labels.ts";
 
@@ -262,6 +263,15 @@ const holds = ({ heldMb, diskGb, isOfFiles }: Holding): string =>
 
 const overPack = (holding: Holding): string =>
   `The site is over its disk: ${holds(holding)}. Remove files or choose a larger pack: a site that keeps writing is stopped.`;
+
+/** What the owner of a site near or over its disk reads; null: it is neither. */
+export const nearPack = (holding: Holding): string | null => {
+  const { heldMb, diskGb } = holding;
+  if (heldMb === null || !isNear(heldMb, diskGb * 1024)) return null;
+  return heldMb > diskGb * 1024
+    ? overPack(holding)
+    : `The site's disk is nearly full: ${holds(holding)}. Remove files or choose a larger pack.`;
+};
 
 export const beyondPack = (holding: Holding, who: string): string =>
   `${who} wrote more than its pack's disk and was stopped: ${holds(holding)}.`;

@@ -1,11 +1,13 @@
 import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 import { maxReportedContainers, type SiteSample } from "../../protocol/api/running.ts";
 import type { Engine } from "../docker/engine.ts";
+import { label } from "../docker/labels.ts";
 import { replicaOf } from "../docker/specs.ts";
 import { readUsage, type Usage } from "../docker/usage.ts";
 import { servingIds, type Ingress } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import type { Records } from "./records.ts";
+import { isLong, memoryNear, nearSince } from "./limit-warnings.ts";
 import { sideBySide } from "./side-by-side.ts";
 
 type Means = {
@@ -18,9 +20,18 @@ type Means = {
   /** Megabytes the site or database holds on disk, as last measured. */
   diskMb: (siteId: string) => number | null;
   read?: typeof readUsage;
+  /** Called at each sample once a site's container has been near its memory's limit for a while. */
+  onMemoryNear?: (siteId: string, detail: string) => void;
 };
 /** The engine is asked for `pid` once, until that process ends. */
-type Reading = Usage & { atMs: number; pid: number; replica: number };
+type Reading = Usage & {
+  atMs: number;
+  pid: number;
+  replica: number;
+  limitMb: number;
+  /** Since when its memory has been near the limit. */
+  nearSince: number | null;
+};
 /** The counters at a container's start. */
 const nothing: Usage = { cpuNanoseconds: 0, memoryBytes: 0, receivedBytes: 0, sentBytes: 0 };
 type Sample = Omit<SiteSample, "at">;
@@ -53,7 +64,7 @@ export function startSampling(means: Means, signal: AbortSignal): void {
 }
 
 async function sampleAll(
-  { engine, ingress, records, intervalMs, diskMb, read = readUsage }: Means,
+  { engine, ingress, records, intervalMs, diskMb, read = readUsage, onMemoryNear }: Means,
   databases: ReadonlyMap<string, string>,
   before: ReadonlyMap<string, Reading>,
 ): Promise<Map<string, Reading>> {
@@ -74,6 +85,9 @@ async function sampleAll(
       if (!found) continue;
       const { ageMs, ...reading } = found;
       readings.set(containerId, reading);
+      // Of its memory a database's server keeps what it can use.
+      if (!databases.has(siteId) && isLong(reading.nearSince, reading.atMs))
+        onMemoryNear?.(siteId, memoryNear(reading.memoryBytes / mebibyte, reading.limitMb));
       // For a new container; if it has run for longer, its usage in this interval is unknown.
       const start = { ...reading, ...nothing, atMs: reading.atMs - Math.max(ageMs, intervalMs) };
       const last = known ?? (ageMs < 2 * intervalMs ? start : undefined);
@@ -95,17 +109,37 @@ async function readingOf(
   before?: Reading,
 ): Promise<(Reading & { ageMs: number }) | null> {
   const known = before && read(containerId, before.pid);
-  if (known) return { ...before, ...known, atMs: performance.now(), ageMs: Infinity };
+  if (known) return { ...withNear(before, known, before), ageMs: Infinity };
   const found = await engine.inspectContainer(containerId);
   if (!found?.running || found.pid === 0) return null;
   const usage = read(containerId, found.pid);
   const ageMs = found.startedAt ? Math.max(0, Date.now() - found.startedAt.getTime()) : Infinity;
   const replica = replicaOf(found.labels);
-  return usage && { ...usage, atMs: performance.now(), pid: found.pid, replica, ageMs };
+  const limitMb = Number(found.labels[label.memory] ?? 0);
+  return usage && { ...withNear(before, usage, { pid: found.pid, replica, limitMb }), ageMs };
 }
 
+function withNear(
+  before: Reading | undefined,
+  usage: Usage,
+  of: Pick<Reading, "pid" | "replica" | "limitMb">,
+): Reading {
+  const { pid, replica, limitMb } = of;
+  const atMs = performance.now();
+  const usedMb = usage.memoryBytes / mebibyte;
+  return {
+    ...usage,
+    atMs,
+    pid,
+    replica,
+    limitMb,
+    nearSince: nearSince(before?.nearSince ?? null, { atMs, usedMb, limitMb }),
+  };
+}
+
+type Counted = Omit<Reading, "replica" | "limitMb" | "nearSince">;
 /** The usage between two readings. Counters restart when Docker restarts the container. */
-export function usedBetween(last: Omit<Reading, "replica">, now: Omit<Reading, "replica">): Used {
+export function usedBetween(last: Counted, now: Counted): Used {
   const restarted = now.pid !== last.pid || now.cpuNanoseconds < last.cpuNanoseconds;
   const grown = (key: "cpuNanoseconds" | "receivedBytes" | "sentBytes") =>
     restarted ? now[key] : Math.max(0, now[key] - last[key]);

@@ -34,6 +34,8 @@ export type Watched = {
   databaseExits: DatabaseExits;
   /** Called when a database's server was stopped because it keeps exiting. */
   onDatabaseOut: (crash: DatabaseCrash) => void;
+  /** Called when a database's server or a container that serves was killed for its memory. */
+  onOutOfMemory?: (id: string, detail: string) => void;
 };
 
 /** This many exits within this time are a crash loop: Docker's first pauses between restarts take seconds. */
@@ -130,6 +132,8 @@ class SiteHistory {
         return;
       }
       case "oom":
+        if (labels[label.database] || serves(this.watched.ingress, siteId, containerId))
+          this.watched.onOutOfMemory?.(siteId, outOfMemory(labels));
         return add("oom", outOfMemory(labels));
       case "die":
         if (this.asked.delete(containerId)) {

@@ -171,6 +171,13 @@ export const FromAgent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("databaseCrashed"), ...DatabaseCrash, error: z.string().min(1).max(2000) }),
   /** A health check failed several times in a row. Sent once, and may be lost: the site's events have it anyway. */
   z.object({ type: z.literal("unhealthy"), siteId: idOf("site"), detail: z.string().min(1).max(2000) }),
+  /** A site or database is near or beyond its pack's limit. Once an hour at most, and may be lost. */
+  z.object({
+    type: z.literal("limitNear"),
+    resourceId: z.union([idOf("site"), idOf("database")]),
+    of: z.enum(["memory", "disk"]),
+    detail: z.string().min(1).max(2000),
+  }),
   /**
    * The last measured disk usage of databases. Sent after every connection and measurement, so a lost message does no
    * harm.

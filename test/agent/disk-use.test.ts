@@ -9,7 +9,7 @@ import { deploySite } from "../../agent/handlers/deploy-site.ts";
 import type { Host } from "../../agent/host.ts";
 import type { Ingress } from "../../agent/ingress/ingress.ts";
 import type { JobRun } from "../../agent/job.ts";
-import { DiskUse } from "../../agent/running/disk-use.ts";
+import { DiskUse, nearPack } from "../../agent/running/disk-use.ts";
 import { openRecords, type Records } from "../../agent/running/records.ts";
 import { formatId } from "../../protocol/ids.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
@@ -235,6 +235,18 @@ describe("a deployment of a site whose volumes hold more than its pack has", () 
     const rollback = args({ source: { type: "kept", deploymentId: "d" }, kept: [] });
     await expect(deploySite(host(9999), rollback, job)).rejects.toThrow(/image of that deployment/);
   });
+});
+
+it.each([
+  [1843, 2, null],
+  [1844, 2, /nearly full: .*volumes hold is 1\.8 GB, and its pack has 2 GB/],
+  [2049, 2, /is over its disk/],
+  [null, 2, null],
+  // A pack without a limit.
+  [9999, 0, null],
+])("of %s MB of a pack with %s GB its owner is told: %s", (heldMb, diskGb, told) => {
+  const said = nearPack({ siteId: "s", containerIds: [], heldMb, diskGb });
+  expect(said).toEqual(told && expect.stringMatching(told));
 });
 
 describe("whom an image runs as", () => {

@@ -15,6 +15,7 @@ import { atStartSpeed, holdTo } from "../../agent/docker/start-speed.ts";
 import { readUsage } from "../../agent/docker/usage.ts";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import { QuestionServer } from "../../agent/question-server.ts";
+import { LimitWarnings } from "../../agent/running/limit-warnings.ts";
 import { LineBatches } from "../../agent/running/line-batches.ts";
 import { databaseCrashes, databasesStillOut } from "../../agent/running/databases-out.ts";
 import { openRecords, type Crash, type DatabaseCrash, type Records } from "../../agent/running/records.ts";
@@ -549,6 +550,75 @@ it("the minute in which a new version began to serve has a sample, of what it us
   ]);
 });
 
+it("a site whose memory stays near its limit for ten minutes is told, and a database's or one that falls below is not", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const near: string[] = [];
+  let rounds = 0;
+  const used: Record<string, () => number> = {
+    high: () => 95,
+    varies: () => (rounds % 5 === 0 ? 80 : 99),
+    low: () => 89,
+    data: () => 99,
+  };
+  const engine = {
+    inspectContainer: () =>
+      Promise.resolve({ running: true, pid: 7, startedAt: null, labels: { "berth.memory": "100" } }),
+  } as unknown as Engine;
+  const ingress = {
+    sites: () => ["high", "varies", "low"],
+    lost: () => [],
+    current: (id: string) => [{ containerId: id, address: "10.0.0.2", port: 3000 }],
+  } as unknown as Ingress;
+  const toldAt: number[] = [];
+  // Each round is a minute later.
+  const kept = {
+    keepOnly: () => (rounds++, vi.advanceTimersByTime(60_000)),
+    addSamples: () => undefined,
+  } as unknown as Records;
+  const over = new AbortController();
+  startSampling(
+    {
+      engine,
+      ingress,
+      records: kept,
+      intervalMs: 10,
+      databases: () => Promise.resolve(new Map([["db", "data"]])),
+      diskMb: () => null,
+      read: (id) => ({ ...nothingUsed, memoryBytes: (used[id]?.() ?? 0) * 1024 * 1024 }),
+      onMemoryNear: (id, detail) => (toldAt.push(rounds), near.push(`${id} ${detail}`)),
+    },
+    over.signal,
+  );
+  await vi.waitUntil(() => rounds >= 15, 10_000);
+  over.abort();
+  // The first round is minute 1.
+  expect(toldAt.slice(0, 2)).toEqual([11, 12]);
+  for (const one of near) expect(one).toMatch(/^high .*95 MB of 100 MB/);
+});
+const nothingUsed = { cpuNanoseconds: 0, memoryBytes: 0, receivedBytes: 0, sentBytes: 0 };
+
+it("what is near a limit is told once an hour for each resource and limit", () => {
+  let now = 0;
+  const told: string[] = [];
+  const warnings = new LimitWarnings(
+    ({ resourceId, of }) => told.push(`${of} ${resourceId}`),
+    () => now,
+  );
+  const other = formatId("site", 2, new Uint8Array(10));
+  const tell = (resourceId: typeof siteId, of: "memory" | "disk") =>
+    warnings.tell({ resourceId, of, detail: "Near." });
+  for (let count = 0; count < 3; count++) tell(siteId, "memory");
+  tell(siteId, "disk");
+  tell(other, "memory");
+  now = 3_599_999;
+  tell(siteId, "memory");
+  expect(told).toEqual([`memory ${siteId}`, `disk ${siteId}`, `memory ${other}`]);
+  now = 3_600_000;
+  tell(siteId, "memory");
+  expect(told).toHaveLength(4);
+});
+
 /** An engine and an ingress that do what is asked of them, and say so. */
 function world(ids = ["c1"], policy = "") {
   const targets = (list: string[]): Target[] =>
@@ -612,6 +682,7 @@ function watch(
   on: Pick<ReturnType<typeof world>, "engine" | "ingress">,
   onCrash: (crash: Crash) => void = () => undefined,
   onDatabaseOut: (crash: DatabaseCrash) => void = () => undefined,
+  onOutOfMemory: (id: string, detail: string) => void = () => undefined,
 ): void {
   const nothing = () => undefined;
   watchSites(
@@ -625,6 +696,7 @@ function watch(
       onConnect: nothing,
       onCrash,
       onDatabaseOut,
+      onOutOfMemory,
       databaseExits: databaseExits(on.engine),
     },
     new AbortController().signal,
@@ -673,6 +745,16 @@ describe("what happens to a container", () => {
     await settle();
     expect(records.events(siteId).map(({ at }) => at.slice(17, 19))).toEqual(["01", "11"]);
     expect(kinds()).toEqual(["oom", "oom"]);
+  });
+
+  it("that serves and is out of memory is told to its owner", async () => {
+    const on = world();
+    const told: unknown[] = [];
+    watch(on, undefined, undefined, (id, detail) => told.push([id, detail]));
+    on.emit("oom", 1);
+    on.emit("oom", 2, null, "another");
+    await settle();
+    expect(told).toEqual([[siteId, expect.stringContaining("256 MB")]]);
   });
 
   it("five exits in a minute end the service, once, with the reason and the last lines without secrets", async () => {

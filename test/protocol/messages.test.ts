@@ -64,6 +64,12 @@ const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } =
     ],
     databases: [{ id: id("database"), running: true, out: false, volumes: [null, id("job")], memoryMb: 256 }],
   },
+  limitNear: {
+    type: "limitNear",
+    resourceId: id("site"),
+    of: "memory",
+    detail: "The app used more memory than its pack has.",
+  },
   unhealthy: { type: "unhealthy", siteId: id("site"), detail: "The health check / answered 500." },
   diskUse: { type: "diskUse", databases: [{ databaseId: id("database"), usedMb: 0.5 }] },
 };

@@ -383,6 +383,41 @@ it("a failing health check is told once an hour, if the host that serves the sit
   expect(received.length).toBeLessThanOrEqual(2);
 });
 
+it("what runs out of memory or fills its disk is told once a day, if the host that has it says so", async () => {
+  const [key, host] = [await account(), await readyAgent()];
+  await channel(key, { type: "webhook", url: url(), kinds: ["limit_near"] });
+  const { siteId } = await runningSite(key, host);
+  const { body: made } = await api<{ databaseId: string }>(key, "POST", "/databases", {
+    name: uniqueName("data"),
+    type: "redis",
+  });
+  await run("UPDATE databases SET host_id = ? WHERE id = ?", host.hostId, made.databaseId);
+  const other = await readyAgent();
+  const near = (from: typeof host, resourceId: string, of: "memory" | "disk", detail: string) =>
+    from.send({ type: "limitNear", resourceId, of, detail });
+  near(other, siteId, "memory", "of another host");
+  for (let count = 0; count < 2; count++) {
+    near(host, siteId, "memory", "The app was killed.");
+    near(host, siteId, "disk", "The site's disk is nearly full.");
+    near(host, made.databaseId, "memory", "The database's server was killed.");
+  }
+  await expect.poll(async () => (await tick(), received.length)).toBeGreaterThanOrEqual(3);
+  const told = received.map(
+    ({ body }) => (JSON.parse(body) as { data: Record<"resourceId" | "subject" | "text", string> }).data,
+  );
+  for (const [resourceId, subject, text] of [
+    [siteId, /runs out of memory$/, "The app was killed."],
+    [siteId, /is almost full$/, "The site's disk is nearly full."],
+    [made.databaseId, /runs out of memory$/, "The database's server was killed."],
+  ])
+    expect(told).toContainEqual(
+      expect.objectContaining({ resourceId, subject: expect.stringMatching(subject ?? "") as string, text }),
+    );
+  expect(told.map(({ text }) => text)).not.toContain("of another host");
+  // The day may have ended in between.
+  expect(told.length).toBeLessThanOrEqual(6);
+});
+
 it("the disk of a database, its backups, invoices and certificates are told from what is written of them", async () => {
   const key = await account();
   const kinds = ["limit_near", "backup_failed", "invoice_due", "certificate"];

@@ -32,7 +32,7 @@ import { leaseJob } from "../jobs/lease.ts";
 import { offerAnew, untoldJobs } from "../jobs/offer-anew.ts";
 import { recordPhase } from "../jobs/progress.ts";
 import { resyncHost } from "../jobs/resync.ts";
-import { recordUnhealthy } from "../services/running/record-unhealthy.ts";
+import { recordLimitNear, recordUnhealthy } from "../services/running/record-notices.ts";
 import { recordCrash } from "../services/running/record-crash.ts";
 import { HostQuestions } from "./host-questions.ts";
 import { HostStreams, isAboutStreams, type AboutStreams } from "./host-streams.ts";
@@ -329,6 +329,8 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       }
       case "unhealthy":
         return recordUnhealthy(ctx, state.hostId, message);
+      case "limitNear":
+        return recordLimitNear(ctx, state.hostId, message);
       case "diskUse":
         return recordDiskUse(ctx, state.hostId, message.databases);
       default:

@@ -25,7 +25,7 @@ export async function compose(ctx: Ctx, notice: Notice): Promise<Notification | 
 
 type Said = { subject: string; text: string; path: string };
 
-async function said(ctx: Ctx, { kind, resourceId: id, detail }: Notice): Promise<Said | null> {
+async function said(ctx: Ctx, { kind, occasion, resourceId: id, detail }: Notice): Promise<Said | null> {
   if (kind === "backup_failed" || kind === "invoice_due") return ofMail(ctx, detail ?? "", id);
   if (kind === "deploy_failed") return ofDeployment(ctx, id);
   if (kind === "certificate") return ofDomain(ctx, id);
@@ -45,7 +45,7 @@ async function said(ctx: Ctx, { kind, resourceId: id, detail }: Notice): Promise
       path,
     };
   return {
-    subject: detail === null ? `${name} is almost full` : `${name} runs out of memory`,
+    subject: occasion.startsWith("memory:") ? `${name} runs out of memory` : `${name} is almost full`,
     text: firstOf(detail, resource.disk ?? `The ${what} ${name} is near its pack's limit.`),
     path,
   };
