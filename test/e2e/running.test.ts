@@ -4,6 +4,7 @@ import http from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LogLine } from "../../protocol/api/deployments.ts";
+import type { Delivery } from "../../protocol/api/notifications.ts";
 import type { SiteEvent, SiteMetrics } from "../../protocol/api/running.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 import {
@@ -180,7 +181,9 @@ describe("a running site", () => {
     expect(JSON.stringify(await lines())).not.toContain(secret);
   });
 
-  it("that uses more memory than its pack has says so among its events", async () => {
+  it("that uses more memory than its pack has says so among its events, and tells its owner", async () => {
+    const channel = { type: "mail", kinds: ["limit_near"] };
+    expect((await api("POST", "/notifications/channels", channel)).status).toBe(201);
     await request(`${record.url}/eat`).catch(() => undefined);
     const list = await until(events, (all) => all.some(({ kind }) => kind === "oom"));
     expect(list.find(({ kind }) => kind === "oom")?.detail).toMatch(/\d+ MB.*choose a larger pack/);
@@ -188,6 +191,12 @@ describe("a running site", () => {
       expect.arrayContaining(["start", "stop", "exit", "restart"]),
     );
     expect((await site(record.id)).status).toBe("RUNNING");
+    // Notices are taken up each minute.
+    const told = await until(
+      async () => (await api<{ data: Delivery[] }>("GET", "/notifications/deliveries")).body.data,
+      (all) => all.some(({ kind, resourceId }) => kind === "limit_near" && resourceId === record.id),
+    );
+    expect(told[0]?.subject).toBe(`${record.name} runs out of memory`);
   });
 });
 
