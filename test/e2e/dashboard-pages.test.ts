@@ -4,9 +4,10 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Command } from "../../protocol/api/commands.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
+import type { Invoice } from "../../protocol/api/invoices.ts";
 import { dashboardPages, emptyPages, publicPages, type Shown } from "../support/dashboard-pages.ts";
 import { launchBrowser, newPerson, signedIn } from "./browser.ts";
-import { api, createSite, local, pay, until } from "./service.ts";
+import { api, createSite, local, pay, request, until } from "./service.ts";
 
 /** Every page of the dashboard in a real browser: what is promised of all of them. */
 let browser: Browser;
@@ -213,6 +214,28 @@ describe("nothing for axe, moves or is faint, light and dark, on a desk and a ph
 
   it.each(["", "/settings", "/deployments"])("/sites/:id%s of a site that failed", async (tab) => {
     expect(await faultsOf(`/sites/${failed}${tab}`, operator)).toEqual({});
+  });
+
+  it("an invoice before and after it is paid, the test payment, and a device's request, with and without a session", async () => {
+    const { siteId, invoiceToken } = await createSite({ githubUrl: "git.invalid/owner/repository" });
+    const { token: paid } = (await api<Invoice>("GET", `/invoices/${shown.invoice}`)).body;
+    const opened = await request(`${local.siteUrl}/invoice/${invoiceToken}/pay`, {
+      method: "POST",
+      headers: { Accept: "text/html", Origin: local.siteUrl },
+    });
+    const payment = new URL(opened.headers.location ?? "", local.siteUrl).pathname;
+    const device = await request(`${local.baseUrl}/auth/device`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ clientName: "A client" }),
+    });
+    const { user_code } = JSON.parse(device.text) as { user_code: string };
+    for (const path of [`/invoice/${invoiceToken}`, `/invoice/${paid}`, payment])
+      for (const session of [operator, undefined])
+        expect([path, await faultsOf(path, session)]).toEqual([path, {}]);
+    for (const path of ["/device", `/device?code=${user_code}`, "/device?code=AAAA-AAAA"])
+      expect([path, await faultsOf(path, operator)]).toEqual([path, {}]);
+    await api("DELETE", `/sites/${siteId}`);
   });
 
   it.each(publicPages)("%s without a session", async (path) => {
