@@ -349,7 +349,7 @@ async function buildNode() {
       ]);
       const node = realpathSync(process.execPath);
       cpSync(node, join(local, "bin", "node"));
-      cpSync(headersOf(node), join(local, "include", "node"), { recursive: true });
+      cpSync(await headersOf(node), join(local, "include", "node"), { recursive: true });
       writeFileSync(
         join(folder, "Dockerfile"),
         [
@@ -366,10 +366,13 @@ async function buildNode() {
 }
 
 /** Node's headers: beside the Node binary, or in the npm package that contains Node. */
-function headersOf(node: string): string {
+async function headersOf(node: string): Promise<string> {
   const prefix = join(node, "..", "..");
   const own = join("node_modules", `node-${process.platform}-${process.arch}`);
-  const found = ["", own].map((folder) => join(prefix, folder, "include", "node")).find(existsSync);
+  const find = () => ["", own].map((folder) => join(prefix, folder, "include", "node")).find(existsSync);
+  // npm removes that package, which it does not know, at each further installation.
+  if (find() === undefined) await run("npm", ["rebuild", "node"], { cwd: projectRoot });
+  const found = find();
   if (found === undefined) throw new Error(`${node} has no headers beside it.`);
   return found;
 }
