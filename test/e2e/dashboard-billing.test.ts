@@ -171,6 +171,42 @@ describe.each([
     expect(await page.locator("main [role=alert]").count()).toBe(0);
     expect((await site())?.status).toBe("DEPLOYING");
   });
+
+  it("as the operator gives money back, and says what was done about money that was given back at Stripe", async () => {
+    const said = (text: string) => page.locator("main [data-flash]", { hasText: text }).waitFor();
+    await go("/operator/money?status=paid");
+    const invoice = await page.locator('main a[href^="/invoice/"]').first().getAttribute("href");
+    await page.click('main a:text-is("Refund")');
+    await page.locator("main li", { hasText: "It cannot be undone." }).waitFor();
+    await page.click('#form-refund button:has-text("Refund $")');
+    await said("The invoice is refunded.");
+    await go(invoice ?? "");
+    await page.locator("main", { hasText: "This invoice was refunded." }).waitFor();
+
+    const others = [...stripe.intents.values()].filter(
+      ({ status, refunded }) => status === "succeeded" && refunded === 0,
+    );
+    await tell(stripe.refundByHand(others.at(-1)?.id ?? "", 100));
+    await go("/operator/money");
+    const flagged = page.locator("section.card", { hasText: "Payment events that need you" });
+    await flagged.locator("[name=resolution]").first().fill("Agreed with the customer by phone.");
+    await flagged.locator('button:text-is("Resolve")').first().click();
+    await said("The event is resolved.");
+    expect(await flagged.count()).toBe(0);
+  });
+
+  it("as the operator reads what is wrong with the set-up of payments", async () => {
+    const check = async (text: string): Promise<void> => {
+      await go("/operator/system");
+      await page.click('main button:text-is("Check the payments")');
+      await page.locator("main [data-flash]", { hasText: text }).waitFor();
+    };
+    const url = `${service.siteUrl}/webhooks/stripe`;
+    stripe.endpoints = [];
+    await check(`Stripe has no webhook endpoint ${url}`);
+    stripe.endpoints = [{ url, status: "enabled", enabled_events: ["*"] }];
+    await check("The payment processor is set up");
+  });
 });
 
 it("an invoice that is open in another tab says by itself that it is paid", async () => {
