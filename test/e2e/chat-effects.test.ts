@@ -1,16 +1,36 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Command } from "../../protocol/api/commands.ts";
 import type { Site, SiteCreated } from "../../protocol/api/sites.ts";
 import type { ToolName } from "../../protocol/api/tools.ts";
 import { startModel, use } from "./scripted-chat.ts";
-import { api, launch, leftovers, pay, remove, Repository, request, settled, site, until } from "./service.ts";
+import {
+  api,
+  ended,
+  launch,
+  leftovers,
+  pay,
+  remove,
+  Repository,
+  request,
+  settled,
+  site,
+  until,
+} from "./service.ts";
 
-/** Says what its address asks for: a variable, which process it is, or its version. */
+/** Does what its address asks for; otherwise it says its version. */
 const talker = (version: string) => `
+const fs = require("node:fs");
 const id = require("node:crypto").randomUUID();
 require("node:http").createServer((q, s) => {
   const [, what, name] = q.url.split("/");
-  const answers = { env: () => process.env[name] ?? "unset", id: () => id };
+  const answers = {
+    env: () => process.env[name] ?? "unset",
+    id: () => id,
+    log: () => (console.log("heard", name), "logged"),
+    write: () => (fs.appendFileSync("/data/notes", name + " "), "written"),
+    notes: () => fs.readFileSync("/data/notes", "utf8"),
+  };
   s.end(answers[what]?.() ?? "version ${version}");
 }).listen(process.env.PORT);`;
 const Dockerfile = `FROM node:24-bookworm-slim\nWORKDIR /app\nCOPY server.js .\nUSER node\nCMD ["node", "server.js"]\n`;
@@ -22,12 +42,38 @@ const containersOf = (id: string) =>
 let takeModelAway: () => Promise<void>;
 let repository: Repository;
 let shop: Site;
-const answer = (path = "/") => request(shop.url + path);
+const answer = (path = "/", headers: Record<string, string> = {}) => request(shop.url + path, { headers });
+const on = <Input extends object>(input: Input) => ({ site: shop.name, ...input });
 const says = async (path: string, text: string) =>
   until(
     () => answer(path),
     (got) => got.text === text,
   );
+/** Until no host has work left. */
+const quiet = async () =>
+  until(
+    async () => (await api<{ data: unknown[] }>("GET", "/jobs")).body.data,
+    ({ length }) => length === 0,
+  );
+/** Until the API's answer holds the text: polling the assistant would use up its messages of a minute. */
+const shows = async (path: string, text: string) =>
+  until(
+    async () => JSON.stringify((await api("GET", path)).body),
+    (told) => told.includes(text),
+  );
+/** Deploys through the tool, and waits for its end. */
+async function deployed(wanted = "LIVE"): Promise<string> {
+  const { result } = await use("deploy_site", { site: shop.name });
+  const { deploymentId } = result as { deploymentId: string };
+  expect((await ended(deploymentId)).status).toBe(wanted);
+  await quiet();
+  return deploymentId;
+}
+async function restarted(path: string, text: string): Promise<void> {
+  await use("restart_site", { site: shop.name });
+  await says(path, text);
+  await quiet();
+}
 const status = async (id: string, wanted: string) =>
   until(
     () => site(id),
@@ -65,7 +111,7 @@ const ofSites: Row[] = [
       repository.commit({ "server.js": talker("two") }, "Second");
       await use("deploy_site", { site: shop.name });
       await says("/", "version two");
-      await settled(shop.id);
+      await quiet();
     },
   ],
   [
@@ -123,6 +169,237 @@ const ofSites: Row[] = [
         (gone) => gone === 404,
       );
       expect(leftovers(siteId)).toEqual([]);
+    },
+  ],
+  [
+    "set_cron_job",
+    "the command runs when its minute comes: delete_cron_job below waits for it",
+    async () => {
+      const every = { name: "each-minute", cron: "* * * * *", command: "echo at $((40 + 2)) of the hour" };
+      await use("set_cron_job", on(every));
+      const { result } = await use("list_cron_jobs", on({}));
+      expect(result).toMatchObject([every]);
+    },
+  ],
+  [
+    "generate_secret",
+    "the container has a value that the model was not told",
+    async () => {
+      const { reply, result } = await use("generate_secret", on({ key: "SESSION", length: 32 }));
+      await use("restart_site", on({}));
+      const { text } = await until(
+        () => answer("/env/SESSION"),
+        (got) => got.text !== "unset",
+      );
+      expect(text).toMatch(/^[\w-]{32}$/);
+      expect(JSON.stringify([reply, result])).not.toContain(text);
+      await quiet();
+    },
+  ],
+  [
+    "delete_env_vars",
+    "the container lacks the variable after a restart, and has it again after restore_env_version",
+    async () => {
+      const { result } = await use("list_env_history", on({}));
+      const [latest] = result as { version: number }[];
+      await use("delete_env_vars", on({ keys: ["COLOUR"] }));
+      await restarted("/env/COLOUR", "unset");
+      await use("restore_env_version", on({ version: latest?.version ?? 0 }));
+      await restarted("/env/COLOUR", "blue");
+    },
+  ],
+  [
+    "rollback_site",
+    "visitors are answered by the earlier version, and by the newest after deploy_site",
+    async () => {
+      const { result } = await use("list_rollback_targets", on({}));
+      const targets = result as { id: string; number: number }[];
+      const deployment = targets.find(({ number }) => number === 1)?.id;
+      const unchanged = async () => expect((await answer()).text).toBe("version two");
+      await use("rollback_site", on({ deployment }), { unchanged });
+      await says("/", "version one");
+      await quiet();
+      await deployed();
+      expect((await answer()).text).toBe("version two");
+    },
+  ],
+  [
+    "update_site_settings",
+    "the container listens on another port from the next deployment on",
+    async () => {
+      await use("update_site_settings", on({ settings: { port: 4321 } }));
+      expect((await answer("/env/PORT")).text).toBe("3000");
+      await deployed();
+      expect((await answer("/env/PORT")).text).toBe("4321");
+    },
+  ],
+  [
+    "explain_failed_deployment",
+    "names the step that failed and its code, list_unhealthy_resources the site, and visitors keep their version",
+    async () => {
+      repository.commit(
+        { Dockerfile: Dockerfile.replace("USER", "RUN echo in pieces; exit 7\nUSER") },
+        "Bad",
+      );
+      const deployment = await deployed("FAILED");
+      const told = JSON.stringify((await use("explain_failed_deployment", on({}))).result);
+      expect([told.includes("in pieces"), /\b7\b/.test(told)]).toEqual([true, true]);
+      const { result: log } = await use("get_build_logs", { deployment, search: "in pieces" });
+      expect(JSON.stringify(log)).toContain("in pieces");
+      const { result } = await use("list_unhealthy_resources", {});
+      expect(JSON.stringify(result)).toContain(shop.name);
+      expect((await answer()).text).toBe("version two");
+    },
+  ],
+  [
+    "cancel_deployment",
+    "ends the build, and visitors keep their version",
+    async () => {
+      repository.commit({ Dockerfile: Dockerfile.replace("USER", "RUN sleep 50\nUSER") }, "Slow");
+      const { deploymentId: deployment } = (await use("deploy_site", on({}))).result as {
+        deploymentId: string;
+      };
+      await shows(`/deployments/${deployment}/logs`, "sleep 50");
+      await use("cancel_deployment", { deployment });
+      expect((await ended(deployment)).status).toBe("CANCELLED");
+      repository.commit({ Dockerfile }, "Good again");
+      expect((await answer()).text).toBe("version two");
+    },
+  ],
+  [
+    "get_deploy_webhook",
+    "what posts to the address deploys the newest commit; after rotate_deploy_webhook only the new one does",
+    async () => {
+      const address = ({ message }: { message: string }) =>
+        /https?:\S+\/webhooks\/deploy\/\S+/.exec(message)?.[0] ?? "";
+      const post = async (url: string) => (await request(url, { method: "POST" })).status;
+      const first = address((await use("get_deploy_webhook", on({}))).reply);
+      repository.commit({ "server.js": talker("three") }, "Third");
+      expect(await post(first)).toBe(202);
+      await says("/", "version three");
+      await quiet();
+      const second = address((await use("rotate_deploy_webhook", on({}))).reply);
+      expect([await post(first), await post(second)]).toEqual([404, 202]);
+      await quiet();
+    },
+  ],
+  [
+    "set_redirect_rules",
+    "visitors of an old path are sent to the new one, until there are no rules",
+    async () => {
+      await use("set_redirect_rules", on({ rules: [{ from: "/old", to: "/new", code: 301 }] }));
+      const { headers } = await until(
+        () => answer("/old"),
+        (got) => got.status === 301,
+      );
+      expect(headers.location).toBe("/new");
+      await use("set_redirect_rules", on({ rules: [] }));
+      await says("/old", "version three");
+    },
+  ],
+  [
+    "set_access_protection",
+    "only who knows the password is let in, until it is taken away",
+    async () => {
+      await use("set_access_protection", on({ auth: { username: "team", password: "correct horse" } }));
+      await until(answer, (got) => got.status === 401);
+      const Authorization = `Basic ${Buffer.from("team:correct horse").toString("base64")}`;
+      expect((await answer("/", { Authorization })).text).toBe("version three");
+      await use("set_access_protection", on({ auth: null }));
+      await says("/", "version three");
+    },
+  ],
+  [
+    "set_maintenance_mode",
+    "visitors see the page while the container runs on, until it is turned off without a question",
+    async () => {
+      const running = containersOf(shop.id);
+      await use("set_maintenance_mode", on({ on: true, message: "Back at noon." }));
+      const { text } = await until(answer, (got) => got.status === 503);
+      expect([text.includes("Back at noon."), containersOf(shop.id)]).toEqual([true, running]);
+      await use("set_maintenance_mode", on({ on: false }), { asks: false });
+      await says("/", "version three");
+    },
+  ],
+  [
+    "get_site_logs",
+    "shows what the container wrote, also search_log_history, and get_access_logs the request that caused it",
+    async () => {
+      await answer("/log/a-marker");
+      await shows(`/sites/${shop.id}/logs/search?text=a-marker`, "heard");
+      await shows(`/sites/${shop.id}/requests?path=/log`, "a-marker");
+      const told = [
+        await use("get_site_logs", on({ search: "heard" })),
+        await use("search_log_history", on({ text: "heard" })),
+        await use("get_access_logs", on({ path: "/log" })),
+      ].map(({ result }) => JSON.stringify(result).includes("a-marker"));
+      expect(told).toEqual([true, true, true]);
+    },
+  ],
+  [
+    "browse_files",
+    "shows a file as it is in the container, and run_health_check that the container answers",
+    async () => {
+      expect(JSON.stringify((await use("browse_files", on({ path: "/app" }))).result)).toContain("server.js");
+      const { result } = await use("browse_files", on({ path: "/app/server.js" }));
+      expect(JSON.stringify(result)).toContain("version three");
+      const { result: health } = await use("run_health_check", on({}));
+      expect(JSON.stringify(health)).toContain('"isHealthy":true');
+    },
+  ],
+  [
+    "run_command",
+    "runs it in the image with the environment, and get_job_output shows what it wrote and how it ended",
+    async () => {
+      const { result } = await use("run_command", on({ command: "echo it is $COLOUR here; exit 3" }));
+      const { id: run } = result as Command;
+      await shows(`/commands/${run}`, '"exitCode":3');
+      const told = (await use("get_job_output", { run })).result as { command: Command; output: string[] };
+      expect([told.command.exitCode, told.output[0]]).toEqual([3, "it is blue here"]);
+    },
+  ],
+  [
+    "create_volume",
+    "what the app writes survives a restart, and restore_backup of its backup brings back what was there",
+    async () => {
+      await use("create_volume", on({ name: "notes", path: "/data" }));
+      await deployed();
+      await answer("/write/first");
+      const { result } = await use("create_backup", on({ volume: "notes" }));
+      const { id: backup } = result as { id: string };
+      await shows(`/backups/${backup}`, "VERIFIED");
+      await answer("/write/second");
+      await restarted("/notes", "first second ");
+      await use("stop_site", on({}));
+      await status(shop.id, "STOPPED");
+      await use("restore_backup", on({ volume: "notes", backup }));
+      await use("start_site", on({}));
+      await says("/notes", "first ");
+    },
+  ],
+  [
+    "delete_volume",
+    "nothing of its data is left on the engine, once nothing mounts it",
+    async () => {
+      await use("update_site_settings", on({ settings: { volumes: [] } }));
+      await deployed();
+      const volumes = () => leftovers(shop.id).filter((line) => line.startsWith("volume"));
+      await use("delete_volume", on({ name: "notes" }), {
+        unchanged: async () => expect(volumes()).toHaveLength(1),
+      });
+      await until(volumes, (left) => left.length === 0);
+    },
+  ],
+  [
+    "delete_cron_job",
+    "the schedule that ran before is gone",
+    async () => {
+      await until(
+        async () => (await api<{ data: Command[] }>("GET", `/sites/${shop.id}/commands`)).body.data,
+        (runs) => runs.some(({ trigger, exitCode }) => trigger === "schedule" && exitCode === 0),
+      );
+      await use("delete_cron_job", on({ name: "each-minute" }));
+      expect((await use("list_cron_jobs", on({}))).result).toEqual([]);
     },
   ],
 ];

@@ -31,9 +31,13 @@ export async function startModel(): Promise<() => Promise<void>> {
     JSON.stringify({ MODEL_URL: `http://127.0.0.1:${port}/v1`, MODEL_NAME: "scripted" }),
   );
   await restartControlPlane();
-  const { id } = (await api<OwnAccount>("GET", "/account")).body;
+  const { id, plan } = (await api<OwnAccount>("GET", "/account")).body;
   await api("POST", "/credits/grants", { accountId: id, amount: 1000 });
+  // Thirty messages a minute.
+  const changed = await api("PATCH", `/accounts/${id}`, { plan: "pro" });
+  expect([changed.status, changed.body]).toMatchObject([200, { plan: "pro" }]);
   return async () => {
+    await api("PATCH", `/accounts/${id}`, { plan });
     rmSync(variables);
     await restartControlPlane();
     server.close();
