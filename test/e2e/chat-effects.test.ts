@@ -1,8 +1,11 @@
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Command } from "../../protocol/api/commands.ts";
 import type { Site, SiteCreated } from "../../protocol/api/sites.ts";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { ToolName } from "../../protocol/api/tools.ts";
+import { ensureImages } from "../../scripts/lib/base-images.ts";
 import { startModel, use } from "./scripted-chat.ts";
 import {
   api,
@@ -81,13 +84,17 @@ const status = async (id: string, wanted: string) =>
   );
 
 beforeAll(async () => {
+  await ensureImages(["postgres:17"]);
   takeModelAway = await startModel();
   repository = new Repository({ Dockerfile, "server.js": talker("one") });
   shop = await launch({ githubUrl: repository.address });
   expect([shop.status, shop.latestDeployment?.error]).toEqual(["RUNNING", null]);
-});
+}, 15 * 60_000);
 afterAll(async () => {
   await remove(shop.id);
+  // It is there only where a test failed.
+  if (databaseId) await api("DELETE", `/databases/${databaseId}?skipFinalBackup=1`);
+  await quiet();
   await takeModelAway();
 });
 
@@ -404,6 +411,178 @@ const ofSites: Row[] = [
   ],
 ];
 
+const db = `items-${process.pid}`;
+let databaseId = "";
+let connection = "";
+const databaseContainer = () => docker("ps", "--quiet", "--filter", `label=berth.database=${databaseId}`);
+const connectionIn = ({ message }: { message: string }) => /postgresql:\S+/.exec(message)?.[0] ?? "";
+/** What the server itself answers to who comes with this address. */
+async function ask(address: string, statement: string): Promise<string> {
+  const psql = [
+    "exec",
+    databaseContainer(),
+    "psql",
+    address,
+    "-qAt",
+    "-v",
+    "ON_ERROR_STOP=1",
+    "-c",
+    statement,
+  ];
+  return (await promisify(execFile)("docker", psql)).stdout.trim();
+}
+const database = (wanted: string) => shows(`/databases/${databaseId}`, `"status":"${wanted}"`);
+const write = (query: string) => use("run_write_query", { db, query });
+const names = async () =>
+  ((await use("run_read_query", { db, query: "SELECT name FROM items ORDER BY 1" })).result as Rows).rows;
+type Rows = { rows: unknown[] };
+
+const ofDatabases: Row[] = [
+  [
+    "create_database",
+    "a server takes connections at the address of get_connection_string, once it is paid",
+    async () => {
+      const { result } = await use("create_database", { name: db, type: "postgresql" });
+      const { invoiceToken, databaseId: id } = result as DatabaseCreated;
+      databaseId = id;
+      await pay(invoiceToken);
+      await database("RUNNING");
+      const { reply, result: told } = await use("get_connection_string", { db });
+      connection = connectionIn(reply);
+      expect(JSON.stringify(told)).not.toContain(connection);
+      expect(await ask(connection, "SELECT 6 * 7")).toBe("42");
+    },
+  ],
+  [
+    "run_write_query",
+    "changes rows after a yes, which run_read_query and describe_schema then show",
+    async () => {
+      await write("CREATE TABLE items (name text)");
+      const unchanged = async () => expect(await ask(connection, "SELECT count(*) FROM items")).toBe("0");
+      await use(
+        "run_write_query",
+        { db, query: "INSERT INTO items VALUES ('hat'), ('shoe')" },
+        { unchanged },
+      );
+      expect(await ask(connection, "SELECT string_agg(name, ' ') FROM items")).toBe("hat shoe");
+      expect(JSON.stringify(await names())).toMatch(/hat.*shoe/);
+      expect(JSON.stringify((await use("describe_schema", { db })).result)).toContain("name text");
+    },
+  ],
+  [
+    "restore_backup",
+    "a backup of create_backup brings a deleted row back",
+    async () => {
+      const { id: backup } = (await use("create_backup", { db })).result as { id: string };
+      await shows(`/backups/${backup}`, "VERIFIED");
+      await quiet();
+      await write("DELETE FROM items WHERE name = 'hat'");
+      expect(JSON.stringify(await names())).not.toContain("hat");
+      await use("restore_backup", { db, backup });
+      await quiet();
+      expect(JSON.stringify(await names())).toMatch(/hat.*shoe/);
+      const { reply } = await use("get_backup_download_link", { backup });
+      const link = /https?:\S+/.exec(reply.message)?.[0] ?? "";
+      expect((await request(link)).status).toBe(200);
+      await use("delete_backup", { backup });
+      expect((await request(link)).status).not.toBe(200);
+    },
+  ],
+  [
+    "link_database",
+    "the site's container has the address, until it is taken away",
+    async () => {
+      await use("link_database", on({ db, variable: "DATA_URL" }), { asks: false });
+      await use("restart_site", on({}));
+      const { text } = await until(
+        () => answer("/env/DATA_URL"),
+        (got) => got.text !== "unset",
+      );
+      expect(await ask(text, "SELECT count(*) FROM items")).toBe("2");
+      await quiet();
+      await use("link_database", on({ db, linked: false }));
+      await quiet();
+      await restarted("/env/DATA_URL", "unset");
+    },
+  ],
+  [
+    "rotate_database_password",
+    "the server takes the new password and refuses the old one",
+    async () => {
+      await use("rotate_database_password", { db });
+      await quiet();
+      const now = connectionIn((await use("get_connection_string", { db })).reply);
+      expect(await ask(now, "SELECT 1")).toBe("1");
+      await until(
+        () =>
+          ask(connection, "SELECT 1").then(
+            () => "taken",
+            () => "refused",
+          ),
+        (old) => old === "refused",
+      );
+      connection = now;
+    },
+  ],
+  [
+    "kill_query",
+    "ends the session that list_active_queries shows",
+    async () => {
+      const ends = ask(connection, "SELECT pg_sleep(600)").then(
+        () => "went on",
+        (error: Error) => error.message,
+      );
+      await shows(`/databases/${databaseId}/insight`, "pg_sleep(600)");
+      const active = (await use("list_active_queries", { db })).result as { id: string; statement: string }[];
+      const query = active.find(({ statement }) => statement.includes("pg_sleep(600)"))?.id ?? "";
+      await use("kill_query", { db, query });
+      expect(await ends).toMatch(/terminat/);
+    },
+  ],
+  [
+    "restart_database",
+    "the server runs anew with its rows",
+    async () => {
+      const since = () => ask(connection, "SELECT pg_postmaster_start_time()").catch(() => "");
+      const before = await since();
+      await use("restart_database", { db });
+      await until(since, (now) => now !== "" && now !== before);
+      await quiet();
+      expect(await ask(connection, "SELECT count(*) FROM items")).toBe("2");
+    },
+  ],
+  [
+    "stop_database",
+    "no server runs, until start_database brings it and its rows back",
+    async () => {
+      await use("stop_database", { db });
+      await database("STOPPED");
+      expect(databaseContainer()).toBe("");
+      await use("start_database", { db });
+      await database("RUNNING");
+      expect(await ask(connection, "SELECT count(*) FROM items")).toBe("2");
+      await quiet();
+    },
+  ],
+  [
+    "delete_database",
+    "nothing of it is left on the engine",
+    async () => {
+      await use("delete_database", { db, skipFinalBackup: true });
+      await until(
+        async () => (await api("GET", `/databases/${databaseId}`)).status,
+        (gone) => gone === 404,
+      );
+      const label = ["--quiet", "--filter", `label=berth.database=${databaseId}`];
+      expect([docker("ps", "--all", ...label), docker("volume", "ls", ...label)]).toEqual(["", ""]);
+    },
+  ],
+];
+
 describe("what the assistant's tools do to sites", () => {
   it.each(ofSites)("%s: %s", (_tool, _effect, test) => test());
+});
+
+describe("what the assistant's tools do to databases", () => {
+  it.each(ofDatabases)("%s: %s", (_tool, _effect, test) => test());
 });
