@@ -1,6 +1,6 @@
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectRoot } from "./lib/project-root.ts";
 import { embeddedBindings, embeddedDatabase } from "./lib/embedded-database.ts";
@@ -9,10 +9,13 @@ import { wrongSetUp } from "./lib/supervisor.ts";
 
 /**
  * Runs the Worker in workerd on this machine, with the bindings of wrangler.toml. Usage: control-plane.ts <bundle>
- * <public files> <state directory> <port>; variables come as JSON in BERTH_BINDINGS.
+ * <public files> <state directory> <port>; variables come as JSON in BERTH_BINDINGS and, read at each start, in
+ * variables.json of the state directory.
  */
 const [bundle = "", publicFiles = "", stateDirectory = "", port = ""] = process.argv.slice(2);
 const bindings = JSON.parse(process.env["BERTH_BINDINGS"] ?? "{}") as Record<string, string>;
+const ownVariables = join(stateDirectory, "variables.json");
+if (existsSync(ownVariables)) Object.assign(bindings, JSON.parse(readFileSync(ownVariables, "utf8")));
 // In a process of its own: wrangler takes 150 MB, which this one would keep.
 const workerOptions = JSON.parse(
   execFileSync(process.execPath, [join(projectRoot, "scripts", "worker-options.ts")], { encoding: "utf8" }),

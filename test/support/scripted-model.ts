@@ -49,9 +49,30 @@ export class ScriptedModel {
     return new Response(streamOf(said), { headers: { "Content-Type": "text/event-stream" } });
   }
 
+  /** What the model was told of its last tool call; a text where it was cut. */
+  get lastResult(): unknown {
+    return resultIn(this.asked.at(-1)?.messages.at(-1)?.content ?? "null");
+  }
+
+  /** What the model was told of the first action that the person confirmed. */
+  get confirmedResult(): unknown {
+    const told = this.asked.at(-1)?.messages.findLast(({ role }) => role === "system")?.content ?? "";
+    const [ran] = resultIn(told.slice(told.indexOf("{"))) as { answered: unknown }[];
+    return ran?.answered;
+  }
+
   /** Everything that the model was ever shown. */
   get prompts(): string {
     return JSON.stringify([this.asked, this.summarized]);
+  }
+}
+
+function resultIn(content: string): unknown {
+  const { untrusted_data: data } = JSON.parse(content) as { untrusted_data: string };
+  try {
+    return JSON.parse(data) as unknown;
+  } catch {
+    return data;
   }
 }
 

@@ -90,15 +90,6 @@ const recordedFor = async (key: string) =>
     .bind(await ownerOf(key))
     .first<{ count: number }>())!.count;
 
-function resultIn(content: string): unknown {
-  const { untrusted_data: data } = JSON.parse(content) as { untrusted_data: string };
-  try {
-    return JSON.parse(data) as unknown;
-  } catch {
-    return data;
-  }
-}
-
 /**
  * Has the model call a tool in a message to `POST /chat`, and confirms it as the person if that is asked. A destructive
  * tool that does not ask, or another one that does, fails the test.
@@ -122,13 +113,7 @@ export async function useTool<Name extends ToolName>(
   for (const { tool, ok } of reply.toolCalls) if (ok) carriedOut.add(tool);
   // What claims to read leaves no trace.
   if (readsOnly(name)) expect([name, await recordedFor(key)]).toEqual([name, before]);
-  if (asked !== null) {
-    const told = model.asked.at(-1)?.messages.findLast(({ role }) => role === "system")?.content ?? "";
-    const [ran] = resultIn(told.slice(told.indexOf("{"))) as { answered: unknown }[];
-    return { result: ran?.answered, reply, asked };
-  }
-  const content = model.asked.at(-1)?.messages.at(-1)?.content ?? "null";
-  return { result: resultIn(content), reply, asked };
+  return { result: asked === null ? model.lastResult : model.confirmedResult, reply, asked };
 }
 
 type ToolOf<Group extends ToolGroup> = {

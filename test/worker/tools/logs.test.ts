@@ -3,8 +3,10 @@ import { operations } from "../../../protocol/api/operations.ts";
 import { RequestStats, type SiteRequest } from "../../../protocol/api/requests.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { SiteSample } from "../../../protocol/api/running.ts";
-import { answerNext, effectsOf, runningDatabase, scene, useTool } from "../assistant.ts";
-import { bindings, runningSite } from "../service.ts";
+import { contextOf } from "../../../worker/compose.ts";
+import { reconcileBackups } from "../../../worker/jobs/backups/reconcile.ts";
+import { answerNext, effectsOf, jobOf, runningDatabase, scene, useTool } from "../assistant.ts";
+import { api, bindings, fail, runningSite } from "../service.ts";
 
 const at = "2026-01-01T00:00:01.000000001Z";
 const line = (text: string) => ({ at, stream: "stdout" as const, text });
@@ -159,14 +161,36 @@ effectsOf("logs", {
     },
   ],
   list_unhealthy_resources: [
-    "names what is not well, with the reason, and leaves out what is",
+    "names what is not well, with the reason, also where planned backups of a volume fail, and leaves out what is",
     async () => {
       const { key, host } = await scene();
       await runningSite(key, host, { name: "well" });
       const { siteId } = await runningSite(key, host, { name: "ill" });
-      await bindings.DB.prepare("UPDATE sites SET status = 'FAILED' WHERE id = ?").bind(siteId).run();
+      const volumes = [
+        { name: "cache", mountPath: "/cache" },
+        { name: "uploads", mountPath: "/uploads" },
+      ];
+      const { siteId: storing } = await runningSite(key, host, { name: "storing", volumes });
+      const ran = (statement: string, id: string) => bindings.DB.prepare(statement).bind(id).run();
+      await ran("UPDATE sites SET status = 'FAILED' WHERE id = ?", siteId);
+      await api(key, "PATCH", `/sites/${storing}/volumes/uploads`, { backups: { schedule: "daily" } });
+      await ran("UPDATE site_volumes SET next_backup_at = 1 WHERE site_id = ? AND name = 'uploads'", storing);
+      await reconcileBackups(contextOf(bindings, { type: "system" }, () => undefined));
+      const { job, attempt } = await jobOf(host, "volume.backup");
+      await fail(host, job, attempt, "The host's disk is full");
       const { result } = await useTool(key, "list_unhealthy_resources", {});
-      expect(result).toMatchObject({ data: [{ kind: "site", name: "ill", reason: "it is FAILED" }] });
+      expect(result).toMatchObject({
+        data: [
+          {
+            kind: "site",
+            name: "storing",
+            status: "RUNNING",
+            reason: "backups of its volume uploads fail: The host's disk is full",
+            error: null,
+          },
+          { kind: "site", name: "ill", reason: "it is FAILED" },
+        ],
+      });
     },
   ],
 });

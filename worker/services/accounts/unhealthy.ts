@@ -1,13 +1,18 @@
-import { desc, eq } from "drizzle-orm";
+import { and, desc, eq, gt } from "drizzle-orm";
 import type { Unhealthy } from "../../../protocol/api/diagnosis.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
-import { databases, sites } from "../../db/schema.ts";
+import { databases, sites, siteVolumes } from "../../db/schema.ts";
 import { databaseView, selectDatabases } from "../databases/view.ts";
 import { selectRecords, siteView } from "../sites/view.ts";
 
 const maxLooked = 500;
 const notRunning = new Set<string>(["FAILED", "SUSPENDED", "PENDING"]);
+
+type Failing = { volume: string; failure: string | null };
+
+const failingBackups = (failing: Failing[]): string | null =>
+  failing.map(({ volume, failure }) => `backups of its volume ${volume} fail: ${failure}`).join("; ") || null;
 
 /** The account's sites and databases that are not well, with the reason. One that its owner stopped is well. */
 export async function listUnhealthy(ctx: Ctx): Promise<Unhealthy> {
@@ -21,6 +26,16 @@ export async function listUnhealthy(ctx: Ctx): Promise<Unhealthy> {
       .where(eq(databases.accountId, accountId))
       .orderBy(desc(databases.id))
       .limit(maxLooked),
+    failing: ctx.db
+      .select({
+        siteId: siteVolumes.siteId,
+        volume: siteVolumes.name,
+        failure: siteVolumes.backupFailureReason,
+      })
+      .from(siteVolumes)
+      .innerJoin(sites, eq(sites.id, siteVolumes.siteId))
+      .where(and(eq(sites.accountId, accountId), gt(siteVolumes.backupFailures, 0)))
+      .orderBy(siteVolumes.siteId, siteVolumes.name),
   });
   const ofSites = found.sites.flatMap((row) => {
     const { id, name, status, hostOffline, latestDeployment: latest, currentDeployment } = siteView(ctx, row);
@@ -29,7 +44,7 @@ export async function listUnhealthy(ctx: Ctx): Promise<Unhealthy> {
       (notRunning.has(status) ? `it is ${status}` : null) ??
       (latest?.status === "FAILED" ? "its latest deployment failed" : null) ??
       currentDeployment?.error ??
-      null;
+      failingBackups(found.failing.filter(({ siteId }) => siteId === id));
     const error = latest?.error ?? currentDeployment?.error ?? null;
     return reason === null ? [] : [{ kind: "site" as const, id, name, status, reason, error }];
   });

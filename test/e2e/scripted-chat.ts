@@ -1,0 +1,104 @@
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { expect } from "vitest";
+import type { OwnAccount } from "../../protocol/api/accounts.ts";
+import type { ChatReply } from "../../protocol/api/chat.ts";
+import { tools, type ToolGroup, type ToolInput, type ToolName } from "../../protocol/api/tools.ts";
+import { freePort } from "../../scripts/lib/state.ts";
+import { ScriptedModel } from "../support/scripted-model.ts";
+import { api, local, request, stateDirectory, until } from "./service.ts";
+
+let model = new ScriptedModel([]);
+
+/** Gives this file's service a scripted model, and its account credits; the result takes the model away again. */
+export async function startModel(): Promise<() => Promise<void>> {
+  const server = createServer((asked, answer) => {
+    void text(asked)
+      .then((body) => model.answer(new Request("http://model", { method: "POST", body })))
+      .then(({ status, headers, body }) => {
+        answer.writeHead(status, Object.fromEntries(headers));
+        Readable.from(body ?? []).pipe(answer);
+      });
+  });
+  const port = await freePort();
+  server.listen(port, "127.0.0.1");
+  const variables = join(stateDirectory, "variables.json");
+  writeFileSync(
+    variables,
+    JSON.stringify({ MODEL_URL: `http://127.0.0.1:${port}/v1`, MODEL_NAME: "scripted" }),
+  );
+  await restartControlPlane();
+  const { id, plan } = (await api<OwnAccount>("GET", "/account")).body;
+  await api("POST", "/credits/grants", { accountId: id, amount: 1000 });
+  // Thirty messages a minute.
+  const changed = await api("PATCH", `/accounts/${id}`, { plan: "pro" });
+  expect([changed.status, changed.body]).toMatchObject([200, { plan: "pro" }]);
+  return async () => {
+    await api("PATCH", `/accounts/${id}`, { plan });
+    rmSync(variables);
+    await restartControlPlane();
+    server.close();
+  };
+}
+
+const controlPlane = () =>
+  (
+    JSON.parse(readFileSync(join(stateDirectory, "processes.json"), "utf8")) as Partial<
+      Record<string, number>
+    >
+  )["control-plane"] ?? 0;
+
+/** Resolves when the new one answers and its host is connected to it. */
+async function restartControlPlane(): Promise<void> {
+  const before = controlPlane();
+  process.kill(before, "SIGTERM");
+  await until(controlPlane, (now) => now !== 0 && now !== before);
+  const answers = () => request(`${local.siteUrl}/health`).then(({ status }) => status === 200);
+  await until(
+    () => answers().catch(() => false),
+    (isThere) => isThere,
+  );
+}
+
+const say = async (message: string, conversationId?: string): Promise<ChatReply> => {
+  const { status, body } = await api<ChatReply>("POST", "/chat", {
+    message,
+    ...(conversationId !== undefined && { conversationId }),
+  });
+  expect([status, body]).toMatchObject([200, {}]);
+  return body;
+};
+
+/**
+ * Has the model call a tool in a message to `POST /chat`, and confirms it as the person where it is asked; `unchanged`
+ * states that nothing happens before. A call that is refused fails the test.
+ */
+export async function use<Name extends ToolName>(
+  name: Name,
+  args: ToolInput<Name>,
+  { asks, unchanged }: { asks?: boolean; unchanged?: () => Promise<void> } = {},
+): Promise<{ result: unknown; reply: ChatReply }> {
+  const spec: { group: ToolGroup; destructive?: true } = tools[name];
+  model = new ScriptedModel([
+    { calls: [{ name: "open_tools", args: { group: spec.group } }] },
+    { calls: [{ name, args }] },
+    { text: "There it is." },
+  ]);
+  const first = await say(`Use ${name}`);
+  const asked = first.pendingAction !== null;
+  expect(asked, told(name)).toBe(asks ?? spec.destructive === true);
+  if (!asked) {
+    expect(first.toolCalls, told(name)).toEqual([{ tool: name, ok: true }]);
+    return { result: model.lastResult, reply: first };
+  }
+  await unchanged?.();
+  const reply = await say("yes", first.conversationId);
+  const result = model.confirmedResult;
+  expect(reply.toolCalls, `${name}: ${JSON.stringify(result)}`).toEqual([{ tool: name, ok: true }]);
+  return { result, reply };
+}
+
+const told = (name: ToolName): string => `${name}: ${JSON.stringify(model.lastResult)}`;
