@@ -48,7 +48,11 @@ async function attempt(path: string): Promise<WebSocket | { retryMs: number; err
   signal.addEventListener("abort", stop, { once: true });
   try {
     const answer = await new Promise<IncomingMessage | null>((resolve, reject) => {
-      socket.once("open", () => resolve(null));
+      socket.once("open", () => {
+        // Until serve() listens: some servers speak first.
+        socket.pause();
+        resolve(null);
+      });
       socket.once("unexpected-response", (_, response) => resolve(response));
       socket.on("error", (error) =>
         reject(
@@ -115,6 +119,7 @@ async function serve(socket: WebSocket, sink: Sink): Promise<Stream> {
   });
   // It is looked at later, or never.
   ended.catch(() => undefined);
+  socket.resume();
   return {
     async send(bytes) {
       for (const piece of piecesOf(bytes)) {

@@ -25,28 +25,34 @@ const api = async <Body>(method: string, path: string, body?: unknown): Promise<
   return JSON.parse(answer.text) as Body;
 };
 
+const made: string[] = [];
+async function databaseOf(type: "postgresql" | "mysql" | "redis"): Promise<string> {
+  const { databaseId, invoiceToken } = await api<{ databaseId: string; invoiceToken: string }>(
+    "POST",
+    "/databases",
+    { name: `tunnel-to-${type}`, type },
+  );
+  made.push(databaseId);
+  await pay(invoiceToken);
+  await vi.waitUntil(
+    async () => (await api<{ status: string }>("GET", `/databases/${databaseId}`)).status === "RUNNING",
+    { timeout: 120_000, interval: 3000 },
+  );
+  return databaseId;
+}
 let databaseId: string;
 beforeAll(async () => {
   await bundleCli(program);
-  const created = await api<{ databaseId: string; invoiceToken: string }>("POST", "/databases", {
-    name: "through-the-tunnel",
-    type: "postgresql",
-  });
-  ({ databaseId } = created);
-  await pay(created.invoiceToken);
-  await vi.waitUntil(
-    async () => (await api<{ status: string }>("GET", `/databases/${databaseId}`)).status === "RUNNING",
-    { timeout: 120_000, interval: 500 },
-  );
-}, 180_000);
+  [databaseId] = await Promise.all([databaseOf("postgresql"), databaseOf("mysql"), databaseOf("redis")]);
+}, 240_000);
 afterAll(async () => {
-  await api("DELETE", `/databases/${databaseId}?skipFinalBackup=1`);
+  await Promise.all(made.map((id) => api("DELETE", `/databases/${id}?skipFinalBackup=1`)));
   rmSync(home, { recursive: true, force: true });
 });
 
 type Run = { code: number | null; stdout: string; stderr: string };
-function start(name: string, args: string[]) {
-  const child = spawn(name, args, { cwd: home, env, stdio: "pipe" });
+function start(name: string, args: string[], more: Record<string, string> = {}) {
+  const child = spawn(name, args, { cwd: home, env: { ...env, ...more }, stdio: "pipe" });
   const run: Run = { code: null, stdout: "", stderr: "" };
   child.stdout.on("data", (part: Buffer) => (run.stdout += part.toString()));
   child.stderr.on("data", (part: Buffer) => (run.stderr += part.toString()));
@@ -57,7 +63,7 @@ function start(name: string, args: string[]) {
 const berth = (...args: string[]) => start(process.execPath, [program, ...args]);
 
 it("psql opens on a database without public access, reads a hundred megabytes, and its exit code is kept", async () => {
-  const connect = ["databases", "connect", "through-the-tunnel", "--", "--tuples-only", "--no-align"];
+  const connect = ["databases", "connect", "tunnel-to-postgresql", "--", "--tuples-only", "--no-align"];
   const read = await berth(
     ...connect,
     "--command=SELECT repeat(md5(n::text), 32) FROM generate_series(1, 100000) n",
@@ -66,6 +72,42 @@ it("psql opens on a database without public access, reads a hundred megabytes, a
   const failing = await berth(...connect, "--set=ON_ERROR_STOP=1", "--file=no-such-file").ended;
   expect(failing.code).not.toBe(0);
 }, 120_000);
+
+it("mariadb and redis-cli open on databases without public access, write and read", async () => {
+  const mariadb = (...more: string[]) =>
+    berth("databases", "connect", "tunnel-to-mysql", "--", "--batch", "--skip-column-names", ...more).ended;
+  expect(
+    await mariadb("--execute=CREATE TABLE t (n INT); INSERT INTO t VALUES (41), (42); SELECT n FROM t"),
+  ).toEqual({ code: 0, stdout: "41\n42\n", stderr: "" });
+  expect(await mariadb("--execute=SELECT no_such_column")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("no_such_column"),
+  });
+  const redis = (...more: string[]) => berth("databases", "connect", "tunnel-to-redis", "--", ...more).ended;
+  expect(await redis("SET", "greeting", "hello")).toEqual({ code: 0, stdout: "OK\n", stderr: "" });
+  expect(await redis("GET", "greeting")).toEqual({ code: 0, stdout: "hello\n", stderr: "" });
+}, 60_000);
+
+it("where psql is not installed, Berth's own prompt reads, and writes only after an exclamation mark", async () => {
+  const line = `${process.execPath} ${program} databases connect tunnel-to-postgresql`;
+  const typed = start("/usr/bin/script", ["--quiet", "--flush", "--return", "--command", line, "/dev/null"], {
+    PATH: "/nowhere",
+  });
+  const say = async (statement: string, answer: RegExp) => {
+    typed.child.stdin.write(`${statement}\r`);
+    await typed.seen(answer);
+  };
+  await typed.seen(/psql is not installed[\s\S]*tunnel-to-postgresql> /);
+  await say("CREATE TABLE kept (word text)", /read-only/);
+  for (const statement of ["CREATE TABLE kept (word text)", "INSERT INTO kept VALUES ('ahoy')"]) {
+    await say(`!${statement}`, /Type yes to go on: /);
+    typed.run.stdout = "";
+    await say("yes", /tunnel-to-postgresql> /);
+  }
+  await say("SELECT upper(word) AS shouted FROM kept", /AHOY/);
+  typed.child.stdin.write("\u0004");
+  expect((await typed.ended).code).toBe(0);
+}, 60_000);
 
 it("a tunnel takes connection after connection until Ctrl-C, and shows no password", async () => {
   const tunnel = berth("databases", "tunnel", databaseId, "--json");
