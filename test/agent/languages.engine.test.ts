@@ -205,9 +205,9 @@ it("files are served as Staticfile, _redirects and _headers say, and Caddy's own
     "content-security-policy": "default-src 'self'; report-to \"x\"",
     "cache-control": "public, max-age=31536000, immutable",
   });
-  await expect
-    .poll(() => engine.lastLines(container, 30))
-    .toEqual([expect.stringContaining("using provided configuration")]);
+  // Some versions of Caddy say this before they have read their log's level.
+  const lines = await engine.lastLines(container, 30);
+  expect(lines.filter((line) => !line.includes("using provided configuration"))).toEqual([]);
   docker("exec", container, "sh", "-c", "caddy fmt /etc/caddy/Caddyfile | diff - /etc/caddy/Caddyfile");
 });
 
