@@ -133,6 +133,7 @@ export function siteContainer(
     Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
     // Not the image's own check: the engine would run it outside the limits, as often as an image likes.
     Healthcheck: { Test: ["NONE"] },
+    ...(lifecycle.stopSignal !== undefined && { StopSignal: lifecycle.stopSignal }),
     ...(run.startCommand !== null && { Cmd: ["sh", "-c", startLine(run.startCommand)], Entrypoint: [] }),
     HostConfig: {
       ...hardening,

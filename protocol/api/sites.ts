@@ -110,6 +110,16 @@ const shownOptions = mapShape<{ [Name in keyof Shape]: z.ZodNullable<Shape[Name]
 );
 
 export const restartPolicies = ["always", "on-failure", "never"] as const;
+/** Signals by which servers are asked to end: each has programs that close their requests at this one alone. */
+export const stopSignals = [
+  "SIGTERM",
+  "SIGINT",
+  "SIGQUIT",
+  "SIGHUP",
+  "SIGUSR1",
+  "SIGUSR2",
+  "SIGWINCH",
+] as const;
 /** What happens to a site's containers when they exit, are replaced, or are stopped. */
 export const Lifecycle = z
   .strictObject({
@@ -134,7 +144,11 @@ export const Lifecycle = z
       .min(1)
       .max(120)
       .optional()
-      .describe("Between SIGTERM and SIGKILL. Default: 10."),
+      .describe("Between the stop signal and SIGKILL. Default: 10."),
+    stopSignal: z
+      .enum(stopSignals)
+      .optional()
+      .describe("Asks a container to end. Default: its image's, which is SIGTERM for most."),
   })
   .meta({ id: "Lifecycle" });
 export type Lifecycle = z.infer<typeof Lifecycle>;

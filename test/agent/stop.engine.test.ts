@@ -29,15 +29,21 @@ const app = dropsRoot(
   `process.on("SIGTERM", () => { console.log("ends in order"); process.exit(7); }); setInterval(() => {}, 1000); console.log("up");`,
 );
 const run = runSpec({ siteId: newId("site"), accountId, startCommand: app });
+/** As nginx and PHP-FPM do, which drop their requests at SIGTERM. */
+const endsAtSigquit = dropsRoot(
+  `process.on("SIGQUIT", () => { console.log("ends in order"); process.exit(7); }); setInterval(() => {}, 1000); console.log("up");`,
+);
+const quits = { ...run, startCommand: endsAtSigquit, lifecycle: { stopSignal: "SIGQUIT" as const } };
 const command = { commandId: newId("command"), command: app, timeoutSeconds: 60 };
 const deploymentId = newId("deployment");
 const lease = { jobId: newId("job"), attempt: 1 };
 
 it.each([
   ["site", siteContainer(agentId, run, deploymentId, image, "")],
+  ["site with a stop signal of its own", siteContainer(agentId, quits, deploymentId, image, "quits")],
   // A release command's is one of these.
   ["command", commandContainer(agentId, { ...command, run, deploymentId }, lease, image)],
-])("a %s that gives up root hears SIGTERM, and ends as it likes", async (_, spec) => {
+])("a %s that gives up root hears its signal, and ends as it likes", async (_, spec) => {
   const id = await engine.createContainer(spec);
   made.push(id);
   await engine.startContainer(id);

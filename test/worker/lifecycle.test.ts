@@ -64,6 +64,7 @@ describe("settings that are applied now", () => {
     for (const wrong of [{ drainSeconds: 0 }, { drainSeconds: 3601 }, { stopTimeoutSeconds: 121 }])
       expect((await patch(key, siteId, { lifecycle: wrong })).status).toBe(400);
     expect((await patch(key, siteId, { lifecycle: { restartPolicy: "sometimes" } })).status).toBe(400);
+    expect((await patch(key, siteId, { lifecycle: { stopSignal: "SIGKILL" } })).status).toBe(400);
     for (const wrong of [{ kind: "udp" }, { intervalSeconds: 9 }, { timeoutSeconds: 31 }, { failures: 0 }])
       expect((await patch(key, siteId, { healthCheck: wrong })).status).toBe(400);
     for (const wrong of [0, 11, 1.5])

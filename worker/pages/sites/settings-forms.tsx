@@ -1,6 +1,6 @@
 import type { Ingress, IngressChange, Redirect } from "../../../protocol/api/ingress.ts";
 import { bodyLimitsMb } from "../../../protocol/api/ingress.ts";
-import { restartPolicies, SiteSettings, type Site } from "../../../protocol/api/sites.ts";
+import { restartPolicies, SiteSettings, stopSignals, type Site } from "../../../protocol/api/sites.ts";
 import { maxReplicas } from "../../../protocol/api/volumes.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
@@ -399,11 +399,17 @@ export const ScaleForm = ({ site }: { site: Site }) => (
       <Field
         name="stopTimeoutSeconds"
         type="number"
-        label="Seconds to end after SIGTERM"
+        label="Seconds to end after the stop signal"
         value={text(site.lifecycle.stopTimeoutSeconds)}
         placeholder="10"
         min={1}
         max={120}
+      />
+      <Select
+        name="stopSignal"
+        label="Stop signal"
+        value={text(site.lifecycle.stopSignal)}
+        options={[["", "the image's (SIGTERM for most)"], ...stopSignals.map((one) => [one, one] as const)]}
       />
       <Field
         name="drainSeconds"
@@ -438,6 +444,7 @@ export const readScale = (fields: Fields): SiteSettings =>
     lifecycle: group({
       restartPolicy: textOrNull,
       stopTimeoutSeconds: numberOrNull,
+      stopSignal: textOrNull,
       drainSeconds: numberOrNull,
     }),
   });
