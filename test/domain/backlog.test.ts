@@ -18,6 +18,29 @@ it("a clock that is set back keeps nobody out", () => {
   expect(admittedOf(backlog, 1000)).toBe(6);
 });
 
+describe("known devices", () => {
+  const full = (backlog: Backlog, nowMs: number) => {
+    while (backlog.admits(nowMs, stranger(`new ${addresses++}`)));
+  };
+  const known = (account: string) => ({ ...stranger(`new ${addresses++}`), known: account });
+
+  it("of an account are taken for its owner five times a minute, wherever they are", () => {
+    const backlog = new Backlog(200, 5000);
+    const admitted = (nowMs: number) => {
+      full(backlog, nowMs);
+      return Array.from({ length: 10 }, () => backlog.admits(nowMs, known("ada"))).filter(Boolean).length;
+    };
+    expect([0, 59_999, 60_000].map(admitted)).toEqual([5, 0, 5]);
+  });
+
+  it("have as many places as strangers, and no more", () => {
+    const backlog = new Backlog(200, 5000);
+    full(backlog, 0);
+    const asked = Array.from({ length: 100 }, (_, at) => backlog.admits(0, known(`account ${at}`)));
+    expect(asked.filter(Boolean)).toHaveLength(25);
+  });
+});
+
 describe("while fifteen addresses ask without end", () => {
   /** Each second of two minutes: all of them, up to their twenty a minute, then those who are to be admitted. */
   const refusedOf = (

@@ -16,7 +16,10 @@ const now = new Date("2026-11-21T12:00:00Z");
 /** Any history of one database's backups, newest first. */
 const history = fc
   .array(
-    fc.record({ status: fc.constantFrom(...backupStatuses), ageDays: fc.integer({ min: 0, max: 400 }) }),
+    fc.record({
+      status: fc.constantFrom(...backupStatuses),
+      ageDays: fc.oneof(fc.constantFrom(29, 30, 31), fc.integer({ min: 0, max: 400 })),
+    }),
     { maxLength: 40 },
   )
   .map((made) =>
@@ -158,11 +161,13 @@ describe("the next planned backup", () => {
     expect(new Set(daily).size).toBeGreaterThan(50);
     const weekly = ids.map((id) => nextBackupAt({ schedule: "weekly", hourUtc: 3 }, id, now)!.getUTCDay());
     expect(new Set(weekly).size).toBe(7);
+    // Those of one minute as well.
+    expect(new Set(weekly.filter((_, index) => daily[index] === daily[0])).size).toBeGreaterThan(2);
   });
 
   it("is of an id's last characters: what comes before tells when it was made", () => {
     const at = (id: string) => nextBackupAt({ schedule: "daily", hourUtc: 3 }, id, now);
-    expect(at("db_one_abcdef")).toEqual(at("db_two_abcdef"));
+    expect(at("db_one_abcdef")).toEqual(at("db_another_abcdef"));
   });
 
   it("is as a cron expression says, in UTC and by no other minute", () => {

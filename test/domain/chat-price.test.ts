@@ -10,6 +10,7 @@ describe("the price of a message", () => {
     expect(chatPrice(prices, used(9000, 100))).toBe(1);
     expect(chatPrice(prices, used(9001, 100))).toBe(2);
     expect(chatPrice(prices, used(30_000, 0))).toBe(3);
+    expect(chatPrice({ rates: { prompt: 0, completion: 3 }, least: 1 }, used(9000, 2000))).toBe(6);
     expect(chatPrice({ rates: null, least: 4 }, used(99_999, 99_999))).toBe(4);
   });
 

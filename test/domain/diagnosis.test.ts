@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import type { SiteHealth } from "../../protocol/api/running.ts";
+import type { Domain } from "../../protocol/api/domains.ts";
 import { siteChecks, type SiteProbed } from "../../protocol/api/diagnosis.ts";
 import { wellContainer } from "../support/site-container.ts";
 import { diagnose, type SiteFacts } from "../../worker/domain/diagnosis.ts";
@@ -103,6 +104,274 @@ it.each<[check: string, facts: SiteFacts, finding: RegExp]>([
   expect(diagnose(facts)).toMatchObject({ healthy: false, summary: found?.finding });
 });
 
+const unpaid = { id: "invoice_1", token: "inv_1", dueAt: "2026-02-01T00:00:00.000Z" };
+const current = { ...well.site.currentDeployment!, error: "It keeps exiting." };
+const failed = { id: "dep_2", number: 2, status: "FAILED", error: null } as const;
+const ended = {
+  ...container,
+  running: false,
+  exitCode: 3,
+  restarts: 5,
+  finishedAt: "2026-01-02T00:00:00.000Z",
+  listens: [],
+  probe: null,
+};
+const former = { ...container, deploymentId: "dep_0", serves: false };
+const answering = { port: 3000, path: null, isHealthy: true, answer: "answers 200", durationMs: 7 };
+const named = (status: Domain["status"], type: "TXT" | "CNAME" = "TXT") => {
+  const problems: Domain["problems"] =
+    status === "ERROR" ? [{ code: "address_other", message: "shop.example leads elsewhere." }] : [];
+  const domain: Domain = {
+    id: "domain_1",
+    domain: "shop.example",
+    displayName: "shop.example",
+    status,
+    problems,
+    record: { type, name: "_berth.shop.example", value: "proof" },
+    target: "shop.sites.test",
+    redirectTo: null,
+    certificate: null,
+    verifiedAt: null,
+    checkedAt: null,
+    nextCheckAt: null,
+    releaseAt: null,
+    createdAt: "2026-01-01T00:00:00.000Z",
+  };
+  return site({ domains: [domain] });
+};
+const outside = (...probes: [name: string, change?: Partial<SiteProbed>][]): SiteFacts => ({
+  ...well,
+  probes: probes.map(([name, change]) => ({ name, probed: { ...probed, ...change } })),
+});
+const away = { reachable: false, status: null, error: "no such host" };
+const act = (action: string, summary: string) => ({
+  summary,
+  operation: "patchSite",
+  input: { id: "site_1", action },
+});
+const restart = act("restart", "Restart the site.");
+
+it.each<[check: string, status: string, facts: SiteFacts, finding: string, ...fixes: object[]]>([
+  ["invoice", "ok", well, "Paid until 2027-01-01T00:00:00.000Z."],
+  ["invoice", "ok", site({ paidUntil: null }), "Paid until an unknown time."],
+  [
+    "invoice",
+    "ok",
+    { ...well, unpaid },
+    "Paid until 2027-01-01T00:00:00.000Z; the invoice invoice_1 is open, due 2026-02-01T00:00:00.000Z.",
+  ],
+  [
+    "invoice",
+    "problem",
+    site({ status: "PENDING" }),
+    "The site has never been paid for, so nothing was deployed.",
+  ],
+  [
+    "invoice",
+    "problem",
+    { ...site({ status: "PENDING" }), unpaid },
+    "The site has never been paid for, so nothing was deployed. The invoice invoice_1 is unpaid, due 2026-02-01T00:00:00.000Z.",
+    { summary: "Pay the invoice.", operation: "getInvoice", input: { id: "invoice_1" } },
+  ],
+  ["host", "ok", well, "The host answers."],
+  ["host", "unknown", site({ status: "PENDING", hostId: null }), "No host has the site yet."],
+  ["host", "problem", site({ hostId: null }), "No host has the site."],
+  ["deployment", "ok", well, "Deployment dep_1 is the version in service."],
+  [
+    "deployment",
+    "unknown",
+    site({ status: "DEPLOYING", currentDeployment: null, latestDeployment: null }),
+    "The first deployment is in progress.",
+  ],
+  [
+    "deployment",
+    "problem",
+    site({ status: "FAILED", currentDeployment: null, latestDeployment: null }),
+    "No version of the site has run yet.",
+    act("deploy", "Deploy the site."),
+  ],
+  [
+    "deployment",
+    "problem",
+    site({ status: "FAILED", currentDeployment: null, latestDeployment: failed }),
+    "The latest deployment failed: no reason is known",
+    { summary: "See why it failed.", operation: "explainDeployment", input: { id: "dep_2" } },
+  ],
+  [
+    "deployment",
+    "problem",
+    site({ currentDeployment: current, latestDeployment: { ...failed, id: "dep_1" } }),
+    "The version in service: It keeps exiting.",
+    act("restart", "Restart it."),
+  ],
+  [
+    "container",
+    "ok",
+    { ...on({ containers: [] }), site: { ...well.site, status: "STOPPED" } },
+    "None runs, since the site is stopped.",
+  ],
+  [
+    "container",
+    "ok",
+    on({ containers: [{ ...ended, ...former, running: false }, container] }),
+    "1 of 1 containers run, since 2026-01-01T00:00:00.000Z.",
+  ],
+  ["container", "problem", on({ containers: [former] }), "No container of the site is in service."],
+  [
+    "container",
+    "problem",
+    on({ containers: [former, { ...ended, serves: false }] }),
+    "The app does not run: it ended with exit code 3 at 2026-01-02T00:00:00.000Z after 5 restarts.",
+    restart,
+  ],
+  [
+    "container",
+    "problem",
+    on({ containers: [container, { ...container, replica: 2, restarts: 4 }] }),
+    "The app runs, and was restarted 4 times after it exited.",
+  ],
+  [
+    "container",
+    "problem",
+    on({ containers: [container, { ...container, replica: 2, restarts: 1, outOfMemory: true }] }),
+    "The app was killed for using more memory than its pack has, and runs again: choose a larger pack.",
+  ],
+  ["port", "unknown", running({ running: false }), "No container runs."],
+  ["port", "unknown", on({ containers: [{ ...former, listens: [] }] }), "No container runs."],
+  [
+    "port",
+    "ok",
+    on({ containers: [container, { ...former, listens: [] }, { ...ended, replica: 2 }] }),
+    "It listens on port 3000.",
+  ],
+  [
+    "port",
+    "ok",
+    running({ probe: { ...answering, port: 8080 }, listens: [{ port: 8080, loopbackOnly: false }] }),
+    "It listens on port 8080.",
+  ],
+  ["port", "ok", running({ probe: null }), "It listens on port 3000."],
+  [
+    "port",
+    "problem",
+    running({ listens: [{ port: 9229, loopbackOnly: true }] }),
+    "Nothing listens on port 3000.",
+  ],
+  ["health", "ok", running({ probe: answering }), "1 probed: answers 200 in 7 ms."],
+  ["health", "unknown", running({ probe: null }), "No container could be probed."],
+  [
+    "health",
+    "ok",
+    on({
+      containers: [
+        { ...container, probe: answering },
+        { ...former, probe: { ...answering, isHealthy: false } },
+      ],
+    }),
+    "1 probed: answers 200 in 7 ms.",
+  ],
+  [
+    "health",
+    "problem",
+    running({ probe: { ...answering, isHealthy: false, answer: "takes no connection" } }),
+    "The health check of the port of replica 1: it takes no connection.",
+    restart,
+  ],
+  ["route", "ok", well, "Visitors of shop.sites.test reach the containers."],
+  [
+    "route",
+    "ok",
+    { ...on({ route: "stopped" }), site: { ...well.site, status: "STOPPED" } },
+    "Visitors get the page of a stopped site.",
+  ],
+  [
+    "route",
+    "problem",
+    on({ route: "stopped" }),
+    "Visitors get the page of a stopped site.",
+    act("start", "Start the site."),
+  ],
+  ["route", "ok", named("PENDING_VERIFICATION"), "Visitors of shop.sites.test reach the containers."],
+  ["route", "problem", named("ACTIVE"), "The host does not route shop.example to the site yet."],
+  ["dns", "ok", well, "shop.sites.test answers 200 in 12 ms."],
+  ["dns", "unknown", outside(), "Nothing was requested from outside."],
+  [
+    "dns",
+    "problem",
+    named("PENDING_VERIFICATION"),
+    "shop.example is not verified: set the TXT record _berth.shop.example to proof, then verify it.",
+  ],
+  [
+    "dns",
+    "problem",
+    named("PENDING_VERIFICATION", "CNAME"),
+    "shop.example is not verified: set the CNAME record _berth.shop.example to proof, then verify it.",
+  ],
+  ["dns", "problem", named("ERROR"), "shop.example leads elsewhere."],
+  [
+    "dns",
+    "problem",
+    { ...named("ERROR"), probes: outside(["shop.example", away]).probes },
+    "shop.example cannot be reached from outside: no such host. shop.example leads elsewhere.",
+  ],
+  [
+    "dns",
+    "problem",
+    outside(["localhost.example", away]),
+    "localhost.example cannot be reached from outside: no such host.",
+  ],
+  [
+    "dns",
+    "problem",
+    outside(["mylocalhost", away]),
+    "mylocalhost cannot be reached from outside: no such host.",
+  ],
+  [
+    "dns",
+    "unknown",
+    outside(["a.localhost", away], ["localhost", away]),
+    "a.localhost, localhost exists on the host's own machine only.",
+  ],
+  [
+    "certificate",
+    "ok",
+    outside(["shop.sites.test"], ["plain.test", { tls: false }]),
+    "Valid for shop.sites.test.",
+  ],
+  ["certificate", "unknown", outside(["plain.test", { tls: false }]), "No answer came by HTTPS."],
+  ["disk", "unknown", on({ diskFreeMb: null }), "The host cannot see its disk."],
+  [
+    "disk",
+    "problem",
+    on({ diskFreeMb: 2047 }),
+    "The host has only 2047 MB of free disk space: ask the operator.",
+  ],
+  ["disk", "ok", on({ diskFreeMb: 2048 }), "The host has 2 GB of free disk space."],
+  ["changes", "ok", well, "Nothing was changed lately."],
+  [
+    "changes",
+    "ok",
+    {
+      ...well,
+      changes: [
+        { operation: "patchSite", at: "2026-01-02", actor: "key", outcome: "done" },
+        { operation: "deploySite", at: "2026-01-01", actor: "webhook", outcome: "conflict" },
+      ],
+    },
+    "The latest changes: patchSite by key at 2026-01-02; deploySite by webhook at 2026-01-01 (conflict).",
+  ],
+])(
+  "%s is %s where it is, in these words and with what mends it",
+  (check, status, facts, finding, ...fixes) => {
+    expect(diagnose(facts).checks.find((one) => one.check === check)).toEqual({
+      check,
+      status,
+      finding,
+      fixes,
+    });
+  },
+);
+
 it("what can be mended comes with the request that mends it", () => {
   expect(firstProblem(site({ status: "STOPPED" }))?.fixes).toEqual([
     { summary: "Start the site.", operation: "patchSite", input: { id: "site_1", action: "start" } },
@@ -110,7 +379,6 @@ it("what can be mended comes with the request that mends it", () => {
   expect(firstProblem(running({ listens: [{ port: 8080, loopbackOnly: false }] }))?.fixes).toMatchObject([
     { operation: "patchSite", input: { settings: { port: 8080 } } },
   ]);
-  const unpaid = { id: "invoice_1", token: "inv_secret", dueAt: "2026-02-01T00:00:00.000Z" };
   const owing = diagnose({ ...site({ status: "SUSPENDED" }), unpaid });
   expect(owing.checks[0]).toMatchObject({ fixes: [{ operation: "getInvoice", input: { id: "invoice_1" } }] });
 });

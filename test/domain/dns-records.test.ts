@@ -80,6 +80,57 @@ describe("the plan for a zone", () => {
     );
   });
 
+  const wants = (type: RecordSet["type"], contents = ["192.0.2.1"], at = "a.sites.test"): RecordSet => ({
+    name: at,
+    type,
+    contents,
+    ttlSeconds: 60,
+    proxied: false,
+  });
+  const has = (type: string, contents: string[], ours = false, at = "a.sites.test"): FoundSet => ({
+    ...wants("A", contents, at),
+    type,
+    ours,
+    ids: [],
+  });
+
+  it.each<[wanted: RecordSet["type"], found: string, isInTheWay: boolean]>([
+    ...["A", "AAAA", "CNAME", "DNAME", "ALIAS", "LUA", "NS"].map((found): ["A", string, boolean] => [
+      "A",
+      found,
+      true,
+    ]),
+    ...["TXT", "MX", "CAA"].map((found): ["A", string, boolean] => ["A", found, false]),
+    ["AAAA", "A", true],
+    ["TXT", "TXT", true],
+    ["TXT", "CNAME", true],
+    ["TXT", "A", false],
+  ])("of %s beside %s of somebody else: that is in the way: %s", (type, found, isInTheWay) => {
+    const others = [has(found, ["one", "two"]), has("A", ["192.0.2.9"], false, "b.sites.test")];
+    expect(planZone([wants(type)], others)).toEqual(
+      isInTheWay
+        ? { changes: [], conflicts: [{ name: "a.sites.test", type, found: `${found} one, two` }] }
+        : { changes: [{ wanted: wants(type), found: null }], conflicts: [] },
+    );
+  });
+
+  it("names no more of another's record than 300 characters", () => {
+    const { conflicts } = planZone([wants("TXT")], [has("TXT", ["x".repeat(5000)])]);
+    expect(conflicts.map(({ found }) => found.length)).toEqual([300]);
+  });
+
+  it("begins with challenges and then corrections, as somebody waits for them, and removes last", () => {
+    const [gone, wrong] = [has("A", ["192.0.2.8"], true, "gone.sites.test"), has("A", ["192.0.2.8"], true)];
+    const added = wants("A", ["192.0.2.1"], "new.sites.test");
+    const challenge = wants("TXT", ["proof"], "_acme-challenge.sites.test");
+    expect(planZone([added, wants("A"), challenge], [gone, wrong]).changes).toEqual([
+      { wanted: challenge, found: null },
+      { wanted: wants("A"), found: wrong },
+      { wanted: added, found: null },
+      { wanted: null, found: gone },
+    ]);
+  });
+
   it("is empty once it has been applied", () => {
     fc.assert(
       fc.property(wanted, zones, (want, found) => {
@@ -102,6 +153,16 @@ it("a site has a record for each address of its host, and challenges of one name
     ],
     { proxied: false },
   );
+  const proxied = wantedSets(
+    [{ hostname: "a.sites.test", ipv4: "192.0.2.1", ipv6: null }],
+    [{ name: "_acme-challenge.sites.test", value: "one" }],
+    { proxied: true },
+  );
+  // A challenge is never answered by the provider's network.
+  expect(proxied.map((one) => [one.type, one.proxied, one.ttlSeconds])).toEqual([
+    ["A", true, 1],
+    ["TXT", false, 60],
+  ]);
   expect(sets.map(({ name: at, type, contents, ttlSeconds }) => [at, type, contents, ttlSeconds])).toEqual([
     ["a.sites.test", "A", ["192.0.2.1"], 60],
     ["a.sites.test", "AAAA", ["2001:db8::1"], 60],

@@ -112,6 +112,12 @@ describe("addresses", () => {
     expect(sentences("www.example.com", { v4: ["192.0.2.1"], aliases: ["old.host.example"] })).toEqual([
       `cname_other: www.example.com has CNAME old.host.example, it should be CNAME ${target} or A 203.0.113.7 and AAAA 2001:db8::7.`,
     ]);
+    expect(sentences("www.example.com", { v4: ["192.0.2.1"], aliases: [target] }, onlyV4)).toEqual([
+      `address_other: www.example.com has A 192.0.2.1, it should be CNAME ${target} or A 203.0.113.7.`,
+    ]);
+    expect(
+      sentences("www.example.com", { v4: ["192.0.2.1"], v6: ["2001:db8::bad"], aliases: ["old.example"] }),
+    ).toEqual([expect.stringContaining("cname_other: www.example.com has CNAME old.example")]);
     expect(sentences("www.example.com", { aliases: ["gone.example"] })[0]).toContain(
       "has CNAME gone.example, which has no address",
     );
@@ -126,7 +132,9 @@ describe("addresses", () => {
 
   it("of a proxy are told as one, unless they are the installation's own", () => {
     for (const address of ["104.16.1.1", "172.67.1.1"])
-      expect(sentences("www.example.com", { v4: [address] })[0]).toContain("proxied: www.example.com has A");
+      expect(sentences("www.example.com", { v4: [address] })[0]).toContain(
+        `proxied: www.example.com has A ${address}, an address`,
+      );
     expect(sentences("www.example.com", { v6: ["2606:4700::1"] })[0]).toContain("DNS only");
     expect(sentences("www.example.com", { v4: ["104.16.1.1"] }, { ...onlyV4, v4: ["104.16.1.1"] })).toEqual(
       [],
@@ -166,6 +174,9 @@ describe("CAA records", () => {
     ["0 issue letsencrypt.org; validationmethods=http-01,dns-01"],
     ["0 iodef mailto:a@example.com"],
     ["0 issuewild other.example"],
+    ["0 issue letsencrypt.org; validationmethods=dns-01, http-01"],
+    ["0 issue letsencrypt.org; policy=ev"],
+    ["0 unheard-of x"],
     ["128 issue letsencrypt.org"],
   ])("with %s allow a certificate", (record) => expect(caa("www.example.com", record)).toBeNull());
 
@@ -184,6 +195,9 @@ describe("CAA records", () => {
     expect(caa("www.example.com", "0 issue other.example", "0 issue letsencrypt.org")).toBeNull();
     expect(caa("*.example.com", "0 issue letsencrypt.org")).toBeNull();
     expect(caa("*.example.com", "0 issue letsencrypt.org", "0 issuewild ;")).toContain("forbids");
+    expect(caa("*.example.com", "0 issue other.example", "0 issue third.example")).toBe(
+      'example.com has CAA 0 issue "other.example" and CAA 0 issue "third.example", which forbids our certificate authority to issue for *.example.com. Add CAA 0 issue "letsencrypt.org" there, or remove its CAA records.',
+    );
   });
 });
 
@@ -192,6 +206,9 @@ describe("the record of ownership", () => {
   it("is right, missing or another, and hostile text is cut", () => {
     expect(proofProblem(record, ["x", "berth-verify=a"])).toBeNull();
     expect(proofProblem(record, [])?.code).toBe("proof_missing");
+    expect(proofProblem(record, ["berth-verify=b"])?.message).toBe(
+      "The TXT record at _berth-challenge.example.com has a different value, berth-verify=b. Set it to berth-verify=a.",
+    );
     const other = proofProblem(record, ["y".repeat(5000)]);
     expect(other?.code).toBe("proof_other");
     expect(other?.message.length).toBeLessThan(400);
@@ -213,6 +230,8 @@ describe("a domain's states", () => {
     expect(waits).toEqual(waits.toSorted((a, b) => a - b));
     expect([waits[0], waits.at(-1)]).toEqual([60_000, 6 * 3_600_000]);
     expect(untilNextLook("ACTIVE", 1, null)).toBe(6 * 3_600_000);
-    expect(untilNextLook("PENDING_VERIFICATION", 0, 31 * 86_400_000)).toBe(86_400_000);
+    // One that nobody proves for a month.
+    const pending = (days: number) => untilNextLook("PENDING_VERIFICATION", 0, days * 86_400_000);
+    expect([30, 31].map(pending)).toEqual([60_000, 86_400_000]);
   });
 });

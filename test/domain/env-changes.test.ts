@@ -13,11 +13,11 @@ const secret = (key: string, value: string) => entry(key, value, { secret: true 
 const open = ({ value }: { value: string }) => value.split(":")[1] ?? "";
 
 it("a variable is added, removed, or changed in its value, its scope or its secrecy", () => {
-  const before = [entry("A", "1"), entry("B", "1"), entry("C", "1"), entry("D", "1"), entry("E", "1")];
+  const before = [entry("A", "1"), entry("B", "1"), entry("C", "1"), entry("D", "x:1"), entry("E", "1")];
   const after = [
     entry("B", "2"),
     entry("C", "1", { scope: "build" }),
-    secret("D", "x:1"),
+    secret("D", "y:1"),
     entry("E", "1"),
     entry("F", "1"),
   ];

@@ -28,7 +28,10 @@ describe("the step that a deployment failed in", () => {
       failed("The release command failed: it exited with code 2.", { clone: 1, build: 2 } as never),
     ],
     ["start", failed("Nothing listens on port 3000", { clone: 1, build: 2 } as never)],
-    ["probation", failed("The app exited", { clone: 1, build: 2, start: 3, swap: 4 } as never)],
+    ["probation", failed("The app exited", { clone: 1, build: 2, start: 3 } as never)],
+    // A version that served before is not started again.
+    ["probation", failed("The app exited", { clone: 1, build: 2, swap: 4 } as never)],
+    ["clone", { ...failed(""), error: null }],
   ])("is %s", (step, one) => {
     expect(stepOf(one)).toBe(step);
   });
@@ -107,6 +110,43 @@ describe("a known cause", () => {
     ["not_detected", "Found a Gemfile, but not what starts the app: no Procfile."],
   ])("%s is told by its error", (code, error) => {
     expect(explain(error).cause?.code).toBe(code);
+  });
+
+  it.each([
+    ["The app exited with code 137 after 0.3 s.", 137],
+    ["The command ended with exit code 42.", 42],
+    ["The command ended with exit code: 127.", 127],
+    ["It keeps exiting, last with code 255.", 255],
+  ])("comes with the exit code that %j names", (error, exitCode) => {
+    expect(explain(error).exitCode).toBe(exitCode);
+  });
+
+  it("is mended by a longer time to start, up to ten minutes, and at least twice what the site has", () => {
+    const wanted = (seconds: number, startTimeoutSeconds: number | null) =>
+      explainFailure(failed(`Nothing listens on port 3000 after ${seconds} s.`), {
+        ...around,
+        startTimeoutSeconds,
+        lastGood: null,
+      }).fixes;
+    const fix = (startTimeoutSeconds: number) => [
+      {
+        summary: `Give the app ${startTimeoutSeconds} seconds to answer, then deploy again.`,
+        operation: "patchSite",
+        input: { id: siteId, settings: { startTimeoutSeconds } },
+      },
+    ];
+    expect([wanted(60, null), wanted(60, 100), wanted(400, null)]).toEqual([fix(120), fix(200), fix(600)]);
+    expect(wanted(600, 600)).toEqual([]);
+  });
+
+  it("that is nobody's fault is mended by another try, and nothing is offered that there is not", () => {
+    const alone = { ...around, largerPack: null, lastGood: null };
+    expect(explainFailure(failed("No host took this within 60 minutes."), alone).fixes).toEqual([
+      { summary: "Deploy again.", operation: "patchSite", input: { id: siteId, action: "deploy" } },
+    ]);
+    const outOfMemory = "The app was killed because it used more memory than its pack has.";
+    expect(explainFailure(failed(outOfMemory), alone).fixes).toEqual([]);
+    expect(explain("A build ran out of memory, of which a build has 2048 MB.").outOfMemory).toBe(true);
   });
 
   it("is none where the error is not known: the way back is offered all the same", () => {

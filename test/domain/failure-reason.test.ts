@@ -13,6 +13,11 @@ it.each([
   ["mariadb ended with 1: 78787878787878787878787878787878787878787878", "mariadb ended with 1: …"],
   ["ERROR: no\nDETAIL: Failing row contains (1, secret).\nCONTEXT: COPY t, line 3", "ERROR: no"],
   ["ERROR: no DETAIL: Failing row contains (1, secret).", "ERROR: no"],
+  ["DETAIL: Failing row contains (1, secret).", ""],
+  [" ERROR:\t no \n\n such  thing ", "ERROR: no such thing"],
+  ["You have an error in your syntax near 'ada@example.com", "You have an error in your syntax near '…'"],
+  ['invalid input syntax for type integer: "4111', 'invalid input syntax for type integer: "…"'],
+  ["Key (email)=(ada@exam", "Key (email)=(…)"],
   ["at or near 'SELECT o'clock", "at or near '…'"],
   ["The host's disk is full and the site's too.", "The host's disk is full and the site's too."],
 ])("a reason keeps what the server says and no value of a row: %s", (said, kept) => {

@@ -39,6 +39,8 @@ describe("of a site, what is done about it when the host and the record differ:"
     ["it was stopped since", record(), site(), "start"],
     ["nobody is led to what runs", record(), runsAlone, "start"],
     ["another version serves", record(), serves(newer), "restart"],
+    ["another version serves beside it", record(), serves(old, newer), "restart"],
+    ["none is in service", record({ currentDeploymentId: null }), undefined, "same"],
     [
       "another version serves, and the record's did not start",
       record({ hasFailed: true }),
@@ -59,13 +61,20 @@ describe("of a site, what is done about it when the host and the record differ:"
       "start",
     ],
     ["what did not come up was left behind", record({ status: "FAILED" }), runsAlone, "setAside"],
+    [
+      "what nobody knows was left behind, and none is in service",
+      record({ status: "FAILED", currentDeploymentId: null }),
+      site({ unrouted: [{ containerId: "c", deploymentId: null }] }),
+      "setAside",
+    ],
     ["it failed", record({ status: "FAILED" }), undefined, "same"],
     ["its deletion waits", record({ status: "DELETING" }), serves(old), "same"],
     ["its deployment waits", record({ status: "DEPLOYING" }), serves(old), "same"],
     ["it was created since", undefined, serves(old), "setAside"],
     ["what is left of it is aside", undefined, site(), "same"],
     ["it is another host's, as that says", record({ place: "elsewhere" }), serves(old), "setAside"],
-    ["it may be another host's", record({ place: "unclear" }), serves(old), "same"],
+    ["it may be another host's", record({ place: "unclear" }), serves(newer), "same"],
+    ["no host has it", record({ place: "nowhere" }), serves(newer), "same"],
     ["it is unpaid", record({ status: "PENDING", place: "nowhere" }), serves(newer), "setAside"],
   ] as const)("%s", (_, row, held, verdict) => {
     expect(siteVerdict(row, held, known)).toBe(verdict);
@@ -116,9 +125,33 @@ describe("of a database:", () => {
     ["it was mended since", database({ status: "FAILED" }), has(), "start"],
     ["it was never provisioned", database({ status: "FAILED", hasRun: false }), undefined, "same"],
     ["it was created since", undefined, has(), "setAside"],
+    ["what is left of it is aside", undefined, down, "same"],
+    ["it is another host's, as that says", database({ place: "elsewhere" }), has(), "setAside"],
+    ["it may be another host's", database({ place: "unclear" }), down, "same"],
+    ["it is to be stopped", database({ wanted: "STOPPED" }), down, "same"],
+    [
+      "it is unpaid and does not run",
+      database({ status: "PENDING", place: "nowhere", hasRun: false }),
+      down,
+      "same",
+    ],
+    [
+      "it is unpaid and not there",
+      database({ status: "PENDING", place: "nowhere", hasRun: false }),
+      undefined,
+      "same",
+    ],
+    ["its provisioning waits", database({ status: "PROVISIONING" }), down, "same"],
+    ["its deletion waits, and it runs", database({ status: "DELETING" }), has(), "same"],
+    ["its first start failed, and it runs", database({ status: "FAILED", hasRun: false }), has(), "same"],
     ["it is unpaid", database({ status: "PENDING", place: "nowhere", hasRun: false }), has(), "setAside"],
     ["its deletion waits", database({ status: "DELETING" }), undefined, "same"],
   ] as const)("%s", (_, row, held, verdict) => {
     expect(databaseVerdict(row, held, known)).toBe(verdict);
+  });
+
+  it("one that may have been paid serves on until the processor was asked", () => {
+    const unpaid = database({ status: "PENDING", place: "nowhere", hasRun: false });
+    expect(databaseVerdict(unpaid, has(), { arePaymentsRead: false })).toBe("same");
   });
 });

@@ -105,18 +105,20 @@ it("knows a value of any length in each of its forms, and masks all of it", () =
 
 it("takes no longer for secrets of thousands of lines, or for such as are alike for long", () => {
   const lines = Array.from({ length: 30_000 }, (_, index) => `line ${index} of a key`);
-  const redact = redactor([
-    lines.join("\n"),
-    `${"a".repeat(29_999)}b`,
-    ...Array.from({ length: 500 }, (_, index) => `${"a".repeat(80)}${index}`),
-  ]);
-  expect(redact(`it says ${lines[10_000]}`)).toBe("it says •••");
+  const alike = Array.from({ length: 500 }, (_, index) => `${"a".repeat(80)}${index}`);
   const log = Array.from({ length: 1000 }, (_, index) => `${index} GET /some/path 200 ${"word ".repeat(16)}`);
-  const began = computedMs();
-  for (const line of log) redact(line);
-  redact("a".repeat(32_768));
-  // A line took 17 ms where each form was looked for by itself.
-  expect(computedMs() - began).toBeLessThan(2000);
+  const took = (redact: (text: string) => string) => {
+    const began = computedMs();
+    for (const line of log) redact(line);
+    redact("a".repeat(32_768));
+    return computedMs() - began;
+  };
+  const few = redactor([lines[0] as string, alike[0] as string]);
+  const many = redactor([lines.join("\n"), `${"a".repeat(29_999)}b`, ...alike]);
+  expect(many(`it says ${lines[10_000]}`)).toBe("it says •••");
+  took(few);
+  // Where each form was looked for by itself, it took hundreds of times as long.
+  expect(took(many)).toBeLessThan(10 * took(few));
 });
 
 it("masks beside secrets that are no whole characters", () => {

@@ -406,10 +406,10 @@ async function eventsOf(response: Response): Promise<{ id: number; event: string
       data: JSON.parse(data ?? "null") as unknown,
     }));
 }
-const streamed = (key: string, body: object) =>
+const streamed = (key: string, body: object, headers: Record<string, string> = {}) =>
   call("/api/v1/chat/stream", {
     method: "POST",
-    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json", ...headers },
     body: JSON.stringify(body),
   });
 
@@ -446,6 +446,21 @@ describe("a streamed answer", () => {
     const events = await eventsOf(resumed);
     expect([events[0]?.id, events.at(-1)?.event]).toEqual([3, "done"]);
     expect(await balanceOf(key)).toBe(1);
+  });
+
+  it("asked for again under its Idempotency-Key is neither given nor charged twice: it is in the conversation", async () => {
+    const key = await funded(2);
+    const model = scripted({ text: "One." }, { text: "Two." });
+    const ask = () => streamed(key, { message: "Count" }, { "Idempotency-Key": "count" });
+    expect((await eventsOf(await ask())).at(-1)?.event).toBe("done");
+    const again = await ask();
+    expect([again.status, await again.json()]).toMatchObject([
+      409,
+      { reason: expect.stringContaining("It is not executed again") },
+    ]);
+    expect([model.asked.length, await balanceOf(key)]).toEqual([1, 1]);
+    const { body } = await api<Page<Conversation>>(key, "GET", "/chat/conversations");
+    expect(body.data).toHaveLength(1);
   });
 });
 

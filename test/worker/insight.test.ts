@@ -219,7 +219,7 @@ describe("a statement", () => {
     const again = await withKey("writes", { ...wanted, confirm });
     expect([again.status, await again.json()]).toEqual([
       409,
-      { error: "conflict", reason: expect.stringContaining("too large to store") },
+      { error: "conflict", reason: expect.stringContaining("too large") },
     ]);
     expect(await keptAnswers()).toEqual([{ response_sealed: null }]);
     expect(host.waiting().filter(({ type }) => type === "ask")).toEqual([]);

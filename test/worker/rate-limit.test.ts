@@ -2,7 +2,8 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { app } from "../../worker/app.ts";
 import type { Env } from "../../worker/env.ts";
-import { bindings, operatorCookie } from "./service.ts";
+import { ownerOf } from "./assistant.ts";
+import { account, api, bindings, operator, operatorCookie } from "./service.ts";
 
 it("what a limit has counted is kept for its window, and nothing for longer", async () => {
   const counter = bindings.RATE_LIMIT.get(bindings.RATE_LIMIT.idFromName("kept for its window"));
@@ -39,3 +40,36 @@ it("what only reads goes on where a limit can count nothing, as on a full disk, 
   const overloaded = refusing(Object.assign(new Error("overloaded"), { overloaded: true }));
   expect(await status(overloaded, "/api/v1/sites", signedIn)).toBe(500);
 });
+
+it.each([
+  ["free", { minute: "chatFree", most: 10, day: "chatFreeDaily", mostDaily: 100 }],
+  ["pro", { minute: "chatPro", most: 30, day: "chatProDaily", mostDaily: 1000 }],
+] as const)(
+  "messages to the assistant are limited by the plan %s, for a minute and for a day, and what one refuses the other does not count",
+  async (plan, { minute, most, day, mostDaily }) => {
+    const [key, other] = [await account(), await account()];
+    const [id, otherId] = [await ownerOf(key), await ownerOf(other)];
+    for (const one of [id, otherId])
+      expect((await api(await operator(), "PATCH", `/accounts/${one}`, { plan })).status).toBe(200);
+    const send = async (as: string, count: number) => {
+      const answers = await Promise.all(
+        Array.from({ length: count }, () => api(as, "POST", "/chat", { message: "Hello" })),
+      );
+      // It is not paid for: what is admitted goes no further.
+      return [402, 429].map((wanted) => answers.filter(({ status }) => status === wanted).length);
+    };
+    const usesOf = (limit: string, who: string, set?: number) =>
+      runInDurableObject(
+        bindings.RATE_LIMIT.get(bindings.RATE_LIMIT.idFromName(`${limit}:${who}`)),
+        (_object, { storage: { kv } }) => {
+          if (set !== undefined) kv.put("hits", new Array<number>(set).fill(Date.now()));
+          return kv.get<number[]>("hits")?.length;
+        },
+      );
+    expect(await send(key, most + 5)).toEqual([most, 5]);
+    expect(await usesOf(day, id)).toBe(most);
+    await usesOf(day, otherId, mostDaily - 1);
+    expect(await send(other, 3)).toEqual([1, 2]);
+    expect(await usesOf(minute, otherId)).toBe(1);
+  },
+);

@@ -51,10 +51,10 @@ export function nextBackupAt({ schedule, hourUtc }: Schedule, id: string, now: D
   const next = new Date(now);
   next.setUTCHours(hourUtc, minuteOf(id), 0, 0);
   if (schedule === "weekly")
-    next.setTime(next.getTime() + ((minuteOf(id.slice(0, -1)) - next.getUTCDay() + 70) % 7) * day);
+    next.setTime(next.getTime() + ((minuteOf(id.slice(0, -1)) - next.getUTCDay()) % 7) * day);
   const periodMs = schedule === "weekly" ? 7 * day : day;
   const behindMs = now.getTime() - next.getTime();
-  return behindMs < 0 ? next : new Date(next.getTime() + (Math.floor(behindMs / periodMs) + 1) * periodMs);
+  return new Date(next.getTime() + (Math.floor(behindMs / periodMs) + 1) * periodMs);
 }
 
 type Sized = { tables: number | null; rows: number | null; sizeBytes: number | null };
@@ -63,7 +63,7 @@ type Sized = { tables: number | null; rows: number | null; sizeBytes: number | n
 export const isShrunken = (now: Sized, before: Sized): boolean =>
   (["tables", "rows", "sizeBytes"] as const).some((what) => {
     const [has, had] = [now[what], before[what]];
-    return has !== null && had !== null && has * 10 < had;
+    return has !== null && has * 10 < (had ?? 0);
   });
 
 type Proven = { id: string; shrunkFrom: string | null };
@@ -74,7 +74,7 @@ type Proven = { id: string; shrunkFrom: string | null };
  */
 export function newestWhole<Backup extends Proven>(verified: readonly Backup[]): Backup | undefined {
   const ids = new Set(verified.map(({ id }) => id));
-  return verified.find(({ shrunkFrom }) => shrunkFrom === null || !ids.has(shrunkFrom));
+  return verified.find(({ shrunkFrom }) => !ids.has(shrunkFrom ?? ""));
 }
 
 export const shrunkNotice = ({ from, at }: { from: string; at: number }): string =>

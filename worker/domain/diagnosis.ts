@@ -75,17 +75,12 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
 
   deployment({ site }) {
     const { id, currentDeployment: current, latestDeployment: latest } = site;
-    const explain = latest && {
-      summary: "See why it failed.",
-      operation: "explainDeployment",
-      input: { id: latest.id },
-    };
     if (site.status === "STOPPED")
       return problem("The site was stopped.", act(id, "start", "Start the site."));
     if (latest?.status === "FAILED" && latest.id !== current?.id)
       return problem(
         `The latest deployment failed${current ? "; the version before it is in service" : ""}: ${latest.error ?? "no reason is known"}`,
-        ...(explain ? [explain] : []),
+        { summary: "See why it failed.", operation: "explainDeployment", input: { id: latest.id } },
       );
     if (current?.error)
       return problem(`The version in service: ${current.error}`, act(id, "restart", "Restart it."));
@@ -225,7 +220,7 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
 };
 
 const missingRecord = ({ domain, record }: Site["domains"][number]): string =>
-  `${domain} is not verified: set the TXT record ${record.name} to ${record.value}, then verify it.`;
+  `${domain} is not verified: set the ${record.type} record ${record.name} to ${record.value}, then verify it.`;
 /** RFC 6761, 6.3: resolvers on other machines, and in containers, need not know it. */
 const isLocal = (name: string): boolean => /(?:^|\.)localhost$/.test(name);
 const isCertificate = (error: string | null): boolean => /certificate|TLS|SSL/i.test(error ?? "");

@@ -42,7 +42,6 @@ const keyOf = ({ name, type }: { name: string; type: string }): string => `${nam
 const isAs = (found: FoundSet, wanted: RecordSet): boolean =>
   found.ttlSeconds === wanted.ttlSeconds &&
   found.proxied === wanted.proxied &&
-  found.contents.length === wanted.contents.length &&
   found.contents.toSorted().join("\n") === wanted.contents.toSorted().join("\n");
 
 /**

@@ -8,9 +8,9 @@ const shownMax = 300;
 export const reasonWithoutData = (text: string): string =>
   text
     .replace(/\s+/g, " ")
-    .replace(/ ?\b(?:DETAIL|CONTEXT|STATEMENT|QUERY|HINT):.*$/, "")
+    .replace(/ ?\b(?:DETAIL|CONTEXT|STATEMENT|QUERY|HINT):.*/, "")
     // A quote inside a word is an apostrophe. Quoted text may itself contain quotes.
-    .replace(/(?<!\w)'[^']*(?:'(?!\w)|'.*$|$)/g, "'…'")
+    .replace(/(?<!\w)'[^']*(?:'(?!\w)|'.*|$)/g, "'…'")
     .replace(/: "[^"]*(?:"|$)/g, ': "…"')
     .replace(/\)=\([^)]*(?:\)|$)/g, ")=(…)")
     .replace(/[\w+/=]{41,}/g, "…")

@@ -26,24 +26,24 @@ export function siteVerdict(
   held: HeldSite | undefined,
   { arePaymentsRead }: Known,
 ): SiteVerdict {
-  const runs = held !== undefined && (held.serving.length > 0 || held.unrouted.length > 0);
+  const { serving, unrouted } = held ?? { serving: [], unrouted: [] };
+  const runs = serving.length > 0 || unrouted.length > 0;
   if (!site || site.place === "elsewhere") return runs ? "setAside" : "same";
   if (site.status === "PENDING") return runs && arePaymentsRead ? "setAside" : "same";
   if (site.place !== "here") return "same";
-  const serving = held?.serving ?? [];
   const servesCurrent = serving.length === 1 && serving[0] === site.currentDeploymentId;
   switch (site.status) {
     case "RUNNING":
       if (site.wanted !== "RUNNING" || site.currentDeploymentId === null) return "same";
       if (serving.length === 0) return "start";
       if (!servesCurrent) return site.hasFailed ? "same" : "restart";
-      return held?.unrouted.length ? "retire" : "same";
+      return unrouted.length > 0 ? "retire" : "same";
     case "STOPPED":
     case "SUSPENDED":
       return runs ? "stop" : "same";
     case "FAILED":
-      if (serving.length === 0 && !runs) return "same";
-      if (servesCurrent || runsUnrouted(held, site.currentDeploymentId)) return "start";
+      if (!runs) return "same";
+      if (servesCurrent || runsUnrouted(unrouted, site.currentDeploymentId)) return "start";
       // Incomplete and abandoned.
       if (serving.length === 0) return "setAside";
       return site.wasDeployedLately ? "same" : "deploy";
@@ -54,8 +54,8 @@ export function siteVerdict(
   }
 }
 
-const runsUnrouted = (held: HeldSite | undefined, deploymentId: string | null): boolean =>
-  deploymentId !== null && (held?.unrouted.some((one) => one.deploymentId === deploymentId) ?? false);
+const runsUnrouted = (unrouted: HeldSite["unrouted"], deploymentId: string | null): boolean =>
+  deploymentId !== null && unrouted.some((one) => one.deploymentId === deploymentId);
 
 export type DatabaseRecord = {
   place: Place;

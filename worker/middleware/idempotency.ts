@@ -26,16 +26,15 @@ export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
   }
   const answered = (async () => {
     await next();
-    // A stream is read by whoever asked for it: its replay would be another's.
-    if (c.res.headers.get("Content-Type")?.startsWith("text/event-stream")) return claim.release();
     const mayHaveActed = c.res.ok || c.res.status === 500;
-    if (mayHaveActed && !c.get("isRead"))
-      await claim.keep({
-        status: c.res.status,
-        location: c.res.headers.get("Location"),
-        body: keptBody(await c.res.clone().text(), c.get("shownOnce")),
-      });
-    else await claim.release();
+    if (!mayHaveActed || c.get("isRead")) return claim.release();
+    // A stream has only begun, and is read by whoever asked for it.
+    const isStream = c.res.headers.get("Content-Type")?.startsWith("text/event-stream");
+    return claim.keep({
+      status: c.res.status,
+      location: c.res.headers.get("Location"),
+      body: isStream ? null : keptBody(await c.res.clone().text(), c.get("shownOnce")),
+    });
   })();
   // If the client disconnects, the first request still completes, so that a retry with this key finds the answer.
   c.executionCtx.waitUntil(answered.catch(() => undefined));

@@ -8,10 +8,10 @@ import { sha256Hex } from "../../domain/tokens.ts";
 
 export type IdempotentRequest = { key: string; method: string; path: string; body: string };
 export type FirstAnswer = { status: number; location: string | null; body: string };
+/** Without a body: only the fact that it was given. */
+type Kept = Omit<FirstAnswer, "body"> & { body: string | null };
 /** Either the stored first answer, or permission to produce it. */
-export type Claim =
-  | { replay: FirstAnswer }
-  | { keep(answer: FirstAnswer): Promise<void>; release(): Promise<void> };
+export type Claim = { replay: FirstAnswer } | { keep(answer: Kept): Promise<void>; release(): Promise<void> };
 
 /** No request runs longer than this: it was interrupted, and may or may not have had an effect. */
 const abandonedAfterMs = 5 * 60_000;
@@ -51,7 +51,7 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
           .set({
             status,
             responseSealed:
-              Buffer.byteLength(body) > maxKeptBytes
+              body === null || Buffer.byteLength(body) > maxKeptBytes
                 ? null
                 : ctx.secrets.seal(`${location ?? ""}\n${body}`, context),
           })
@@ -70,7 +70,7 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
     );
   if (known.responseSealed === null)
     throw conflict(
-      "The first request with this Idempotency-Key succeeded, but its answer was too large to store. It is not executed again.",
+      "The first request with this Idempotency-Key succeeded, but its answer was not stored, because it was a stream or too large. It is not executed again.",
     );
   const answer = ctx.secrets.open(known.responseSealed, context);
   // Earlier versions stored the body alone.
