@@ -15,7 +15,7 @@ import type { NearLimit } from "./running/limit-warnings.ts";
 import { bytesOf } from "./running/line-batches.ts";
 import { databaseCrashes, databaseCrashKnown } from "./running/databases-out.ts";
 import type { Crash, DatabaseCrash, Records } from "./running/records.ts";
-import { NotShown } from "./running/browse.ts";
+import { NotShown, NotThere } from "./running/browse.ts";
 import { browseSite } from "./running/site-files.ts";
 import { followRequests } from "./running/follow-requests.ts";
 import type { RequestRecords } from "./running/request-records.ts";
@@ -229,8 +229,9 @@ export class QuestionServer {
         try {
           return say({ kind: "files", found: await browseSite(this.means, question) }, true);
         } catch (error) {
-          if (error instanceof NotShown) return say({ kind: "refused", error: error.message }, true);
-          throw error;
+          if (!(error instanceof NotShown)) throw error;
+          const isMissing = error instanceof NotThere && { isMissing: true as const };
+          return say({ kind: "refused", error: error.message, ...isMissing }, true);
         }
       case "volumes":
         return say({ kind: "volumes", volumes: await this.volumesOf(question.siteId) }, true);

@@ -33,6 +33,7 @@ const miniflare = new Miniflare(
     serviceBindings: {
       ...workerOptions["serviceBindings"],
       ASSETS: { disk: { path: publicFiles, writable: false } },
+      ...ingressOf(new URL(bindings["SITES_ORIGIN"] ?? "")),
     },
     bindings: { ...workerOptions["bindings"], ...bindings },
     ...embeddedBindings(workerOptions),
@@ -42,6 +43,12 @@ const miniflare = new Miniflare(
     telemetry: { enabled: false },
   } as unknown as Parameters<typeof convertV4MiniflareOptions>[0]),
 );
+
+/** Names of this machine alone, which are served without TLS, are resolved by browsers but not everywhere by the system. */
+function ingressOf({ protocol, port: ingressPort }: URL): object {
+  if (protocol !== "http:") return {};
+  return { INGRESS: { external: { address: `127.0.0.1:${ingressPort || 80}`, http: {} } } };
+}
 
 await migrate(embeddedDatabase(miniflare), (name) => process.stdout.write(`applied ${name}\n`)).catch(
   (error: Error) => {

@@ -64,7 +64,7 @@ export function contextOf(
     acme: acmeAuthority(config.ACME_DIRECTORY),
     payments: paymentsOf(config, env.DB, () => new Date()),
     dns: dnsOverHttps(config.DNS_ENDPOINTS),
-    fetchOnce,
+    fetchOnce: (url) => fetchOnce(url, env.INGRESS),
     postOnce,
     backups: backupStore(env.BACKUPS),
     hosts: {

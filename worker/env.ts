@@ -16,6 +16,8 @@ export type Env = {
   BACKUPS: R2Bucket;
   /** Files beside the Worker; scripts/lib/bundle.ts makes them. */
   ASSETS: Fetcher;
+  /** The ingress of this machine, where the sites' names are of this machine alone (RFC 6761): they are in no DNS. */
+  INGRESS?: Fetcher;
   HOST_LINK: DurableObjectNamespace<HostLinkRpc>;
   KEY_GUARD: DurableObjectNamespace<KeyGuardRpc>;
   DEPLOYMENT_LOG: DurableObjectNamespace<DeploymentLogRpc>;

@@ -5,6 +5,9 @@ import { maxEntries, maxFileBytes, type BrowsedEntry, type Browsed } from "../..
 /** What the path leads to cannot be shown, said to whoever asked. */
 export class NotShown extends Error {}
 
+/** There is nothing at the path. */
+export class NotThere extends NotShown {}
+
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 /** Folders below each other. */
 const maxDepth = 200;
@@ -50,7 +53,7 @@ export async function browse(
         continue;
       }
       const found = await lstat(within(here(), name)).catch(() => null);
-      if (!found) throw new NotShown("There is no such file or folder.");
+      if (!found) throw new NotThere("There is no such file or folder.");
       if (found.isSymbolicLink()) {
         if (++links > maxLinks) throw new NotShown("Too many links lead to each other.");
         const target = await readlink(within(here(), name)).catch(() => "");
@@ -64,7 +67,7 @@ export async function browse(
         walked.push(name);
       } else if (!found.isFile()) throw new NotShown("It is neither a file nor a folder.");
       else if (waiting.some((rest) => rest !== "" && rest !== "."))
-        throw new NotShown("A file on the way is no folder.");
+        throw new NotThere("A file on the way is no folder.");
       else return { ...(await fileOf(here(), name)), path: `/${[...walked, name].join("/")}` };
     }
   } finally {

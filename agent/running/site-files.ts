@@ -6,7 +6,7 @@ import type { Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
 import { secretsIn, siteLabels } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../ingress/ingress.ts";
-import { browse, NotShown } from "./browse.ts";
+import { browse, NotShown, NotThere } from "./browse.ts";
 
 type Means = { engine: Engine; ingress: Ingress; agentId: string };
 type Asked = Pick<Extract<Question, { kind: "files" }>, "siteId" | "path" | "volume" | "masks">;
@@ -34,7 +34,7 @@ export async function browseSite(
     if (volume !== null) {
       const volumes = await engine.volumes({ ...siteLabels(siteId), [label.agent]: agentId });
       const folder = volumes.find(({ labels }) => labels[label.volume] === volume)?.folder;
-      if (folder === undefined) throw new NotShown("The host has no such volume of the site.");
+      if (folder === undefined) throw new NotThere("The host has no such volume of the site.");
       return folder;
     }
     if (!running) throw new NotShown("The site does not run: name a volume, or start the site.");

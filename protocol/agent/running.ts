@@ -215,8 +215,12 @@ export const Answer = z.discriminatedUnion("kind", [
   }),
   /** The server refused the statement, or it exceeded its limits; shown to the author of the statement. */
   z.object({ kind: z.literal("statementRefused"), error: z.string().min(1).max(2000) }),
-  /** One plain sentence for the user. */
-  z.object({ kind: z.literal("refused"), error: z.string().min(1).max(500) }),
+  /** One plain sentence for the user. `isMissing`: what was asked for is not there. */
+  z.object({
+    kind: z.literal("refused"),
+    error: z.string().min(1).max(500),
+    isMissing: z.literal(true).optional(),
+  }),
 ]);
 export type Answer = z.infer<typeof Answer>;
 

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { browse } from "../../agent/running/browse.ts";
+import { browse, NotThere } from "../../agent/running/browse.ts";
 
 let folder: string;
 let root: string;
@@ -67,7 +67,7 @@ it.each([
   symlinkSync("../..", join(root, "app", "up"));
   symlinkSync(folder, join(root, "all"));
   symlinkSync("/proc/self/cwd", join(root, "app", "fd"));
-  await expect(browse(root, path)).rejects.toThrow("There is no such file or folder.");
+  await expect(browse(root, path)).rejects.toThrow(new NotThere("There is no such file or folder."));
 });
 
 it("links that lead to each other end, and so does what is no file", async () => {

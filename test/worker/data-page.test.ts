@@ -88,6 +88,11 @@ it("folders and files of the running site are read, and nothing of them is HTML"
   const file = await pages.show(`${pathOf(siteId)}?path=/app/lib&volume=uploads`);
   expect(file.text).toContain("&lt;script&gt;1&lt;/script&gt;");
   expect(file.text).toContain("Only the first 128 KiB");
+  for (const more of [{}, { isMissing: true }]) {
+    host.files = { kind: "refused", error: "Not <there>.", ...more };
+    const refused = await pages.show(`${pathOf(siteId)}?path=/gone`);
+    expect([refused.status, refused.text]).toEqual([200, expect.stringContaining("Not &lt;there&gt;.")]);
+  }
   on.close();
 });
 

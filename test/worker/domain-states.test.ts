@@ -403,11 +403,14 @@ describe("the clock", () => {
 });
 
 describe("a certificate", () => {
-  it("is not renewed before it is due, and is when it is", async () => {
+  it("is obtained, is not renewed before it is due, and is when it is", async () => {
     const { key, host, siteId, domain } = await verified();
     const pending = await createSite(key);
     const { body: unproved } = await create(key, pending.siteId, { domain: newName() });
     expect((await renew(key, pending.siteId, unproved.domain)).body.reason).toContain("not verified");
+    const first = renew(key, siteId, domain.domain);
+    await report(host, {});
+    expect(await first).toMatchObject({ status: 200, body: { status: "ACTIVE", certificate } });
     const early = renew(key, siteId, domain.domain);
     await report(host, {});
     expect((await early).body.reason).toContain("renewed by itself from");

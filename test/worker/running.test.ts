@@ -290,8 +290,8 @@ it("its files are asked of its host, and a refusal says why", async () => {
   const refused = api(key, "GET", `/sites/${siteId}/files`);
   const second = await asked(host);
   expect(second.question).toMatchObject({ path: "/", volume: null });
-  second.answer({ kind: "refused", error: "There is no such file or folder." });
-  expect(await refused).toMatchObject({ status: 409, body: { reason: "There is no such file or folder." } });
+  second.answer({ kind: "refused", error: "There is no such file or folder.", isMissing: true });
+  expect(await refused).toMatchObject({ status: 404, body: { reason: "There is no such file or folder." } });
 });
 
 it("metrics and events are what the host kept", async () => {

@@ -1,3 +1,5 @@
+import { isLoopback } from "../config.ts";
+
 /** The answer to one request, without its body. */
 export type Fetched = { status: number; location: string | null };
 
@@ -16,9 +18,13 @@ export async function postOnce(url: string, headers: Record<string, string>, bod
   return response.status;
 }
 
-/** Requests an address once, as a visitor does; redirects are not followed. @throws if there is no answer in ten seconds */
-export async function fetchOnce(url: string): Promise<Fetched> {
-  const response = await fetch(url, {
+/**
+ * Requests an address once, as a visitor does; redirects are not followed. @param ingress answers for names of this
+ * machine alone @throws if there is no answer in ten seconds
+ */
+export async function fetchOnce(url: string, ingress: Pick<Fetcher, "fetch"> | undefined): Promise<Fetched> {
+  const server = ingress && isLoopback(new URL(url).hostname) ? ingress : globalThis;
+  const response = await server.fetch(url, {
     redirect: "manual",
     headers: { "User-Agent": "berth-probe" },
     signal: AbortSignal.timeout(withinMs),

@@ -98,10 +98,9 @@ effectsOf("domains", {
         false,
       );
       expect((await first).result).toMatchObject({ status: "ERROR" });
-      const due = { ...certificate, notAfter: new Date(Date.now() + 3_600_000).toISOString() };
       const asked = useTool(key, "renew_certificate", { site: "named", domain });
-      await report(host, due);
-      expect((await asked).result).toMatchObject({ domain, status: "ACTIVE", certificate: due });
+      await report(host, certificate);
+      expect((await asked).result).toMatchObject({ domain, status: "ACTIVE", certificate });
     },
   ],
   remove_domain: [

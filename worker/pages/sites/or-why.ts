@@ -7,8 +7,10 @@ export const orWhy = async <Found>(
   try {
     return { found: await asked, why: null };
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== "conflict") throw error;
+    if (!(error instanceof AppError)) throw error;
     const { reason } = error.extra;
+    const isMissingThere = error.code === "not_found" && reason !== undefined;
+    if (error.code !== "conflict" && !isMissingThere) throw error;
     return { found: null, why: typeof reason === "string" ? reason : error.message };
   }
 };

@@ -15,7 +15,8 @@ export async function renewDomain(ctx: Ctx, input: OfDomain): Promise<Domain> {
   if (!row.verifiedAt) throw conflict("The domain is not verified. Verify it first.");
   const seen = await lookAt(ctx, site, { ...row, looks: 0 });
   if (!seen) throw new AppError("not_found");
-  const dueAt = seen.state === "ACTIVE" ? dueOf(seen.certificate) : null;
+  const isKept = seen.state === "ACTIVE" && seen.certificate?.notAfter === row.certificate?.notAfter;
+  const dueAt = isKept ? dueOf(seen.certificate) : null;
   if (dueAt && ctx.now() < dueAt)
     throw conflict(
       `The certificate of ${seen.name} is valid until ${day(seen.certificate?.notAfter)}. It is renewed by itself from ${day(dueAt.toISOString())} on, and cannot be renewed earlier.`,

@@ -1,7 +1,7 @@
 import type { Answer, Question } from "../../../protocol/agent/running.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import { conflict, invalid } from "../../domain/app-error.ts";
+import { AppError, conflict, invalid } from "../../domain/app-error.ts";
 import { siteOwnedBy } from "../sites/owned.ts";
 
 type Kind = Question["kind"];
@@ -23,8 +23,8 @@ export async function askHost<K extends Kind>(
 }
 
 /**
- * The same for a resource that was already read. @throws AppError also invalid_request, for a statement that its
- * server refuses
+ * The same for a resource that was already read. @throws AppError also not_found, where the host has nothing of that
+ * name, and invalid_request, for a statement that its server refuses
  */
 export async function askHostOf<K extends Kind>(
   ctx: Ctx,
@@ -33,6 +33,8 @@ export async function askHostOf<K extends Kind>(
 ): Promise<AnswerTo<K> | null> {
   if (hostId === null) return null;
   const answer = await ctx.questions.ask(hostId, asked);
+  if (answer.kind === "refused" && answer.isMissing)
+    throw new AppError("not_found", { reason: answer.error });
   if (answer.kind === "refused") throw conflict(answer.error);
   if (answer.kind === "statementRefused") throw invalid("statement", answer.error);
   if (answer.kind !== asked.kind) throw new Error(`A host answered ${answer.kind} to ${asked.kind}`);

@@ -5,7 +5,7 @@ import { conflict } from "../../domain/app-error.ts";
 import { askHostOf } from "./ask-host.ts";
 import { siteAndMasks } from "./masks.ts";
 
-/** A folder or a file of the site as its host has it. @throws AppError conflict if it cannot be shown */
+/** A folder or a file of the site as its host has it. @throws AppError not_found, or conflict if it cannot be shown */
 export async function browseFiles(ctx: Ctx, { id, path, volume }: ById & FilesQuery): Promise<Browsed> {
   const { site, masks } = await siteAndMasks(ctx, id);
   const answer = await askHostOf<"files">(ctx, site, {
