@@ -10,10 +10,10 @@ import { projectRoot } from "./lib/project-root.ts";
  * First the Worker's benchmarks and backups, then a host's on a service started for them. Arguments select benchmarks
  * by name. What each one prints is written to bench/RESULTS.md, with the machine, its load and the commit.
  */
-const alone = ["startup", "requests", "chat", "access-log", "webhook", "backups"];
+const alone = ["startup", "requests", "chat", "ingress", "webhook", "backups"];
 const onService = ["deploys", "dockerfiles", "idle", "logs", "neighbours", "pages"];
 /** These run containers without a service that would start the engine. */
-const onEngine = ["access-log", "backups"];
+const onEngine = ["ingress", "backups"];
 
 const named = process.argv.slice(2);
 const unknown = named.filter((name) => ![...alone, ...onService].includes(name));

@@ -8,16 +8,8 @@ export const accessLogVolume = (agentId: string): string => `berth-ingress-log-$
 const rolledAtMb = 32;
 const keptFiles = 8;
 
-/** Only what the agent reads is written: no header but those below, so neither cookies nor credentials. */
-const left = [
-  "request>tls",
-  "request>remote_ip",
-  "request>remote_port",
-  "request>proto",
-  "request>headers",
-  "resp_headers",
-  "user_id",
-];
+/** Only what the agent reads is written, of the request what is in `seen`: so neither cookies nor credentials. */
+const left = ["request", "resp_headers", "user_id"];
 
 export function accessLogging(): object {
   return {
@@ -38,7 +30,7 @@ export function accessLogging(): object {
           format: "filter",
           wrap: {
             format: "json",
-            time_format: "unix_milli_float",
+            time_format: "unix_nano",
             duration_format: "nano",
             message_key: "",
             level_key: "",
@@ -51,15 +43,34 @@ export function accessLogging(): object {
   };
 }
 
-/**
- * What is said of each request beside what Caddy says by itself: also the id, once it is asked for. That is the app's to see, so that
- * its own log can name it.
- */
+/** One text, as Caddy takes its time for each field. A line has one line of each, which none of them can have an end of. */
+export const seenFields = ["method", "host", "uri", "address", "agent", "referrer"] as const;
+const placeholders: Record<(typeof seenFields)[number], string> = {
+  method: "{http.request.method}",
+  host: "{http.request.hostport}",
+  uri: "{http.request.orig_uri}",
+  address: "{http.vars.client_ip}",
+  agent: "{http.request.header.User-Agent}",
+  referrer: "{http.request.header.Referer}",
+};
+
+/** What is said of each request beside what Caddy says by itself. */
+export const logged = [
+  {
+    handler: "vars",
+    seen: seenFields.map((field) => placeholders[field]).join("\n"),
+    // The log that there is: Caddy would look for another one by each label of the host's name.
+    access_logger_names: [""],
+  },
+  { handler: "log_append", key: "seen", value: "seen" },
+];
+
+/** And of one that is passed on, also the id, once it is asked for. That is the app's to see, so that its own log can name it. */
 export const noted = [
-  { handler: "headers", request: { set: { "X-Request-Id": ["{http.request.uuid}"] } } },
-  ...Object.entries({
-    agent: "{http.request.header.User-Agent}",
-    referrer: "{http.request.header.Referer}",
-    upstream: "{http.reverse_proxy.upstream.hostport}",
-  }).map(([key, value]) => ({ handler: "log_append", key, value })),
+  {
+    handler: "headers",
+    request: { set: { "X-Request-Id": ["{http.request.uuid}"], "X-Real-Ip": ["{http.vars.client_ip}"] } },
+  },
+  ...logged,
+  { handler: "log_append", key: "upstream", value: "{http.reverse_proxy.upstream.hostport}" },
 ];

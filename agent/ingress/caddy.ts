@@ -1,6 +1,7 @@
 import { bodyLimitsMb, maxResponseHeaders } from "../../protocol/api/ingress.ts";
-import { accessLogging, noted } from "./access-log.ts";
+import { accessLogging, logged, noted } from "./access-log.ts";
 import { peersAddress } from "./hop.ts";
+import { hostPattern, maxHostLength, notHostNameText } from "./host-name.ts";
 
 /**
  * How long Caddy may answer from an earlier look-up. It looks up one name at a time, all other sites' requests waiting, so not
@@ -41,56 +42,60 @@ const maxHeaderBytes = 32 * 1024;
 /** Requests that one container is asked at once: each takes Caddy's memory as long as it lasts. */
 export const maxRequests = 1000;
 
-const label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
+/**
+ * No host name (`isHostName`, in the responder): Caddy does not look up most of these, and what it does look up leads to the responder's
+ * page. Asked only once a request has met nobody, as a regular expression for each request costs as much as the rest of its way here.
+ */
+const notHostName = {
+  match: [
+    { not: [{ header_regexp: { Host: { pattern: hostPattern } } }] },
+    { header_regexp: { Host: { pattern: `^[^:]{${maxHostLength + 1},}` } } },
+  ],
+  handle: [{ handler: "static_response", status_code: 400, body: notHostNameText }],
+  terminal: true,
+};
 
 /**
  * What proxies and CDNs tell an app of its visitor, and frameworks believe (Caddy's wildcards). A visitor could write each of
- * them himself, also with underscores, which CGI and those who name headers like it take for hyphens.
+ * them himself, also with underscores, which CGI and those who name headers like it take for hyphens. In lower case, as Caddy
+ * compares them, and few: it goes through all headers of a request for each wildcard.
  */
 export const proxyHeaders = [
   "*_*",
-  "Forwarded*",
-  "X-Forwarded*",
-  "X-Forward-*",
-  "X-Original-*",
-  "X-Rewrite-*",
-  "X-Real-*",
-  "X-Remote-*",
-  "Remote-*",
-  "X-Host",
-  "X-Http-Host-Override",
-  "X-Scheme",
-  "X-Url-Scheme",
-  "Front-End-Https",
-  "*Client-Ip",
-  "*ClientIp",
-  "*Connecting-Ip",
-  "*Connection-Ip",
-  "*User-Ip",
-  "*UserIp",
-  "*Real-Ip",
-  "*Src-Ip",
-  "*Originating-Ip",
-  "Coming-From",
-  "X-Coming-From",
-  "Cf-Connecting-*",
-  "Cf-Pseudo-*",
-  "Cf-Visitor",
-  "Cloudfront-Forwarded-*",
-  "Cloudfront-Viewer-Address",
-  "Fastly-*",
-  "Fly-*",
-  "X-Appengine-*",
-  "X-Arr-*",
-  "X-Azure-*",
-  "X-Envoy-*",
-  "X-Vercel-*",
-  "*Client-Cert*",
-  "*ClientCert*",
-  "X-Ssl-*",
+  "*forwarded*",
+  "x-forward-*",
+  "x-original-*",
+  "x-rewrite-*",
+  "x-real-*",
+  "*remote-*",
+  // Whatever says that it is an address: client-ip, cf-connecting-ip, x-originating-ip and their like.
+  "*-ip",
+  "*clientip",
+  "*userip",
+  "cf-connecting-*",
+  "cf-pseudo-*",
+  "fastly-*",
+  "fly-*",
+  "x-appengine-*",
+  "x-arr-*",
+  "x-azure-*",
+  "x-envoy-*",
+  "x-vercel-*",
+  "*client-cert*",
+  "*clientcert*",
+  "x-ssl-*",
+  "x-host",
+  "x-http-host-override",
+  "x-scheme",
+  "x-url-scheme",
+  "front-end-https",
+  "coming-from",
+  "x-coming-from",
+  "cf-visitor",
+  "cloudfront-viewer-address",
   // CGI's HTTP_PROXY, by which programs choose where they ask (httpoxy).
-  "Proxy",
-  "Http2-Settings",
+  "proxy",
+  "http2-settings",
 ];
 
 /**
@@ -113,7 +118,7 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
     automatic_https: { disable: true },
     read_header_timeout: "15s",
     max_header_bytes: maxHeaderBytes,
-    errors: { routes: unmet(settings, maxWebSockets, "visitors") },
+    errors: { routes: unmet(settings, maxWebSockets, "visitors", trustedProxies) },
     ...trusting(trustedProxies),
   };
   const routes = routesFor(settings, maxWebSockets, trustedProxies, "visitors");
@@ -138,7 +143,7 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
             listen: [`${peersAddress}:${settings.statusPort}`],
             protocols: ["h1"],
             max_header_bytes: maxHeaderBytes + 4096,
-            errors: { routes: unmet(settings, maxWebSockets, "peers") },
+            errors: { routes: unmet(settings, maxWebSockets, "peers", thisHost) },
             routes: routesFor(settings, maxWebSockets, thisHost, "peers"),
           },
           ...(tls && {
@@ -180,30 +185,13 @@ function routesFor(
 ): object[] {
   return [
     ...protocolOfVisitor(trustedProxies),
-    { handle: [compression] },
-    { handle: [{ handler: "headers", request: { delete: proxyHeaders } }, ...noted] },
+    { handle: [compression, { handler: "headers", request: { delete: proxyHeaders } }, ...noted] },
     {
       // HTTP/2 in the clear would be passed on as bytes, with whatever headers the visitor writes.
       match: [{ header_regexp: { Upgrade: { pattern: "(?i)h2c" } } }],
       handle: [{ handler: "headers", request: { delete: ["Upgrade"] } }],
     },
-    {
-      // Other names would be looked up in vain.
-      match: [
-        {
-          header_regexp: { Host: { pattern: `^(?:${label}\\.)*${label}(?::[0-9]+)?$` } },
-          // So that a label and `.dup.internal` fit around it in a DNS name.
-          not: [{ header_regexp: { Host: { pattern: "^[^:]{221,}" } } }],
-        },
-      ],
-      handle: [
-        {
-          handler: "subroute",
-          routes: fromOutside(settings, maxWebSockets, from),
-        },
-      ],
-    },
-    { handle: [{ handler: "static_response", status_code: 400, body: "Not a host name\n" }] },
+    ...fromOutside(settings, maxWebSockets, from, visitorAsMet(trustedProxies)),
   ];
 }
 
@@ -253,13 +241,14 @@ const saysHttps = (ranges: readonly string[]) => [
   { remote_ip: { ranges }, header: { "X-Forwarded-Proto": ["https"] } },
 ];
 
-/** Before any header is removed. */
-const protocolOfVisitor = (ranges: readonly string[]) => [
-  { handle: [{ handler: "vars", proto: "{http.request.scheme}" }] },
-  ...(ranges.length === 0
+/** Before any header is removed. Without such proxies Caddy itself says it. */
+const protocolOfVisitor = (ranges: readonly string[]) =>
+  ranges.length === 0
     ? []
-    : [{ match: saysHttps(ranges), handle: [{ handler: "vars", proto: "https" }] }]),
-];
+    : [
+        { handle: [{ handler: "vars", proto: "{http.request.scheme}" }] },
+        { match: saysHttps(ranges), handle: [{ handler: "vars", proto: "https" }] },
+      ];
 
 /** What a trusted proxy was asked for by https is not sent to https once more. */
 const servedBehindProxy = (ranges: readonly string[], routes: object[]) =>
@@ -268,15 +257,17 @@ const servedBehindProxy = (ranges: readonly string[], routes: object[]) =>
     : [{ match: saysHttps(ranges), handle: [{ handler: "subroute", routes }], terminal: true }];
 
 type Headers = Record<string, string[]>;
-/** What an app is told of the visitor: as the ingress met him. */
-const visitorAsMet: Headers = {
-  "X-Real-Ip": ["{http.vars.client_ip}"],
-  "X-Forwarded-For": ["{http.vars.client_ip}"],
-  "X-Forwarded-Proto": ["{http.vars.proto}"],
-};
+/**
+ * What an app is told of the visitor, as the ingress met him, beside `X-Real-Ip` and what Caddy sets: all of it where no proxy is
+ * trusted. Headers of a proxy's own have Caddy copy all others once more for each request.
+ */
+const visitorAsMet = (trustedProxies: readonly string[]): Headers =>
+  trustedProxies.length === 0
+    ? {}
+    : { "X-Forwarded-For": ["{http.vars.client_ip}"], "X-Forwarded-Proto": ["{http.vars.proto}"] };
 /** The same within, where the visitor is the ingress itself. */
 const visitorAsTold: Headers = Object.fromEntries(
-  Object.keys(visitorAsMet).map((name) => [name, [`{http.request.header.${name}}`]]),
+  ["X-Forwarded-For", "X-Forwarded-Proto"].map((name) => [name, [`{http.request.header.${name}}`]]),
 );
 
 /** Its responder's answer about a request of a site with rules may be had in its place: nothing of a body is lost. */
@@ -292,7 +283,13 @@ const sentTo = (label: string) => [
   { vars_regexp: { [sentToVar]: { pattern: `^${label}\\.up\\.internal\\.?:` } } },
 ];
 const [decider, serverBelow] = ["hd[0-9a-f]{16}", "hi[0-9a-f]{16}"];
-const copyResponse = { handle: [{ handler: "copy_response" }] };
+const copyResponse = {
+  handle: [
+    // No visitor is told who answered below.
+    { handler: "headers", response: { deferred: true, delete: ["Berth-Served"] } },
+    { handler: "copy_response" },
+  ],
+};
 /** The responder was to show a page, and by the time it was asked the site answers again: its decision is for nobody. */
 const undecided = ({ statusPort }: IngressSettings) => ({
   match: [{ vars_regexp: { [sentToVar]: { pattern: `^h127-0-0-1\\.up\\.internal\\.?:${statusPort}$` } } }],
@@ -310,12 +307,17 @@ const undecided = ({ statusPort }: IngressSettings) => ({
  * Requests as visitors send them. The responder names a container, or what decides on requests of a site with rules: itself, where the
  * request can be sent once more, or else the server below, which asks it.
  */
-function fromOutside(settings: IngressSettings, maxWebSockets: number, from: From): object[] {
+function fromOutside(
+  settings: IngressSettings,
+  maxWebSockets: number,
+  from: From,
+  visitor: Headers,
+): object[] {
   const how: How = {
     name: "{http.request.host}",
     suffixes: [suffixFor(from, "up"), suffixFor(from, "ws")],
     freshMs: refreshMs,
-    visitor: visitorAsMet,
+    visitor,
   };
   const [sockets, plain] = byKind(settings, maxWebSockets, how);
   const deciding = {
@@ -326,7 +328,7 @@ function fromOutside(settings: IngressSettings, maxWebSockets: number, from: Fro
         routes: [
           {
             match: sentTo(decider),
-            handle: [{ handler: "subroute", routes: allowed(settings, maxWebSockets, visitorAsMet) }],
+            handle: [{ handler: "subroute", routes: allowed(settings, maxWebSockets, visitor, false) }],
             terminal: true,
           },
           undecided(settings),
@@ -336,14 +338,7 @@ function fromOutside(settings: IngressSettings, maxWebSockets: number, from: Fro
       servedBelow,
     ],
   };
-  return [
-    sockets,
-    { match: withoutBody, handle: [deciding], terminal: true },
-    {
-      ...plain,
-      handle: plain.handle.map((one) => ({ ...one, handle_response: [...one.handle_response, servedBelow] })),
-    },
-  ];
+  return [sockets, { match: withoutBody, handle: [deciding], terminal: true }, plain];
 }
 
 /** The container that answered, for the log, which knows nothing of the server below. */
@@ -352,11 +347,7 @@ const servedBelow = {
   routes: [
     {
       match: sentTo(serverBelow),
-      handle: [
-        { handler: "log_append", key: "served", value: "{http.reverse_proxy.header.Berth-Served}" },
-        { handler: "copy_response" },
-      ],
-      terminal: true,
+      handle: [{ handler: "log_append", key: "served", value: "{http.reverse_proxy.header.Berth-Served}" }],
     },
     copyResponse,
   ],
@@ -416,7 +407,8 @@ function proxy(
       protocol: "http",
       resolver,
       dial_timeout: "2s",
-      keep_alive: { idle_timeout: "1500ms" },
+      // As many as one container is asked at once over: each of a burst's requests would open one otherwise.
+      keep_alive: { idle_timeout: "1500ms", max_idle_conns_per_host: 256 },
       max_response_header_size: maxHeaderBytes,
     },
     // Nothing counts as a failure.
@@ -426,23 +418,34 @@ function proxy(
     flush_interval: "20ms",
     ...(retries !== undefined && { load_balancing: { retries, try_interval: "50ms" } }),
     handle_response: [
-      { match: { headers: { "Berth-Upstream": ["*"] } }, routes: [undecided(settings), copyResponse] },
+      {
+        match: { headers: { "Berth-Upstream": ["*"] } },
+        routes: [undecided(settings), isBelow ? { handle: [{ handler: "copy_response" }] } : copyResponse],
+      },
+      ...(isBelow ? [] : [servedBelow]),
     ],
-    // Beside X-Forwarded-Host, which Caddy sets.
     headers: {
-      request: { set: visitor },
-      response: isBelow
-        ? { set: { "Berth-Served": ["{http.reverse_proxy.upstream.hostport}"] } }
-        : { delete: ["Berth-Served"] },
+      ...(Object.keys(visitor).length > 0 && { request: { set: visitor } }),
+      ...(isBelow && {
+        response: { set: { "Berth-Served": ["{http.reverse_proxy.upstream.hostport}"] } },
+      }),
     },
   };
 }
 
 /** How the responder's answer about a request is referred to. */
 const decided = (name: string) => `{http.reverse_proxy.header.Berth-${name}}`;
-const isSet = (name: string) => [{ not: [{ vars: { [`{http.vars.${name}}`]: [""] } }] }];
+const isNotEmpty = (placeholder: string) => [{ not: [{ vars: { [placeholder]: [""] } }] }];
+const isSet = (name: string) => isNotEmpty(`{http.vars.${name}}`);
 const upstreamVar = "{http.vars.upstream}";
-const headerSlots = Array.from({ length: maxResponseHeaders + 1 }, (_, slot) => slot);
+/** By fours: most sites have a few, and Caddy would look at each of them for each request. */
+const headerSlots = Array.from({ length: Math.ceil((maxResponseHeaders + 1) / 4) }, (_, group) =>
+  [0, 1, 2, 3].map((slot) => 4 * group + slot).filter((slot) => slot <= maxResponseHeaders),
+);
+const subroute = (match: object[], routes: object[]) => ({
+  match,
+  handle: [{ handler: "subroute", routes }],
+});
 
 /**
  * The way of requests to sites with rules: the first server passes them on to this one, which the responder names to it. It asks
@@ -469,7 +472,7 @@ function rulesServer(settings: IngressSettings, maxWebSockets: number): object {
     max_header_bytes: maxHeaderBytes + 4096,
     // Only this host reaches it.
     trusted_proxies: { source: "static", ranges: thisHost },
-    errors: { routes: unmet(settings, maxWebSockets, "below") },
+    errors: { routes: unmet(settings, maxWebSockets, "below", thisHost) },
     routes: [
       {
         handle: [
@@ -496,7 +499,10 @@ function rulesServer(settings: IngressSettings, maxWebSockets: number): object {
             // The responder itself may be starting.
             load_balancing: { try_duration: "3s", try_interval: "100ms" },
             handle_response: [
-              { match: { status_code: [204] }, routes: allowed(settings, maxWebSockets, visitorAsTold) },
+              {
+                match: { status_code: [204] },
+                routes: allowed(settings, maxWebSockets, visitorAsTold, true),
+              },
               // Shown as it is.
             ],
           },
@@ -507,7 +513,12 @@ function rulesServer(settings: IngressSettings, maxWebSockets: number): object {
 }
 
 /** A request that may pass, as the responder wants it. */
-const allowed = (settings: IngressSettings, maxWebSockets: number, visitor: Headers): object[] => [
+const allowed = (
+  settings: IngressSettings,
+  maxWebSockets: number,
+  visitor: Headers,
+  isBelow: boolean,
+): object[] => [
   {
     handle: [
       {
@@ -516,25 +527,47 @@ const allowed = (settings: IngressSettings, maxWebSockets: number, visitor: Head
         uri: decided("Uri"),
         authorized: decided("Authorized"),
         body: decided("Body"),
-        ...Object.fromEntries(
-          headerSlots.flatMap((slot) => [
-            [`name${slot}`, decided(`Name-${slot}`)],
-            [`value${slot}`, decided(`Value-${slot}`)],
-          ]),
-        ),
       },
       { handler: "copy_response_headers", include: ["Set-Cookie"] },
     ],
   },
+  ...nested(
+    (slot) => isNotEmpty(decided(`Name-${slot}`)),
+    (slots) => [
+      {
+        handle: [
+          {
+            handler: "vars",
+            ...Object.fromEntries(
+              slots.flatMap((slot) => [
+                [`name${slot}`, decided(`Name-${slot}`)],
+                [`value${slot}`, decided(`Value-${slot}`)],
+              ]),
+            ),
+          },
+        ],
+      },
+    ],
+  ),
   ...asDecided,
   ...byKind(settings, maxWebSockets, {
     name: upstreamVar,
     suffixes: ["dup", "dws"],
     freshMs: refreshMs,
     visitor,
-    isBelow: visitor === visitorAsTold,
+    isBelow,
   }),
 ];
+
+/** The routes of each group of slots, within those of the one before it. */
+function nested(
+  isUsed: (firstSlot: number) => object[],
+  routesOf: (slots: number[]) => object[],
+  [group, ...more] = headerSlots,
+): object[] {
+  if (!group) return [];
+  return [subroute(isUsed(group[0] ?? 0), [...routesOf(group), ...nested(isUsed, routesOf, more)])];
+}
 
 /**
  * Kept in variables, as a request that waited has had another answer of the responder's, and Caddy begins again with what the visitor
@@ -547,19 +580,29 @@ const asDecided = [
     match: isSet("authorized"),
     handle: [{ handler: "headers", request: { delete: ["Authorization"] } }],
   },
-  ...bodyLimitsMb.map((megabytes) => ({
-    match: [{ vars: { "{http.vars.body}": [String(megabytes)] } }],
-    handle: [{ handler: "request_body", max_size: megabytes * 1024 * 1024 }],
-  })),
-  ...headerSlots.map((slot) => ({
-    match: isSet(`name${slot}`),
-    handle: [
-      {
-        handler: "headers",
-        response: { deferred: true, set: { [`{http.vars.name${slot}}`]: [`{http.vars.value${slot}}`] } },
-      },
-    ],
-  })),
+  subroute(
+    isSet("body"),
+    bodyLimitsMb.map((megabytes) => ({
+      match: [{ vars: { "{http.vars.body}": [String(megabytes)] } }],
+      handle: [{ handler: "request_body", max_size: megabytes * 1024 * 1024 }],
+    })),
+  ),
+  ...nested(
+    (slot) => isSet(`name${slot}`),
+    (slots) =>
+      slots.map((slot) => ({
+        match: isSet(`name${slot}`),
+        handle: [
+          {
+            handler: "headers",
+            response: {
+              deferred: true,
+              set: { [`{http.vars.name${slot}}`]: [`{http.vars.value${slot}}`] },
+            },
+          },
+        ],
+      })),
+  ),
 ];
 
 /** What came to no connection reached no app; of what reached one, only a GET may be sent again. */
@@ -572,8 +615,14 @@ const mayBeSentAgain: { not?: object[]; [matcher: string]: unknown }[] = [
  * A request that met nobody waits at the responder until its site is there again, and is sent once more: one that was decided on as it
  * was decided. On the way of sites with rules, nothing else passes.
  */
-function unmet(settings: IngressSettings, maxWebSockets: number, from: From): object[] {
+function unmet(
+  settings: IngressSettings,
+  maxWebSockets: number,
+  from: From,
+  trustedProxies: readonly string[],
+): object[] {
   const isBelow = from === "below";
+  const visitor = isBelow ? visitorAsTold : visitorAsMet(trustedProxies);
   const how = { freshMs: 10, retries: 3 };
   const decidedOn = [
     ...asDecided,
@@ -581,7 +630,7 @@ function unmet(settings: IngressSettings, maxWebSockets: number, from: From): ob
       ...how,
       name: upstreamVar,
       suffixes: ["dre", "dwr"],
-      visitor: isBelow ? visitorAsTold : visitorAsMet,
+      visitor,
       isBelow,
     }),
   ];
@@ -589,7 +638,7 @@ function unmet(settings: IngressSettings, maxWebSockets: number, from: From): ob
     ...how,
     name: "{http.request.host}",
     suffixes: [suffixFor(from, "re"), suffixFor(from, "wr")],
-    visitor: visitorAsMet,
+    visitor,
   });
   const matches = mayBeSentAgain.map((one) => ({
     ...one,
@@ -613,6 +662,7 @@ function unmet(settings: IngressSettings, maxWebSockets: number, from: From): ob
     terminal: true,
   });
   return [
+    ...(isBelow ? [] : [notHostName]),
     waiting(matches, decidedOn),
     ...(isBelow ? [] : [waiting(mayBeSentAgain, asMet)]),
     { handle: [{ handler: "static_response", status_code: "{http.error.status_code}" }] },
@@ -622,6 +672,7 @@ function unmet(settings: IngressSettings, maxWebSockets: number, from: From): ob
 /** Methods and bodies stay as they are (RFC 9110, 15.4.9). Challenges of ACME are answered before any route. */
 const toHttps = ({ port }: TlsSettings) => ({
   handle: [
+    ...logged,
     {
       handler: "static_response",
       status_code: 308,

@@ -11,6 +11,7 @@ import { Reachable } from "./reachable.ts";
 import { decide, pinOf, type Asked, type Decision } from "./decide.ts";
 import { escaped, page } from "./pages.ts";
 import { Forwarder, PeerGate } from "./hop.ts";
+import { isHostName, notHostNameText } from "./host-name.ts";
 import { Passwords } from "./passwords.ts";
 import { peersFileOf, readPeers, type Peers } from "./peers.ts";
 import {
@@ -183,6 +184,8 @@ function services(name: string, kind: string, origin: string) {
   const isDecided = origin === "d";
   const hostname = isDecided ? name.slice(name.indexOf(".") + 1) : name;
   const letter = kind.startsWith("w") ? "w" : "h";
+  // A wildcard would cover it.
+  if (!isHostName(hostname)) return [serviceRecord(statusName, Number(statusPort))];
   if (origin === "p" && !hasArrived(hostname)) return [serviceRecord(statusName, Number(statusPort))];
   const forward = origin === "" ? forwards.get(covering(hostname)) : undefined;
   const forwardPort = forward ? forwarder.portTo(forward) : null;
@@ -398,6 +401,10 @@ status.on("request", (request, response) => {
     return;
   }
   const hostname = (request.headers.host ?? "").replace(/:\d+$/, "").toLowerCase();
+  if (!isHostName(hostname)) {
+    response.writeHead(400, { "Content-Type": "text/plain" }).end(notHostNameText);
+    return;
+  }
   const answer = answerFor(hostname);
   if (answer === "parked") showPage(response, 503, parkedPage(hostname));
   else if (answer === "unknown") showPage(response, 404, unknownPage);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
-import { accessLogVolume } from "../ingress/access-log.ts";
+import { accessLogVolume, seenFields } from "../ingress/access-log.ts";
 import type { Ingress, Target } from "../ingress/ingress.ts";
 import { servingOf } from "../ingress/ingress.ts";
 import { under } from "../ingress/table.ts";
@@ -20,20 +20,17 @@ type Means = {
 
 /** What Caddy is told to write (`ingress/access-log.ts`). Its zero for a status: no answer was begun. */
 const Entry = z.object({
+  /** In nanoseconds. */
   ts: z.number(),
-  request: z.object({
-    client_ip: z.string(),
-    method: z.string(),
-    host: z.string(),
-    uri: z.string(),
-  }),
   duration: z.number().nonnegative(),
   size: z.int().nonnegative(),
   status: z.int().min(0).max(999),
   bytes_read: z.int().nonnegative(),
+  seen: z
+    .string()
+    .transform((text) => text.split("\n"))
+    .refine((fields) => fields.length === seenFields.length),
   uuid: z.string().nullish(),
-  agent: z.string().nullish(),
-  referrer: z.string().nullish(),
   upstream: z.string().nullish(),
   /** Of a site with rules: what Caddy sent it on to, once it was decided on. */
   served: z.string().nullish(),
@@ -122,15 +119,15 @@ class Reading {
     if (!entry) return null;
     // Passed on to the host where the site is now, which has it in its own log.
     if (/^[hw]f[0-9a-f]{16}\.up\./.test(entry.upstream ?? "")) return null;
-    const { request } = entry;
-    const host = request.host.replace(/:\d+$/, "").toLowerCase();
+    const [method = "", hostport = "", uri = "", address = "", agent, referrer] = entry.seen;
+    const host = hostport.replace(/:\d+$/, "").toLowerCase();
     const siteId = under(this.sites, host);
     if (siteId === undefined) return null;
-    const [path = "", ...query] = request.uri.split("?");
+    const [path = "", ...query] = uri.split("?");
     return {
       siteId,
-      atMs: entry.ts,
-      method: request.method,
+      atMs: entry.ts / 1e6,
+      method,
       host,
       path,
       query: query.length > 0 ? query.join("?") : null,
@@ -138,9 +135,9 @@ class Reading {
       durationUs: Math.round(entry.duration / 1000),
       bytesIn: entry.bytes_read,
       bytesOut: entry.size,
-      address: request.client_ip,
-      referrer: entry.referrer || null,
-      userAgent: entry.agent || null,
+      address,
+      referrer: referrer || null,
+      userAgent: agent || null,
       ...this.answeredBy(siteId, entry),
       requestId: entry.uuid || null,
     };

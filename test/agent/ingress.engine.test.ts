@@ -520,6 +520,10 @@ describe("the ingress", () => {
       "X-Original-URL X-Original-Host X-Rewrite-URL X-Host X-Url-Scheme X-Envoy-External-Address",
       "X-Envoy-Original-Path X-ARR-SSL Front-End-Https Proxy HTTP2-Settings X_Forwarded_For X-Forwarded_For",
       "x_real_ip Client_IP REMOTE_ADDR",
+      "X-Forward-Host Forwarded-Host Cloudfront-Forwarded-Proto Cloudfront-Viewer-Address X-Real-Port",
+      "X-Remote-Groups Remote-User X-Http-Host-Override X-Scheme Coming-From X-Coming-From CF-Pseudo-IPv6",
+      "Fastly-SSL Fly-Region X-Appengine-Country X-Azure-Ref X-Vercel-Ip-Country X-Src-IP X-Envoy-Peer",
+      "Ssl-Client-Cert-Chain X-SSL-Cipher X-ProxyUserIp X-Rewrite-Host X-Original-Method X-Arr-ClientCert",
     ].flatMap((line) => line.split(" "));
     const headers = {
       ...Object.fromEntries(pretended.map((name) => [name, "6.6.6.6"])),

@@ -188,8 +188,11 @@ describe("the responder", () => {
       ["own.shop.example", "10.0.0.6:3000"],
       ["a.b.shop.example", responder.statusPage],
       ["shop.example", responder.statusPage],
+      ["a_b.shop.example", responder.statusPage],
     ])
       expect([name, await responder.leadsTo(name ?? "")]).toEqual([name, place]);
+    // No host name, though Caddy looks it up.
+    expect((await get(responder.statusPort, "a_b.shop.example")).status).toBe(400);
     // The control plane obtains its certificate: Caddy would obtain one for each name that anybody thinks of.
     const mayObtain = async (name: string) =>
       (await get(responder.statusPort, "x", { path: `/.berth/certificate?domain=${name}` })).status;
