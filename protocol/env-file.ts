@@ -54,3 +54,17 @@ function endOf(text: string, quote: string): number {
   }
   return -1;
 }
+
+const shownEscapes: Record<string, string> = {
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  '"': '\\"',
+  "\\": "\\\\",
+};
+
+/** One variable as such a file has it; `parseEnvFile` reads the same value. */
+export const envLine = (key: string, value: string): string =>
+  /^[\w.:/@%+,=-]*$/.test(value)
+    ? `${key}=${value}`
+    : `${key}="${value.replaceAll(/[\n\r\t"\\]/g, (letter) => shownEscapes[letter] ?? letter)}"`;

@@ -34,8 +34,14 @@ document.addEventListener("submit", (event) => {
   void send(form, event.submitter);
 });
 
+/** A request that only asks is given up for the next one of its form. */
+let asking: { form: HTMLFormElement; request: AbortController } | undefined;
+
 async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promise<void> {
-  if (form.getAttribute("aria-busy") === "true") return;
+  if (asking?.form === form) asking.request.abort();
+  else if (form.getAttribute("aria-busy") === "true") return;
+  const request = new AbortController();
+  asking = submitter?.hasAttribute("data-asks") === true ? { form, request } : undefined;
   form.setAttribute("aria-busy", "true");
   submitter?.setAttribute("aria-busy", "true");
   try {
@@ -44,17 +50,24 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
       [...fields].map(([name, value]) => [name, typeof value === "string" ? value : value.name]),
     );
     const to = submitter?.getAttribute("formaction") ?? form.getAttribute("action") ?? location.href;
-    const answer = await fetch(to, { method: "POST", body, headers: { Accept: "text/html" } });
+    const answer = await fetch(to, {
+      method: "POST",
+      body,
+      headers: { Accept: "text/html" },
+      signal: request.signal,
+    });
     if (answer.redirected && isSignIn(answer.url)) {
       tell("You are signed out. Sign in in another tab, then send this form again: nothing is lost.");
       return;
     }
     show(await answer.text(), answer.url);
   } catch {
+    if (request.signal.aborted) return;
     tell("The form was not sent: the service cannot be reached. Try again.");
   } finally {
-    form.removeAttribute("aria-busy");
     submitter?.removeAttribute("aria-busy");
+    if (!request.signal.aborted) form.removeAttribute("aria-busy");
+    if (asking?.request === request) asking = undefined;
   }
 }
 
@@ -151,6 +164,10 @@ if (events !== undefined) {
     if (!document.hidden && isStale) void refresh();
   });
 }
+
+setInterval(() => {
+  if (document.querySelector("[data-polled]")) soon();
+}, 3000);
 
 // Times and copying
 
@@ -257,20 +274,54 @@ document.addEventListener("click", (event) => {
 
 // Search or jump to: the program is loaded at the first use
 
-async function palette(): Promise<void> {
+type Palette = { openPalette(): void; openShortcuts(): void };
+async function palette(use: (program: Palette) => void): Promise<void> {
   const address = document.querySelector<HTMLElement>("[data-palette]")?.dataset["palette"];
-  if (address === undefined) return;
-  const program = (await import(new URL(address, location.href).href)) as { openPalette(): void };
-  program.openPalette();
+  if (address !== undefined) use((await import(new URL(address, location.href).href)) as Palette);
 }
+const openPalette = () => void palette((program) => program.openPalette());
+const openShortcuts = () => void palette((program) => program.openShortcuts());
+
+/** After g. */
+const places: Readonly<Record<string, string>> = {
+  h: "/",
+  s: "/sites",
+  d: "/databases",
+  a: "/activity",
+  b: "/billing",
+  k: "/account/keys",
+  o: "/operator",
+};
+let isAfterG = false;
+/** Single keys are off where somebody types, and where they were switched off. */
+const takesKeys = (target: Element): boolean =>
+  !target.closest("input, textarea, select, dialog, berth-log, [contenteditable]") &&
+  localStorage.getItem("shortcuts") !== "off";
+
 document.addEventListener("keydown", (event) => {
-  if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") {
+  const { key } = event;
+  if ((event.metaKey || event.ctrlKey) && key.toLowerCase() === "k") {
     event.preventDefault();
-    void palette();
+    openPalette();
+    return;
+  }
+  if (event.metaKey || event.ctrlKey || event.altKey || !takesKeys(event.target as Element)) return;
+  const place = isAfterG ? places[key] : undefined;
+  isAfterG = key === "g" && !isAfterG;
+  if (isAfterG) setTimeout(() => (isAfterG = false), 1500);
+  else if (place !== undefined) location.assign(place);
+  else if (key === "?") openShortcuts();
+  // To the button, not through it: Enter deploys.
+  else if (key === "d") document.querySelector<HTMLElement>("#form-deploy button")?.focus();
+  else if (key === "/") {
+    event.preventDefault();
+    openPalette();
   }
 });
 document.addEventListener("click", (event) => {
-  if ((event.target as Element).closest("[data-palette]")) void palette();
+  const target = event.target as Element;
+  if (target.closest("[data-palette]")) openPalette();
+  if (target.closest("[data-shortcuts]")) openShortcuts();
 });
 
 /** A box that shows what is typed into a password's field. */

@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { expect, it } from "vitest";
-import { parseEnvFile } from "../../protocol/env-file.ts";
+import { envLine, parseEnvFile } from "../../protocol/env-file.ts";
 
 const read = (text: string) =>
   Object.fromEntries(parseEnvFile(text).variables.map(({ key, value }) => [key, value]));
@@ -36,4 +37,18 @@ it("lines that are no variables are named", () => {
     { line: 4, text: expect.stringContaining("OPEN") },
   ]);
   expect(read("__proto__=x\nconstructor=y")).toMatchObject({ constructor: "y" });
+});
+
+it("reads again what it writes, whatever the value", () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: "binary" }).filter((text) => !text.includes("\u0000")),
+      (value) => {
+        expect(parseEnvFile(envLine("KEY", value))).toEqual({
+          variables: [{ key: "KEY", value }],
+          problems: [],
+        });
+      },
+    ),
+  );
 });

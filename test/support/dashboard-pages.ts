@@ -52,6 +52,7 @@ export const dashboardPages: Readonly<Record<string, (shown: Shown) => string>> 
   "/operator/hosts": alone("/operator/hosts"),
   "/operator/money": alone("/operator/money"),
   "/operator/money/:id/refund": ({ invoice }) => `/operator/money/${invoice}/refund`,
+  "/operator/plans": alone("/operator/plans"),
   "/operator/queue": alone("/operator/queue?state=ended"),
   "/operator/settings": alone("/operator/settings"),
   "/operator/sites": alone("/operator/sites"),

@@ -98,12 +98,13 @@ function optionsOf({ unit, digits, limit, lines }: Chart, markers: Marker[], wid
   const axis = { stroke: soft, grid: { stroke: hair, width: 1 }, ticks: { show: false }, font: "11px Inter" };
   return {
     width,
-    height: 170,
+    height: 162,
+    padding: [8, 14, 0, 0],
     cursor: { sync: { key: "page" }, drag: { x: false, y: false } },
     legend: { live: true },
     scales: { y: { range: (_plot, _least, most) => [0, Math.max(limit ?? 0, most, 10 ** -digits) * 1.05] } },
     axes: [
-      { ...axis, values: (_plot, at) => at.map(timeOf(at)) },
+      { ...axis, size: 26, values: (_plot, at) => at.map(timeOf(at)) },
       { ...axis, size: 46 },
     ],
     series: [

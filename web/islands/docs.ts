@@ -3,6 +3,8 @@ class DocsSearch extends HTMLElement {
   connectedCallback(): void {
     const input = this.querySelector("input");
     input?.addEventListener("input", () => this.narrow(input.value));
+    const asked = new URLSearchParams(location.search).get("q");
+    if (input && asked !== null) input.value = asked;
     if (input && input.value !== "") this.narrow(input.value);
   }
 

@@ -1,11 +1,14 @@
 import type { LogLine } from "../../protocol/api/deployments.ts";
 import { runsOf, uncoloured } from "../lib/ansi.ts";
+import { isAtLeast, structured, type Level } from "../lib/structured.ts";
 
-/** `text` without colours, for searching and copying; `raw` with them. */
+/** `text` without colours, for searching; `raw` with them; `written` as the app wrote it, for copying. JSON is made readable. */
 type Line = Pick<LogLine, "seq" | "at" | "stream"> & {
   replica: number;
   text: string;
   raw: string;
+  written: string;
+  level: Level | null;
   /** It says how many lines are missing here, so no filter hides it. */
   isGap: boolean;
 };
@@ -150,8 +153,10 @@ class Log extends HTMLElement {
     this.#filter.setAttribute("aria-label", "Lines to show");
     for (const [value, label] of [
       ["", "All lines"],
-      ["stdout", "Output"],
-      ["stderr", "Errors"],
+      ["error", "Errors"],
+      ["warn", "Warnings and errors"],
+      ["stdout", "Standard output"],
+      ["stderr", "Standard error"],
       ["system", "Berth's lines"],
       ["found", "Lines found"],
     ] as const)
@@ -300,13 +305,17 @@ class Log extends HTMLElement {
 
   #take(data: string): void {
     const { seq, at, stream, replica = 0, text, leftOut } = JSON.parse(data) as LogLine;
+    const written = uncoloured(text);
+    const { level, readable } = stream === "system" ? { level: null, readable: null } : structured(written);
     const line = {
       seq,
       at,
       stream,
       replica,
-      text: uncoloured(text),
-      raw: text,
+      text: readable === null ? written : uncoloured(readable),
+      raw: readable ?? text,
+      written,
+      level,
       isGap: leftOut !== undefined,
     };
     this.#last = line;
@@ -368,6 +377,7 @@ class Log extends HTMLElement {
     if (this.#replica.value !== "" && line.replica !== Number(this.#replica.value)) return false;
     if (wanted === "found")
       return this.#search.value === "" || line.text.toLowerCase().includes(this.#search.value.toLowerCase());
+    if (wanted === "error" || wanted === "warn") return isAtLeast(line.level, wanted);
     return wanted === "" || line.stream === wanted;
   }
 
@@ -460,7 +470,7 @@ class Log extends HTMLElement {
       }
       text.append(line.text.slice(at));
     }
-    const row = make("div", `row-${line.stream}`, link);
+    const row = make("div", `row-${line.stream}${line.level === "error" ? " row-error" : ""}`, link);
     if (this.#replicas.size > 1)
       row.append(make("span", "replica", line.replica > 0 ? `#${line.replica}` : ""));
     row.append(text);
@@ -579,7 +589,7 @@ class Log extends HTMLElement {
 
   #text(): string {
     return this.#shown
-      .map(({ at, replica, text }) => `${at} ${this.#replicas.size > 1 ? `#${replica} ` : ""}${text}\n`)
+      .map(({ at, replica, written }) => `${at} ${this.#replicas.size > 1 ? `#${replica} ` : ""}${written}\n`)
       .join("");
   }
 

@@ -5,7 +5,8 @@ import type { Found } from "../../protocol/api/search.ts";
  * Loaded at the first use of ⌘K or of the search field.
  */
 
-type Entry = { title: string; detail: string; href: string };
+/** It leads somewhere, or does something on this page. */
+type Entry = { title: string; detail: string; href?: string; act?: () => void };
 
 const pages: Entry[] = [
   ["Home", "/"],
@@ -53,15 +54,27 @@ function addressOf({ type, id, siteId }: Found): string {
   }
 }
 
-/** The tabs of the site that is open. */
+/** What can be done with the site that is open, and its tabs. */
 function here(): Entry[] {
   const site = /^\/sites\/(site_[0-9a-z]+)/.exec(location.pathname)?.[1];
   if (site === undefined) return [];
-  return siteTabs.map((tab) => ({
-    title: tab.replace(/^./, (letter) => letter.toUpperCase()),
-    detail: "This site",
-    href: `/sites/${site}/${tab}`,
-  }));
+  const detail = "This site";
+  const presses = ["deploy", "rebuild", "restart", "start", "stop"].flatMap((id) => {
+    const button = document.querySelector<HTMLButtonElement>(`#site-head #form-${id} button`);
+    return button ? [{ title: button.textContent, detail, act: () => button.click() }] : [];
+  });
+  const copy = document.querySelector<HTMLButtonElement>("#site-head [data-copy]");
+  return [
+    ...presses,
+    ...(copy ? [{ title: "Copy the address", detail, act: () => copy.click() }] : []),
+    { title: "Add a variable", detail, href: `/sites/${site}/variables#form-set` },
+    { title: "Add a domain", detail, href: `/sites/${site}/domains#form-add` },
+    ...siteTabs.map((tab) => ({
+      title: tab.replace(/^./, (letter) => letter.toUpperCase()),
+      detail,
+      href: `/sites/${site}/${tab}`,
+    })),
+  ];
 }
 
 const dialog = document.createElement("dialog");
@@ -92,7 +105,7 @@ function show(entries: Entry[]): void {
   shown = entries;
   at = 0;
   list.replaceChildren(
-    ...entries.map(({ title, detail, href }, index) => {
+    ...entries.map(({ title, detail, href = "#" }, index) => {
       const item = document.createElement("li");
       item.id = `palette-${index}`;
       item.setAttribute("role", "option");
@@ -137,8 +150,26 @@ async function search(): Promise<void> {
     detail: [one.type, one.detail].filter(Boolean).join(" · "),
     href: addressOf(one),
   }));
-  show([...found, ...known].slice(0, 20));
+  const docs = {
+    title: `Search the documentation for “${text}”`,
+    detail: "Docs",
+    href: `/docs?q=${encodeURIComponent(text)}`,
+  };
+  show([...found, ...known].slice(0, 20).concat(docs));
 }
+
+function take({ href, act }: Entry): void {
+  dialog.close();
+  if (act) act();
+  else if (href !== undefined) location.assign(href);
+}
+list.addEventListener("click", (event) => {
+  const item = (event.target as Element).closest("li");
+  const entry = shown[[...list.children].findIndex((one) => one === item)];
+  if (!entry?.act) return;
+  event.preventDefault();
+  take(entry);
+});
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 field.addEventListener("input", () => {
@@ -152,7 +183,10 @@ field.addEventListener("keydown", (event) => {
     mark();
   }
   const chosen = shown[at];
-  if (event.key === "Enter" && chosen) location.assign(chosen.href);
+  if (event.key === "Enter" && chosen) {
+    event.preventDefault();
+    take(chosen);
+  }
 });
 dialog.addEventListener("click", (event) => {
   if (event.target === dialog) dialog.close();
@@ -163,4 +197,45 @@ export function openPalette(): void {
   field.value = "";
   void search();
   dialog.showModal();
+}
+
+const shortcuts = [
+  ["⌘K or Ctrl K", "Search, jump to, or do something"],
+  ["g then h, s, d, a, b, k", "Go to Home, Sites, Databases, Activity, Billing, API keys"],
+  ["d", "To the Deploy button of a site; Enter deploys"],
+  ["/ f p w g G", "In a log: search, follow, pause, wrap, first line, last line"],
+  ["?", "This list"],
+] as const;
+
+/** What the keyboard does, and a box to switch its single keys off (WCAG 2.1.4). */
+export function openShortcuts(): void {
+  const help = document.createElement("dialog");
+  help.className = "palette";
+  help.setAttribute("aria-label", "Keyboard shortcuts");
+  const title = document.createElement("h2");
+  title.textContent = "Keyboard shortcuts";
+  const keys = document.createElement("dl");
+  for (const [key, text] of shortcuts) {
+    const [term, said] = [document.createElement("dt"), document.createElement("dd")];
+    const kbd = document.createElement("kbd");
+    kbd.textContent = key;
+    term.append(kbd);
+    said.textContent = text;
+    keys.append(term, said);
+  }
+  const label = document.createElement("label");
+  label.className = "check";
+  const box = document.createElement("input");
+  box.type = "checkbox";
+  box.checked = localStorage.getItem("shortcuts") !== "off";
+  box.addEventListener("change", () => localStorage.setItem("shortcuts", box.checked ? "on" : "off"));
+  label.append(box, "Single keys");
+  const close = document.createElement("button");
+  close.type = "button";
+  close.textContent = "Close";
+  close.addEventListener("click", () => help.close());
+  help.addEventListener("close", () => help.remove());
+  help.append(title, keys, label, close);
+  document.body.append(help);
+  help.showModal();
 }

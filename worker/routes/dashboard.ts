@@ -37,6 +37,7 @@ import { operatorAccount, operatorAccounts } from "../pages/operator/accounts.ts
 import { operatorHosts } from "../pages/operator/hosts.tsx";
 import { operatorMoney, operatorQueue, operatorSites, operatorSystem } from "../pages/operator/lists.tsx";
 import { operatorOverview } from "../pages/operator/overview.tsx";
+import { operatorPlans } from "../pages/operator/plans.tsx";
 import { operatorRefund } from "../pages/operator/refund.tsx";
 import { operatorSettings } from "../pages/operator/settings.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
@@ -65,6 +66,7 @@ export const screens: readonly Screen[] = [
   operatorHosts,
   operatorMoney,
   operatorOverview,
+  operatorPlans,
   operatorQueue,
   operatorRefund,
   operatorSettings,
@@ -144,5 +146,15 @@ export const dashboard = new Hono<AppEnv>()
     const id = c.req.param("id");
     const [newest] = (await call(ctx, "listDeployments", { id, limit: 1 })).data;
     return c.redirect(newest ? `/deployments/${newest.id}` : `/sites/${id}/deployments`, 303);
+  })
+  .get("/databases/:id/after-payment", async (c) => {
+    const ctx = await personOf(c);
+    if (!ctx) return toSignIn(c);
+    const { id, links } = await call(ctx, "getDatabase", { id: c.req.param("id") });
+    // A database that was ordered beside a site: the site's own invoice is next.
+    for (const { siteId } of links)
+      if ((await call(ctx, "getSite", { id: siteId })).status === "PENDING")
+        return c.redirect(`/sites/${siteId}`, 303);
+    return c.redirect(`/databases/${id}`, 303);
   })
   .route("/", routesOfScreens(screens));

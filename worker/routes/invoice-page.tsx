@@ -2,12 +2,15 @@ import { Hono } from "hono";
 import { html } from "hono/html";
 import type { Context } from "hono";
 import { entryOperations } from "../../protocol/api/entry-operations.ts";
-import { InvoicePageQuery } from "../../protocol/api/invoices.ts";
+import type { OwnAccount } from "../../protocol/api/accounts.ts";
+import { InvoicePageQuery, type Invoice } from "../../protocol/api/invoices.ts";
 import type { AppEnv } from "../app-env.ts";
 import { query } from "../middleware/body.ts";
 import { knownQuery } from "../middleware/known-query.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { actAs } from "../middleware/context.ts";
+import { say } from "../middleware/page.ts";
+import { money } from "../pages/money.ts";
 import { InvoicePage } from "../pages/billing/invoice.tsx";
 import { noteViewer } from "./viewer.ts";
 import { invoicePdf } from "../pages/invoice-pdf.ts";
@@ -17,6 +20,15 @@ import { reconcileInvoice } from "../billing/payments/reconcile.ts";
 
 /** Browsers, which accept HTML explicitly, get the page; any other client gets JSON. */
 const wantsPage = (c: Context<AppEnv>): boolean => c.req.header("Accept")?.includes("text/html") ?? false;
+
+/** Where the owner of what was ordered is led at once: to the build, or to the database. Others stay at the invoice. */
+function afterPayment({ kind, resource }: Invoice, viewer: OwnAccount | undefined): string | null {
+  if ((kind !== "site" && kind !== "database") || !resource) return null;
+  if (!viewer?.terms.some(({ id }) => id === resource.id)) return null;
+  return kind === "site"
+    ? `/sites/${resource.id}/newest-deployment`
+    : `/databases/${resource.id}/after-payment`;
+}
 
 /** The token is the credential: no sign-in is needed to view and pay. */
 export const invoicePage = new Hono<AppEnv>()
@@ -35,6 +47,13 @@ export const invoicePage = new Hono<AppEnv>()
         invoice = await getInvoiceByToken(ctx, invoice.token);
       }
       if (!wantsPage(c)) return c.json(invoice);
+      if (c.req.valid("query").returned !== undefined && invoice.status === "paid") {
+        const next = afterPayment(invoice, c.get("viewer"));
+        if (next !== null) {
+          say(c, { tone: "good", text: `Paid: ${money(invoice.amountCents, invoice.currency)}. Thank you.` });
+          return c.redirect(next, 303);
+        }
+      }
       const last = invoice.status === "unpaid" ? await lastPayment(ctx, invoice) : null;
       return c.html(html`<!doctype html>${<InvoicePage invoice={invoice} lastPayment={last} />}`);
     },

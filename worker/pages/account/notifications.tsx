@@ -195,7 +195,7 @@ export const notifications: Screen = {
                     name="url"
                     label="Address"
                     type="url"
-                    hint="Of the webhook, or Slack's “incoming webhook”. Not for email."
+                    hint="Of the webhook, or Slack's “incoming webhook”. Email needs none."
                     placeholder="https://"
                     maxlength={2000}
                     autocomplete="off"
@@ -216,7 +216,6 @@ export const notifications: Screen = {
   forms: {
     async create({ ctx }, fields) {
       const [type, url, name] = [fields.text("type"), fields.text("url"), fields.text("name").trim()];
-      if (type === "mail" && url !== "") throw invalid("url", "email needs none: leave it empty");
       const input = parsed(ChannelCreate, {
         type,
         ...(name !== "" && { name }),

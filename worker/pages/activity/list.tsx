@@ -2,7 +2,7 @@ import type { Activity } from "../../../protocol/api/activity.ts";
 import type { OwnAccount } from "../../../protocol/api/accounts.ts";
 import { activityActors } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
-import { activityText, actorText, actorWords, pathOfResource } from "../kit/activity-words.ts";
+import { activityText, actorText, actorWords, pathOfResource, resourceText } from "../kit/activity-words.ts";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Heading, Pager, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
@@ -20,26 +20,10 @@ const outcomes: Readonly<Record<string, string>> = {
   server_error: "an error of the service",
 };
 
-/** Names of what has no name in the account's terms. */
-const kinds: Readonly<Record<string, string>> = {
-  invoice: "an invoice",
-  cpk: "credits",
-  key: "an API key",
-  dep: "a deployment",
-  bak: "a backup",
-  cmd: "a command",
-  sch: "a planned command",
-  host: "a host",
-  pack: "a plan",
-  site: "a deleted site",
-  db: "a deleted database",
-};
-
 const About = ({ row, terms }: { row: Activity; terms: Terms }) => {
   if (row.resourceId === null) return null;
   const path = pathOfResource(row.resourceId);
-  const name = terms.find(({ id }) => id === row.resourceId)?.name;
-  const shown = name ?? kinds[row.resourceId.split("_")[0] ?? ""] ?? <code>{row.resourceId}</code>;
+  const shown = resourceText(row.resourceId, terms) ?? <code>{row.resourceId}</code>;
   return path === null ? <>{shown}</> : <a href={path}>{shown}</a>;
 };
 

@@ -57,10 +57,10 @@ export const databaseAccess: Screen = {
       "access",
       <div class="halves">
         <Card title="From outside">
-          <div id="access-state" data-live="">
-            <State {...database} />
-          </div>
           <div class="body">
+            <div id="access-state" data-live="">
+              <State {...database} />
+            </div>
             {publicAccess.enabled && publicAccess.allow.some((network) => network.endsWith("/0")) && (
               <Callout tone="warn">
                 <p>Every address may connect. The password is then the only protection.</p>

@@ -224,6 +224,23 @@ const Facts = ({
   </dl>
 );
 
+type DatabaseEvent = Answered<"getDatabaseEvents">["data"][number];
+const eventWords: Record<DatabaseEvent["kind"], string> = {
+  start: "Started",
+  restart: "Restarted after it ended",
+  stop: "Stopped",
+  exit: "Ended",
+  oom: "Ended: it used more memory than its plan has",
+  crash_loop: "Ends again and again",
+  disk_full: "Stores more than its plan allows",
+  unhealthy: "Does not answer",
+  healthy: "Answers again",
+  moved: "Moved to another machine",
+  restored: "Restored from a backup",
+  restore_failed: "Could not be restored",
+  slowed: "Writes too much to its log",
+};
+
 export const databaseOverview: Screen = {
   path: "/databases/:id",
   async show({ ctx, param }) {
@@ -264,7 +281,8 @@ export const databaseOverview: Screen = {
                   {happened.map(({ at, kind, detail }) => (
                     <tr>
                       <td>
-                        {kind.replaceAll("_", " ")} {detail !== "" && <span class="soft">{detail}</span>}
+                        {eventWords[kind]}
+                        {detail !== "" && <div class="soft small">{detail}</div>}
                       </td>
                       <td class="end soft">
                         <Time at={at} />

@@ -1,15 +1,30 @@
 import { call } from "../../api/call.ts";
 import type { OwnAccount } from "../../../protocol/api/accounts.ts";
+import type { Unhealthy } from "../../../protocol/api/diagnosis.ts";
 import type { Activity } from "../../../protocol/api/activity.ts";
-import { activityText } from "../kit/activity-words.ts";
+import { activityText, pathOfResource } from "../kit/activity-words.ts";
 import { Card, Day, Empty, Heading, Live, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
-import { databaseWords, siteWords } from "../kit/words.ts";
+import { databaseWords, siteWords, type Word } from "../kit/words.ts";
+import { headlineOf } from "../sites/failure.tsx";
 import { money } from "../money.ts";
 
 type Term = OwnAccount["terms"][number];
 
 const path = ({ kind, id }: Pick<Term, "kind" | "id">) => `/${kind}s/${id}`;
+
+type Unwell = Unhealthy["data"][number];
+const wordOf = ({ kind, status }: Unwell): Word => {
+  const words: Partial<Record<string, Word>> = kind === "site" ? siteWords : databaseWords;
+  return words[status] ?? { tone: "soft", label: status };
+};
+/** The first sentence of what is wrong; its page has the rest. */
+const whatOf = ({ error, reason, status }: Unwell): string =>
+  error !== null
+    ? headlineOf(error).headline
+    : status === "SUSPENDED"
+      ? "Not in service until its invoice is paid."
+      : `${reason.replace(/^./, (letter) => letter.toUpperCase())}.`;
 
 const TermRow = ({ term }: { term: Term }) => (
   <tr>
@@ -26,16 +41,28 @@ const TermRow = ({ term }: { term: Term }) => (
   </tr>
 );
 
-const ActivityRow = ({ row }: { row: Activity }) => (
-  <tr>
-    <td>
-      {activityText(row)} {row.outcome !== "done" && <span class="bad">{row.outcome}</span>}
-    </td>
-    <td class="end soft">
-      <Time at={row.at} />
-    </td>
-  </tr>
-);
+const ActivityRow = ({ row, terms }: { row: Activity; terms: readonly Term[] }) => {
+  const path = row.resourceId === null ? null : pathOfResource(row.resourceId);
+  const name = terms.find(({ id }) => id === row.resourceId)?.name;
+  return (
+    <tr>
+      <td>
+        {activityText(row)}
+        {row.outcome !== "done" && <span class="bad"> – refused</span>}
+        {name !== undefined && path !== null && (
+          <div>
+            <a class="small" href={path}>
+              {name}
+            </a>
+          </div>
+        )}
+      </td>
+      <td class="end soft">
+        <Time at={row.at} />
+      </td>
+    </tr>
+  );
+};
 
 const Start = () => (
   <Card>
@@ -60,10 +87,13 @@ const Start = () => (
 export const overview: Screen = {
   path: "/",
   async show({ ctx, viewer }) {
-    const [unhealthy, activity] = await Promise.all([
+    const [unhealthy, activity, unpaid] = await Promise.all([
       call(ctx, "listUnhealthy", {}),
       call(ctx, "listActivity", { limit: 8 }),
+      call(ctx, "listInvoices", { status: "unpaid", limit: 5 }),
     ]);
+    // What was never paid for is under "To pay".
+    const needing = unhealthy.data.filter(({ status }) => status !== "PENDING");
     return {
       title: "Home",
       section: "home",
@@ -88,15 +118,18 @@ export const overview: Screen = {
             ) : (
               <div class="split">
                 <div class="stack">
-                  {unhealthy.data.length > 0 && (
+                  {needing.length > 0 && (
                     <Card title="Needs you" tone="fail">
                       <table>
-                        {unhealthy.data.map(({ id, name, reason, error, kind }) => (
+                        {needing.map((one) => (
                           <tr>
                             <td>
-                              <a href={path({ kind, id })}>{name}</a>
+                              <a href={path(one)}>{one.name}</a>
                             </td>
-                            <td>{error ?? reason}</td>
+                            <td>
+                              <Status {...wordOf(one)} />
+                            </td>
+                            <td>{whatOf(one)}</td>
                           </tr>
                         ))}
                       </table>
@@ -112,17 +145,19 @@ export const overview: Screen = {
                 </div>
                 <div class="stack">
                   <Card title="To pay" end={<a href="/billing">Billing</a>}>
-                    {viewer.payment.unpaid.length === 0 ? (
+                    {unpaid.data.length === 0 ? (
                       <p class="body soft">Nothing is due.</p>
                     ) : (
                       <table>
-                        {viewer.payment.unpaid.map(({ amountCents, currency, dueAt, kind }) => (
+                        {unpaid.data.map(({ token, lines, amountCents, currency, dueAt }) => (
                           <tr>
-                            <td>{kind}</td>
-                            <td class="number">{money(amountCents, currency)}</td>
-                            <td class="end soft">
-                              <Day at={dueAt} />
+                            <td>
+                              <a href={`/invoice/${token}`}>{lines[0]?.description ?? "An invoice"}</a>
+                              <div class="soft small">
+                                until <Day at={dueAt} />
+                              </div>
                             </td>
+                            <td class="number">{money(amountCents, currency)}</td>
                           </tr>
                         ))}
                       </table>
@@ -131,7 +166,7 @@ export const overview: Screen = {
                   <Card title="Latest activity" end={<a href="/activity">All</a>}>
                     <table>
                       {activity.data.map((row) => (
-                        <ActivityRow row={row} />
+                        <ActivityRow row={row} terms={viewer.terms} />
                       ))}
                     </table>
                   </Card>

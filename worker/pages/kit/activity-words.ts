@@ -1,56 +1,95 @@
+import type { OwnAccount } from "../../../protocol/api/accounts.ts";
 import type { Activity } from "../../../protocol/api/activity.ts";
-import { operations } from "../../../protocol/api/operations.ts";
+import type { operations, OperationId } from "../../../protocol/api/operations.ts";
+import type { automaticActions } from "../../../protocol/states.ts";
 
-/** What was done, in the past tense; an operation that is not listed is told by its summary. */
-const done: Readonly<Record<string, string>> = {
+type Changing = {
+  [Id in OperationId]: (typeof operations)[Id]["method"] extends "get" ? never : Id;
+}[OperationId];
+
+/** What was done, in the past tense. */
+const done: Readonly<Record<Changing | (typeof automaticActions)[number] | "viewAs", string>> = {
+  inspectSource: "Checked a repository",
   createSite: "Created a site",
   patchSite: "Changed a site",
+  cloneSite: "Copied a site",
+  probeSite: "Sent a request to a site",
   deleteSite: "Deleted a site",
-  cloneSite: "Cloned a site",
+  generateSecret: "Generated a secret variable",
+  restoreEnvVersion: "Restored earlier variables",
   rollbackSite: "Rolled back to an earlier version",
   cancelDeployment: "Cancelled a deployment",
-  restoreEnv: "Restored earlier variables",
-  generateEnvValue: "Generated a variable",
-  addDomain: "Added a domain",
-  removeDomain: "Removed a domain",
+  createDomain: "Added a domain",
+  deleteDomain: "Removed a domain",
   verifyDomain: "Checked a domain",
-  renewDomainCertificate: "Renewed a certificate",
-  createCommand: "Ran a command",
+  renewDomain: "Renewed a domain's certificate",
   runCommand: "Ran a command",
   cancelCommand: "Cancelled a command",
   createSchedule: "Planned a command",
   patchSchedule: "Changed a planned command",
   deleteSchedule: "Removed a planned command",
-  deleteVolume: "Deleted a volume",
-  rotateWebhook: "Made a new deploy webhook",
-  receiveWebhook: "Deployed by a push",
+  changeVolume: "Changed a volume",
+  createVolumeBackup: "Asked for a backup of a volume",
+  restoreVolume: "Restored a volume's backup",
+  removeVolume: "Deleted a volume",
+  rotateWebhook: "Replaced the deploy webhook",
+  triggerWebhook: "Deployed by a push",
   createDatabase: "Created a database",
   patchDatabase: "Changed a database",
   deleteDatabase: "Deleted a database",
   linkDatabase: "Linked a site to a database",
   unlinkDatabase: "Unlinked a site from a database",
-  rotateDatabase: "Rotated a database's password",
+  rotateDatabase: "Changed a database's password",
   queryDatabase: "Ran a statement that writes",
   endDatabaseSession: "Ended a session of a database",
   createBackup: "Asked for a backup",
   restoreDatabase: "Restored a backup",
-  createVolumeBackup: "Asked for a backup of a volume",
-  restoreVolume: "Restored a volume's backup",
-  changeVolume: "Changed when a volume is backed up",
   deleteBackup: "Deleted a backup",
   verifyBackup: "Tried a backup by restoring it",
   linkBackup: "Downloaded a backup",
   purchaseCredits: "Ordered credits",
   grantCredits: "Gave credits",
-  disableTwoFactor: "Turned off two-step sign-in",
-  cancelJob: "Cancelled a job",
-  retryJob: "Asked again for a failed job",
+  createCreditPackage: "Added a credit package",
+  patchCreditPackage: "Changed a credit package",
+  chat: "Asked the assistant",
+  chatStream: "Asked the assistant",
+  patchConversation: "Renamed a conversation",
+  deleteConversation: "Deleted a conversation",
+  startDevice: "Began to sign a program in",
   createKey: "Created an API key",
   revokeKey: "Revoked an API key",
   revokeOwnKey: "Signed a program out",
+  patchAccount: "Changed an account",
+  suspendAccount: "Suspended an account",
+  releaseAccount: "Released an account",
+  disableTwoFactor: "Turned off two-step sign-in",
+  patchAccountProfile: "Changed the profile",
+  deleteAccount: "Deleted the account",
+  revokeSession: "Signed a browser out",
+  revokeOtherSessions: "Signed the other browsers out",
+  patchBillingDetails: "Changed the billing details",
+  patchSettings: "Changed the installation's settings",
+  createNotificationChannel: "Added a notification channel",
+  patchNotificationChannel: "Changed a notification channel",
+  deleteNotificationChannel: "Removed a notification channel",
+  testNotificationChannel: "Tested a notification channel",
   cancelInvoice: "Cancelled an invoice",
   voidInvoice: "Voided an invoice",
   refundInvoice: "Refunded an invoice",
+  resolvePaymentFlag: "Resolved a payment event",
+  receiveStripeEvent: "An event of the payment processor arrived",
+  createPack: "Added a plan",
+  patchPack: "Changed a plan",
+  createHost: "Added a host",
+  patchHost: "Changed a host",
+  deleteHost: "Removed a host",
+  removeSetAside: "Deleted what a host had set aside",
+  checkPayments: "Checked the set-up of payments",
+  testMail: "Sent a test mail",
+  cancelJob: "Cancelled a job",
+  retryJob: "Asked again for a failed job",
+  rotateSecrets: "Re-encrypted secrets under the current key",
+  viewAs: "Looked at the dashboard as the customer",
   settleInvoice: "An invoice was paid",
   suspendSite: "A site was suspended: its term had ended, or the account was suspended",
   suspendDatabase: "A database was suspended: its term had ended, or the account was suspended",
@@ -83,13 +122,33 @@ export function activityText({ operation, arguments: given }: Activity): string 
     const changed = Object.keys(given).find((name) => Object.hasOwn(changes, name));
     if (changed !== undefined) return changes[changed] ?? "";
   }
-  const text = Object.hasOwn(done, operation) ? done[operation] : undefined;
-  if (text !== undefined) return text;
-  if (Object.hasOwn(operations, operation)) return operations[operation as keyof typeof operations].summary;
+  if (Object.hasOwn(done, operation)) return done[operation as keyof typeof done];
+  // Recorded by an earlier version, under a name that is no longer in use.
   return operation
     .replaceAll(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`)
     .replace(/^./, (letter) => letter.toUpperCase());
 }
+
+/** What an entry is about, as its owner calls it: a name of the account's terms, or the kind of thing. */
+export function resourceText(resourceId: string, terms: OwnAccount["terms"]): string | null {
+  const name = terms.find(({ id }) => id === resourceId)?.name;
+  return name ?? resourceKinds[resourceId.split("_")[0] ?? ""] ?? null;
+}
+
+const resourceKinds: Readonly<Record<string, string>> = {
+  invoice: "an invoice",
+  cpk: "credits",
+  key: "an API key",
+  dep: "a deployment",
+  bak: "a backup",
+  cmd: "a command",
+  sch: "a planned command",
+  host: "a host",
+  pack: "a plan",
+  site: "a deleted site",
+  db: "a deleted database",
+  acc: "the account",
+};
 
 export const actorWords: Record<Activity["actor"], string> = {
   session: "you, in the dashboard",

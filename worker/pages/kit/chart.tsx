@@ -150,7 +150,13 @@ export const Charts = ({
       ))}
     </div>
     {markers.length > 0 && (
-      <p class="soft small">Marks: {[...new Set(markers.map(({ label }) => label))].join(", ")}.</p>
+      <p class="soft small">
+        Dotted lines:{" "}
+        {[...new Set(markers.map(({ label }) => (label.startsWith("#") ? `version ${label}` : label)))].join(
+          ", ",
+        )}
+        .
+      </p>
     )}
     <AsTable charts={charts} columns={columns} />
   </time-charts>

@@ -28,7 +28,8 @@ const rail: { section: Section; href: string; label: string; icon: IconName }[] 
   { section: "settings", href: "/account", label: "Settings", icon: "settings" },
   { section: "docs", href: "/docs", label: "Docs", icon: "docs" },
 ];
-const onPhones: Section[] = ["home", "sites", "databases", "billing", "settings"];
+/** The rest is behind "More". */
+const onPhones: Section[] = ["home", "sites", "databases", "billing"];
 
 export type Crumb = { label: string; href?: string };
 export type Frame = {
@@ -119,6 +120,53 @@ const Rail = ({ section }: Pick<Frame, "section">) => (
   </nav>
 );
 
+/** What has no place of its own at the foot of a phone. */
+const More = ({ section }: Pick<Frame, "section">) => {
+  const entries = rail.filter((entry) => !onPhones.includes(entry.section));
+  const isHere = section !== undefined && !onPhones.includes(section);
+  return (
+    <details class="menu">
+      <summary class={isHere ? "here" : ""}>
+        <Icon name="more" />
+        <span>More</span>
+      </summary>
+      <div>
+        {entries.map((entry) => (
+          <Link {...entry} current={section} />
+        ))}
+        {isOperator() && (
+          <Link section="operator" href="/operator" label="Operator" icon="operator" current={section} />
+        )}
+      </div>
+    </details>
+  );
+};
+
+/** From a site's page to the same page of another site, and so for databases; nothing where there is no other. */
+const Switcher = () => {
+  const path = request()?.req.path ?? "";
+  const [, list = "", id = "", tab = ""] =
+    /^\/(sites|databases)\/((?:site|db)_[0-9a-z]+)(?:\/([a-z]+))?/.exec(path) ?? [];
+  const terms = request()?.get("viewer")?.terms ?? [];
+  const others = terms
+    .filter((term) => `${term.kind}s` === list && term.id !== id)
+    .toSorted((a, b) => a.name.localeCompare(b.name));
+  if (id === "" || others.length === 0) return null;
+  return (
+    <details class="menu switcher">
+      <summary>
+        <Icon name="switch" />
+        <span class="hidden-text">{list === "sites" ? "Another site" : "Another database"}</span>
+      </summary>
+      <div>
+        {others.slice(0, 50).map((term) => (
+          <a href={`/${list}/${term.id}${tab === "" ? "" : `/${tab}`}`}>{term.name}</a>
+        ))}
+      </div>
+    </details>
+  );
+};
+
 const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
   const viewer = request()?.get("viewer");
   return (
@@ -130,6 +178,7 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
           </>
         ))}
         <b>{title}</b>
+        <Switcher />
       </nav>
       <div class="end">
         <button
@@ -165,6 +214,9 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
                 As the system
               </button>
             </form>
+            <button class="needs-script" type="button" data-shortcuts={asset("palette.js")}>
+              Keyboard shortcuts
+            </button>
             <form method="post" action="/sign-out">
               <button type="submit">Sign out</button>
             </form>
@@ -247,6 +299,7 @@ export const AppPage = ({ children, ...frame }: Frame & { children: Child }) => 
           .map((entry) => (
             <Link {...entry} current={frame.section} />
           ))}
+        <More section={frame.section} />
       </nav>
     </body>
   </html>

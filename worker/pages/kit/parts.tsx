@@ -2,6 +2,7 @@ import { tryGetContext } from "hono/context-storage";
 import type { Child } from "hono/jsx";
 import { ago } from "../../../protocol/ago.ts";
 import type { AppEnv } from "../../app-env.ts";
+import { day } from "../money.ts";
 import type { Tone } from "./words.ts";
 
 /** A state: a dot and a word, since colour alone says nothing to some. */
@@ -18,7 +19,7 @@ export const Time = ({ at }: { at: string }) => (
 );
 
 /** A day, in UTC. */
-export const Day = ({ at }: { at: string }) => <time datetime={at}>{at.slice(0, 10)}</time>;
+export const Day = ({ at }: { at: string }) => <time datetime={at}>{day(at)}</time>;
 
 /** A button that copies; it needs a script, so the text itself stands elsewhere. */
 export const Copy = ({ text, label = "Copy", of }: { text: string; label?: string; of?: string }) => (
@@ -69,8 +70,17 @@ export const Card = ({
 );
 
 /** A part of the page outside a card that is reloaded when something that the page is about changes. */
-export const Live = ({ id, children }: { id: string; children: Child }) => (
-  <div id={id} data-live="">
+export const Live = ({
+  id,
+  isPolled = false,
+  children,
+}: {
+  id: string;
+  /** What it shows changes without an event of the account, so the page asks again every few seconds. */
+  isPolled?: boolean;
+  children: Child;
+}) => (
+  <div id={id} data-live="" {...(isPolled && { "data-polled": "" })}>
     {children}
   </div>
 );

@@ -1,15 +1,18 @@
 import * as z from "zod";
+import type { Activity } from "../../../protocol/api/activity.ts";
 import { AccountListQuery, AccountSuspend } from "../../../protocol/api/accounts.ts";
 import { CreditGrant } from "../../../protocol/api/credits.ts";
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, ConfirmByName, Field, Form } from "../kit/form.tsx";
+import { activityText, actorText } from "../kit/activity-words.ts";
 import { cursorIn } from "../kit/paging.ts";
 import { Callout, Card, Copied, Day, Empty, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseWords, invoiceWords, siteWords } from "../kit/words.ts";
 import { money } from "../money.ts";
+import { headlineOf } from "../sites/failure.tsx";
 import { operatorFrame, Search } from "./frame.tsx";
 
 export const operatorAccounts: Screen = {
@@ -73,6 +76,9 @@ export const operatorAccounts: Screen = {
   },
 };
 
+/** As somebody else reads it: the person who signed in is the customer. */
+const byWords = (row: Activity): string => actorText(row).replace(/^you, /, "the customer, ");
+
 const Amount = z.object({ amount: z.coerce.number() });
 
 export const operatorAccount: Screen = {
@@ -81,10 +87,11 @@ export const operatorAccount: Screen = {
     const id = param("id");
     const account = await call(ctx, "getAccountForOperator", { id });
     const owned = { accountId: account.id, limit: 50 };
-    const [sites, databases, invoices] = await Promise.all([
+    const [sites, databases, invoices, activity] = await Promise.all([
       call(ctx, "listAllSites", owned),
       call(ctx, "listAllDatabases", owned),
       call(ctx, "listAllInvoices", owned),
+      call(ctx, "listAllActivity", { accountId: account.id, limit: 15 }),
     ]);
     const { suspended } = account;
     return operatorFrame(
@@ -107,12 +114,14 @@ export const operatorAccount: Screen = {
                 {sites.data.map((site) => (
                   <tr>
                     <td>
-                      <a href={site.url}>{site.name}</a>
+                      <a href={site.url} rel="noreferrer">
+                        {site.name}
+                      </a>
+                      {site.error !== null && <div class="bad small">{headlineOf(site.error).headline}</div>}
                     </td>
                     <td>
                       <Status {...siteWords[site.status]} />
                     </td>
-                    <td class="soft">{site.error ?? ""}</td>
                     <td class="end soft">{site.hostName ?? "no host"}</td>
                   </tr>
                 ))}
@@ -138,7 +147,9 @@ export const operatorAccount: Screen = {
                 {invoices.data.map((invoice) => (
                   <tr>
                     <td>
-                      <a href={`/invoice/${invoice.token}`}>{invoice.kind}</a>
+                      <a href={`/invoice/${invoice.token}`}>
+                        {invoice.lines[0]?.description ?? "An invoice"}
+                      </a>
                     </td>
                     <td>
                       <Status {...invoiceWords[invoice.status]} />
@@ -151,6 +162,23 @@ export const operatorAccount: Screen = {
                 ))}
               </table>
               {invoices.data.length === 0 && <p class="body soft">None.</p>}
+            </Card>
+            <Card title="Latest activity">
+              <table>
+                {activity.data.map((row) => (
+                  <tr>
+                    <td>
+                      {activityText(row)}
+                      {row.outcome !== "done" && <span class="bad"> – refused</span>}
+                    </td>
+                    <td class="wide-only soft">{byWords(row)}</td>
+                    <td class="end soft">
+                      <Time at={row.at} />
+                    </td>
+                  </tr>
+                ))}
+              </table>
+              {activity.data.length === 0 && <p class="body soft">Nothing was changed yet.</p>}
             </Card>
           </div>
           <div class="stack">

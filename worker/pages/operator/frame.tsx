@@ -9,6 +9,7 @@ const tabs = [
   { href: "/operator/sites", label: "Sites and databases" },
   { href: "/operator/queue", label: "Queue" },
   { href: "/operator/money", label: "Money" },
+  { href: "/operator/plans", label: "Plans" },
   { href: "/operator/system", label: "System" },
   { href: "/operator/settings", label: "Settings" },
 ] as const;

@@ -2,10 +2,12 @@ import { HostCreate, HostPatch, type Host } from "../../../protocol/api/hosts.ts
 import { parsed } from "../../domain/parsed.ts";
 import { call } from "../../api/call.ts";
 import { Act, Button, Check, Field, Form, typedInto } from "../kit/form.tsx";
-import { Card, Empty, Meter, Status, Time } from "../kit/parts.tsx";
+import { Callout, Card, Empty, Live, Meter, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import type { Word } from "../kit/words.ts";
 import { operatorFrame } from "./frame.tsx";
+
+const gigabytes = (mb: number): string => (mb / 1024).toFixed(1);
 
 const wordOf = ({ status, connected, connectedAt }: Host): Word =>
   connectedAt === null
@@ -15,6 +17,32 @@ const wordOf = ({ status, connected, connectedAt }: Host): Word =>
       : status === "DRAINING"
         ? { tone: "warn", label: "Draining" }
         : { tone: "good", label: "In service" };
+
+/** What has left a draining host already shows in the numbers; this says what is still to go, and what will not. */
+const Draining = ({ host }: { host: Host }) => {
+  const moving = host.siteCount - host.volumeSiteCount;
+  const staying = host.volumeSiteCount + host.databaseCount;
+  return (
+    <Callout
+      tone={moving > 0 ? "busy" : staying > 0 ? "warn" : "good"}
+      title={
+        moving > 0
+          ? `${moving} ${moving === 1 ? "site has" : "sites have"} still to move`
+          : staying > 0
+            ? "All that can move has moved"
+            : "It is empty: it can be removed"
+      }
+    >
+      {staying > 0 && (
+        <p>
+          {host.volumeSiteCount} sites with volumes and {host.databaseCount} databases stay: their data is on
+          this host. Back them up and restore them elsewhere, or take sites again.
+        </p>
+      )}
+      {host.notice !== null && <p>{host.notice}</p>}
+    </Callout>
+  );
+};
 
 const OneHost = ({ host }: { host: Host }) => (
   <Card
@@ -26,9 +54,17 @@ const OneHost = ({ host }: { host: Host }) => (
     id={host.id}
   >
     <div class="body">
+      {host.connectedAt === null && (
+        <Callout tone="busy" title="Waiting for its agent">
+          <p>
+            Run the install command as root on the machine; this page says by itself when it is there. The
+            command was shown once: if it is lost, remove the host and add it again.
+          </p>
+        </Callout>
+      )}
       <p class="soft">
         {host.cpuCount === null
-          ? "Nothing is known of it yet: run the install command on the machine."
+          ? "Nothing is known of the machine yet"
           : `${host.cpuCount} cores, agent ${host.agentVersion ?? "unknown"}`}
         {host.region !== null && `, region ${host.region}`}
         {host.offlineSince !== null && <>, not connected since {<Time at={host.offlineSince} />}</>}
@@ -38,17 +74,23 @@ const OneHost = ({ host }: { host: Host }) => (
           label="Memory promised"
           used={host.memoryMb - host.freeMemoryMb}
           limit={host.memoryMb}
-          said={`${host.memoryMb - host.freeMemoryMb} of ${host.memoryMb} MB`}
+          said={`${gigabytes(host.memoryMb - host.freeMemoryMb)} of ${gigabytes(host.memoryMb)} GB`}
         />
       )}
       <dl>
         <dt>Sites</dt>
         <dd>
-          {host.siteCount}
-          {host.volumeSiteCount > 0 && `, ${host.volumeSiteCount} with volumes: draining does not move them`}
+          {host.siteCount === 0 ? "none" : <a href={`/operator/sites?host=${host.id}`}>{host.siteCount}</a>}
+          {host.volumeSiteCount > 0 && `, ${host.volumeSiteCount} with volumes`}
         </dd>
         <dt>Databases</dt>
-        <dd>{host.databaseCount}</dd>
+        <dd>
+          {host.databaseCount === 0 ? (
+            "none"
+          ) : (
+            <a href={`/operator/sites?kind=databases&host=${host.id}`}>{host.databaseCount}</a>
+          )}
+        </dd>
         {host.diskFreeMb !== null && (
           <>
             <dt>Free disk</dt>
@@ -58,7 +100,7 @@ const OneHost = ({ host }: { host: Host }) => (
         <dt>Addresses</dt>
         <dd>{[host.ipv4, host.ipv6].filter(Boolean).join(", ") || "not known"}</dd>
       </dl>
-      {host.notice !== null && <p class="warn">{host.notice}</p>}
+      {host.status === "DRAINING" && <Draining host={host} />}
       <div class="buttons form-end">
         {host.status === "ACTIVE" ? (
           <Act id="drain" of={host.id} label="Drain" about={host.name} values={{ id: host.id }} />
@@ -72,7 +114,7 @@ const OneHost = ({ host }: { host: Host }) => (
           />
         )}
       </div>
-      <details open={typedInto(`remove:${host.id}`) !== undefined}>
+      <details id={`removal-${host.id}`} open={typedInto(`remove:${host.id}`) !== undefined}>
         <summary class="bad">Remove this host</summary>
         <p>
           An empty host goes at once. Sites of a host that is lost are deployed on other hosts; what its
@@ -88,6 +130,9 @@ const OneHost = ({ host }: { host: Host }) => (
     </div>
   </Card>
 );
+
+/** It will say something else soon without an event of the operator's own account. */
+const isChanging = ({ connected, status }: Host): boolean => !connected || status === "DRAINING";
 
 export const operatorHosts: Screen = {
   path: "/operator/hosts",
@@ -105,7 +150,11 @@ export const operatorHosts: Screen = {
               />
             </Card>
           ) : (
-            data.map((host) => <OneHost host={host} />)
+            <Live id="hosts" isPolled={data.some(isChanging)}>
+              {data.map((host) => (
+                <OneHost host={host} />
+              ))}
+            </Live>
           )}
         </div>
         <Card title="Add a host">
@@ -114,7 +163,7 @@ export const operatorHosts: Screen = {
               <Field
                 name="name"
                 label="Name"
-                hint="Small letters, digits and hyphens."
+                hint="Lower-case letters, digits and hyphens."
                 required
                 maxlength={63}
                 autocomplete="off"

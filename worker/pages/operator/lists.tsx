@@ -5,16 +5,20 @@ import {
   JobsQuery,
   type Job,
 } from "../../../protocol/api/console.ts";
+import { SecretsRotate, type SecretsRotated } from "../../../protocol/api/secrets.ts";
 import { FlagResolve } from "../../../protocol/api/payments.ts";
 import { call } from "../../api/call.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, Field, Form } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Day, Empty, Pager, Status, Time } from "../kit/parts.tsx";
-import type { Screen } from "../kit/screen.ts";
+import { Ranges } from "../kit/ranges.tsx";
+import type { Asked, Screen, View } from "../kit/screen.ts";
 import { databaseWords, invoiceWords, siteWords, type Word } from "../kit/words.ts";
 import { money } from "../money.ts";
+import { headlineOf } from "../sites/failure.tsx";
 import { operatorFrame, Search } from "./frame.tsx";
+import { jobText, jobWords } from "./words.ts";
 
 const Owner = ({ id, email }: { id: string; email: string }) => (
   <a href={`/operator/accounts/${id}`}>{email}</a>
@@ -29,10 +33,12 @@ export const operatorSites: Screen = {
   path: "/operator/sites",
   async show({ ctx, query }) {
     const [search, kind] = [query("search") ?? "", query("kind") === "databases" ? "databases" : "sites"];
+    const host = query("host") ?? "";
     const asked = {
       limit: "50",
       ...cursorIn(query, kind === "sites" ? "site" : "database"),
       ...(search !== "" && { search }),
+      ...(host !== "" && { hostId: host }),
     };
     const found =
       kind === "sites"
@@ -59,7 +65,14 @@ export const operatorSites: Screen = {
               Databases
             </option>
           </select>
+          {host !== "" && <input type="hidden" name="host" value={host} />}
         </Search>
+        {host !== "" && (
+          <p class="soft">
+            Only those on the host {found.rows[0]?.hostName ?? host}.{" "}
+            <a href={searched("/operator/sites", { search, kind })}>Show those of all hosts</a>
+          </p>
+        )}
         <Card>
           {found.rows.length === 0 ? (
             <Empty title="Nothing found" text="Nothing has this name, address or id." />
@@ -81,7 +94,7 @@ export const operatorSites: Screen = {
                     <td>{name}</td>
                     <td>
                       <Status {...word} />
-                      {error !== null && <div class="bad small">{error}</div>}
+                      {error !== null && <div class="bad small">{headlineOf(error).headline}</div>}
                     </td>
                     <td>
                       <Owner id={accountId} email={accountEmail} />
@@ -95,7 +108,11 @@ export const operatorSites: Screen = {
             </table>
           )}
         </Card>
-        <Pager path={searched("/operator/sites", { search, kind })} next={found.nextCursor} label="More" />
+        <Pager
+          path={searched("/operator/sites", { search, kind, host })}
+          next={found.nextCursor}
+          label="More"
+        />
       </>,
     );
   },
@@ -134,20 +151,15 @@ export const operatorQueue: Screen = {
     return operatorFrame(
       "/operator/queue",
       <>
-        <p class="links">
-          {states.map(([value, label]) => (
-            <a
-              href={searched("/operator/queue", { state: value })}
-              {...(value === state && { "aria-current": "true" as const })}
-            >
-              {label}
-            </a>
-          ))}
-        </p>
-        <Card id="queue" live>
+        <Card
+          id="queue"
+          live
+          title="Work for hosts"
+          end={<Ranges path="/operator/queue" name="state" current={state} options={states} />}
+        >
           {data.length === 0 ? (
             <Empty
-              title="The queue is empty"
+              title={state === "" ? "The queue is empty" : "None"}
               text="Deployments, backups and other work for hosts stands here until it is done."
             />
           ) : (
@@ -158,8 +170,13 @@ export const operatorQueue: Screen = {
                     <Status {...jobWord(job)} />
                   </td>
                   <td>
-                    {job.kind} <b>{job.name ?? ""}</b>
-                    <div class="soft small">{job.waitsFor?.reason ?? job.error ?? ""}</div>
+                    {jobWords[job.kind]} <b>{job.name ?? ""}</b>
+                    {job.cancelRequested && job.finishedAt === null && (
+                      <span class="warn small"> – to be cancelled</span>
+                    )}
+                    <div class="soft small">
+                      {job.waitsFor?.reason ?? (job.error === null ? "" : headlineOf(job.error).headline)}
+                    </div>
                   </td>
                   <td>
                     <Owner id={job.accountId} email={job.accountEmail} />
@@ -172,7 +189,7 @@ export const operatorQueue: Screen = {
                         id="cancel"
                         of={job.id}
                         label="Cancel"
-                        about={`${job.kind} ${job.name ?? ""}`}
+                        about={jobText(job)}
                         values={{ id: job.id }}
                       />
                     )}
@@ -181,7 +198,7 @@ export const operatorQueue: Screen = {
                         id="retry"
                         of={job.id}
                         label="Try again"
-                        about={`${job.kind} ${job.name ?? ""}`}
+                        about={jobText(job)}
                         values={{ id: job.id }}
                       />
                     )}
@@ -204,106 +221,148 @@ export const operatorQueue: Screen = {
       };
     },
     async retry({ ctx }, fields) {
-      const { kind, name } = await call(ctx, "retryJob", { id: fields.text("id") });
-      return { to: "/operator/queue", said: `Asked for again: ${kind} ${name ?? ""}`.trim() };
+      const job = await call(ctx, "retryJob", { id: fields.text("id") });
+      return { to: "/operator/queue", said: `Asked for again: ${jobText(job)}.` };
     },
   },
 };
 
-export const operatorMoney: Screen = {
-  path: "/operator/money",
-  async show({ ctx, query }) {
-    const [search, status] = [query("search") ?? "", query("status") ?? ""];
-    const asked = parsed(AllInvoicesQuery, {
-      limit: "50",
-      ...cursorIn(query, "invoice"),
-      ...(search !== "" && { search }),
-      ...(status !== "" && { status }),
-    });
-    const [{ data, nextCursor }, flags] = await Promise.all([
-      call(ctx, "listAllInvoices", asked),
-      call(ctx, "listPaymentFlags", { limit: 20, resolved: "0" }),
-    ]);
-    const open = flags.data;
-    return operatorFrame(
-      "/operator/money",
-      <>
-        {open.length > 0 && (
-          <Card title="Payment events that need you" tone="fail">
-            <table>
-              {open.map((flag) => (
-                <tr>
-                  <td>
-                    {flag.reason}
-                    <div class="soft small">
-                      <Time at={flag.createdAt} />
-                    </div>
-                  </td>
-                  <td>
-                    <Form id="resolve" of={flag.id}>
-                      <input type="hidden" name="id" value={flag.id} />
-                      <Field name="resolution" label="What was done" required maxlength={500} />
-                      <Button label="Resolve" />
-                    </Form>
-                  </td>
-                </tr>
-              ))}
-            </table>
-          </Card>
-        )}
-        <Search label="Invoice, resource or email" value={search}>
-          <label class="hidden-text" for="status">
-            State
-          </label>
-          <select id="status" name="status">
-            <option value="">All states</option>
-            {Object.entries(invoiceWords).map(([value, { label }]) => (
-              <option value={value} selected={value === status}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </Search>
-        <Card title="Invoices" end={<Act id="verify" label="Check the ledger" />}>
+async function moneyPage({ ctx, query }: Asked, problems: readonly string[] = []): Promise<View> {
+  const [search, status] = [query("search") ?? "", query("status") ?? ""];
+  const asked = parsed(AllInvoicesQuery, {
+    limit: "50",
+    ...cursorIn(query, "invoice"),
+    ...(search !== "" && { search }),
+    ...(status !== "" && { status }),
+  });
+  const [{ data, nextCursor }, flags] = await Promise.all([
+    call(ctx, "listAllInvoices", asked),
+    call(ctx, "listPaymentFlags", { limit: 20, resolved: "0" }),
+  ]);
+  const open = flags.data;
+  return operatorFrame(
+    "/operator/money",
+    <>
+      {open.length > 0 && (
+        <Card title="Payment events that need you" tone="fail">
           <table>
-            {data.map((invoice) => (
+            {open.map((flag) => (
               <tr>
                 <td>
-                  <a href={`/invoice/${invoice.token}`}>{invoice.lines[0]?.description ?? invoice.kind}</a>
+                  {flag.reason}
+                  <div class="soft small">
+                    <Time at={flag.createdAt} />
+                  </div>
                 </td>
                 <td>
-                  <Status {...invoiceWords[invoice.status]} />
-                </td>
-                <td>
-                  <Owner id={invoice.accountId} email={invoice.accountEmail} />
-                </td>
-                <td class="number">{money(invoice.amountCents, invoice.currency)}</td>
-                <td class="end soft wide-only">
-                  <Day at={invoice.createdAt} />
-                </td>
-                <td class="end">
-                  {invoice.status === "paid" && (
-                    <a
-                      href={`/operator/money/${invoice.id}/refund`}
-                      aria-label={`Refund: ${invoice.lines[0]?.description ?? invoice.kind}`}
-                    >
-                      Refund
-                    </a>
-                  )}
+                  <Form id="resolve" of={flag.id}>
+                    <input type="hidden" name="id" value={flag.id} />
+                    <Field name="resolution" label="What was done" required maxlength={500} />
+                    <Button label="Resolve" />
+                  </Form>
                 </td>
               </tr>
             ))}
           </table>
-          {data.length === 0 && <p class="body soft">None.</p>}
         </Card>
-        <Pager
-          path={searched("/operator/money", { search, status })}
-          next={nextCursor}
-          label="Older invoices"
-        />
-      </>,
-    );
-  },
+      )}
+      <Search label="Invoice, resource or email" value={search}>
+        <label class="hidden-text" for="status">
+          State
+        </label>
+        <select id="status" name="status">
+          <option value="">All states</option>
+          {Object.entries(invoiceWords).map(([value, { label }]) => (
+            <option value={value} selected={value === status}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </Search>
+      {problems.length > 0 && (
+        <Card title={<span class="bad">The ledger is not consistent</span>} tone="fail" id="ledger">
+          <div class="body">
+            <p>
+              Balances, invoices and payments disagree. Nothing is changed by this check. Keep the text, stop
+              refunds, and compare it with the payment processor.
+            </p>
+            <ul>
+              {problems.map((problem) => (
+                <li>{problem}</li>
+              ))}
+            </ul>
+          </div>
+        </Card>
+      )}
+      <Card title="Invoices" end={<Act id="verify" label="Check the ledger" />}>
+        <table class="roomy">
+          {data.map((invoice) => (
+            <tr>
+              <td>
+                <a href={`/invoice/${invoice.token}`}>{invoice.lines[0]?.description ?? invoice.kind}</a>
+              </td>
+              <td>
+                <Status {...invoiceWords[invoice.status]} />
+              </td>
+              <td>
+                <Owner id={invoice.accountId} email={invoice.accountEmail} />
+              </td>
+              <td class="number">{money(invoice.amountCents, invoice.currency)}</td>
+              <td class="end soft wide-only">
+                <Day at={invoice.createdAt} />
+              </td>
+              <td class="end">
+                {invoice.status === "paid" && (
+                  <a
+                    href={`/operator/money/${invoice.id}/refund`}
+                    aria-label={`Refund: ${invoice.lines[0]?.description ?? invoice.kind}`}
+                  >
+                    Refund
+                  </a>
+                )}
+                {invoice.status === "unpaid" && (
+                  <details class="menu" id={`void-${invoice.id}`}>
+                    <summary
+                      class="button"
+                      aria-label={`Void …: ${invoice.lines[0]?.description ?? invoice.kind}`}
+                    >
+                      Void …
+                    </summary>
+                    <div class="wide-menu">
+                      <p>
+                        It can no longer be paid, and nothing is owed.
+                        {(invoice.kind === "site" || invoice.kind === "database") &&
+                          " What it orders was never paid for, and is deleted with it."}
+                        {invoice.kind === "renewal" && " What it renews stops when its paid term is over."}
+                      </p>
+                      <Act
+                        id="void"
+                        of={invoice.id}
+                        label="Void the invoice"
+                        kind="danger primary"
+                        values={{ id: invoice.id }}
+                      />
+                    </div>
+                  </details>
+                )}
+              </td>
+            </tr>
+          ))}
+        </table>
+        {data.length === 0 && <p class="body soft">None.</p>}
+      </Card>
+      <Pager
+        path={searched("/operator/money", { search, status })}
+        next={nextCursor}
+        label="Older invoices"
+      />
+    </>,
+  );
+}
+
+export const operatorMoney: Screen = {
+  path: "/operator/money",
+  show: (asked) => moneyPage(asked),
   forms: {
     async resolve({ ctx }, fields) {
       await call(ctx, "resolvePaymentFlag", {
@@ -312,23 +371,30 @@ export const operatorMoney: Screen = {
       });
       return { to: "/operator/money", said: "The event is resolved." };
     },
-    async verify({ ctx }) {
-      const { ok } = await call(ctx, "verifyLedger", {});
+    async verify(asked) {
+      const { ok, transfers, accounts, problems } = await call(asked.ctx, "verifyLedger", {});
       return ok
-        ? { to: "/operator/money", said: "The ledger is consistent." }
-        : {
+        ? {
             to: "/operator/money",
-            said: "The ledger is not consistent: call GET /ledger/verify for the accounts concerned.",
-            tone: "bad",
-          };
+            said: `The ledger is consistent: ${transfers} transfers of ${accounts} accounts agree with balances, invoices and payments.`,
+          }
+        : { again: await moneyPage(asked, problems) };
+    },
+    async void({ ctx }, fields) {
+      await call(ctx, "voidInvoice", { id: fields.text("id") });
+      return { to: "/operator/money", said: "The invoice is void." };
     },
   },
 };
 
+/** Each re-encrypts up to a hundred values, one query each. */
+const pagesAtOnce = 5;
+
 export const operatorSystem: Screen = {
   path: "/operator/system",
-  async show({ ctx }) {
+  async show({ ctx, query }) {
     const system = await call(ctx, "getSystem", {});
+    const from = query("rotate");
     return operatorFrame(
       "/operator/system",
       <div class="split">
@@ -383,9 +449,9 @@ export const operatorSystem: Screen = {
                   ? "Asks Stripe whether it knows the key, and the webhook that tells of payments."
                   : "The embedded test processor needs no set-up, and moves no money."}
               </p>
-              <p class="form-end">
+              <div class="form-end">
                 <Act id="payments" label="Check the payments" />
-              </p>
+              </div>
             </div>
           </Card>
           <Card title="Mail">
@@ -393,9 +459,9 @@ export const operatorSystem: Screen = {
               <p class="soft">
                 {system.mail.from === null ? "No mail service is set up." : `Sent as ${system.mail.from}.`}
               </p>
-              <p class="form-end">
+              <div class="form-end">
                 <Act id="mail" label="Send me a test" />
-              </p>
+              </div>
             </div>
           </Card>
           <Card title="Secrets">
@@ -404,8 +470,23 @@ export const operatorSystem: Screen = {
                 Under key <code>{system.secrets.keyId}</code>.{" "}
                 {system.secrets.underOldKeys.length === 0
                   ? "Nothing is under an older key."
-                  : `Under older keys: ${system.secrets.underOldKeys.map(({ place, rows }) => `${rows} of ${place}`).join(", ")}. Run npm run rotate-secrets.`}
+                  : `Under older keys: ${system.secrets.underOldKeys.map(({ place, rows }) => `${rows} of ${place}`).join(", ")}.`}
               </p>
+              {(system.secrets.underOldKeys.length > 0 || from !== undefined) && (
+                <div class="form-end">
+                  <Act
+                    id="rotate"
+                    label={from === undefined ? "Re-encrypt them" : "Go on with it"}
+                    values={{ cursor: from ?? "" }}
+                  />
+                </div>
+              )}
+              {system.secrets.underOldKeys.length === 0 && system.secrets.oldKeyIds.length > 0 && (
+                <p class="soft small">
+                  SECRET_KEYS_OLD can be removed: no value needs {system.secrets.oldKeyIds.join(", ")} any
+                  more.
+                </p>
+              )}
             </div>
           </Card>
         </div>
@@ -418,6 +499,32 @@ export const operatorSystem: Screen = {
       return problems.length === 0
         ? { to: "/operator/system", said: "The payment processor is set up: its key and its webhook work." }
         : { to: "/operator/system", said: problems.join(" "), tone: "bad" };
+    },
+    async rotate({ ctx }, fields) {
+      let cursor: string | null = fields.text("cursor");
+      let count = 0;
+      const unreadable: string[] = [];
+      // As many as one request may do; the rest is left to the next one.
+      for (let page = 0; page < pagesAtOnce && cursor !== null; page++) {
+        const done: SecretsRotated = await call(
+          ctx,
+          "rotateSecrets",
+          parsed(SecretsRotate, cursor === "" ? {} : { cursor }),
+        );
+        count += done.resealed;
+        unreadable.push(...done.unreadable);
+        cursor = done.nextCursor;
+      }
+      const said = `${count} values are re-encrypted under the current key.`;
+      if (unreadable.length > 0)
+        return {
+          to: "/operator/system",
+          said: `${said} No key decrypts ${unreadable.slice(0, 10).join(", ")}: add the key to SECRET_KEYS_OLD.`,
+          tone: "bad",
+        };
+      return cursor === null
+        ? { to: "/operator/system", said }
+        : { to: `/operator/system?rotate=${encodeURIComponent(cursor)}`, said: `${said} There are more.` };
     },
     async mail({ ctx }) {
       const { to } = await call(ctx, "testMail", {});

@@ -59,7 +59,7 @@ export const siteCommand: Screen = {
                   asked for <Time at={command.createdAt} />
                 </span>
               </p>
-              <p class="form-end row">
+              <div class="form-end row">
                 {isCommandUnderWay(command) ? (
                   <Act
                     id="cancel"
@@ -78,7 +78,7 @@ export const siteCommand: Screen = {
                     values={{ command: command.command, timeoutSeconds: String(command.timeoutSeconds) }}
                   />
                 )}
-              </p>
+              </div>
             </Live>
           </div>
         </Card>

@@ -50,7 +50,7 @@ const Row = ({ site, deployment, now }: { site: Site; deployment: Deployment; no
         {error !== null && <div class="bad small one-line">{headlineOf(error).headline}</div>}
         {waitsFor !== null && <div class="soft small">{waitsFor}</div>}
       </td>
-      <td class="wide-only soft">{askedBy[trigger]}</td>
+      <td class="wide-only soft one-row">{askedBy[trigger]}</td>
       <td class="wide-only one-row">
         <Bar deployment={deployment} now={now} /> <span class="soft">{ms === null ? "…" : duration(ms)}</span>
       </td>

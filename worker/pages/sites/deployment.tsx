@@ -31,39 +31,23 @@ const stepWords: Record<Step["state"], Parameters<typeof Status>[0]> = {
   missed: { tone: "soft", label: "Not reached" },
 };
 
-const Steps = ({ deployment, now }: { deployment: Deployment; now: Date }) => {
-  const steps = stepsOf(deployment, now);
-  const whole = wholeMs(deployment);
-  const current = steps.find(({ state }) => state === "now" || state === "failed");
-  return (
-    <Card id="steps" live>
-      <details class="steps" id="all-steps" open={isUnderWay(deployment) || deployment.status === "FAILED"}>
-        <summary>
-          <strong>Steps</strong>{" "}
-          <span class="soft">
-            {current
-              ? `${current.label}, ${stepWords[current.state].label.toLowerCase()}`
-              : deployment.status === "CANCELLED"
-                ? "cancelled"
-                : "all done"}
-            {whole !== null && ` · ${duration(whole)} in all`}
+/** What a deployment goes through, in one row. */
+const Steps = ({ deployment, now }: { deployment: Deployment; now: Date }) => (
+  <Card id="steps" live>
+    <h2 class="hidden-text">Steps</h2>
+    <ol class="track">
+      {stepsOf(deployment, now).map(({ label, state, ms }) => (
+        <li class={state}>
+          <span>{label}</span>
+          <span>
+            <Status {...stepWords[state]} />
+            <span class="soft small">{ms === null ? "" : duration(ms)}</span>
           </span>
-        </summary>
-        <table>
-          {steps.map(({ label, state, ms }) => (
-            <tr>
-              <td>{label}</td>
-              <td>
-                <Status {...stepWords[state]} />
-              </td>
-              <td class="number soft">{ms === null ? "–" : duration(ms)}</td>
-            </tr>
-          ))}
-        </table>
-      </details>
-    </Card>
-  );
-};
+        </li>
+      ))}
+    </ol>
+  </Card>
+);
 
 const settingNames: Record<string, string> = {
   port: "port",
@@ -209,6 +193,7 @@ export const deploymentPage: Screen = {
     const here = `/sites/${site.id}`;
     const address = site.url.replace(/^https?:\/\//, "");
     const isCurrent = site.currentDeployment?.id === id;
+    const whole = wholeMs(deployment);
     const { currentDeployment: current } = site;
     const serves = site.status === "RUNNING" || site.status === "DEPLOYING";
     return {
@@ -234,6 +219,7 @@ export const deploymentPage: Screen = {
                     <ShortCommit commit={commit} /> {ref !== null && <span class="chip">{ref}</span>}{" "}
                     {commitMessage !== null && `“${commitMessage.split("\n")[0] ?? ""}” · `}
                     by {askedBy[trigger]}, <Time at={createdAt} />
+                    {whole !== null && <> · took {duration(whole)}</>}
                     {isCurrent && site.status === "RUNNING" && (
                       <>
                         {" "}

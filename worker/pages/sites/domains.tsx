@@ -138,7 +138,8 @@ const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
     >
       {domain.status !== "ACTIVE" && <Records domain={domain} />}
       <div class="body">
-        {domain.problems.length > 0 && (
+        {domain.problems.length === 1 && <p>{domain.problems[0]?.message}</p>}
+        {domain.problems.length > 1 && (
           <ul class="found">
             {domain.problems.map(({ message }) => (
               <li>{message}</li>
@@ -181,7 +182,7 @@ const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
               </>
             ))}
         </p>
-        <p class="form-end row">
+        <div class="form-end row">
           <Buttons
             domain={domain}
             isPrimary={isPrimary}
@@ -189,7 +190,7 @@ const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
               domain.verifiedAt !== null && domain.redirectTo === null && !isWildcard(domain.domain)
             }
           />
-        </p>
+        </div>
       </div>
     </Card>
   );

@@ -95,7 +95,7 @@ export const FailureCard = ({
               of={String(index)}
               action={here}
               label={label}
-              kind={at === 0 && site.status !== "RUNNING" ? "primary" : ""}
+              kind={at === 0 ? "primary" : ""}
               values={{ deployment: deployment.id, fix: String(index) }}
             />
           ))}

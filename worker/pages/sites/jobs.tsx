@@ -153,7 +153,7 @@ const ScheduleCard = ({ schedule }: { schedule: Schedule }) => (
             <Button label="Save" of={schedule.name} />
           </p>
         </Form>
-        <p class="form-end">
+        <div class="form-end">
           <Act
             id="delete"
             of={schedule.id}
@@ -163,7 +163,7 @@ const ScheduleCard = ({ schedule }: { schedule: Schedule }) => (
             values={{ id: schedule.id }}
           />{" "}
           <span class="hint">Its past runs stay in the list of commands.</span>
-        </p>
+        </div>
       </details>
     </div>
   </Card>

@@ -18,7 +18,7 @@ const Row = ({ site }: { site: Site }) => (
       </a>
       <br />
       {site.currentDeployment === null ? (
-        <span class="soft">{sourceOf(site)}</span>
+        <span class="soft">not online yet</span>
       ) : (
         <a href={site.url} rel="noreferrer">
           {site.url.replace(/^https?:\/\//, "")}

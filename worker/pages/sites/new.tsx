@@ -83,7 +83,7 @@ const Source = ({ checked, repository }: { checked: Checked | null; repository: 
           />
         </details>
         <p class="form-end">
-          <button type="submit" name="check" value="true" formnovalidate>
+          <button type="submit" name="check" value="true" formnovalidate data-asks>
             Check repository
           </button>
         </p>

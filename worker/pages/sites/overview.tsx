@@ -20,7 +20,7 @@ const eventWords: Record<SiteEvent["kind"], string> = {
   start: "Started",
   restart: "Restarted after it ended",
   stop: "Stopped",
-  exit: "Ended",
+  exit: "Ended by itself",
   oom: "Ended: it used more memory than its plan has",
   crash_loop: "Ends again and again",
   disk_full: "Stores more than its plan allows",
@@ -32,10 +32,11 @@ const eventWords: Record<SiteEvent["kind"], string> = {
   slowed: "Writes too much to its log",
 };
 
-/** Events of one kind in a row as one line. */
+/** Newest first. Events of one kind in a row are one line, and so is an end with the restart that follows it. */
 function grouped(events: readonly SiteEvent[]): { event: SiteEvent; count: number }[] {
   const groups: { event: SiteEvent; count: number }[] = [];
-  for (const event of events) {
+  for (const [index, event] of events.entries()) {
+    if (event.kind === "restart" && events[index + 1]?.kind === "exit") continue;
     const last = groups.at(-1);
     if (last && last.event.kind === event.kind && last.event.detail === event.detail) last.count++;
     else groups.push({ event, count: 1 });
@@ -114,8 +115,8 @@ const Now = ({
             <Meter
               label="Disk"
               used={sample.diskMb}
-              limit={pack ? pack.diskGb * 1000 : null}
-              said={`${(sample.diskMb / 1000).toFixed(1)}${pack ? ` of ${pack.diskGb}` : ""} GB`}
+              limit={pack ? pack.diskGb * 1024 : null}
+              said={`${(sample.diskMb / 1024).toFixed(1)}${pack ? ` of ${pack.diskGb}` : ""} GB`}
             />
           )}
         </>
@@ -127,8 +128,16 @@ const Now = ({
 const Plan = ({ site, pack }: { site: Site; pack: Pack | undefined }) => {
   const term = pack?.terms.find(({ months }) => months === site.billingTerm);
   return (
-    <Card title="Plan" end={<a href={`/sites/${site.id}/settings#plan`}>Change</a>}>
-      <dl>
+    <Card
+      title="Plan"
+      end={
+        <>
+          <a href={`/billing/plan/${site.id}`}>Renew</a>
+          <a href={`/sites/${site.id}/settings#plan`}>Change</a>
+        </>
+      }
+    >
+      <dl class="sum">
         <dt>{pack?.name ?? "No longer offered"}</dt>
         <dd>
           {pack && money(term?.amountCents ?? pack.amountCents, pack.currency)}
@@ -159,9 +168,11 @@ const Domains = ({ site }: { site: Site }) => (
       <table>
         {site.domains.slice(0, 5).map(({ displayName, domain, status }) => (
           <tr>
-            <td>{status === "ACTIVE" ? <a href={`https://${domain}/`}>{displayName}</a> : displayName}</td>
-            <td class="end">
-              <Status {...domainWords[status]} />
+            <td class="any-break">
+              {status === "ACTIVE" ? <a href={`https://${domain}/`}>{displayName}</a> : displayName}
+              <div>
+                <Status {...domainWords[status]} />
+              </div>
             </td>
           </tr>
         ))}

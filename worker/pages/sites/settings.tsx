@@ -71,10 +71,10 @@ const Webhook = ({ url }: { url: string | null }) => (
             </>
           ))}
         </dl>
-        <p class="form-end">
+        <div class="form-end">
           <Act id="rotate" label="Replace the address" />{" "}
           <span class="hint">The old one stops working at once.</span>
-        </p>
+        </div>
       </details>
     </div>
   </Card>
@@ -129,6 +129,17 @@ const Lost = ({ site, volumes }: { site: Site; volumes: SiteVolume[] }) => (
   </ul>
 );
 
+const partsOf = ({ deployType }: Site): [id: string, label: string][] => [
+  ["source", "Source"],
+  ...(deployType === "github" ? [["build", "Build"] as [string, string]] : []),
+  ["run", "Run"],
+  ["scale", "Replicas and health"],
+  ["ingress", "What visitors get"],
+  ["webhook", "Deploy on every push"],
+  ["plan", "Plan"],
+  ["delete", "Delete"],
+];
+
 async function pageOf(asked: Asked, health: SiteHealth | null = null): Promise<View> {
   const { ctx, param } = asked;
   const site = await call(ctx, "getSite", { id: param("id") });
@@ -140,42 +151,54 @@ async function pageOf(asked: Asked, health: SiteHealth | null = null): Promise<V
   return siteFrame(
     site,
     "Settings",
-    <div class="stack">
-      <Card title="Source" id="source">
-        <div class="body">
-          <forms.SourceForm site={site} />
-        </div>
-      </Card>
-      {site.deployType === "github" && (
-        <Card title="Build" id="build">
+    <div class="with-parts">
+      <nav class="topics" aria-label="Parts of the settings">
+        {partsOf(site).map(([id, label]) => (
+          <a href={`#${id}`}>{label}</a>
+        ))}
+      </nav>
+      <div class="stack">
+        <Card title="Source" id="source">
           <div class="body">
-            <forms.BuildForm site={site} />
+            <forms.SourceForm site={site} />
           </div>
         </Card>
-      )}
-      <Card title="Run" id="run">
-        <div class="body">
-          <forms.RunForm site={site} />
+        {site.deployType === "github" && (
+          <Card title="Build" id="build">
+            <div class="body">
+              <forms.BuildForm site={site} />
+            </div>
+          </Card>
+        )}
+        <Card title="Run" id="run">
+          <div class="body">
+            <forms.RunForm site={site} />
+          </div>
+        </Card>
+        <Card title="Replicas, health and restarts" id="scale">
+          <div class="body">
+            {health && <Health health={health} />}
+            <forms.ScaleForm site={site} />
+          </div>
+        </Card>
+        <Card title="What visitors get" id="ingress">
+          <div class="body">
+            <forms.IngressForm site={site} />
+          </div>
+        </Card>
+        <Webhook url={webhook?.url ?? null} />
+        <Plan site={site} packs={packs.filter(({ kind }) => kind === "site")} now={ctx.now()} />
+        <div id="delete">
+          <ConfirmByName
+            id="delete"
+            summary="Delete this site"
+            name={site.name}
+            label={`Delete ${site.name}`}
+          >
+            <p>This deletes for good, and at once:</p>
+            <Lost site={site} volumes={volumes.data} />
+          </ConfirmByName>
         </div>
-      </Card>
-      <Card title="Replicas, health and restarts" id="scale">
-        <div class="body">
-          {health && <Health health={health} />}
-          <forms.ScaleForm site={site} />
-        </div>
-      </Card>
-      <Card title="What visitors get" id="ingress">
-        <div class="body">
-          <forms.IngressForm site={site} />
-        </div>
-      </Card>
-      <Webhook url={webhook?.url ?? null} />
-      <Plan site={site} packs={packs.filter(({ kind }) => kind === "site")} now={ctx.now()} />
-      <div id="delete">
-        <ConfirmByName id="delete" summary="Delete this site" name={site.name} label={`Delete ${site.name}`}>
-          <p>This deletes for good, and at once:</p>
-          <Lost site={site} volumes={volumes.data} />
-        </ConfirmByName>
       </div>
     </div>,
   );

@@ -3,7 +3,7 @@ import type { Database } from "../../../protocol/api/databases.ts";
 import { SecretGenerate } from "../../../protocol/api/diagnosis.ts";
 import { EnvRestore, type EnvVersion } from "../../../protocol/api/env-history.ts";
 import { EnvVariable, type EnvVariableShown, type Site } from "../../../protocol/api/sites.ts";
-import { parseEnvFile } from "../../../protocol/env-file.ts";
+import { envLine, parseEnvFile } from "../../../protocol/env-file.ts";
 import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { invalid } from "../../domain/app-error.ts";
@@ -96,6 +96,29 @@ const Row = ({
     </td>
   </tr>
 );
+
+/** What the app finds in its environment without a variable of its owner. */
+const builtIn = ({ envVariables, port }: Site): [key: string, value: string, why: string][] =>
+  envVariables.some(({ key }) => key === "PORT")
+    ? []
+    : [["PORT", String(port), "the port of the settings; a variable of this name goes before it"]];
+
+/** As `.env` files are written; secrets have no value that could be written. */
+const asFile = ({ envVariables }: Site): string =>
+  envVariables
+    .map(({ key, value }) => (value === null ? `# ${key} is a secret` : envLine(key, value)))
+    .join("\n");
+
+const AsFile = ({ site }: { site: Site }) =>
+  site.envVariables.length === 0 ? null : (
+    <details class="body" id="as-file">
+      <summary>As a .env file</summary>
+      <pre tabindex={0}>{asFile(site)}</pre>
+      <p class="form-end">
+        <Copy text={asFile(site)} label="Copy all" />
+      </p>
+    </details>
+  );
 
 const Add = ({ site }: { site: Site }) => (
   <div class="halves below">
@@ -296,6 +319,17 @@ export const siteVariables: Screen = {
           )}
           <table class="variables">
             <tbody>
+              {builtIn(site).map(([key, value, why]) => (
+                <tr>
+                  <td>
+                    <code>{key}</code> <span class="chip">built in</span>
+                  </td>
+                  <td>
+                    <code>{value}</code>
+                  </td>
+                  <td class="end soft small">{why}</td>
+                </tr>
+              ))}
               {site.envVariables.map((variable) => (
                 <Row
                   site={site}
@@ -306,6 +340,7 @@ export const siteVariables: Screen = {
               ))}
             </tbody>
           </table>
+          <AsFile site={site} />
         </Card>
         <form method="post" data-enhanced class="staged" hidden>
           <input type="hidden" name="form" value="changes" />

@@ -1,0 +1,328 @@
+import * as z from "zod";
+import {
+  CreditPackageCreate,
+  CreditPackagePatch,
+  type CreditPackageForOperator,
+} from "../../../protocol/api/credits.ts";
+import { PackCreate, PackPatch, type PackForOperator } from "../../../protocol/api/packs.ts";
+import { billingTermsMonths } from "../../../protocol/states.ts";
+import { call } from "../../api/call.ts";
+import { invalid } from "../../domain/app-error.ts";
+import { parsed } from "../../domain/parsed.ts";
+import { Button, Check, Field, Form, Select, typedInto } from "../kit/form.tsx";
+import { Card, Empty, Status } from "../kit/parts.tsx";
+import { monthsOf, packText } from "../kit/plans.tsx";
+import type { Fields, Screen } from "../kit/screen.ts";
+import { money } from "../money.ts";
+import { operatorFrame } from "./frame.tsx";
+
+const path = "/operator/plans";
+const decimal = (value: number): string => String(Math.round(value * 1000) / 1000);
+const cents = (amountCents: number): string => (amountCents / 100).toFixed(2);
+
+/** A sum as people type it: 5, 5.5 or 5,50. @throws AppError invalid_request */
+function centsIn(fields: Fields): number {
+  const typed = fields.text("amount").trim().replace(",", ".");
+  if (!/^\d{1,7}(\.\d{1,2})?$/.test(typed)) throw invalid("amount", "a sum such as 5 or 12.50");
+  return Math.round(Number(typed) * 100);
+}
+
+/** @throws AppError invalid_request */
+function packIn(fields: Fields) {
+  const amountCents = centsIn(fields);
+  const cores = Number(fields.text("cores").trim().replace(",", "."));
+  if (!(cores >= 0.05 && cores <= 256)) throw invalid("cores", "a number from 0.05 to 256");
+  const discounts = Object.fromEntries(
+    billingTermsMonths.flatMap((months) => {
+      const typed = fields.text(`discount${months}`).trim();
+      return typed === "" ? [] : [[String(months), Number(typed)]];
+    }),
+  );
+  return {
+    name: fields.text("name"),
+    amountCents,
+    discounts,
+    memoryMb: Number(fields.text("memoryMb")),
+    cpuMilli: Math.round(cores * 1000),
+    pids: Number(fields.text("pids")),
+    diskGb: Number(fields.text("diskGb")),
+    active: fields.text("active") === "true",
+  };
+}
+
+const PackFields = ({ pack }: { pack?: PackForOperator }) => (
+  <>
+    <div class="columns">
+      <Field name="name" label="Name" value={pack?.name} required maxlength={100} autocomplete="off" />
+      <Field
+        name="amount"
+        label={`Price a month in ${(pack?.currency ?? "usd").toUpperCase()}`}
+        value={pack && cents(pack.amountCents)}
+        required
+        placeholder="5.00"
+        maxlength={10}
+        autocomplete="off"
+      />
+      <Field
+        name="memoryMb"
+        type="number"
+        label="Memory in MB"
+        value={pack && String(pack.memoryMb)}
+        required
+        min={64}
+        max={1_048_576}
+      />
+      <Field
+        name="cores"
+        label="Processor cores"
+        value={pack && decimal(pack.cpuMilli / 1000)}
+        required
+        placeholder="0.5"
+        maxlength={8}
+        autocomplete="off"
+      />
+      <Field
+        name="diskGb"
+        type="number"
+        label="Disk in GB"
+        value={pack && String(pack.diskGb)}
+        required
+        min={1}
+        max={65_536}
+      />
+      <Field
+        name="pids"
+        type="number"
+        label="Processes"
+        value={String(pack?.pids ?? 512)}
+        required
+        min={16}
+        max={65_536}
+      />
+      {billingTermsMonths.map((months) => (
+        <Field
+          name={`discount${months}`}
+          type="number"
+          label={`Discount for ${monthsOf(months)} in %`}
+          value={String(pack?.terms.find((term) => term.months === months)?.discountPercent || "")}
+          placeholder="0"
+          min={0}
+          max={90}
+        />
+      ))}
+    </div>
+    <Check name="active" label="On offer" checked={pack?.active ?? true} />
+  </>
+);
+
+const Offer = ({ active, isDefault = false }: { active: boolean; isDefault?: boolean }) => (
+  <>
+    <Status {...(active ? { tone: "good", label: "On offer" } : { tone: "soft", label: "Not on offer" })} />{" "}
+    {isDefault && <span class="chip">default</span>}
+  </>
+);
+
+const termsText = ({ terms, currency }: PackForOperator): string =>
+  terms
+    .filter(({ discountPercent }) => discountPercent > 0)
+    .map(
+      ({ months, discountPercent, amountCents }) =>
+        `${monthsOf(months)}: ${money(amountCents, currency)}, ${discountPercent} % less`,
+    )
+    .join(" · ");
+
+const Packs = ({ title, packs }: { title: string; packs: readonly PackForOperator[] }) => {
+  // The cheapest one on offer is taken where an order names none.
+  const standard = packs.find(({ active }) => active)?.id;
+  return (
+    <Card title={title}>
+      {packs.length === 0 ? (
+        <Empty title="No plan yet" text="Nothing of this kind can be ordered. Add the first plan beside." />
+      ) : (
+        <table>
+          {packs.map((pack) => (
+            <tr>
+              <td>
+                <div class="row spread">
+                  <span>
+                    <strong>{pack.name}</strong>{" "}
+                    <Offer active={pack.active} isDefault={pack.id === standard} />
+                  </span>
+                  <span>{money(pack.amountCents, pack.currency)} a month</span>
+                </div>
+                <div class="soft small">
+                  {packText(pack)} · {pack.pids} processes
+                </div>
+                {termsText(pack) !== "" && <div class="soft small">{termsText(pack)}</div>}
+                <details id={`change-${pack.id}`} open={typedInto(`pack:${pack.id}`) !== undefined}>
+                  <summary class="small" aria-label={`Change: ${pack.name}`}>
+                    Change
+                  </summary>
+                  <p class="soft small">
+                    A new price holds for orders and renewals from now on; what is paid stays paid. New
+                    resources apply from the next deployment or restart on. A plan that is not on offer stays
+                    with those who have it.
+                  </p>
+                  <Form id="pack" of={pack.id}>
+                    <input type="hidden" name="id" value={pack.id} />
+                    <PackFields pack={pack} />
+                    <p class="form-end">
+                      <Button label="Save" of={pack.name} />
+                    </p>
+                  </Form>
+                </details>
+              </td>
+            </tr>
+          ))}
+        </table>
+      )}
+    </Card>
+  );
+};
+
+const CreditFields = ({ pack }: { pack?: CreditPackageForOperator }) => (
+  <>
+    <div class="columns">
+      <Field name="name" label="Name" value={pack?.name} required maxlength={100} autocomplete="off" />
+      <Field
+        name="credits"
+        type="number"
+        label="Credits"
+        value={pack && String(pack.credits)}
+        required
+        min={1}
+        max={1_000_000_000}
+      />
+      <Field
+        name="amount"
+        label={`Price in ${(pack?.currency ?? "usd").toUpperCase()}`}
+        value={pack && cents(pack.amountCents)}
+        required
+        placeholder="5.00"
+        maxlength={10}
+        autocomplete="off"
+      />
+    </div>
+    <Check name="active" label="On offer" checked={pack?.active ?? true} />
+  </>
+);
+
+/** @throws AppError invalid_request */
+const creditsIn = (fields: Fields) => ({
+  name: fields.text("name"),
+  credits: Number(fields.text("credits")),
+  amountCents: centsIn(fields),
+  active: fields.text("active") === "true",
+});
+
+const CreditPackages = ({ packages }: { packages: readonly CreditPackageForOperator[] }) => (
+  <Card title="Credit packages">
+    {packages.length === 0 ? (
+      <Empty title="No package yet" text="Credits pay for the assistant. Add the first package beside." />
+    ) : (
+      <table>
+        {packages.map((one) => (
+          <tr>
+            <td>
+              <div class="row spread">
+                <span>
+                  <strong>{one.name}</strong> <Offer active={one.active} />
+                </span>
+                <span>{money(one.amountCents, one.currency)}</span>
+              </div>
+              <div class="soft small">{one.credits.toLocaleString("en-US")} credits</div>
+              <details id={`change-${one.id}`} open={typedInto(`credits:${one.id}`) !== undefined}>
+                <summary class="small" aria-label={`Change: ${one.name}`}>
+                  Change
+                </summary>
+                <p class="soft small">It holds for new orders only.</p>
+                <Form id="credits" of={one.id}>
+                  <input type="hidden" name="id" value={one.id} />
+                  <CreditFields pack={one} />
+                  <p class="form-end">
+                    <Button label="Save" of={one.name} />
+                  </p>
+                </Form>
+              </details>
+            </td>
+          </tr>
+        ))}
+      </table>
+    )}
+  </Card>
+);
+
+const Kind = z.enum(["site", "database"]);
+
+/** What customers can order: plans of sites and databases, and packages of credits. */
+export const operatorPlans: Screen = {
+  path,
+  async show({ ctx }) {
+    const [packs, packages] = await Promise.all([
+      call(ctx, "listAllPacks", { limit: 100 }),
+      call(ctx, "listAllCreditPackages", { limit: 100 }),
+    ]);
+    return operatorFrame(
+      path,
+      <div class="split">
+        <div class="stack">
+          <Packs title="Plans of sites" packs={packs.data.filter(({ kind }) => kind === "site")} />
+          <Packs title="Plans of databases" packs={packs.data.filter(({ kind }) => kind === "database")} />
+          <CreditPackages packages={packages.data} />
+        </div>
+        <div class="stack">
+          <Card title="Add a plan">
+            <div class="body">
+              <Form id="new-pack">
+                <Select
+                  name="kind"
+                  label="For"
+                  value="site"
+                  options={[
+                    ["site", "sites"],
+                    ["database", "databases"],
+                  ]}
+                />
+                <PackFields />
+                <p class="form-end">
+                  <Button label="Add plan" />
+                </p>
+              </Form>
+            </div>
+          </Card>
+          <Card title="Add a credit package">
+            <div class="body">
+              <Form id="new-credits">
+                <CreditFields />
+                <p class="form-end">
+                  <Button label="Add package" />
+                </p>
+              </Form>
+            </div>
+          </Card>
+        </div>
+      </div>,
+    );
+  },
+  forms: {
+    async "new-pack"({ ctx }, fields) {
+      const kind = parsed(z.object({ kind: Kind }), { kind: fields.text("kind") });
+      const { name } = await call(ctx, "createPack", parsed(PackCreate, { ...kind, ...packIn(fields) }));
+      return { to: path, said: `The plan ${name} is added.` };
+    },
+    async pack({ ctx }, fields) {
+      const patch = parsed(PackPatch, packIn(fields));
+      const { name } = await call(ctx, "patchPack", { id: fields.text("id"), ...patch });
+      return { to: path, said: `The plan ${name} is changed.` };
+    },
+    async "new-credits"({ ctx }, fields) {
+      const { name } = await call(ctx, "createCreditPackage", parsed(CreditPackageCreate, creditsIn(fields)));
+      return { to: path, said: `The credit package ${name} is added.` };
+    },
+    async credits({ ctx }, fields) {
+      const patch = parsed(CreditPackagePatch, creditsIn(fields));
+      const { name } = await call(ctx, "patchCreditPackage", { id: fields.text("id"), ...patch });
+      return { to: path, said: `The credit package ${name} is changed.` };
+    },
+  },
+};
