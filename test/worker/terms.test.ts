@@ -146,9 +146,15 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
     const [renewal, ...more] = await invoicesOf(id);
     expect(more).toEqual([]);
     expect(renewal).toMatchObject({ kind: "renewal", status: "unpaid", due_at: paidUntil.getTime() });
-    expect(JSON.parse(renewal?.lines ?? "")).toMatchObject([
-      { description: expect.stringContaining("1 month more") },
-    ]);
+    const [kind, pack, price] = name === "site" ? ["Site", "Starter", 500] : ["Database", "Starter", 700];
+    const line = expect.stringMatching(`^${kind} [a-z0-9-]+: ${pack}, 1 month more$`);
+    expect(JSON.parse(renewal?.lines ?? "")).toEqual([{ description: line, amountCents: price }]);
+    const [mail] = await rows<{ text: string }>(
+      "SELECT text FROM mails WHERE id = ?",
+      `issued:${renewal?.id}`,
+    );
+    expect(mail?.text).toContain(`${price / 100}.00 USD`);
+    expect(mail?.text).toContain(`${siteUrl}/invoice/${renewal?.token}`);
     expect((await api(key, "GET", `/invoices/${renewal?.id}`)).body).toMatchObject({
       kind: "renewal",
       resource: { id },
@@ -309,9 +315,8 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
     await deleted();
   });
 
-  it("waits with the suspension while a payment is at the bank", async () => {
-    const made = await make();
-    await tickAt(addDays(made.paidUntil, -7));
+  /** A payment of the renewal is on its way. @returns what ends it without success */
+  async function atTheBank(made: Made): Promise<() => Promise<unknown>> {
     const [renewal] = await invoicesOf(made.id);
     await sql(
       `INSERT INTO checkouts (id, invoice_id, number, processor, session_id, status, created_at, expires_at, check_at)
@@ -319,12 +324,32 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
       `chk_${made.id}`,
       renewal?.id,
     );
+    return () => sql("UPDATE checkouts SET status = 'failed' WHERE id = ?", `chk_${made.id}`);
+  }
+
+  it("waits with the suspension while a payment is at the bank", async () => {
+    const made = await make();
+    await tickAt(addDays(made.paidUntil, -7));
+    const fails = await atTheBank(made);
     await tickAt(addDays(made.paidUntil, 9));
     expect((await read(made.id))?.status).toBe("RUNNING");
-    await sql("UPDATE checkouts SET status = 'failed' WHERE id = ?", `chk_${made.id}`);
+    await fails();
     await tickAt(addDays(made.paidUntil, 9));
     expect((await read(made.id))?.status).toBe("SUSPENDED");
     await done(jobs.stop);
+  });
+
+  it("waits with the deletion while a payment is at the bank", async () => {
+    const made = await make();
+    const time = await suspended(made);
+    await tickAt(addDays(time, 23));
+    const fails = await atTheBank(made);
+    await tickAt(addDays(time, 40));
+    expect((await read(made.id))?.status).toBe("SUSPENDED");
+    await fails();
+    await tickAt(addDays(time, 40));
+    expect((await read(made.id))?.status).toBe("DELETING");
+    await deleted();
   });
 
   it("has another renewal where an operator made one void, and none twice", async () => {
