@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { answers } from "../../protocol/cli.ts";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
-import { answeringService, type Asked, type Service } from "../support/answering-service.ts";
+import { answeringService, answerOf, type Asked, type Service } from "../support/answering-service.ts";
 
 /** The built file, as a process of its own. */
 const home = mkdtempSync(join(tmpdir(), "berth-processes-"));
@@ -235,6 +235,91 @@ it("Ctrl-C at any moment of exec leaves a command that was asked for cancelled, 
     // null: the signal came before the program listened.
     expect([130, 0, 1, null]).toContain(code);
   }
+});
+
+it("Ctrl-C at any moment of up ends with 130, and what was asked for is the beginning of what up asks for", async () => {
+  const checkout = mkdtempSync(join(home, "checkout-"));
+  const variables = Object.fromEntries(Array.from({ length: 450 }, (_, at) => [`VARIABLE_${at}`, "1"]));
+  const domains = ["a.example.org", "b.example.org", "c.example.org"];
+  writeFileSync(join(checkout, "berth.json"), JSON.stringify({ name: "shop", variables, domains }));
+  const [listed] = (answerOf("listSites").value as { data: object[] }).data;
+  const shop = { ...listed, id: site, name: "shop", domains: [], envVariables: [] };
+  service.instead = ({ id }) => (id === "listSites" ? { data: [shop] } : undefined);
+  const changes = async (afterMs: number) => {
+    const from = service.asked.length;
+    const started = start(["up"], {}, program, "", checkout);
+    const timer = setTimeout(() => started.child.kill("SIGINT"), afterMs);
+    const { code } = await started.ended;
+    clearTimeout(timer);
+    const made = service.asked.slice(from).filter(({ method }) => method !== "GET");
+    return { code, made: made.map(({ id, body }) => [id, body]) };
+  };
+  const whole = await changes(60_000);
+  expect([whole.code, whole.made.map(([id]) => id)]).toEqual([
+    0,
+    [...Array.from({ length: 3 }, () => "patchSite"), ...domains.map(() => "createDomain")],
+  ]);
+  for (let afterMs = 40; afterMs <= 400; afterMs += 30) {
+    const { code, made } = await changes(afterMs);
+    expect(made).toEqual(whole.made.slice(0, made.length));
+    // null: the signal came before the program listened. 0: after its last step.
+    expect(code).toBe(made.length === whole.made.length && code === 0 ? 0 : code === null ? null : 130);
+    if (code === null) expect(made).toEqual([]);
+  }
+  service.instead = () => undefined;
+});
+
+it.each([
+  [
+    "that nobody approved",
+    { status: 200, body: { status: "pending" } },
+    1,
+    "Nobody approved the code in time",
+  ],
+  ["that expired at the service", { status: 404, body: { error: "Not found" } }, 1, "The code has expired"],
+  [
+    "that was denied or has expired",
+    { status: 404, body: { error: "Not found" } },
+    600,
+    "denied in the browser",
+  ],
+])("a code %s ends the sign-in with 3, and keeps no key", async (_, polled, expires_in, text) => {
+  service.instead = ({ id }) => (id === "startDevice" ? { interval: 1, expires_in } : undefined);
+  service.refusal = ({ id }) => (id === "pollDevice" ? polled : undefined);
+  const config = mkdtempSync(join(home, "config-"));
+  const run = await start(["login", "--no-browser"], { XDG_CONFIG_HOME: config, BERTH_TOKEN: "" }).ended;
+  service.instead = () => undefined;
+  service.refusal = () => refuse;
+  expect(run).toMatchObject({ code: 3, stdout: "", stderr: expect.stringContaining(text) });
+  expect(readdirSync(config)).toEqual([]);
+});
+
+it("in CI a terminal is none: nothing is asked, and no line moves", async () => {
+  const asking = inTerminal(["sites", "delete", site]);
+  await seen(asking, "Type yes to go on: ");
+  asking.child.kill("SIGINT");
+  await asking.ended;
+  for (const CI of ["1", "true"]) {
+    const refused = await inTerminal(["sites", "delete", site], { CI }).ended;
+    expect([refused.code, refused.stdout]).toEqual([2, expect.stringContaining("--yes")]);
+  }
+  const following = inTerminal(["deploy"], { CI: "1" });
+  await seen(following, "Deployment #");
+  following.child.kill("SIGTERM");
+  expect((await following.ended).stdout).not.toContain("\u001b[2K");
+});
+
+it("a clock that is hours off changes nothing but what doctor says", async () => {
+  service.date = new Date(Date.now() + 5 * 3_600_000).toUTCString();
+  const runs = [
+    await berth("sites", "list", "--json"),
+    await berth("deployments", "show", deployment, "--json"),
+  ];
+  service.date = undefined;
+  expect(runs.map(({ code, stderr }) => [code, stderr])).toEqual([
+    [0, ""],
+    [0, ""],
+  ]);
 });
 
 it("a revoked key is told as such, and a network that is away as such", async () => {

@@ -202,6 +202,64 @@ it("variables are set from standard input, pulled and pushed, and secrets are ne
   await berth("sites", "delete", siteId, "--yes");
 });
 
+it("files of a volume are listed, printed and copied, and what is not there or not to be had is said by exit code", async () => {
+  const repository = new Repository({
+    ...plainServer("one"),
+    "server.js": `
+const fs = require("node:fs");
+fs.mkdirSync("/data/sub", { recursive: true });
+fs.writeFileSync("/data/notes.txt", "grüße\\nfrom the volume\\n");
+fs.writeFileSync("/data/sub/bytes", Buffer.from([0, 255, 0]));
+fs.writeFileSync("/data/sub/long.txt", "a".repeat(200 * 1024));
+fs.rmSync("/data/out", { force: true });
+fs.symlinkSync("/etc/passwd", "/data/out");
+require("node:http").createServer((_, s) => s.end("here")).listen(process.env.PORT);`,
+  });
+  const { siteId, invoiceToken } = await createSite({
+    githubUrl: repository.address,
+    volumes: [{ name: "files", mountPath: "/data" }],
+  });
+  await pay(invoiceToken);
+  expect((await berth("deployments", "follow", "--site", siteId)).code).toBe(0);
+  const volumes = (...args: string[]) => berth("volumes", ...args, "--site", siteId);
+
+  const listed = await json("browseFiles", "volumes", "ls", "files", "--site", siteId);
+  expect(listed.kind === "folder" && listed.entries.map(({ name, kind }) => [name, kind])).toEqual([
+    ["notes.txt", "file"],
+    ["out", "link"],
+    ["sub", "folder"],
+  ]);
+  expect((await volumes("ls", "files", "/sub")).stdout).toMatch(
+    /bytes +file +3 [^]*long\.txt +file +204800 /,
+  );
+  const text = "grüße\nfrom the volume\n";
+  expect(await volumes("cat", "files", "notes.txt")).toEqual({ code: 0, stdout: text, stderr: "" });
+  const cut = await volumes("cat", "files", "sub/long.txt");
+  expect([cut.code, cut.stdout, cut.stderr]).toEqual([
+    0,
+    "a".repeat(128 * 1024),
+    expect.stringContaining("goes on"),
+  ]);
+  const copy = join(home, "copied.txt");
+  expect((await volumes("cp", "files", "/notes.txt", copy)).code).toBe(0);
+  expect(readFileSync(copy, "utf8")).toBe(text);
+  for (const [code, reason, ...args] of [
+    [2, "EEXIST", "cp", "files", "sub/../notes.txt", copy],
+    [4, "no such file", "cat", "files", "gone.txt"],
+    [4, "no such file", "cat", "files", "out"],
+    [4, "no such file", "cat", "files", "../../../../etc/passwd"],
+    [4, "no such volume", "ls", "others"],
+    [2, "is a folder", "cat", "files", "sub"],
+    [1, "no text", "cat", "files", "sub/bytes"],
+    [1, "larger than", "cp", "files", "sub/long.txt", join(home, "long.txt")],
+  ] as const) {
+    const { code: ended, stdout, stderr } = await volumes(...args);
+    expect([args, ended, stdout, stderr]).toEqual([args, code, "", expect.stringContaining(reason)]);
+  }
+  expect(readFileSync(copy, "utf8")).toBe(text);
+  await remove(siteId);
+});
+
 it("Ctrl-C while following leaves the deployment running, says so, and exits with 130", async () => {
   const repository = new Repository(plainServer("one"));
   const { siteId, invoiceToken } = await createSite({ githubUrl: repository.address });

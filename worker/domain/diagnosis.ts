@@ -114,7 +114,8 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
       return problem(
         "The app was killed for using more memory than its pack has, and runs again: choose a larger pack.",
       );
-    if (restarts > 0) return problem(`The app runs, and was restarted ${restarts} times after it exited.`);
+    const often = restarts === 1 ? "once" : `${restarts} times`;
+    if (restarts > 0) return problem(`The app runs, and was restarted ${often} after it exited.`);
     return ok(`${serving.length} of ${serving.length} containers run, since ${serving[0]?.startedAt}.`);
   },
 

@@ -100,6 +100,17 @@ effectsOf("logs", {
         samples: [{ ...sample, at: new Date(Date.now() - 90_000).toISOString() }, sample],
       });
       expect((await using).result).toEqual([sample]);
+      const hour = Array.from({ length: 120 }, (_, at) => ({
+        ...sample,
+        at: new Date(Date.now() - (119 - at) * 30_000).toISOString(),
+        networkInBytes: 123_456_789_012,
+        networkOutBytes: 123_456_789_012,
+        diskMb: 12_345.678,
+      }));
+      const again = useTool(key, "get_site_metrics", { site: "measured" });
+      await answerNext(host, { kind: "metrics", samples: hour });
+      const { result } = (await again) as { result: SiteSample[] };
+      expect(result.at(-1)).toEqual(hour.at(-1));
     },
   ],
   get_disk_usage: [

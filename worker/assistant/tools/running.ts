@@ -15,9 +15,9 @@ type Names =
   | "list_container_events"
   | "list_unhealthy_resources";
 
-/** The samples, thinned out to a readable number. */
+/** The samples, thinned out to as many as a result may hold: of more, some would be cut out. */
 export function window(samples: SiteSample[]): SiteSample[] {
-  const step = Math.ceil(samples.length / 60);
+  const step = Math.ceil(samples.length / 10);
   return samples.filter((_, index) => (samples.length - 1 - index) % step === 0);
 }
 
