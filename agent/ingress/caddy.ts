@@ -62,8 +62,7 @@ const notHostName = {
  */
 export const proxyHeaders = [
   "*_*",
-  "*forwarded*",
-  "x-forward-*",
+  "*forward*",
   "x-original-*",
   "x-rewrite-*",
   "x-real-*",
@@ -81,8 +80,7 @@ export const proxyHeaders = [
   "x-azure-*",
   "x-envoy-*",
   "x-vercel-*",
-  "*client-cert*",
-  "*clientcert*",
+  "*cert*",
   "x-ssl-*",
   "x-host",
   "x-http-host-override",
