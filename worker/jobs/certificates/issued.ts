@@ -3,7 +3,6 @@ import type { AwaitedCertificate, Certificate } from "../../../protocol/agent/ce
 import type { Id } from "../../../protocol/ids.ts";
 import { sitesDomain } from "../../adapters/dns-zone/index.ts";
 import type { Ctx } from "../../ctx.ts";
-import { openJob } from "../../db/job-conditions.ts";
 import { certificates } from "../../db/schema.ts";
 import { awaitedUntil } from "../../domain/certificates.ts";
 import { issuesWildcards, wildcardsOnly } from "./reconcile.ts";
@@ -13,7 +12,7 @@ const maxCertificates = 100;
 
 /**
  * The certificates that the host is given, with their keys: that of the sites' own names, of wildcards of sites that it has, and of
- * custom domains of sites that are moving to it, whose names do not lead to it yet: it could not obtain any.
+ * custom domains of sites that it is deploying for a move, whose names do not lead to it yet: it could not obtain any.
  */
 export async function issuedCertificates(ctx: Ctx, hostId: Id<"host">): Promise<Certificate[]> {
   const isOwn = eq(certificates.id, `*.${sitesDomain(ctx.config)}`);
@@ -30,7 +29,7 @@ export async function issuedCertificates(ctx: Ctx, hostId: Id<"host">): Promise<
                 OR (s.leaving_host_id = ${hostId} AND s.leave_at > ${now})
               ELSE certificates.not_after > ${now} AND EXISTS (
                 SELECT 1 FROM jobs j JOIN deployments m ON m.id = j.deployment_id
-                WHERE j.site_id = s.id AND j.host_id = ${hostId} AND m.trigger = 'move' AND j.${openJob}) END))`,
+                WHERE j.site_id = s.id AND j.host_id = ${hostId} AND m.trigger = 'move' AND j.status = 'LEASED') END))`,
       ),
     )
     .orderBy(desc(isOwn), desc(wildcardsOnly), certificates.notBefore)
