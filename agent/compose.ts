@@ -3,8 +3,10 @@ import { chmodSync, mkdirSync, statfsSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Certificate } from "../protocol/agent/certificates.ts";
 import { maxLostSites } from "../protocol/agent/messages.ts";
 import { isId, type Id } from "../protocol/ids.ts";
+import { isWildcard } from "../protocol/wildcards.ts";
 import type { AgentConfig } from "./config.ts";
 import { createStore } from "./databases/backups/store.ts";
 import { openInspection } from "./databases/inspect/index.ts";
@@ -24,6 +26,7 @@ import { certificatesFileOf, writeCertificates } from "./ingress/certificates.ts
 import { openPeers, peersFileOf } from "./ingress/peers.ts";
 import { certificateOf } from "./ingress/certificate.ts";
 import { ingressContainer } from "./ingress/container.ts";
+import { giveCaddy } from "./ingress/obtained.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { partsOf, watchIngress } from "./ingress/watch.ts";
 import { idsHeld, keptOf, removeKept, removeKeptVolumes, volumesKept } from "./inventory/kept.ts";
@@ -426,6 +429,9 @@ function superviseIngress(config: AgentConfig, { engine }: Host, runner: Runner,
 const notTaken = (error: unknown) =>
   log("error", "Which requests go to other hosts was not stored; those of before do", { error });
 
+const notStored = (error: unknown) =>
+  log("error", "The received certificates were not stored; the earlier ones are served", { error });
+
 /** @returns a function that ends the link */
 function connect(
   config: AgentConfig,
@@ -461,14 +467,20 @@ function connect(
             onError: (error) => log("error", "The agent was not updated", { error }),
           })
         : undefined,
-    onCertificates(certificates) {
-      const addressKey = config.ingress.tls?.addressKey;
-      if (addressKey === undefined) return;
+    onCertificates({ certificates, awaited }) {
+      const { tls } = config.ingress;
+      if (tls?.addressKey === undefined) return;
+      const [wildcards, single] = [true, false].map((is) =>
+        certificates.filter(({ name }) => isWildcard(name) === is),
+      ) as [Certificate[], Certificate[]];
       try {
-        writeCertificates(certificatesFileOf(routesFileOf(config)), { addressKey, certificates });
+        const file = certificatesFileOf(routesFileOf(config));
+        writeCertificates(file, { addressKey: tls.addressKey, certificates: wildcards, awaited });
       } catch (error) {
-        log("error", "The received certificates were not stored; the earlier ones are served", { error });
+        notStored(error);
       }
+      if (single.length > 0)
+        void giveCaddy(host.engine, config.agentId, tls.directory, single).catch(notStored);
     },
     onPeers({ type: _type, forwards, ...told }) {
       try {

@@ -22,7 +22,7 @@ export type LinkOptions = {
   lostSites: () => Hello["lostSites"];
   /** Called with the agent version that the control plane distributes. */
   onWelcome?: ((agent: Extract<ToAgent, { type: "welcome" }>["agent"]) => void) | undefined;
-  onCertificates: (certificates: Extract<ToAgent, { type: "certificates" }>["certificates"]) => void;
+  onCertificates: (told: Extract<ToAgent, { type: "certificates" }>) => void;
   onPeers: (peers: Extract<ToAgent, { type: "peers" }>) => void;
   /** In [0, 1). */
   random: () => number;
@@ -109,7 +109,7 @@ export function startLink({
         } else if (isAboutRunning(message)) questionServer.receive(message);
         else if (isAboutStreams(message)) streams.receive(message);
         else if (message.type === "verdicts") inventory.receive(message);
-        else if (message.type === "certificates") onCertificates(message.certificates);
+        else if (message.type === "certificates") onCertificates(message);
         else if (message.type === "peers") onPeers(message);
         else runner.receive(message);
       },

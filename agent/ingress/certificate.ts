@@ -1,21 +1,25 @@
 import { X509Certificate } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import tls from "node:tls";
+import type { Certificate } from "../../protocol/agent/certificates.ts";
 import type { Answer } from "../../protocol/agent/running.ts";
-import { exampleOf } from "../../protocol/wildcards.ts";
+import { exampleOf, isWildcard } from "../../protocol/wildcards.ts";
 import type { Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
 import { lastEntries } from "../docker/last-entries.ts";
 import { loopbackOf, type IngressSettings } from "./caddy.ts";
 import type { Ingress } from "./ingress.ts";
+import { caddyStorage, readObtained } from "./obtained.ts";
 
 export type Certificates = {
-  engine: Pick<Engine, "listContainers" | "readLog">;
+  engine: Pick<Engine, "listContainers" | "readLog" | "volumes">;
   ingress: Pick<Ingress, "hostnames">;
   agentId: string;
   settings: Pick<IngressSettings, "address" | "tls">;
 };
 export type CertificateReport = Omit<Extract<Answer, { kind: "certificate" }>, "kind">;
+
+type Asked = { siteId: string; hostname: string; timeoutMs: number; keptUntil?: string | null | undefined };
 
 /**
  * The certificate that the ingress serves for this name of a site. Asking for it has it obtained, or renewed where it is
@@ -23,7 +27,7 @@ export type CertificateReport = Omit<Extract<Answer, { kind: "certificate" }>, "
  */
 export async function certificateOf(
   { engine, ingress, agentId, settings }: Certificates,
-  { siteId, hostname, timeoutMs }: { siteId: string; hostname: string; timeoutMs: number },
+  { siteId, hostname, timeoutMs, keptUntil }: Asked,
   signal: AbortSignal,
 ): Promise<CertificateReport> {
   const isServed = ingress.hostnames(siteId).includes(hostname);
@@ -51,10 +55,15 @@ export async function certificateOf(
     x509.validFromDate <= now &&
     x509.validToDate > now;
   const refusal = await lastRefusal(engine, agentId, hostname, x509?.validFromDate ?? null);
+  const obtained =
+    isValid && keptUntil !== undefined && !isWildcard(hostname)
+      ? await newlyObtained(engine, agentId, directory, hostname, keptUntil)
+      : null;
   return {
     isServed,
     tls: true,
     isValid,
+    ...(obtained && { obtained }),
     certificate: {
       issuer: x509 && issuerOf(x509),
       notBefore: x509?.validFromDate.toISOString() ?? null,
@@ -65,6 +74,19 @@ export async function certificateOf(
       errorAt: refusal?.at ?? null,
     },
   };
+}
+
+/** null: there is none, or none that ends later than the one that is kept elsewhere, or the agent may not read it. */
+async function newlyObtained(
+  engine: Certificates["engine"],
+  agentId: string,
+  directory: string | undefined,
+  hostname: string,
+  keptUntil: string | null,
+): Promise<Certificate | null> {
+  const storage = await caddyStorage(engine, agentId, directory).catch(() => null);
+  const found = storage && readObtained(storage, hostname);
+  return found && Date.parse(found.notAfter) > Date.parse(keptUntil ?? "1970-01-01") ? found : null;
 }
 
 type Presented = { der: Buffer; isTrusted: boolean };

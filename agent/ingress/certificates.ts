@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as z from "zod";
-import { Certificate } from "../../protocol/agent/messages.ts";
+import { AwaitedCertificate, Certificate } from "../../protocol/agent/certificates.ts";
 import { wildcardOf } from "../../protocol/wildcards.ts";
 import { writeAtomically } from "./write-atomically.ts";
 
@@ -10,6 +10,7 @@ export const CertificateFile = z.object({
   /** Part of the address at which they are asked for, so that no other program on the host can ask. */
   addressKey: z.string().min(32),
   certificates: z.array(Certificate),
+  awaited: AwaitedCertificate.nullable().default(null),
 });
 export type CertificateFile = z.infer<typeof CertificateFile>;
 
@@ -37,3 +38,8 @@ export function bundleFor(name: string, certificates: readonly Certificate[], no
   );
   return found ? `${found.chain.trimEnd()}\n${found.key.trimEnd()}\n` : null;
 }
+
+/** Whether a wildcard's certificate serves the name, or is about to: it needs none of its own. */
+export const isCovered = (name: string, { certificates, awaited }: CertificateFile, now: Date): boolean =>
+  bundleFor(name, certificates, now) !== null ||
+  (awaited?.name === wildcardOf(name) && Date.parse(awaited.until) > now.getTime());

@@ -9,6 +9,9 @@ import { label } from "../docker/labels.ts";
 const start = `printf %s "$BERTH_ACME_CA" >${acmeCaFile}
 printf %s "$BERTH_CADDY_CONFIG" | exec caddy run --config -`;
 
+/** What Caddy keeps: its certificates. */
+export const ingressVolume = (agentId: string): string => `berth-ingress-${agentId}`;
+
 /** With its minor version: an older `caddy:2` that a host pulled once takes another configuration. */
 export const ingressImage = "caddy:2.11";
 
@@ -54,7 +57,7 @@ export function ingressContainer(
       Mounts: [
         volume(accessLogVolume(agentId), accessLogFolder),
         // Certificates outlive the container: who issues them allows a name only a few a week.
-        ...(ingress.tls ? [volume(`berth-ingress-${agentId}`, "/data")] : []),
+        ...(ingress.tls ? [volume(ingressVolume(agentId), "/data")] : []),
       ],
       // Caddy looks up one name at a time: a packet lost while the responder restarts stalls all sites this long.
       DnsOptions: ["timeout:1", "attempts:3"],

@@ -4,7 +4,7 @@ import http from "node:http";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isWildcard, wildcardOf } from "../../protocol/wildcards.ts";
-import { bundleFor, CertificateFile, certificatesFileOf } from "./certificates.ts";
+import { bundleFor, CertificateFile, certificatesFileOf, isCovered } from "./certificates.ts";
 import { rulesAddress } from "./caddy.ts";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
 import { Reachable } from "./reachable.ts";
@@ -374,11 +374,13 @@ status.on("request", (request, response) => {
     response.end(String(table.version));
     return;
   }
-  // Caddy asks before it has a certificate made: only names of this host get one. Not each one below a wildcard, whose own
-  // certificate the control plane sends.
+  // Caddy asks before it has a certificate made, or renewed: only names of this host get one. Not each one below a wildcard, whose
+  // own certificate the control plane sends.
   if (request.url?.startsWith("/.berth/certificate?") && request.headers["x-forwarded-for"] === undefined) {
     const name = new URLSearchParams(request.url.split("?")[1]).get("domain")?.toLowerCase() ?? "";
-    response.writeHead(names.has(name) && !isWildcard(name) ? 200 : 404).end();
+    const kept = certificatesNow();
+    const needsOwn = !isWildcard(name) && !(kept && isCovered(name, kept, new Date()));
+    response.writeHead(names.has(name) && needsOwn ? 200 : 404).end();
     return;
   }
   // Caddy asks at a handshake: what the control plane sent, or 204, and Caddy obtains one by itself.

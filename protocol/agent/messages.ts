@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { idOf, Timestamp } from "../api/common.ts";
+import { AwaitedCertificate, Certificate } from "./certificates.ts";
 import { Inventory, Verdicts } from "./inventory.ts";
 import { jobArgs, jobKinds, Durations, type Job, type JobKind } from "./jobs.ts";
 import { windowBytes } from "../api/streams.ts";
@@ -212,15 +213,6 @@ const JobFrame = z.discriminatedUnion(
   jobKinds.map((kind) => jobFrame(kind)) as unknown as [ReturnType<typeof jobFrame>],
 );
 
-/** `name`: a wildcard of one label, such as `*.sites.example.com`. Both texts are PEM. */
-export const Certificate = z.object({
-  name: z.string().regex(/^\*\.[a-z0-9_.-]{1,250}$/),
-  chain: z.string().min(1).max(65_536),
-  key: z.string().min(1).max(16_384),
-  notAfter: Timestamp,
-});
-export type Certificate = z.infer<typeof Certificate>;
-
 export const ToAgent = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("welcome"),
@@ -257,8 +249,16 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("answerAck"), requestId: RequestId }),
   z.object({ type: z.literal("crashAck"), ...Version }),
   z.object({ type: z.literal("databaseCrashAck"), ...DatabaseCrash }),
-  /** All certificates that the host serves beside those it obtains itself; after each welcome and change. */
-  z.object({ type: z.literal("certificates"), certificates: z.array(Certificate).max(100) }),
+  /**
+   * After each welcome and change: all wildcard certificates that the host serves, and those of custom domains that come to it with
+   * their site, which it renews itself from then on. `awaited`: a wildcard that is being issued, so that no name below it needs a
+   * certificate of its own until then.
+   */
+  z.object({
+    type: z.literal("certificates"),
+    certificates: z.array(Certificate).max(100),
+    awaited: AwaitedCertificate.nullable(),
+  }),
   /**
    * What it is to the other hosts, if its hello has `peer`; after each welcome and change. `certificate` is of its key, `authority`
    * of the issuer, both PEM; the common name of a certificate is the host's id.

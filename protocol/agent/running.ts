@@ -15,6 +15,7 @@ import { GitAddress, GitBranch, GitToken, RepositoryPath } from "../api/sites.ts
 import { SourceInspection } from "../api/sources.ts";
 import { VolumeName } from "../api/volumes.ts";
 import { databaseTypes } from "../states.ts";
+import { Certificate } from "./certificates.ts";
 import { DatabaseVolumes, Kept, maxHeld } from "./inventory.ts";
 
 const SiteId = idOf("site");
@@ -137,12 +138,14 @@ export const Question = z.discriminatedUnion("kind", [
   }),
   /**
    * The certificate that the ingress serves for a name of the site. Where it has none yet, one is obtained first.
+   * `keptUntil`: the end of the one that the control plane has a copy of; a later one is answered with its key.
    */
   z.object({
     kind: z.literal("certificate"),
     siteId: SiteId,
     hostname: z.string().min(1).max(253),
     timeoutMs: z.number().int().min(1).max(30_000),
+    keptUntil: Timestamp.nullable().optional(),
   }),
   /** Ends one session of the server. */
   z.object({ kind: z.literal("endSession"), session: z.string().regex(/^\d{1,15}$/), ...Server }),
@@ -212,6 +215,8 @@ export const Answer = z.discriminatedUnion("kind", [
     /** Whether the certificate is for this name, valid now and from a trusted issuer. */
     isValid: z.boolean(),
     certificate: DomainCertificate.nullable(),
+    /** That the host obtained itself: another host that the site moves to is given it. */
+    obtained: Certificate.optional(),
   }),
   /** The server refused the statement, or it exceeded its limits; shown to the author of the statement. */
   z.object({ kind: z.literal("statementRefused"), error: z.string().min(1).max(2000) }),

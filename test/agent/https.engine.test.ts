@@ -163,6 +163,7 @@ it("a certificate that the control plane sent serves its names, and its successo
     writeCertificates(certificatesFileOf(responder.file), {
       addressKey,
       certificates: [{ name: wildcard, ...pair, notAfter: tomorrow }],
+      awaited: null,
     });
   receive(first);
   expect(statSync(certificatesFileOf(responder.file)).mode & 0o777).toBe(0o600);

@@ -149,10 +149,15 @@ it("certificates reach the ingress, as often as the control plane sends them", a
     key: "key",
     notAfter: "2026-01-01T00:00:00.000Z",
   };
-  agent.send({ type: "certificates", certificates: [certificate] });
-  agent.send({ type: "certificates", certificates: [] });
+  const awaited = { name: "*.sites.example", until: "2026-01-01T00:00:00.000Z" };
+  const sent = [
+    { type: "certificates", certificates: [], awaited },
+    { type: "certificates", certificates: [certificate], awaited: null },
+  ] as const;
+  for (const { certificates, ...message } of sent)
+    agent.send({ ...message, certificates: [...certificates] });
   await vi.waitUntil(() => received.length === 2);
-  expect(received).toEqual([[certificate], []]);
+  expect(received).toEqual(sent);
 });
 
 describe("a job", () => {

@@ -1,4 +1,5 @@
-import { randomBytes } from "node:crypto";
+import "reflect-metadata";
+import { KeyObject, randomBytes, X509Certificate } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -6,6 +7,7 @@ import http from "node:http";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
 import tls from "node:tls";
+import { SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createEngine } from "../../agent/docker/client.ts";
 import { accessLogVolume } from "../../agent/ingress/access-log.ts";
@@ -14,7 +16,8 @@ import { certificateOf } from "../../agent/ingress/certificate.ts";
 import { certificatesFileOf, writeCertificates } from "../../agent/ingress/certificates.ts";
 import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
 import type { Ingress } from "../../agent/ingress/ingress.ts";
-import type { Certificate } from "../../protocol/agent/messages.ts";
+import { caddyStorage, putObtained, readObtained } from "../../agent/ingress/obtained.ts";
+import type { AwaitedCertificate, Certificate } from "../../protocol/agent/certificates.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { acmeAuthority, type AcmeAccount } from "../../worker/adapters/acme.ts";
 import { powerDnsZone } from "../../worker/adapters/dns-zone/powerdns.ts";
@@ -22,7 +25,7 @@ import type { Zone } from "../../worker/adapters/dns-zone/zone.ts";
 import { challengeName, delegationName } from "../../worker/domain/certificates.ts";
 import { planZone, wantedSets, type Challenge } from "../../worker/domain/dns-records.ts";
 import { AcmeServer } from "../support/acme.ts";
-import { answers, TestResponder } from "../support/ingress.ts";
+import { answers, get, TestResponder } from "../support/ingress.ts";
 import { PowerDns } from "../support/powerdns.ts";
 
 // The parts of the way from a name to its visitor, all real: PowerDNS, pebble, the responder and Caddy.
@@ -35,7 +38,7 @@ const resolver = new Resolver({ timeout: 1000, tries: 2 });
 let powerDns: PowerDns;
 let zone: Zone;
 let acme: AcmeServer;
-let root: string;
+const trusted: string[] = [];
 let responder: TestResponder;
 let ingress: Ingress;
 let settings: IngressSettings;
@@ -70,7 +73,7 @@ beforeAll(async () => {
   acme = await AcmeServer.start({ httpPort: port, tlsPort, dnsPort: powerDns.port });
   // As NODE_EXTRA_CA_CERTS would, which is read only when a process starts.
   tls.setDefaultCACertificates([...tls.getCACertificates("default"), readFileSync(acme.caFile, "utf8")]);
-  root = await acme.root();
+  trusted.push(await acme.root());
   const authority = acmeAuthority(acme.directory);
   const key = await authority.newKey();
   account = { key, url: await authority.register(key, undefined) };
@@ -120,15 +123,22 @@ async function obtain(name: string, publishedAt: string): Promise<Certificate> {
   await reconcile(hostnames);
   const certificate = { name, chain, key, notAfter: notAfter.toISOString() };
   issued.push(certificate);
-  writeCertificates(certificatesFileOf(responder.file), { addressKey, certificates: issued });
+  receive(null);
   return certificate;
 }
 
+/** As the agent does when the control plane says what there is, and what is being issued. */
+const receive = (awaited: AwaitedCertificate | null) =>
+  writeCertificates(certificatesFileOf(responder.file), { addressKey, certificates: issued, awaited });
+
 /** As a visitor: by the name's address in DNS, trusting pebble's root alone. */
-async function visit(hostname: string): Promise<{ status: number; text: string; serial: string }> {
-  const [address = ""] = await resolver.resolve4(hostname);
+async function visit(
+  hostname: string,
+  known?: string,
+): Promise<{ status: number; text: string; serial: string }> {
+  const address = known ?? (await resolver.resolve4(hostname))[0] ?? "";
   return new Promise((resolve, reject) => {
-    const options = { host: address, port: tlsPort, servername: hostname, ca: root, agent: false };
+    const options = { host: address, port: tlsPort, servername: hostname, ca: trusted, agent: false };
     https
       .get({ ...options, headers: { Host: hostname } }, (response) => {
         const { serialNumber: serial } = (response.socket as tls.TLSSocket).getPeerCertificate();
@@ -140,17 +150,86 @@ async function visit(hostname: string): Promise<{ status: number; text: string; 
   });
 }
 
+/** A certificate that Caddy takes for one of its own, of which so many seconds have passed and are left. */
+async function oldCertificate(name: string, passed: number, left: number): Promise<Certificate> {
+  const keys = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, [
+    "sign",
+    "verify",
+  ]);
+  const notAfter = new Date(Date.now() + left * 1000);
+  const made = await X509CertificateGenerator.createSelfSigned({
+    name: `CN=${name}`,
+    keys,
+    signingAlgorithm: { name: "ECDSA", hash: "SHA-256" },
+    notBefore: new Date(Date.now() - passed * 1000),
+    notAfter,
+    extensions: [new SubjectAlternativeNameExtension([{ type: "dns", value: name }])],
+  });
+  const key = KeyObject.from(keys.privateKey).export({ type: "pkcs8", format: "pem" }).toString();
+  return { name, chain: `${made.toString("pem")}\n`, key, notAfter: notAfter.toISOString() };
+}
+
 const hostnames = Array.from({ length: 100 }, (_, index) => `site-${index}.${domain}`);
+
+it("while the wildcard's certificate is awaited, no name below it has one made", async () => {
+  const name = `early.${domain}`;
+  await ingress.route("site_early", [name, "early.example"], [target()]);
+  await reconcile([name]);
+  const until = (inMs: number) => new Date(Date.now() + inMs).toISOString();
+  receive({ name: `*.${domain}`, until: until(60_000) });
+  const mayObtain = async (asked: string) =>
+    (await get(responder.statusPort, "x", { path: `/.berth/certificate?domain=${asked}` })).status;
+  expect([await mayObtain(name), await mayObtain("early.example")]).toEqual([404, 200]);
+  await expect(visit(name)).rejects.toThrow();
+  expect(readObtained(await storage(), name)).toBe(null);
+  // It has not come: each name has one of its own then.
+  receive({ name: `*.${domain}`, until: until(-1) });
+  expect(await mayObtain(name)).toBe(200);
+});
+
+const storage = async () => {
+  const found = await caddyStorage(engine, agentId, acme.directory);
+  if (!found) throw new Error("Caddy has no volume");
+  return found;
+};
 
 it("a hundred new sites are reached by their names in DNS under one trusted certificate", async () => {
   const name = `*.${domain}`;
   await obtain(name, challengeName(name));
   for (const [index, hostname] of hostnames.entries())
     await ingress.route(`site_${index}`, [hostname], [target()]);
-  const visits = await Promise.all(hostnames.map(visit));
+  const visits = await Promise.all(hostnames.map((one) => visit(one)));
   expect(visits.map(({ status, text }) => `${status} ${text}`)).toEqual(hostnames.map((one) => `200 ${one}`));
   expect(new Set(visits.map(({ serial }) => serial)).size).toBe(1);
 });
+
+it("a certificate of before the wildcard's is served until it would be renewed, and then the wildcard's", async () => {
+  const name = `before.${domain}`;
+  // Due when a third of its life is left, or fifty minutes: in six seconds.
+  const before = await oldCertificate(name, 3600, 50 * 60 + 6);
+  putObtained(await storage(), before);
+  await ingress.route("site_before", [name], [target()]);
+  // It could be renewed.
+  await reconcile([...hostnames, name]);
+  const [wildcard] = issued.splice(0);
+  receive(null);
+  trusted.push(before.chain);
+  const first = await visit(name, "127.0.0.1");
+  expect(first.serial).toBe(new X509Certificate(before.chain).serialNumber);
+  issued.push(wildcard as Certificate);
+  receive(null);
+  const failures: unknown[] = [];
+  await expect
+    .poll(
+      async () => {
+        const found = await visit(name, "127.0.0.1").catch((error: unknown) => void failures.push(error));
+        return found?.serial;
+      },
+      { timeout: 30_000 },
+    )
+    .toBe(new X509Certificate(wildcard?.chain ?? "").serialNumber);
+  expect(failures).toEqual([]);
+}, 60_000);
 
 it("a custom wildcard is proved by its delegation, and served under its own certificate", async () => {
   const name = "*.shop.test";

@@ -84,6 +84,7 @@ const rows: Record<string, string[] | string> = {
   "domains renew": ["www.example.com"],
   "domains remove": ["www.example.com"],
   "ingress show": [],
+  "ingress set": ["httpsOnly=true", "hsts.maxAgeSeconds=86400", 'allow=["203.0.113.0/24"]', "maxBodyMb=null"],
   "ingress maintenance": ["on", "--message", "Back soon"],
   "ingress redirect": ["/old", "/new"],
   "ingress unredirect": ["/old"],

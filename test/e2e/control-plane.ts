@@ -3,13 +3,13 @@ import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { freePort, type State } from "../../scripts/lib/state.ts";
 import { readState } from "../support/embedded-service.ts";
-import { gitHost, stateDirectory } from "./service.ts";
+import { apiOf, gitHost, stateDirectory } from "./service.ts";
 
 /**
  * Another control plane, of the programs that the service runs, with a database of its own and no hosts, for what `npm start`
- * does not set up: Stripe, a model. Its mails are among the service's.
+ * does not set up: Stripe, a model, a DNS provider. Its mails are among the service's. @param env of its process
  */
-export async function startControlPlane(bindings: Record<string, string>) {
+export async function startControlPlane(bindings: Record<string, string>, env: Record<string, string> = {}) {
   const port = await freePort();
   const siteUrl = `http://127.0.0.1:${port}`;
   const { mail } = readState<State>("secrets.json").ports;
@@ -29,6 +29,7 @@ export async function startControlPlane(bindings: Record<string, string>) {
       stdio: ["pipe", "pipe", "inherit"],
       env: {
         ...process.env,
+        ...env,
         BERTH_BINDINGS: JSON.stringify({
           SITE_URL: siteUrl,
           SITES_ORIGIN: "http://localhost:1",
@@ -60,6 +61,7 @@ export async function startControlPlane(bindings: Record<string, string>) {
   return {
     siteUrl,
     operator,
+    api: apiOf({ siteUrl, baseUrl: `${siteUrl}/api/v1`, ...operator }),
     async stop() {
       child.kill("SIGTERM");
       await ended;

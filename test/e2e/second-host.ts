@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import type { Host } from "../../protocol/api/hosts.ts";
 import { accessLogVolume } from "../../agent/ingress/access-log.ts";
+import { ingressVolume } from "../../agent/ingress/container.ts";
 import { removeFirewall } from "../../agent/isolation/firewall.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { api, gitHost, local, stateDirectory, until } from "./service.ts";
@@ -24,17 +25,26 @@ export const hostRecord = async (id: string): Promise<Host | undefined> =>
 
 /** Another agent on the same engine, with an ingress of its own. */
 export async function startSecondHost(): Promise<SecondHost> {
-  const { body } = await api<{ id: string; token: string }>("POST", "/hosts", {
-    name: `second-${Date.now().toString(36)}`,
-  });
+  const name = `second-${Date.now().toString(36)}`;
+  const { body } = await api<{ id: string; token: string }>("POST", "/hosts", { name });
   const folder = join(stateDirectory, "second-host");
+  const ingressPort = await freePort();
+  const programs = await startHost(local.siteUrl, body.token, folder, {
+    BERTH_INGRESS_ADDRESS: "127.0.0.1",
+    BERTH_INGRESS_PORT: String(ingressPort),
+  });
+  await until(
+    () => hostRecord(body.id),
+    (host) => host?.connected === true,
+    60_000,
+  );
+  return { id: body.id, ingressPort, ...programs };
+}
+
+/** The programs of a host: its agent and its responder. @param env says at least where its ingress serves */
+export async function startHost(siteUrl: string, token: string, folder: string, env: Record<string, string>) {
   mkdirSync(folder, { recursive: true });
-  const [ingressPort, responderPort, statusPort, peerPort] = [
-    await freePort(),
-    await freePort(),
-    await freePort(),
-    await freePort(),
-  ];
+  const [responderPort, statusPort, peerPort] = [await freePort(), await freePort(), await freePort()];
   const bundle = (name: string) => join(stateDirectory, "build", "public", "install", `${name}.mjs`);
   const agentFile = join(folder, "agent.mjs");
   copyFileSync(bundle("agent"), agentFile);
@@ -44,16 +54,15 @@ export async function startSecondHost(): Promise<SecondHost> {
       env: {
         ...process.env,
         BERTH_EXIT_WITH_PARENT: "1",
-        BERTH_URL: local.siteUrl,
-        BERTH_HOST_TOKEN: body.token,
+        BERTH_URL: siteUrl,
+        BERTH_HOST_TOKEN: token,
         BERTH_STATE_DIR: folder,
-        BERTH_INGRESS_ADDRESS: "127.0.0.1",
-        BERTH_INGRESS_PORT: String(ingressPort),
         BERTH_RESPONDER_PORT: String(responderPort),
         BERTH_STATUS_PORT: String(statusPort),
         BERTH_PEER_PORT: String(peerPort),
         BERTH_INSECURE_GIT_HOSTS: gitHost,
         BERTH_AUTO_UPDATE: autoUpdate,
+        ...env,
       },
     });
   const responder = start("responder", bundle("responder"), [
@@ -64,15 +73,9 @@ export async function startSecondHost(): Promise<SecondHost> {
   let agent = start("agent", agentFile, []);
   const exitOf = (child: ChildProcess) =>
     new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
-  await until(
-    () => hostRecord(body.id),
-    (host) => host?.connected === true,
-    60_000,
-  );
-  const agentId = createHash("sha256").update(body.token).digest("hex").slice(0, 16);
+  const agentId = createHash("sha256").update(token).digest("hex").slice(0, 16);
   return {
-    id: body.id,
-    ingressPort,
+    agentId,
     agentFile,
     async updateAgent() {
       const ended = exitOf(agent);
@@ -95,7 +98,7 @@ export async function startSecondHost(): Promise<SecondHost> {
           .filter(Boolean);
         if (ids.length > 0) docker("rm", "--force", "--volumes", ...ids);
       }
-      docker("volume", "rm", "--force", accessLogVolume(agentId));
+      docker("volume", "rm", "--force", accessLogVolume(agentId), ingressVolume(agentId));
       await removeFirewall(agentId);
     },
   };

@@ -55,10 +55,9 @@ export function request(
   });
 }
 
-/** The demo account's session: a key may make one request a second, a session ten. */
-let session: Promise<string> | undefined;
-async function signIn(): Promise<string> {
-  const { email, password, siteUrl } = local;
+type Account = { siteUrl: string; baseUrl: string; email: string; password: string };
+
+async function signIn({ email, password, siteUrl }: Account): Promise<string> {
   const answer = await request(`${siteUrl}/api/auth/sign-in/email`, {
     method: "POST",
     headers: { Origin: siteUrl, "Content-Type": "application/json" },
@@ -68,26 +67,34 @@ async function signIn(): Promise<string> {
   return (answer.headers["set-cookie"] ?? []).map((one) => one.split(";")[0]).join("; ");
 }
 
-/** A request to the public API; waits out the session's limit instead of failing on it. */
-export async function api<Body = Record<string, unknown>>(
-  method: string,
-  path: string,
-  body?: unknown,
-): Promise<{ status: number; body: Body }> {
-  for (;;) {
-    const response = await request(local.baseUrl + path, {
-      method,
-      headers: {
-        Origin: local.siteUrl,
-        Cookie: await (session ??= signIn()),
-        ...(body !== undefined && { "Content-Type": "application/json" }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    if (response.status !== 429) return { status: response.status, body: JSON.parse(response.text) as Body };
-    await delay(Number(response.headers["retry-after"] ?? 1) * 1000);
-  }
+/**
+ * Requests to the public API in the account's session: a key may make one request a second, a session ten. Waits out the session's
+ * limit instead of failing on it.
+ */
+export function apiOf(account: Account) {
+  let session: Promise<string> | undefined;
+  return async <Body = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; body: Body }> => {
+    for (;;) {
+      const response = await request(account.baseUrl + path, {
+        method,
+        headers: {
+          Origin: account.siteUrl,
+          Cookie: await (session ??= signIn(account)),
+          ...(body !== undefined && { "Content-Type": "application/json" }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      if (response.status !== 429)
+        return { status: response.status, body: JSON.parse(response.text) as Body };
+      await delay(Number(response.headers["retry-after"] ?? 1) * 1000);
+    }
+  };
 }
+export const api = apiOf(local);
 
 /** Asks until the answer is as wanted; fails with the last answer after `timeoutMs`. */
 export async function until<T>(

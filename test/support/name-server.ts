@@ -44,8 +44,7 @@ export class NameServer {
       ],
       { stdio: "ignore" },
     );
-    const resolver = new Resolver({ timeout: 1000, tries: 2 });
-    resolver.setServers([`127.0.0.1:${port}`]);
+    const resolver = resolverAt(port);
     await vi.waitUntil(
       () =>
         resolver.resolve4("no.example.com").then(
@@ -54,16 +53,8 @@ export class NameServer {
         ),
       { timeout: 10_000 },
     );
-    const server = http.createServer((request, response) => {
-      const { searchParams } = new URL(request.url ?? "/", "http://resolver");
-      void answer(resolver, searchParams.get("name") ?? "", searchParams.get("type") as Type).then((body) =>
-        response.writeHead(200, { "Content-Type": "application/dns-json" }).end(JSON.stringify(body)),
-      );
-    });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port: webPort } = server.address() as AddressInfo;
-    return new NameServer(`http://127.0.0.1:${webPort}/resolve`, child, server);
+    const { endpoint, server } = await overHttps(resolver);
+    return new NameServer(endpoint, child, server);
   }
 
   async stop(): Promise<void> {
@@ -72,6 +63,65 @@ export class NameServer {
     this.child.kill("SIGKILL");
     await once(this.child, "exit");
   }
+}
+
+export function resolverAt(port: number): Resolver {
+  const resolver = new Resolver({ timeout: 1000, tries: 2 });
+  resolver.setServers([`127.0.0.1:${port}`]);
+  return resolver;
+}
+
+/** A resolver that speaks DNS over HTTPS in its JSON form, as public ones do: over plain HTTP on the loopback address. */
+export async function overHttps(resolver: Resolver): Promise<{ endpoint: string; server: http.Server }> {
+  const server = http.createServer((request, response) => {
+    const { searchParams } = new URL(request.url ?? "/", "http://resolver");
+    void answer(resolver, searchParams.get("name") ?? "", searchParams.get("type") as Type).then((body) =>
+      response.writeHead(200, { "Content-Type": "application/dns-json" }).end(JSON.stringify(body)),
+    );
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}/resolve`, server };
+}
+
+/** dnsmasq as a visitor's resolver: it asks the name server at this port, and remembers each answer for its whole TTL. */
+export async function startCache(dnsPort: number): Promise<{ resolver: Resolver; stop(): Promise<void> }> {
+  const port = await freePort();
+  const child = spawn(
+    "/usr/sbin/dnsmasq",
+    [
+      "--keep-in-foreground",
+      "--conf-file=/dev/null",
+      "--no-resolv",
+      "--no-hosts",
+      "--bind-interfaces",
+      "--listen-address=127.0.0.1",
+      `--port=${port}`,
+      `--server=127.0.0.1#${dnsPort}`,
+      "--cache-size=1000",
+      // What is not there yet may be there a moment later.
+      "--no-negcache",
+      "--user=root",
+      "--pid-file",
+    ],
+    { stdio: "ignore" },
+  );
+  const resolver = resolverAt(port);
+  await vi.waitUntil(
+    () =>
+      resolver.resolve4("no.example.com").then(
+        () => true,
+        ({ code }: NodeJS.ErrnoException) => code !== "ECONNREFUSED" && code !== "ETIMEOUT",
+      ),
+    { timeout: 10_000 },
+  );
+  return {
+    resolver,
+    async stop() {
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    },
+  };
 }
 
 async function answer(resolver: Resolver, name: string, type: Type) {

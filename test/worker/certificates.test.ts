@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { contextOf } from "../../worker/compose.ts";
 import { runDns } from "../../worker/cron.ts";
 import type { Ctx } from "../../worker/ctx.ts";
-import { issuedCertificates } from "../../worker/jobs/certificates/issued.ts";
+import { awaitedCertificate, issuedCertificates } from "../../worker/jobs/certificates/issued.ts";
 import { getDns } from "../../worker/services/dns/get.ts";
 import { AcmeAuthority } from "../support/acme-authority/server.ts";
 import { CloudflareServer } from "../support/cloudflare/server.ts";
@@ -181,5 +181,41 @@ describe("the wildcard certificate of the sites' own names", () => {
     expect(told).not.toHaveBeenCalled();
     host.close();
     other.close();
+  });
+
+  it("is awaited at every host until it is issued, but no longer than an hour of failures", async () => {
+    const awaited = () => awaitedCertificate(ctx);
+    const hour = 60 * 60_000;
+    const after = (ms: number) => ({ name, until: new Date(now.getTime() + ms).toISOString() });
+    expect(await awaited()).toEqual(after(hour));
+    const began = now;
+    resolved = null;
+    authority.lookUp = () => [];
+    await minutes(2);
+    expect((await awaited())?.until).toBe(new Date(began.getTime() + hour).toISOString());
+    await minutes(70);
+    expect((await certificate())?.error).toContain("did not accept the proof");
+    expect(await awaited()).toBe(null);
+    authority.lookUp = published;
+    resolved = published;
+    await minutes(60);
+    expect(await issuedCertificates(ctx, "host_0none")).toMatchObject([{ name }]);
+    expect(await awaited()).toBe(null);
+  });
+
+  it("is not the certificate of a custom domain, which its host obtains and of which a copy is kept", async () => {
+    await bindings.DB.batch(
+      [
+        "INSERT INTO domains (id, site_id, name, challenge, created_at, verified_at) VALUES ('dom_1', 'site_1', 'www.kept.test', 'x', 0, 1)",
+        "INSERT INTO certificates (id, chain, key_sealed, not_after, busy_until, next_at) VALUES ('www.kept.test', 'CHAIN', 'x', 9e15, 0, 0)",
+      ].map((text) => bindings.DB.prepare(text)),
+    );
+    await minutes(3);
+    expect(authority.orders.map((order) => order.name)).toEqual([name]);
+    const kept = () => bindings.DB.prepare("SELECT id FROM certificates WHERE id <> ?").bind(name).all();
+    expect((await kept()).results).toEqual([{ id: "www.kept.test" }]);
+    await bindings.DB.prepare("DELETE FROM domains WHERE id = 'dom_1'").run();
+    await minutes(1);
+    expect((await kept()).results).toEqual([]);
   });
 });

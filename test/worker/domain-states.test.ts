@@ -2,16 +2,21 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Answer } from "../../protocol/agent/running.ts";
 import type { Domain, DomainCertificate } from "../../protocol/api/domains.ts";
 import { contextOf } from "../../worker/compose.ts";
+import { runDns } from "../../worker/cron.ts";
 import { lookAtDueDomains } from "../../worker/services/domains/look-due.ts";
 import { answerFromZone, type Zone } from "../support/dns-zone.ts";
+import { clearAway, drain, foundOffline, hostFor, sql } from "./hosts-service.ts";
 import {
   account,
   api,
   bindings,
   createSite,
+  deployResult,
   finish,
+  operator,
   readyAgent,
   runningSite,
+  site,
   uniqueName,
   type Agent,
 } from "./service.ts";
@@ -420,5 +425,70 @@ describe("a certificate", () => {
     const { status, body } = await late;
     expect([status, body.certificate]).toEqual([200, due]);
     host.close();
+  });
+
+  it("that a host obtained comes to the host that its site moves to, before the site does, and goes with the name", async () => {
+    await clearAway();
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    const { body } = await create(key, siteId, { domain: newName() });
+    const name = body.domain;
+    listen();
+    point(body);
+    const obtained = { name, chain: "CHAIN", key: "PRIVATE", notAfter: certificate.notAfter ?? "" };
+    const first = verify(key, siteId, name);
+    const job = old.next("job").then(async (told) => finish(old, told.job, told.attempt));
+    expect(await report(old, { obtained })).toMatchObject({ hostname: name, keptUntil: null });
+    await job;
+    expect((await first).body.status).toBe("ACTIVE");
+    const rows = async () =>
+      (await sql("SELECT chain, key_sealed AS sealed FROM certificates WHERE id = ?", name)).results;
+    expect(await rows()).toEqual([{ chain: "CHAIN", sealed: expect.not.stringContaining("PRIVATE") }]);
+    // What is kept is not sent again, nor shown.
+    const second = verify(key, siteId, name);
+    expect(await report(old, {})).toMatchObject({ keptUntil: obtained.notAfter });
+    expect(JSON.stringify(await second)).not.toContain("CHAIN");
+
+    const fresh = await hostFor(2);
+    await drain(old);
+    const moved = await fresh.next("job");
+    expect((await fresh.next("certificates")).certificates).toEqual([obtained]);
+    await finish(fresh, moved.job, moved.attempt, deployResult);
+    expect((await site(key, siteId)).hostId).toBe(fresh.hostId);
+    expect(old.waiting().filter(({ type }) => type === "certificates")).toEqual([]);
+
+    await api(key, "DELETE", domainsPath(siteId, name));
+    await runDns(contextOf(bindings, { type: "system" }, () => undefined));
+    expect(await rows()).toEqual([]);
+    old.close();
+    fresh.close();
+  });
+
+  it("that a host obtained comes to the next one also where the first is dead", async () => {
+    await clearAway();
+    const key = await account();
+    const dead = await hostFor(2);
+    const { siteId } = await runningSite(key, dead);
+    const { body } = await create(key, siteId, { domain: newName() });
+    listen();
+    point(body);
+    const obtained = {
+      name: body.domain,
+      chain: "CHAIN",
+      key: "PRIVATE",
+      notAfter: certificate.notAfter ?? "",
+    };
+    const asked = verify(key, siteId, body.domain);
+    const job = dead.next("job").then(async (told) => finish(dead, told.job, told.attempt));
+    await report(dead, { obtained });
+    await Promise.all([job, asked]);
+    dead.close();
+    await foundOffline(dead.hostId);
+    const fresh = await hostFor(2);
+    await api(await operator(), "DELETE", `/hosts/${dead.hostId}?force=1`);
+    await fresh.next("job");
+    expect((await fresh.next("certificates")).certificates).toEqual([obtained]);
+    fresh.close();
   });
 });

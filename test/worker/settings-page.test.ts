@@ -75,6 +75,7 @@ describe("a site's settings", () => {
       ["scale", "healthCheckPath", "up <b>"],
       ["ingress", "redirects", "/only-one"],
       ["ingress", "redirects", "nowhere /new"],
+      ["ingress", "rewrites", "/api https://elsewhere.example"],
       ["ingress", "allow", "everyone"],
       ["ingress", "headers", "Set-Cookie: a=b"],
       ["ingress", "password", "short"],
@@ -144,6 +145,7 @@ describe("a site's settings", () => {
       maintenance: "true",
       message: "Back at <noon>",
       redirects: "/old /new\n/blog/* https://example.com/posts 301\n",
+      rewrites: "/api/* /v1",
       headers: "X-Frame-Options: DENY",
       username: "team",
       password: "a long password",
@@ -157,6 +159,7 @@ describe("a site's settings", () => {
         { from: "/old", to: "/new" },
         { from: "/blog", match: "prefix", to: "https://example.com/posts", code: 301 },
       ],
+      rewrites: [{ from: "/api", match: "prefix", to: "/v1" }],
       headers: { "X-Frame-Options": "DENY" },
       basicAuth: { username: "team", hasPassword: true },
       allow: ["203.0.113.0/24", "198.51.100.7"],
@@ -167,10 +170,12 @@ describe("a site's settings", () => {
     expect(text).not.toContain("a long password");
     const fields = fieldsOf(text, "ingress");
     expect(fields["redirects"]).toBe("/old /new\n/blog/* https://example.com/posts 301");
+    expect(fields["rewrites"]).toBe("/api/* /v1");
     const { maintenance: _, ...rest } = fields;
     await pages.send(pathOf(siteId), "ingress", {
       ...rest,
       redirects: "",
+      rewrites: "",
       username: "",
       hsts: "",
       allow: "",
@@ -178,6 +183,7 @@ describe("a site's settings", () => {
     expect((await site(await operator(), siteId)).ingress).toMatchObject({
       maintenance: null,
       redirects: null,
+      rewrites: null,
       basicAuth: null,
       allow: null,
       headers: { "X-Frame-Options": "DENY" },

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Certificate, ToAgent } from "../../protocol/agent/messages.ts";
+import type { Certificate } from "../../protocol/agent/certificates.ts";
+import type { ToAgent } from "../../protocol/agent/messages.ts";
 import type { Domain } from "../../protocol/api/domains.ts";
 import type { Id } from "../../protocol/ids.ts";
 import { contextOf } from "../../worker/compose.ts";

@@ -1198,9 +1198,12 @@ export const acmeAccounts = sqliteTable("acme_accounts", {
   url: text(),
 });
 
-/** The certificate for a wildcard name: the present one, and the order of the next. */
+/**
+ * The certificate for a wildcard name: the present one, and the order of the next. Of other custom domains a copy of what their host
+ * obtained and renews, for the host that their site moves to.
+ */
 export const certificates = sqliteTable("certificates", {
-  /** The name, such as `*.sites.example.com`. */
+  /** The name, such as `*.sites.example.com` or `www.example.com`. */
   id: text().primaryKey(),
   /** PEM; null: none has been issued yet. */
   chain: text(),

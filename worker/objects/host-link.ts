@@ -8,7 +8,6 @@ import {
   maxFrameBytes,
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
-import { isWildcard } from "../../protocol/wildcards.ts";
 import { HostInbox } from "../domain/host-inbox.ts";
 import type { Lease, LogId, Offer } from "../domain/lease.ts";
 import { admit } from "../domain/sliding-window.ts";
@@ -25,7 +24,7 @@ import { recordIngress } from "../services/hosts/record-ingress.ts";
 import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
 import { jobTraits } from "../../protocol/agent/jobs.ts";
-import { issuedCertificates } from "../jobs/certificates/issued.ts";
+import { awaitedCertificate, issuedCertificates } from "../jobs/certificates/issued.ts";
 import { peersOf } from "../jobs/hosts/peers.ts";
 import { finishJob, failJob } from "../jobs/finish.ts";
 import { leaseJob } from "../jobs/lease.ts";
@@ -54,10 +53,10 @@ type Attachment = {
   from: string | null;
 };
 
-/** Whether the host may serve other certificates from this job on. */
+/** Whether the host may serve other certificates from this job on: not if it has only the site's own name. */
 const changesCertificates = ({ kind, args }: Offer["job"]): boolean => {
   if (kind === "site.route" || kind === "site.delete" || kind === "site.evict") return true;
-  return "run" in args && "hostnames" in args.run && args.run.hostnames.some(isWildcard);
+  return "run" in args && "hostnames" in args.run && args.run.hostnames.length > 1;
 };
 
 /**
@@ -187,8 +186,11 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     const socket = this.greeted();
     if (!socket) return;
     const { hostId } = this.attached(socket);
-    const certificates = await issuedCertificates(this.context(hostId), hostId);
-    if (certificates.length > 0) this.send(socket, { type: "certificates", certificates });
+    const ctx = this.context(hostId);
+    const certificates = await issuedCertificates(ctx, hostId);
+    const awaited = await awaitedCertificate(ctx);
+    if (certificates.length > 0 || awaited)
+      this.send(socket, { type: "certificates", certificates, awaited });
   }
 
   /** Sends what the host is to the others. Without a connected agent, the next hello does it. */

@@ -2,13 +2,11 @@ import { group } from "../../command.ts";
 import { maintenance } from "./maintenance.ts";
 import { protect, unprotect } from "./protect.ts";
 import { redirect, removeRedirect } from "./redirect.ts";
+import { setIngress } from "./set.ts";
 import { showIngress } from "./show.ts";
 
-export const ingress = group("ingress", "Maintenance page, redirects and passwords of a site; at once", [
-  showIngress,
-  maintenance,
-  redirect,
-  removeRedirect,
-  protect,
-  unprotect,
-]);
+export const ingress = group(
+  "ingress",
+  "Maintenance page, redirects, passwords and other rules of a site; at once",
+  [showIngress, setIngress, maintenance, redirect, removeRedirect, protect, unprotect],
+);

@@ -1,16 +1,22 @@
 import { and, desc, eq, isNotNull, sql } from "drizzle-orm";
-import type { Certificate } from "../../../protocol/agent/messages.ts";
+import type { AwaitedCertificate, Certificate } from "../../../protocol/agent/certificates.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import { sitesDomain } from "../../adapters/dns-zone/index.ts";
 import type { Ctx } from "../../ctx.ts";
 import { certificates } from "../../db/schema.ts";
+import { awaitedUntil } from "../../domain/certificates.ts";
+import { issuesWildcards, wildcardsOnly } from "./reconcile.ts";
 
 /** As many as one message holds. */
 const maxCertificates = 100;
 
-/** The certificates that the host serves, with their keys: that of the sites' own names, and of wildcards of sites that it has. */
+/**
+ * The certificates that the host is given, with their keys: that of the sites' own names, of wildcards of sites that it has, and of
+ * custom domains of sites that it is deploying for a move, whose names do not lead to it yet: it could not obtain any.
+ */
 export async function issuedCertificates(ctx: Ctx, hostId: Id<"host">): Promise<Certificate[]> {
   const isOwn = eq(certificates.id, `*.${sitesDomain(ctx.config)}`);
+  const now = ctx.now().getTime();
   const rows = await ctx.db
     .select()
     .from(certificates)
@@ -19,11 +25,14 @@ export async function issuedCertificates(ctx: Ctx, hostId: Id<"host">): Promise<
         isNotNull(certificates.chain),
         sql`(${isOwn} OR EXISTS (SELECT 1 FROM domains d JOIN sites s ON s.id = d.site_id
           WHERE d.name = certificates.id AND d.verified_at IS NOT NULL AND s.status <> 'DELETING'
-            AND (s.host_id = ${hostId} OR s.move_host_id = ${hostId}
-              OR (s.leaving_host_id = ${hostId} AND s.leave_at > ${ctx.now().getTime()}))))`,
+            AND CASE WHEN ${wildcardsOnly} THEN s.host_id = ${hostId} OR s.move_host_id = ${hostId}
+                OR (s.leaving_host_id = ${hostId} AND s.leave_at > ${now})
+              ELSE certificates.not_after > ${now} AND EXISTS (
+                SELECT 1 FROM jobs j JOIN deployments m ON m.id = j.deployment_id
+                WHERE j.site_id = s.id AND j.host_id = ${hostId} AND m.trigger = 'move' AND j.status = 'LEASED') END))`,
       ),
     )
-    .orderBy(desc(isOwn), certificates.notBefore)
+    .orderBy(desc(isOwn), desc(wildcardsOnly), certificates.notBefore)
     .limit(maxCertificates);
   return rows.flatMap(({ id: name, chain, keySealed, notAfter }) =>
     chain !== null && keySealed !== null && notAfter !== null
@@ -35,4 +44,14 @@ export async function issuedCertificates(ctx: Ctx, hostId: Id<"host">): Promise<
         }
       : [],
   );
+}
+
+/** That of the sites' own names, while it is being issued for the first time. */
+export async function awaitedCertificate(ctx: Ctx): Promise<AwaitedCertificate | null> {
+  if (!issuesWildcards(ctx)) return null;
+  const name = `*.${sitesDomain(ctx.config)}`;
+  const [row] = await ctx.db.select().from(certificates).where(eq(certificates.id, name));
+  if (row && row.chain !== null) return null;
+  const until = awaitedUntil(row?.errorSince ?? row?.orderedAt ?? ctx.now());
+  return until > ctx.now() ? { name, until: until.toISOString() } : null;
 }

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, inArray, isNotNull, isNull, lte, ne, or, sql } from "drizzle-orm";
+import { and, asc, desc, eq, inArray, isNotNull, isNull, like, lte, ne, or, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import { AcmeError, type AcmeAccount, type AcmeOrder } from "../../adapters/acme.ts";
 import { sitesDomain } from "../../adapters/dns-zone/index.ts";
@@ -34,6 +34,9 @@ const noOrder = {
   orderKeySealed: null,
 } satisfies Changes;
 
+/** The others are copies of what hosts obtain. */
+export const wildcardsOnly = like(certificates.id, "*.%");
+
 /** In one run: authorities limit orders, and a Worker its requests. */
 const maxOrders = 10;
 const ordersAtOnce = 5;
@@ -48,20 +51,20 @@ export const issuesWildcards = (ctx: Ctx): boolean =>
  * @returns whether the zone needs other challenges than before
  */
 export async function reconcileCertificates(ctx: Ctx): Promise<boolean> {
-  if (!issuesWildcards(ctx)) return false;
   const own = `*.${sitesDomain(ctx.config)}`;
   const start = new Date(0);
   const now = ctx.now();
-  const isDue = and(lte(certificates.busyUntil, now), lte(certificates.nextAt, now));
-  await ctx.db
-    .insert(certificates)
-    .values({ id: own, busyUntil: start, nextAt: start })
-    .onConflictDoNothing();
   // Nobody holds the name any more.
   const isHeld = sql`EXISTS (SELECT 1 FROM domains WHERE name = certificates.id AND verified_at IS NOT NULL)`;
   await ctx.db
     .delete(certificates)
     .where(and(ne(certificates.id, own), lte(certificates.busyUntil, now), sql`NOT ${isHeld}`));
+  if (!issuesWildcards(ctx)) return false;
+  const isDue = and(wildcardsOnly, lte(certificates.busyUntil, now), lte(certificates.nextAt, now));
+  await ctx.db
+    .insert(certificates)
+    .values({ id: own, busyUntil: start, nextAt: start })
+    .onConflictDoNothing();
   const due = await ctx.db
     .select({ id: certificates.id })
     .from(certificates)
@@ -231,7 +234,7 @@ async function tellHosts(ctx: Ctx, own: string): Promise<void> {
   const untold = await ctx.db
     .select({ id: certificates.id, notAfter: certificates.notAfter })
     .from(certificates)
-    .where(and(isNotNull(certificates.chain), isNull(certificates.toldAt)))
+    .where(and(wildcardsOnly, isNotNull(certificates.chain), isNull(certificates.toldAt)))
     .limit(50);
   if (untold.length === 0) return;
   const names = untold.map(({ id }) => id);

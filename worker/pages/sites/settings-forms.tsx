@@ -451,7 +451,12 @@ export const readScale = (fields: Fields): SiteSettings =>
 
 // What the ingress does
 
-const lineOf = ({ from, match, to, code }: Redirect): string =>
+const lineOf = ({
+  from,
+  match,
+  to,
+  code,
+}: Partial<Pick<Redirect, "code">> & Omit<Redirect, "code">): string =>
   [match === "prefix" ? `${from.replace(/\/$/, "")}/*` : from, to, code]
     .filter((part) => part !== undefined)
     .join(" ");
@@ -463,11 +468,11 @@ const linesOf = (written: string): string[] =>
     .filter(Boolean);
 
 /** `/old /new 301` a line; a `*` at the end of the first: also what is below it. @throws AppError invalid_request */
-function redirectsOf(fields: Fields): unknown {
-  const redirects = linesOf(fields.text("redirects")).map((line, index) => {
+function waysOf(fields: Fields, name: "redirects" | "rewrites"): unknown {
+  const ways = linesOf(fields.text(name)).map((line, index) => {
     const [from = "", to = "", code, ...rest] = line.split(/\s+/);
     if (to === "" || rest.length > 0)
-      throw invalid("redirects", `Line ${index + 1}: write a path, a space, and where it leads`);
+      throw invalid(name, `Line ${index + 1}: write a path, a space, and where it leads`);
     return {
       from: from.replace(/\/?\*$/, "") || "/",
       ...(from.endsWith("*") && { match: "prefix" }),
@@ -475,7 +480,7 @@ function redirectsOf(fields: Fields): unknown {
       ...(code !== undefined && { code: Number(code) }),
     };
   });
-  return redirects.length === 0 ? null : redirects;
+  return ways.length === 0 ? null : ways;
 }
 
 /** @throws AppError invalid_request */
@@ -512,6 +517,15 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
       value={(ingress.redirects ?? []).map(lineOf).join("\n")}
       rows={3}
       placeholder="/old /new"
+      wide
+    />
+    <TextArea
+      name="rewrites"
+      label="Rewrites"
+      hint="One a line: /api/* /v1. The app receives another path, and visitors see no difference."
+      value={(ingress.rewrites ?? []).map(lineOf).join("\n")}
+      rows={2}
+      placeholder="/api/* /v1"
       wide
     />
     <TextArea
@@ -597,7 +611,7 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
   </Form>
 );
 
-/** What the form does not show, such as rewrites, stays as it is. @throws AppError invalid_request */
+/** What the form does not show, such as the primary domain, stays as it is. @throws AppError invalid_request */
 export function readIngress(fields: Fields, now: Ingress): SiteSettings {
   const [username, password] = [fields.text("username").trim(), fields.text("password")];
   if (username !== "" && password === "" && now.basicAuth?.username !== username)
@@ -608,7 +622,8 @@ export function readIngress(fields: Fields, now: Ingress): SiteSettings {
       fields.text("maintenance") === "true"
         ? { ...(fields.text("message").trim() !== "" && { message: fields.text("message").trim() }) }
         : null,
-    redirects: redirectsOf(fields),
+    redirects: waysOf(fields, "redirects"),
+    rewrites: waysOf(fields, "rewrites"),
     headers: headersOf(fields),
     allow: linesOf(fields.text("allow")).length === 0 ? null : linesOf(fields.text("allow")),
     maxBodyMb: numberOrNull(fields, "maxBodyMb"),

@@ -1,4 +1,5 @@
 import { and, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import type { Certificate } from "../../../protocol/agent/certificates.ts";
 import type { DomainProblem } from "../../../protocol/api/domains.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
@@ -132,11 +133,13 @@ async function served(ctx: Ctx, site: LookedAt, { name }: DomainRow): Promise<Se
     };
   const order = isWildcard(name) ? await orderOf(ctx, name) : null;
   if (order && !order.chain) return notIssued(name, order);
+  const keptUntil = order ? undefined : await keptUntilOf(ctx, name);
   const answer = await ctx.questions.ask(site.hostId, {
     kind: "certificate",
     siteId: site.id,
     hostname: name,
     timeoutMs: issueWithinMs,
+    ...(keptUntil !== undefined && { keptUntil: keptUntil?.toISOString() ?? null }),
   });
   if (answer.kind !== "certificate")
     return {
@@ -156,6 +159,7 @@ async function served(ctx: Ctx, site: LookedAt, { name }: DomainRow): Promise<Se
         message: "DNS is right. The site's host begins to serve the name as soon as it has taken its job.",
       },
     };
+  if (answer.obtained) await keep(ctx, name, answer.obtained, answer.certificate);
   if (!answer.tls || answer.isValid) return { event: "answered", certificate };
   if (certificate?.error)
     return {
@@ -171,6 +175,40 @@ async function served(ctx: Ctx, site: LookedAt, { name }: DomainRow): Promise<Se
     certificate,
     problem: beingObtained(name),
   };
+}
+
+/** When the certificate ends that is kept of this name; null: none is. */
+async function keptUntilOf(ctx: Ctx, name: string): Promise<Date | null> {
+  const [kept] = await ctx.db
+    .select({ notAfter: certificates.notAfter })
+    .from(certificates)
+    .where(eq(certificates.id, name));
+  return kept?.notAfter ?? null;
+}
+
+/**
+ * Keeps what the host has obtained: another one serves it at once when the site moves, before the name leads there and also if
+ * this host is lost. The hosts renew it.
+ */
+async function keep(
+  ctx: Ctx,
+  name: string,
+  { chain, key, notAfter }: Certificate,
+  told: DomainRow["certificate"],
+): Promise<void> {
+  const kept = {
+    chain,
+    keySealed: ctx.secrets.seal(key, `certificates.key:${name}`),
+    issuer: told?.issuer ?? null,
+    notBefore: told?.notBefore == null ? null : new Date(told.notBefore),
+    notAfter: new Date(notAfter),
+    toldAt: ctx.now(),
+  };
+  const start = new Date(0);
+  await ctx.db
+    .insert(certificates)
+    .values({ id: name, busyUntil: start, nextAt: start, ...kept })
+    .onConflictDoUpdate({ target: certificates.id, set: kept });
 }
 
 type Order = Pick<typeof certificates.$inferSelect, "chain" | "error" | "errorSince" | "nextAt">;

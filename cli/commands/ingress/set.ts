@@ -1,0 +1,16 @@
+import { command } from "../../command.ts";
+import { connect } from "../../context.ts";
+import { fieldsFrom, pairsHelp } from "../../pairs.ts";
+import { siteId } from "../../site.ts";
+import { changeIngress } from "./change.ts";
+
+export const setIngress = command(
+  "set",
+  "Change what the ingress does: primaryDomain, httpsOnly, hsts.maxAgeSeconds, allow, maxBodyMb and others of the API",
+  "getSite",
+)
+  .argument("<field=value...>", pairsHelp)
+  .action(async (pairs) => {
+    const client = await connect();
+    await changeIngress(client, await siteId(client), fieldsFrom(pairs), "Visitors meet it from now on.");
+  });

@@ -1,0 +1,383 @@
+import { randomBytes } from "node:crypto";
+import type { LookupFunction } from "node:net";
+import type { Resolver } from "node:dns/promises";
+import { once } from "node:events";
+import http from "node:http";
+import https from "node:https";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import type { TLSSocket } from "node:tls";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import type { Domain } from "../../protocol/api/domains.ts";
+import type { Dns } from "../../protocol/api/dns.ts";
+import type { Host } from "../../protocol/api/hosts.ts";
+import type { Site } from "../../protocol/api/sites.ts";
+import { freePort } from "../../scripts/lib/state.ts";
+import { AcmeServer } from "../support/acme.ts";
+import { overHttps, resolverAt, startCache } from "../support/name-server.ts";
+import { PowerDns } from "../support/powerdns.ts";
+import { startControlPlane, type ControlPlane } from "./control-plane.ts";
+import { startHost } from "./second-host.ts";
+import { Repository, request, stateDirectory, until, type Created } from "./service.ts";
+
+/**
+ * The whole way of a name, all of it real: a control plane with PowerDNS, pebble, two hosts with Caddy at addresses of their own,
+ * and a visitor whose resolver remembers each answer for its whole TTL.
+ */
+const domain = "sites.example";
+const [oldAddress, newAddress] = ["127.0.1.1", "127.0.1.2"];
+const own = "www.shop.example";
+
+let powerDns: PowerDns;
+/** What the name server says now. */
+let authoritative: Resolver;
+let doh: Awaited<ReturnType<typeof overHttps>>;
+let cache: Awaited<ReturnType<typeof startCache>>;
+let acme: AcmeServer;
+let root: string;
+let plane: ControlPlane;
+let port: number;
+let tlsPort: number;
+const hosts: (Awaited<ReturnType<typeof startHost>> & { id: string })[] = [];
+let site: Site;
+let api: ControlPlane["api"];
+
+async function addHost(address: string) {
+  const { body } = await api<{ id: string; token: string }>("POST", "/hosts", {
+    name: `at-${address.replaceAll(".", "-")}`,
+  });
+  await api("PATCH", `/hosts/${body.id}`, { ipv4: address });
+  const programs = await startHost(plane.siteUrl, body.token, join(stateDirectory, `host-${body.id}`), {
+    BERTH_INGRESS_ADDRESS: address,
+    BERTH_INGRESS_PORT: String(port),
+    BERTH_TLS_PORT: String(tlsPort),
+    BERTH_ACME_DIRECTORY: acme.directory,
+    BERTH_ACME_CA_FILE: acme.caFile,
+    // One visitor asks 50 times a second.
+    BERTH_CONNECTIONS_PER_ADDRESS: "0",
+  });
+  hosts.push({ id: body.id, ...programs });
+  await until(
+    async () => (await api<{ data: Host[] }>("GET", "/hosts")).body.data.find(({ id }) => id === body.id),
+    (host) => host?.connected === true,
+    60_000,
+  );
+}
+
+beforeAll(async () => {
+  [port, tlsPort] = [await freePort(), await freePort()];
+  powerDns = await PowerDns.start(domain);
+  // The customer's, and the one above, which is asked for CAA records.
+  for (const name of ["shop.example.", "example."])
+    await powerDns.request("/zones", "POST", { name, kind: "Native", nameservers: [`ns.${name}`] });
+  authoritative = resolverAt(powerDns.port);
+  doh = await overHttps(authoritative);
+  cache = await startCache(powerDns.port);
+  acme = await AcmeServer.start({ httpPort: port, tlsPort, dnsPort: powerDns.port });
+  root = await acme.root();
+  plane = await startControlPlane(
+    {
+      SITES_ORIGIN: `https://${domain}:${tlsPort}`,
+      PAYMENTS: "test",
+      DNS_PROVIDER: "powerdns",
+      POWERDNS_API_URL: powerDns.apiUrl,
+      POWERDNS_API_KEY: powerDns.apiKey,
+      DNS_ENDPOINTS: doh.endpoint,
+      ACME_DIRECTORY: acme.directory,
+    },
+    { NODE_EXTRA_CA_CERTS: acme.caFile, BERTH_TICK_MS: "2000" },
+  );
+  ({ api } = plane);
+  await addHost(oldAddress);
+}, 120_000);
+
+afterAll(async () => {
+  for (const host of hosts) await host.stop();
+  await plane.stop();
+  await cache.stop();
+  doh.server.close();
+  await acme.stop();
+  await powerDns.stop();
+});
+
+/** As a visitor's program does: the address is that of DNS, and only pebble's root is trusted. */
+const visitorOf = (resolver: Resolver) => {
+  const lookup: LookupFunction = (name, _, done) => {
+    resolver.resolve4(name).then(
+      ([address = ""]) => done(null, [{ address, family: 4 }]),
+      (error: NodeJS.ErrnoException) => done(error, []),
+    );
+  };
+  type Options = { method?: string; headers?: Record<string, string> };
+  return (hostname: string, path: string, options: Options = {}) =>
+    https.request({
+      ...options,
+      host: hostname,
+      port: tlsPort,
+      path,
+      servername: hostname,
+      headers: { ...options.headers, Host: `${hostname}:${tlsPort}` },
+      ca: root,
+      lookup,
+      agent: false,
+    });
+};
+
+type Seen = { status: number; text: string; names: string; serial: string; address: string };
+
+async function answerTo(asked: http.ClientRequest): Promise<Seen> {
+  const [response] = (await once(asked, "response")) as [http.IncomingMessage];
+  const socket = response.socket as TLSSocket;
+  const { subjectaltname: names = "", serialNumber: serial } = socket.getPeerCertificate();
+  const address = socket.remoteAddress ?? "";
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8")) text += String(chunk);
+  return { status: response.statusCode ?? 0, text, names, serial, address };
+}
+
+const visit = (hostname: string, path = "/", resolver = authoritative): Promise<Seen> =>
+  answerTo(visitorOf(resolver)(hostname, path).end());
+
+const app = `
+const http = require("node:http");
+const server = http.createServer((request, response) => {
+  if (request.url === "/events") {
+    response.writeHead(200, { "Content-Type": "text/event-stream" });
+    const timer = setInterval(() => response.write("data: more\\n\\n"), 200);
+    return response.on("close", () => clearInterval(timer));
+  }
+  let received = 0;
+  request.on("data", (chunk) => (received += chunk.length));
+  request.on("end", () => response.end(request.headers.host.replace(/:.*/, "") + " " + received));
+});
+server.on("upgrade", (request, socket) => {
+  socket.write("HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n");
+  socket.on("error", () => socket.destroy()).pipe(socket);
+});
+server.listen(process.env.PORT || 3000);
+`;
+const files = {
+  Dockerfile: `FROM node:24-bookworm-slim\nWORKDIR /app\nCOPY server.js .\nUSER node\nCMD ["node", "server.js"]\n`,
+  "server.js": app,
+};
+
+async function createSite(name: string): Promise<Created> {
+  const { status, body } = await api<Created>("POST", "/sites", {
+    name,
+    deployType: "github",
+    githubUrl: new Repository(files).address,
+    billingTerm: 1,
+  });
+  if (status !== 201) throw new Error(`create answered ${status}: ${JSON.stringify(body)}`);
+  return body;
+}
+
+const siteNow = async (id: string) => (await api<Site>("GET", `/sites/${id}`)).body;
+
+it("a new site's own name answers by HTTPS under the wildcard certificate, and nobody does anything for it", async () => {
+  const { siteId, invoiceToken } = await createSite("shop");
+  await request(`${plane.siteUrl}/invoice/${invoiceToken}/pay`, { method: "POST" });
+  site = await until(
+    () => siteNow(siteId),
+    ({ status }) => status !== "PENDING" && status !== "DEPLOYING",
+  );
+  expect(site.status).toBe("RUNNING");
+  const { hostname } = new URL(site.url);
+  const seen = await until(
+    () => visit(hostname).catch(String),
+    (one) => typeof one !== "string",
+    60_000,
+  );
+  expect(seen).toMatchObject({ status: 200, text: `${hostname} 0`, names: `DNS:*.${domain}` });
+  expect((await api<Dns>("GET", "/dns")).body).toMatchObject({
+    error: null,
+    certificate: { name: `*.${domain}`, error: null },
+  });
+}, 180_000);
+
+/** The records at a name, as their owner sets them at his provider. */
+async function setRecords(name: string, type: string, contents: string[]): Promise<void> {
+  const records = contents.map((content) => ({ content, disabled: false }));
+  const set = { name: `${name}.`, type, ttl: 60, records };
+  const changetype = records.length > 0 ? "REPLACE" : "DELETE";
+  const done = await powerDns.request("/zones/shop.example.", "PATCH", { rrsets: [{ ...set, changetype }] });
+  expect(done).toBe(true);
+}
+
+/** Looks at the domain now, by the way that the specification names. */
+async function looked(siteId: string, name = own): Promise<Domain> {
+  await api("PATCH", `/sites/${siteId}`, { domain: { verify: name } });
+  return (await api<Domain>("GET", `/sites/${siteId}/domains/${name}`)).body;
+}
+const messages = ({ problems }: Domain) => problems.map(({ message }) => message);
+
+it("a custom domain goes from PATCH to a trusted answer, and says on the way what is wrong in its zone", async () => {
+  const target = new URL(site.url).hostname;
+  const added = await api("PATCH", `/sites/${site.id}`, { domain: own });
+  expect(added.status).toBe(200);
+  const made = (await api<Domain>("GET", `/sites/${site.id}/domains/${own}`)).body;
+  expect(made).toMatchObject({ status: "PENDING_VERIFICATION", target });
+  const { record } = made;
+
+  const refused = await api<{ reason: string }>("PATCH", `/sites/${site.id}`, { domain: { verify: own } });
+  expect([refused.status, refused.body.reason]).toEqual([
+    409,
+    expect.stringContaining(`There is no TXT record at ${record.name} yet.`),
+  ]);
+  await setRecords(record.name, "TXT", ['"something else"']);
+  expect((await looked(site.id)).problems[0]).toEqual({
+    code: "proof_other",
+    message: expect.stringContaining(`something else`),
+  });
+  await setRecords(record.name, "TXT", [`"${record.value}"`]);
+  expect(await looked(site.id)).toMatchObject({
+    status: "ERROR",
+    problems: [{ code: "address_missing", message: expect.stringContaining(`${own} has no address`) }],
+  });
+  await setRecords(own, "A", ["192.0.2.1"]);
+  expect(messages(await looked(site.id))).toEqual([
+    expect.stringContaining(`${own} has A 192.0.2.1, it should be CNAME ${target} or A ${oldAddress}.`),
+  ]);
+  await setRecords(own, "A", []);
+  await setRecords(own, "CNAME", [`${target}.`]);
+  await setRecords("shop.example", "CAA", ['0 issue "other.example"']);
+  expect(messages(await looked(site.id))).toEqual([
+    expect.stringContaining(`shop.example has CAA 0 issue "other.example"`),
+  ]);
+  await setRecords("shop.example", "CAA", []);
+  const active = await until(
+    () => looked(site.id),
+    ({ status }) => status === "ACTIVE",
+    60_000,
+  );
+  expect(active).toMatchObject({
+    problems: [],
+    certificate: {
+      issuer: expect.stringContaining("Pebble"),
+      notBefore: expect.any(String),
+      notAfter: expect.any(String),
+      error: null,
+    },
+  });
+  expect(await visit(own)).toMatchObject({ status: 200, text: `${own} 0`, names: `DNS:${own}` });
+  const asked = http.get({ host: oldAddress, port, path: "/a?b", headers: { Host: own }, agent: false });
+  const [plain] = (await once(asked, "response")) as [http.IncomingMessage];
+  expect([plain.resume().statusCode, plain.headers.location]).toEqual([308, `https://${own}:${tlsPort}/a?b`]);
+}, 120_000);
+
+it("another site takes a name neither while it is in use nor after it was removed, but by a record of its own", async () => {
+  const name = "claimed.shop.example";
+  const other = await createSite("other");
+  const claim = async (siteId: string) => {
+    await api("PATCH", `/sites/${siteId}`, { domain: name });
+    return (await api<Domain>("GET", `/sites/${siteId}/domains/${name}`)).body.record.value;
+  };
+  const [first, second] = [await claim(site.id), await claim(other.siteId)];
+  await setRecords(`_berth-challenge.${name}`, "TXT", [`"${first}"`]);
+  expect((await looked(site.id, name)).verifiedAt).not.toBe(null);
+  expect((await looked(other.siteId, name)).status).toBe("PENDING_VERIFICATION");
+  await setRecords(`_berth-challenge.${name}`, "TXT", [`"${first}"`, `"${second}"`]);
+  expect(await looked(other.siteId, name)).toMatchObject({
+    status: "PENDING_VERIFICATION",
+    problems: [{ code: "name_held" }, expect.anything()],
+  });
+  await setRecords(`_berth-challenge.${name}`, "TXT", [`"${first}"`]);
+  await api("PATCH", `/sites/${site.id}`, { domain: { remove: name } });
+  expect(await looked(other.siteId, name)).toMatchObject({
+    status: "PENDING_VERIFICATION",
+    problems: [{ code: "proof_other" }, expect.anything()],
+  });
+  await setRecords(`_berth-challenge.${name}`, "TXT", [`"${second}"`]);
+  expect((await looked(other.siteId, name)).verifiedAt).not.toBe(null);
+});
+
+/** Asks each of the names in turn, 50 times a second together, until told to stop. */
+function ask(hostnames: readonly string[]) {
+  const over = new AbortController();
+  const visitor = visitorOf(cache.resolver);
+  const asked: Promise<Seen | string>[] = [];
+  const seen: Seen[] = [];
+  const one = async (hostname: string): Promise<Seen | string> => {
+    const found = await answerTo(visitor(hostname, "/").end());
+    seen.push(found);
+    return found.status === 200 && found.text === `${hostname} 0` ? found : `${found.status} ${found.text}`;
+  };
+  const loop = (async () => {
+    for (let index = 0; !over.signal.aborted; index++) {
+      asked.push(one(hostnames[index % hostnames.length] ?? "").catch(String));
+      await delay(20);
+    }
+  })();
+  return {
+    /** Answered at this address by its own handshake. */
+    at: (address: string) => seen.filter((found) => found.address === address),
+    async stop() {
+      over.abort();
+      await loop;
+      return (await Promise.all(asked)).filter((found) => typeof found === "string");
+    },
+  };
+}
+
+/** A connection that the app echoes, as a WebSocket is. */
+async function openEcho(hostname: string): Promise<{ address: string; say(text: string): Promise<string> }> {
+  const headers = { Connection: "Upgrade", Upgrade: "websocket" };
+  const asked = visitorOf(cache.resolver)(hostname, "/socket", { headers }).end();
+  const [, socket] = (await once(asked, "upgrade")) as [http.IncomingMessage, TLSSocket];
+  return {
+    address: socket.remoteAddress ?? "",
+    async say(text) {
+      socket.write(text);
+      return String(((await once(socket, "data")) as [Buffer])[0]);
+    },
+  };
+}
+
+it("a move to another host fails no request, upload, WebSocket or event stream, whatever resolvers remember", async () => {
+  await addHost(newAddress);
+  const slug = new URL(site.url).hostname;
+  const before = [await visit(slug), await visit(own)];
+  expect(before.map(({ address }) => address)).toEqual([oldAddress, oldAddress]);
+
+  const load = ask([slug, own]);
+  const echo = await openEcho(own);
+  const stream = visitorOf(cache.resolver)(slug, "/events").end();
+  const [events] = (await once(stream, "response")) as [http.IncomingMessage];
+  let streamed = 0;
+  events.on("data", (chunk: Buffer) => (streamed += chunk.length));
+  const upload = visitorOf(cache.resolver)(own, "/", { method: "POST" });
+  const uploaded = answerTo(upload);
+  upload.write(randomBytes(1024 * 1024));
+  await vi.waitUntil(() => load.at(oldAddress).length > 100, { timeout: 30_000 });
+
+  await api("PATCH", `/hosts/${hosts[0]?.id}`, { action: "drain" });
+  await until(
+    () => siteNow(site.id),
+    ({ hostId }) => hostId === hosts[1]?.id,
+  );
+  // The name server leads to the new host, and the visitor's resolver does not know it yet.
+  await vi.waitUntil(async () => (await authoritative.resolve4(own))[0] === newAddress, { timeout: 30_000 });
+  const after = await visit(own);
+  expect(after).toMatchObject({ status: 200, address: newAddress, serial: before[1]?.serial });
+  expect(await visit(slug)).toMatchObject({ address: newAddress, serial: before[0]?.serial });
+  const atOld = load.at(oldAddress).length;
+  upload.write(randomBytes(1024 * 1024));
+  const echoMeanwhile = await openEcho(slug);
+  expect(echoMeanwhile.address).toBe(oldAddress);
+
+  await vi.waitUntil(
+    () => load.at(newAddress).some(({ names }) => names === `DNS:${own}`) && load.at(newAddress).length > 200,
+    { timeout: 90_000 },
+  );
+  expect(load.at(oldAddress).length).toBeGreaterThan(atOld);
+  upload.end(randomBytes(1024 * 1024));
+  expect(await uploaded).toMatchObject({ status: 200, text: `${own} ${3 * 1024 * 1024}` });
+  for (const one of [echo, echoMeanwhile]) expect(await one.say("still here")).toBe("still here");
+  const length = streamed;
+  await vi.waitUntil(() => streamed > length, { timeout: 10_000 });
+  stream.destroy();
+  expect(await load.stop()).toEqual([]);
+  // None was obtained for the move.
+  const serials = new Set(load.at(newAddress).map(({ serial }) => serial));
+  expect(serials).toEqual(new Set(before.map(({ serial }) => serial)));
+}, 240_000);
