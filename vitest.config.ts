@@ -17,7 +17,7 @@ const services = Math.max(serviceCount, 1);
 /** Worker tests run on workerd's D1, or on the database of `npm start`: worker/embedded. */
 const database =
   process.env["BERTH_DATABASE"] === "embedded"
-    ? { main: "./worker/embedded/worker.ts", miniflare: embeddedBindings({}) }
+    ? { main: "worker/embedded/worker.ts", miniflare: embeddedBindings({}) }
     : {};
 
 /** The tiers; test/README.md says which proves what. */
@@ -31,6 +31,7 @@ export default defineConfig({
           env: { BERTH_LOG: agentLog, GIT_CEILING_DIRECTORIES: tmpdir() },
           include: ["test/{domain,protocol,agent,client,cli}/**/*.test.ts"],
           exclude: ["**/*.engine.test.ts"],
+          setupFiles: ["test/support/outside.ts"],
           testTimeout: 20_000,
           expect: { poll: { timeout: 10_000 } },
         },

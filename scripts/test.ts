@@ -35,7 +35,14 @@ const tools = {
 type Outcome = { status: number; counts: Counts };
 
 /** The result of a run that did not complete. */
-const broken: Counts = { passed: 0, failed: 1, skipped: 0, failures: [], failedFiles: [] };
+const broken: Counts = {
+  passed: 0,
+  failed: 1,
+  skipped: 0,
+  failures: [],
+  failedFiles: [],
+  passedFiles: [],
+};
 const tiers = (...names: string[]) => names.flatMap((name) => ["--project", name]);
 
 /** Runs vitest with these arguments; quiet: its output is shown at the end. A run without counts is a failed one. */

@@ -323,9 +323,10 @@ describe("a site's container", () => {
   });
 
   it("shows none of its image's own labels that the agent goes by, nor does a command's", () => {
+    const folder = join(import.meta.dirname, "../../agent");
     const isSpelled = (name: string) =>
-      /["'`]berth\.[a-z-]+["'`]/.test(readFileSync(join("agent", name), "utf8"));
-    const files = readdirSync("agent", { recursive: true, encoding: "utf8" });
+      /["'`]berth\.[a-z-]+["'`]/.test(readFileSync(join(folder, name), "utf8"));
+    const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
     expect(files.filter((name) => name.endsWith(".ts") && isSpelled(name))).toEqual(["docker/labels.ts"]);
     const all = Object.values(label);
     const args = { run, deploymentId: "dep_1", commandId: "cmd_1", command: "true", timeoutSeconds: 1 };

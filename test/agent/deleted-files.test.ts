@@ -17,7 +17,7 @@ const id = "c".repeat(64);
 let root: string;
 beforeEach(() => {
   // Not in memory, where the machine keeps other temporary files there.
-  root = mkdtempSync(join(process.cwd(), ".deleted-"));
+  root = mkdtempSync(join(import.meta.dirname, ".deleted-"));
 });
 afterEach(() => rmSync(root, { recursive: true }));
 

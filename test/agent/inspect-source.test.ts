@@ -11,6 +11,8 @@ import { SourceInspection } from "../../protocol/api/sources.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { startGitServer, type GitServer } from "../../scripts/lib/git-server.ts";
 
+const languages = join(import.meta.dirname, "../fixtures/languages");
+
 // Git runs by the dozen, on machines that do other things as well.
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -177,15 +179,12 @@ describe("a repository is read, and", () => {
     });
   });
 
-  it.each(readdirSync(join(import.meta.dirname, "../fixtures/languages")))(
-    "found to be what is built of it: %s",
-    async (fixture) => {
-      const from = join(import.meta.dirname, "../fixtures/languages", fixture);
-      const found = await inspected(repository((folder) => cpSync(from, folder, { recursive: true })));
-      expect(found.reachable).toBe(true);
-      expect(found.builder ?? found.problem).not.toBeNull();
-    },
-  );
+  it.each(readdirSync(languages))("found to be what is built of it: %s", async (fixture) => {
+    const from = join(languages, fixture);
+    const found = await inspected(repository((folder) => cpSync(from, folder, { recursive: true })));
+    expect(found.reachable).toBe(true);
+    expect(found.builder ?? found.problem).not.toBeNull();
+  });
 
   it("read within five seconds where it holds 100 MB, whose files are not fetched", async () => {
     const name = repository((folder) => {

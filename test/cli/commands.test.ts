@@ -213,7 +213,7 @@ const leaves = everyCommand(program).filter(({ commands }) => commands.length ==
 
 let service: Service;
 const folder = mkdtempSync(join(tmpdir(), "berth-commands-"));
-const before = process.cwd();
+const before = join(import.meta.dirname, "../..");
 beforeAll(async () => {
   const described = answerOf("getSite").value as { ingress: object };
   const schedule = (answerOf("listSchedules").value as { data: object[] }).data[0];

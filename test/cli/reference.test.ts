@@ -22,9 +22,9 @@ const run = (...args: string[]) =>
   });
 
 it("the reference and the man page are those of the commands: npm run generate:cli writes them", () => {
-  const reference = readFileSync("docs/manual/cli.md", "utf8");
+  const reference = readFileSync(join(import.meta.dirname, "../../docs/manual/cli.md"), "utf8");
   expect(reference).toBe(cliReference(introductionOf(reference)));
-  expect(readFileSync("cli/berth.1", "utf8")).toBe(manPage());
+  expect(readFileSync(join(import.meta.dirname, "../../cli/berth.1"), "utf8")).toBe(manPage());
 });
 
 it("every command says what it prints with --json, by an operation or a schema that exists", () => {
@@ -98,7 +98,7 @@ it("the package that npm would publish installs in an empty folder, and runs", (
       cwd: place,
       env: { PATH: process.env["PATH"], HOME: folder },
     });
-  const packed = npm("pack", join(process.cwd(), "cli"), "--json");
+  const packed = npm("pack", join(import.meta.dirname, "../../cli"), "--json");
   const [{ filename, files }] = JSON.parse(packed.slice(packed.search(/^\[/m))) as [
     { filename: string; files: { path: string }[] },
   ];

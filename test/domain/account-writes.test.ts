@@ -1,9 +1,14 @@
 import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
 
 /** Files of the Worker whose text matches. */
 const filesWith = (pattern: RegExp): string[] =>
-  globSync("worker/**/*.{ts,tsx}").filter((file) => pattern.test(readFileSync(file, "utf8")));
+  globSync("worker/**/*.{ts,tsx}", { cwd: root }).filter((file) =>
+    pattern.test(readFileSync(join(root, file), "utf8")),
+  );
 
 it("an account's role and plan are written by the verb that tells the guards of its keys, and by nothing else", () => {
   expect(filesWith(/\.update\(accounts\)|UPDATE (?:accounts|\$\{accounts\})/i).toSorted()).toEqual([
@@ -25,6 +30,6 @@ it("an account's role and plan are written by the verb that tells the guards of 
     "worker/services/setup/run.ts",
   ]);
   // better-auth writes accounts too, and takes neither column from a request.
-  const auth = readFileSync("worker/adapters/auth.ts", "utf8");
+  const auth = readFileSync(join(root, "worker/adapters/auth.ts"), "utf8");
   for (const name of ["role", "plan"]) expect(auth).toMatch(new RegExp(`${name}: \\{[^}]*input: false`));
 });

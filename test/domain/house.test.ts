@@ -1,9 +1,14 @@
 import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
 
 /** Files of the Worker whose text matches. */
 const filesWith = (pattern: RegExp): string[] =>
-  globSync("worker/**/*.{ts,tsx}").filter((file) => pattern.test(readFileSync(file, "utf8")));
+  globSync("worker/**/*.{ts,tsx}", { cwd: root }).filter((file) =>
+    pattern.test(readFileSync(join(root, file), "utf8")),
+  );
 
 it("what a batch answers is read by name, never by position", () => {
   expect(filesWith(/(?:=>?|return|\()\s*(?:await\s+)?[\w.]+\.batch\(/).toSorted()).toEqual([

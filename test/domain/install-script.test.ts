@@ -1,8 +1,11 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { installCommand, installScript } from "../../worker/domain/install-script.ts";
 
-const template = readFileSync("scripts/install.sh", "utf8");
+const root = join(import.meta.dirname, "../..");
+
+const template = readFileSync(join(root, "scripts/install.sh"), "utf8");
 const programs = { agentVersion: "1.2.3", agentSha256: "a".repeat(64), responderSha256: "b".repeat(64) };
 
 it("the script names this installation and the hashes of what it installs, and nothing is left open", () => {
@@ -29,7 +32,7 @@ it("the command hands the token over in the environment", () => {
 });
 
 it("a host that has no Node of its own runs the one that everything was tested with", () => {
-  const { devDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     devDependencies: Record<string, string>;
   };
   expect(template).toContain(`\nNODE_VERSION=${devDependencies["node"]}\n`);

@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { encode as encodeCl100k } from "gpt-tokenizer/encoding/cl100k_base";
 import { encode as encodeO200k } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
 import { cutTo, tokenEstimate } from "../../worker/assistant/token-estimate.ts";
+
+const root = join(import.meta.dirname, "../..");
 
 const bytes = (count: number, seed = "seed"): Buffer => {
   const parts: Buffer[] = [];
@@ -16,7 +19,7 @@ const from = (alphabet: string[], count: number) =>
   );
 const range = (first: number, count: number) =>
   Array.from({ length: count }, (_, at) => String.fromCodePoint(first + at));
-const file = (path: string) => readFileSync(path, "utf8").slice(0, 40_000);
+const file = (path: string) => readFileSync(join(root, path), "utf8").slice(0, 40_000);
 const log = Array.from(
   { length: 100 },
   (_, at) =>

@@ -8,6 +8,8 @@ export type Counts = {
   /** A line for each failed test: where it is, its sentence, and its error. */
   failures: string[];
   failedFiles: string[];
+  /** Empty where an error came from no test: it can be any file's. */
+  passedFiles: string[];
 };
 
 /** `N passed, N failed`, and `, N skipped` if there are any. */
@@ -36,7 +38,20 @@ export default class ClosingLine implements Reporter {
     ).length;
     const failed = count.failed + count.pending + broken + errors.length;
     const failedFiles = modules.filter((module) => !module.ok()).map((module) => module.relativeModuleId);
-    const counts: Counts = { passed: count.passed, failed, skipped: count.skipped, failures, failedFiles };
+    const passed = modules.filter(
+      (module) =>
+        module.children.size > 0 &&
+        module.errors().length === 0 &&
+        [...module.children.allTests()].every((test) => test.result().state === "passed"),
+    );
+    const counts: Counts = {
+      passed: count.passed,
+      failed,
+      skipped: count.skipped,
+      failures,
+      failedFiles,
+      passedFiles: errors.length > 0 ? [] : passed.map((module) => module.relativeModuleId),
+    };
     const file = process.env["BERTH_COUNTS_FILE"];
     if (file) writeFileSync(file, JSON.stringify(counts));
     else process.on("exit", () => process.stdout.write(`\n${closingLine(counts)}\n`));

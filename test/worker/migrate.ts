@@ -1,4 +1,4 @@
-import { evictAllDurableObjects, type D1Migration } from "cloudflare:test";
+import { abortAllDurableObjects, type D1Migration } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { renameLimits } from "./rename-limits.ts";
@@ -20,7 +20,8 @@ vi.restoreAllMocks();
 vi.useRealTimers();
 forgetOperator();
 renameLimits();
-await evictAllDurableObjects();
+// Not evicted, which waits for whoever holds one still, such as an open stream.
+await abortAllDurableObjects();
 await emptyDatabase();
 const { TEST_MIGRATIONS } = env as unknown as { TEST_MIGRATIONS: D1Migration[] };
 await DB.batch(TEST_MIGRATIONS.flatMap(({ queries }) => queries.map((query) => DB.prepare(query))));
