@@ -443,6 +443,7 @@ describe("a responder whose file is replaced", () => {
   });
 
   it("stays the version it is where the next one does not run", async () => {
+    await responder.openRoutes().route("site_1", ["held.localhost"], [target("10.0.0.2")]);
     const before = await title();
     const marker = join(folder, "tried");
     const tries = `import { writeFileSync as note } from "node:fs"; note(${JSON.stringify(marker)}, "");`;
