@@ -31,6 +31,8 @@ async function measure(storage: Storage): Promise<void> {
   const workerd = await startWorkerd({}, storage);
   const { miniflare, db, siteUrl, port, barePort, routerPort, secretKey, folder, usage } = workerd;
   try {
+    const idleMb = usage().pssMb;
+    let sent = 0;
     const now = Date.now();
     const accountId = formatId("account", now, randomBytes(10));
     const siteIds = Array.from({ length: siteCount }, () => formatId("site", now, randomBytes(10)));
@@ -142,10 +144,11 @@ function done() for _, thread in ipairs(threads) do io.write("wrong " .. thread:
         of.rates.push(requestsPerSecond);
         of.processorUs.push((1000 * (usage().processorMs - before)) / requests);
         of.wrong += wrong;
+        sent += requests;
       }
     const [hono = Number.NaN, routed = Number.NaN] = runs.map(({ rates }) => median(rates));
     console.log(
-      `\nRequests a second, state ${storage === "disk" ? "on disk" : "in memory"}, ${keyCount} keys, ${connections} connections, median of ${rounds} × ${seconds} s; workerd has ${usage().residentMb} MB resident at the end\n`,
+      `\nRequests a second, state ${storage === "disk" ? "on disk" : "in memory"}, ${keyCount} keys, ${connections} connections, median of ${rounds} × ${seconds} s; workerd had ${idleMb} MB (PSS) at the start, and ${usage().pssMb} MB after ${sent} requests\n`,
     );
     console.log(
       "| | a second | of Hono alone | of Hono behind the router | workerd, µs of a processor each | refused |\n|---|---|---|---|---|---|",

@@ -23,7 +23,7 @@ export type Workerd = {
   setupToken: string;
   folder: string;
   /** What workerd has taken until now. */
-  usage: () => { processorMs: number; residentMb: number };
+  usage: () => { processorMs: number; pssMb: number };
   dispose(): Promise<void>;
 };
 
@@ -115,21 +115,21 @@ export async function startWorkerd(
 }
 
 /** workerd is the largest child of this process. */
-function usageOfWorkerd(): { processorMs: number; residentMb: number } {
+function usageOfWorkerd(): { processorMs: number; pssMb: number } {
   const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim().split(" ");
   const all = children.map((id) => {
     // proc_pid_stat(5): times are in ticks of 10 ms; the second field, the name, may contain spaces.
     const fields = readFileSync(`/proc/${id}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-    const status = readFileSync(`/proc/${id}/status`, "utf8");
+    const memory = readFileSync(`/proc/${id}/smaps_rollup`, "utf8");
     return {
       processorMs: 10 * (Number(fields[11]) + Number(fields[12])),
-      residentMb: Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024),
+      pssMb: Math.round(Number(/^Pss:\s+(\d+)/m.exec(memory)?.[1]) / 1024),
     };
   });
   return (
-    all.toSorted((a, b) => b.residentMb - a.residentMb)[0] ?? {
+    all.toSorted((a, b) => b.pssMb - a.pssMb)[0] ?? {
       processorMs: Number.NaN,
-      residentMb: Number.NaN,
+      pssMb: Number.NaN,
     }
   );
 }
