@@ -15,23 +15,22 @@ export type Workerd = {
   miniflare: Miniflare;
   db: Database;
   port: number;
-  /** The Worker's own address for hosts and pages; any other name reaches it as well. */
+  /** Of the baseline, and of both behind Miniflare's router, which tells them apart by name. */
+  barePort: number;
+  routerPort: number;
   siteUrl: string;
   secretKey: string;
   setupToken: string;
   folder: string;
   /** What workerd has taken until now. */
-  usage: () => { processorMs: number; residentMb: number };
+  usage: () => { processorMs: number; pssMb: number };
   dispose(): Promise<void>;
 };
 
 /** `disk` as `npm start` ships; `memory` in order to measure the code and not this machine's disk. */
 export type Storage = "disk" | "memory";
 
-/**
- * Runs the Worker of `npm start` in its own workerd, at `berth.test` and every name except `bare.test`, where the
- * baseline answers.
- */
+/** Runs the Worker of `npm start` in its own workerd, with a socket of its own as there, and the baseline at another. */
 export async function startWorkerd(
   settings: Record<string, string> = {},
   storage: Storage = "memory",
@@ -52,12 +51,12 @@ export async function startWorkerd(
   });
   const { workerOptions } = workerOptionsOf(join(projectRoot, "wrangler.toml"));
   const moduleOf = (path: string) => [{ type: "ESModule", path, contents: readFileSync(path) }];
-  const port = await freePort();
+  const [port, barePort, routerPort] = [await freePort(), await freePort(), await freePort()];
   const siteUrl = `http://127.0.0.1:${port}`;
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
       host: "127.0.0.1",
-      port,
+      port: routerPort,
       telemetry: { enabled: false },
       resourcePersistencePath: join(folder, "state"),
       workers: [
@@ -77,7 +76,8 @@ export async function startWorkerd(
             SETUP_TOKEN: setupToken,
             ...settings,
           },
-          routes: ["berth.test/*", "127.0.0.1/*"],
+          routes: ["berth.test/*"],
+          unsafeDirectSockets: [{ host: "127.0.0.1", port }],
         },
         {
           ...(workerOptions as object),
@@ -88,6 +88,7 @@ export async function startWorkerd(
           bindings: {},
           durableObjects: { BARE: { className: "Bare", useSQLite: true } },
           routes: ["bare.test/*"],
+          unsafeDirectSockets: [{ host: "127.0.0.1", port: barePort }],
         },
       ],
     } as unknown as Parameters<typeof convertV4MiniflareOptions>[0]),
@@ -99,6 +100,8 @@ export async function startWorkerd(
     miniflare,
     db,
     port,
+    barePort,
+    routerPort,
     siteUrl,
     secretKey: secretKey ?? "",
     setupToken: setupToken ?? "",
@@ -112,21 +115,21 @@ export async function startWorkerd(
 }
 
 /** workerd is the largest child of this process. */
-function usageOfWorkerd(): { processorMs: number; residentMb: number } {
+function usageOfWorkerd(): { processorMs: number; pssMb: number } {
   const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim().split(" ");
   const all = children.map((id) => {
     // proc_pid_stat(5): times are in ticks of 10 ms; the second field, the name, may contain spaces.
     const fields = readFileSync(`/proc/${id}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-    const status = readFileSync(`/proc/${id}/status`, "utf8");
+    const memory = readFileSync(`/proc/${id}/smaps_rollup`, "utf8");
     return {
       processorMs: 10 * (Number(fields[11]) + Number(fields[12])),
-      residentMb: Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024),
+      pssMb: Math.round(Number(/^Pss:\s+(\d+)/m.exec(memory)?.[1]) / 1024),
     };
   });
   return (
-    all.toSorted((a, b) => b.residentMb - a.residentMb)[0] ?? {
+    all.toSorted((a, b) => b.pssMb - a.pssMb)[0] ?? {
       processorMs: Number.NaN,
-      residentMb: Number.NaN,
+      pssMb: Number.NaN,
     }
   );
 }

@@ -4,14 +4,20 @@ import type { Database } from "./migrate.ts";
 type Query = { sql: string; params: unknown[] };
 type Statement = ReturnType<Database["prepare"]> & Query;
 
-/** What differs from wrangler.toml: the database is an object of worker/embedded. */
-export const embeddedBindings = (options: object) => ({
-  d1Databases: {},
-  durableObjects: {
-    ...(options as { durableObjects?: object }).durableObjects,
-    EMBEDDED_DATABASE: { className: "EmbeddedDatabase", useSQLite: true },
-  },
-});
+/** What differs from wrangler.toml: the database is an object of worker/embedded, and so is what the guards of keys keep. */
+export function embeddedBindings(options: object) {
+  // worker/embedded/guards.ts takes its place; nothing may reach another one.
+  const { KEY_GUARD: _, ...durableObjects } =
+    (options as { durableObjects?: Record<string, object> }).durableObjects ?? {};
+  return {
+    d1Databases: {},
+    durableObjects: {
+      ...durableObjects,
+      EMBEDDED_DATABASE: { className: "EmbeddedDatabase", useSQLite: true },
+      KEY_USES: { className: "KeyUses", useSQLite: true },
+    },
+  };
+}
 
 /** The same database for Node. */
 export function embeddedDatabase(miniflare: Miniflare, worker?: string): Database {

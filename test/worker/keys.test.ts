@@ -1,4 +1,3 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { contextOf } from "../../worker/compose.ts";
 import * as schema from "../../worker/db/schema.ts";
@@ -12,6 +11,7 @@ import { findKeyActor } from "../../worker/services/keys/find.ts";
 import { finishRevocations } from "../../worker/services/keys/finish-revocations.ts";
 import { requireRoomForKey } from "../../worker/services/keys/insert.ts";
 import { revokeKey } from "../../worker/services/keys/revoke.ts";
+import { guardIsKilled, guardSleeps, keepTouched, persisted, writesOf } from "./guards.ts";
 import {
   account,
   api,
@@ -47,16 +47,6 @@ async function signedIn() {
   };
 }
 
-const guardOf = (key: string) => bindings.KEY_GUARD.get(bindings.KEY_GUARD.idFromName(sha256Hex(key)));
-const storedUses = (key: string) =>
-  runInDurableObject(
-    guardOf(key),
-    (_object, { storage }) => storage.kv.get<{ hits: number[] }>("uses")?.hits.length ?? 0,
-  );
-/** Until the guard has written down so many uses. */
-const persisted = (key: string, uses: number) =>
-  vi.waitFor(async () => expect(await storedUses(key)).toBe(uses), 10_000);
-
 it("a key is a Bearer token with nothing beside it", async () => {
   const key = await account();
   const answers = [`Bearer ${key}`, `bearer ${key}`, key, `Basic ${key}`, "Bearer", `Bearer ${key} more`].map(
@@ -76,10 +66,10 @@ describe("the limit of a key", () => {
     const key = await account();
     expect(await askAtOnce(key, 25)).toBe(25);
     await persisted(key, 25);
-    await evictDurableObject(guardOf(key));
+    await guardSleeps(key);
     expect(await askAtOnce(key, 100)).toBe(35);
     await persisted(key, 60);
-    await evictDurableObject(guardOf(key));
+    await guardSleeps(key);
     expect(await askAtOnce(key, 20)).toBe(0);
   });
 
@@ -88,7 +78,7 @@ describe("the limit of a key", () => {
     expect(await askAtOnce(key, 40)).toBe(40);
     await persisted(key, 40);
     expect(await askAtOnce(key, 10)).toBe(10);
-    await runInDurableObject(guardOf(key), (_object, state) => state.abort("killed")).catch(() => undefined);
+    await guardIsKilled(key);
     const admitted = await askAtOnce(key, 60);
     expect(admitted).toBeGreaterThanOrEqual(10);
     expect(admitted).toBeLessThanOrEqual(20);
@@ -99,18 +89,11 @@ describe("the limit of a key", () => {
     expect(await ask(key)).toBe(200);
     await persisted(key, 1);
     const begun = Date.now();
-    let writes = 0;
-    await runInDurableObject(guardOf(key), (_object, { storage }) => {
-      const put = storage.put.bind(storage) as (...args: unknown[]) => Promise<void>;
-      const kvPut = storage.kv.put.bind(storage.kv);
-      const count = (name: unknown) => void (name === "uses" && writes++);
-      Object.assign(storage, { put: (...args: unknown[]) => (count(args[0]), put(...args)) });
-      Object.assign(storage.kv, { put: (name: string, value: unknown) => (count(name), kvPut(name, value)) });
-    });
+    const writes = await writesOf(key);
     for (let times = 0; times < 20; times++) expect(await ask(key)).toBe(200);
     await persisted(key, 21);
-    expect(writes).toBeGreaterThan(0);
-    expect(writes).toBeLessThanOrEqual(1 + Math.ceil((Date.now() - begun) / 1000));
+    expect(writes()).toBeGreaterThan(0);
+    expect(writes()).toBeLessThanOrEqual(1 + Math.ceil((Date.now() - begun) / 1000));
   });
 });
 
@@ -136,7 +119,7 @@ describe("an account's role and plan", () => {
       body: { id, role: "operator", plan: "free" },
     });
     expect((await api(key, "GET", "/hosts")).status).toBe(200);
-    await evictDurableObject(guardOf(key));
+    await guardSleeps(key);
     expect((await change({ role: "user", plan: "pro" })).body).toMatchObject({ role: "user", plan: "pro" });
     expect((await api(key, "GET", "/hosts")).status).toBe(403);
     // The plan's own limit: more than ten messages a minute.
@@ -379,7 +362,6 @@ describe("a key's last use", () => {
   it("is written once however often its guard sleeps in between, and again five minutes later", async () => {
     const key = await account();
     const hash = sha256Hex(key);
-    const guard = bindings.KEY_GUARD.get(bindings.KEY_GUARD.idFromName(hash));
     const lastUsedAt = async () =>
       (
         await bindings.DB.prepare("SELECT last_used_at AS at FROM api_keys WHERE hash = ?")
@@ -391,16 +373,13 @@ describe("a key's last use", () => {
     await bindings.DB.prepare("UPDATE api_keys SET last_used_at = 1 WHERE hash = ?").bind(hash).run();
     for (let sleep = 0; sleep < 3; sleep++) {
       await persisted(key, sleep + 1);
-      await evictDurableObject(guard);
+      await guardSleeps(key);
       expect((await api(key, "GET", "/sites")).headers.get("RateLimit")).toMatch(`r=${58 - sleep};`);
     }
     await persisted(key, 4);
-    await evictDurableObject(guard);
+    await guardSleeps(key);
     expect(await lastUsedAt()).toBe(1);
-    await runInDurableObject(guard, (_object, state) => {
-      const uses = state.storage.kv.get<{ touchedAtMs: number }>("uses");
-      state.storage.kv.put("uses", { ...uses, touchedAtMs: Date.now() - 5 * 60_000 });
-    });
+    await keepTouched(key, Date.now() - 5 * 60_000);
     await api(key, "GET", "/sites");
     await vi.waitFor(async () => expect(await lastUsedAt()).toBeGreaterThan(1), 10_000);
   });
@@ -437,11 +416,7 @@ it("a key that a record does not know any more, which was put back to an earlier
   expect(await list()).toBe(200);
   const hash = sha256Hex(key);
   await bindings.DB.prepare("DELETE FROM api_keys WHERE hash = ?").bind(hash).run();
-  const guard = bindings.KEY_GUARD.get(bindings.KEY_GUARD.idFromName(hash));
-  await evictDurableObject(guard);
-  await runInDurableObject(guard, (_object, state) => {
-    const uses = state.storage.kv.get<{ touchedAtMs: number }>("uses");
-    state.storage.kv.put("uses", { ...uses, touchedAtMs: Date.now() - 5 * 60_000 });
-  });
+  await guardSleeps(key);
+  await keepTouched(key, Date.now() - 5 * 60_000);
   await vi.waitFor(async () => expect(await list()).toBe(401), 10_000);
 });

@@ -5,11 +5,15 @@ import type { Job } from "../../protocol/agent/jobs.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 import type { Id } from "../../protocol/ids.ts";
 import { embeddedD1 } from "../../worker/embedded/database.ts";
+import { embeddedGuards } from "../../worker/embedded/guards.ts";
 import type { Env } from "../../worker/env.ts";
 
 export const bindings = env as unknown as Env;
 // `npm start` runs on it: `BERTH_DATABASE=embedded vitest run --project worker`.
-if ("EMBEDDED_DATABASE" in env) bindings.DB = embeddedD1(() => env.EMBEDDED_DATABASE);
+if ("EMBEDDED_DATABASE" in env) {
+  bindings.DB = embeddedD1(() => env.EMBEDDED_DATABASE);
+  bindings.KEY_GUARD = embeddedGuards(bindings, () => env.KEY_USES);
+}
 export const siteUrl = "http://127.0.0.1:8787";
 export const setupToken = "test-setup-token-test-setup-token";
 

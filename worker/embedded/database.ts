@@ -32,9 +32,11 @@ export class EmbeddedDatabase extends DurableObject {
   }
 
   private one({ sql, params }: Query): Answer {
-    const before = this.changes();
+    // No SELECT changes anything; what begins in another way may.
+    const before = /^\s*select\b/i.test(sql) ? undefined : this.changes();
     const cursor = this.ctx.storage.sql.exec(sql, ...params);
     const rows = [...cursor.raw()] as Value[][];
+    if (before === undefined) return { columns: cursor.columnNames, rows, changes: 0, lastRowId: 0 };
     const after = this.changes();
     return {
       columns: cursor.columnNames,
@@ -55,10 +57,12 @@ export class EmbeddedDatabase extends DurableObject {
 
 /** What Berth uses of `D1Database`, with its values, its transactions and its errors. */
 export function embeddedD1(namespace: () => DurableObjectNamespace<EmbeddedDatabaseRpc>): D1Database {
+  let id: DurableObjectId | undefined;
   const query = async (queries: readonly Query[]): Promise<Answer[]> => {
     const objects = namespace();
+    id ??= objects.idFromName("berth");
     try {
-      return await objects.get(objects.idFromName("berth")).query([...queries]);
+      return await objects.get(id).query([...queries]);
     } catch (error) {
       throw new Error(`D1_ERROR: ${(error as Error).message}`, { cause: error });
     }
@@ -71,7 +75,7 @@ export function embeddedD1(namespace: () => DurableObjectNamespace<EmbeddedDatab
       bind: (...values: unknown[]) => statement(sql, values.map(bound)),
       run: async () => resultOf(await one()),
       all: async () => resultOf(await one()),
-      raw: async () => (await one()).rows.map((row) => row.map(d1Value)),
+      raw: async () => rowsOf(await one()),
       first: async (column?: string) => {
         const row = objectsOf(await one())[0];
         return row === undefined ? null : column === undefined ? row : row[column];
@@ -99,15 +103,26 @@ function bound(value: unknown): Value {
   throw new Error(`D1_TYPE_ERROR: Type '${typeof value}' not supported`);
 }
 
-const objectsOf = ({ columns, rows }: Answer) =>
-  rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, d1Value(row[at])])));
-
+const isBlob = (value: Value) => value instanceof ArrayBuffer;
 /** D1 answers blobs as arrays of bytes. */
-const d1Value = (value: Value | undefined) =>
-  value instanceof ArrayBuffer ? Array.from(new Uint8Array(value)) : value;
+const d1Value = (value: Value) => (value instanceof ArrayBuffer ? Array.from(new Uint8Array(value)) : value);
 
-const resultOf = (answer: Answer) => ({
+const rowsOf = ({ rows }: Answer) => rows.map((row) => (row.some(isBlob) ? row.map(d1Value) : row));
+
+const objectsOf = (answer: Answer) =>
+  rowsOf(answer).map((row) => {
+    const object: Record<string, unknown> = {};
+    for (const [at, name] of answer.columns.entries()) object[name] = row[at];
+    return object;
+  });
+
+const resultOf = (answer: Answer): Result => ({
   success: true,
-  results: objectsOf(answer),
+  rows: rowsOf(answer),
+  // Written when asked for: prepared statements take the rows.
+  get results() {
+    return objectsOf(answer);
+  },
   meta: { changes: answer.changes, last_row_id: answer.lastRowId },
 });
+type Result = { success: true; rows: unknown[][]; results: object[]; meta: object };
