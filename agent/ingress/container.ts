@@ -62,6 +62,8 @@ export function ingressContainer(
       // Caddy looks up one name at a time: a packet lost while the responder restarts stalls all sites this long.
       DnsOptions: ["timeout:1", "attempts:3"],
       Init: true,
+      // Beside sites whose weight is their pack's: one that is busy takes nothing from requests to others.
+      CpuShares: 4096,
       Memory: memoryMb(hostMb) * mebibyte,
       MemorySwap: memoryMb(hostMb) * mebibyte,
       // Short of memory, the kernel ends whatever else there is first.

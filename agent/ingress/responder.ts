@@ -1,6 +1,7 @@
 import { createSocket, type Socket } from "node:dgram";
 import { mkdirSync, readFileSync, statSync, watch } from "node:fs";
 import http from "node:http";
+import { setPriority } from "node:os";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isWildcard, wildcardOf } from "../../protocol/wildcards.ts";
@@ -34,6 +35,13 @@ import { Waiting } from "./waiting.ts";
 const [file = "", dnsPort = "", statusPort = ""] = process.argv.slice(2);
 const certificatesFile = certificatesFileOf(file);
 const peersFile = peersFileOf(file);
+
+// All sites' requests wait for its answers, which take microseconds. Only root may ask for it.
+try {
+  setPriority(-10);
+} catch {
+  // As any other program, then.
+}
 
 /** What a version leaves to the next one: also that of a later release knows these three. */
 type Estate = { dns: Socket; status: http.Server; table: RouteTable };

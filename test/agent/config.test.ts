@@ -153,6 +153,10 @@ it("the ingress has a part of the host's memory, and is ended after everything e
   expect(of(1024)?.OomScoreAdj).toBeLessThan(Math.min(0, hardening.OomScoreAdj));
 });
 
+it("the ingress outweighs a site of two processors where they are short", () => {
+  expect(ingressContainer("a", ingress).spec.HostConfig?.CpuShares).toBeGreaterThan(2 * 1024);
+});
+
 it("the ingress may bind low ports, and nothing else of the host", () => {
   const { spec } = ingressContainer("a", ingress);
   expect(spec.HostConfig).toMatchObject({
