@@ -194,6 +194,19 @@ describe("a domain", () => {
     host.close();
   });
 
+  it("of a site that no host has yet waits for its deployment, and says so", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const { body } = await create(key, siteId, { domain: newName() });
+    listen();
+    point(body);
+    expect((await verify(key, siteId, body.domain)).body).toMatchObject({
+      status: "VERIFIED",
+      problems: [{ code: "site_not_placed", message: expect.stringContaining("has not been deployed yet") }],
+      certificate: null,
+    });
+  });
+
   it("is ACTIVE without a certificate where the host serves plain HTTP", async () => {
     const { key, host, siteId, domain } = await verified();
     const asked = verify(key, siteId, domain.domain);

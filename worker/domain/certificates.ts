@@ -29,7 +29,7 @@ export const orderWithinMs = 6 * 60 * 60_000;
  * Names below a wildcard have no certificate of their own made while its first one is on its way. That is a matter of minutes; if it
  * fails for this long, they need one after all.
  */
-export const awaitedUntil = (since: Date): Date => new Date(since.getTime() + 60 * 60_000);
+export const awaitedUntil = (since: Date): Date => new Date(since.getTime() + 30 * 60_000);
 
 /** Where the authority looks for the proof of a wildcard (RFC 8555, section 8.4). */
 export const challengeName = (name: string): string => `_acme-challenge.${name.replace(/^\*\./, "")}`;
