@@ -64,7 +64,14 @@ describe("a domain's name", () => {
   it("is nobody's own where anybody registers names below it", () => {
     for (const suffix of ["co.uk", "*.co.uk", "github.io", "com", "xn--p1ai"])
       expect([suffix, isPublicSuffix(suffix)]).toEqual([suffix, true]);
-    for (const own of ["example.co.uk", "*.example.com", "me.github.io", "shop.example", "sub.test"])
+    for (const own of [
+      "example.co.uk",
+      "*.example.com",
+      "me.github.io",
+      "shop.example",
+      "sub.test",
+      "*.internal",
+    ])
       expect([own, isPublicSuffix(own)]).toEqual([own, false]);
   });
 
@@ -73,7 +80,8 @@ describe("a domain's name", () => {
     expect(pairOf("example.co.uk")).toBe("www.example.co.uk");
     expect(pairOf("www.example.co.uk")).toBe("example.co.uk");
     expect(pairOf("shop.example.com")).toBeNull();
-    expect(pairOf("www.com")).toBe("www.www.com");
+    for (const name of ["www.com", "www.co.uk", "www.github.io", "www.intern"])
+      expect(pairOf(name)).toBe(`www.${name}`);
     expect(pairOf("*.example.com")).toBeNull();
   });
 

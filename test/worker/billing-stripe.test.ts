@@ -92,17 +92,22 @@ describe("a checkout", () => {
     expect(service.stripe.sessions.size).toBe(2);
   });
 
-  it("that has expired makes room for another, and both cannot be open at once", async () => {
+  it("that has expired makes room for another, as often as it takes, and is nobody else's end", async () => {
     const service = stripeService();
-    const { invoiceId, invoiceToken } = await bought();
-    const old = await service.open(invoiceToken);
-    service.stripe.expire(old);
+    const [{ invoiceId, invoiceToken }, other] = [await bought(), await bought()];
+    await service.open(other.invoiceToken);
+    const first = await service.open(invoiceToken);
+    service.stripe.expire(first);
     const next = await service.open(invoiceToken);
-    expect(next).not.toBe(old);
+    service.stripe.expire(next);
+    const last = await service.open(invoiceToken);
+    expect(new Set([first, next, last]).size).toBe(3);
     expect(await checkoutsOf(invoiceId)).toEqual([
       { status: "expired", number: 1 },
-      { status: "open", number: 2 },
+      { status: "expired", number: 2 },
+      { status: "open", number: 3 },
     ]);
+    expect(await checkoutsOf(other.invoiceId)).toEqual([{ status: "open", number: 1 }]);
   });
 
   it("of a Stripe account that is used no more, as when test keys become live ones, makes room for another", async () => {
@@ -467,7 +472,11 @@ describe("a refund", () => {
 
   it("made by hand at Stripe is recorded and flagged, in part and in full, before or started by the payment is heard of", async () => {
     const service = stripeService();
-    const of = await paid(service);
+    const [of, waiting] = [await paid(service), await paid(service)];
+    // That another one is on its way to the bank delays nothing.
+    service.stripe.refundsArePending = true;
+    expect((await waiting.refund()).body).toMatchObject({ status: "pending" });
+    service.stripe.refundsArePending = false;
     await service.send(service.stripe.refundByHand(of.intent, 100));
     expect((await service.invoice(of.invoiceToken)).status).toBe("paid");
     await service.send(service.stripe.refundByHand(of.intent, 400));
@@ -528,6 +537,13 @@ describe("a refund", () => {
     for (const event of [closed, created, closed, created]) await service.send(event);
     expect(await rows("SELECT status FROM disputes WHERE id = ?", dispute.id)).toEqual([{ status: "lost" }]);
     expect(await flagsOf(of.invoiceId)).toEqual(["disputed"]);
+    // Stripe's times are whole seconds.
+    const quick = { ...dispute, id: `dp_quick_${of.intent}` };
+    const opened = service.stripe.tell("charge.dispute.created", { ...quick, status: "needs_response" });
+    const { created: at } = opened;
+    const won = service.stripe.tell("charge.dispute.closed", { ...quick, status: "won" }, { created: at });
+    for (const event of [opened, won]) await service.send(event);
+    expect(await rows("SELECT status FROM disputes WHERE id = ?", quick.id)).toEqual([{ status: "won" }]);
   });
 });
 

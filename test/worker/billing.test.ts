@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import { configOf } from "../../worker/config.ts";
 import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
@@ -155,6 +156,22 @@ describe("the balance", () => {
       false,
     ]);
     expect((await credits(key)).balance).toBe(7);
+  });
+
+  it("keeps for a hold what there is, where the least of it is free", async () => {
+    const { accountId, hold } = await rich(10);
+    await hold(uniqueName("first"), 6);
+    const rest = (least: number) =>
+      holdCredits(ctx, {
+        id: uniqueName("rest"),
+        accountId,
+        amount: 9,
+        least,
+        expiresAt: later(60_000).now(),
+      });
+    await expect(rest(5)).rejects.toMatchObject({ extra: { balance: 4, needed: 5 } });
+    expect(await rest(4)).toBe(4);
+    await expect(rest(1)).rejects.toMatchObject({ extra: { balance: 0, needed: 1 } });
   });
 
   it("gets back what a hold kept that nobody ended", async () => {
@@ -323,6 +340,19 @@ describe("an invoice", () => {
     expect((await invoice(bought.invoiceToken)).status).toBe("paid");
     expect((await api(key, "GET", `/sites/${bought.siteId}`)).status).toBe(200);
     expect((await pay(never.invoiceToken)).status).toBe(409);
+  });
+
+  it("that nobody paid takes the database with it as well, and one that is paid stays", async () => {
+    const key = await account();
+    const make = async () =>
+      (await api<DatabaseCreated>(key, "POST", "/databases", { name: uniqueName("data"), type: "redis" }))
+        .body;
+    const [never, bought] = [await make(), await make()];
+    await pay(bought.invoiceToken);
+    await reconcileBilling(later(14 * dayMs + 60_000));
+    expect((await invoice(never.invoiceToken)).status).toBe("void");
+    const { body } = await api<{ data: { id: string }[] }>(key, "GET", "/databases");
+    expect(body.data.map(({ id }) => id)).toEqual([bought.databaseId]);
   });
 
   it("that is overdue is void, however many older ones are just being paid", async () => {

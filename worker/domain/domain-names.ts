@@ -27,7 +27,7 @@ export const isPublicSuffix = (name: string): boolean => {
 /** The other of the pair example.com and www.example.com; null: the name has none. */
 export function pairOf(name: string): string | null {
   if (isApex(name)) return `www.${name}`;
-  return name.startsWith("www.") && !isPublicSuffix(name.slice(4)) ? name.slice(4) : null;
+  return name.startsWith("www.") ? name.slice(4) : null;
 }
 
 /** Whether a name, or a wildcard's names, are `own` or below it. */
