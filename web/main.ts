@@ -89,6 +89,7 @@ function show(text: string, url: string): void {
     void import(new URL(script.getAttribute("src") ?? "", location.href).href);
   if (url !== location.href) history.pushState(null, "", url);
   prepare(then);
+  showTab(then);
   const first = then.querySelector<HTMLElement>("[aria-invalid=true], [data-flash]");
   first?.focus();
   if (first) first.scrollIntoView({ block: "nearest" });
@@ -181,6 +182,13 @@ function prepare(root: ParentNode): void {
   }
 }
 prepare(document);
+/** The tab that is open is seen, where the row of tabs is longer than the screen. */
+function showTab(root: ParentNode): void {
+  const [row, tab] = [root.querySelector(".tabs"), root.querySelector<HTMLElement>(".tabs [aria-current]")];
+  if (row && tab && row.scrollWidth > row.clientWidth)
+    row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+}
+showTab(document);
 setInterval(() => prepare(document), 30_000);
 
 document.addEventListener("click", (event) => {

@@ -317,7 +317,7 @@ export const siteVariables: Screen = {
               </p>
             </div>
           )}
-          <table class="variables">
+          <table class="variables roomy">
             <tbody>
               {builtIn(site).map(([key, value, why]) => (
                 <tr>
