@@ -124,11 +124,10 @@ describe("the operator's console", () => {
     expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
   });
 
-  it("re-encrypts secrets, and checks the ledger", async () => {
+  it("re-encrypts secrets", async () => {
     expect((await me.send("/operator/system", "rotate", { cursor: "" })).said).toMatch(
       /^\d+ values are re-encrypted under the current key\./,
     );
-    expect((await me.send("/operator/money", "verify")).said).toContain("The ledger is consistent");
   });
 
   it("gives credits to an account, suspends it with a reason and releases it", async () => {
@@ -235,7 +234,9 @@ describe("the operator's console", () => {
   });
 
   it("checks the ledger and says what it found", async () => {
-    expect((await me.send("/operator/money", "verify")).said).toBe("The ledger is consistent.");
+    expect((await me.send("/operator/money", "verify")).said).toMatch(
+      /^The ledger is consistent: \d+ transfers of/,
+    );
   });
 
   it("changes nothing for a form of another site's", async () => {

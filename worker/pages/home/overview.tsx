@@ -38,7 +38,7 @@ const TermRow = ({ term }: { term: Term }) => (
       <Status {...(term.kind === "site" ? siteWords[term.status] : databaseWords[term.status])} />
     </td>
     <td class="wide-only soft">{term.kind === "site" ? "Site" : "Database"}</td>
-    <td class="end soft">
+    <td class="end soft wide-only">
       {term.paidUntil === null ? "not paid yet" : <>paid until {<Day at={term.paidUntil} />}</>}
     </td>
   </tr>
