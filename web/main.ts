@@ -127,12 +127,22 @@ function soon(): void {
 /** An island knows of something new. */
 document.addEventListener("berth:refresh", soon);
 
+const againMs = 3000;
+
+let turns = 0;
+
 async function refresh(): Promise<void> {
-  isStale = false;
+  // What changes from here on is read once more.
+  [isStale, timer] = [false, undefined];
+  const turn = ++turns;
+  let isMissed = true;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    // Too many requests, or the service is away: the page would say what is no longer so until something else changes.
+    isMissed = answer.status === 429 || answer.status >= 500;
     if (!answer.ok || (answer.redirected && isSignIn(answer.url))) return;
     const page = parse(await answer.text());
+    if (turn !== turns) return;
     document.title = page.title;
     for (const old of document.querySelectorAll<HTMLElement>("[data-live]")) {
       const next = page.getElementById(old.id);
@@ -144,9 +154,9 @@ async function refresh(): Promise<void> {
       if (!old.isEqualNode(next)) old.replaceWith(document.adoptNode(next));
     }
   } catch {
-    // The next event tries again.
+    // The connection broke, perhaps for a moment.
   } finally {
-    timer = undefined;
+    if (isMissed) timer ??= setTimeout(() => void refresh(), againMs);
   }
 }
 
