@@ -89,6 +89,7 @@ function show(text: string, url: string): void {
     void import(new URL(script.getAttribute("src") ?? "", location.href).href);
   if (url !== location.href) history.pushState(null, "", url);
   prepare(then);
+  showTab(then);
   const first = then.querySelector<HTMLElement>("[aria-invalid=true], [data-flash]");
   first?.focus();
   if (first) first.scrollIntoView({ block: "nearest" });
@@ -126,12 +127,22 @@ function soon(): void {
 /** An island knows of something new. */
 document.addEventListener("berth:refresh", soon);
 
+const againMs = 3000;
+
+let turns = 0;
+
 async function refresh(): Promise<void> {
-  isStale = false;
+  // What changes from here on is read once more.
+  [isStale, timer] = [false, undefined];
+  const turn = ++turns;
+  let isMissed = true;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    // Too many requests, or the service is away: the page would say what is no longer so until something else changes.
+    isMissed = answer.status === 429 || answer.status >= 500;
     if (!answer.ok || (answer.redirected && isSignIn(answer.url))) return;
     const page = parse(await answer.text());
+    if (turn !== turns) return;
     document.title = page.title;
     for (const old of document.querySelectorAll<HTMLElement>("[data-live]")) {
       const next = page.getElementById(old.id);
@@ -143,9 +154,9 @@ async function refresh(): Promise<void> {
       if (!old.isEqualNode(next)) old.replaceWith(document.adoptNode(next));
     }
   } catch {
-    // The next event tries again.
+    // The connection broke, perhaps for a moment.
   } finally {
-    timer = undefined;
+    if (isMissed) timer ??= setTimeout(() => void refresh(), againMs);
   }
 }
 
@@ -181,6 +192,13 @@ function prepare(root: ParentNode): void {
   }
 }
 prepare(document);
+/** The tab that is open is seen, where the row of tabs is longer than the screen. */
+function showTab(root: ParentNode): void {
+  const [row, tab] = [root.querySelector(".tabs"), root.querySelector<HTMLElement>(".tabs [aria-current]")];
+  if (row && tab && row.scrollWidth > row.clientWidth)
+    row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+}
+showTab(document);
 setInterval(() => prepare(document), 30_000);
 
 document.addEventListener("click", (event) => {

@@ -168,6 +168,26 @@ it("requests appear while the page is open, until it is paused", async () => {
   await context.close();
 });
 
+it("a change that comes while the page is read again is read too, and so is one whose reading failed", async () => {
+  const { context, page } = await signedIn(browser);
+  const address = `${local.siteUrl}/sites/${await sample()}`;
+  await page.goto(address);
+  const changes = () => page.evaluate('void document.dispatchEvent(new Event("berth:refresh"))');
+  let reads = 0;
+  await page.route(address, async (route) => {
+    reads++;
+    if (reads === 1) await changes();
+    if (reads === 2) return route.abort();
+    return route.continue();
+  });
+  await changes();
+  await until(
+    () => Promise.resolve(reads),
+    (count) => count >= 3,
+  );
+  await context.close();
+});
+
 it("variables are staged and saved as one version", async () => {
   const { context, page } = await signedIn(browser);
   const id = await sample();

@@ -318,7 +318,7 @@ describe("a database's settings", () => {
     ).body;
     const dearest = data.filter(({ kind }) => kind === "database").at(-1);
     const { text } = await me.get(path("/settings"));
-    expect(text).toMatch(/\$\d+\.\d\d now, for the time until \d{4}-\d\d-\d\d/);
+    expect(text).toMatch(/\$\d+\.\d\d now, for the time until \d+ \w{3} \d{4}/);
     const [, promised = ""] =
       new RegExp(`value="${dearest?.id}"[\\s\\S]*?(\\$[\\d.]+) now, for`).exec(text) ?? [];
     const changed = await me.send(path("/settings"), "plan", { packId: dearest?.id ?? "", billingTerm: "1" });
@@ -331,7 +331,7 @@ describe("a database's settings", () => {
     expect([stopped.status, stopped.said]).toEqual([303, "The database is stopping. Its data is kept."]);
     const { text } = await me.get(path("/settings"));
     expect(text).toMatch(/A last backup is taken first.*kept for 30 days/);
-    expect(text).toMatch(/The remaining term until <time[^>]*>\d{4}-\d\d-\d\d<\/time> is not refunded/);
+    expect(text).toMatch(/The remaining term until <time[^>]*>\d+ \w{3} \d{4}<\/time> is not refunded/);
     const wrong = await me.send(path("/settings"), "delete", { confirm: "another" });
     expect([wrong.status, wrong.text.includes(`must be ${name}`)]).toEqual([400, true]);
     const gone = await me.send(path("/settings"), "delete", { confirm: name });

@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { OwnAccount } from "../../protocol/api/accounts.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
+import type { CreditPackage } from "../../protocol/api/credits.ts";
+import type { Pack } from "../../protocol/api/packs.ts";
 import type { RefundPreview } from "../../protocol/api/invoices.ts";
 import { holdCredits } from "../../worker/billing/credits/hold.ts";
 import { contextOf } from "../../worker/compose.ts";
@@ -17,7 +19,7 @@ import {
   siteUrl,
 } from "./service.ts";
 import { buyCredits } from "./stripe-service.ts";
-import { signedIn, visitorWith, type Visitor } from "./pages.ts";
+import { fieldsOf, signedIn, visitorWith, type Visitor } from "./pages.ts";
 import { ownerOf } from "./assistant.ts";
 
 const paths = [
@@ -28,6 +30,7 @@ const paths = [
   "/sites?kind=databases",
   "/queue",
   "/money",
+  "/plans",
   "/system",
 ].map((tab) => `/operator${tab}`);
 let me: Visitor;
@@ -58,6 +61,73 @@ describe("the operator's console", () => {
     const added = await me.send("/operator/hosts", "create", { name: "by-page", region: "" });
     expect(added.said).toContain("The host is added");
     expect((await me.get("/operator/hosts")).text).toContain("Waiting for its agent");
+  });
+
+  it("adds, changes and withdraws a plan, and keeps what was typed of one that is refused", async () => {
+    const plan = {
+      kind: "site",
+      name: "Huge",
+      amount: "99,50",
+      memoryMb: "8192",
+      cores: "2.5",
+      diskGb: "80",
+      pids: "1024",
+      discount12: "10",
+      active: "true",
+    };
+    const refused = await me.send("/operator/plans", "new-pack", { ...plan, amount: "a lot" });
+    expect(refused.status).toBe(400);
+    expect(refused.text).toMatch(/value="a lot"[^>]*aria-invalid="true"/);
+    expect(refused.text).toContain('value="Huge"');
+    expect((await me.send("/operator/plans", "new-pack", plan)).said).toBe("The plan Huge is added.");
+    const offered = async () =>
+      (await api<{ data: Pack[] }>(await account(), "GET", "/packs?limit=100")).body.data.find(
+        ({ name }) => name === "Huge",
+      );
+    const made = await offered();
+    expect(made).toMatchObject({ amountCents: 9950, cpuMilli: 2500, memoryMb: 8192, diskGb: 80 });
+    expect(made?.terms.find(({ months }) => months === 12)?.discountPercent).toBe(10);
+    const page = (await me.get("/operator/plans")).text;
+    const fields = fieldsOf(page, `pack:${made?.id}`);
+    expect(fields).toMatchObject({ amount: "99.50", cores: "2.5", discount12: "10", active: "true" });
+    const change: Record<string, string> = { ...fields, amount: "89" };
+    expect((await me.send("/operator/plans", `pack:${made?.id}`, change)).said).toContain("is changed");
+    expect(await offered()).toMatchObject({ amountCents: 8900 });
+    delete change["active"];
+    await me.send("/operator/plans", `pack:${made?.id}`, change);
+    expect(await offered()).toBeUndefined();
+    expect((await me.get("/operator/plans")).text).toMatch(/Huge[^]*Not on offer/);
+  });
+
+  it("adds and changes a credit package", async () => {
+    const added = { name: "Barrel", credits: "9000", amount: "70", active: "true" };
+    expect((await me.send("/operator/plans", "new-credits", added)).said).toContain("Barrel is added");
+    const found = async () =>
+      (await api<{ data: CreditPackage[] }>(await account(), "GET", "/credits/packages")).body.data.find(
+        ({ name }) => name === "Barrel",
+      );
+    const made = await found();
+    expect(made).toMatchObject({ credits: 9000, amountCents: 7000 });
+    const change = { ...added, id: made?.id ?? "", credits: "9500" };
+    expect((await me.send("/operator/plans", `credits:${made?.id}`, change)).said).toContain("is changed");
+    expect(await found()).toMatchObject({ credits: 9500 });
+  });
+
+  it("voids an unpaid invoice, and says what goes with it", async () => {
+    const key = await account();
+    const { invoiceId, siteId } = await createSite(key);
+    const { text } = await me.get(`/operator/money?search=${invoiceId}`);
+    expect(text).toContain("was never paid for, and is deleted with it");
+    expect((await me.send("/operator/money", `void:${invoiceId}`, { id: invoiceId })).said).toBe(
+      "The invoice is void.",
+    );
+    expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+  });
+
+  it("re-encrypts secrets", async () => {
+    expect((await me.send("/operator/system", "rotate", { cursor: "" })).said).toMatch(
+      /^\d+ values are re-encrypted under the current key\./,
+    );
   });
 
   it("gives credits to an account, suspends it with a reason and releases it", async () => {
@@ -164,7 +234,9 @@ describe("the operator's console", () => {
   });
 
   it("checks the ledger and says what it found", async () => {
-    expect((await me.send("/operator/money", "verify")).said).toBe("The ledger is consistent.");
+    expect((await me.send("/operator/money", "verify")).said).toMatch(
+      /^The ledger is consistent: \d+ transfers of/,
+    );
   });
 
   it("changes nothing for a form of another site's", async () => {

@@ -273,7 +273,7 @@ describe("a site's settings", () => {
     const on = await readyAgent();
     const { siteId } = await runningSite(await operator(), on);
     const { text } = await pages.show(pathOf(siteId));
-    expect(text).toMatch(/remaining term until .*\d{4}-\d\d-\d\d.* is not refunded/s);
+    expect(text).toMatch(/remaining term until .*\d+ \w{3} \d{4}.* is not refunded/s);
     const wrong = await pages.send(pathOf(siteId), "delete", { confirm: "another" });
     expect([wrong.status, wrong.text.includes("to confirm the deletion")]).toEqual([400, true]);
     const { name } = await site(await operator(), siteId);

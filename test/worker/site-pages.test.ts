@@ -163,11 +163,14 @@ describe("a site's pages", () => {
     const on = await quietAgent([
       { at, kind: "exit", detail: "<b>1</b>" },
       { at, kind: "restart", detail: "" },
+      { at, kind: "exit", detail: "<b>1</b>" },
       { at, kind: "restart", detail: "" },
     ]);
     const { siteId } = await runningSite(await operator(), on);
     const { text } = await page(`/sites/${siteId}`);
-    expect(text).toContain("Restarted after it ended 2 times");
+    // Each restart follows from its end.
+    expect(text).toContain("Ended by itself 2 times");
+    expect(text).not.toContain("Restarted after it ended");
     expect(text).toContain("&lt;b&gt;1&lt;/b&gt;");
     on.close();
   });

@@ -5,6 +5,7 @@ import type { Activity } from "../../../protocol/api/activity.ts";
 import { activityText, pathOfResource } from "../kit/activity-words.ts";
 import { Card, Day, Empty, Heading, Live, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
+import { suspendedFor } from "../kit/viewer.ts";
 import { databaseWords, siteWords, type Word } from "../kit/words.ts";
 import { headlineOf } from "../sites/failure.tsx";
 import { money } from "../money.ts";
@@ -23,7 +24,9 @@ const whatOf = ({ error, reason, status }: Unwell): string =>
   error !== null
     ? headlineOf(error).headline
     : status === "SUSPENDED"
-      ? "Not in service until its invoice is paid."
+      ? suspendedFor() === null
+        ? "Not in service until its invoice is paid."
+        : "Not in service while the account is suspended."
       : `${reason.replace(/^./, (letter) => letter.toUpperCase())}.`;
 
 const TermRow = ({ term }: { term: Term }) => (
@@ -35,7 +38,7 @@ const TermRow = ({ term }: { term: Term }) => (
       <Status {...(term.kind === "site" ? siteWords[term.status] : databaseWords[term.status])} />
     </td>
     <td class="wide-only soft">{term.kind === "site" ? "Site" : "Database"}</td>
-    <td class="end soft">
+    <td class="end soft wide-only">
       {term.paidUntil === null ? "not paid yet" : <>paid until {<Day at={term.paidUntil} />}</>}
     </td>
   </tr>
@@ -120,10 +123,10 @@ export const overview: Screen = {
                 <div class="stack">
                   {needing.length > 0 && (
                     <Card title="Needs you" tone="fail">
-                      <table>
+                      <table class="roomy">
                         {needing.map((one) => (
                           <tr>
-                            <td>
+                            <td class="one-row">
                               <a href={path(one)}>{one.name}</a>
                             </td>
                             <td>

@@ -110,7 +110,7 @@ export const operatorAccount: Screen = {
         <div class="split">
           <div class="stack">
             <Card title="Sites">
-              <table>
+              <table class="roomy">
                 {sites.data.map((site) => (
                   <tr>
                     <td>
@@ -122,7 +122,7 @@ export const operatorAccount: Screen = {
                     <td>
                       <Status {...siteWords[site.status]} />
                     </td>
-                    <td class="end soft">{site.hostName ?? "no host"}</td>
+                    <td class="end soft one-row">{site.hostName ?? "no host"}</td>
                   </tr>
                 ))}
               </table>
@@ -143,7 +143,7 @@ export const operatorAccount: Screen = {
               {databases.data.length === 0 && <p class="body soft">None.</p>}
             </Card>
             <Card title="Invoices">
-              <table>
+              <table class="roomy">
                 {invoices.data.map((invoice) => (
                   <tr>
                     <td>

@@ -18,7 +18,7 @@ import { databaseWords, invoiceWords, siteWords, type Word } from "../kit/words.
 import { money } from "../money.ts";
 import { headlineOf } from "../sites/failure.tsx";
 import { operatorFrame, Search } from "./frame.tsx";
-import { jobText, jobWords } from "./words.ts";
+import { goneOf, jobText, jobWords } from "./words.ts";
 
 const Owner = ({ id, email }: { id: string; email: string }) => (
   <a href={`/operator/accounts/${id}`}>{email}</a>
@@ -77,7 +77,7 @@ export const operatorSites: Screen = {
           {found.rows.length === 0 ? (
             <Empty title="Nothing found" text="Nothing has this name, address or id." />
           ) : (
-            <table>
+            <table class="roomy">
               <thead>
                 <tr>
                   <th scope="col">Name</th>
@@ -163,14 +163,14 @@ export const operatorQueue: Screen = {
               text="Deployments, backups and other work for hosts stands here until it is done."
             />
           ) : (
-            <table>
+            <table class="roomy">
               {data.map((job) => (
                 <tr>
                   <td>
                     <Status {...jobWord(job)} />
                   </td>
                   <td>
-                    {jobWords[job.kind]} <b>{job.name ?? ""}</b>
+                    {jobWords[job.kind]} {job.name === null ? goneOf(job) : <b>{job.name}</b>}
                     {job.cancelRequested && job.finishedAt === null && (
                       <span class="warn small"> – to be cancelled</span>
                     )}
@@ -181,7 +181,7 @@ export const operatorQueue: Screen = {
                   <td>
                     <Owner id={job.accountId} email={job.accountEmail} />
                   </td>
-                  <td class="wide-only soft">{job.hostName ?? "any host"}</td>
+                  <td class="wide-only soft one-row">{job.hostName ?? "any host"}</td>
                   <td class="end soft">
                     <Time at={job.createdAt} />
                     {job.cancellable && !job.cancelRequested && (

@@ -137,14 +137,14 @@ const Packs = ({ title, packs }: { title: string; packs: readonly PackForOperato
   return (
     <Card title={title}>
       {packs.length === 0 ? (
-        <Empty title="No plan yet" text="Nothing of this kind can be ordered. Add the first plan beside." />
+        <Empty title="No plan yet" text="Nothing of this kind can be ordered. Add the first plan below." />
       ) : (
         <table>
           {packs.map((pack) => (
             <tr>
               <td>
                 <div class="row spread">
-                  <span>
+                  <span class="row">
                     <strong>{pack.name}</strong>{" "}
                     <Offer active={pack.active} isDefault={pack.id === standard} />
                   </span>
@@ -218,14 +218,14 @@ const creditsIn = (fields: Fields) => ({
 const CreditPackages = ({ packages }: { packages: readonly CreditPackageForOperator[] }) => (
   <Card title="Credit packages">
     {packages.length === 0 ? (
-      <Empty title="No package yet" text="Credits pay for the assistant. Add the first package beside." />
+      <Empty title="No package yet" text="Credits pay for the assistant. Add the first package below." />
     ) : (
       <table>
         {packages.map((one) => (
           <tr>
             <td>
               <div class="row spread">
-                <span>
+                <span class="row">
                   <strong>{one.name}</strong> <Offer active={one.active} />
                 </span>
                 <span>{money(one.amountCents, one.currency)}</span>
@@ -264,43 +264,37 @@ export const operatorPlans: Screen = {
     ]);
     return operatorFrame(
       path,
-      <div class="split">
-        <div class="stack">
-          <Packs title="Plans of sites" packs={packs.data.filter(({ kind }) => kind === "site")} />
-          <Packs title="Plans of databases" packs={packs.data.filter(({ kind }) => kind === "database")} />
-          <CreditPackages packages={packages.data} />
-        </div>
-        <div class="stack">
-          <Card title="Add a plan">
-            <div class="body">
-              <Form id="new-pack">
-                <Select
-                  name="kind"
-                  label="For"
-                  value="site"
-                  options={[
-                    ["site", "sites"],
-                    ["database", "databases"],
-                  ]}
-                />
-                <PackFields />
-                <p class="form-end">
-                  <Button label="Add plan" />
-                </p>
-              </Form>
-            </div>
-          </Card>
-          <Card title="Add a credit package">
-            <div class="body">
-              <Form id="new-credits">
-                <CreditFields />
-                <p class="form-end">
-                  <Button label="Add package" />
-                </p>
-              </Form>
-            </div>
-          </Card>
-        </div>
+      <div class="stack">
+        <Packs title="Plans of sites" packs={packs.data.filter(({ kind }) => kind === "site")} />
+        <Packs title="Plans of databases" packs={packs.data.filter(({ kind }) => kind === "database")} />
+        <details class="fold" id="add-plan" open={typedInto("new-pack") !== undefined}>
+          <summary>Add a plan</summary>
+          <Form id="new-pack">
+            <Select
+              name="kind"
+              label="For"
+              value="site"
+              options={[
+                ["site", "sites"],
+                ["database", "databases"],
+              ]}
+            />
+            <PackFields />
+            <p class="form-end">
+              <Button label="Add plan" kind="primary" />
+            </p>
+          </Form>
+        </details>
+        <CreditPackages packages={packages.data} />
+        <details class="fold" id="add-package" open={typedInto("new-credits") !== undefined}>
+          <summary>Add a credit package</summary>
+          <Form id="new-credits">
+            <CreditFields />
+            <p class="form-end">
+              <Button label="Add package" kind="primary" />
+            </p>
+          </Form>
+        </details>
       </div>,
     );
   },

@@ -26,5 +26,8 @@ export const jobWords: Record<Job["kind"], string> = {
 };
 
 /** `Deploy my-app`; a resource that is gone has no name. */
-export const jobText = ({ kind, name }: Pick<Job, "kind" | "name">): string =>
-  `${jobWords[kind]} ${name ?? (kind.startsWith("database") ? "a database" : "a site")}`;
+export const jobText = (job: Pick<Job, "kind" | "name">): string =>
+  `${jobWords[job.kind]} ${job.name ?? goneOf(job)}`;
+
+export const goneOf = ({ kind }: Pick<Job, "kind">): string =>
+  kind.startsWith("database") ? "a database" : "a site";

@@ -49,7 +49,7 @@ function recordsOf({ domain, record, target, status }: Domain): DnsRecord[] {
 }
 
 const Records = ({ domain }: { domain: Domain }) => (
-  <table class="records">
+  <table class="records roomy">
     <thead>
       <tr>
         <th scope="col">Type</th>

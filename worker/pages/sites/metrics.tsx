@@ -7,13 +7,14 @@ import { orWhy } from "./or-why.ts";
 export const siteMetrics: Screen = {
   path: "/sites/:id/metrics",
   async show({ ctx, param, query }) {
-    const site = await call(ctx, "getSite", { id: param("id") });
+    const id = param("id");
     const asked = query("range");
-    const [metrics, events, { data: packs }, { data: deployments }] = await Promise.all([
-      orWhy(call(ctx, "getSiteMetrics", { id: site.id, window: windowOf(asked) })),
-      orWhy(call(ctx, "getSiteEvents", { id: site.id })),
+    const [site, metrics, events, { data: packs }, { data: deployments }] = await Promise.all([
+      call(ctx, "getSite", { id }),
+      orWhy(call(ctx, "getSiteMetrics", { id, window: windowOf(asked) })),
+      orWhy(call(ctx, "getSiteEvents", { id })),
       call(ctx, "listPacks", { limit: 100 }),
-      call(ctx, "listDeployments", { id: site.id, limit: 100 }),
+      call(ctx, "listDeployments", { id, limit: 100 }),
     ]);
     return siteFrame(
       site,

@@ -233,6 +233,10 @@ const waiting = (versions: readonly EnvVersion[], serving: number | null): Set<s
           .flatMap(({ changes }) => changes.map(({ key }) => key)),
       );
 
+/** The version of the variables that a deployment runs with. */
+const servingOf = async (ctx: Ctx, deploymentId: string): Promise<number | null> =>
+  (await call(ctx, "getDeployment", { id: deploymentId })).envVersion;
+
 /** Saves, then does what the button says. */
 async function save(ctx: Ctx, id: string, envVariables: EnvVariable[], apply: string): Promise<Done> {
   const saved = await call(ctx, "patchSite", { id, envVariables });
@@ -275,15 +279,13 @@ export const siteVariables: Screen = {
   path: "/sites/:id{site_[0-9a-z]+}/variables",
   async show({ ctx, param }) {
     const id = param("id");
-    const [site, history, databases] = await Promise.all([
-      call(ctx, "getSite", { id }),
+    const opened = call(ctx, "getSite", { id });
+    const [site, history, databases, serving] = await Promise.all([
+      opened,
       call(ctx, "listEnvVersions", { id }),
       call(ctx, "listDatabases", { limit: 100 }),
+      opened.then(({ currentDeployment: current }) => current && servingOf(ctx, current.id)),
     ]);
-    const serving =
-      site.currentDeployment === null
-        ? null
-        : (await call(ctx, "getDeployment", { id: site.currentDeployment.id })).envVersion;
     const waits = waiting(history.data, serving);
     const removed = [...waits].filter((key) => !site.envVariables.some((variable) => variable.key === key));
     const linkOf = (key: string) =>
@@ -317,7 +319,7 @@ export const siteVariables: Screen = {
               </p>
             </div>
           )}
-          <table class="variables">
+          <table class="variables roomy">
             <tbody>
               {builtIn(site).map(([key, value, why]) => (
                 <tr>
