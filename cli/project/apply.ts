@@ -19,14 +19,19 @@ export async function apply(
   steps: readonly Step[],
 ): Promise<Applied> {
   const invoices: string[] = [];
-  const billed = (token: string) => invoices.push(`${connection().url}/invoice/${token}`);
+  // Said at once: whatever ends the run later, what it has made can be paid.
+  const billed = (token: string) => {
+    const url = `${connection().url}/invoice/${token}`;
+    invoices.push(url);
+    say(`Pay to start it: ${link(url)}`);
+  };
   let id = actual.site?.id ?? "";
   if (actual.site === null) {
     const made = await client.call("createSite", await creationOf(file), { signal });
     id = made.siteId;
-    billed(made.invoiceToken);
     await linkSite(id);
     done(`Created the site ${file.name}.`);
+    billed(made.invoiceToken);
   }
   const settings = Object.fromEntries(
     steps.flatMap((step) => (step.kind === "setting" ? [[step.name, step.after]] : [])),
@@ -59,8 +64,8 @@ export async function apply(
         const { name, type } = step.database;
         const made = await client.call("createDatabase", { name, type }, { signal });
         databaseIds.set(name, made.databaseId);
-        billed(made.invoiceToken);
         done(`Created the database ${name}.`);
+        billed(made.invoiceToken);
         break;
       }
       case "linkDatabase": {
@@ -101,7 +106,6 @@ export async function apply(
   const deploys = steps.some(({ kind }) =>
     ["setting", "variable", "removeVariable", "linkDatabase"].includes(kind),
   );
-  for (const url of invoices) say(`Pay to start it: ${link(url)}`);
   if (deploys && actual.site !== null) say(dim("The next deployment has the changes: `berth deploy`."));
   return { siteId: id, invoices, deploys };
 }

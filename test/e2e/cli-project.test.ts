@@ -13,9 +13,11 @@ beforeAll(() => bundleCli(program));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 type Run = { code: number | null; stdout: string; stderr: string };
-function berth(...args: string[]): Promise<Run> {
+const berth = (...args: string[]): Promise<Run> => run(args);
+/** @param interruptedBy what it prints when Ctrl-C is pressed */
+function run(args: string[], { cwd = checkout, interruptedBy = /$^/ } = {}): Promise<Run> {
   const child = spawn(process.execPath, [program, ...args], {
-    cwd: checkout,
+    cwd,
     env: {
       PATH: process.env["PATH"],
       HOME: home,
@@ -25,10 +27,13 @@ function berth(...args: string[]): Promise<Run> {
     stdio: "pipe",
   });
   child.stdin.end();
-  const run: Run = { code: null, stdout: "", stderr: "" };
-  child.stdout.on("data", (part: Buffer) => (run.stdout += part.toString()));
-  child.stderr.on("data", (part: Buffer) => (run.stderr += part.toString()));
-  return new Promise((resolve) => child.once("close", (code) => resolve({ ...run, code })));
+  const told: Run = { code: null, stdout: "", stderr: "" };
+  child.stdout.on("data", (part: Buffer) => (told.stdout += part.toString()));
+  child.stderr.on("data", (part: Buffer) => {
+    told.stderr += part.toString();
+    if (!child.killed && interruptedBy.test(told.stderr)) child.kill("SIGINT");
+  });
+  return new Promise((resolve) => child.once("close", (code) => resolve({ ...told, code })));
 }
 
 it("a checkout gets its berth.json, the site that it describes, and changes only by it", async () => {
@@ -101,4 +106,56 @@ it("a checkout gets its berth.json, the site that it describes, and changes only
   writeFileSync(path, JSON.stringify({ name, prot: 80 }));
   expect(await berth("up")).toMatchObject({ code: 2, stderr: expect.stringContaining("prot") });
   await remove(siteId);
+});
+
+it("Ctrl-C in the middle of up ends with 130, and the next one takes the steps that are left, each once", async () => {
+  const folder = join(home, "interrupted");
+  mkdirSync(folder);
+  execFileSync("git", ["init", "--quiet", folder]);
+  const name = `cut-${Date.now().toString(36)}`;
+  const data = `${name}-data`;
+  const file = {
+    name,
+    source: { image: "nginx" },
+    variables: { GREETING: "hello", COLOUR: "blue" },
+    databases: [{ name: data, type: "redis" }],
+    domains: ["www", "shop", "blog"].map((each) => `${each}.${name}.example.org`),
+  };
+  writeFileSync(join(folder, "berth.json"), JSON.stringify(file));
+  const codes: (number | null)[] = [];
+  const steps: string[] = [];
+  // Pressed as soon as a step is done: what is asked for at that moment is cut off, and may have had its effect.
+  while (codes.at(-1) !== 0 && codes.length < 20) {
+    const { code, stderr } = await run(["up"], {
+      cwd: folder,
+      interruptedBy: codes.length < 12 ? /✓/ : /$^/,
+    });
+    codes.push(code);
+    steps.push(...stderr.split("\n").filter((line) => line.startsWith("✓")));
+  }
+  expect([codes.at(-1), new Set(codes.slice(0, -1))]).toEqual([0, new Set([130])]);
+  expect(new Set(steps).size).toBe(steps.length);
+  expect(await run(["diff"], { cwd: folder })).toMatchObject({ code: 0, stdout: "No difference.\n" });
+
+  const list = async (...args: string[]) =>
+    (
+      JSON.parse((await run([...args, "--json"], { cwd: folder })).stdout) as {
+        data: { id: string; name: string }[];
+      }
+    ).data;
+  const own = (await list("sites", "list")).filter((one) => one.name === name);
+  const databases = (await list("databases", "list")).filter((one) => one.name === data);
+  expect([own.length, databases.length]).toEqual([1, 1]);
+  const { domains } = JSON.parse(
+    (await run(["sites", "show", own[0]?.id ?? "", "--json"], { cwd: folder })).stdout,
+  ) as { domains: { domain: string }[] };
+  expect(domains.map(({ domain }) => domain).toSorted()).toEqual(file.domains.toSorted());
+
+  // A schedule is for who has paid: it says where, and takes nothing back.
+  const schedules = [{ name: "nightly", cron: "0 3 * * *", command: "true" }];
+  writeFileSync(join(folder, "berth.json"), JSON.stringify({ ...file, schedules }));
+  const unpaid = await run(["up"], { cwd: folder });
+  expect(unpaid).toMatchObject({ code: 7, stderr: expect.stringContaining("/invoice/inv_") });
+  for (const [noun, id] of [["sites", own[0]?.id] as const, ["databases", databases[0]?.id] as const])
+    expect((await run([noun, "delete", id ?? "", "--yes"], { cwd: folder })).code).toBe(0);
 });

@@ -108,6 +108,8 @@ export async function useTool<Name extends ToolName>(
   expect([first.status, first.body]).toMatchObject([200, {}]);
   const asked = first.body.pendingAction?.summary ?? null;
   expect([name, asked !== null]).toEqual([name, asks ?? spec.destructive === true]);
+  // Nothing happens before the person's word.
+  if (asked !== null) expect([name, await recordedFor(key)]).toEqual([name, before]);
   const { conversationId } = first.body;
   const reply = asked === null ? first.body : (await say(key, "yes", { conversationId })).body;
   for (const { tool, ok } of reply.toolCalls) if (ok) carriedOut.add(tool);

@@ -1,3 +1,4 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { Activity } from "../../protocol/api/activity.ts";
 import type { Conversation, ConversationWithMessages } from "../../protocol/api/chat.ts";
@@ -10,6 +11,7 @@ import { systemPrompt } from "../../worker/assistant/prompt.ts";
 import { runConfirmed, runTool } from "../../worker/assistant/run-tool.ts";
 import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
+import { forgetOldConversations } from "../../worker/services/chat/conversations.ts";
 import { funded, open, ownerOf, say, scripted, use } from "./assistant.ts";
 import {
   account,
@@ -81,9 +83,36 @@ describe("a message", () => {
       scripted(broken);
       const { status, body } = await say(key, "Hello");
       expect([status, body.creditsUsed, body.balance]).toEqual([200, 0, 3]);
-      expect(body.message).toContain("did not answer");
+      expect(body.message).toMatch(/did not answer.* Nothing was changed\./);
       vi.restoreAllMocks();
     }
+  });
+
+  it("after whose tool the model fails is asked again of the model, and not of the tool", async () => {
+    const key = await funded(3);
+    const { siteId } = await runningSite(key, await readyAgent(), { name: "to-set" });
+    const variables = async () => (await site(key, siteId)).envVariables.map(({ key: name }) => name);
+    const versions = async () =>
+      (await bindings.DB.prepare("SELECT count(*) AS count FROM site_env_versions WHERE site_id = ?")
+        .bind(siteId)
+        .first<{ count: number }>())!.count;
+    const setting = (name: string) =>
+      use("set_env_vars", { site: "to-set", entries: [{ key: name, value: "1" }] });
+    const model = scripted(open("environment"), setting("ONE"), { status: 500 }, { text: "It is set." });
+    const { body } = await say(key, "Set ONE");
+    expect([body.message, body.toolCalls, body.creditsUsed, model.asked.length]).toEqual([
+      "It is set.",
+      [{ tool: "set_env_vars", ok: true }],
+      1,
+      4,
+    ]);
+    expect([await variables(), await versions()]).toEqual([["ONE"], 1]);
+    // Where it does not come back, what was done is said, and costs nothing.
+    scripted(open("environment"), setting("TWO"), { status: 500 });
+    const failed = (await say(key, "Set TWO")).body;
+    expect([failed.creditsUsed, failed.toolCalls]).toEqual([0, [{ tool: "set_env_vars", ok: true }]]);
+    expect(failed.message).toContain("What was done before stays: set_env_vars.");
+    expect([await variables(), await versions()]).toEqual([["ONE", "TWO"], 2]);
   });
 
   it("costs nothing where the model begins to answer and stalls", async () => {
@@ -360,6 +389,48 @@ describe("a conversation", () => {
       404,
     );
     expect((await api(other, "GET", `/chat/conversations/${conversationId}`)).status).toBe(403);
+  });
+
+  it("takes messages that come at once one after the other, each after what was said before", async () => {
+    const key = await funded();
+    const model = scripted({ text: "Hello." });
+    const { conversationId } = (await say(key, "Hello")).body;
+    const numbers = ["one", "two", "three"];
+    await Promise.all(numbers.map((number) => say(key, `Number ${number}`, { conversationId })));
+    const { body } = await api<ConversationWithMessages>(key, "GET", `/chat/conversations/${conversationId}`);
+    expect(body.messages.map(({ role }) => role)).toEqual(
+      Array.from({ length: 4 }, () => ["user", "assistant"]).flat(),
+    );
+    const said = body.messages.flatMap(({ role, text }) => (role === "user" ? [text] : []));
+    expect(said.toSorted()).toEqual(["Hello", ...numbers.map((number) => `Number ${number}`)].toSorted());
+    const last = model.asked
+      .at(-1)
+      ?.messages.flatMap(({ role, content }) => (role === "user" ? [content] : []));
+    expect(last).toEqual(said);
+  });
+
+  it("is gone thirty days after its last message, from the list and from its object", async () => {
+    const key = await funded();
+    scripted({ text: "Hello." });
+    const { conversationId } = (await say(key, "Hello")).body;
+    const list = async () => (await api<Page<Conversation>>(key, "GET", "/chat/conversations")).body.data;
+    await expect.poll(async () => (await list()).length).toBe(1);
+    const conversation = bindings.CONVERSATION.get(bindings.CONVERSATION.idFromName(conversationId));
+    const dueMs = await runInDurableObject(conversation, (_, { storage }) => storage.getAlarm());
+    const days = ((dueMs ?? 0) - Date.now()) / 86_400_000;
+    expect([days > 29.9, days <= 30]).toEqual([true, true]);
+    const accountId = await ownerOf(key);
+    expect(await conversation.history(accountId)).toMatchObject({ messages: [{ text: "Hello" }, {}] });
+    await runDurableObjectAlarm(conversation);
+    expect(await conversation.history(accountId)).toMatchObject({ refused: { code: "not_found" } });
+    const at = (daysFromNow: number) => ({
+      ...contextOf(bindings, { type: "system" }, () => undefined),
+      now: () => new Date(Date.now() + daysFromNow * 86_400_000),
+    });
+    await forgetOldConversations(at(29));
+    expect(await list()).toHaveLength(1);
+    await forgetOldConversations(at(31));
+    expect(await list()).toEqual([]);
   });
 
   it("is listed, renamed, read with its messages, and deleted", async () => {

@@ -1,4 +1,4 @@
-import type { ToolGroup } from "../../protocol/api/tools.ts";
+import { readsOnly, type ToolGroup } from "../../protocol/api/tools.ts";
 import type { Model, ModelMessage, ModelTool, ModelToolCall, ModelTurn } from "../adapters/model.ts";
 import type { Ctx } from "../ctx.ts";
 import { affords, plus, type ChatPrices, type TokenUse } from "../domain/chat-price.ts";
@@ -14,7 +14,7 @@ import {
 } from "./pending.ts";
 import { fittingGroups, isGroup, offered, openTools, ownTokens } from "./prompt.ts";
 import { budget, newest, promptOf, summaryPromptOf, type Said } from "./prompt-budget.ts";
-import { runConfirmed, runTool, type ToolOutcome } from "./run-tool.ts";
+import { isTool, runConfirmed, runTool, type ToolOutcome } from "./run-tool.ts";
 import { cutTo, tokenEstimate } from "./token-estimate.ts";
 import { untrusted } from "./untrusted.ts";
 
@@ -71,9 +71,9 @@ export async function converse(
     return turn.end(await turn.dialogue(model, memory, asked, results), true);
   } catch (error) {
     logError({ assistant: "model" }, error);
-    const done = results?.map(({ tool, outcome }) => `${tool}: ${outcome.status}`).join(", ");
+    const done = turn.changes();
     return turn.end(
-      `The model behind the assistant did not answer, so this message costs nothing.${done ? ` The actions that you confirmed were carried out before that: ${done}.` : " It made no changes other than those named here."} Try again in a moment.`,
+      `The model behind the assistant did not answer, so this message costs nothing. ${done.length > 0 ? `What was done before stays: ${done.join(", ")}.` : "Nothing was changed."} Try again in a moment.`,
       false,
     );
   }
@@ -181,6 +181,11 @@ class Turn {
 
   private affordsMore(): boolean {
     return affords(this.purse.prices, this.purse.credits, this.used);
+  }
+
+  /** The tools that have changed something, or may have. */
+  changes(): string[] {
+    return this.toolCalls.flatMap(({ tool, ok }) => (ok && !(isTool(tool) && readsOnly(tool)) ? [tool] : []));
   }
 
   end(message: string, isComplete: boolean): Interaction {
