@@ -17,12 +17,16 @@ import { announcing } from "./db/announce.ts";
 import { bound, rawStatement, type Preparable } from "./db/prepared.ts";
 import type { Env } from "./env.ts";
 import { logError } from "./log-error.ts";
-import { streamAddress, streamHeader, type StreamOpening } from "./objects/rpc.ts";
+import { streamAddress, streamHeader, type Guarding, type StreamOpening } from "./objects/rpc.ts";
 import { confirmEmail } from "./services/accounts/confirm-email.ts";
 import { revokeAllKeys } from "./services/keys/revoke-all.ts";
 import { brandOf } from "./services/settings/read.ts";
 
 const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+
+/** The guard of a key: in the memory of the Worker where that has them, an object elsewhere. */
+export const guardOf = (env: Env, keyHash: string): Guarding =>
+  env.GUARDS ? env.GUARDS(keyHash) : env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash));
 
 export function contextOf(
   env: Env,
@@ -38,7 +42,6 @@ export function contextOf(
   const device = (userCode: string) => env.DEVICE_CODE.get(env.DEVICE_CODE.idFromName(userCode));
   const conversation = (id: Id<"conversation">) => env.CONVERSATION.get(env.CONVERSATION.idFromName(id));
   const pendingCall = (id: string) => env.PENDING_CALL.get(env.PENDING_CALL.idFromName(id));
-  const guard = (keyHash: string) => env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash));
   const events = (accountId: Id<"account">) =>
     env.ACCOUNT_EVENTS.get(env.ACCOUNT_EVENTS.idFromName(accountId));
   const db = announcing(env.DB, drizzle(env.DB), (accountId) => defer(events(accountId).wake()));
@@ -98,7 +101,10 @@ export function contextOf(
         return answer.webSocket ?? answer.json<Extract<Answer, { kind: "refused" }>>();
       },
     },
-    guards: { revoke: (keyHash) => guard(keyHash).revoke(), forget: (keyHash) => guard(keyHash).forget() },
+    guards: {
+      revoke: (keyHash) => guardOf(env, keyHash).revoke(),
+      forget: (keyHash) => guardOf(env, keyHash).forget(),
+    },
     logs: {
       finish: (id, line) => defer(log(id).finish(line)),
       remove: (id) => defer(log(id).remove()),

@@ -4,6 +4,7 @@ import type {
   DeploymentLogRpc,
   DeviceCodeRpc,
   HostLinkRpc,
+  Guarding,
   KeyGuardRpc,
   PendingCallRpc,
   RateLimitRpc,
@@ -20,6 +21,8 @@ export type Env = {
   INGRESS?: Fetcher;
   HOST_LINK: DurableObjectNamespace<HostLinkRpc>;
   KEY_GUARD: DurableObjectNamespace<KeyGuardRpc>;
+  /** The guards of worker/embedded, which take the place of KEY_GUARD. */
+  GUARDS?: ((keyHash: string) => Guarding) | undefined;
   DEPLOYMENT_LOG: DurableObjectNamespace<DeploymentLogRpc>;
   DEVICE_CODE: DurableObjectNamespace<DeviceCodeRpc>;
   RATE_LIMIT: DurableObjectNamespace<RateLimitRpc>;

@@ -13,7 +13,7 @@ const objectOf = (key: string) => bindings.KEY_GUARD.get(bindings.KEY_GUARD.idFr
 const keyUses = () => env.KEY_USES.get(env.KEY_USES.idFromName("berth"));
 
 function restart(uses = () => env.KEY_USES): void {
-  bindings.KEY_GUARD = embeddedGuards(bindings, uses);
+  bindings.GUARDS = embeddedGuards(bindings, uses);
 }
 
 /** The guard loses its memory when it has nothing to do. */

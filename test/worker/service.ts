@@ -12,7 +12,7 @@ export const bindings = env as unknown as Env;
 // `npm start` runs on it: `BERTH_DATABASE=embedded vitest run --project worker`.
 if ("EMBEDDED_DATABASE" in env) {
   bindings.DB = embeddedD1(() => env.EMBEDDED_DATABASE);
-  bindings.KEY_GUARD = embeddedGuards(bindings, () => env.KEY_USES);
+  bindings.GUARDS = embeddedGuards(bindings, () => env.KEY_USES);
 }
 export const siteUrl = "http://127.0.0.1:8787";
 export const setupToken = "test-setup-token-test-setup-token";

@@ -14,7 +14,7 @@ declare global {
   // oxlint-disable-next-line typescript/no-namespace
   namespace Cloudflare {
     interface Env {
-      KEY_GUARD: unknown;
+      GUARDS: unknown;
       KEY_USES: DurableObjectNamespace<KeyUsesRpc>;
     }
   }
@@ -44,7 +44,10 @@ const idleMs = 5 * 60_000;
  * with a database and a file of its own, and all windows together one write a second. A revocation is a change of this
  * memory; after a restart keys are read from the database anew.
  */
-export function embeddedGuards(env: Env, usesOf: () => DurableObjectNamespace<KeyUsesRpc>): Env["KEY_GUARD"] {
+export function embeddedGuards(
+  env: Env,
+  usesOf: () => DurableObjectNamespace<KeyUsesRpc>,
+): (keyHash: string) => Guard {
   const guards = new Map<string, { guard: Guard; usedAtMs: number }>();
   const changed = new Set<string>();
   let lateAtMs = 0;
@@ -99,13 +102,11 @@ export function embeddedGuards(env: Env, usesOf: () => DurableObjectNamespace<Ke
   }
 
   const db = () => contextOf(env, { type: "system" }, waitUntil).db;
-  const guardOf = (hash: string): Guard => {
+  return (hash) => {
     let known = guards.get(hash);
     if (!known)
       guards.set(hash, (known = { guard: new Guard(guardStorage(hash), db, waitUntil), usedAtMs: 0 }));
     known.usedAtMs = Date.now();
     return known.guard;
   };
-  // Names are ids here, and the guard is its own stub.
-  return { idFromName: (hash: string) => hash, get: guardOf } as unknown as Env["KEY_GUARD"];
 }

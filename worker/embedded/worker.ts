@@ -10,7 +10,7 @@ import { embeddedGuards } from "./guards.ts";
  * memory, and no edge before it.
  */
 env.DB = embeddedD1(() => env.EMBEDDED_DATABASE);
-env.KEY_GUARD = embeddedGuards(env as unknown as Env, () => env.KEY_USES);
+env.GUARDS = embeddedGuards(env as unknown as Env, () => env.KEY_USES);
 
 export { EmbeddedDatabase } from "./database.ts";
 export { KeyUses } from "./guards.ts";

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
+import { guardOf } from "../compose.ts";
 import type { Actor } from "../ctx.ts";
 import { configOf, tokenKeys } from "../config.ts";
 import { AppError } from "../domain/app-error.ts";
@@ -21,7 +22,7 @@ async function keyActor(c: Context<AppEnv>, authorization: string, at: "api" | "
   if (!(await isOwnApiKey(key, tokenKeys(configOf(c.env), "api-key-check"))))
     throw new AppError("unauthorized");
   const hash = sha256Hex(key);
-  const verdict = await c.env.KEY_GUARD.get(c.env.KEY_GUARD.idFromName(hash)).check(hash);
+  const verdict = await guardOf(c.env, hash).check(hash);
   if (!verdict.actor || (verdict.actor.forMcp && at !== "mcp")) throw new AppError("unauthorized");
   c.header("RateLimit-Policy", `"key";q=${verdict.limit};w=${verdict.windowSeconds}`);
   c.header("RateLimit", `"key";r=${verdict.left};t=${verdict.resetSeconds}`);

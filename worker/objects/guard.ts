@@ -2,7 +2,7 @@ import type { Actor, Db } from "../ctx.ts";
 import { admit, keyWindow } from "../domain/sliding-window.ts";
 import { findKeyActor } from "../services/keys/find.ts";
 import { touchKey } from "../services/keys/touch.ts";
-import type { KeyGuardRpc, KeyVerdict } from "./rpc.ts";
+import type { Guarding, KeyVerdict } from "./rpc.ts";
 
 export type KeyActor = Actor & { type: "key" };
 
@@ -32,7 +32,7 @@ const touchEveryMs = 5 * 60_000;
  * Validates one API key and enforces its limit. The window is counted in memory; storage keeps what must survive it: the
  * actor (a copy of D1's rows, read at first use and after every notified change) and the last uses.
  */
-export class Guard implements Pick<KeyGuardRpc, "check" | "revoke" | "forget"> {
+export class Guard implements Guarding {
   uses: Uses | undefined;
   private actor: KeyActor | undefined;
   /** Counts notified changes: a read from D1 that began before a change is discarded. */

@@ -44,11 +44,12 @@ export type KeyVerdict = {
   windowSeconds: number;
 };
 
-export interface KeyGuardRpc extends Rpc.DurableObjectBranded {
+export interface Guarding {
   check(keyHash: string): Promise<KeyVerdict>;
   revoke(): Promise<void>;
   forget(): Promise<void>;
 }
+export interface KeyGuardRpc extends Rpc.DurableObjectBranded, Guarding {}
 
 export interface DeploymentLogRpc extends Rpc.DurableObjectBranded {
   append(attempt: number, firstSeq: number, lines: AgentLogLine[]): Promise<number>;
