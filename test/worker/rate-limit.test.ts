@@ -62,7 +62,11 @@ it.each([
       runInDurableObject(
         bindings.RATE_LIMIT.get(bindings.RATE_LIMIT.idFromName(`${limit}:${who}`)),
         (_object, { storage: { kv } }) => {
-          if (set !== undefined) kv.put("hits", new Array<number>(set).fill(Date.now()));
+          if (set !== undefined)
+            kv.put(
+              "hits",
+              Array.from({ length: set }, () => Date.now()),
+            );
           return kv.get<number[]>("hits")?.length;
         },
       );
