@@ -216,6 +216,7 @@ export const notifications: Screen = {
   forms: {
     async create({ ctx }, fields) {
       const [type, url, name] = [fields.text("type"), fields.text("url"), fields.text("name").trim()];
+      if (type === "mail" && url !== "") throw invalid("url", "email needs none: leave it empty");
       const input = parsed(ChannelCreate, {
         type,
         ...(name !== "" && { name }),
