@@ -22,15 +22,15 @@ export type SecondHost = {
 export const hostRecord = async (id: string): Promise<Host | undefined> =>
   (await api<{ data: Host[] }>("GET", "/hosts")).body.data.find((host) => host.id === id);
 
-/** Another agent on the same engine, with an ingress of its own. */
-export async function startSecondHost(): Promise<SecondHost> {
+/** Another agent on the same engine, with an ingress of its own. @param settings further variables of the agent */
+export async function startSecondHost(settings: Record<string, string> = {}): Promise<SecondHost> {
   const { body } = await api<{ id: string; token: string }>("POST", "/hosts", {
     name: `second-${Date.now().toString(36)}`,
   });
   const folder = join(stateDirectory, "second-host");
   mkdirSync(folder, { recursive: true });
   const [ingressPort, responderPort, statusPort, peerPort] = [
-    await freePort(),
+    Number(settings["BERTH_INGRESS_PORT"] ?? (await freePort())),
     await freePort(),
     await freePort(),
     await freePort(),
@@ -54,6 +54,7 @@ export async function startSecondHost(): Promise<SecondHost> {
         BERTH_PEER_PORT: String(peerPort),
         BERTH_INSECURE_GIT_HOSTS: gitHost,
         BERTH_AUTO_UPDATE: autoUpdate,
+        ...settings,
       },
     });
   const responder = start("responder", bundle("responder"), [
@@ -95,7 +96,7 @@ export async function startSecondHost(): Promise<SecondHost> {
           .filter(Boolean);
         if (ids.length > 0) docker("rm", "--force", "--volumes", ...ids);
       }
-      docker("volume", "rm", "--force", accessLogVolume(agentId));
+      docker("volume", "rm", "--force", accessLogVolume(agentId), `berth-ingress-${agentId}`);
       await removeFirewall(agentId);
     },
   };
