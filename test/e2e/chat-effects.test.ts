@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Command } from "../../protocol/api/commands.ts";
@@ -6,7 +6,7 @@ import type { Site, SiteCreated } from "../../protocol/api/sites.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { ToolName } from "../../protocol/api/tools.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
-import { startModel, use } from "./scripted-chat.ts";
+import { containersOf, docker, holdsItsTools, quiet, shows, startModel, use } from "./scripted-chat.ts";
 import {
   api,
   ended,
@@ -38,10 +38,6 @@ require("node:http").createServer((q, s) => {
 }).listen(process.env.PORT);`;
 const Dockerfile = `FROM node:24-bookworm-slim\nWORKDIR /app\nCOPY server.js .\nUSER node\nCMD ["node", "server.js"]\n`;
 
-const docker = (...args: string[]) => execFileSync("docker", args, { encoding: "utf8" }).trim();
-const containersOf = (id: string) =>
-  docker("ps", "--quiet", "--filter", `label=berth.site=${id}`).split("\n").filter(Boolean);
-
 let takeModelAway: () => Promise<void>;
 let repository: Repository;
 let shop: Site;
@@ -51,18 +47,6 @@ const says = async (path: string, text: string) =>
   until(
     () => answer(path),
     (got) => got.text === text,
-  );
-/** Until no host has work left. */
-const quiet = async () =>
-  until(
-    async () => (await api<{ data: unknown[] }>("GET", "/jobs")).body.data,
-    ({ length }) => length === 0,
-  );
-/** Until the API's answer holds the text: polling the assistant would use up its messages of a minute. */
-const shows = async (path: string, text: string) =>
-  until(
-    async () => JSON.stringify((await api("GET", path)).body),
-    (told) => told.includes(text),
   );
 /** Deploys through the tool, and waits for its end. */
 async function deployed(wanted = "LIVE"): Promise<string> {
@@ -390,6 +374,11 @@ const ofSites: Row[] = [
     async () => {
       await use("update_site_settings", on({ settings: { volumes: [] } }));
       await deployed();
+      // The replaced container drains before it is gone.
+      await until(
+        () => leftovers(shop.id).filter((line) => line.startsWith("container")),
+        ({ length }) => length === 1,
+      );
       const volumes = () => leftovers(shop.id).filter((line) => line.startsWith("volume"));
       await use("delete_volume", on({ name: "notes" }), {
         unchanged: async () => expect(volumes()).toHaveLength(1),
@@ -586,3 +575,5 @@ describe("what the assistant's tools do to sites", () => {
 describe("what the assistant's tools do to databases", () => {
   it.each(ofDatabases)("%s: %s", (_tool, _effect, test) => test());
 });
+
+holdsItsTools("chat-effects");

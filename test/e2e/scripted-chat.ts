@@ -1,20 +1,25 @@
+import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { expect } from "vitest";
+import { expect, it } from "vitest";
 import type { OwnAccount } from "../../protocol/api/accounts.ts";
 import type { ChatReply } from "../../protocol/api/chat.ts";
 import { tools, type ToolGroup, type ToolInput, type ToolName } from "../../protocol/api/tools.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { ScriptedModel } from "../support/scripted-model.ts";
+import { toolsHeldBy, type ToolFile } from "../support/tools-held-by.ts";
 import { api, local, request, stateDirectory, until } from "./service.ts";
 
 let model = new ScriptedModel([]);
 
-/** Gives this file's service a scripted model, and its account credits; the result takes the model away again. */
-export async function startModel(): Promise<() => Promise<void>> {
+/**
+ * Gives this file's service a scripted model, and its account credits; the result takes the model away again.
+ * @param more variables of the control plane
+ */
+export async function startModel(more: Record<string, string> = {}): Promise<() => Promise<void>> {
   const server = createServer((asked, answer) => {
     void text(asked)
       .then((body) => model.answer(new Request("http://model", { method: "POST", body })))
@@ -28,7 +33,7 @@ export async function startModel(): Promise<() => Promise<void>> {
   const variables = join(stateDirectory, "variables.json");
   writeFileSync(
     variables,
-    JSON.stringify({ MODEL_URL: `http://127.0.0.1:${port}/v1`, MODEL_NAME: "scripted" }),
+    JSON.stringify({ MODEL_URL: `http://127.0.0.1:${port}/v1`, MODEL_NAME: "scripted", ...more }),
   );
   await restartControlPlane();
   const { id, plan } = (await api<OwnAccount>("GET", "/account")).body;
@@ -63,6 +68,36 @@ async function restartControlPlane(): Promise<void> {
   );
 }
 
+/** Until no host has work left. */
+export const quiet = async () =>
+  until(
+    async () => (await api<{ data: unknown[] }>("GET", "/jobs")).body.data,
+    ({ length }) => length === 0,
+  );
+
+/** Until the API's answer holds the text: polling the assistant would use up its messages of a minute. */
+export const shows = async (path: string, text: string) =>
+  until(
+    async () => JSON.stringify((await api("GET", path)).body),
+    (told) => told.includes(text),
+  );
+
+export const docker = (...args: string[]): string =>
+  execFileSync("docker", args, { encoding: "utf8" }).trim();
+export const containersOf = (siteId: string): string[] =>
+  docker("ps", "--quiet", "--filter", `label=berth.site=${siteId}`).split("\n").filter(Boolean);
+
+/** Tools that had their effect in this file. */
+const carriedOut = new Set<ToolName>();
+
+/** States that every tool which this file holds to its effect had it here. */
+export function holdsItsTools(file: ToolFile): void {
+  it("has carried out each tool whose effect is held here", () => {
+    const names = (Object.keys(tools) as ToolName[]).filter((name) => toolsHeldBy[name] === file);
+    expect(names.filter((name) => !carriedOut.has(name))).toEqual([]);
+  });
+}
+
 const say = async (message: string, conversationId?: string): Promise<ChatReply> => {
   const { status, body } = await api<ChatReply>("POST", "/chat", {
     message,
@@ -92,12 +127,14 @@ export async function use<Name extends ToolName>(
   expect(asked, told(name)).toBe(asks ?? spec.destructive === true);
   if (!asked) {
     expect(first.toolCalls, told(name)).toEqual([{ tool: name, ok: true }]);
+    carriedOut.add(name);
     return { result: model.lastResult, reply: first };
   }
   await unchanged?.();
   const reply = await say("yes", first.conversationId);
   const result = model.confirmedResult;
   expect(reply.toolCalls, `${name}: ${JSON.stringify(result)}`).toEqual([{ tool: name, ok: true }]);
+  carriedOut.add(name);
   return { result, reply };
 }
 

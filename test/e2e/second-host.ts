@@ -23,15 +23,16 @@ export type SecondHost = {
 export const hostRecord = async (id: string): Promise<Host | undefined> =>
   (await api<{ data: Host[] }>("GET", "/hosts")).body.data.find((host) => host.id === id);
 
-/** Another agent on the same engine, with an ingress of its own. */
-export async function startSecondHost(): Promise<SecondHost> {
+/** Another agent on the same engine, with an ingress of its own. @param settings further variables of the agent */
+export async function startSecondHost(settings: Record<string, string> = {}): Promise<SecondHost> {
   const name = `second-${Date.now().toString(36)}`;
   const { body } = await api<{ id: string; token: string }>("POST", "/hosts", { name });
   const folder = join(stateDirectory, "second-host");
-  const ingressPort = await freePort();
+  const ingressPort = Number(settings["BERTH_INGRESS_PORT"] ?? (await freePort()));
   const programs = await startHost(local.siteUrl, body.token, folder, {
     BERTH_INGRESS_ADDRESS: "127.0.0.1",
     BERTH_INGRESS_PORT: String(ingressPort),
+    ...settings,
   });
   await until(
     () => hostRecord(body.id),

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { toolsHeldBy } from "../support/tools-held-by.ts";
 import { toolGroups, tools, type ToolGroup, type ToolName } from "../../protocol/api/tools.ts";
 
 const file = (group: string) => join(import.meta.dirname, "..", "worker", "tools", `${group}.test.ts`);
@@ -33,6 +34,16 @@ it("the assistant has these 95 tools", () => {
 
 it.each(Object.keys(toolGroups) as ToolGroup[])("the tools of %s have their tests of effect", (group) => {
   expect(existsSync(file(group)) && readFileSync(file(group), "utf8")).toContain(`effectsOf("${group}", {`);
+});
+
+it("77 of them are held to their effect outside the record by the end-to-end tests, and 18 have none there", () => {
+  const counts = Map.groupBy(Object.values(toolsHeldBy), (where) => where);
+  expect(Object.fromEntries([...counts].map(([where, { length }]) => [where, length]))).toEqual({
+    "chat-effects": 53,
+    "chat-facts": 24,
+    record: 18,
+  });
+  expect(Object.keys(toolsHeldBy).toSorted()).toEqual(promised.toSorted());
 });
 
 it.each(Object.keys(tools) as ToolName[])("%s belongs to a group that the model can open", (name) => {
