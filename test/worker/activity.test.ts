@@ -180,7 +180,7 @@ const harmless = new Set(
   outputDir
   packId packageId pair path pids plan port preload primaryDomain publicAccess
   reason rebuild redirectTo redirects ref region registryUsername releaseCommand remove replicas resolution restartPolicy rewrites role rootDir
-  schedule scope settings singlePage siteId skipFinalBackup startCommand startTimeoutSeconds stickySessions stopTimeoutSeconds submodules
+  schedule scope settings singlePage siteId skipFinalBackup startCommand startTimeoutSeconds stickySessions stopSignal stopTimeoutSeconds submodules
   timeoutSeconds title to type
   username
   variable verify version volumes

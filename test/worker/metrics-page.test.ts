@@ -97,7 +97,7 @@ it("a week is asked by the quarter of an hour, replicas have lines of their own,
   // 1.5 MB in a quarter of an hour.
   expect(text).toContain('aria-label="Network in the last 7 days: 0.1 MB per minute, maximum 0.1"');
   expect(text.match(/&quot;label&quot;:&quot;restart&quot;/g)).toHaveLength(1);
-  expect(text).toContain("Marks: restart, #1.");
+  expect(text).toContain("Dotted lines: restart, version #1.");
   on.close();
 });
 

@@ -1,4 +1,4 @@
-import { and, desc, eq, isNotNull, sql } from "drizzle-orm";
+import { and, desc, eq, isNotNull, or, sql } from "drizzle-orm";
 import type { AwaitedCertificate, Certificate } from "../../../protocol/agent/certificates.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import { sitesDomain } from "../../adapters/dns-zone/index.ts";
@@ -23,13 +23,20 @@ export async function issuedCertificates(ctx: Ctx, hostId: Id<"host">): Promise<
     .where(
       and(
         isNotNull(certificates.chain),
-        sql`(${isOwn} OR EXISTS (SELECT 1 FROM domains d JOIN sites s ON s.id = d.site_id
-          WHERE d.name = certificates.id AND d.verified_at IS NOT NULL AND s.status <> 'DELETING'
-            AND CASE WHEN ${wildcardsOnly} THEN s.host_id = ${hostId} OR s.move_host_id = ${hostId}
-                OR (s.leaving_host_id = ${hostId} AND s.leave_at > ${now})
-              ELSE certificates.not_after > ${now} AND EXISTS (
-                SELECT 1 FROM jobs j JOIN deployments m ON m.id = j.deployment_id
-                WHERE j.site_id = s.id AND j.host_id = ${hostId} AND m.trigger = 'move' AND j.status = 'LEASED') END))`,
+        or(
+          and(
+            wildcardsOnly,
+            sql`(${isOwn} OR EXISTS (SELECT 1 FROM domains d JOIN sites s ON s.id = d.site_id
+              WHERE d.name = certificates.id AND d.verified_at IS NOT NULL AND s.status <> 'DELETING'
+                AND (s.host_id = ${hostId} OR s.move_host_id = ${hostId}
+                  OR (s.leaving_host_id = ${hostId} AND s.leave_at > ${now}))))`,
+          ),
+          sql`certificates.id IN (SELECT d.name FROM jobs j JOIN deployments m ON m.id = j.deployment_id
+            JOIN sites s ON s.id = j.site_id JOIN domains d ON d.site_id = s.id
+            WHERE j.host_id = ${hostId} AND m.trigger = 'move' AND j.status = 'LEASED'
+              AND d.verified_at IS NOT NULL AND s.status <> 'DELETING')
+            AND certificates.not_after > ${now}`,
+        ),
       ),
     )
     .orderBy(desc(isOwn), desc(wildcardsOnly), certificates.notBefore)
