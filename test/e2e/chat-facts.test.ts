@@ -511,6 +511,10 @@ describe("what the assistant's tools do to names", () => {
   afterAll(async () => {
     await remove(secure.siteId);
     await host.stop();
+    await until(
+      () => api("DELETE", `/hosts/${host.id}`),
+      ({ status }) => status < 300,
+    );
     await acme.stop();
   });
 

@@ -6,6 +6,7 @@ import type { Host } from "../../protocol/api/hosts.ts";
 import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { ingressVolume } from "../../agent/ingress/container.ts";
 import { removeFirewall } from "../../agent/isolation/firewall.ts";
+import { removeIngress, removeSites } from "../../scripts/lib/engine-objects.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { api, gitHost, local, stateDirectory, until } from "./service.ts";
 
@@ -93,12 +94,8 @@ export async function startHost(siteUrl: string, token: string, folder: string, 
         const ended = exitOf(child);
         if (child.kill("SIGTERM")) await ended;
       }
-      for (const label of [`berth.ingress=${agentId}`, `berth.agent=${agentId}`]) {
-        const ids = docker("ps", "--all", "--quiet", "--filter", `label=${label}`)
-          .split("\n")
-          .filter(Boolean);
-        if (ids.length > 0) docker("rm", "--force", "--volumes", ...ids);
-      }
+      await removeSites(token);
+      await removeIngress(token);
       docker("volume", "rm", "--force", accessLogVolume(agentId), ingressVolume(agentId));
       await removeFirewall(agentId);
     },
