@@ -512,7 +512,7 @@ describe("what the assistant's tools do to names", () => {
     await remove(secure.siteId);
     await host.stop();
     await until(
-      () => api("DELETE", `/hosts/${host.id}`),
+      () => api("DELETE", `/hosts/${host.id}?force=1`),
       ({ status }) => status < 300,
     );
     await acme.stop();
