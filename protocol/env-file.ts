@@ -55,13 +55,9 @@ function endOf(text: string, quote: string): number {
   return -1;
 }
 
-const shownEscapes: Record<string, string> = {
-  "\n": "\\n",
-  "\r": "\\r",
-  "\t": "\\t",
-  '"': '\\"',
-  "\\": "\\\\",
-};
+const shownEscapes = Object.fromEntries(
+  Object.entries(escapes).map(([letter, character]) => [character, `\\${letter}`]),
+);
 
 /** One variable as such a file has it; `parseEnvFile` reads the same value. */
 export const envLine = (key: string, value: string): string =>

@@ -25,26 +25,11 @@ export class NameServer {
   }
 
   static async start(records: readonly string[]): Promise<NameServer> {
-    const port = await freePort();
-    const child = spawn(
-      "/usr/sbin/dnsmasq",
-      [
-        "--keep-in-foreground",
-        "--conf-file=/dev/null",
-        "--no-resolv",
-        "--no-hosts",
-        "--bind-interfaces",
-        "--listen-address=127.0.0.1",
-        `--port=${port}`,
-        "--user=root",
-        "--pid-file",
-        // Names that no record has do not exist.
-        "--local=/com/net/example/",
-        ...records,
-      ],
-      { stdio: "ignore" },
-    );
-    const resolver = resolverAt(port);
+    const { child, resolver } = await startDnsmasq([
+      // Names that no record has do not exist.
+      "--local=/com/net/example/",
+      ...records,
+    ]);
     await vi.waitUntil(
       () =>
         resolver.resolve4("no.example.com").then(
@@ -63,6 +48,28 @@ export class NameServer {
     this.child.kill("SIGKILL");
     await once(this.child, "exit");
   }
+}
+
+/** dnsmasq at a port of its own, with nothing of this machine's configuration; it may not answer yet. */
+async function startDnsmasq(args: readonly string[]): Promise<{ child: ChildProcess; resolver: Resolver }> {
+  const port = await freePort();
+  const child = spawn(
+    "/usr/sbin/dnsmasq",
+    [
+      "--keep-in-foreground",
+      "--conf-file=/dev/null",
+      "--no-resolv",
+      "--no-hosts",
+      "--bind-interfaces",
+      "--listen-address=127.0.0.1",
+      `--port=${port}`,
+      "--user=root",
+      "--pid-file",
+      ...args,
+    ],
+    { stdio: "ignore" },
+  );
+  return { child, resolver: resolverAt(port) };
 }
 
 export function resolverAt(port: number): Resolver {
@@ -86,27 +93,12 @@ export async function overHttps(resolver: Resolver): Promise<{ endpoint: string;
 
 /** dnsmasq as a visitor's resolver: it asks the name server at this port, and remembers each answer for its whole TTL. */
 export async function startCache(dnsPort: number): Promise<{ resolver: Resolver; stop(): Promise<void> }> {
-  const port = await freePort();
-  const child = spawn(
-    "/usr/sbin/dnsmasq",
-    [
-      "--keep-in-foreground",
-      "--conf-file=/dev/null",
-      "--no-resolv",
-      "--no-hosts",
-      "--bind-interfaces",
-      "--listen-address=127.0.0.1",
-      `--port=${port}`,
-      `--server=127.0.0.1#${dnsPort}`,
-      "--cache-size=1000",
-      // What is not there yet may be there a moment later.
-      "--no-negcache",
-      "--user=root",
-      "--pid-file",
-    ],
-    { stdio: "ignore" },
-  );
-  const resolver = resolverAt(port);
+  const { child, resolver } = await startDnsmasq([
+    `--server=127.0.0.1#${dnsPort}`,
+    "--cache-size=1000",
+    // What is not there yet may be there a moment later.
+    "--no-negcache",
+  ]);
   await vi.waitUntil(
     () =>
       resolver.resolve4("no.example.com").then(

@@ -51,6 +51,7 @@ export const issuesWildcards = (ctx: Ctx): boolean =>
  * @returns whether the zone needs other challenges than before
  */
 export async function reconcileCertificates(ctx: Ctx): Promise<boolean> {
+  if (!issuesWildcards(ctx)) return false;
   const own = `*.${sitesDomain(ctx.config)}`;
   const start = new Date(0);
   const now = ctx.now();
@@ -61,7 +62,6 @@ export async function reconcileCertificates(ctx: Ctx): Promise<boolean> {
     .where(
       and(wildcardsOnly, ne(certificates.id, own), lte(certificates.busyUntil, now), sql`NOT ${isHeld}`),
     );
-  if (!issuesWildcards(ctx)) return false;
   const isDue = and(wildcardsOnly, lte(certificates.busyUntil, now), lte(certificates.nextAt, now));
   await ctx.db
     .insert(certificates)

@@ -1,3 +1,4 @@
+import type { Child } from "hono/jsx";
 import * as z from "zod";
 import {
   CreditPackageCreate,
@@ -50,19 +51,33 @@ function packIn(fields: Fields) {
   };
 }
 
+type Offered = { name: string; amountCents: number; currency: string; active: boolean };
+
+const NameField = ({ of }: { of: Offered | undefined }) => (
+  <Field name="name" label="Name" value={of?.name} required maxlength={100} autocomplete="off" />
+);
+
+const AmountField = ({ of, label }: { of: Offered | undefined; label: string }) => (
+  <Field
+    name="amount"
+    label={`${label} in ${(of?.currency ?? "usd").toUpperCase()}`}
+    value={of && cents(of.amountCents)}
+    required
+    placeholder="5.00"
+    maxlength={10}
+    autocomplete="off"
+  />
+);
+
+const ActiveField = ({ of }: { of: Offered | undefined }) => (
+  <Check name="active" label="On offer" checked={of?.active ?? true} />
+);
+
 const PackFields = ({ pack }: { pack?: PackForOperator }) => (
   <>
     <div class="columns">
-      <Field name="name" label="Name" value={pack?.name} required maxlength={100} autocomplete="off" />
-      <Field
-        name="amount"
-        label={`Price a month in ${(pack?.currency ?? "usd").toUpperCase()}`}
-        value={pack && cents(pack.amountCents)}
-        required
-        placeholder="5.00"
-        maxlength={10}
-        autocomplete="off"
-      />
+      <NameField of={pack} />
+      <AmountField of={pack} label="Price a month" />
       <Field
         name="memoryMb"
         type="number"
@@ -111,7 +126,7 @@ const PackFields = ({ pack }: { pack?: PackForOperator }) => (
         />
       ))}
     </div>
-    <Check name="active" label="On offer" checked={pack?.active ?? true} />
+    <ActiveField of={pack} />
   </>
 );
 
@@ -120,6 +135,55 @@ const Offer = ({ active, isDefault = false }: { active: boolean; isDefault?: boo
     <Status {...(active ? { tone: "good", label: "On offer" } : { tone: "soft", label: "Not on offer" })} />{" "}
     {isDefault && <span class="chip">default</span>}
   </>
+);
+
+/** One thing on sale, and in a fold the form that changes it. */
+const OfferRow = ({
+  offered: { id, name, amountCents, currency, active },
+  form,
+  isDefault,
+  per = "",
+  texts,
+  note,
+  children,
+}: {
+  offered: Offered & { id: string };
+  form: string;
+  isDefault?: boolean;
+  per?: string;
+  texts: readonly string[];
+  note: string;
+  children: Child;
+}) => (
+  <tr>
+    <td>
+      <div class="row spread">
+        <span class="row">
+          <strong>{name}</strong> <Offer active={active} isDefault={isDefault ?? false} />
+        </span>
+        <span>
+          {money(amountCents, currency)}
+          {per}
+        </span>
+      </div>
+      {texts.map((text) => (
+        <div class="soft small">{text}</div>
+      ))}
+      <details id={`change-${id}`} open={typedInto(`${form}:${id}`) !== undefined}>
+        <summary class="small" aria-label={`Change: ${name}`}>
+          Change
+        </summary>
+        <p class="soft small">{note}</p>
+        <Form id={form} of={id}>
+          <input type="hidden" name="id" value={id} />
+          {children}
+          <p class="form-end">
+            <Button label="Save" of={name} />
+          </p>
+        </Form>
+      </details>
+    </td>
+  </tr>
 );
 
 const termsText = ({ terms, currency }: PackForOperator): string =>
@@ -141,38 +205,16 @@ const Packs = ({ title, packs }: { title: string; packs: readonly PackForOperato
       ) : (
         <table>
           {packs.map((pack) => (
-            <tr>
-              <td>
-                <div class="row spread">
-                  <span class="row">
-                    <strong>{pack.name}</strong>{" "}
-                    <Offer active={pack.active} isDefault={pack.id === standard} />
-                  </span>
-                  <span>{money(pack.amountCents, pack.currency)} a month</span>
-                </div>
-                <div class="soft small">
-                  {packText(pack)} · {pack.pids} processes
-                </div>
-                {termsText(pack) !== "" && <div class="soft small">{termsText(pack)}</div>}
-                <details id={`change-${pack.id}`} open={typedInto(`pack:${pack.id}`) !== undefined}>
-                  <summary class="small" aria-label={`Change: ${pack.name}`}>
-                    Change
-                  </summary>
-                  <p class="soft small">
-                    A new price holds for orders and renewals from now on; what is paid stays paid. New
-                    resources apply from the next deployment or restart on. A plan that is not on offer stays
-                    with those who have it.
-                  </p>
-                  <Form id="pack" of={pack.id}>
-                    <input type="hidden" name="id" value={pack.id} />
-                    <PackFields pack={pack} />
-                    <p class="form-end">
-                      <Button label="Save" of={pack.name} />
-                    </p>
-                  </Form>
-                </details>
-              </td>
-            </tr>
+            <OfferRow
+              offered={pack}
+              form="pack"
+              isDefault={pack.id === standard}
+              per=" a month"
+              texts={[`${packText(pack)} · ${pack.pids} processes`, termsText(pack)].filter(Boolean)}
+              note="A new price holds for orders and renewals from now on; what is paid stays paid. New resources apply from the next deployment or restart on. A plan that is not on offer stays with those who have it."
+            >
+              <PackFields pack={pack} />
+            </OfferRow>
           ))}
         </table>
       )}
@@ -183,7 +225,7 @@ const Packs = ({ title, packs }: { title: string; packs: readonly PackForOperato
 const CreditFields = ({ pack }: { pack?: CreditPackageForOperator }) => (
   <>
     <div class="columns">
-      <Field name="name" label="Name" value={pack?.name} required maxlength={100} autocomplete="off" />
+      <NameField of={pack} />
       <Field
         name="credits"
         type="number"
@@ -193,17 +235,9 @@ const CreditFields = ({ pack }: { pack?: CreditPackageForOperator }) => (
         min={1}
         max={1_000_000_000}
       />
-      <Field
-        name="amount"
-        label={`Price in ${(pack?.currency ?? "usd").toUpperCase()}`}
-        value={pack && cents(pack.amountCents)}
-        required
-        placeholder="5.00"
-        maxlength={10}
-        autocomplete="off"
-      />
+      <AmountField of={pack} label="Price" />
     </div>
-    <Check name="active" label="On offer" checked={pack?.active ?? true} />
+    <ActiveField of={pack} />
   </>
 );
 
@@ -222,30 +256,14 @@ const CreditPackages = ({ packages }: { packages: readonly CreditPackageForOpera
     ) : (
       <table>
         {packages.map((one) => (
-          <tr>
-            <td>
-              <div class="row spread">
-                <span class="row">
-                  <strong>{one.name}</strong> <Offer active={one.active} />
-                </span>
-                <span>{money(one.amountCents, one.currency)}</span>
-              </div>
-              <div class="soft small">{one.credits.toLocaleString("en-US")} credits</div>
-              <details id={`change-${one.id}`} open={typedInto(`credits:${one.id}`) !== undefined}>
-                <summary class="small" aria-label={`Change: ${one.name}`}>
-                  Change
-                </summary>
-                <p class="soft small">It holds for new orders only.</p>
-                <Form id="credits" of={one.id}>
-                  <input type="hidden" name="id" value={one.id} />
-                  <CreditFields pack={one} />
-                  <p class="form-end">
-                    <Button label="Save" of={one.name} />
-                  </p>
-                </Form>
-              </details>
-            </td>
-          </tr>
+          <OfferRow
+            offered={one}
+            form="credits"
+            texts={[`${one.credits.toLocaleString("en-US")} credits`]}
+            note="It holds for new orders only."
+          >
+            <CreditFields pack={one} />
+          </OfferRow>
         ))}
       </table>
     )}
