@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -11,8 +11,6 @@ import { readUsage } from "../agent/docker/usage.ts";
 import { accessLogVolume } from "../agent/ingress/access-log.ts";
 import { ingressContainer, startIngress } from "../agent/ingress/container.ts";
 import { openRoutes } from "../agent/ingress/routes.ts";
-import { AccessLog } from "../agent/running/access-log.ts";
-import { openRequestRecords } from "../agent/running/request-records.ts";
 import { succeeds } from "../scripts/lib/command.ts";
 import { installPackages } from "../scripts/lib/docker-engine.ts";
 import { freePort } from "../scripts/lib/state.ts";
@@ -162,9 +160,13 @@ type Figures = Record<
   number
 >;
 
-/** A process of its own asks, so that this one reads the log meanwhile. Processor time is per request. */
+/** Processor time is per request. */
 async function run({ port, processorMs: ofIngress }: Place, hostname = host): Promise<Figures> {
-  const before = { ingress: ofIngress(), responder: processorMs(responder.pid), own: process.cpuUsage() };
+  const before = {
+    ingress: ofIngress(),
+    responder: processorMs(responder.pid),
+    agent: processorMs(reader?.pid),
+  };
   const wrk = spawn(
     "sh",
     ["-c", '"$@"; code=$?; times; exit $code', "sh"].concat(
@@ -179,14 +181,13 @@ async function run({ port, processorMs: ofIngress }: Place, hostname = host): Pr
   const count = Number(/(\d+) requests in/.exec(output)?.[1]);
   // What is left to read of this run.
   await delay(1500);
-  const { user, system } = process.cpuUsage(before.own);
   const toolSeconds = [...(output.trim().split("\n").at(-1) ?? "").matchAll(/(\d+)m([\d.]+)s/g)]
     .map(([, minutes, rest]) => 60 * Number(minutes) + Number(rest))
     .reduce((sum, one) => sum + one, 0);
   return {
     perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
     ingressUs: ((ofIngress() - before.ingress) * 1000) / count,
-    agentUs: (user + system) / count,
+    agentUs: ((processorMs(reader?.pid) - before.agent) * 1000) / count,
     responderUs: ((processorMs(responder.pid) - before.responder) * 1000) / count,
     toolUs: (toolSeconds * 1e6) / count,
     p50Ms: msIn(/50%\s+(\S+)/.exec(output)?.[1]),
@@ -251,8 +252,8 @@ await routes.rule("site_2", {
   redirects: [{ from: "/old", to: "/new" }],
   headers: { "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff" },
 });
-const reading = new AbortController();
-const requests = openRequestRecords(join(folder, "requests.db"));
+/** What the agent does with the log, in a process of its own as there, so that it holds up none of what is measured here. */
+let reader: ChildProcess | undefined;
 
 try {
   const [shipped, silent, plain] = [
@@ -261,9 +262,16 @@ try {
     await start("static"),
   ];
   const direct: Place = { port: appPort, processorMs: () => 0 };
-  new AccessLog({ engine, ingress: routes, requests, agentId: shipped.agentId ?? "" }).watch(
-    1000,
-    reading.signal,
+  reader = spawn(
+    process.execPath,
+    [
+      join(import.meta.dirname, "access-log-reader.ts"),
+      routesFile,
+      String(statusPort),
+      shipped.agentId ?? "",
+      join(folder, "requests.db"),
+    ],
+    { stdio: "inherit" },
   );
   const ways: [name: string, place: Place, hostname?: string][] = [
     ["the app directly", direct],
@@ -345,13 +353,12 @@ try {
       `| ${name} | ${[quiet, beside].flatMap((all) => [quantile(all, 0.5).toFixed(1), quantile(all, 0.99).toFixed(1)]).join(" | ")} |`,
     );
 } finally {
-  reading.abort();
+  reader?.kill();
   app.kill();
   for (const { id, agentId } of containers) {
     await engine.removeContainer(id);
     await engine.removeVolume(accessLogVolume(agentId));
   }
-  requests.close();
   responder.kill();
   rmSync(folder, { recursive: true });
 }

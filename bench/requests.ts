@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
+import http from "node:http";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { formatId } from "../protocol/ids.ts";
@@ -14,12 +15,16 @@ import { median, startWorkerd, type Storage } from "./workerd.ts";
  * Requests per second of reads with a key, against baselines in the same workerd, by turns: Hono alone, with a socket of its
  * own as the Worker has one and behind Miniflare's router, and a bare route with one Durable Object call and one indexed D1
  * read. Once with the state on disk, as `npm start` ships, and once
- * in memory. Each key may send one request a second, so there are many.
+ * in memory. Each key may send one request a second, so there are many. Then how long they take when few are sent: 100 a
+ * second, by turns.
  */
-const keyCount = 1000;
+const keyCount = 3000;
+/** After which the memory is told. */
+const firstRequests = 100_000;
 const seconds = 3;
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 7);
 const connections = 16;
+const [steadyPerSecond, steadySeconds] = [100, 5];
 const siteCount = 20;
 
 if (!(await succeeds("wrk", ["--version"])) && !(await succeeds("sh", ["-c", "command -v wrk"])))
@@ -130,6 +135,9 @@ function done() for _, thread in ipairs(threads) do io.write("wrong " .. thread:
       );
     const unused = db.prepare("SELECT id AS name FROM api_keys WHERE last_used_at IS NULL LIMIT 1");
     while ((await unused.all()).results.length > 0) await delay(200);
+    for (let first = 0; first < firstRequests;)
+      for (const [, ...request] of reads.slice(3)) first += run(...request).requests;
+    const afterFirstMb = usage().pssMb;
     const runs = reads.map(([name, ...request]) => ({
       name,
       request,
@@ -148,7 +156,7 @@ function done() for _, thread in ipairs(threads) do io.write("wrong " .. thread:
       }
     const [hono = Number.NaN, routed = Number.NaN] = runs.map(({ rates }) => median(rates));
     console.log(
-      `\nRequests a second, state ${storage === "disk" ? "on disk" : "in memory"}, ${keyCount} keys, ${connections} connections, median of ${rounds} × ${seconds} s; workerd had ${idleMb} MB (PSS) at the start, and ${usage().pssMb} MB after ${sent} requests\n`,
+      `\nRequests a second, state ${storage === "disk" ? "on disk" : "in memory"}, ${keyCount} keys, ${connections} connections, median of ${rounds} × ${seconds} s; workerd had ${idleMb} MB (PSS) at the start, ${afterFirstMb} MB after ${firstRequests} requests to Berth, and ${usage().pssMb} MB after ${sent} more, most of them to the baselines\n`,
     );
     console.log(
       "| | a second | of Hono alone | of Hono behind the router | workerd, µs of a processor each | refused |\n|---|---|---|---|---|---|",
@@ -159,7 +167,48 @@ function done() for _, thread in ipairs(threads) do io.write("wrong " .. thread:
         `| ${name} | ${rate.toFixed(0)} | ${(rate / hono).toFixed(2)} | ${(rate / routed).toFixed(2)} | ${median(processorUs).toFixed(0)} | ${wrong} |`,
       );
     }
+    const steady = reads
+      .filter(([name]) => !name.includes("router"))
+      .map(([name, ...request]) => ({ name, request, p50: [] as number[], p99: [] as number[] }));
+    for (let round = 0; round < rounds; round++)
+      for (const { request, p50, p99 } of steady) {
+        const took = (await steadily(request[0], request[1], keys)).toSorted((a, b) => a - b);
+        p50.push(took[Math.floor(took.length / 2)] ?? Number.NaN);
+        p99.push(took[Math.floor(took.length * 0.99)] ?? Number.NaN);
+      }
+    const [bareMs = Number.NaN] = steady.map(({ p99 }) => median(p99));
+    console.log(
+      `\n${steadyPerSecond} requests a second, medians of ${rounds} × ${steadySeconds} s\n\n| | p50, ms | p99, ms | p99 of Hono alone |\n|---|---|---|---|`,
+    );
+    for (const { name, p50, p99 } of steady)
+      console.log(
+        `| ${name} | ${median(p50).toFixed(1)} | ${median(p99).toFixed(1)} | ${(median(p99) / bareMs).toFixed(2)} |`,
+      );
   } finally {
     await workerd.dispose();
   }
+}
+
+/** How long each of few requests takes, in milliseconds: the next one does not wait for the one before. */
+async function steadily(port: number, path: string, keys: readonly string[]): Promise<number[]> {
+  const agent = new http.Agent({ keepAlive: true });
+  const began = performance.now();
+  const all: Promise<number>[] = [];
+  for (let at = 0; at < steadyPerSecond * steadySeconds; at++) {
+    await delay(Math.max(0, began + (at * 1000) / steadyPerSecond - performance.now()));
+    const sentAt = performance.now();
+    const headers = { Authorization: `Bearer ${keys[at % keys.length]}` };
+    all.push(
+      new Promise((resolve, reject) => {
+        http
+          .get({ host: "127.0.0.1", port, path, agent, headers }, (response) =>
+            response.resume().on("end", () => resolve(performance.now() - sentAt)),
+          )
+          .on("error", reject);
+      }),
+    );
+  }
+  const took = await Promise.all(all);
+  agent.destroy();
+  return took;
 }

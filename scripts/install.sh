@@ -211,7 +211,7 @@ Wants=network-online.target docker.service berth-responder.service
 StartLimitIntervalSec=0
 
 [Service]
-Environment=MALLOC_ARENA_MAX=2
+Environment=MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
 # Sites are served over HTTPS. An empty BERTH_TLS_PORT= in agent.env serves HTTP only, for a proxy that ends TLS.
 Environment=BERTH_TLS_PORT=443
 EnvironmentFile=$ETC/agent.env

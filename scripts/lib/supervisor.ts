@@ -22,6 +22,13 @@ type Starting = {
 /** These programs work little and wait long: a small young generation and few arenas keep them small. */
 const smallNode = ["--max-semi-space-size=1", "--optimize-for-size", "--v8-pool-size=1"];
 
+/** glibc raises its thresholds whenever something large is freed, and keeps what is freed below them (mallopt(3)). */
+export const smallMalloc = {
+  MALLOC_ARENA_MAX: "2",
+  MALLOC_MMAP_THRESHOLD_: "131072",
+  MALLOC_TRIM_THRESHOLD_: "131072",
+};
+
 /** The exit code of a program for which a restart is pointless (sysexits.h: EX_CONFIG). */
 export const wrongSetUp = 78;
 
@@ -73,7 +80,12 @@ export class Supervisor {
       {
         detached: true,
         stdio: ["pipe", "pipe", "pipe"],
-        env: { ...process.env, MALLOC_ARENA_MAX: "2", ...program.env, BERTH_EXIT_WITH_PARENT: "1" },
+        env: {
+          ...process.env,
+          ...smallMalloc,
+          ...program.env,
+          BERTH_EXIT_WITH_PARENT: "1",
+        },
       },
     );
     this.children.set(program.name, child);
