@@ -6,7 +6,11 @@ import type { Ctx } from "../../worker/ctx.ts";
 import { holdCredits } from "../../worker/billing/credits/hold.ts";
 import { postHold } from "../../worker/billing/credits/post-hold.ts";
 import { voidExpiredHolds, voidHold } from "../../worker/billing/credits/void-hold.ts";
+import { invoiceById } from "../../worker/billing/invoices/by-id.ts";
+import { openCheckout } from "../../worker/billing/payments/checkout.ts";
+import { beginRefund } from "../../worker/billing/payments/refund.ts";
 import { reconcileBilling } from "../../worker/cron.ts";
+import { interruptedDatabase } from "./crashing-database.ts";
 import { account, api, bindings, call, createSite, operator, pay, site, uniqueName } from "./service.ts";
 import { buyCredits, credits, rows, smallPackage } from "./stripe-service.ts";
 
@@ -28,6 +32,7 @@ async function rich(amount: number) {
     holdCredits(ctx, { id, accountId, amount: held, expiresAt: new Date(Date.now() + 60_000) });
   return { key, accountId, hold };
 }
+const because = (reason: string) => ({ extra: { reason: expect.stringContaining(reason) } });
 const verified = async () => (await api(await operator(), "GET", "/ledger/verify")).body;
 
 describe("credits", () => {
@@ -254,6 +259,56 @@ describe("a refund of credits", () => {
     ]);
     expect(await verified()).toMatchObject({ ok: true });
   });
+
+  /** The refund reads in two round trips, and begins in the third. */
+  const interrupted = async (invoiceId: string, first: () => Promise<unknown>) => {
+    const env = { ...bindings, DB: interruptedDatabase(bindings.DB, 2, first) };
+    const row = await invoiceById(ctx, invoiceId as `invoice_${string}`);
+    const actor = {
+      type: "key",
+      accountId: row.accountId,
+      role: "operator",
+      plan: "free",
+      keyId: "key_1",
+    } as const;
+    await expect(
+      beginRefund(
+        contextOf(env, actor, () => undefined),
+        row,
+        false,
+      ),
+    ).rejects.toMatchObject(because("changed in the meantime"));
+    expect(await rows("SELECT id FROM refunds WHERE invoice_id = ?", invoiceId)).toEqual([]);
+  };
+
+  it("does not begin if its credits are spent at the same moment", async () => {
+    const { key, hold, accountId } = await rich(1);
+    const { invoiceId, invoiceToken } = await buyCredits(key);
+    await pay(invoiceToken);
+    await interrupted(invoiceId, () => hold(uniqueName("spent"), 101));
+    const open = await rows("SELECT amount FROM ledger_holds WHERE account_id = ?", accountId);
+    expect(open).toEqual([{ amount: 101 }]);
+  });
+
+  it("does not begin if the invoice is refunded at the same moment", async () => {
+    const { key, accountId } = await rich(500);
+    const { invoiceId, invoiceToken } = await buyCredits(key);
+    await pay(invoiceToken);
+    await interrupted(invoiceId, () =>
+      bindings.DB.prepare("UPDATE invoices SET status = 'refunded' WHERE id = ?").bind(invoiceId).run(),
+    );
+    expect(await rows("SELECT id FROM ledger_holds WHERE account_id = ?", accountId)).toEqual([]);
+  });
+});
+
+it("no checkout begins of an invoice that is made void at the same moment", async () => {
+  const { invoiceId } = await buyCredits(await account());
+  const voided = async () =>
+    expect((await api(await operator(), "POST", `/invoices/${invoiceId}/void`)).status).toBe(200);
+  const env = { ...bindings, DB: interruptedDatabase(bindings.DB, 1, voided) };
+  const paying = contextOf(env, { type: "system" }, () => undefined);
+  await expect(openCheckout(paying, invoiceId as `invoice_${string}`)).rejects.toMatchObject(because("is void"));
+  expect(await rows("SELECT id FROM checkouts WHERE invoice_id = ?", invoiceId)).toEqual([]);
 });
 
 describe("packs", () => {

@@ -8,8 +8,7 @@ export type CrashPoint = { roundTrip: number; when: "before" | "after" } | null;
 export function crashingDatabase(database: D1Database, point: CrashPoint): D1Database {
   let roundTrips = 0;
   let isOver = false;
-  const targets = new WeakMap<object, D1PreparedStatement>();
-  const pass = async <T>(act: () => Promise<T>): Promise<T> => {
+  return through(database, async (act) => {
     if (isOver) throw new Crash("It is over");
     const isHere = point !== null && roundTrips++ === point.roundTrip;
     if (isHere) isOver = true;
@@ -17,7 +16,26 @@ export function crashingDatabase(database: D1Database, point: CrashPoint): D1Dat
     const answer = await act();
     if (isHere) throw new Crash("After");
     return answer;
-  };
+  });
+}
+
+/** Something else is done just before the n-th round trip to D1, as by another request. */
+export function interruptedDatabase(
+  database: D1Database,
+  roundTrip: number,
+  first: () => Promise<unknown>,
+): D1Database {
+  let roundTrips = 0;
+  return through(database, async (act) => {
+    if (roundTrips++ === roundTrip) await first();
+    return act();
+  });
+}
+
+type Pass = <T>(act: () => Promise<T>) => Promise<T>;
+
+function through(database: D1Database, pass: Pass): D1Database {
+  const targets = new WeakMap<object, D1PreparedStatement>();
   const statement = (target: D1PreparedStatement): D1PreparedStatement => {
     const wrapped = {
       bind: (...values: unknown[]) => statement(target.bind(...values)),
