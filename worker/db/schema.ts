@@ -1147,10 +1147,11 @@ export const activity = sqliteTable(
     accountId: text("account_id").$type<Id<"account">>(),
     actor: text({ enum: activityActors }).notNull(),
     actorId: text("actor_id"),
+    /** The operation's id, or a tool of the assistant that was called. */
     operation: text().notNull(),
     resourceId: text("resource_id"),
     arguments: text({ mode: "json" }).notNull().$type<Record<string, unknown>>(),
-    /** `done`, or the error code of the refusal. */
+    /** `done`, the error code of the refusal, or `asked` for a call that waits for the person. */
     outcome: text().notNull(),
     requestId: text("request_id"),
     createdAt: time("created_at").notNull(),

@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { html } from "hono/html";
 import * as z from "zod";
+import { refuseSuspended } from "../api/access.ts";
 import type { AppEnv } from "../app-env.ts";
 import { isPendingId, type PendingStep } from "../assistant/pending.ts";
 import { runConfirmed } from "../assistant/run-tool.ts";
@@ -40,6 +41,7 @@ export const confirmPage = new Hono<AppEnv>()
     if (!call || ctx.actor.type !== "session")
       return c.html(html`<!doctype html>${<NothingToConfirmPage />}`, 404);
     if (!isAgreed) return c.html(html`<!doctype html>${<ConfirmedPage outcome={null} />}`);
+    refuseSuspended(ctx.actor);
     const assistant: Actor = { type: "assistant", conversationId: null, ...speakerOf(ctx) };
     const outcome = await runConfirmed(contextFor(c, assistant), call.step as PendingStep);
     const said = outcome.status === "refused" ? `refused: ${outcome.error}` : "carried out";

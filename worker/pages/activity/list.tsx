@@ -43,7 +43,8 @@ const Row = ({ row, terms }: { row: Activity; terms: Terms }) => (
   <tr>
     <td>
       {activityText(row)}
-      {row.outcome !== "done" && (
+      {row.outcome === "asked" && <div class="soft small">Waited for your confirmation</div>}
+      {row.outcome !== "done" && row.outcome !== "asked" && (
         <div class="bad small">Refused: {outcomes[row.outcome] ?? row.outcome.replaceAll("_", " ")}</div>
       )}
       <Details row={row} />
@@ -66,8 +67,10 @@ export const activityList: Screen = {
   async show({ ctx, viewer, query }) {
     const resource = query("resource") ?? "";
     const actor = chosen(activityActors, query("actor"));
+    const only = chosen(["changes", "calls"] as const, query("only")) ?? "changes";
     const { data, nextCursor } = await call(ctx, "listActivity", {
       limit: 50,
+      only,
       ...cursorIn(query, "activity"),
       ...(resource !== "" && { resource }),
       ...(actor !== undefined && { actor }),
@@ -75,6 +78,7 @@ export const activityList: Screen = {
     const filters = new URLSearchParams({
       ...(resource !== "" && { resource }),
       ...(actor !== undefined && { actor }),
+      ...(only === "calls" && { only }),
     });
     const isFiltered = filters.size > 0;
     const known = viewer.terms.some(({ id }) => id === resource);
@@ -109,6 +113,15 @@ export const activityList: Screen = {
                 ))}
               </select>
             </label>
+            <label>
+              <span class="hidden-text">Which entries</span>
+              <select name="only">
+                <option value="">Changes</option>
+                <option value="calls" selected={only === "calls"}>
+                  What the assistant called
+                </option>
+              </select>
+            </label>
             <button type="submit">Show</button>
             {isFiltered && <a href="/activity">Show everything</a>}
           </form>
@@ -118,7 +131,7 @@ export const activityList: Screen = {
                 title={isFiltered ? "Nothing matches" : "Nothing has happened yet"}
                 text={
                   isFiltered
-                    ? "No change of this kind is on record."
+                    ? "Nothing of this kind is on record."
                     : "Every change to your sites, databases and keys is listed here."
                 }
               >
