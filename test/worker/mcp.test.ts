@@ -368,6 +368,22 @@ describe("what is destructive through MCP", () => {
     expect((await open(path)).status).toBe(404);
   });
 
+  it("asked for before the account was suspended waits on its page, and is done only after its release", async () => {
+    const key = await operator();
+    const { name, siteId } = await running(key);
+    const asked = await (await connect(key)).callTool({ name: "stop_site", arguments: { site: name } });
+    const ownerId = await ownerOf(key);
+    const suspend = (reason: string | null) =>
+      bindings.DB.prepare("UPDATE accounts SET suspended_for = ? WHERE id = ?").bind(reason, ownerId).run();
+    await suspend("Mining.");
+    const refused = await open(pageIn(textOf(asked)), "confirm");
+    await suspend(null);
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("Mining.")]);
+    expect(await wantedOf(siteId)).toBe("RUNNING");
+    expect((await open(pageIn(textOf(asked)), "confirm")).status).toBe(200);
+    expect(await wantedOf(siteId)).toBe("STOPPED");
+  });
+
   it("asked for by another account is on nobody else's page", async () => {
     const key = await account();
     const { name, siteId } = await running(key);

@@ -31,6 +31,9 @@ export const confirmPage = new Hono<AppEnv>()
   })
   .post("/:id", limitBody, async (c) => {
     const { ctx } = c.var;
+    const nothing = () => c.html(html`<!doctype html>${<NothingToConfirmPage />}`, 404);
+    if (ctx.actor.type !== "session") return nothing();
+    refuseSuspended(ctx.actor);
     const id = c.req.param("id");
     const form = Decision.safeParse(await c.req.parseBody());
     const isAgreed = form.data?.decision === "confirm";
@@ -38,10 +41,8 @@ export const confirmPage = new Hono<AppEnv>()
       isPendingId(id) && form.success
         ? await ctx.pendingCalls.take(id, accountOf(ctx), isAgreed ? "taken" : "declined")
         : null;
-    if (!call || ctx.actor.type !== "session")
-      return c.html(html`<!doctype html>${<NothingToConfirmPage />}`, 404);
+    if (!call) return nothing();
     if (!isAgreed) return c.html(html`<!doctype html>${<ConfirmedPage outcome={null} />}`);
-    refuseSuspended(ctx.actor);
     const assistant: Actor = { type: "assistant", conversationId: null, ...speakerOf(ctx) };
     const outcome = await runConfirmed(contextFor(c, assistant), call.step as PendingStep);
     const said = outcome.status === "refused" ? `refused: ${outcome.error}` : "carried out";
