@@ -559,6 +559,26 @@ describe("without a model", () => {
     expect((await command(key, "make_coffee")).message).toContain("There is no tool");
   });
 
+  it("values are JSON as deep as a tool takes it, with brackets and quotes in their texts", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key, { name: "deep" });
+    const settings = { lifecycle: { drainSeconds: 7 }, startCommand: 'sh -c "echo ]}{["' };
+    const typed = `update_site_settings   site="deep"\n settings=${JSON.stringify(settings, null, 1)} `;
+    expect((await command(key, typed)).toolCalls).toEqual([{ tool: "update_site_settings", ok: true }]);
+    expect(await site(key, siteId)).toMatchObject(settings);
+    for (const wrong of [
+      'get_site site="deep',
+      "get_site site=[",
+      'get_site site="deep"x',
+      "get_site =deep",
+      "get_site site",
+    ])
+      expect([wrong, (await command(key, wrong)).message]).toEqual([
+        wrong,
+        expect.stringContaining("key=value"),
+      ]);
+  });
+
   it("what is destructive asks as well, and a plain yes does it", async () => {
     const key = await account();
     await createSite(key, { name: "typed-away" });
