@@ -261,6 +261,39 @@ describe("what is destructive", () => {
     expect(await wantedOf(siteId)).toBe("RUNNING");
   });
 
+  it("is not done to what has its name by now", async () => {
+    const key = await funded();
+    const host = await readyAgent();
+    const { siteId } = await runningSite(key, host, { name: "named" });
+    const nightly = { name: "nightly", cron: "@daily", command: "npm run clean" };
+    const scheduled = async () =>
+      (await api<{ id: string }>(key, "POST", `/sites/${siteId}/schedules`, nightly)).body.id;
+    const first = await scheduled();
+    const ctx = await assistantOf(key);
+    const asked = async (tool: "delete_cron_job" | "rotate_deploy_webhook", input: object) => {
+      const outcome = await runTool(ctx, tool, input);
+      if (outcome.status !== "asks") throw new Error(`It answered ${outcome.status}`);
+      return outcome.step;
+    };
+    const cron = await asked("delete_cron_job", { site: "named", name: "nightly" });
+    await api(key, "PATCH", `/schedules/${first}`, { command: "npm run pay" });
+    expect(await runConfirmed(ctx, cron)).toMatchObject({ status: "refused" });
+    const again = await asked("delete_cron_job", { site: "named", name: "nightly" });
+    await api(key, "DELETE", `/schedules/${first}`);
+    const second = await scheduled();
+    expect(await runConfirmed(ctx, again)).toMatchObject({ status: "refused" });
+    const { body } = await api<Page<unknown>>(key, "GET", `/sites/${siteId}/schedules`);
+    expect(body.data).toMatchObject([{ id: second, ...nightly }]);
+
+    const { siteId: pending } = await createSite(key, { name: "hooked-twice" });
+    const hook = await asked("rotate_deploy_webhook", { site: "hooked-twice" });
+    expect((await api(key, "DELETE", `/sites/${pending}`)).status).toBe(202);
+    const { siteId: other } = await createSite(key, { name: "hooked-twice" });
+    const { url } = (await api<{ url: string }>(key, "GET", `/sites/${other}/webhook`)).body;
+    expect(await runConfirmed(ctx, hook)).toMatchObject({ status: "refused" });
+    expect((await api<{ url: string }>(key, "GET", `/sites/${other}/webhook`)).body.url).toBe(url);
+  });
+
   it("of another account is out of reach of every tool, by name and by id", async () => {
     const [own, other] = [await funded(), await funded()];
     const name = uniqueName("victim");

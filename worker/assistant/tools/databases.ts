@@ -133,14 +133,16 @@ export const databaseTools: Tools<Names> = {
       const pair = { id: await databaseId(ctx, db), siteId: await siteId(ctx, site) };
       return linked ? call(ctx, "linkDatabase", { ...pair, variable }) : call(ctx, "unlinkDatabase", pair);
     },
-    consequence: async (ctx, { db, site, linked = true }) =>
-      linked
-        ? null
-        : consequenceFor(
-            ctx,
-            db,
-            (name) => `Unlink the database ${name} from the site ${site}: the site loses its address.`,
-          ),
+    async consequence(ctx, { db, site, linked = true }) {
+      if (linked) return null;
+      const id = await siteId(ctx, site);
+      const asked = await consequenceFor(
+        ctx,
+        db,
+        (name) => `Unlink the database ${name} from the site ${site}: the site loses its address.`,
+      );
+      return { ...asked, version: `${asked.version} ${id}` };
+    },
   },
   rotate_database_password: {
     run: async (ctx, { db }) => call(ctx, "rotateDatabase", { id: await databaseId(ctx, db) }),

@@ -126,10 +126,11 @@ export const deploymentTools: Tools<Names> = {
       );
     },
     async consequence(ctx, { site }) {
-      const { name } = await siteNamed(ctx, site);
+      const { id, name } = await siteNamed(ctx, site);
       return {
         summary: `Give the site ${name} a new deploy webhook address: the old address stops working.`,
-        version: null,
+        // Another site may have the name by then.
+        version: id,
       };
     },
   },
