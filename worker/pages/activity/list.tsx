@@ -21,7 +21,11 @@ const outcomes: Readonly<Record<string, string>> = {
 };
 
 const About = ({ row, terms }: { row: Activity; terms: Terms }) => {
-  if (row.resourceId === null) return null;
+  if (row.resourceId === null) {
+    // A call of the assistant says what it is about in its arguments.
+    const named = row.arguments["site"] ?? row.arguments["db"];
+    return typeof named === "string" ? <>{named}</> : null;
+  }
   const path = pathOfResource(row.resourceId);
   const shown = resourceText(row.resourceId, terms) ?? <code>{row.resourceId}</code>;
   return path === null ? <>{shown}</> : <a href={path}>{shown}</a>;
