@@ -8,6 +8,7 @@ import { automaticActions } from "../../protocol/states.ts";
 import { call as act } from "../../worker/api/call.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { secretArguments, shownArguments } from "../../worker/domain/shown-arguments.ts";
+import { listActivity } from "../../worker/services/activity/list.ts";
 import { forgetOldActivity } from "../../worker/services/activity/forget-old.ts";
 import { funded, say, scripted } from "./assistant.ts";
 import {
@@ -208,6 +209,32 @@ describe("the list", () => {
     expect((await activityOf(key, `?resource=${siteId}`)).data).toHaveLength(1);
     expect((await activityOf(key, "?actor=assistant")).data).toEqual([]);
     expect((await activityOf(other, `?resource=${siteId}`)).data).toEqual([]);
+  });
+
+  it("of changes alone is not read through all calls between two of them", async () => {
+    const statements: string[] = [];
+    const DB = {
+      prepare(text: string) {
+        statements.push(text);
+        return bindings.DB.prepare(text);
+      },
+    } as D1Database;
+    const actor = {
+      type: "key",
+      accountId: "acc_none",
+      role: "user",
+      plan: "free",
+      keyId: "key_none",
+    } as const;
+    await listActivity(
+      contextOf({ ...bindings, DB }, actor, () => undefined),
+      { limit: 8, only: "changes" },
+    );
+    const [text = ""] = statements;
+    const { results } = await bindings.DB.prepare(`EXPLAIN QUERY PLAN ${text}`)
+      .bind(...Array<null>(text.split("?").length - 1).fill(null))
+      .all<{ detail: string }>();
+    expect(results[0]?.detail).toBe("SEARCH activity USING INDEX activity_changes (account_id=?)");
   });
 
   it("of all accounts is the operator's", async () => {

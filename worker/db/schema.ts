@@ -1158,6 +1158,10 @@ export const activity = sqliteTable(
   },
   (t) => [
     index("activity_account").on(t.accountId, t.id), // GET /activity
+    // The same without calls, of which there may be any number between two changes.
+    index("activity_changes")
+      .on(t.accountId, t.id)
+      .where(sql`instr(operation, '_') = 0`),
     index("activity_resource").on(t.resourceId, t.id), // by resource
   ],
 );

@@ -18,8 +18,11 @@ export const listAllActivity = (ctx: Ctx, query: AllActivityQuery): Promise<Page
     query.accountId === undefined ? undefined : eq(activity.accountId, query.accountId as Id<"account">),
   );
 
-/** Tools have an underscore in their names, and operations none. */
-const isCall = (is: boolean): SQL => sql`(instr(${activity.operation}, '_') > 0) = ${is ? 1 : 0}`;
+/** Tools have an underscore in their names, and operations none. Of changes alone there is an index, by this very condition. */
+const kinds = {
+  changes: sql`instr(${activity.operation}, '_') = 0`,
+  calls: sql`instr(${activity.operation}, '_') > 0`,
+} as const;
 
 async function list(ctx: Ctx, query: ActivityQuery, whose: SQL | undefined): Promise<Page<Activity>> {
   const rows = await ctx.db
@@ -43,7 +46,7 @@ async function list(ctx: Ctx, query: ActivityQuery, whose: SQL | undefined): Pro
         whose,
         query.resource === undefined ? undefined : eq(activity.resourceId, query.resource),
         query.actor === undefined ? undefined : eq(activity.actor, query.actor),
-        query.only === undefined ? undefined : isCall(query.only === "calls"),
+        query.only === undefined ? undefined : kinds[query.only],
         query.since === undefined ? undefined : gte(activity.createdAt, new Date(query.since)),
         before(activity.id, query),
       ),
