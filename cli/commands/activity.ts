@@ -9,11 +9,12 @@ export const activity = paged(
 )
   .option("--resource <id>", "only changes of this site, database …")
   .option("--actor <kind>", "only by session, key, assistant, operator, webhook, link, host or system")
-  .action(async ({ resource, actor, limit, cursor }) => {
+  .option("--only <what>", "changes, or calls of the assistant's tools")
+  .action(async ({ resource, actor, only, limit, cursor }) => {
     const client = await connect();
     const page = await client.call(
       "listActivity",
-      { resource, actor: actor as "key" | undefined, limit, cursor },
+      { resource, actor: actor as "key" | undefined, only: only as "calls" | undefined, limit, cursor },
       { signal },
     );
     show("listActivity", page, ({ data, nextCursor }) =>
@@ -25,7 +26,8 @@ export const activity = paged(
             by: ({ actor: kind }) => kind,
             operation: ({ operation }) => safe(operation),
             resource: ({ resourceId }) => dim(safe(resourceId ?? "–")),
-            outcome: ({ outcome }) => (outcome === "done" ? outcome : styled("red", safe(outcome))),
+            outcome: ({ outcome }) =>
+              outcome === "done" || outcome === "asked" ? outcome : styled("red", safe(outcome)),
           },
           "Nothing yet.",
         ),

@@ -10,8 +10,14 @@ const ResourceId = z
 
 const filters = {
   resource: ResourceId.optional().describe("Only changes to this resource, by its id."),
-  since: Timestamp.optional().describe("Only changes at this time or later."),
-  actor: z.enum(activityActors).optional().describe("Only changes by actors of this kind."),
+  since: Timestamp.optional().describe("Only what happened at this time or later."),
+  actor: z.enum(activityActors).optional().describe("Only what actors of this kind did."),
+  only: z
+    .enum(["changes", "calls"])
+    .optional()
+    .describe(
+      "`changes`: without the assistant's tool calls as such; what they changed is among the changes. `calls`: these alone.",
+    ),
 };
 export const ActivityQuery = listQuery("activity").extend(filters);
 export type ActivityQuery = z.infer<typeof ActivityQuery>;
@@ -47,13 +53,17 @@ export const Activity = z
     operation: z
       .string()
       .describe(
-        `The operation's id in this document, or what the service or a host did by itself: ${automaticActions.map((name) => `\`${name}\``).join(", ")}.`,
+        `The operation's id in this document; the name of the assistant's tool that was called, such as \`get_site_logs\`, or \`unknown_tool\`; or what the service or a host did by itself: ${automaticActions.map((name) => `\`${name}\``).join(", ")}.`,
       ),
     resourceId: z.string().nullable(),
     arguments: z
       .record(z.string(), z.unknown())
       .describe("The arguments as given, without secrets. Long texts are truncated."),
-    outcome: z.string().describe("`done`, or the error code if it was refused."),
+    outcome: z
+      .string()
+      .describe(
+        "`done`; the error code if it was refused; or, for a tool call, `asked`: the person was asked to confirm it, and nothing was done.",
+      ),
     requestId: z.string().nullable(),
   })
   .meta({ id: "Activity" });

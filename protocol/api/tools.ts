@@ -6,15 +6,33 @@ import {
   invoiceStatuses,
   siteStatuses,
 } from "../states.ts";
-import { BackupSettings } from "./backups.ts";
-import { TimeoutSeconds } from "./commands.ts";
+import { Backup, BackupSettings } from "./backups.ts";
+import { Command, TimeoutSeconds } from "./commands.ts";
+import { CreditPackage } from "./credits.ts";
+import { Database, DatabaseActionAccepted } from "./databases.ts";
+import { Deployment, LogLine } from "./deployments.ts";
+import { DiskUse } from "./disk.ts";
+import { DatabaseInsight, DatabaseTable } from "./insight.ts";
+import { Invoice } from "./invoices.ts";
+import { operations, type OperationId } from "./operations.ts";
+import { Pack, PackChanged } from "./packs.ts";
 import { BasicAuth, Redirect } from "./ingress.ts";
 import { Network } from "./public-access.ts";
 import { Timestamp } from "./common.ts";
-import { RequestWindow } from "./requests.ts";
-import { CronExpression } from "./schedules.ts";
-import { DomainName } from "./domains.ts";
-import { DeployedSettings, EnvKey, HealthCheck, Lifecycle, LabelName } from "./sites.ts";
+import { RequestStats, RequestWindow } from "./requests.ts";
+import { LogFound } from "./running.ts";
+import { CronExpression, Schedule } from "./schedules.ts";
+import { Domain, DomainName } from "./domains.ts";
+import {
+  DeployedSettings,
+  EnvChanged,
+  EnvKey,
+  HealthCheck,
+  Lifecycle,
+  LabelName,
+  Site,
+  SiteActionAccepted,
+} from "./sites.ts";
 import { MountPath, VolumeName } from "./volumes.ts";
 
 /** What the assistant routes by before it is given the tools of a group. */
@@ -40,6 +58,8 @@ export type ToolSpec = {
   /** For people and models: what it does and what comes of it. */
   summary: string;
   input: z.ZodObject;
+  /** What it answers, as its caller gets it: without what is for the person's screen alone. */
+  output: z.ZodType;
   /** Deletes, stops, breaks clients or overwrites: runs only after the person has confirmed exactly this. */
   destructive?: true;
   /** Its answer holds a secret, which is shown to the person and not to the model. */
@@ -60,6 +80,26 @@ const billingTerm = z
   .optional()
   .describe("Months paid at once.");
 const packId = short.optional().describe("Id of a pack, as list_packs shows them.");
+const payAt = z.string().describe("Where the person pays.");
+const more = z.boolean().describe("There are more than these.");
+/** The secret itself is on the person's screen. */
+const Shown = z.object({ shown: z.string() });
+const Line = LogLine.pick({ at: true, stream: true, text: true });
+const Bill = Invoice.omit({ token: true }).extend({ payAt: payAt.nullable() });
+const SiteShown = Site.omit({ envVariables: true }).extend({
+  variables: z.array(z.string()).describe("Their keys."),
+});
+const Applied = Site.pick({
+  healthCheckPath: true,
+  healthCheck: true,
+  replicas: true,
+  lifecycle: true,
+}).extend({
+  applied: z.enum(["now", "by the next deployment"]),
+});
+/** What the operation answers that the tool is made of. */
+const answer = <Id extends OperationId>(id: Id): (typeof operations)[Id]["answers"][0]["schema"] =>
+  operations[id].answers[0].schema;
 const only = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape);
 
 export const tools = {
@@ -67,11 +107,13 @@ export const tools = {
     group: "sites",
     summary: "List the account's sites with status.",
     input: only({ status: z.enum(siteStatuses).optional(), limit }),
+    output: z.object({ sites: z.array(Site.pick({ id: true, name: true, status: true, url: true })), more }),
   },
   get_site: {
     group: "sites",
     summary: "Show a site: settings, current and latest deployment, domains, what it costs.",
     input: only({ site }),
+    output: SiteShown,
   },
   create_site: {
     group: "sites",
@@ -89,6 +131,7 @@ export const tools = {
       packId,
       billingTerm,
     }),
+    output: answer("createSite").extend({ payAt }),
   },
   detect_framework: {
     group: "sites",
@@ -99,30 +142,40 @@ export const tools = {
       branch: short.optional(),
       rootDir: short.optional().describe("The folder of the app, where it is not the root."),
     }),
+    output: answer("inspectSource"),
   },
   update_site_settings: {
     group: "sites",
     summary:
       "Change source, branch, commands, port and other settings of a site, from its next deployment on.",
     input: only({ site, settings: DeployedSettings }),
+    output: SiteShown,
   },
   diagnose_site: {
     group: "sites",
     summary:
       "Find out what is wrong with a site, in order: invoice, host, deployment, container, port, health, route, DNS, certificate, disk, recent changes; with fixes.",
     input: only({ site }),
+    output: answer("diagnoseSite"),
   },
-  start_site: { group: "sites", summary: "Start a stopped site.", input: only({ site }) },
+  start_site: {
+    group: "sites",
+    summary: "Start a stopped site.",
+    input: only({ site }),
+    output: SiteActionAccepted,
+  },
   stop_site: {
     group: "sites",
     summary: "Stop a site: visitors are answered 503.",
     input: only({ site }),
+    output: SiteActionAccepted,
     destructive: true,
   },
   restart_site: {
     group: "sites",
     summary: "Restart a site with its current version and newest environment, without downtime.",
     input: only({ site }),
+    output: SiteActionAccepted,
   },
   set_maintenance_mode: {
     group: "sites",
@@ -132,6 +185,7 @@ export const tools = {
       on: z.boolean(),
       message: z.string().max(2000).optional().describe("What the page says."),
     }),
+    output: Site.shape.ingress,
     // Where it is turned on.
     destructive: true,
   },
@@ -143,12 +197,14 @@ export const tools = {
       site,
       deleteVolumes: z.boolean().optional().describe("Delete the data of its volumes as well."),
     }),
+    output: answer("deleteSite"),
     destructive: true,
   },
   clone_site: {
     group: "sites",
     summary: "Create another site with the settings of this one and its variables, secret values excepted.",
     input: only({ site, name: short, packId, billingTerm }),
+    output: answer("cloneSite").extend({ payAt }),
   },
 
   deploy_site: {
@@ -159,37 +215,72 @@ export const tools = {
       ref: short.optional().describe("A branch, a tag or a whole commit id, instead of the site's branch."),
       rebuild: z.boolean().optional().describe("Build even where nothing has changed."),
     }),
+    output: SiteActionAccepted,
   },
   list_deployments: {
     group: "deployments",
     summary: "List a site's deployments, newest first, with result and cause.",
     input: only({ site, limit }),
+    output: z.array(
+      Deployment.pick({
+        id: true,
+        number: true,
+        status: true,
+        trigger: true,
+        commit: true,
+        commitMessage: true,
+        error: true,
+        createdAt: true,
+      }),
+    ),
   },
   get_deployment: {
     group: "deployments",
     summary: "Show one deployment: steps, times, commit, error.",
     input: only({ deployment }),
+    output: answer("getDeployment"),
   },
   get_build_logs: {
     group: "deployments",
     summary: "Show the last lines of a deployment's log.",
     input: only({ deployment, tail, search: short.optional().describe("Only lines that contain this.") }),
+    output: z.array(z.string()),
   },
   explain_failed_deployment: {
     group: "deployments",
     summary:
       "Explain why a deployment failed (by default a site's last failed one): step, exit code, memory, probe, last lines, what changed, fixes.",
     input: only({ site: site.optional(), deployment: deployment.optional() }),
+    output: z.union([
+      answer("explainDeployment").extend({
+        since: Deployment.pick({ status: true, number: true })
+          .nullable()
+          .optional()
+          .describe("The site's latest deployment, if it is a later one."),
+      }),
+      z.object({ failed: z.literal(false), note: z.string() }),
+    ]),
   },
   cancel_deployment: {
     group: "deployments",
     summary: "End a deployment that waits or runs; the version in service stays.",
     input: only({ deployment }),
+    output: answer("cancelDeployment"),
   },
   list_rollback_targets: {
     group: "deployments",
     summary: "List the deployments that a site can be rolled back to.",
     input: only({ site }),
+    output: z.array(
+      Deployment.pick({
+        id: true,
+        number: true,
+        commit: true,
+        commitMessage: true,
+        envVersion: true,
+        finishedAt: true,
+      }),
+    ),
   },
   rollback_site: {
     group: "deployments",
@@ -199,18 +290,21 @@ export const tools = {
       deployment: deployment.optional(),
       withEnv: z.boolean().optional().describe("false: with the newest environment instead of its own."),
     }),
+    output: answer("rollbackSite"),
     destructive: true,
   },
   get_deploy_webhook: {
     group: "deployments",
     summary: "Show the address that deploys the site when something posts to it.",
     input: only({ site }),
+    output: Shown,
     secret: true,
   },
   rotate_deploy_webhook: {
     group: "deployments",
     summary: "Give the site a new deploy webhook; the old address stops working.",
     input: only({ site }),
+    output: Shown,
     destructive: true,
     secret: true,
   },
@@ -224,17 +318,20 @@ export const tools = {
       path: short.nullable().optional().describe("Default: unchanged."),
       check: HealthCheck.optional().describe("Replaces kind, interval, timeout and failures."),
     }),
+    output: Applied,
   },
   set_lifecycle_policy: {
     group: "runtime",
     summary:
       "Set what happens when a site's containers exit (restart policy), are replaced (drain) or stopped (stop timeout); the running version is restarted with it.",
     input: only({ site, policy: Lifecycle }),
+    output: Applied,
   },
   run_health_check: {
     group: "runtime",
     summary: "Probe a site's containers now: answers, ports, exits, memory, and whether visitors reach them.",
     input: only({ site }),
+    output: answer("getSiteHealth"),
   },
   probe_url: {
     group: "runtime",
@@ -245,18 +342,21 @@ export const tools = {
       path: short.optional().describe("Such as /login."),
       domain: DomainName.optional().describe("One of its verified domains."),
     }),
+    output: answer("probeSite"),
   },
   scale_site: {
     group: "runtime",
     summary:
       "Set the number of replicas of a site; the running version is restarted with them, without downtime.",
     input: only({ site, replicas: z.number().int().min(1).max(10) }),
+    output: Applied,
   },
 
   get_site_logs: {
     group: "logs",
     summary: "Show the last lines that a running site wrote.",
     input: only({ site, tail, since, search: short.optional().describe("Only lines that contain this.") }),
+    output: z.array(Line),
   },
   search_log_history: {
     group: "logs",
@@ -268,6 +368,7 @@ export const tools = {
       to: Timestamp.optional(),
       limit,
     }),
+    output: z.object({ lines: z.array(Line), complete: LogFound.shape.complete }),
   },
   get_access_logs: {
     group: "logs",
@@ -282,39 +383,61 @@ export const tools = {
       to: Timestamp.optional(),
       limit,
     }),
+    output: answer("getSiteRequests").shape.data,
   },
   get_request_stats: {
     group: "logs",
     summary:
       "Show how many requests a site had, with which statuses and how fast it answered, and the most frequent paths, referrers and programs.",
     input: only({ site, window: RequestWindow.optional() }),
+    output: RequestStats.omit({ series: true }).extend({
+      notable: RequestStats.shape.series.describe(
+        "The ten intervals with the most failures, or the most requests.",
+      ),
+    }),
   },
   get_site_metrics: {
     group: "logs",
     summary: "Show CPU, memory, network and disk of a running site by the minute.",
     input: only({ site, minutes: z.number().int().min(1).max(1440).optional() }),
+    output: answer("getSiteMetrics").shape.data,
   },
   get_disk_usage: {
     group: "logs",
     summary:
       "Show what a site or database takes of its disk, by what it wrote, volumes, images, logs and build cache; without either, all of the account.",
     input: only({ site: site.optional(), db: db.optional() }),
+    output: z.union([
+      DiskUse,
+      z.object({
+        resources: z.array(
+          DiskUse.omit({ volumes: true, images: true }).extend({
+            volumesMb: z.number(),
+            imagesMb: z.number(),
+          }),
+        ),
+        truncated: answer("getAccountDisk").shape.truncated,
+      }),
+    ]),
   },
   list_container_events: {
     group: "logs",
     summary: "List starts, stops, exits and ends for lack of memory of a site or database.",
     input: only({ site: site.optional(), db: db.optional(), since }),
+    output: answer("getSiteEvents").shape.data,
   },
   list_unhealthy_resources: {
     group: "logs",
     summary: "List every site and database of the account that is not well, with the reason.",
     input: only({}),
+    output: answer("listUnhealthy"),
   },
 
   list_env_vars: {
     group: "environment",
     summary: "List a site's environment variables; values of secrets are not shown.",
     input: only({ site }),
+    output: Site.shape.envVariables,
   },
   set_env_vars: {
     group: "environment",
@@ -326,28 +449,33 @@ export const tools = {
         .min(1)
         .max(50),
     }),
+    output: EnvChanged,
   },
   delete_env_vars: {
     group: "environment",
     summary: "Remove environment variables of a site.",
     input: only({ site, keys: z.array(EnvKey).min(1).max(50) }),
+    output: EnvChanged,
     destructive: true,
   },
   list_env_history: {
     group: "environment",
     summary: "List the versions of a site's environment: who changed which variables when.",
     input: only({ site }),
+    output: answer("listEnvVersions").shape.data,
   },
   restore_env_version: {
     group: "environment",
     summary: "Bring back an earlier version of a site's environment.",
     input: only({ site, version: z.number().int().min(1).describe("As list_env_history shows it.") }),
+    output: answer("restoreEnvVersion"),
     destructive: true,
   },
   generate_secret: {
     group: "environment",
     summary: "Set a secret variable to a random value that nobody sees.",
     input: only({ site, key: EnvKey, length: z.number().int().min(16).max(128).optional() }),
+    output: z.object({ key: z.string(), set: z.literal(true), note: z.string() }),
   },
 
   list_domains: {
@@ -355,6 +483,7 @@ export const tools = {
     summary:
       "List a site's own domain names with their state, what is wrong with each, and the records to set.",
     input: only({ site }),
+    output: answer("listDomains").shape.data,
   },
   add_domain: {
     group: "domains",
@@ -368,28 +497,33 @@ export const tools = {
         .optional()
         .describe("Also add the other of example.com and www.example.com, redirecting to this one."),
     }),
+    output: answer("createDomain"),
   },
   verify_domain: {
     group: "domains",
     summary:
       "Look at a domain name now: proof of ownership, addresses, CAA records and certificate; it is put in service if all is right.",
     input: only({ site, domain: DomainName }),
+    output: answer("verifyDomain"),
   },
   remove_domain: {
     group: "domains",
     summary: "Take a domain name away from a site.",
     input: only({ site, domain: DomainName }),
+    output: answer("deleteDomain"),
     destructive: true,
   },
   set_primary_domain: {
     group: "domains",
     summary: "Redirect visitors of a site's other names to this one; null: each name is served by itself.",
     input: only({ site, domain: DomainName.nullable() }),
+    output: Site.shape.ingress,
   },
   set_redirect_rules: {
     group: "domains",
     summary: "Replace a site's redirects, of which the first that matches applies; an empty list: none.",
     input: only({ site, rules: z.array(Redirect).max(200) }),
+    output: Site.shape.ingress,
   },
   set_access_protection: {
     group: "domains",
@@ -400,56 +534,74 @@ export const tools = {
       auth: BasicAuth.nullable().optional(),
       allow: z.array(Network).min(1).max(100).nullable().optional(),
     }),
+    output: Site.shape.ingress,
   },
   get_certificate: {
     group: "domains",
     summary: "Show a domain's certificate: issuer, validity, and the certificate authority's last refusal.",
     input: only({ site, domain: DomainName }),
+    output: Domain.pick({ domain: true, status: true, problems: true, certificate: true, checkedAt: true }),
   },
   renew_certificate: {
     group: "domains",
     summary: "Obtain a domain's certificate now, or renew one that is due.",
     input: only({ site, domain: DomainName }),
+    output: Domain.pick({ domain: true, status: true, problems: true, certificate: true }),
   },
 
   list_databases: {
     group: "databases",
     summary: "List the account's databases with status.",
     input: only({ status: z.enum(databaseStatuses).optional(), limit }),
+    output: z.object({
+      databases: z.array(Database.pick({ id: true, name: true, type: true, status: true })),
+      more,
+    }),
   },
   get_database: {
     group: "databases",
     summary: "Show a database: version, status, size, linked sites, backup settings.",
     input: only({ db }),
+    output: answer("getDatabase"),
   },
   create_database: {
     group: "databases",
     summary: "Create a database and its unpaid invoice. It starts once the invoice is paid.",
     input: only({ name: short, type: z.enum(databaseTypes), packId, billingTerm }),
+    output: answer("createDatabase").extend({ payAt }),
   },
-  start_database: { group: "databases", summary: "Start a stopped database.", input: only({ db }) },
+  start_database: {
+    group: "databases",
+    summary: "Start a stopped database.",
+    input: only({ db }),
+    output: DatabaseActionAccepted,
+  },
   stop_database: {
     group: "databases",
     summary: "Stop a database: linked sites cannot reach it.",
     input: only({ db }),
+    output: DatabaseActionAccepted,
     destructive: true,
   },
   restart_database: {
     group: "databases",
     summary: "Restart a database: open connections are closed.",
     input: only({ db }),
+    output: DatabaseActionAccepted,
     destructive: true,
   },
   delete_database: {
     group: "databases",
     summary: "Delete a database with its data; a last backup is made and kept for 30 days.",
     input: only({ db, skipFinalBackup: z.boolean().optional().describe("Make no last backup.") }),
+    output: answer("deleteDatabase"),
     destructive: true,
   },
   get_connection_string: {
     group: "databases",
     summary: "Show the addresses of a database with its password.",
     input: only({ db }),
+    output: Shown,
     destructive: true,
     secret: true,
   },
@@ -462,6 +614,7 @@ export const tools = {
       variable: EnvKey.optional(),
       linked: z.boolean().optional().describe("false: take the address away from the site."),
     }),
+    output: z.union([answer("linkDatabase"), answer("unlinkDatabase")]),
     // Where it is taken away.
     destructive: true,
   },
@@ -469,22 +622,38 @@ export const tools = {
     group: "databases",
     summary: "Give a database a new password; linked sites are restarted with it.",
     input: only({ db }),
+    output: answer("rotateDatabase"),
     destructive: true,
   },
   describe_schema: {
     group: "databases",
     summary: "Show tables, columns and indexes of a database, or the kinds of keys of a Redis one.",
     input: only({ db, filter: short.optional().describe("Only tables whose name contains this.") }),
+    output: z.object({
+      tables: z.array(
+        z.object({
+          name: z.string().describe("With its schema."),
+          rowsEstimate: DatabaseTable.shape.rowsEstimate,
+          columns: z.array(z.string()).describe("Name and type."),
+          primaryKey: DatabaseTable.shape.primaryKey,
+          indexes: z.array(z.string()).describe("Name and columns."),
+        }),
+      ),
+      keyspaces: answer("getDatabaseSchema").shape.keyspaces,
+      truncated: answer("getDatabaseSchema").shape.truncated,
+    }),
   },
   run_read_query: {
     group: "databases",
     summary: "Run one statement that can change nothing, and show its rows.",
     input: only({ db, query: z.string().min(1).max(10_000), limit }),
+    output: answer("queryDatabase"),
   },
   run_write_query: {
     group: "databases",
     summary: "Run one statement that may change data. The person sees first how many rows it would change.",
     input: only({ db, query: z.string().min(1).max(10_000) }),
+    output: answer("queryDatabase"),
     destructive: true,
   },
   list_active_queries: {
@@ -492,56 +661,68 @@ export const tools = {
     summary:
       "List what a database is working on now, longest first: what each waits for, and whose locks block it.",
     input: only({ db }),
+    output: DatabaseInsight.shape.activeQueries,
   },
   kill_query: {
     group: "databases",
     summary: "End one session of a database, with what it runs and the locks that it holds.",
     input: only({ db, query: short.describe("Id of a session, as list_active_queries shows it.") }),
+    output: answer("endDatabaseSession"),
     destructive: true,
   },
   list_slow_queries: {
     group: "databases",
     summary: "List the statements that took a database the most time.",
     input: only({ db, limit }),
+    output: DatabaseInsight.shape.slowQueries,
   },
   get_database_metrics: {
     group: "databases",
     summary: "Show CPU, memory, disk and network of a database, its size and its connections.",
     input: only({ db, minutes: z.number().int().min(1).max(1440).optional() }),
+    output: DatabaseInsight.pick({ sizeMb: true, connections: true, cacheHitRatio: true }).extend({
+      minutes: answer("getDatabaseMetrics").shape.data,
+    }),
   },
   get_database_logs: {
     group: "databases",
     summary: "Show the last lines that a database's server wrote.",
     input: only({ db, tail, since, search: short.optional().describe("Only lines that contain this.") }),
+    output: z.array(Line.omit({ stream: true })),
   },
 
   create_backup: {
     group: "backups",
     summary: "Back up a database, or a volume of a site, now.",
     input: only({ db: db.optional(), site: site.optional(), volume: volume.optional() }),
+    output: Backup,
   },
   list_backups: {
     group: "backups",
     summary:
       "List backups with time, size and what they proved: of a database, of a site's volumes, of one of them, or all.",
     input: only({ db: db.optional(), site: site.optional(), volume: volume.optional(), limit }),
+    output: z.array(Backup),
   },
   verify_backup: {
     group: "backups",
     summary: "Restore a backup into a throw-away server or folder and compare what it holds.",
     input: only({ backup }),
+    output: answer("verifyBackup"),
   },
   restore_backup: {
     group: "backups",
     summary:
       "Replace the data of a database, or of a volume of a site that is stopped, by a backup; what is there is backed up first. A volume of a new name is created.",
     input: only({ db: db.optional(), site: site.optional(), volume: volume.optional(), backup }),
+    output: z.union([answer("restoreDatabase"), answer("restoreVolume")]),
     destructive: true,
   },
   delete_backup: {
     group: "backups",
     summary: "Delete one stored backup.",
     input: only({ backup }),
+    output: answer("deleteBackup"),
     destructive: true,
   },
   set_backup_schedule: {
@@ -554,11 +735,13 @@ export const tools = {
       volume: volume.optional(),
       settings: BackupSettings.partial(),
     }),
+    output: z.union([Database, answer("changeVolume")]),
   },
   get_backup_download_link: {
     group: "backups",
     summary: "Show a short-lived address from which a backup's file is downloaded.",
     input: only({ backup }),
+    output: Shown.extend({ expiresAt: Timestamp }),
     destructive: true,
     secret: true,
   },
@@ -570,21 +753,25 @@ export const tools = {
       path: z.string().min(1).max(1000).optional().describe("Such as /app; default: the root."),
       volume: VolumeName.optional().describe("Default: the container."),
     }),
+    output: answer("browseFiles"),
   },
   list_volumes: {
     group: "backups",
     summary: "List a site's volumes and what they hold.",
     input: only({ site }),
+    output: answer("listVolumes"),
   },
   create_volume: {
     group: "backups",
     summary: "Add a volume to a site, mounted from its next deployment on.",
     input: only({ site, name: VolumeName, path: MountPath }),
+    output: Site.shape.volumes,
   },
   delete_volume: {
     group: "backups",
     summary: "Delete a volume that nothing mounts any more, with its data.",
     input: only({ site, name: VolumeName }),
+    output: answer("removeVolume"),
     destructive: true,
   },
 
@@ -592,6 +779,7 @@ export const tools = {
     group: "jobs",
     summary: "List a site's schedules with their next run.",
     input: only({ site }),
+    output: answer("listSchedules").shape.data,
   },
   set_cron_job: {
     group: "jobs",
@@ -603,44 +791,52 @@ export const tools = {
       command: short,
       enabled: z.boolean().optional(),
     }),
+    output: Schedule,
   },
   delete_cron_job: {
     group: "jobs",
     summary: "Delete a schedule of a site; its runs stay in the list of commands.",
     input: only({ site, name: LabelName }),
+    output: answer("deleteSchedule"),
     destructive: true,
   },
   run_command: {
     group: "jobs",
     summary: "Run a command once in a new container of the site's image, with its environment.",
     input: only({ site, command: z.string().min(1).max(4000), timeoutSeconds: TimeoutSeconds.optional() }),
+    output: answer("runCommand"),
     destructive: true,
   },
   get_job_output: {
     group: "jobs",
     summary: "Show result and output of a command, or of the last runs of a site.",
     input: only({ run: short.optional().describe("Id of a command."), site: site.optional() }),
+    output: z.union([z.object({ command: Command, output: z.array(z.string()) }), z.array(Command)]),
   },
 
   list_packs: {
     group: "billing",
     summary: "List what can be bought: packs for sites and databases, or packages of credits, with prices.",
     input: only({ kind: z.enum(["site", "database", "credits"]).optional() }),
+    output: z.array(z.union([Pack, CreditPackage])),
   },
   list_invoices: {
     group: "billing",
     summary: "List the account's invoices.",
     input: only({ status: z.enum(invoiceStatuses).optional(), limit }),
+    output: z.array(Bill),
   },
   get_invoice: {
     group: "billing",
     summary: "Show an invoice: lines, due date, what it starts, where it is paid.",
     input: only({ invoice: short.describe("Id of an invoice.") }),
+    output: Bill,
   },
   cancel_invoice: {
     group: "billing",
     summary: "Cancel an unpaid invoice, and delete the site or database that waits for its first payment.",
     input: only({ invoice: short.describe("Id of an invoice.") }),
+    output: Invoice.omit({ token: true }),
     destructive: true,
   },
   change_pack: {
@@ -648,28 +844,38 @@ export const tools = {
     summary:
       "Change the pack of a site or database: a larger one is paid first, a smaller one comes with the renewal.",
     input: only({ site: site.optional(), db: db.optional(), packId: short, billingTerm }),
+    output: PackChanged.extend({ payAt: payAt.nullable() }),
   },
   get_credit_balance: {
     group: "billing",
     summary: "Show the balance of credits and the last transactions.",
     input: only({}),
+    output: answer("getCredits"),
   },
   create_credit_invoice: {
     group: "billing",
     summary: "Create the invoice of a package of credits.",
     input: only({ packageId: short }),
+    output: answer("purchaseCredits").extend({ payAt }),
   },
 
   get_account: {
     group: "account",
     summary: "Show the account: what is paid and owed, limits in use, when terms end.",
     input: only({}),
+    output: answer("getAccount"),
   },
-  list_api_keys: { group: "account", summary: "List the account's API keys.", input: only({ limit }) },
+  list_api_keys: {
+    group: "account",
+    summary: "List the account's API keys.",
+    input: only({ limit }),
+    output: answer("listKeys").shape.data,
+  },
   revoke_api_key: {
     group: "account",
     summary: "Revoke an API key: it stops working at once.",
     input: only({ key: short.describe("Id of a key.") }),
+    output: answer("revokeKey"),
     destructive: true,
   },
   list_activity: {
@@ -680,6 +886,7 @@ export const tools = {
       since,
       limit,
     }),
+    output: answer("listActivity").shape.data,
   },
 } as const satisfies Record<string, ToolSpec>;
 
@@ -691,3 +898,4 @@ export const readsOnly = (name: ToolName): boolean =>
   /^(?:list|get|describe|explain|detect|diagnose|search|browse|run_read)_/.test(name);
 
 export type ToolInput<Name extends ToolName> = z.output<(typeof tools)[Name]["input"]>;
+export type ToolOutput<Name extends ToolName> = z.input<(typeof tools)[Name]["output"]>;

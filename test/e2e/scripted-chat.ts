@@ -9,6 +9,7 @@ import type { OwnAccount } from "../../protocol/api/accounts.ts";
 import type { ChatReply } from "../../protocol/api/chat.ts";
 import { tools, type ToolGroup, type ToolInput, type ToolName } from "../../protocol/api/tools.ts";
 import { freePort } from "../../scripts/lib/state.ts";
+import { holdToSchema } from "../support/tool-output.ts";
 import { ScriptedModel } from "../support/scripted-model.ts";
 import { toolsHeldBy, type ToolFile } from "../support/tools-held-by.ts";
 import { api, local, request, stateDirectory, until } from "./service.ts";
@@ -127,15 +128,20 @@ export async function use<Name extends ToolName>(
   expect(asked, told(name)).toBe(asks ?? spec.destructive === true);
   if (!asked) {
     expect(first.toolCalls, told(name)).toEqual([{ tool: name, ok: true }]);
-    carriedOut.add(name);
-    return { result: model.lastResult, reply: first };
+    return carried(name, { result: model.lastResult, reply: first });
   }
   await unchanged?.();
   const reply = await say("yes", first.conversationId);
   const result = model.confirmedResult;
   expect(reply.toolCalls, `${name}: ${JSON.stringify(result)}`).toEqual([{ tool: name, ok: true }]);
+  return carried(name, { result, reply });
+}
+
+function carried(name: ToolName, used: { result: unknown; reply: ChatReply }) {
+  // A text is what was cut; the tests of the Worker hold those whole.
+  if (typeof used.result !== "string") holdToSchema(name, used.result);
   carriedOut.add(name);
-  return { result, reply };
+  return used;
 }
 
 const told = (name: ToolName): string => `${name}: ${JSON.stringify(model.lastResult)}`;

@@ -3,10 +3,14 @@ import { describe, expect, it } from "vitest";
 import type { Activity } from "../../protocol/api/activity.ts";
 import type { Page } from "../../protocol/api/common.ts";
 import { operations, type Operation } from "../../protocol/api/operations.ts";
+import { tools, type ToolName } from "../../protocol/api/tools.ts";
+import { automaticActions } from "../../protocol/states.ts";
 import { call as act } from "../../worker/api/call.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { secretArguments, shownArguments } from "../../worker/domain/shown-arguments.ts";
+import { listActivity } from "../../worker/services/activity/list.ts";
 import { forgetOldActivity } from "../../worker/services/activity/forget-old.ts";
+import { funded, say, scripted } from "./assistant.ts";
 import {
   account,
   api,
@@ -125,6 +129,74 @@ describe("every change", () => {
   });
 });
 
+describe("every call of the assistant's tools", () => {
+  it("is one row, also where it only reads, is refused or makes no sense, and a change is another", async () => {
+    const key = await funded();
+    const { siteId } = await runningSite(key, await readyAgent(), { name: "seen" });
+    const entries = [{ key: "TOKEN", value: "canary", secret: true }];
+    scripted(
+      {
+        calls: [
+          { name: "get_site", args: { site: "seen" } },
+          { name: "get_site", args: { site: "none" } },
+          { name: "get_site", args: { place: "canary" } },
+          { name: "get_site", args: "{" },
+          // Neither a tool's name nor that of an operation.
+          { name: "deleteAccount", args: { password: "canary" } },
+          { name: "set_env_vars", args: { site: "seen", entries } },
+          { name: "stop_site", args: { site: "seen" } },
+        ],
+      },
+      { text: "Seen." },
+    );
+    const { conversationId } = (await say(key, "Look")).body;
+    const before = (await activityOf(key, "?actor=assistant")).data.toReversed();
+    expect(before.map(({ operation, outcome, resourceId }) => [operation, outcome, resourceId])).toEqual([
+      ["get_site", "done", null],
+      ["get_site", "not_found", null],
+      ["get_site", "invalid_request", null],
+      ["get_site", "invalid_request", null],
+      ["unknown_tool", "not_found", null],
+      ["patchSite", "done", siteId],
+      ["set_env_vars", "done", null],
+      ["stop_site", "asked", null],
+    ]);
+    for (const { actorId, requestId } of before)
+      expect([actorId, requestId]).toEqual([conversationId, expect.stringMatching(/^[\da-f-]{36}$/)]);
+    expect(before[0]?.arguments).toEqual({ site: "seen" });
+    expect(before[6]?.arguments).toMatchObject({ site: "seen", entries: [{ key: "TOKEN", value: "…" }] });
+    expect(JSON.stringify(before)).not.toContain("canary");
+    await say(key, "yes", { conversationId });
+    const calls = (await activityOf(key, "?only=calls&limit=1")).data;
+    expect(calls).toMatchObject([{ operation: "stop_site", outcome: "done", arguments: { site: "seen" } }]);
+    const changes = (await activityOf(key, `?only=changes&actor=assistant`)).data;
+    expect(changes.map(({ operation }) => operation)).toEqual(["patchSite", "patchSite"]);
+    // Whoever asks for a site's changes is not told each look at it.
+    expect((await activityOf(key, `?resource=${siteId}&actor=assistant`)).data).toEqual(changes);
+  });
+
+  it("is told from an operation by its name", () => {
+    expect(Object.keys(tools).filter((name) => !name.includes("_"))).toEqual([]);
+    expect([...Object.keys(operations), ...automaticActions].filter((name) => name.includes("_"))).toEqual(
+      [],
+    );
+  });
+
+  it("costs a row, and an ordinary read none", async () => {
+    const key = await funded();
+    const rows = async () =>
+      (await bindings.DB.prepare("SELECT count(*) AS count FROM activity").first<{ count: number }>())
+        ?.count ?? 0;
+    const before = await rows();
+    await api(key, "GET", "/sites");
+    await api(key, "GET", "/account");
+    expect(await rows()).toBe(before);
+    scripted({ calls: [{ name: "list_sites", args: {} }] }, { text: "None." });
+    await say(key, "What do I have?");
+    expect(await rows()).toBe(before + 1);
+  });
+});
+
 describe("the list", () => {
   it("is the account's own, by page, by resource and by actor", async () => {
     const [key, other] = [await account(), await account()];
@@ -137,6 +209,32 @@ describe("the list", () => {
     expect((await activityOf(key, `?resource=${siteId}`)).data).toHaveLength(1);
     expect((await activityOf(key, "?actor=assistant")).data).toEqual([]);
     expect((await activityOf(other, `?resource=${siteId}`)).data).toEqual([]);
+  });
+
+  it("of changes alone is not read through all calls between two of them", async () => {
+    const statements: string[] = [];
+    const DB = {
+      prepare(text: string) {
+        statements.push(text);
+        return bindings.DB.prepare(text);
+      },
+    } as D1Database;
+    const actor = {
+      type: "key",
+      accountId: "acc_none",
+      role: "user",
+      plan: "free",
+      keyId: "key_none",
+    } as const;
+    await listActivity(
+      contextOf({ ...bindings, DB }, actor, () => undefined),
+      { limit: 8, only: "changes" },
+    );
+    const [text = ""] = statements;
+    const { results } = await bindings.DB.prepare(`EXPLAIN QUERY PLAN ${text}`)
+      .bind(...Array<null>(text.split("?").length - 1).fill(null))
+      .all<{ detail: string }>();
+    expect(results[0]?.detail).toBe("SEARCH activity USING INDEX activity_changes (account_id=?)");
   });
 
   it("of all accounts is the operator's", async () => {
@@ -185,6 +283,8 @@ const harmless = new Set(
   username
   variable verify version volumes
   withEnv write
+  auth backup check db deployment entries filter invoice keys linked method minutes on policy resource rules run search
+  secret since site status tail text volume window
   brand country imprintUrl logo percent privacyUrl seller supportUrl tax termsUrl vatId`
     .trim()
     .split(/\s+/),
@@ -208,6 +308,13 @@ describe("arguments", () => {
     for (const schema of [body, query])
       if (schema) namesIn(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }), names);
     const unknown = [...names].filter((name) => !secretArguments.has(name) && !harmless.has(name));
+    expect(unknown).toEqual([]);
+  });
+
+  it.each(Object.keys(tools) as ToolName[])("of the tool %s are known as secret or as harmless", (name) => {
+    const names = new Set<string>();
+    namesIn(z.toJSONSchema(tools[name].input, { io: "input", unrepresentable: "any" }), names);
+    const unknown = [...names].filter((one) => !secretArguments.has(one) && !harmless.has(one));
     expect(unknown).toEqual([]);
   });
 

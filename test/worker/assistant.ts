@@ -1,10 +1,14 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import type { DatabaseSpec, Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { ChatReply } from "../../protocol/api/chat.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import { readsOnly, tools, type ToolGroup, type ToolInput, type ToolName } from "../../protocol/api/tools.ts";
+import { catalogue } from "../../worker/assistant/catalogue.ts";
+import { Revealed } from "../../worker/assistant/tool.ts";
+import { limits } from "../../worker/middleware/limit.ts";
 import { ScriptedModel, type Said } from "../support/scripted-model.ts";
+import { holdToSchema } from "../support/tool-output.ts";
 import {
   account,
   api,
@@ -16,6 +20,30 @@ import {
   uniqueName,
   type Agent,
 } from "./service.ts";
+
+/** Tools whose results were held to their schemas in the test that runs. */
+const held = new Set<string>();
+// Whoever calls a tool in a test: a result that is not as its schema says is an error of the tool.
+for (const [name, tool] of Object.entries(catalogue) as [ToolName, (typeof catalogue)["get_site"]][]) {
+  const run = tool.run.bind(tool);
+  tool.run = async (ctx, input) => {
+    const result = await run(ctx, input);
+    const told: unknown = result instanceof Revealed ? result.result : result;
+    holdToSchema(name, JSON.parse(JSON.stringify(told)));
+    held.add(name);
+    return result;
+  };
+}
+
+/** As many messages to the assistant as this file likes; `rate-limit.test.ts` holds the limit. */
+export function withoutChatLimit(): void {
+  const names = ["chatFree", "chatFreeDaily"] as const;
+  const kept = names.map((name) => limits[name].limit);
+  for (const name of names) Object.assign(limits[name], { limit: 100_000 });
+  afterAll(() => {
+    for (const [at, name] of names.entries()) Object.assign(limits[name], { limit: kept[at] });
+  });
+}
 
 type Server = (request: Request) => Response | Promise<Response>;
 /** Servers outside besides the model, by host name. */
@@ -59,11 +87,11 @@ export async function funded(amount = 20): Promise<string> {
 /** Of the test that runs. */
 const hosts: Agent[] = [];
 
-/** An account with credits, and the only host, which is ready. */
-export async function scene() {
+/** An account with credits, and the only host, which is ready; `lasts`: for all tests of the file. */
+export async function scene({ lasts = false } = {}) {
   await bindings.DB.prepare("UPDATE hosts SET status = 'REMOVED'").run();
   const [key, host] = [await funded(), await readyAgent()];
-  hosts.push(host);
+  if (!lasts) hosts.push(host);
   return { key, host };
 }
 
@@ -82,17 +110,24 @@ type Used = {
 /** Tools that were carried out through `POST /chat` in the test that runs. */
 const carriedOut = new Set<string>();
 
-/** How much the account's assistant has changed. */
-const recordedFor = async (key: string) =>
-  (await bindings.DB.prepare(
-    "SELECT count(*) AS count FROM activity WHERE actor = 'assistant' AND account_id = ?",
+/** What the account's assistant has changed and called, as the record has it, oldest first. */
+async function recordedFor(key: string) {
+  const { results } = await bindings.DB.prepare(
+    "SELECT operation, outcome FROM activity WHERE actor = 'assistant' AND account_id = ? ORDER BY rowid",
   )
     .bind(await ownerOf(key))
-    .first<{ count: number }>())!.count;
+    .all<{ operation: string; outcome: string }>();
+  const isCall = ({ operation }: { operation: string }) => Object.hasOwn(tools, operation);
+  return {
+    changes: results.filter((row) => !isCall(row)),
+    calls: results.filter(isCall).map(({ operation, outcome }) => [operation, outcome]),
+  };
+}
 
 /**
- * Has the model call a tool in a message to `POST /chat`, and confirms it as the person if that is asked. A destructive
- * tool that does not ask, or another one that does, fails the test.
+ * Has the model call a tool in a message to `POST /chat`, and confirms it as the person if that is asked, who then says it
+ * again. A destructive tool that does not ask, another one that does, one that acts before the word or twice for one, and
+ * a call that is not on record fail the test.
  */
 export async function useTool<Name extends ToolName>(
   key: string,
@@ -108,14 +143,35 @@ export async function useTool<Name extends ToolName>(
   expect([first.status, first.body]).toMatchObject([200, {}]);
   const asked = first.body.pendingAction?.summary ?? null;
   expect([name, asked !== null]).toEqual([name, asks ?? spec.destructive === true]);
+  const { conversationId, pendingAction } = first.body;
+  if (pendingAction === null) {
+    const ended = first.body.toolCalls.map(({ tool, ok }) => [tool, ok ? "done" : expect.any(String)]);
+    const { changes, calls } = await recordedFor(key);
+    expect(calls.slice(before.calls.length)).toEqual(ended);
+    // What claims to read changes nothing.
+    if (readsOnly(name)) expect([name, changes]).toEqual([name, before.changes]);
+    return carried(first.body, { result: model.lastResult, asked });
+  }
+  const waiting = await recordedFor(key);
   // Nothing happens before the person's word.
-  if (asked !== null) expect([name, await recordedFor(key)]).toEqual([name, before]);
-  const { conversationId } = first.body;
-  const reply = asked === null ? first.body : (await say(key, "yes", { conversationId })).body;
+  expect([name, waiting.changes]).toEqual([name, before.changes]);
+  expect(waiting.calls.slice(before.calls.length)).toEqual([[name, "asked"]]);
+  const { body } = await say(key, "yes", { conversationId });
+  const result = model.confirmedResult;
+  const done = await recordedFor(key);
+  const ended = body.toolCalls.map(({ tool, ok }) => [tool, ok ? "done" : expect.any(String)]);
+  expect(done.calls.slice(waiting.calls.length)).toEqual(ended);
+  // The word counts once.
+  scripted({ text: "It is done already." });
+  const again = await say(key, "yes", { conversationId, confirm: pendingAction.id });
+  expect([name, again.status, again.body.toolCalls]).toEqual([name, 200, []]);
+  expect([name, await recordedFor(key)]).toEqual([name, done]);
+  return carried(body, { result, asked });
+}
+
+function carried(reply: ChatReply, used: Omit<Used, "reply">): Used {
   for (const { tool, ok } of reply.toolCalls) if (ok) carriedOut.add(tool);
-  // What claims to read leaves no trace.
-  if (readsOnly(name)) expect([name, await recordedFor(key)]).toEqual([name, before]);
-  return { result: asked === null ? model.lastResult : model.confirmedResult, reply, asked };
+  return { ...used, reply };
 }
 
 type ToolOf<Group extends ToolGroup> = {
@@ -131,6 +187,7 @@ export function effectsOf<Group extends ToolGroup>(
   group: Group,
   effects: Record<ToolOf<Group>, Effect>,
 ): void {
+  withoutChatLimit();
   describe(`the tools of ${group}`, () => {
     it("have a test each", () => {
       const names = (Object.keys(tools) as ToolName[]).filter((name) => tools[name].group === group);
@@ -140,8 +197,10 @@ export function effectsOf<Group extends ToolGroup>(
       "$name: $guarantee",
       async ({ name, test }) => {
         carriedOut.clear();
+        held.clear();
         await test();
         expect([...carriedOut]).toContain(name);
+        expect([...held]).toContain(name);
       },
     );
   });

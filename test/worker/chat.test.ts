@@ -12,7 +12,7 @@ import { runConfirmed, runTool } from "../../worker/assistant/run-tool.ts";
 import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
 import { forgetOldConversations } from "../../worker/services/chat/conversations.ts";
-import { funded, open, ownerOf, say, scripted, use } from "./assistant.ts";
+import { funded, open, ownerOf, say, scripted, use, withoutChatLimit } from "./assistant.ts";
 import {
   account,
   api,
@@ -25,6 +25,8 @@ import {
   site,
   uniqueName,
 } from "./service.ts";
+
+withoutChatLimit();
 
 const balanceOf = async (key: string) => (await api<Credits>(key, "GET", "/credits")).body.balance;
 
@@ -148,10 +150,9 @@ describe("a message", () => {
     scripted({ text: "Hello." });
     expect(await say(key, "Hello")).toMatchObject({ status: 402, body: { error: "payment_required" } });
     await api(await operator(), "POST", "/credits/grants", { accountId: await ownerOf(key), amount: 1 });
-    // The plan allows ten messages a minute; the first of them was refused above.
     const answers = await Promise.all(Array.from({ length: 50 }, () => say(key, "Hello")));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-    expect(answers.every(({ status }) => [200, 402, 429].includes(status))).toBe(true);
+    expect(answers.filter(({ status }) => status === 402)).toHaveLength(49);
     expect(await balanceOf(key)).toBe(0);
   });
 });
@@ -212,6 +213,11 @@ describe("what is destructive", () => {
     expect(body.data).toMatchObject([
       { operation: "patchSite", arguments: { action: "stop" }, actorId: conversationId },
     ]);
+    const calls = (await api<Page<Activity>>(key, "GET", "/activity?actor=assistant&only=calls")).body.data;
+    expect(calls.map(({ operation, outcome, actorId }) => [operation, outcome, actorId])).toEqual([
+      ["stop_site", "done", conversationId],
+      ["stop_site", "asked", conversationId],
+    ]);
     expect((await say(key, "Do as I said", { conversationId, confirm })).body.toolCalls).toEqual([]);
   });
 
@@ -253,6 +259,39 @@ describe("what is destructive", () => {
     await api(key, "PATCH", `/sites/${siteId}`, { settings: { port: 4321 } });
     expect(await runConfirmed(ctx, asked.step)).toMatchObject({ status: "refused" });
     expect(await wantedOf(siteId)).toBe("RUNNING");
+  });
+
+  it("is not done to what has its name by now", async () => {
+    const key = await funded();
+    const host = await readyAgent();
+    const { siteId } = await runningSite(key, host, { name: "named" });
+    const nightly = { name: "nightly", cron: "@daily", command: "npm run clean" };
+    const scheduled = async () =>
+      (await api<{ id: string }>(key, "POST", `/sites/${siteId}/schedules`, nightly)).body.id;
+    const first = await scheduled();
+    const ctx = await assistantOf(key);
+    const asked = async (tool: "delete_cron_job" | "rotate_deploy_webhook", input: object) => {
+      const outcome = await runTool(ctx, tool, input);
+      if (outcome.status !== "asks") throw new Error(`It answered ${outcome.status}`);
+      return outcome.step;
+    };
+    const cron = await asked("delete_cron_job", { site: "named", name: "nightly" });
+    await api(key, "PATCH", `/schedules/${first}`, { command: "npm run pay" });
+    expect(await runConfirmed(ctx, cron)).toMatchObject({ status: "refused" });
+    const again = await asked("delete_cron_job", { site: "named", name: "nightly" });
+    await api(key, "DELETE", `/schedules/${first}`);
+    const second = await scheduled();
+    expect(await runConfirmed(ctx, again)).toMatchObject({ status: "refused" });
+    const { body } = await api<Page<unknown>>(key, "GET", `/sites/${siteId}/schedules`);
+    expect(body.data).toMatchObject([{ id: second, ...nightly }]);
+
+    const { siteId: pending } = await createSite(key, { name: "hooked-twice" });
+    const hook = await asked("rotate_deploy_webhook", { site: "hooked-twice" });
+    expect((await api(key, "DELETE", `/sites/${pending}`)).status).toBe(202);
+    const { siteId: other } = await createSite(key, { name: "hooked-twice" });
+    const { url } = (await api<{ url: string }>(key, "GET", `/sites/${other}/webhook`)).body;
+    expect(await runConfirmed(ctx, hook)).toMatchObject({ status: "refused" });
+    expect((await api<{ url: string }>(key, "GET", `/sites/${other}/webhook`)).body.url).toBe(url);
   });
 
   it("of another account is out of reach of every tool, by name and by id", async () => {
@@ -447,7 +486,7 @@ describe("a conversation", () => {
       { role: "user", text: "  Why did it\nfail? ", toolCalls: [] },
       { role: "assistant", text: "Hello.", toolCalls: [] },
     ]);
-    // What was read is in no audit log, and is kept with the answer that it was read for.
+    // What was read is kept with the answer that it was read for.
     scripted(open("sites"), use("list_sites", {}), use("get_site", { site: "nowhere" }), { text: "None." });
     await say(key, "What do I have?", { conversationId });
     const { messages } = (await api<ConversationWithMessages>(key, "GET", path)).body;
@@ -551,6 +590,26 @@ describe("without a model", () => {
     expect((await command(key, 'get_site site="typed"')).toolCalls).toEqual([{ tool: "get_site", ok: true }]);
     expect((await command(key, "get_site typed")).message).toContain("key=value");
     expect((await command(key, "make_coffee")).message).toContain("There is no tool");
+  });
+
+  it("values are JSON as deep as a tool takes it, with brackets and quotes in their texts", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key, { name: "deep" });
+    const settings = { lifecycle: { drainSeconds: 7 }, startCommand: 'sh -c "echo ]}{["' };
+    const typed = `update_site_settings   site="deep"\n settings=${JSON.stringify(settings, null, 1)} `;
+    expect((await command(key, typed)).toolCalls).toEqual([{ tool: "update_site_settings", ok: true }]);
+    expect(await site(key, siteId)).toMatchObject(settings);
+    for (const wrong of [
+      'get_site site="deep',
+      "get_site site=[",
+      'get_site site="deep"x',
+      "get_site =deep",
+      "get_site site",
+    ])
+      expect([wrong, (await command(key, wrong)).message]).toEqual([
+        wrong,
+        expect.stringContaining("key=value"),
+      ]);
   });
 
   it("what is destructive asks as well, and a plain yes does it", async () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Activity } from "../../protocol/api/activity.ts";
 import type { Page } from "../../protocol/api/common.ts";
 import { readsOnly, toolGroups, tools, type ToolName } from "../../protocol/api/tools.ts";
+import { holdToSchema } from "../support/tool-output.ts";
 import { ownerOf } from "./assistant.ts";
 import {
   account,
@@ -18,6 +19,7 @@ import {
   uniqueName,
   operatorLogin,
 } from "./service.ts";
+import { answering, argumentsAbout, recordOf, wholeAccount } from "./whole-account.ts";
 
 type Elicited = { message: string; url?: string };
 type Answer = { action: "accept" | "decline" | "cancel"; content?: Record<string, boolean> };
@@ -134,6 +136,73 @@ describe("a client of MCP", () => {
     expect(body.data).toMatchObject([{ operation: "patchSite", actorId: expect.stringMatching(/^key_/) }]);
   });
 
+  it("is told results as data by the schema that it was told before, and checks them", async () => {
+    const key = await account();
+    const { name } = await running(key);
+    const client = await connect(key);
+    // From now on the client refuses what is not as announced.
+    const { tools: all } = await client.listTools();
+    for (const { name: tool, outputSchema } of all)
+      expect([tool, outputSchema?.type]).toEqual([tool, "object"]);
+    for (const [tool, input] of [
+      ["list_sites", {}],
+      ["get_site", { site: name }],
+      ["list_deployments", { site: name }],
+      ["list_packs", {}],
+      ["get_account", {}],
+      ["list_env_vars", { site: name }],
+      // Of several answers, and of those that may ask.
+      ["get_disk_usage", {}],
+      ["set_maintenance_mode", { site: name, on: false }],
+    ] as const) {
+      const answer = await client.callTool({ name: tool, arguments: input });
+      const { untrusted_data: data } = answer.structuredContent as { untrusted_data: unknown };
+      holdToSchema(tool, data);
+      const told = (JSON.parse(textOf(answer)) as { untrusted_data: string }).untrusted_data;
+      // The text is cut where it is long.
+      expect([tool, JSON.stringify(data).startsWith(told)]).toEqual([tool, true]);
+    }
+    const waits = await client.callTool({ name: "stop_site", arguments: { site: name } });
+    expect(waits.structuredContent).toEqual({ said: textOf(waits) });
+    const secret = await client.callTool({ name: "get_deploy_webhook", arguments: { site: name } });
+    expect(secret.structuredContent).toEqual({ said: textOf(secret) });
+  });
+
+  it("gets no secret in the structure that the text masks", async () => {
+    const key = await account();
+    await createSite(key, { name: "canary", startCommand: `serve postgres://u:canary-password@db/x ${key}` });
+    const answer = await (await connect(key)).callTool({ name: "get_site", arguments: { site: "canary" } });
+    expect(answer.structuredContent).toMatchObject({ untrusted_data: { name: "canary" } });
+    for (const secret of ["canary-password", key]) expect(JSON.stringify(answer)).not.toContain(secret);
+  });
+
+  it("has each call on record, also one that only reads, is refused, or waits for the person", async () => {
+    const key = await account();
+    const { name } = await running(key);
+    const client = await connect(key);
+    for (const [tool, input] of [
+      ["list_sites", {}],
+      ["get_site", { site: "none" }],
+      ["get_site", { place: "none" }],
+      ["rm_rf", {}],
+      ["stop_site", { site: name }],
+    ] as const)
+      await client.callTool({ name: tool, arguments: input });
+    const forged = { requestState: "yes" };
+    await client.callTool({ name: "stop_site", arguments: { site: name }, ...forged });
+    const { body } = await api<Page<Activity>>(key, "GET", "/activity?only=calls");
+    expect(body.data.map(({ operation, outcome }) => [operation, outcome]).toReversed()).toEqual([
+      ["list_sites", "done"],
+      ["get_site", "not_found"],
+      ["get_site", "invalid_request"],
+      ["unknown_tool", "not_found"],
+      ["stop_site", "asked"],
+      ["stop_site", "conflict"],
+    ]);
+    for (const { actor, actorId } of body.data)
+      expect([actor, actorId]).toEqual(["assistant", expect.stringMatching(/^key_/)]);
+  });
+
   it("is told why arguments are refused", async () => {
     const client = await connect(await account());
     for (const [name, input, why] of [
@@ -236,6 +305,38 @@ describe("what is destructive through MCP", () => {
     expect(await retry(key, first.name, state)).toMatchObject({ isError: true });
   });
 
+  it("is not done by any tool without the person's word, or with the word for another tool", async () => {
+    const whole = await wholeAccount();
+    answering(whole.host);
+    const about = [whole.accountId, ...Object.values(whole.ids)];
+    const before = await recordOf(about);
+    const args = argumentsAbout(whole.ids);
+    const client = await connect(whole.key, { ask: () => ({ action: "cancel" }) });
+    const agreed = { inputResponses: { confirm: { action: "accept", content: { confirm: true } } } };
+    const manual = async (name: ToolName, extra: object = {}) =>
+      (await client.callTool({ name, arguments: args[name], ...extra }, { allowInputRequired: true })) as {
+        requestState?: string;
+        isError?: boolean;
+      };
+    let requestState: string | undefined;
+    for (const name of Object.keys(tools) as ToolName[]) {
+      if (!("destructive" in tools[name])) continue;
+      const first = await manual(name);
+      if ("secret" in tools[name]) {
+        expect([name, textOf(first)]).toEqual([name, expect.stringContaining("Nothing has been done yet.")]);
+        continue;
+      }
+      expect([name, first.requestState]).toEqual([name, expect.stringMatching(/^cfm_/)]);
+      if (requestState !== undefined)
+        expect([name, await manual(name, { ...agreed, requestState })]).toMatchObject([
+          name,
+          { isError: true },
+        ]);
+      ({ requestState } = first);
+    }
+    expect(await recordOf(about)).toEqual(before);
+  });
+
   it("answers a client that cannot ask with a page, where the signed-in person confirms once", async () => {
     const key = await operator();
     const { name, siteId } = await running(key);
@@ -265,6 +366,22 @@ describe("what is destructive through MCP", () => {
     expect(await wantedOf(siteId)).toBe("STOPPED");
     expect((await open(path, "confirm")).status).toBe(404);
     expect((await open(path)).status).toBe(404);
+  });
+
+  it("asked for before the account was suspended waits on its page, and is done only after its release", async () => {
+    const key = await operator();
+    const { name, siteId } = await running(key);
+    const asked = await (await connect(key)).callTool({ name: "stop_site", arguments: { site: name } });
+    const ownerId = await ownerOf(key);
+    const suspend = (reason: string | null) =>
+      bindings.DB.prepare("UPDATE accounts SET suspended_for = ? WHERE id = ?").bind(reason, ownerId).run();
+    await suspend("Mining.");
+    const refused = await open(pageIn(textOf(asked)), "confirm");
+    await suspend(null);
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("Mining.")]);
+    expect(await wantedOf(siteId)).toBe("RUNNING");
+    expect((await open(pageIn(textOf(asked)), "confirm")).status).toBe(200);
+    expect(await wantedOf(siteId)).toBe("STOPPED");
   });
 
   it("asked for by another account is on nobody else's page", async () => {

@@ -4,6 +4,7 @@ import type { Invoice } from "../../protocol/api/invoices.ts";
 import type { Activity } from "../../protocol/api/activity.ts";
 import type { Page } from "../../protocol/api/common.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
+import { ownerOf, say, scripted } from "./assistant.ts";
 import { escaped, visitorWith, type Visitor } from "./pages.ts";
 import {
   account,
@@ -174,6 +175,27 @@ describe("Activity", () => {
       "UPDATE sessions SET user_agent = 'Mozilla/5.0 Gecko/20100101 Firefox/140.0'",
     ).run();
     expect((await me.get("/activity?actor=session")).text).toContain("you, in Firefox");
+  });
+
+  it("tells changes, and where it is asked for, what the assistant called", async () => {
+    const key = await operator();
+    const name = uniqueName("called");
+    await createSite(key, { name });
+    await api(key, "POST", "/credits/grants", { accountId: await ownerOf(key), amount: 5 });
+    const calls = (["get_site", "delete_site"] as const).map((tool) => ({
+      name: tool,
+      args: { site: name },
+    }));
+    scripted({ calls }, { text: "Seen." });
+    expect((await say(key, "Look")).body.toolCalls).toEqual([{ tool: "get_site", ok: true }]);
+    const changes = (await me.get("/activity?actor=assistant")).text;
+    expect(changes).not.toContain("get site");
+    const { text } = await me.get("/activity?only=calls&actor=assistant");
+    expect(text).toContain("Asked for “get site”");
+    expect(text).toContain("Waited for your confirmation");
+    expect(text).toContain(`<td>${name}</td>`);
+    expect(text).toContain('value="calls" selected');
+    for (const path of ["/activity", "/"]) expect((await me.get(path)).text).not.toContain("get site");
   });
 
   it("goes on beyond a page, with the same filter", async () => {

@@ -24,6 +24,8 @@ export type Model = {
 /** Longer answers no model that is well. */
 const turnTimeoutMs = 60_000;
 const maxTextLength = 32_000;
+/** Of ids and of names of tools; ours are shorter. */
+const maxNameLength = 100;
 
 /** The model behind any server that speaks OpenAI's Chat Completions; null: none is configured. */
 export function modelOf(config: Config): Model | null {
@@ -70,8 +72,12 @@ async function collect(
       onText(content);
     }
     for (const { index, id, function: called } of calls ?? []) {
-      const known = (turn.toolCalls[index] ??= { id: id ?? `call_${index}`, name: "", arguments: "" });
-      known.name += called?.name ?? "";
+      const known = (turn.toolCalls[index] ??= {
+        id: (id ?? `call_${index}`).slice(0, maxNameLength),
+        name: "",
+        arguments: "",
+      });
+      known.name = (known.name + (called?.name ?? "")).slice(0, maxNameLength);
       known.arguments += called?.arguments ?? "";
       if (known.arguments.length > maxTextLength) throw new Error("The model's arguments are endless");
     }

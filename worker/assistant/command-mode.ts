@@ -34,7 +34,20 @@ function helpOn(topic: string): string {
   return group.length > 0 ? group.map((name) => `${name}: ${tools[name].summary}`).join("\n") : help();
 }
 
-const word = /([\w.-]+)=("(?:[^"\\]|\\.)*"|\[.*?\]|\{.*\}|\S*)/gy;
+/** Where the text, list or object of JSON that begins there ends; null: nowhere. */
+function endOfJson(text: string, from: number): number | null {
+  let depth = 0;
+  let isInText = false;
+  for (let at = from; at < text.length; at++) {
+    const one = text[at] ?? "";
+    if (isInText && one === "\\") at++;
+    else if (one === '"') isInText = !isInText;
+    else if (!isInText && "[{".includes(one)) depth++;
+    else if (!isInText && "]}".includes(one)) depth--;
+    if (depth === 0 && !isInText) return at + 1;
+  }
+  return null;
+}
 
 function valueOf(text: string): unknown {
   try {
@@ -47,16 +60,20 @@ function valueOf(text: string): unknown {
 /** Parses `key=value` pairs in one pass; null if the text contains anything else. */
 function pairsIn(text: string): Record<string, unknown> | null {
   const found: Record<string, unknown> = {};
-  word.lastIndex = 0;
-  const trimmed = text.trim();
-  while (word.lastIndex < trimmed.length) {
-    const match = word.exec(trimmed);
-    if (!match) return null;
-    found[match[1] ?? ""] = valueOf(match[2] ?? "");
-    const gap = /\s*/y;
-    gap.lastIndex = word.lastIndex;
-    gap.exec(trimmed);
-    word.lastIndex = gap.lastIndex;
+  const key = /\s*([\w.-]+)=/y;
+  const end = text.trimEnd().length;
+  for (let at = 0; at < end;) {
+    key.lastIndex = at;
+    const name = key.exec(text)?.[1];
+    if (name === undefined) return null;
+    const from = key.lastIndex;
+    const until = /["[{]/.test(text[from] ?? "")
+      ? endOfJson(text, from)
+      : text.slice(from).search(/\s|$/) + from;
+    // A value and what follows it are apart.
+    if (until === null || !/^\s?$/.test(text[until] ?? "")) return null;
+    found[name] = valueOf(text.slice(from, until));
+    at = until;
   }
   return found;
 }

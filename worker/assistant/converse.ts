@@ -14,7 +14,7 @@ import {
 } from "./pending.ts";
 import { fittingGroups, isGroup, offered, openTools, ownTokens } from "./prompt.ts";
 import { budget, newest, promptOf, summaryPromptOf, type Said } from "./prompt-budget.ts";
-import { isTool, runConfirmed, runTool, type ToolOutcome } from "./run-tool.ts";
+import { isTool, refuseCall, runConfirmed, runTool, type ToolOutcome } from "./run-tool.ts";
 import { cutTo, tokenEstimate } from "./token-estimate.ts";
 import { untrusted } from "./untrusted.ts";
 
@@ -210,17 +210,17 @@ class Turn {
     };
   }
 
-  private async answer(call: ModelToolCall): Promise<string> {
-    let input: unknown;
-    try {
-      input = call.arguments.trim() === "" ? {} : JSON.parse(call.arguments);
-    } catch {
-      return JSON.stringify({ error: "The arguments are not valid JSON." });
-    }
-    if (call.name === openTools) return this.open(input);
-    if (this.toolCalls.length >= maxToolCalls)
+  private async answer({ name, arguments: given }: ModelToolCall): Promise<string> {
+    const input = jsonIn(given);
+    if (name === openTools) return this.open(input);
+    if (this.toolCalls.length + this.steps.length >= maxToolCalls)
       return JSON.stringify({ error: "Too many calls for one message: answer with the results so far." });
-    return untrusted(forModel(await this.run(call.name, () => runTool(this.ctx, call.name, input))));
+    const outcome = await this.run(name, () =>
+      input === undefined
+        ? refuseCall(this.ctx, name, "invalid_request", "The arguments are not valid JSON.")
+        : runTool(this.ctx, name, input),
+    );
+    return untrusted(forModel(outcome));
   }
 
   private open(input: unknown): string {
@@ -238,6 +238,15 @@ class Turn {
     else this.toolCalls.push({ tool, ok: outcome.status === "done" });
     if (outcome.status === "done" && outcome.shown !== null) this.shown.push(outcome.shown);
     return outcome;
+  }
+}
+
+/** undefined: it is none. */
+function jsonIn(text: string): unknown {
+  try {
+    return text.trim() === "" ? {} : JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 

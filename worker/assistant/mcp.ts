@@ -16,8 +16,8 @@ import { accountOf, credentialOf, type Ctx } from "../ctx.ts";
 import { version } from "../version.ts";
 import { isPendingId, newPendingId, pendingForMs, type PendingStep } from "./pending.ts";
 import { parametersOf } from "./prompt.ts";
-import { runConfirmed, runTool, specOf, type ToolOutcome } from "./run-tool.ts";
-import { untrusted } from "./untrusted.ts";
+import { refuseCall, runConfirmed, runTool, specOf, type ToolOutcome } from "./run-tool.ts";
+import { masked, untrusted } from "./untrusted.ts";
 
 const instructions = `Tools that operate one account of a hosting service: sites, databases, domains, backups, billing.
 - Sites and databases are named by their name or id. Look them up instead of guessing.
@@ -51,7 +51,7 @@ function serverFor(ctx: Ctx, groups: readonly ToolGroup[]): Server {
   server.setRequestHandler("tools/call", ({ params: { name, arguments: input = {} } }, { mcpReq }) =>
     isOffered(name, groups)
       ? answerCall(ctx, { name, input, mcpReq, elicitation: server.getClientCapabilities()?.elicitation })
-      : refused(`There is no tool ${name.slice(0, 100)}.`),
+      : refuseCall(ctx, name, "not_found", `There is no tool ${name.slice(0, 100)} here.`).then(told),
   );
   return server;
 }
@@ -59,13 +59,54 @@ function serverFor(ctx: Ctx, groups: readonly ToolGroup[]): Server {
 const isOffered = (name: string, groups: readonly ToolGroup[]): name is ToolName =>
   Object.hasOwn(tools, name) && groups.includes(tools[name as ToolName].group);
 
-const toolsOf = (group: ToolGroup): Tool[] =>
-  (Object.keys(tools) as ToolName[])
+const beyondKinds = [
+  "description",
+  "pattern",
+  "format",
+  "minLength",
+  "maxLength",
+  "minItems",
+  "maxItems",
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "default",
+] as const;
+
+/** What Berth itself says instead of a result: that the person is asked, and what came of it. */
+const said = z.string();
+/** A result is marked as data here too: programs may show a model this instead of the text. */
+function structureOf(name: ToolName): z.ZodType {
+  const { output, destructive, secret } = specOf(name);
+  if (secret) return z.object({ said });
+  if (!destructive) return z.object({ untrusted_data: output });
+  return z.object({ untrusted_data: output.optional(), said: said.optional() });
+}
+
+/**
+ * Kinds and names alone, which are half of the schema: a program reads it, and knows it still after an update of ours has
+ * added a field.
+ */
+const outputSchemaOf = (name: ToolName): Tool["outputSchema"] =>
+  z.toJSONSchema(structureOf(name), {
+    unrepresentable: "any",
+    override({ jsonSchema }) {
+      for (const name of beyondKinds) delete jsonSchema[name];
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+    },
+  }) as Tool["outputSchema"];
+
+const described = new Map<ToolGroup, Tool[]>();
+function toolsOf(group: ToolGroup): Tool[] {
+  const known = described.get(group);
+  if (known) return known;
+  const made = (Object.keys(tools) as ToolName[])
     .filter((name) => tools[name].group === group)
     .map((name) => ({
       name,
       description: specOf(name).summary,
       inputSchema: parametersOf(name) as Tool["inputSchema"],
+      outputSchema: outputSchemaOf(name),
       annotations: {
         readOnlyHint: readsOnly(name),
         destructiveHint: specOf(name).destructive === true,
@@ -73,6 +114,9 @@ const toolsOf = (group: ToolGroup): Tool[] =>
       },
       _meta: { group, groupDescription: toolGroups[group] },
     }));
+  described.set(group, made);
+  return made;
+}
 
 type Call = {
   name: ToolName;
@@ -123,7 +167,7 @@ const asForm = ({ summary }: Kept) => ({
 
 /** For clients that cannot ask the person: the address of the page that does. */
 const pointing = ({ summary, address }: Kept): CallToolResult =>
-  text(
+  saying(
     `Nothing has been done yet. ${summary} The person confirms it within ten minutes, signed in, at ${address}`,
   );
 
@@ -135,33 +179,37 @@ async function answerRetry(
   { inputResponses }: ServerContext["mcpReq"],
   id: unknown,
 ): Promise<Answer> {
-  if (!isPendingId(id)) return refused("There is no such confirmation.");
+  const refuse = async (why: string) => told(await refuseCall(ctx, name, "conflict", why));
+  if (!isPendingId(id)) return refuse("There is no such confirmation.");
   const accountId = accountOf(ctx);
   const call = await ctx.pendingCalls.read(id, accountId);
   if (specOf(name).secret) {
     const outcome = await ctx.pendingCalls.outcome(id, accountId);
-    if (outcome !== null) return text(`On the page: ${outcome}.`);
-    return text(`The person has not confirmed it yet, at ${ctx.config.SITE_URL}/confirm/${id}`);
+    if (outcome !== null) return saying(`On the page: ${outcome}.`);
+    return saying(`The person has not confirmed it yet, at ${ctx.config.SITE_URL}/confirm/${id}`);
   }
   const parsed = specOf(name).input.safeParse(input);
   const isSame =
     call?.step.tool === name &&
     call.credential === credentialOf(ctx) &&
     JSON.stringify(call.step.input) === JSON.stringify(parsed.data);
-  if (!isSame) return refused("Nothing waits for this confirmation: call the tool again.");
+  if (!isSame) return refuse("Nothing waits for this confirmation: call the tool again.");
   const response = inputResponse(inputResponses, "confirm");
-  if (response.kind === "missing") return refused("The person has not answered: call the tool again.");
+  if (response.kind === "missing") return refuse("The person has not answered: call the tool again.");
   const isAgreed = acceptedContent(inputResponses, "confirm", Confirmed) !== undefined;
   const taken = await ctx.pendingCalls.take(id, accountId, isAgreed ? "taken" : "declined");
-  if (!isAgreed) return text("The person declined. Nothing was done.");
-  if (!taken) return refused("This confirmation was used already.");
+  if (!isAgreed) return saying("The person declined. Nothing was done.");
+  if (!taken) return refuse("This confirmation was used already.");
   return told(await runConfirmed(ctx, taken.step as PendingStep));
 }
 
-const text = (said: string): CallToolResult => ({ content: [{ type: "text", text: said }] });
-const refused = (why: string): CallToolResult => ({ ...text(why), isError: true });
+const text = (content: string): CallToolResult => ({ content: [{ type: "text", text: content }] });
+const saying = (what: string): CallToolResult => ({ ...text(what), structuredContent: { said: what } });
 
-function told(outcome: ToolOutcome): CallToolResult {
-  if (outcome.status === "refused") return refused(untrusted({ error: outcome.error }));
-  return text(untrusted(outcome.status === "done" ? outcome.result : null));
+function told(outcome: Exclude<ToolOutcome, { status: "asks" }>): CallToolResult {
+  if (outcome.status === "refused") return { ...text(untrusted({ error: outcome.error })), isError: true };
+  return {
+    ...text(untrusted(outcome.result)),
+    structuredContent: { untrusted_data: masked(outcome.result) },
+  };
 }

@@ -1,5 +1,6 @@
-import type { Database } from "../../protocol/api/databases.ts";
-import type { Site } from "../../protocol/api/sites.ts";
+import type { Database, DatabaseActionAccepted, DatabasePatch } from "../../protocol/api/databases.ts";
+import type { PackChanged } from "../../protocol/api/packs.ts";
+import type { EnvChanged, Site, SiteActionAccepted, SitePatch } from "../../protocol/api/sites.ts";
 import { call } from "../api/call.ts";
 import type { Ctx } from "../ctx.ts";
 import { findDatabase } from "../services/databases/find.ts";
@@ -15,6 +16,30 @@ export const databaseNamed = async (ctx: Ctx, name: string): Promise<Database> =
 export const siteId = async (ctx: Ctx, name: string): Promise<string> => (await findSite(ctx, name)).id;
 export const databaseId = async (ctx: Ctx, name: string): Promise<string> =>
   (await findDatabase(ctx, name)).id;
+
+/** Where an invoice is paid, by its token. */
+export const payAt = (ctx: Ctx, token: string): string => `${ctx.config.SITE_URL}/invoice/${token}`;
+
+/** What the operation answers to each kind of change: by its type, to any of them with any. */
+type SiteAnswers = {
+  action: SiteActionAccepted;
+  settings: Site;
+  envVariables: EnvChanged;
+  packId: PackChanged;
+};
+type DatabaseAnswers = { action: DatabaseActionAccepted; backups: Database; packId: PackChanged };
+
+export const changeSite = async <Kind extends keyof SiteAnswers>(
+  ctx: Ctx,
+  id: string,
+  change: Extract<SitePatch, { [Key in Kind]: unknown }>,
+): Promise<SiteAnswers[Kind]> => (await call(ctx, "patchSite", { id, ...change })) as SiteAnswers[Kind];
+export const changeDatabase = async <Kind extends keyof DatabaseAnswers>(
+  ctx: Ctx,
+  id: string,
+  change: Extract<DatabasePatch, { [Key in Kind]: unknown }>,
+): Promise<DatabaseAnswers[Kind]> =>
+  (await call(ctx, "patchDatabase", { id, ...change })) as DatabaseAnswers[Kind];
 
 const listed = (items: string[]): string => (items.length === 0 ? "none" : items.join(", "));
 

@@ -1,17 +1,21 @@
 import { tools, type ToolName, type ToolSpec } from "../../protocol/api/tools.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
 import type { Ctx } from "../ctx.ts";
-import { AppError } from "../domain/app-error.ts";
+import { AppError, conflict } from "../domain/app-error.ts";
 import { logError } from "../log-error.ts";
+import { recordCall } from "../services/activity/record-call.ts";
 import { catalogue } from "./catalogue.ts";
 import type { PendingStep } from "./pending.ts";
 import { Revealed, type Consequence } from "./tool.ts";
 
 /** The outcome of a tool call. `result` is for the caller to continue with, `shown` for the person's screen alone. */
 export type ToolOutcome =
-  | { status: "done"; result: unknown; shown: string | null }
-  | { status: "refused"; error: string }
+  | Done
+  | Refusal
   /** The tool is destructive: nothing was done, and the person is asked to confirm. */
   | { status: "asks"; step: PendingStep };
+type Done = { status: "done"; result: unknown; shown: string | null };
+type Refusal = { status: "refused"; error: string; code: ErrorCode };
 
 type AnyTool = {
   run(ctx: Ctx, input: unknown): Promise<unknown>;
@@ -23,23 +27,23 @@ export const specOf = (name: ToolName): ToolSpec => tools[name];
 const toolOf = (name: ToolName): AnyTool => catalogue[name];
 
 /**
- * Runs one call as written by a model or a person. Returns refusals instead of throwing: errors go back to the
- * caller. `secretsAsk`: a tool that shows a secret asks as well, for callers without a screen of the person's.
+ * Runs one call as written by a model or a person, and puts it on record. Returns refusals instead of throwing: errors go
+ * back to the caller. `secretsAsk`: a tool that shows a secret asks as well, for callers without a screen of the person's.
  */
-export function runTool(
+export async function runTool(
   ctx: Ctx,
   name: string,
   given: unknown,
   { secretsAsk = false }: { secretsAsk?: boolean } = {},
 ): Promise<ToolOutcome> {
-  return refusing(async () => {
-    if (!isTool(name)) return { status: "refused", error: `There is no tool ${name.slice(0, 100)}.` };
-    const { input: schema, destructive, secret, summary } = specOf(name);
-    const input = schema.safeParse(given);
-    if (!input.success) {
-      const why = input.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
-      return { status: "refused", error: `The arguments of ${name} are not valid: ${why}` };
-    }
+  if (!isTool(name)) return refuseCall(ctx, name, "not_found", `There is no tool ${name.slice(0, 100)}.`);
+  const { input: schema, destructive, secret, summary } = specOf(name);
+  const input = schema.safeParse(given);
+  if (!input.success) {
+    const why = input.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
+    return refuseCall(ctx, name, "invalid_request", `The arguments of ${name} are not valid: ${why}`);
+  }
+  return onRecord(ctx, name, input.data, async () => {
     if (!destructive && !(secret && secretsAsk)) return done(await toolOf(name).run(ctx, input.data));
     const consequence = await toolOf(name).consequence?.(ctx, input.data);
     if (consequence === null) return done(await toolOf(name).run(ctx, input.data));
@@ -52,33 +56,46 @@ export function runTool(
 }
 
 /** Runs a confirmed step with its stored arguments, unless the resource has changed since. */
-export function runConfirmed(ctx: Ctx, { tool, input, version }: PendingStep): Promise<ToolOutcome> {
-  return refusing(async () => {
+export function runConfirmed(ctx: Ctx, { tool, input, version }: PendingStep): Promise<Done | Refusal> {
+  return onRecord(ctx, tool, input as object, async () => {
     const now = await toolOf(tool).consequence?.(ctx, input);
     if ((now?.version ?? null) !== version)
-      return {
-        status: "refused",
-        error: "The resource has changed since you were asked to confirm: request the action again.",
-      };
+      throw conflict("The resource has changed since you were asked to confirm: request the action again.");
     return done(await toolOf(tool).run(ctx, input));
   });
 }
 
-const done = (result: unknown): ToolOutcome =>
+/** A call that comes to no tool. */
+export async function refuseCall(ctx: Ctx, name: string, code: ErrorCode, error: string): Promise<Refusal> {
+  await recordCall(ctx, { tool: isTool(name) ? name : "unknown_tool", input: {}, outcome: code });
+  return { status: "refused", error, code };
+}
+
+const done = (result: unknown): Done =>
   result instanceof Revealed
     ? { status: "done", result: result.result, shown: result.text }
     : { status: "done", result, shown: null };
 
-async function refusing(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof AppError)) {
-      logError({ assistant: true }, error);
-      return { status: "refused", error: "An internal error occurred. It was logged." };
-    }
-    return { status: "refused", error: textOf(error) };
-  }
+async function onRecord<Outcome extends ToolOutcome>(
+  ctx: Ctx,
+  tool: ToolName,
+  input: object,
+  work: () => Promise<Outcome>,
+): Promise<Outcome | Refusal> {
+  const ended = await work().catch(refusalOf);
+  const outcome = ended.status === "refused" ? ended.code : ended.status === "asks" ? "asked" : "done";
+  await recordCall(ctx, { tool, input, outcome });
+  return ended;
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof AppError) return { status: "refused", error: textOf(error), code: error.code };
+  logError({ assistant: true }, error);
+  return {
+    status: "refused",
+    error: "An internal error occurred. It was logged.",
+    code: "server_error",
+  };
 }
 
 function textOf({ message, extra }: AppError): string {

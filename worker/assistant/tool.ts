@@ -1,11 +1,11 @@
-import type { ToolInput, ToolName } from "../../protocol/api/tools.ts";
+import type { ToolInput, ToolName, ToolOutput } from "../../protocol/api/tools.ts";
 import type { Ctx } from "../ctx.ts";
 
 /** The answer of a tool that contains a secret: `text` goes to the person's screen, `result` to the model. */
-export class Revealed {
-  readonly result: unknown;
+export class Revealed<Result> {
+  readonly result: Result;
   readonly text: string;
-  constructor(result: unknown, text: string) {
+  constructor(result: Result, text: string) {
     this.result = result;
     this.text = text;
   }
@@ -16,7 +16,7 @@ export type Consequence = { summary: string; version: string | null };
 
 export type Tool<Name extends ToolName> = {
   /** Resolves names within the account and acts through the dispatcher, which authorizes and records. */
-  run(ctx: Ctx, input: ToolInput<Name>): Promise<unknown>;
+  run(ctx: Ctx, input: ToolInput<Name>): Promise<ToolOutput<Name> | Revealed<ToolOutput<Name>>>;
   /** For destructive tools: what would happen, determined by code; null: with these arguments nothing is to be confirmed. */
   consequence?(ctx: Ctx, input: ToolInput<Name>): Promise<Consequence | null>;
 };

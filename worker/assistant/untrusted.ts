@@ -2,17 +2,20 @@
 const maxResultLength = 6000;
 
 /** Masks passwords in addresses, and Berth's own tokens, wherever they come from: a log, a row, a commit message. */
-const masked = (text: string): string =>
+const maskedText = (text: string): string =>
   text
     .replaceAll(/(:\/\/[^\s:@/"]{1,200}):[^\s@/"]{1,400}@/g, "$1:…@")
     .replaceAll(/\bsk_[0-9A-Za-z]{8,}/g, "sk_…");
+
+/** The same as a value: what is masked holds no quotes, so the text stays valid JSON. */
+export const masked = (result: unknown): unknown => JSON.parse(maskedText(JSON.stringify(result) ?? "null"));
 
 /**
  * A tool's result for the model: third-party data, marked as such, cut to a budget and without secrets. Only the
  * person's messages are instructions, whatever the data says.
  */
 export function untrusted(result: unknown): string {
-  const text = masked(JSON.stringify(result) ?? "null");
+  const text = maskedText(JSON.stringify(result) ?? "null");
   const cut = text.length > maxResultLength;
   return JSON.stringify({
     untrusted_data: cut ? text.slice(0, maxResultLength) : text,

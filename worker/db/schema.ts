@@ -1147,16 +1147,21 @@ export const activity = sqliteTable(
     accountId: text("account_id").$type<Id<"account">>(),
     actor: text({ enum: activityActors }).notNull(),
     actorId: text("actor_id"),
+    /** The operation's id, or a tool of the assistant that was called. */
     operation: text().notNull(),
     resourceId: text("resource_id"),
     arguments: text({ mode: "json" }).notNull().$type<Record<string, unknown>>(),
-    /** `done`, or the error code of the refusal. */
+    /** `done`, the error code of the refusal, or `asked` for a call that waits for the person. */
     outcome: text().notNull(),
     requestId: text("request_id"),
     createdAt: time("created_at").notNull(),
   },
   (t) => [
     index("activity_account").on(t.accountId, t.id), // GET /activity
+    // The same without calls, of which there may be any number between two changes.
+    index("activity_changes")
+      .on(t.accountId, t.id)
+      .where(sql`instr(operation, '_') = 0`),
     index("activity_resource").on(t.resourceId, t.id), // by resource
   ],
 );

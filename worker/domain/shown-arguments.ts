@@ -8,6 +8,8 @@ export const secretArguments: ReadonlySet<string> = new Set([
   "registryPassword",
   "password",
   "statement",
+  // Of the assistant's tools: the same.
+  "query",
   "confirm",
   // Of the second step.
   "code",

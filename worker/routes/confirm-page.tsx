@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { html } from "hono/html";
 import * as z from "zod";
+import { refuseSuspended } from "../api/access.ts";
 import type { AppEnv } from "../app-env.ts";
 import { isPendingId, type PendingStep } from "../assistant/pending.ts";
 import { runConfirmed } from "../assistant/run-tool.ts";
@@ -30,6 +31,9 @@ export const confirmPage = new Hono<AppEnv>()
   })
   .post("/:id", limitBody, async (c) => {
     const { ctx } = c.var;
+    const nothing = () => c.html(html`<!doctype html>${<NothingToConfirmPage />}`, 404);
+    if (ctx.actor.type !== "session") return nothing();
+    refuseSuspended(ctx.actor);
     const id = c.req.param("id");
     const form = Decision.safeParse(await c.req.parseBody());
     const isAgreed = form.data?.decision === "confirm";
@@ -37,8 +41,7 @@ export const confirmPage = new Hono<AppEnv>()
       isPendingId(id) && form.success
         ? await ctx.pendingCalls.take(id, accountOf(ctx), isAgreed ? "taken" : "declined")
         : null;
-    if (!call || ctx.actor.type !== "session")
-      return c.html(html`<!doctype html>${<NothingToConfirmPage />}`, 404);
+    if (!call) return nothing();
     if (!isAgreed) return c.html(html`<!doctype html>${<ConfirmedPage outcome={null} />}`);
     const assistant: Actor = { type: "assistant", conversationId: null, ...speakerOf(ctx) };
     const outcome = await runConfirmed(contextFor(c, assistant), call.step as PendingStep);

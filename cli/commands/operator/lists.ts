@@ -48,11 +48,19 @@ export const allInvoices = paged(command("invoices", "The invoices of all accoun
 export const allActivity = paged(command("activity", "The audit log of all accounts", "listAllActivity"))
   .option("--resource <id>", "only changes of this site, database …")
   .option("--actor <kind>", "only by session, key, assistant, operator, webhook, link, host or system")
+  .option("--only <what>", "changes, or calls of the assistant's tools")
   .option("--account <id>", "only of this account")
-  .action(({ limit, cursor, resource, actor, account }) =>
+  .action(({ limit, cursor, resource, actor, only, account }) =>
     answered(
       "listAllActivity",
-      { limit, cursor, resource, actor: actor as "key" | undefined, accountId: account },
+      {
+        limit,
+        cursor,
+        resource,
+        actor: actor as "key" | undefined,
+        only: only as "calls" | undefined,
+        accountId: account,
+      },
       listed("at", "actor", "operation", "accountId", "resourceId", "outcome"),
     ),
   );

@@ -1,7 +1,15 @@
 import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { invalid } from "../../domain/app-error.ts";
-import { databaseId, databaseNamed, reachOfDatabase, siteId, siteNamed } from "../resources.ts";
+import {
+  changeDatabase,
+  changeSite,
+  databaseId,
+  databaseNamed,
+  reachOfDatabase,
+  siteId,
+  siteNamed,
+} from "../resources.ts";
 import { Revealed, type Tools } from "../tool.ts";
 
 type Names =
@@ -92,7 +100,7 @@ export const backupTools: Tools<Names> = {
     async run(ctx, { settings, ...named }) {
       const of = subjectOf(named);
       return "database" in of
-        ? call(ctx, "patchDatabase", { id: await databaseId(ctx, of.database), backups: settings })
+        ? changeDatabase<"backups">(ctx, await databaseId(ctx, of.database), { backups: settings })
         : call(ctx, "changeVolume", {
             id: await siteId(ctx, of.site),
             name: of.volume,
@@ -123,7 +131,8 @@ export const backupTools: Tools<Names> = {
   create_volume: {
     async run(ctx, { site, name, path }) {
       const { id, volumes } = await siteNamed(ctx, site);
-      return call(ctx, "patchSite", { id, settings: { volumes: [...volumes, { name, mountPath: path }] } });
+      const settings = { volumes: [...volumes, { name, mountPath: path }] };
+      return (await changeSite<"settings">(ctx, id, { settings })).volumes;
     },
   },
   delete_volume: {

@@ -1,7 +1,6 @@
 import { call } from "../../api/call.ts";
-import type { Ctx } from "../../ctx.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
-import { databaseId, siteId } from "../resources.ts";
+import { changeDatabase, changeSite, databaseId, payAt, siteId } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
 type Names =
@@ -16,9 +15,6 @@ type Names =
   | "list_api_keys"
   | "revoke_api_key"
   | "list_activity";
-
-const payAt = (ctx: Ctx, token: string | null) =>
-  token === null ? null : `${ctx.config.SITE_URL}/invoice/${token}`;
 
 export const billingTools: Tools<Names> = {
   list_packs: {
@@ -61,9 +57,9 @@ export const billingTools: Tools<Names> = {
       if ((site === undefined) === (db === undefined)) throw invalid("site", "either site or db");
       const changed =
         site !== undefined
-          ? await call(ctx, "patchSite", { id: await siteId(ctx, site), packId, billingTerm })
-          : await call(ctx, "patchDatabase", { id: await databaseId(ctx, db ?? ""), packId, billingTerm });
-      return "invoiceToken" in changed ? { ...changed, payAt: payAt(ctx, changed.invoiceToken) } : changed;
+          ? await changeSite<"packId">(ctx, await siteId(ctx, site), { packId, billingTerm })
+          : await changeDatabase<"packId">(ctx, await databaseId(ctx, db ?? ""), { packId, billingTerm });
+      return { ...changed, payAt: changed.invoiceToken === null ? null : payAt(ctx, changed.invoiceToken) };
     },
   },
   get_credit_balance: { run: (ctx) => call(ctx, "getCredits", {}) },
@@ -89,6 +85,6 @@ export const billingTools: Tools<Names> = {
   },
   list_activity: {
     run: async (ctx, { resource, since, limit = 20 }) =>
-      (await call(ctx, "listActivity", { resource, since, limit })).data,
+      (await call(ctx, "listActivity", { resource, since, limit, only: "changes" })).data,
   },
 };

@@ -3,7 +3,15 @@ import { DatabaseCreate } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { databaseId, databaseNamed, lastLines, reachOfDatabase, siteId } from "../resources.ts";
+import {
+  changeDatabase,
+  databaseId,
+  databaseNamed,
+  lastLines,
+  payAt,
+  reachOfDatabase,
+  siteId,
+} from "../resources.ts";
 import { Revealed, type Consequence, type Tools } from "../tool.ts";
 import { window } from "./running.ts";
 
@@ -28,7 +36,7 @@ type Names =
   | "get_database_logs";
 
 const act = async (ctx: Ctx, db: string, action: "start" | "stop" | "restart") =>
-  call(ctx, "patchDatabase", { id: await databaseId(ctx, db), action });
+  changeDatabase<"action">(ctx, await databaseId(ctx, db), { action });
 
 /** @param says returns what would happen to the database of this name */
 async function consequenceFor(ctx: Ctx, db: string, says: (name: string) => string): Promise<Consequence> {
@@ -80,7 +88,7 @@ export const databaseTools: Tools<Names> = {
   create_database: {
     async run(ctx, asked) {
       const created = await call(ctx, "createDatabase", parsed(DatabaseCreate, asked));
-      return { ...created, payAt: `${ctx.config.SITE_URL}/invoice/${created.invoiceToken}` };
+      return { ...created, payAt: payAt(ctx, created.invoiceToken) };
     },
   },
   start_database: { run: (ctx, { db }) => act(ctx, db, "start") },
@@ -125,14 +133,16 @@ export const databaseTools: Tools<Names> = {
       const pair = { id: await databaseId(ctx, db), siteId: await siteId(ctx, site) };
       return linked ? call(ctx, "linkDatabase", { ...pair, variable }) : call(ctx, "unlinkDatabase", pair);
     },
-    consequence: async (ctx, { db, site, linked = true }) =>
-      linked
-        ? null
-        : consequenceFor(
-            ctx,
-            db,
-            (name) => `Unlink the database ${name} from the site ${site}: the site loses its address.`,
-          ),
+    async consequence(ctx, { db, site, linked = true }) {
+      if (linked) return null;
+      const id = await siteId(ctx, site);
+      const asked = await consequenceFor(
+        ctx,
+        db,
+        (name) => `Unlink the database ${name} from the site ${site}: the site loses its address.`,
+      );
+      return { ...asked, version: `${asked.version} ${id}` };
+    },
   },
   rotate_database_password: {
     run: async (ctx, { db }) => call(ctx, "rotateDatabase", { id: await databaseId(ctx, db) }),

@@ -3,7 +3,7 @@ import { SiteDeploy } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { lastLines, siteId, siteNamed } from "../resources.ts";
+import { changeSite, lastLines, siteId, siteNamed } from "../resources.ts";
 import { Revealed, type Tools } from "../tool.ts";
 
 type Names =
@@ -36,10 +36,11 @@ const newest = async (ctx: Ctx, site: string) =>
 export const deploymentTools: Tools<Names> = {
   deploy_site: {
     run: async (ctx, { site, rebuild, ref }) =>
-      call(ctx, "patchSite", {
-        id: await siteId(ctx, site),
-        ...parsed(SiteDeploy, { action: "deploy", rebuild, ref }),
-      }),
+      changeSite<"action">(
+        ctx,
+        await siteId(ctx, site),
+        parsed(SiteDeploy, { action: "deploy", rebuild, ref }),
+      ),
   },
   list_deployments: {
     async run(ctx, { site, limit = 20 }) {
@@ -68,11 +69,11 @@ export const deploymentTools: Tools<Names> = {
       if (deployment !== undefined) return call(ctx, "explainDeployment", { id: deployment });
       const all = await newest(ctx, site ?? "");
       const failed = all.find(({ status }) => status === "FAILED");
-      if (!failed) return { failed: false, note: "None of the last 100 deployments failed." };
-      const [latest] = all;
+      if (!failed) return { failed: false as const, note: "None of the last 100 deployments failed." };
+      const [{ id, status, number } = failed] = all;
       return {
         ...(await call(ctx, "explainDeployment", { id: failed.id })),
-        since: latest?.id === failed.id ? null : { status: latest?.status, number: latest?.number },
+        since: id === failed.id ? null : { status, number },
       };
     },
   },
@@ -125,10 +126,11 @@ export const deploymentTools: Tools<Names> = {
       );
     },
     async consequence(ctx, { site }) {
-      const { name } = await siteNamed(ctx, site);
+      const { id, name } = await siteNamed(ctx, site);
       return {
         summary: `Give the site ${name} a new deploy webhook address: the old address stops working.`,
-        version: null,
+        // Another site may have the name by then.
+        version: id,
       };
     },
   },

@@ -2,7 +2,7 @@ import type { IngressChange } from "../../../protocol/api/ingress.ts";
 import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { siteId, siteNamed } from "../resources.ts";
+import { changeSite, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
 type Names =
@@ -20,8 +20,7 @@ type Names =
 async function setIngress(ctx: Ctx, site: string, ingress: IngressChange) {
   if (Object.keys(ingress).length === 0)
     throw conflict("Say what to change: a name and password, or addresses.");
-  const changed = await call(ctx, "patchSite", { id: await siteId(ctx, site), settings: { ingress } });
-  return "ingress" in changed ? changed.ingress : changed;
+  return (await changeSite<"settings">(ctx, await siteId(ctx, site), { settings: { ingress } })).ingress;
 }
 
 export const domainTools: Tools<Names> = {

@@ -1,6 +1,6 @@
 import { call } from "../../api/call.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { siteId, siteNamed } from "../resources.ts";
+import { changeSite, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
 type Names =
@@ -16,13 +16,12 @@ export const environmentTools: Tools<Names> = {
   set_env_vars: {
     async run(ctx, { site, entries }) {
       const envVariables = entries.map(({ key, value, secret }) => ({ key, value, encrypted: secret }));
-      return call(ctx, "patchSite", { id: await siteId(ctx, site), envVariables });
+      return changeSite<"envVariables">(ctx, await siteId(ctx, site), { envVariables });
     },
   },
   delete_env_vars: {
     run: async (ctx, { site, keys }) =>
-      call(ctx, "patchSite", {
-        id: await siteId(ctx, site),
+      changeSite<"envVariables">(ctx, await siteId(ctx, site), {
         envVariables: keys.map((key) => ({ key, value: null })),
       }),
     async consequence(ctx, { site, keys }) {
@@ -55,7 +54,7 @@ export const environmentTools: Tools<Names> = {
       await call(ctx, "generateSecret", { id: await siteId(ctx, site), key, length });
       return {
         key,
-        set: true,
+        set: true as const,
         note: "The value is never shown; it takes effect at the next restart or deployment.",
       };
     },

@@ -1,5 +1,5 @@
 import { call } from "../../api/call.ts";
-import { ScheduleCreate } from "../../../protocol/api/schedules.ts";
+import { ScheduleCreate, type Schedule } from "../../../protocol/api/schedules.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
@@ -13,10 +13,10 @@ const schedulesOf = async (ctx: Ctx, site: string) => {
   return { id, data: (await call(ctx, "listSchedules", { id, limit: 100 })).data };
 };
 
-async function scheduleNamed(ctx: Ctx, site: string, name: string): Promise<string> {
+async function scheduleNamed(ctx: Ctx, site: string, name: string): Promise<Schedule> {
   const found = (await schedulesOf(ctx, site)).data.find((one) => one.name === name);
   if (!found) throw new AppError("not_found", { reason: `The site ${site} has no schedule ${name}.` });
-  return found.id;
+  return found;
 }
 
 export const jobTools: Tools<Names> = {
@@ -31,12 +31,12 @@ export const jobTools: Tools<Names> = {
   },
   delete_cron_job: {
     run: async (ctx, { site, name }) =>
-      call(ctx, "deleteSchedule", { id: await scheduleNamed(ctx, site, name) }),
+      call(ctx, "deleteSchedule", { id: (await scheduleNamed(ctx, site, name)).id }),
     async consequence(ctx, { site, name }) {
-      await scheduleNamed(ctx, site, name);
+      const { id, command, updatedAt } = await scheduleNamed(ctx, site, name);
       return {
-        summary: `Delete the schedule ${name} of the site ${site}: its command no longer runs.`,
-        version: null,
+        summary: `Delete the schedule ${name} of the site ${site}, which no longer runs: ${command}`,
+        version: `${id} ${updatedAt}`,
       };
     },
   },

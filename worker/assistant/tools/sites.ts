@@ -1,11 +1,11 @@
 import { call } from "../../api/call.ts";
 import { SiteProbe } from "../../../protocol/api/diagnosis.ts";
-import { SiteCreate, type SiteSettings } from "../../../protocol/api/sites.ts";
+import { SiteCreate, type Site, type SiteSettings } from "../../../protocol/api/sites.ts";
 import { SourceInspect } from "../../../protocol/api/sources.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { reachOfSite, siteId, siteNamed } from "../resources.ts";
+import { changeSite, payAt, reachOfSite, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
 type Names =
@@ -33,27 +33,28 @@ type Names =
  */
 async function create(ctx: Ctx, asked: Record<string, unknown>) {
   const created = await call(ctx, "createSite", parsed(SiteCreate, asked));
-  return { ...created, payAt: `${ctx.config.SITE_URL}/invoice/${created.invoiceToken}` };
+  return { ...created, payAt: payAt(ctx, created.invoiceToken) };
 }
 
+/** Of the variables only the keys: their values are asked for by themselves. */
+const shown = ({ envVariables, ...site }: Site) => ({
+  ...site,
+  variables: envVariables.map(({ key }) => key),
+});
+
 const act = async (ctx: Ctx, site: string, action: "start" | "stop" | "restart") =>
-  call(ctx, "patchSite", { id: await siteId(ctx, site), action });
+  changeSite<"action">(ctx, await siteId(ctx, site), { action });
 
 /** Applied to the version in service at once, if there is one, and otherwise by the next deployment. */
 async function setNow(ctx: Ctx, name: string, settings: SiteSettings) {
   const { id, status, currentDeployment } = await siteNamed(ctx, name);
   const isThere = currentDeployment !== null && (status === "RUNNING" || status === "STOPPED");
-  const changed = await call(ctx, "patchSite", { id, settings, ...(isThere && { apply: "now" as const }) });
-  const applied = isThere ? "now" : "by the next deployment";
-  return "healthCheckPath" in changed
-    ? {
-        healthCheckPath: changed.healthCheckPath,
-        healthCheck: changed.healthCheck,
-        replicas: changed.replicas,
-        lifecycle: changed.lifecycle,
-        applied,
-      }
-    : changed;
+  const { healthCheckPath, healthCheck, replicas, lifecycle } = await changeSite<"settings">(ctx, id, {
+    settings,
+    ...(isThere && { apply: "now" }),
+  });
+  const applied = isThere ? ("now" as const) : ("by the next deployment" as const);
+  return { healthCheckPath, healthCheck, replicas, lifecycle, applied };
 }
 
 export const siteTools: Tools<Names> = {
@@ -67,15 +68,13 @@ export const siteTools: Tools<Names> = {
     },
   },
   get_site: {
-    async run(ctx, { site }) {
-      const { envVariables, ...shown } = await siteNamed(ctx, site);
-      return { ...shown, variables: envVariables.map(({ key }) => key) };
-    },
+    run: async (ctx, { site }) => shown(await siteNamed(ctx, site)),
   },
   detect_framework: { run: (ctx, input) => call(ctx, "inspectSource", parsed(SourceInspect, input)) },
   create_site: { run: (ctx, input) => create(ctx, input) },
   update_site_settings: {
-    run: async (ctx, { site, settings }) => call(ctx, "patchSite", { id: await siteId(ctx, site), settings }),
+    run: async (ctx, { site, settings }) =>
+      shown(await changeSite<"settings">(ctx, await siteId(ctx, site), { settings })),
   },
   start_site: { run: (ctx, { site }) => act(ctx, site, "start") },
   stop_site: {
@@ -90,11 +89,10 @@ export const siteTools: Tools<Names> = {
   },
   restart_site: { run: (ctx, { site }) => act(ctx, site, "restart") },
   set_maintenance_mode: {
-    run: async (ctx, { site, on, message }) =>
-      call(ctx, "patchSite", {
-        id: await siteId(ctx, site),
-        settings: { ingress: { maintenance: on ? { message } : null } },
-      }),
+    run: async (ctx, { site, on, message }) => {
+      const ingress = { maintenance: on ? { message } : null };
+      return (await changeSite<"settings">(ctx, await siteId(ctx, site), { settings: { ingress } })).ingress;
+    },
     async consequence(ctx, { site, on }) {
       if (!on) return null;
       const found = await siteNamed(ctx, site);
@@ -127,7 +125,7 @@ export const siteTools: Tools<Names> = {
         packId,
         billingTerm,
       });
-      return { ...created, payAt: `${ctx.config.SITE_URL}/invoice/${created.invoiceToken}` };
+      return { ...created, payAt: payAt(ctx, created.invoiceToken) };
     },
   },
   set_health_check: {

@@ -21,7 +21,11 @@ const outcomes: Readonly<Record<string, string>> = {
 };
 
 const About = ({ row, terms }: { row: Activity; terms: Terms }) => {
-  if (row.resourceId === null) return null;
+  if (row.resourceId === null) {
+    // A call of the assistant says what it is about in its arguments.
+    const named = row.arguments["site"] ?? row.arguments["db"];
+    return typeof named === "string" ? <>{named}</> : null;
+  }
   const path = pathOfResource(row.resourceId);
   const shown = resourceText(row.resourceId, terms) ?? <code>{row.resourceId}</code>;
   return path === null ? <>{shown}</> : <a href={path}>{shown}</a>;
@@ -43,7 +47,8 @@ const Row = ({ row, terms }: { row: Activity; terms: Terms }) => (
   <tr>
     <td>
       {activityText(row)}
-      {row.outcome !== "done" && (
+      {row.outcome === "asked" && <div class="soft small">Waited for your confirmation</div>}
+      {row.outcome !== "done" && row.outcome !== "asked" && (
         <div class="bad small">Refused: {outcomes[row.outcome] ?? row.outcome.replaceAll("_", " ")}</div>
       )}
       <Details row={row} />
@@ -66,8 +71,10 @@ export const activityList: Screen = {
   async show({ ctx, viewer, query }) {
     const resource = query("resource") ?? "";
     const actor = chosen(activityActors, query("actor"));
+    const only = chosen(["changes", "calls"] as const, query("only")) ?? "changes";
     const { data, nextCursor } = await call(ctx, "listActivity", {
       limit: 50,
+      only,
       ...cursorIn(query, "activity"),
       ...(resource !== "" && { resource }),
       ...(actor !== undefined && { actor }),
@@ -75,6 +82,7 @@ export const activityList: Screen = {
     const filters = new URLSearchParams({
       ...(resource !== "" && { resource }),
       ...(actor !== undefined && { actor }),
+      ...(only === "calls" && { only }),
     });
     const isFiltered = filters.size > 0;
     const known = viewer.terms.some(({ id }) => id === resource);
@@ -109,6 +117,15 @@ export const activityList: Screen = {
                 ))}
               </select>
             </label>
+            <label>
+              <span class="hidden-text">Which entries</span>
+              <select name="only">
+                <option value="">Changes</option>
+                <option value="calls" selected={only === "calls"}>
+                  What the assistant called
+                </option>
+              </select>
+            </label>
             <button type="submit">Show</button>
             {isFiltered && <a href="/activity">Show everything</a>}
           </form>
@@ -118,7 +135,7 @@ export const activityList: Screen = {
                 title={isFiltered ? "Nothing matches" : "Nothing has happened yet"}
                 text={
                   isFiltered
-                    ? "No change of this kind is on record."
+                    ? "Nothing of this kind is on record."
                     : "Every change to your sites, databases and keys is listed here."
                 }
               >

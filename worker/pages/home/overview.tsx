@@ -92,7 +92,7 @@ export const overview: Screen = {
   async show({ ctx, viewer }) {
     const [unhealthy, activity, unpaid] = await Promise.all([
       call(ctx, "listUnhealthy", {}),
-      call(ctx, "listActivity", { limit: 8 }),
+      call(ctx, "listActivity", { limit: 8, only: "changes" }),
       call(ctx, "listInvoices", { status: "unpaid", limit: 5 }),
     ]);
     // What was never paid for is under "To pay".

@@ -123,6 +123,7 @@ export function activityText({ operation, arguments: given }: Activity): string 
     if (changed !== undefined) return changes[changed] ?? "";
   }
   if (Object.hasOwn(done, operation)) return done[operation as keyof typeof done];
+  if (operation.includes("_")) return `Asked for “${operation.replaceAll("_", " ")}”`;
   // Recorded by an earlier version, under a name that is no longer in use.
   return operation
     .replaceAll(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`)

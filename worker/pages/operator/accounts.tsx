@@ -91,7 +91,7 @@ export const operatorAccount: Screen = {
       call(ctx, "listAllSites", owned),
       call(ctx, "listAllDatabases", owned),
       call(ctx, "listAllInvoices", owned),
-      call(ctx, "listAllActivity", { accountId: account.id, limit: 15 }),
+      call(ctx, "listAllActivity", { accountId: account.id, limit: 15, only: "changes" }),
     ]);
     const { suspended } = account;
     return operatorFrame(

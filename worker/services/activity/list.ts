@@ -6,17 +6,23 @@ import { accountOf, type Ctx } from "../../ctx.ts";
 import { activity, apiKeys, sessions } from "../../db/schema.ts";
 import { before, page } from "../page.ts";
 
-/** Changes in the caller's account, newest first. */
+/** Changes in the caller's account, and what its assistant called, newest first. */
 export const listActivity = (ctx: Ctx, query: ActivityQuery): Promise<Page<Activity>> =>
   list(ctx, query, eq(activity.accountId, accountOf(ctx)));
 
-/** Changes in all accounts, for operators. */
+/** The same of all accounts, for operators. */
 export const listAllActivity = (ctx: Ctx, query: AllActivityQuery): Promise<Page<Activity>> =>
   list(
     ctx,
     query,
     query.accountId === undefined ? undefined : eq(activity.accountId, query.accountId as Id<"account">),
   );
+
+/** Tools have an underscore in their names, and operations none. Of changes alone there is an index, by this very condition. */
+const kinds = {
+  changes: sql`instr(${activity.operation}, '_') = 0`,
+  calls: sql`instr(${activity.operation}, '_') > 0`,
+} as const;
 
 async function list(ctx: Ctx, query: ActivityQuery, whose: SQL | undefined): Promise<Page<Activity>> {
   const rows = await ctx.db
@@ -40,6 +46,7 @@ async function list(ctx: Ctx, query: ActivityQuery, whose: SQL | undefined): Pro
         whose,
         query.resource === undefined ? undefined : eq(activity.resourceId, query.resource),
         query.actor === undefined ? undefined : eq(activity.actor, query.actor),
+        query.only === undefined ? undefined : kinds[query.only],
         query.since === undefined ? undefined : gte(activity.createdAt, new Date(query.since)),
         before(activity.id, query),
       ),

@@ -1,0 +1,1 @@
+CREATE INDEX `activity_changes` ON `activity` (`account_id`,`id`) WHERE instr(operation, '_') = 0;
