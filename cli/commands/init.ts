@@ -77,7 +77,7 @@ async function detected(
     for (const type of found.databases)
       say(`It seems to use ${type}: add {"name": "…", "type": "${type}"} to "databases" for one.`);
     return {
-      name: name ?? nameFrom(basename(repository === null ? folder : repository)),
+      name: name ?? nameFrom(basename(repository, ".git")),
       source: {
         repository,
         ...(branch !== undefined && branch !== found.defaultBranch && { branch }),
