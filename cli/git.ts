@@ -33,18 +33,19 @@ export async function originAddress(): Promise<string | null> {
   return url === null ? null : repositoryAddress(url);
 }
 
-/** The address of a remote, in any form that Git takes over a network, without scheme and credentials. */
+/**
+ * The address of a remote, in any form that Git takes over a network, without scheme and credentials. It keeps `.git`: a
+ * server may know the repository by that name only.
+ */
 export function repositoryAddress(url: string): string | null {
-  const [, scpHost, scpPath] = /^(?:[^@/]+@)?([^:/]+):(?!\/)(.+)$/.exec(url) ?? [];
+  // host:8443/repository is an address with a port, as Berth writes it, and no folder 8443 by SSH.
+  const [, scpHost, scpPath] = /^(?:[^@/]+@)?([^:/]+):(?!\/)(?!\d+\/)(.+)$/.exec(url) ?? [];
   const isUrl = /^(https?|ssh|git):\/\//.test(url) && URL.canParse(url);
   const parsed = isUrl ? new URL(url) : null;
   const host = parsed ? (parsed.protocol.startsWith("http") ? parsed.host : parsed.hostname) : scpHost;
   const path = parsed ? parsed.pathname : scpPath;
   if (host === undefined || path === undefined) return null;
-  const address = `${host}/${path
-    .replace(/^\/+/, "")
-    .replace(/\/+$/, "")
-    .replace(/\.git$/, "")}`;
+  const address = `${host}/${path.replace(/^\/+/, "").replace(/\/+$/, "")}`;
   return address.includes("/") && !address.endsWith("/") ? address : null;
 }
 

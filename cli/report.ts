@@ -32,9 +32,27 @@ export async function report(error: unknown): Promise<ExitCode> {
   return told.exitCode;
 }
 
+/** The name of a failure here, which is that of the service's own refusal where there is one. */
+const codes: Record<ExitCode, string> = {
+  [exitCodes.done]: "done",
+  [exitCodes.failure]: "failure",
+  [exitCodes.usage]: "usage",
+  [exitCodes.signedOut]: "unauthorized",
+  [exitCodes.notFound]: "not_found",
+  [exitCodes.refused]: "refused",
+  [exitCodes.rateLimited]: "rate_limited",
+  [exitCodes.paymentNeeded]: "payment_required",
+  [exitCodes.interrupted]: "interrupted",
+};
+
 async function tell(error: unknown): Promise<Told> {
   if (error instanceof Failure)
-    return { code: "failure", message: error.message, hint: error.hint, exitCode: error.exitCode };
+    return {
+      code: codes[error.exitCode],
+      message: error.message,
+      hint: error.hint,
+      exitCode: error.exitCode,
+    };
   if (error instanceof CommanderError) return tellUsage(error);
   const { ApiError: Refusal, NetworkError } = await import("../client/index.ts");
   if (error instanceof Refusal) return tellRefusal(error);
@@ -92,22 +110,37 @@ const refusals: Partial<Record<ApiError["code"], { exitCode: ExitCode; message?:
   conflict: { exitCode: exitCodes.refused, hint: "Nothing was changed." },
 };
 
-const invoiceHint = (token: unknown): string | undefined =>
-  typeof token === "string" ? `Pay it at ${connection().url}/invoice/${token}` : undefined;
+type Details = ApiError["details"];
+
+/** What the refusal itself says to do. */
+function ownHint({ invoiceToken, needed }: Details): string | undefined {
+  if (typeof invoiceToken === "string") return `Pay it at ${connection().url}/invoice/${invoiceToken}`;
+  return typeof needed === "number"
+    ? "`berth credits packages` shows what there is, `berth credits buy` orders it."
+    : undefined;
+}
+
+const creditsMissing = ({ balance, needed }: Details): string | undefined =>
+  typeof needed === "number"
+    ? `This takes ${needed} credit${needed === 1 ? "" : "s"}, and you have ${String(balance)}.`
+    : undefined;
 
 function tellRefusal(error: ApiError): Told {
   const known = refusals[error.code];
-  const says = error.details.reason ?? (error.details.issues ? error.message : undefined);
-  const { requestId, invoiceToken } = error.details;
+  const { reason, issues, requestId } = error.details;
+  const says = reason ?? (issues ? error.message : creditsMissing(error.details));
   return {
     code: error.code,
     message: says ?? known?.message ?? `The service answered ${error.status}: ${error.message}.`,
     hint:
-      invoiceHint(invoiceToken) ??
-      known?.hint ??
-      (requestId === undefined
-        ? "Nothing was changed."
-        : `Tell the operator of the service this request id: ${requestId}`),
+      ownHint(error.details) ??
+      // A reason names what there is not, which may be no site or database.
+      (error.code === "not_found" && reason !== undefined
+        ? undefined
+        : (known?.hint ??
+          (requestId === undefined
+            ? "Nothing was changed."
+            : `Tell the operator of the service this request id: ${requestId}`))),
     exitCode: known?.exitCode ?? (error.status >= 500 ? exitCodes.failure : exitCodes.refused),
     details: error.details,
   };

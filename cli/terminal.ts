@@ -94,7 +94,10 @@ export function cut(text: string, columns: number): string {
 }
 const pad = (text: string, to: number): string => text + " ".repeat(Math.max(0, to - width(text)));
 
-/** Columns with a heading each; cells are made safe unless they are already styled. */
+/**
+ * Columns with a heading each; cells are made safe unless they are already styled. In a terminal that is too narrow, the
+ * last columns go on below the first, so that nothing is cut or broken.
+ */
 export function table<Row>(
   rows: readonly Row[],
   columns: Record<string, (row: Row) => string>,
@@ -106,13 +109,34 @@ export function table<Row>(
   const widths = titles.map((title, index) =>
     Math.max(title.length, ...cells.map((row) => width(row[index] ?? ""))),
   );
+  const lines = inLines(widths, process.stdout.isTTY ? process.stdout.columns : Infinity);
   const line = (texts: string[]) =>
-    texts
-      .map((text, index) => (index === texts.length - 1 ? text : pad(text, widths[index] ?? 0)))
-      .join("  ");
+    lines
+      .map((indexes, below) => {
+        const padded = indexes.map((index, at) =>
+          at === indexes.length - 1 ? (texts[index] ?? "") : pad(texts[index] ?? "", widths[index] ?? 0),
+        );
+        return `${below === 0 ? "" : "  "}${padded.join("  ")}`;
+      })
+      .join("\n");
   return [styled(["bold", "dim"], line(titles.map((title) => title.toUpperCase()))), ...cells.map(line)].join(
     "\n",
   );
+}
+
+/** Which columns are on each line of a row, so that none is wider than this. */
+function inLines(widths: readonly number[], limit: number): number[][] {
+  const lines: number[][] = [];
+  let used = 0;
+  for (const [index, columns] of widths.entries()) {
+    used += 2 + columns;
+    if (lines.length === 0 || used > limit) {
+      used = (lines.length === 0 ? 0 : 2) + columns;
+      lines.push([]);
+    }
+    lines.at(-1)?.push(index);
+  }
+  return lines;
 }
 
 /** A page of a list, and how to see the next. */

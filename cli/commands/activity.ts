@@ -25,9 +25,9 @@ export const activity = paged(
             when: ({ at }) => when(at),
             by: ({ actor: kind }) => kind,
             operation: ({ operation }) => safe(operation),
-            resource: ({ resourceId }) => dim(safe(resourceId ?? "–")),
             outcome: ({ outcome }) =>
               outcome === "done" || outcome === "asked" ? outcome : styled("red", safe(outcome)),
+            resource: ({ resourceId }) => dim(safe(resourceId ?? "–")),
           },
           "Nothing yet.",
         ),

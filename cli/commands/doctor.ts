@@ -26,7 +26,8 @@ export const doctor = command(
   };
   await attempt("configuration", async () => {
     const { profiles } = readConfig(profilesFile());
-    return `${profilesFile()}, ${Object.keys(profiles).length} profile(s)`;
+    const count = Object.keys(profiles).length;
+    return `${profilesFile()}, ${count === 1 ? "1 profile" : `${count} profiles`}`;
   });
   await attempt("service", async () => {
     const { url } = connection();

@@ -11,7 +11,7 @@ import { actualOf } from "../project/state.ts";
 import { findSite } from "../site.ts";
 import { bold, dim, safe, say, showValue, spin } from "../terminal.ts";
 
-/** A site's name from a folder's or a repository's. */
+/** A site's name from a repository's. */
 export const nameFrom = (text: string): string =>
   text
     .toLowerCase()
@@ -37,7 +37,7 @@ export const init = command(
     const content: ProjectFile = {
       $schema: `${connection().url}/install/berth.schema.json`,
       ...(site === null || name !== undefined
-        ? await detected(client, { name, rootDir, folder })
+        ? await detected(client, { name, rootDir })
         : await existing(client, site)),
     };
     writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`, { flag: force ? "w" : "wx" });
@@ -53,7 +53,7 @@ async function existing(client: Client, named: string): Promise<ProjectFile> {
 
 async function detected(
   client: Client,
-  { name, rootDir, folder }: { name: string | undefined; rootDir: string | undefined; folder: string },
+  { name, rootDir }: { name: string | undefined; rootDir: string | undefined },
 ): Promise<ProjectFile> {
   const repository = await originAddress();
   if (repository === null)
@@ -77,7 +77,7 @@ async function detected(
     for (const type of found.databases)
       say(`It seems to use ${type}: add {"name": "…", "type": "${type}"} to "databases" for one.`);
     return {
-      name: name ?? nameFrom(basename(repository === null ? folder : repository)),
+      name: name ?? nameFrom(basename(repository, ".git")),
       source: {
         repository,
         ...(branch !== undefined && branch !== found.defaultBranch && { branch }),

@@ -7,7 +7,7 @@ import { connectionOf } from "../../cli/context.ts";
 import { repositoryAddress } from "../../cli/git.ts";
 import { sinceTime } from "../../cli/commands/logs.ts";
 import { opener } from "../../cli/open.ts";
-import { safe } from "../../cli/terminal.ts";
+import { safe, table } from "../../cli/terminal.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "berth-cli-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -96,11 +96,14 @@ it.each(["__proto__", "constructor"])("a profile named %s is not one that every 
 });
 
 it.each([
-  ["https://github.com/owner/repo.git", "github.com/owner/repo"],
+  ["https://github.com/owner/repo.git", "github.com/owner/repo.git"],
   ["https://ada:token@github.com/owner/repo", "github.com/owner/repo"],
-  ["git@github.com:owner/repo.git", "github.com/owner/repo"],
-  ["ssh://git@git.example:2222/group/sub/repo.git", "git.example/group/sub/repo"],
-  ["http://127.0.0.1:9000/e2e/a.git", "127.0.0.1:9000/e2e/a"],
+  ["https://github.com/owner/repo/", "github.com/owner/repo"],
+  ["git@github.com:owner/repo.git", "github.com/owner/repo.git"],
+  ["ssh://git@git.example:2222/group/sub/repo.git", "git.example/group/sub/repo.git"],
+  ["http://127.0.0.1:9000/e2e/a.git", "127.0.0.1:9000/e2e/a.git"],
+  // As Berth itself writes an address: not one to be read anew.
+  ["127.0.0.1:9000/e2e/a.git", null],
   ["/srv/git/repo.git", null],
   ["file:///srv/git/repo.git", null],
 ])("the remote %s is the repository %s", (remote, address) =>
@@ -116,6 +119,24 @@ it("a time in the past is counted from now", () => {
 
 it("what others wrote cannot move the cursor, clear the screen or turn text around", () => {
   expect(safe("a\u001b[2Jb\u001b]0;title\u0007c\rd\u202ee\u009bKf\tg")).toBe("abcdef\tg");
+});
+
+it.each([
+  [29, "NAME       STATUS  ID\nshop 商店  LIVE    id_1234567"],
+  [28, "NAME       STATUS\n  ID\nshop 商店  LIVE\n  id_1234567"],
+  [12, "NAME\n  STATUS\n  ID\nshop 商店\n  LIVE\n  id_1234567"],
+  [undefined, "NAME       STATUS  ID\nshop 商店  LIVE    id_1234567"],
+])("in a terminal of %s columns the last columns of a table go below the first, whole", (columns, text) => {
+  const before = { isTTY: process.stdout.isTTY, columns: process.stdout.columns };
+  Object.assign(process.stdout, { isTTY: columns !== undefined, columns });
+  const row = { name: "shop 商店", status: "LIVE", id: "id_1234567" };
+  const shown = table(
+    [row],
+    { name: (one) => one.name, status: (one) => one.status, id: (one) => one.id },
+    "",
+  );
+  Object.assign(process.stdout, before);
+  expect(shown).toBe(text);
 });
 
 it.each([
