@@ -176,7 +176,7 @@ const harmless = new Set(
   keep keptImages key kind kinds
   languageVersion length lfs lifecycle limit loseCredits loseVolumes
   maintenance match maxAge maxAgeSeconds maxBodyMb memoryMb message mountPath
-  name note
+  name
   outputDir
   packId packageId pair path pids plan port preload primaryDomain publicAccess
   reason rebuild redirectTo redirects ref region registryUsername releaseCommand remove replicas resolution restartPolicy rewrites role rootDir
@@ -185,7 +185,7 @@ const harmless = new Set(
   username
   variable verify version volumes
   withEnv write
-  brand country imprintUrl logo percent privacyUrl seller supportUrl tax termsUrl vatId`
+  brand country imprintUrl logo percent privacyUrl seller signUp supportUrl tax termsUrl vatId`
     .trim()
     .split(/\s+/),
 );
