@@ -48,6 +48,7 @@ import { LimitWarnings, type NearLimit } from "./running/limit-warnings.ts";
 import { LogGuard } from "./running/log-guard.ts";
 import { openRecords, type Crash, type DatabaseCrash, type Records } from "./running/records.ts";
 import { openRequestRecords, type RequestRecords } from "./running/request-records.ts";
+import { machineUse, watchProcessors } from "./running/machine-use.ts";
 import { startSampling } from "./running/sampler.ts";
 import { keepLastLines } from "./running/site-log.ts";
 import { watchSites } from "./running/watch.ts";
@@ -106,7 +107,7 @@ export function compose(config: AgentConfig, program: Program): Agent {
       await ensureIngress(host, spec, stopping.signal);
       await sweep(host, await databasesStillOut({ engine, records }));
 
-      const work = openWork(config, means);
+      const work = openWork(config, means, stopping.signal);
       watch(config, means, work, stopping.signal);
       await adoptCommands(host, work.journal, work.runner);
       const endLink = connect(config, means, work, program);
@@ -221,8 +222,9 @@ async function openMeans(
 type Work = ReturnType<typeof openWork>;
 
 /** The parts that talk to the control plane: jobs, questions and reports. */
-function openWork(config: AgentConfig, { host, records, requests, diskUse }: Means) {
+function openWork(config: AgentConfig, { host, records, requests, diskUse }: Means, signal: AbortSignal) {
   const { agentId, engine, ingress } = host;
+  const processors = watchProcessors(signal);
   const starts = new EventEmitter<Record<string, [containerId: string]>>().setMaxListeners(0);
   const questionServer = new QuestionServer({
     engine,
@@ -247,6 +249,7 @@ function openWork(config: AgentConfig, { host, records, requests, diskUse }: Mea
     inspectSource: openSourceInspection(host),
     certificate: (asked, signal) =>
       certificateOf({ engine, ingress, agentId, settings: config.ingress }, asked, signal),
+    machine: () => machineUse(processors, () => host.buildRoom.disk()),
     diskFreeMb: async () => {
       const disk = await host.buildRoom.disk();
       return disk && Math.floor(disk.freeBytes / 1024 ** 2);

@@ -2,6 +2,7 @@ import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import type { DatabaseVolumes, Kept } from "../protocol/agent/inventory.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { Answer, Question, SiteLogLine } from "../protocol/agent/running.ts";
+import type { HostUsage } from "../protocol/api/hosts.ts";
 import { metricsWindows } from "../protocol/api/running.ts";
 import type { CertificateReport } from "./ingress/certificate.ts";
 import type { Ingress } from "./ingress/ingress.ts";
@@ -50,6 +51,7 @@ export type Means = SiteLogs & {
     signal: AbortSignal,
   ): Promise<CertificateReport>;
   inspectSource: InspectSource;
+  machine: () => Promise<HostUsage>;
   /** The free disk space of the engine; null if the agent cannot see it. */
   diskFreeMb: () => Promise<number | null>;
   /** For sites and databases, whether a record knows them or not. */
@@ -192,6 +194,8 @@ export class QuestionServer {
       case "query":
       case "endSession":
         return say(await this.means.inspect(question, signal), true);
+      case "machine":
+        return say({ kind: "machine", usage: await this.means.machine() }, true);
       case "source":
         return say({ kind: "source", found: await this.means.inspectSource(question, signal) }, true);
       case "searchLog": {

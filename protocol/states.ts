@@ -98,6 +98,8 @@ export const backupTriggers = ["api", "chat", "schedule", "before-restore", "fin
 export type BackupTrigger = (typeof backupTriggers)[number];
 
 /** How an API key came to be. */
+export const signUpStates = ["open", "closed"] as const;
+
 export const keyOrigins = ["dashboard", "device", "setup", "mcp"] as const;
 
 export const invoiceKinds = ["site", "database", "credits", "renewal", "change"] as const;

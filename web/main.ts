@@ -79,7 +79,7 @@ function show(text: string, url: string): void {
     location.assign(url);
     return;
   }
-  for (const part of [".rail", ".crumbs", "#banners", ".phone-tabs"]) {
+  for (const part of [".rail", ".crumbs", "#balance", "#menu-balance", "#banners", ".phone-tabs"]) {
     const [old, next] = [document.querySelector(part), page.querySelector(part)];
     if (old && next) old.replaceWith(document.adoptNode(next));
   }
@@ -164,6 +164,8 @@ if (events !== undefined) {
   const stream = new EventSource(events);
   const take = (event: MessageEvent<string>) => {
     const message = JSON.parse(event.data) as Record<string, unknown>;
+    // The balance stands on every page.
+    if (message["type"] === "credits") soon();
     changed(Object.values(message).filter((value) => typeof value === "string"));
     document.dispatchEvent(new CustomEvent("berth:event", { detail: message }));
   };
@@ -341,6 +343,31 @@ document.addEventListener("click", (event) => {
   if (target.closest("[data-palette]")) openPalette();
   if (target.closest("[data-shortcuts]")) openShortcuts();
 });
+
+// What a value means, told by the page while it is typed
+
+let telling: ReturnType<typeof setTimeout> | undefined;
+document.addEventListener("input", (event) => {
+  const field = event.target as HTMLInputElement;
+  const name = field.dataset["tells"];
+  if (name === undefined) return;
+  clearTimeout(telling);
+  telling = setTimeout(() => void tellOf(field, name), 400);
+});
+
+async function tellOf(field: HTMLInputElement, name: string): Promise<void> {
+  const { value } = field;
+  try {
+    const query = new URLSearchParams({ [name]: value });
+    const answer = await fetch(`${location.pathname}?${query}`, { headers: { Accept: "text/html" } });
+    const told = parse(await answer.text()).getElementById(`telling-${name}`);
+    if (!told || field.value !== value) return;
+    prepare(told);
+    field.parentElement?.querySelector("[data-told]")?.replaceChildren(...told.childNodes);
+  } catch {
+    // The form says the same when it is sent.
+  }
+}
 
 /** A box that shows what is typed into a password's field. */
 document.addEventListener("change", (event) => {

@@ -20,6 +20,10 @@ export type AppEnv = {
     assets?: Readonly<Record<string, string>>;
     /** The installation's name, logo and links, for pages. */
     brand?: Brand;
+    /** Whether pages offer to sign up. */
+    signUp?: "open" | "closed";
+    /** The page leads browsers without a script to itself with `?plain=1` at once. */
+    leadsToPlain?: true;
     /** The signed-in person whose page this is. */
     viewer?: OwnAccount;
     /** What the form before this page did. */

@@ -20,7 +20,7 @@ import { logError } from "./log-error.ts";
 import { streamAddress, streamHeader, type Guarding, type StreamOpening } from "./objects/rpc.ts";
 import { confirmEmail } from "./services/accounts/confirm-email.ts";
 import { revokeAllKeys } from "./services/keys/revoke-all.ts";
-import { brandOf } from "./services/settings/read.ts";
+import { publicSettings, takesSignUps } from "./services/settings/read.ts";
 
 const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
 
@@ -143,12 +143,16 @@ export function authOf(env: Env): Promise<Auth> {
   if (!auth)
     auths.set(
       env,
-      (auth = createAuth(contextOf(env, { type: "system" }, waitUntil), { passwordReset, brandName })),
+      (auth = createAuth(contextOf(env, { type: "system" }, waitUntil), {
+        passwordReset,
+        brandName,
+        takesSignUps,
+      })),
     );
   return auth;
 }
 
-const brandName = async (ctx: Ctx): Promise<string> => (await brandOf(ctx)).name;
+const brandName = async (ctx: Ctx): Promise<string> => (await publicSettings(ctx)).brand.name;
 
 /** A mailed link proves the address, and holders of the old password may have created keys. */
 async function passwordReset(ctx: Ctx, accountId: Id<"account">, { keepsKeys }: { keepsKeys: boolean }) {

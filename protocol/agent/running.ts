@@ -9,6 +9,7 @@ import {
 import { DiskUsed } from "../api/disk.ts";
 import { Browsed } from "../api/files.ts";
 import { DomainCertificate } from "../api/domains.ts";
+import { HostUsage } from "../api/hosts.ts";
 import { RequestFilters, RequestStats, RequestWindow, SiteRequest } from "../api/requests.ts";
 import { MetricsWindow, SiteEvent, SiteHealth, SiteSample } from "../api/running.ts";
 import { GitAddress, GitBranch, GitToken, RepositoryPath } from "../api/sites.ts";
@@ -151,6 +152,8 @@ export const Question = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("endSession"), session: z.string().regex(/^\d{1,15}$/), ...Server }),
   /** Looks at a site's containers and probes them now. */
   z.object({ kind: z.literal("health"), siteId: SiteId, port: z.number().int() }),
+  /** What is used of the machine. */
+  z.object({ kind: z.literal("machine") }),
   /** Any host can answer it: it is about no resource. Accounts take turns. */
   z.object({
     kind: z.literal("source"),
@@ -205,6 +208,7 @@ export const Answer = z.discriminatedUnion("kind", [
   /** false: there is no such session. */
   z.object({ kind: z.literal("endSession"), ended: z.boolean() }),
   z.object({ kind: z.literal("health"), health: SiteHealth }),
+  z.object({ kind: z.literal("machine"), usage: HostUsage }),
   z.object({ kind: z.literal("source"), found: SourceInspection }),
   z.object({
     kind: z.literal("certificate"),

@@ -30,7 +30,16 @@ export const AccountListQuery = listQuery("account").extend({
 export type AccountListQuery = z.infer<typeof AccountListQuery>;
 
 export const AccountPatch = z
-  .strictObject({ role: z.enum(accountRoles).optional(), plan: z.enum(accountPlans).optional() })
+  .strictObject({
+    role: z.enum(accountRoles).optional(),
+    plan: z.enum(accountPlans).optional(),
+    note: text
+      .trim()
+      .max(4000)
+      .nullable()
+      .optional()
+      .describe("What operators remember of the account; only they see it. null: nothing."),
+  })
   .refine((patch) => Object.keys(patch).length > 0, "name at least one field to change")
   .meta({ id: "AccountPatch" });
 export type AccountPatch = z.infer<typeof AccountPatch>;
@@ -60,6 +69,7 @@ export const OwnAccount = Account.extend({
       .array(Invoice.pick({ id: true, kind: true, amountCents: true, currency: true, dueAt: true }))
       .describe("What is owed, due first: at most 100 invoices."),
   }),
+  credits: z.object({ balance: z.number().int().describe("Held credits included, until they are spent.") }),
   limits: z.object({
     apiKeys: Limit,
     schedules: Limit,
@@ -78,6 +88,7 @@ export type OwnAccount = z.infer<typeof OwnAccount>;
 
 /** An account as operators see it: how much of what it has, and when it was last active. */
 export const AccountForOperator = Account.extend({
+  note: z.string().nullable().describe("What operators remember of it."),
   emailVerified: z.boolean(),
   twoFactorEnabled: z.boolean(),
   signInMethods: z.array(z.string()).describe("`credential`: a password; otherwise the provider."),

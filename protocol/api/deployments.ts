@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { deploymentStatuses, deploymentTriggers } from "../states.ts";
-import { Timestamp, wholeNumber } from "./common.ts";
+import { listQuery, text, Timestamp, wholeNumber } from "./common.ts";
+import { Key } from "./keys.ts";
 
 const durationMs = z.number().int().nonnegative().nullable();
 
@@ -11,6 +12,9 @@ export const Deployment = z
     number: z.number().int(),
     status: z.enum(deploymentStatuses),
     trigger: z.enum(deploymentTriggers),
+    key: Key.pick({ name: true, start: true, origin: true })
+      .nullable()
+      .describe("The API key that asked for it; null: it was not asked for with one."),
     ref: z
       .string()
       .nullable()
@@ -43,6 +47,31 @@ export const Deployment = z
   })
   .meta({ id: "Deployment" });
 export type Deployment = z.infer<typeof Deployment>;
+
+export const DeploymentListQuery = listQuery("deployment").extend({
+  status: z.enum(deploymentStatuses).optional().describe("Only deployments with this status."),
+  trigger: z.enum(deploymentTriggers).optional().describe("Only deployments that began like this."),
+});
+export type DeploymentListQuery = z.infer<typeof DeploymentListQuery>;
+
+export const DeploymentComparisonQuery = z.strictObject({
+  deploymentId: text.max(100).describe("Another deployment of the same site."),
+});
+export type DeploymentComparisonQuery = z.infer<typeof DeploymentComparisonQuery>;
+
+export const DeploymentComparison = z
+  .object({
+    earlier: Deployment,
+    later: Deployment,
+    commit: z.boolean().describe("They were made of different commits."),
+    environment: z.array(z.object({ key: z.string(), change: z.enum(["added", "changed", "removed"]) })),
+    settings: z
+      .array(z.object({ setting: z.string(), earlier: z.unknown(), later: z.unknown() }))
+      .nullable()
+      .describe("The settings that differ; null: those of one of the two are no longer known."),
+  })
+  .meta({ id: "DeploymentComparison" });
+export type DeploymentComparison = z.infer<typeof DeploymentComparison>;
 
 export const LogLine = z
   .object({

@@ -107,6 +107,26 @@ export const Host = z
   .meta({ id: "Host" });
 export type Host = z.infer<typeof Host>;
 
+const Used = z.object({ usedMb: z.number().int().nonnegative(), totalMb: z.number().int().nonnegative() });
+
+export const HostUsage = z
+  .object({
+    at: Timestamp,
+    cpuCount: z.number().int().positive(),
+    cpuBusy: z
+      .number()
+      .min(0)
+      .max(1)
+      .nullable()
+      .describe(
+        "The part of all processors that was busy during ten seconds; null: its agent has just started.",
+      ),
+    memory: Used.describe("Used by whatever runs on the machine, caches not counted."),
+    disk: Used.nullable().describe("The engine's disk; null: the agent cannot see it."),
+  })
+  .meta({ id: "HostUsage" });
+export type HostUsage = z.infer<typeof HostUsage>;
+
 export const SetAside = z
   .object({
     id: z

@@ -65,7 +65,15 @@ import {
   DatabaseUnlinked,
   DatabaseUnlinkQuery,
 } from "./databases.ts";
-import { Deployment, DeploymentCancelled, LogLine, LogQuery } from "./deployments.ts";
+import {
+  Deployment,
+  DeploymentCancelled,
+  DeploymentComparison,
+  DeploymentComparisonQuery,
+  DeploymentListQuery,
+  LogLine,
+  LogQuery,
+} from "./deployments.ts";
 import {
   DeploymentExplanation,
   SecretGenerate,
@@ -85,6 +93,7 @@ import {
   HostCreated,
   HostPatch,
   HostRemoved,
+  HostUsage,
   HostRemoveQuery,
   SetAsideList,
   SetAsideRemoved,
@@ -108,7 +117,7 @@ import {
   Delivery,
   DeliveryListQuery,
 } from "./notifications.ts";
-import { PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
+import { PackChange, PackChanged, Pack, PackCreate, PackForOperator, PackPatch } from "./packs.ts";
 import { FlagQuery, FlagResolve, LedgerVerified, PaymentFlag } from "./payments.ts";
 import { Browsed, FilesQuery } from "./files.ts";
 import { RequestQuery, RequestStats, RequestStatsQuery, SiteRequests } from "./requests.ts";
@@ -459,7 +468,7 @@ export const operations = {
     tag: "Deployments",
     summary: "A site's deployments, newest first",
     access: "key",
-    query: listQuery("deployment"),
+    query: DeploymentListQuery,
     answers: [{ status: 200, schema: listOf(Deployment) }],
   },
   rollbackSite: {
@@ -492,6 +501,15 @@ export const operations = {
       "Why a deployment failed: step, exit code, memory, probe, last lines, changes since the last good one, and known fixes",
     access: "key",
     answers: [{ status: 200, schema: DeploymentExplanation }],
+  },
+  compareDeployments: {
+    method: "get",
+    path: "/deployments/{id}/comparison",
+    tag: "Deployments",
+    summary: "What differs between two deployments of a site: source, settings, variables",
+    access: "key",
+    query: DeploymentComparisonQuery,
+    answers: [{ status: 200, schema: DeploymentComparison }],
   },
   cancelDeployment: {
     method: "post",
@@ -1553,6 +1571,18 @@ export const operations = {
       },
     },
   },
+  patchTerm: {
+    method: "patch",
+    path: "/terms/{id}",
+    tag: "Accounts",
+    summary:
+      "Change the plan of anybody's site or database, as its owner would: what is dearer is invoiced to the owner, and holds once that is paid",
+    access: "operator",
+    body: PackChange,
+    answers: [{ status: 200, schema: PackChanged }],
+    refusals: ["payment_required", "conflict"],
+    examples: { body: { packId: "pack_001k0000000000000000000002" } },
+  },
   suspendAccount: {
     method: "post",
     path: "/accounts/{id}/suspend",
@@ -2025,6 +2055,15 @@ export const operations = {
     access: "operator",
     query: HostRemoveQuery,
     answers: [{ status: 200, schema: HostRemoved }],
+    refusals: ["conflict"],
+  },
+  getHostUsage: {
+    method: "get",
+    path: "/hosts/{id}/usage",
+    tag: "Hosts",
+    summary: "What is used of a host's processors, memory and disk, as its agent measures it now",
+    access: "operator",
+    answers: [{ status: 200, schema: HostUsage }],
     refusals: ["conflict"],
   },
   listSetAside: {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { contrastWithWhite } from "../contrast.ts";
+import { signUpStates } from "../states.ts";
 import { text, Timestamp } from "./common.ts";
 
 const line = (most: number) =>
@@ -89,10 +90,15 @@ export type Brand = z.infer<typeof Brand>;
 export const Seller = z.object(seller).meta({ id: "Seller" });
 export type Seller = z.infer<typeof Seller>;
 
+const SignUp = z
+  .enum(signUpStates)
+  .describe("closed: nobody can create an account; those that exist sign in as before.");
+
 export const Settings = z
   .object({
     brand: Brand,
     seller: Seller,
+    signUp: SignUp.describe("closed also where the configuration says so (SIGN_UP), whatever is set here."),
     updatedAt: Timestamp.nullable().describe("null: they are the defaults."),
   })
   .meta({ id: "Settings" });
@@ -102,9 +108,11 @@ export const SettingsPatch = z
   .strictObject({
     brand: z.strictObject(brand).partial().optional(),
     seller: z.strictObject(seller).partial().optional(),
+    signUp: SignUp.optional(),
   })
   .refine(
-    ({ brand: first = {}, seller: second = {} }) => Object.keys({ ...first, ...second }).length > 0,
+    ({ brand: first = {}, seller: second = {}, signUp }) =>
+      signUp !== undefined || Object.keys({ ...first, ...second }).length > 0,
     "name at least one field to change",
   )
   .meta({ id: "SettingsPatch" });

@@ -346,6 +346,7 @@ ${server.split("process.on")[0]}`;
       inspectSource: noSources,
       certificate: () => Promise.reject(new Error("no ingress")),
       diskFreeMb: () => Promise.resolve(null),
+      machine: () => Promise.reject(new Error("no machine")),
       imageRepository: host.imageRepository,
       inspect: () => Promise.reject(new Error("no database")),
       onStart: () => undefined,

@@ -131,6 +131,30 @@ describe.each([
     await operator.locator("h1", { hasText: "Operator" }).waitFor();
   });
 
+  it("notes what to know of a customer, changes the plan of their site, and sees what a host's machine uses", async () => {
+    await openAccount();
+    await operator.fill("#form-note [name=note]", "Prefers mail.");
+    await operator.click("#form-note button");
+    await said("The note is saved.");
+    expect(await operator.inputValue("#form-note [name=note]")).toBe("Prefers mail.");
+    await operator.click(`#plan-${site.id} summary`);
+    const form = operator.locator(`#plan-${site.id} form`);
+    const dearest = await form.locator("option").last().getAttribute("value");
+    await form.locator("select").selectOption(dearest);
+    await form.locator("button").click();
+    await said("The plan changes once the customer has paid the invoice for the difference.");
+    expect((await get<Site>(`/sites/${site.id}`)).nextPackId).toBe(dearest);
+    await go(operator, "/operator/hosts");
+    await operator
+      .locator("#hosts .meter", { hasText: /Memory in use\s*\d+\.\d of \d+\.\d GB/ })
+      .first()
+      .waitFor();
+    await operator
+      .locator("#hosts .meter", { hasText: /Processors\s*\d+\.\d of \d+ core/ })
+      .first()
+      .waitFor();
+  });
+
   it("asks again for a deployment that failed, once its cause is gone", async () => {
     const repository = new Repository(plainServer("two"));
     const bare = join(stateDirectory, "git", "e2e", `${repository.name}.git`);

@@ -188,6 +188,75 @@ it("a change that comes while the page is read again is read too, and so is one 
   await context.close();
 });
 
+it("what a field means is told while it is typed: when a schedule runs, and what each replica has", async () => {
+  const { context, page } = await signedIn(browser);
+  const id = await sample();
+  await page.goto(`${local.siteUrl}/sites/${id}/jobs`);
+  await page.fill("#form-schedule [name=cron]", "*/15 9-17 * * mon-fri");
+  const told = page.locator("#form-schedule .told");
+  await told
+    .filter({ hasText: "Every 15 minutes from 09:00 to 17:59 UTC, Monday to Friday, next" })
+    .waitFor();
+  await page.fill("#form-schedule [name=cron]", "0 0 30 2 *");
+  await told.filter({ hasText: "This date never occurs" }).waitFor();
+  await page.goto(`${local.siteUrl}/sites/${id}/settings`);
+  await page.fill("#form-scale [name=replicas]", "2");
+  await page.locator("#form-scale .told", { hasText: /^Each has \d+ MB of memory/ }).waitFor();
+  await page.fill("#form-scale [name=replicas]", "99");
+  await page.locator("#form-scale .told", { hasText: "at most" }).waitFor();
+  await context.close();
+});
+
+it("the balance of credits stands in the top bar, and follows without a reload", async () => {
+  const { context, page } = await signedIn(browser);
+  await page.goto(`${local.siteUrl}/sites`);
+  const { email } = (await api<{ email: string }>("GET", "/account")).body;
+  const { balance } = (await api<{ balance: number }>("GET", "/credits")).body;
+  const shownAs = (credits: number) =>
+    page.locator("#balance", { hasText: `${credits.toLocaleString("en-US")} credit` });
+  await shownAs(balance).waitFor();
+  await page.evaluate("window.isTheSame = true");
+  await api("POST", "/credits/grants", { email, amount: 3 });
+  await shownAs(balance + 3).waitFor();
+  expect(await page.evaluate("window.isTheSame")).toBe(true);
+  await context.close();
+});
+
+it.each([true, false])(
+  "deployments are filtered, two are compared, and a site is copied up to its payment; with a script: %s",
+  async (javaScriptEnabled) => {
+    const { context, page } = await signedIn(browser, { javaScriptEnabled });
+    const id = await sample();
+    await api("PATCH", `/sites/${id}`, { action: "deploy" });
+    await until(
+      async () => (await api<{ data: { status: string }[] }>("GET", `/sites/${id}/deployments`)).body.data[0],
+      (newest) => newest?.status === "LIVE",
+    );
+    await page.goto(`${local.siteUrl}/sites/${id}/deployments`);
+    await page.selectOption("main [name=trigger]", "payment");
+    await page.click('main .filters button:text-is("Show")');
+    await page.locator("#deployments tbody tr").first().waitFor();
+    expect(await page.locator("#deployments tbody tr").count()).toBe(1);
+    await page.click('main a:text-is("Show all")');
+    await page.locator("#deployments", { hasText: "the key “" }).waitFor();
+    await page.click('#compare button:text-is("Compare")');
+    await page.locator("#differences", { hasText: "Earlier" }).waitFor();
+
+    await page.goto(`${local.siteUrl}/sites/${id}`);
+    await page.click("#site-menu summary");
+    await page.click('#site-menu a:has-text("Copy this site")');
+    const name = `copy-${process.pid}-${javaScriptEnabled ? "a" : "b"}`;
+    await page.fill("#form-clone [name=name]", name);
+    await page.click("#form-clone button[type=submit]");
+    await page.waitForURL(/\/invoice\//);
+    await page.locator("main", { hasText: name }).waitFor();
+    const { data } = (await api<{ data: { id: string; name: string }[] }>("GET", "/sites")).body;
+    const copy = data.find((one) => one.name === name)?.id ?? "";
+    await api("DELETE", `/sites/${copy}`);
+    await context.close();
+  },
+);
+
 it("variables are staged and saved as one version", async () => {
   const { context, page } = await signedIn(browser);
   const id = await sample();

@@ -58,6 +58,8 @@ export const dashboardPages: Readonly<Record<string, (shown: Shown) => string>> 
   "/operator/sites": alone("/operator/sites"),
   "/operator/system": alone("/operator/system"),
   "/sites": alone("/sites"),
+  "/sites/:id/clone": ofSite("/clone"),
+  "/sites/:id/compare": ofSite("/compare"),
   "/sites/:id/data": ofSite("/data?path=/"),
   "/sites/:id/data/:name": ofSite("/data/uploads"),
   "/sites/:id/domains": ofSite("/domains"),

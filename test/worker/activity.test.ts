@@ -274,7 +274,7 @@ const harmless = new Set(
   keep keptImages key kind kinds
   languageVersion length lfs lifecycle limit loseCredits loseVolumes
   maintenance match maxAge maxAgeSeconds maxBodyMb memoryMb message mountPath
-  name note
+  name
   outputDir
   packId packageId pair path pids plan port preload primaryDomain publicAccess
   reason rebuild redirectTo redirects ref region registryUsername releaseCommand remove replicas resolution restartPolicy rewrites role rootDir
@@ -285,7 +285,7 @@ const harmless = new Set(
   withEnv write
   auth backup check db deployment entries filter invoice keys linked method minutes on policy resource rules run search
   secret since site status tail text volume window
-  brand country imprintUrl logo percent privacyUrl seller supportUrl tax termsUrl vatId`
+  brand country imprintUrl logo percent privacyUrl seller signUp supportUrl tax termsUrl vatId`
     .trim()
     .split(/\s+/),
 );

@@ -58,6 +58,15 @@ function countedEnv(counts: Counts): Env {
         certificate: { isServed: true, tls: true, isValid: true, certificate: null },
         held: { ids: [] },
         kept: { kept: [] },
+        machine: {
+          usage: {
+            at: "2026-01-01T00:00:00.000Z",
+            cpuCount: 2,
+            cpuBusy: null,
+            memory: { usedMb: 1, totalMb: 2 },
+            disk: null,
+          },
+        },
         removeKept: {},
         keptVolumes: {},
         removeKeptVolumes: {},
@@ -311,6 +320,16 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   },
   getDeployment: ofDeployment,
   explainDeployment: ofDeployment,
+  compareDeployments: async () => {
+    const earlier = `${deploymentId.slice(0, -1)}${deploymentId.endsWith("0") ? "1" : "0"}`;
+    await run(
+      `INSERT INTO deployments (id, site_id, account_id, number, status, trigger, created_at)
+        SELECT ?, site_id, account_id, 0, 'CANCELLED', 'api', 0 FROM deployments WHERE id = ?`,
+      earlier,
+      deploymentId,
+    );
+    return { path: { id: deploymentId }, query: `?deploymentId=${earlier}` };
+  },
   cancelDeployment: async () => {
     await settled(siteId);
     const answer = await api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, {
@@ -477,6 +496,10 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
   },
   retryJob: "asks as the owner's own operation does, which is measured there",
   patchAccount: "tells the guard of each of the account's keys, and writes each one down",
+  patchTerm: async () => {
+    await settled(siteId);
+    return { path: { id: siteId }, body: { packId: "pack_001k0000000000000000000002" } };
+  },
   suspendAccount: "tells the guard of each of the account's keys, and stops each site and database",
   releaseAccount: "tells the guard of each of the account's keys, and starts each site and database",
   disableTwoFactor: async () => ({ path: { id: await ownerOf(await account()) } }),
@@ -507,6 +530,10 @@ const cases: Record<KeyOperation, Case | Case[] | string> = {
     path: { id: await made("/hosts", { name: uniqueName("host") }, await operator()) },
     body: { action: "activate" },
   }),
+  getHostUsage: async () => {
+    const { id } = await one<{ id: string }>("SELECT id FROM hosts WHERE status <> 'REMOVED' LIMIT 1");
+    return { path: { id } };
+  },
   listSetAside: "What the host says it has is looked for in the record.",
   removeSetAside: "What the host says it has is looked for in the record.",
   deleteHost: async () => {

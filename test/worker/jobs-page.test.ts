@@ -68,6 +68,30 @@ it("a command is run, its output shown without a script, and its end; nothing of
   on.close();
 });
 
+it("a cron expression is told in words: in the list, while it is typed, and where there is no script", async () => {
+  const on = await readyAgent();
+  const { siteId } = await runningSite(await operator(), on);
+  const fields = { name: "report", cron: "0 9 * * mon-fri", command: "true", timeoutSeconds: "60" };
+  const told = async (cron: string) => {
+    const { text } = await pages.show(`${pathOf(siteId)}?cron=${encodeURIComponent(cron)}`);
+    const [, inside = ""] = /<span hidden[^>]*id="telling-cron">(.*?)<\/span>/.exec(text) ?? [];
+    return inside.replaceAll(/<[^>]*>/g, "");
+  };
+  expect(await told(fields.cron)).toMatch(/^Monday to Friday at 09:00 UTC, next /);
+  expect(await told("0 0 30 2 *")).toBe("This date never occurs");
+  expect(await told("99 * * * *")).toMatch(/^Not a cron expression/);
+  expect(await told("<b>")).toBe("Not a cron expression yet");
+  const asked = await pages.send(pathOf(siteId), "schedule", { ...fields, name: "", tell: "true" });
+  expect(asked.status).toBe(200);
+  expect(asked.text).toMatch(/data-told="cron">Monday to Friday at 09:00 UTC/);
+  expect(await schedulesOf(siteId)).toEqual([]);
+  await pages.send(pathOf(siteId), "schedule", fields);
+  expect((await pages.show(pathOf(siteId))).text).toContain(
+    "Monday to Friday at 09:00 UTC: <code>true</code>",
+  );
+  on.close();
+});
+
 it("a schedule is added, switched, changed and deleted; its next three runs are shown", async () => {
   const on = await readyAgent();
   const { siteId } = await runningSite(await operator(), on);
@@ -80,7 +104,9 @@ it("a schedule is added, switched, changed and deleted; its next three runs are 
   const [schedule] = await schedulesOf(siteId);
   expect(schedule).toMatchObject({ name: "clean-up", cron: "30 3 * * *", timeoutSeconds: 60, enabled: true });
   const { text } = await pages.show(pathOf(siteId));
-  expect([...text.matchAll(/<time datetime="[^"]*T03:30:00\.000Z"/g)]).toHaveLength(3);
+  // The next one is told beside the field, too.
+  const runs = [...text.matchAll(/<time datetime="[^"]*T03:30:00\.000Z"/g)].map(([time]) => time);
+  expect([runs.length, new Set(runs).size]).toEqual([4, 3]);
   const id = schedule?.id ?? "";
   await pages.send(pathOf(siteId), `switch:${id}`, { id, enabled: "false" });
   expect((await schedulesOf(siteId))[0]?.enabled).toBe(false);

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { OwnAccount } from "../../protocol/api/accounts.ts";
+import type { AccountForOperator, OwnAccount } from "../../protocol/api/accounts.ts";
+import type { Activity } from "../../protocol/api/activity.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { CreditPackage } from "../../protocol/api/credits.ts";
 import type { Pack } from "../../protocol/api/packs.ts";
@@ -15,6 +16,7 @@ import {
   operator,
   operatorCookie,
   pay,
+  readyAgent,
   site,
   siteUrl,
 } from "./service.ts";
@@ -141,6 +143,101 @@ describe("the operator's console", () => {
     expect((await api(key, "GET", "/sites")).status).toBe(403);
     expect((await me.send(page, "release")).said).toContain("ended");
     expect((await api(key, "GET", "/credits")).body).toMatchObject({ balance: 7 });
+  });
+
+  it("keeps a note of an account, which its owner never reads", async () => {
+    const key = await account();
+    const id = await ownerOf(key);
+    const page = `/operator/accounts/${id}`;
+    expect((await me.send(page, "note", { note: "Called about <VAT>" })).said).toBe("The note is saved.");
+    expect((await me.get(page)).text).toContain("Called about &lt;VAT&gt;</textarea>");
+    const tooLong = await me.send(page, "note", { note: "x".repeat(4001) });
+    expect(tooLong.status).toBe(400);
+    expect(tooLong.text).toMatch(/<textarea[^>]*name="note"[^>]*aria-invalid="true"/);
+    for (const path of ["/account", "/activity", "/account/export"])
+      expect(JSON.stringify((await api(key, "GET", path)).body)).not.toContain("VAT");
+    await me.send(page, "note", { note: "  " });
+    expect((await api<AccountForOperator>(await operator(), "GET", `/accounts/${id}`)).body.note).toBeNull();
+  });
+
+  it("changes the plan of a customer's site as the customer would: what is dearer is invoiced first", async () => {
+    const key = await account();
+    const { siteId, invoiceToken } = await createSite(key);
+    const page = `/operator/accounts/${await ownerOf(key)}`;
+    const bigger = "pack_001k0000000000000000000002";
+    const early = await me.send(page, `plan:${siteId}`, { id: siteId, packId: bigger });
+    expect([early.status, early.text.includes("The plan is changed")]).toEqual([400, false]);
+    await pay(invoiceToken);
+    const unknown = await me.send(page, `plan:${siteId}`, { id: siteId, packId: "pack_none" });
+    expect(unknown.status).toBe(400);
+    expect(unknown.text).toMatch(/<select[^>]*name="packId"[^>]*aria-invalid="true"/);
+    const changed = await me.send(page, `plan:${siteId}`, { id: siteId, packId: bigger });
+    expect(changed.said).toBe("The plan changes once the customer has paid the invoice for the difference.");
+    expect(await site(key, siteId)).toMatchObject({ nextPackId: bigger });
+    const { payment } = (await api<OwnAccount>(key, "GET", "/account")).body;
+    expect(payment.unpaid).toMatchObject([{ kind: "change" }]);
+    const { body } = await api<{ data: Activity[] }>(key, "GET", `/activity?resource=${siteId}`);
+    expect(body.data[0]).toMatchObject({ operation: "patchTerm", actor: "operator", outcome: "done" });
+    expect((await api(key, "PATCH", `/terms/${siteId}`, { packId: bigger })).status).toBe(403);
+  });
+
+  it("closes the sign-up, and opens it again", async () => {
+    const signUp = (email: string) =>
+      call("/sign-up", {
+        method: "POST",
+        redirect: "manual",
+        headers: { Origin: siteUrl },
+        body: new URLSearchParams({ name: "New", email, password: "correct horse battery" }),
+      });
+    const accounts = async (email: string) =>
+      (await api<{ data: unknown[] }>(await operator(), "GET", `/accounts?email=${email}`)).body.data.length;
+    expect((await me.send("/operator/settings", "sign-up")).said).toContain("Sign-up is closed");
+    expect((await call("/sign-up")).status).toBe(403);
+    expect(await (await call("/sign-in")).text()).not.toContain('href="/sign-up');
+    const refused = await signUp("too-late@example.com");
+    expect([refused.status, await refused.text()]).toEqual([
+      400,
+      expect.stringContaining("Nobody can sign up"),
+    ]);
+    expect(await accounts("too-late@example.com")).toBe(0);
+    expect((await me.get("/operator/system")).text).toContain("closed");
+    expect((await me.send("/operator/settings", "sign-up", { open: "true" })).said).toContain("open");
+    expect((await call("/sign-up")).status).toBe(200);
+    expect((await signUp("in-time@example.com")).status).toBe(200);
+    // Made after the answer, which says nothing of who has an account.
+    await expect.poll(() => accounts("in-time@example.com")).toBe(1);
+  });
+
+  it("shows what is used of a host's machine, and of one that does not answer what is known", async () => {
+    const on = await readyAgent();
+    const answering = (async () => {
+      const { requestId, question } = await on.next("ask");
+      expect(question).toEqual({ kind: "machine" });
+      const usage = {
+        at: new Date().toISOString(),
+        cpuCount: 4,
+        cpuBusy: 0.85,
+        memory: { usedMb: 3072, totalMb: 8192 },
+        disk: { usedMb: 51_200, totalMb: 102_400 },
+      };
+      on.send({ type: "answer", requestId, answer: { kind: "machine", usage }, last: true });
+    })();
+    const { text } = await me.get("/operator/hosts");
+    await answering;
+    expect(text).toContain("3.4 of 4 cores");
+    expect(text).toContain("3.0 of 8.0 GB");
+    expect(text).toContain("50.0 of 100.0 GB");
+    // It is asked again, and says nothing.
+    expect((await me.get("/operator/hosts")).text).toContain("did not say at once");
+    on.close();
+  });
+
+  it("says which hosts have another version than the control plane", async () => {
+    const on = await readyAgent();
+    const { text } = await me.get("/operator/system");
+    on.close();
+    expect(text).toContain("Version and upgrade");
+    expect(text).toMatch(new RegExp(`/operator/hosts#${on.hostId}">[^<]*</a>: test<`));
   });
 
   it("tells the owner of a suspended account why nothing runs, and blames no invoice", async () => {

@@ -45,6 +45,15 @@ async function answerAll(host: Agent): Promise<never> {
       schema: { schema: { tables: [], keyspaces: [], truncated: false } },
       endSession: { ended: true },
       health: { health: { route: "none", hostnames: [], containers: [], diskFreeMb: null } },
+      machine: {
+        usage: {
+          at: new Date().toISOString(),
+          cpuCount: 2,
+          cpuBusy: null,
+          memory: { usedMb: 1, totalMb: 2 },
+          disk: null,
+        },
+      },
       source: { found: operations.inspectSource.examples.answer },
       query: { result: { columns: [], rows: [], truncated: false, affectedRows: null, durationMs: 0 } },
     };

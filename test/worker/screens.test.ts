@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { dashboardPages } from "../support/dashboard-pages.ts";
-import { call, operator, operatorCookie, siteUrl } from "./service.ts";
+import { api, call, createSite, operator, operatorCookie, pay, siteUrl } from "./service.ts";
 
 let cookie = "";
 beforeAll(async () => {
@@ -53,6 +53,34 @@ describe("a screen", () => {
     expect(await shown.text()).toMatch(/role="status"[^]*sk_[0-9A-Za-z]{50}/);
     expect(shown.headers.getSetCookie().join()).toMatch(/berth_said=; Max-Age=0/);
     expect(await (await get("/account/keys")).text()).not.toMatch(/sk_[0-9A-Za-z]{50}/);
+  });
+
+  it("says it once more where it leads a browser without a script at once, and nowhere else", async () => {
+    const { siteId, invoiceToken } = await createSite(await operator());
+    await pay(invoiceToken);
+    const { body } = await api<{ data: { id: string }[] }>(
+      await operator(),
+      "GET",
+      `/sites/${siteId}/deployments`,
+    );
+    const log = `/deployments/${body.data[0]?.id}`;
+    const done = await post("/account/keys", { form: "create", name: "Twice" });
+    const cookieNamed = (answer: Response, name: string) =>
+      answer.headers.getSetCookie().find((one) => one.startsWith(`${name}=`)) ?? "";
+    const said = cookieNamed(done, "berth_said").split(";")[0];
+    const page = await get(log, `${cookie}; ${said}`);
+    const leads = cookieNamed(page, "berth_said_plain");
+    expect(leads).toMatch(/Max-Age=10; .*HttpOnly/);
+    expect(await page.text()).toMatch(/“Twice”[^]*http-equiv="refresh" content="0; url=[^"]*\?plain=1/);
+    const left = `${cookie}; ${leads.split(";")[0]}`;
+    expect(await (await get(`/sites/${siteId}`, left)).text()).not.toContain("“Twice”");
+    const plain = await get(`${log}?plain=1`, left);
+    // The log is written into it for as long as the deployment waits.
+    const reader = plain.body?.pipeThrough(new TextDecoderStream()).getReader();
+    const { value } = (await reader?.read()) ?? {};
+    await reader?.cancel();
+    expect(value).toContain("“Twice”");
+    expect(cookieNamed(plain, "berth_said_plain")).toMatch(/berth_said_plain=; Max-Age=0/);
   });
 
   it("shows a refused form again: what was typed, the problem at its field, and the reason", async () => {

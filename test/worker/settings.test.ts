@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { Invoice } from "../../protocol/api/invoices.ts";
 import { contrastWithWhite } from "../../protocol/contrast.ts";
 import { contextOf } from "../../worker/compose.ts";
-import { brandOf } from "../../worker/services/settings/read.ts";
+import { publicSettings } from "../../worker/services/settings/read.ts";
 import { account, api, bindings, call, createSite, operator } from "./service.ts";
 
 const ctx = contextOf(bindings, { type: "system" }, () => undefined);
@@ -42,7 +42,7 @@ describe("the installation's settings", () => {
       brand: { name: "Berth" },
       updatedAt: null,
     });
-    expect((await brandOf(ctx)).name).toBe("Berth");
+    expect((await publicSettings(ctx)).brand.name).toBe("Berth");
     await api(by, "PATCH", "/settings", { brand: { name: "Acme Cloud", accent: "#0f766e" } });
     const { status, body } = await api(by, "PATCH", "/settings", { brand: { accent: null }, seller });
     expect([status, body]).toEqual([
@@ -53,7 +53,7 @@ describe("the installation's settings", () => {
       }),
     ]);
     expect((await api(by, "GET", "/settings")).body).toEqual(body);
-    expect((await brandOf(ctx)).name).toBe("Acme Cloud");
+    expect((await publicSettings(ctx)).brand.name).toBe("Acme Cloud");
   });
 
   const svg = (inside: string) => `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1">${inside}</svg>`;

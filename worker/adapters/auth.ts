@@ -54,6 +54,8 @@ export const signsInWithGitHub = (config: Config): boolean =>
 export type AuthEvents = {
   /** The installation's name, for mails. */
   brandName(ctx: Ctx): Promise<string>;
+  /** false: no account is created, by whatever way. */
+  takesSignUps(ctx: Ctx): Promise<boolean>;
   passwordReset(ctx: Ctx, accountId: Id<"account">, reset: { keepsKeys: boolean }): Promise<void>;
 };
 
@@ -128,6 +130,15 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
       encryptOAuthTokens: true,
     },
     verification: { storeIdentifier: "hashed" },
+    databaseHooks: {
+      user: {
+        create: {
+          before: async () => {
+            if (!(await events.takesSignUps(ctx))) return false;
+          },
+        },
+      },
+    },
     emailAndPassword: {
       enabled: true,
       disableSignUp: config.SIGN_UP === "closed",

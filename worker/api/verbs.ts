@@ -54,6 +54,7 @@ import { rotatePassword } from "../services/databases/rotate.ts";
 import { databaseSchema } from "../services/databases/schema.ts";
 import { unlinkDatabase } from "../services/databases/unlink.ts";
 import { cancelDeployment } from "../services/deployments/cancel.ts";
+import { compareDeployments } from "../services/deployments/compare.ts";
 import { explainDeployment } from "../services/deployments/explain.ts";
 import { getDeployment } from "../services/deployments/get.ts";
 import { listDeployments } from "../services/deployments/list.ts";
@@ -71,6 +72,7 @@ import { followEvents } from "../services/events/follow.ts";
 import { changeHost } from "../services/hosts/change.ts";
 import { createHost } from "../services/hosts/create.ts";
 import { listHosts } from "../services/hosts/list.ts";
+import { hostUsage } from "../services/hosts/usage.ts";
 import { listSetAside } from "../services/hosts/list-set-aside.ts";
 import { removeHost } from "../services/hosts/remove.ts";
 import { removeSetAside } from "../services/hosts/remove-set-aside.ts";
@@ -135,6 +137,7 @@ import { retryJob } from "../services/jobs/retry.ts";
 import { listJobs } from "../services/jobs/list.ts";
 import { releaseAccount } from "../services/accounts/release.ts";
 import { disableTwoFactor } from "../services/accounts/disable-two-factor.ts";
+import { changeTermForOperator } from "../services/terms/change-for-operator.ts";
 import { suspendAccount } from "../services/accounts/suspend.ts";
 import { getOverview } from "../services/system/overview.ts";
 import { getSystem } from "../services/system/get.ts";
@@ -175,6 +178,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   rollbackSite,
   getDeployment,
   explainDeployment,
+  compareDeployments,
   cancelDeployment,
   getDeploymentLogs,
   getSiteLogs,
@@ -272,6 +276,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   testNotificationChannel: testChannel,
   listNotificationDeliveries: listDeliveries,
   search,
+  patchTerm: changeTermForOperator,
   suspendAccount,
   releaseAccount,
   disableTwoFactor,
@@ -306,6 +311,7 @@ export const verbs: { [Id in VerbId]: Verb<Id> } = {
   createHost,
   patchHost: changeHost,
   deleteHost: removeHost,
+  getHostUsage: hostUsage,
   listSetAside,
   removeSetAside,
   getOverview,

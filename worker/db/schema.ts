@@ -32,6 +32,7 @@ import {
   notificationKinds,
   type NotificationKind,
   refundStatuses,
+  signUpStates,
   siteStatuses,
   transactionTypes,
 } from "../../protocol/states.ts";
@@ -56,6 +57,8 @@ export const accounts = sqliteTable(
     updatedAt: time("updated_at").notNull(),
     role: text({ enum: accountRoles }).notNull().default("user"),
     plan: text({ enum: accountPlans }).notNull().default("free"),
+    /** What operators remember of it; its owner does not see it. */
+    note: text(),
     /** By an operator, with the reason that its owner is told; null: not suspended. */
     suspendedAt: time("suspended_at"),
     suspendedFor: text("suspended_for"),
@@ -640,6 +643,8 @@ export const deployments = sqliteTable(
     number: integer().notNull(),
     status: text({ enum: deploymentStatuses }).notNull(),
     trigger: text({ enum: deploymentTriggers }).notNull(),
+    /** The API key that asked for it; null: somebody or something else did. */
+    keyId: text("key_id").$type<Id<"key">>(),
     commit: text("commit_sha"),
     commitMessage: text("commit_message"),
     imageDigest: text("image_digest"),
@@ -1357,6 +1362,8 @@ export const installationSettings = sqliteTable("installation_settings", {
   id: integer().primaryKey(),
   brand: text({ mode: "json" }).$type<Partial<Brand>>().notNull(),
   seller: text({ mode: "json" }).$type<Partial<Seller>>().notNull(),
+  /** Who may create an account; null: as the configuration says (SIGN_UP). */
+  signUp: text("sign_up", { enum: signUpStates }),
   updatedAt: time("updated_at").notNull(),
 });
 

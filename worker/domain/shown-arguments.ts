@@ -13,6 +13,8 @@ export const secretArguments: ReadonlySet<string> = new Set([
   "confirm",
   // Of the second step.
   "code",
+  // Of an account, which its owner reads in the activity and only operators write; of a seller, printed on each invoice anyway.
+  "note",
   // The address of a chat's webhook is its credential.
   "url",
 ]);

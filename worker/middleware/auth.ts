@@ -15,6 +15,7 @@ import { claimCode, requireSecondFactor } from "../services/accounts/second-fact
 import { contextFor } from "./context.ts";
 import { isKnownDevice, knownDeviceCookie } from "./known-device.ts";
 import { countedAddress, giveBack, takeFrom } from "./limit.ts";
+import { takesSignUps } from "../services/settings/read.ts";
 import { sessionActor } from "./session.ts";
 
 /** Endpoints below {site_url}/api/auth where an attacker would guess repeatedly. */
@@ -163,10 +164,8 @@ async function answeredByMailOnly(
   request: Request,
 ): Promise<Response | null> {
   const config = configOf(c.env);
-  const schema =
-    canMail(config) && (path !== "/sign-up/email" || config.SIGN_UP === "open")
-      ? answeredByMail[path]
-      : undefined;
+  const isRefused = path === "/sign-up/email" && !(await takesSignUps(contextFor(c, { type: "link" })));
+  const schema = canMail(config) && !isRefused ? answeredByMail[path] : undefined;
   const sent = schema?.safeParse(await sentIn(request));
   if (!sent?.success) return null;
   const origin = request.headers.get("Origin");

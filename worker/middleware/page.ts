@@ -7,11 +7,14 @@ import { isSecure } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
 import { logError } from "../log-error.ts";
-import { brandOf } from "../services/settings/read.ts";
+import { publicSettings } from "../services/settings/read.ts";
 import { contextFor } from "./context.ts";
 import type { Flash } from "../page-state.ts";
 
 const cookieName = "berth_said";
+/** Said once more where a page leads browsers without a script at once, and nowhere else. */
+const plainCookieName = "berth_said_plain";
+const plainSeconds = 10;
 const Said = z.object({
   tone: z.enum(["good", "warn", "bad"]),
   text: z.string(),
@@ -31,9 +34,11 @@ export function say(c: Context<AppEnv>, said: Flash): void {
 }
 
 /** Pages that need no database show the defaults while it does not answer. */
-async function loadBrand(c: Context<AppEnv>): Promise<void> {
+async function loadSettings(c: Context<AppEnv>): Promise<void> {
   try {
-    c.set("brand", await brandOf(contextFor(c, { type: "link" })));
+    const { brand, signUp } = await publicSettings(contextFor(c, { type: "link" }));
+    c.set("brand", brand);
+    c.set("signUp", signUp);
   } catch (error) {
     logError({ page: "brand" }, error);
   }
@@ -41,9 +46,10 @@ async function loadBrand(c: Context<AppEnv>): Promise<void> {
 
 /** The brand, the names of the pages' files, and what the form before said; it is said on one page only. */
 export const preparePage = createMiddleware<AppEnv>(async (c, next) => {
-  const [assets] = await Promise.all([webNames(c.env.ASSETS), loadBrand(c)]);
+  const [assets] = await Promise.all([webNames(c.env.ASSETS), loadSettings(c)]);
   c.set("assets", assets);
-  const sealed = getCookie(c, cookieName);
+  const isPlain = c.req.query("plain") === "1";
+  const sealed = getCookie(c, cookieName) ?? (isPlain ? getCookie(c, plainCookieName) : undefined);
   if (sealed !== undefined && c.req.method === "GET") {
     const flash = opened(c, sealed);
     if (flash) c.set("flash", flash);
@@ -51,8 +57,16 @@ export const preparePage = createMiddleware<AppEnv>(async (c, next) => {
   await next();
   const isShown =
     c.get("flash") !== undefined && (c.res.headers.get("Content-Type") ?? "").startsWith("text/html");
-  if (isShown) setCookie(c, cookieName, "", { ...cookieOptions(c), maxAge: 0 });
+  if (!isShown) return;
+  setCookie(c, cookieName, "", { ...cookieOptions(c), maxAge: 0 });
+  if (c.get("leadsToPlain") && sealed !== undefined)
+    setCookie(c, plainCookieName, sealed, { ...cookieOptions(c), maxAge: plainSeconds });
+  else if (isPlain) setCookie(c, plainCookieName, "", { ...cookieOptions(c), maxAge: 0 });
 });
+
+/** What pages offer; an account is refused in `adapters/auth.ts`. */
+export const offersSignUp = (c: Context<AppEnv>): boolean =>
+  (c.get("signUp") ?? configOf(c.env).SIGN_UP) === "open";
 
 function opened(c: Context<AppEnv>, sealed: string): Flash | null {
   try {

@@ -41,6 +41,8 @@ import { operatorPlans } from "../pages/operator/plans.tsx";
 import { operatorRefund } from "../pages/operator/refund.tsx";
 import { operatorSettings } from "../pages/operator/settings.tsx";
 import type { Screen } from "../pages/kit/screen.ts";
+import { siteClone } from "../pages/sites/clone.tsx";
+import { siteCompare } from "../pages/sites/compare.tsx";
 import { siteCommand } from "../pages/sites/command.tsx";
 import { siteData } from "../pages/sites/data.tsx";
 import { siteVolume } from "../pages/sites/volume.tsx";
@@ -82,6 +84,8 @@ export const screens: readonly Screen[] = [
   siteVolume,
   siteJobs,
   siteCommand,
+  siteClone,
+  siteCompare,
   siteLogs,
   siteMetrics,
   siteRequests,

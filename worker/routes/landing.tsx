@@ -2,8 +2,8 @@ import { Hono } from "hono";
 import { html } from "hono/html";
 import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";
-import { configOf } from "../config.ts";
 import { contextFor } from "../middleware/context.ts";
+import { offersSignUp } from "../middleware/page.ts";
 import { countedAddress, takeForRequest } from "../middleware/limit.ts";
 import { LandingPage } from "../pages/landing.tsx";
 
@@ -12,6 +12,5 @@ export const landing = new Hono<AppEnv>().get("/", async (c, next) => {
   if (c.get("hasSession") === true) return next();
   await takeForRequest(c, "address", countedAddress(c));
   const { data } = await call(contextFor(c, { type: "link" }), "listPacks", { limit: 100 });
-  const signUp = configOf(c.env).SIGN_UP === "open";
-  return c.html(html`<!doctype html>${<LandingPage packs={data} signUp={signUp} />}`);
+  return c.html(html`<!doctype html>${<LandingPage packs={data} signUp={offersSignUp(c)} />}`);
 });

@@ -10,7 +10,7 @@ import { formToAuth, TwoFactorAsked } from "../middleware/auth.ts";
 import { codeIn, isAppCode } from "../services/accounts/second-factor.ts";
 import { limitBody } from "../middleware/body.ts";
 import { limitAddress } from "../middleware/limit.ts";
-import { say } from "../middleware/page.ts";
+import { offersSignUp, say } from "../middleware/page.ts";
 import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
 import {
   ForgotPasswordPage,
@@ -48,7 +48,7 @@ const entry = (c: Context<AppEnv>, shown: Partial<Omit<Entry, "offers">> = {}): 
   next: ownPath(c.req.query("next") ?? ""),
   ...shown,
   offers: {
-    signUp: configOf(c.env).SIGN_UP === "open",
+    signUp: offersSignUp(c),
     gitHub: signsInWithGitHub(configOf(c.env)),
     reset: canMail(configOf(c.env)),
   },
@@ -73,6 +73,8 @@ async function refusalOf(response: Response): Promise<string> {
     return `The password must have at least ${passwordLength.min} characters.`;
   if (code.startsWith("USER_ALREADY_EXISTS"))
     return "An account with this email address already exists. Sign in, or reset its password.";
+  if (code === "FAILED_TO_CREATE_USER")
+    return "Nobody can sign up here at the moment. Ask the operator of this service for an account.";
   if (code === "INVALID_TOKEN") return "This link has been used or has expired. Request a new one.";
   return refusal.data?.message ?? "That did not work. Check your input and try again.";
 }
@@ -149,7 +151,7 @@ export const signInPages = new Hono<AppEnv>()
     return redirectWith(c, answer, z.object({ url: z.url() }).parse(await answer.clone().json()).url);
   })
   .get("/sign-up", limitAddress, (c) =>
-    configOf(c.env).SIGN_UP === "open"
+    offersSignUp(c)
       ? show(c, <SignUpPage {...entry(c)} />)
       : show(
           c,

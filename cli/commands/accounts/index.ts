@@ -21,9 +21,9 @@ const showAccount = command("show", "What an account has, paid and owes", "getAc
   .argument("<account>", "id")
   .action((id) => answered("getAccountForOperator", { id }));
 
-const set = command("set", "Change the role or the plan of an account", "patchAccount")
+const set = command("set", "Change the role, the plan or the operators' note of an account", "patchAccount")
   .argument("<account>", "id")
-  .argument("<field=value...>", "role=user|operator, plan=free|pro")
+  .argument("<field=value...>", "role=user|operator, plan=free|pro, note=null")
   .action((id, pairs) => answered("patchAccount", { ...fieldsFrom(pairs), id }));
 
 const suspend = command(
@@ -37,6 +37,15 @@ const suspend = command(
     await confirmed(`Suspend ${safe(id)}?`);
     await answered("suspendAccount", { id, reason });
   });
+
+const resize = command(
+  "resize",
+  "Change the plan of anybody's site or database, as its owner would: berth packs",
+  "patchTerm",
+)
+  .argument("<site or database>", "id")
+  .argument("<pack>", "id")
+  .action((id, packId) => answered("patchTerm", { id, packId }));
 
 const release = command("release", "End a suspension; what is paid for starts again", "releaseAccount")
   .argument("<account>", "id")
@@ -57,6 +66,7 @@ export const accounts = group("accounts", "Accounts, for operators", [
   list,
   showAccount,
   set,
+  resize,
   suspend,
   release,
   disableTwoFactor,

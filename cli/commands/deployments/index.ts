@@ -1,5 +1,6 @@
 import { group } from "../../command.ts";
 import { cancelDeployment } from "./cancel.ts";
+import { compareDeployments } from "./compare.ts";
 import { explainDeployment } from "./explain.ts";
 import { follow } from "./follow.ts";
 import { listDeployments } from "./list.ts";
@@ -10,6 +11,7 @@ export const deployments = group("deployments", "See, follow and cancel deployme
   listDeployments,
   showDeployment,
   explainDeployment,
+  compareDeployments,
   follow,
   deploymentLogs,
   cancelDeployment,

@@ -9,11 +9,19 @@ export const listDeployments = paged(
   20,
 )
   .argument("[site]", "name or id")
-  .action(async (site, { limit, cursor }) => {
+  .option("--status <status>", "only those with this status, such as FAILED")
+  .option("--trigger <trigger>", "only those that began like this, such as webhook")
+  .action(async (site, { limit, cursor, status: state, trigger }) => {
     const client = await connect();
     const page = await client.call(
       "listDeployments",
-      { id: await siteId(client, site), limit, cursor },
+      {
+        id: await siteId(client, site),
+        limit,
+        cursor,
+        status: state as "LIVE" | undefined,
+        trigger: trigger as "api" | undefined,
+      },
       { signal },
     );
     show("listDeployments", page, ({ data, nextCursor }) =>
@@ -26,7 +34,7 @@ export const listDeployments = paged(
             commit: ({ commit }) => safe(commit?.slice(0, 8) ?? "–"),
             message: ({ commitMessage, error }) =>
               safe((error ?? commitMessage ?? "").split("\n")[0]?.slice(0, 60) ?? ""),
-            by: ({ trigger }) => trigger,
+            by: ({ trigger, key }) => (key === null ? trigger : safe(key.name)),
             took: ({ startedAt, finishedAt }) =>
               startedAt && finishedAt ? duration(Date.parse(finishedAt) - Date.parse(startedAt)) : dim("–"),
             when: ({ createdAt }) => when(createdAt),

@@ -18,7 +18,7 @@ export const showDeployment = command(
         "Waits for": safe(one.waitsFor ?? ""),
         Commit:
           one.commit && `${safe(one.commit.slice(0, 12))} ${safe(one.commitMessage?.split("\n")[0] ?? "")}`,
-        "Started by": one.trigger,
+        "Started by": one.key === null ? one.trigger : `${one.trigger}, by the key ${safe(one.key.name)}`,
         Created: when(one.createdAt),
         Finished: one.finishedAt && when(one.finishedAt),
         Steps: Object.entries(one.durations)

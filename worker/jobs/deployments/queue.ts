@@ -30,7 +30,7 @@ type What = {
 export function deploymentQueue(siteId: SQL) {
   const [id, jobId, now, deadline] = [param("id"), param("jobId"), param("now"), param("deadline")];
   const [target, trigger, rebuild] = [param("target"), param("trigger"), param("rebuild")];
-  const [ref, withEnv] = [param("ref"), param("withEnv")];
+  const [ref, withEnv, keyId] = [param("ref"), param("withEnv"), param("keyId")];
   const newestEnv = sql`coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = ${siteId}), 0)`;
   const waiting = sql`site_id = ${siteId} AND status = 'QUEUED'`;
   const makeWay = (db: Db) =>
@@ -49,16 +49,17 @@ export function deploymentQueue(siteId: SQL) {
         coalesce((SELECT t.env_version FROM deployments t WHERE t.id = deployments.rollback_of), env_version)),
       rebuild = max(rebuild, ${rebuild}), ref = ${ref},
       trigger = CASE trigger WHEN 'move' THEN ${trigger} ELSE trigger END,
+      key_id = CASE trigger WHEN 'move' THEN ${keyId} ELSE key_id END,
       commit_sha = iif(rollback_of IS NULL, NULL, commit_sha),
       commit_message = iif(rollback_of IS NULL, NULL, commit_message)
     WHERE ${waiting}
     RETURNING id`;
   const add = sql`
-    INSERT INTO deployments (id, site_id, account_id, number, status, trigger, env_version, rebuild, rollback_of,
+    INSERT INTO deployments (id, site_id, account_id, number, status, trigger, key_id, env_version, rebuild, rollback_of,
       ref, commit_sha, commit_message, image_digest, image_id, build_key, run, build, created_at)
     SELECT ${id}, s.id, s.account_id, 1 + coalesce((SELECT max(number) FROM deployments WHERE site_id = s.id), 0),
-      'QUEUED', ${trigger}, coalesce(iif(${withEnv}, t.env_version, NULL), ${newestEnv}), ${rebuild}, t.id,
-      ${ref},       t.commit_sha, t.commit_message, t.image_digest, t.image_id, t.build_key, t.run, t.build, ${now}
+      'QUEUED', ${trigger}, ${keyId}, coalesce(iif(${withEnv}, t.env_version, NULL), ${newestEnv}), ${rebuild}, t.id,
+      ${ref}, t.commit_sha, t.commit_message, t.image_digest, t.image_id, t.build_key, t.run, t.build, ${now}
     FROM sites s LEFT JOIN deployments t ON t.id = ${target} AND t.site_id = s.id
     WHERE s.id = ${siteId} AND s.status = 'DEPLOYING'
       AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND status = 'QUEUED')
@@ -89,6 +90,7 @@ export function deploymentQueue(siteId: SQL) {
       now: nowMs,
       deadline: nowMs + queueTimeoutMs,
       trigger: what.trigger,
+      keyId: isAskedFor(what.trigger) && ctx.actor.type === "key" ? ctx.actor.keyId : null,
       rebuild: Number(what.rebuild ?? false),
       target: what.rollbackOf ?? null,
       ref: what.ref ?? null,
@@ -97,6 +99,9 @@ export function deploymentQueue(siteId: SQL) {
     return hot(ctx, statements, values);
   };
 }
+
+/** Whoever pays an invoice or pushes asks for no deployment. */
+const isAskedFor = (trigger: DeploymentTrigger): boolean => trigger === "api" || trigger === "rollback";
 
 /** One job for a site that just changed state; `guard` checks the mark set by the UPDATE of the same batch. */
 export const queueSiteJob = (

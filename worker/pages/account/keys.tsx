@@ -7,12 +7,20 @@ import type { Screen } from "../kit/screen.ts";
 import { CodeField } from "./code-field.tsx";
 import { accountTabs } from "./tabs.ts";
 
+/** Where a key comes from, and what it is good for. */
+const originWords: Record<Key["origin"], string> = {
+  dashboard: "made here",
+  device: "command line, approved here",
+  setup: "made at the set-up",
+  mcp: "assistant of yours (MCP), for its tools alone",
+};
+
 const Row = ({ apiKey }: { apiKey: Key }) => (
   <tr>
     <td>
       <strong>{apiKey.name}</strong>
       <br />
-      <code>{apiKey.start}…</code>
+      <code>{apiKey.start}…</code> <span class="soft small">{originWords[apiKey.origin]}</span>
     </td>
     <td class="soft">
       created <Day at={apiKey.createdAt} />

@@ -8,7 +8,7 @@ import { AppError } from "../../domain/app-error.ts";
 import { Act } from "../kit/form.tsx";
 import { Card, Copied, Day, Live, Meter, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
-import { packText } from "../kit/plans.tsx";
+import { ifBigger, packText } from "../kit/plans.tsx";
 import { backupsLine } from "../kit/backup-words.tsx";
 import {
   databaseFrame,
@@ -131,10 +131,12 @@ const Now = ({
   database,
   insight,
   pack,
+  packs,
 }: {
   database: Database;
   insight: Told<DatabaseInsight>;
   pack: Pack | undefined;
+  packs: readonly Pack[];
 }) => {
   if (!("value" in insight)) return <NotTold database={database} reason={insight.reason} />;
   const { sizeMb, connections, cacheHitRatio } = insight.value;
@@ -145,6 +147,12 @@ const Now = ({
         label={database.type === "redis" ? "Memory" : "Size"}
         used={sizeMb}
         limit={limit}
+        bigger={ifBigger(
+          packs,
+          pack,
+          ({ memoryMb, diskGb }) => (database.type === "redis" ? memoryMb : diskGb),
+          `${databasePath(database.id, "settings")}#plan`,
+        )}
         said={limit === null ? megabytes(sizeMb) : `${megabytes(sizeMb)} of ${megabytes(limit)}`}
       />
       <Meter
@@ -295,7 +303,7 @@ export const databaseOverview: Screen = {
           </div>
           <div class="stack">
             <Card title="Now" end={<a href={databasePath(database.id, "metrics")}>Metrics</a>}>
-              <Now database={database} insight={insight} pack={pack} />
+              <Now database={database} insight={insight} pack={pack} packs={packs} />
             </Card>
             <Card title="About">
               <Facts database={database} pack={pack} sites={sites} latest={backups.data[0]} />

@@ -50,7 +50,7 @@ export const databaseSettings: Screen = {
       opened,
       "settings",
       <div class="stack">
-        <Card title="Plan">
+        <Card title="Plan" id="plan">
           <div class="body">
             {database.paidUntil === null ? (
               <p class="soft">The plan can be changed once the first invoice is paid.</p>

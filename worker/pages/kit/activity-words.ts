@@ -60,6 +60,7 @@ const done: Readonly<Record<Changing | (typeof automaticActions)[number] | "view
   revokeKey: "Revoked an API key",
   revokeOwnKey: "Signed a program out",
   patchAccount: "Changed an account",
+  patchTerm: "Changed the plan of a site or database",
   suspendAccount: "Suspended an account",
   releaseAccount: "Released an account",
   disableTwoFactor: "Turned off two-step sign-in",

@@ -62,6 +62,15 @@ const Reason = () => {
   );
 };
 
+/** With a script the page is asked for with the parameter `name`, and its `Telling` of that name replaces what is told. */
+export type Told = { name: string; of: (value: string) => Child };
+export const Telling = ({ told, value }: { told: Told; value: string | undefined }) =>
+  value === undefined ? null : (
+    <span hidden id={`telling-${told.name}`}>
+      {told.of(value)}
+    </span>
+  );
+
 type Common = {
   name: string;
   label: string;
@@ -110,8 +119,12 @@ const Around = ({
   </div>
 );
 
-const said = (id: string, problem: string | undefined, hint: Child | undefined): object => {
-  const by = [problem !== undefined && `${id}-problem`, hint !== undefined && `${id}-hint`].filter(Boolean);
+const said = (id: string, problem: string | undefined, hint: Child | undefined, told?: Told): object => {
+  const by = [
+    problem !== undefined && `${id}-problem`,
+    told && `${id}-told`,
+    hint !== undefined && `${id}-hint`,
+  ].filter(Boolean);
   return {
     ...(problem !== undefined && { "aria-invalid": "true" }),
     ...(by.length > 0 && { "aria-describedby": by.join(" ") }),
@@ -125,6 +138,7 @@ export const Field = ({
   type = "text",
   wide,
   mono = false,
+  told,
   ...input
 }: Common & {
   type?: "text" | "email" | "password" | "number" | "url" | "search" | "datetime-local";
@@ -135,6 +149,8 @@ export const Field = ({
   minlength?: number;
   pattern?: string;
   list?: string;
+  /** What the value means: told beside the field, and again while it is typed. */
+  told?: Told | undefined;
 }) => {
   const { id, problem, shown } = stateOf(input.name, value);
   return (
@@ -151,8 +167,14 @@ export const Field = ({
         type={type}
         class={mono ? "mono" : ""}
         value={type === "password" ? "" : (shown ?? "")}
-        {...said(id, problem, hint)}
+        {...(told && { "data-tells": told.name })}
+        {...said(id, problem, hint, told)}
       />
+      {told && (
+        <span class="told" id={`${id}-told`} aria-live="polite" data-told={told.name}>
+          {told.of(shown ?? "")}
+        </span>
+      )}
     </Around>
   );
 };

@@ -167,6 +167,18 @@ const Switcher = () => {
   );
 };
 
+/** What the assistant may still use; live, like every balance. */
+const Balance = ({ id }: { id: string }) => {
+  const balance = request()?.get("viewer")?.credits.balance;
+  return (
+    <a id={id} class="balance" data-live="" href="/billing#credits">
+      {balance === undefined
+        ? "Credits"
+        : `${balance.toLocaleString("en-US")} ${balance === 1 ? "credit" : "credits"}`}
+    </a>
+  );
+};
+
 const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
   const viewer = request()?.get("viewer");
   return (
@@ -190,6 +202,7 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
           <span>Search or jump to …</span>
           <kbd>⌘K</kbd>
         </button>
+        <Balance id="balance" />
         <a class="button" href="/assistant" data-assistant>
           Ask
         </a>
@@ -202,6 +215,7 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
           </summary>
           <div>
             {viewer && <p class="who">{viewer.email}</p>}
+            <Balance id="menu-balance" />
             <a href="/account">Settings</a>
             <form method="post" action="/theme">
               <button type="submit" name="theme" value="light">

@@ -1,4 +1,6 @@
+import { tryGetContext } from "hono/context-storage";
 import { html } from "hono/html";
+import type { AppEnv } from "../../app-env.ts";
 
 /**
  * A log in the browser (web/islands/log.ts). Without a script the reader is led to `withoutScript`, where the lines are written into
@@ -17,17 +19,20 @@ export const LogViewer = ({
   /** For the file that it is downloaded as. */
   name: string;
   withoutScript: string;
-}) => (
-  <berth-log data-stream={stream} data-kind={kind} data-name={name}>
-    <p class="links">
-      <a href={withoutScript}>Read the log without a script</a>
-    </p>
-    <noscript>
-      {/* As a template: JSX would move a meta element to the head. */}
-      {html`<meta http-equiv="refresh" content="0; url=${withoutScript}" />`}
-    </noscript>
-  </berth-log>
-);
+}) => {
+  tryGetContext<AppEnv>()?.set("leadsToPlain", true);
+  return (
+    <berth-log data-stream={stream} data-kind={kind} data-name={name}>
+      <p class="links">
+        <a href={withoutScript}>Read the log without a script</a>
+      </p>
+      <noscript>
+        {/* As a template: JSX would move a meta element to the head. */}
+        {html`<meta http-equiv="refresh" content="0; url=${withoutScript}" />`}
+      </noscript>
+    </berth-log>
+  );
+};
 
 /** A log without a script: the page's lines stand in place of `mark` (screen.ts, Streamed). */
 export const PlainLog = ({ mark }: { mark: string }) => (

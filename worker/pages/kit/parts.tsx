@@ -107,11 +107,14 @@ export const Meter = ({
   used,
   limit,
   said,
+  bigger,
 }: {
   label: string;
   used: number;
   limit: number | null;
   said: string;
+  /** Where a bigger plan is chosen, if there is one: offered as the limit comes near. */
+  bigger?: string | undefined;
 }) => {
   const part = limit === null || limit <= 0 ? 0 : used / limit;
   return (
@@ -127,6 +130,11 @@ export const Meter = ({
           max={String(limit)}
           value={String(Math.min(used, limit))}
         />
+      )}
+      {bigger !== undefined && part >= 0.8 && (
+        <a class="button" href={bigger}>
+          Bigger plan
+        </a>
       )}
     </div>
   );

@@ -8,6 +8,15 @@ const size = (mb: number): string => (mb >= 1024 ? `${mb / 1024} GB` : `${mb} MB
 export const packText = ({ memoryMb, cpuMilli, diskGb }: Pack): string =>
   `${size(memoryMb)} memory · ${cpuMilli / 1000} ${cpuMilli === 1000 ? "core" : "cores"} · ${diskGb} GB disk`;
 
+/** `where`, if a plan with more of something is on offer. */
+export const ifBigger = (
+  packs: readonly Pack[],
+  pack: Pack | undefined,
+  of: (pack: Pack) => number,
+  where: string,
+): string | undefined =>
+  pack && packs.some((other) => other.kind === pack.kind && of(other) > of(pack)) ? where : undefined;
+
 export const monthsOf = (count: number): string => (count === 1 ? "1 month" : `${count} months`);
 export const monthly = ({ amountCents, currency }: Pack): string => `${money(amountCents, currency)} a month`;
 

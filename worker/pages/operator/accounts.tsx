@@ -1,11 +1,13 @@
 import * as z from "zod";
 import type { Activity } from "../../../protocol/api/activity.ts";
-import { AccountListQuery, AccountSuspend } from "../../../protocol/api/accounts.ts";
+import { PackChange, type Pack } from "../../../protocol/api/packs.ts";
+import { AccountListQuery, AccountPatch, AccountSuspend } from "../../../protocol/api/accounts.ts";
 import { CreditGrant } from "../../../protocol/api/credits.ts";
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Act, Button, ConfirmByName, Field, Form } from "../kit/form.tsx";
+import { Act, Button, ConfirmByName, Field, Form, Select, TextArea, typedInto } from "../kit/form.tsx";
+import { monthly } from "../kit/plans.tsx";
 import { activityText, actorText } from "../kit/activity-words.ts";
 import { cursorIn } from "../kit/paging.ts";
 import { Callout, Card, Copied, Day, Empty, Pager, Status, Time } from "../kit/parts.tsx";
@@ -79,6 +81,36 @@ export const operatorAccounts: Screen = {
 /** As somebody else reads it: the person who signed in is the customer. */
 const byWords = (row: Activity): string => actorText(row).replace(/^you, /, "the customer, ");
 
+/** What a site or database of the customer has, and what an operator can give it for the customer. */
+const TermPlan = ({
+  term,
+  packs,
+}: {
+  term: { id: string; name: string; packId: string; paidUntil: string | null };
+  packs: readonly Pack[];
+}) => (
+  <details id={`plan-${term.id}`} open={typedInto(`plan:${term.id}`) !== undefined}>
+    <summary>{packs.find(({ id }) => id === term.packId)?.name ?? "A plan of before"}</summary>
+    {term.paidUntil === null ? (
+      <p class="soft">The plan can be changed once the first invoice is paid.</p>
+    ) : (
+      <Form id="plan" of={term.id}>
+        <input type="hidden" name="id" value={term.id} />
+        <Select
+          name="packId"
+          label="Plan"
+          hint="A dearer one is invoiced to the customer, and holds once that is paid; a cheaper one from the next renewal on."
+          value={term.packId}
+          options={packs.map((pack) => [pack.id, `${pack.name}: ${monthly(pack)}`] as const)}
+        />
+        <p class="form-end">
+          <Button label="Change the plan" of={term.name} />
+        </p>
+      </Form>
+    )}
+  </details>
+);
+
 const Amount = z.object({ amount: z.coerce.number() });
 
 export const operatorAccount: Screen = {
@@ -87,7 +119,8 @@ export const operatorAccount: Screen = {
     const id = param("id");
     const account = await call(ctx, "getAccountForOperator", { id });
     const owned = { accountId: account.id, limit: 50 };
-    const [sites, databases, invoices, activity] = await Promise.all([
+    const [{ data: packs }, sites, databases, invoices, activity] = await Promise.all([
+      call(ctx, "listPacks", { limit: 100 }),
       call(ctx, "listAllSites", owned),
       call(ctx, "listAllDatabases", owned),
       call(ctx, "listAllInvoices", owned),
@@ -123,20 +156,26 @@ export const operatorAccount: Screen = {
                       <Status {...siteWords[site.status]} />
                     </td>
                     <td class="end soft one-row">{site.hostName ?? "no host"}</td>
+                    <td>
+                      <TermPlan term={site} packs={packs.filter(({ kind }) => kind === "site")} />
+                    </td>
                   </tr>
                 ))}
               </table>
               {sites.data.length === 0 && <p class="body soft">None.</p>}
             </Card>
             <Card title="Databases">
-              <table>
+              <table class="roomy">
                 {databases.data.map((database) => (
                   <tr>
                     <td>{database.name}</td>
                     <td>
                       <Status {...databaseWords[database.status]} />
                     </td>
-                    <td class="end soft">{database.hostName ?? "no host"}</td>
+                    <td class="end soft one-row">{database.hostName ?? "no host"}</td>
+                    <td>
+                      <TermPlan term={database} packs={packs.filter(({ kind }) => kind === "database")} />
+                    </td>
                   </tr>
                 ))}
               </table>
@@ -212,6 +251,23 @@ export const operatorAccount: Screen = {
                 )}
               </dl>
             </Card>
+            <Card title="Notes" id="notes">
+              <div class="body">
+                <Form id="note">
+                  <TextArea
+                    name="note"
+                    label="What operators should know"
+                    hint="Only operators read it."
+                    value={account.note ?? ""}
+                    rows={4}
+                    maxlength={4000}
+                  />
+                  <p class="form-end">
+                    <Button label="Save note" />
+                  </p>
+                </Form>
+              </div>
+            </Card>
             <Card title="See the dashboard as this customer">
               <div class="body">
                 <p class="soft">Reads only, without secrets, and each look is in the customer's activity.</p>
@@ -270,6 +326,31 @@ export const operatorAccount: Screen = {
     );
   },
   forms: {
+    async plan({ ctx, param }, fields) {
+      const back = `/operator/accounts/${param("id")}`;
+      const { takesEffect, invoiceId } = await call(ctx, "patchTerm", {
+        id: fields.text("id"),
+        ...parsed(PackChange, { packId: fields.text("packId") }),
+      });
+      const said = {
+        now: "The plan is changed.",
+        on_payment: "The plan changes once the customer has paid the invoice for the difference.",
+        at_renewal: "The plan changes at the next renewal.",
+        never: "The plan stays as it is.",
+      }[takesEffect];
+      return {
+        to: back,
+        said:
+          invoiceId !== null && takesEffect === "at_renewal"
+            ? `${said} The open invoice has its price.`
+            : said,
+      };
+    },
+    async note({ ctx, param }, fields) {
+      const id = param("id");
+      await call(ctx, "patchAccount", { id, ...parsed(AccountPatch, { note: fields.text("note") || null }) });
+      return { to: `/operator/accounts/${id}#notes`, said: "The note is saved." };
+    },
     async grant({ ctx, param }, fields) {
       const { amount } = fields.read(Amount);
       await call(ctx, "grantCredits", parsed(CreditGrant, { accountId: param("id"), amount }));

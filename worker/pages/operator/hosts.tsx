@@ -1,9 +1,9 @@
-import { HostCreate, HostPatch, type Host } from "../../../protocol/api/hosts.ts";
+import { HostCreate, HostPatch, type Host, type HostUsage } from "../../../protocol/api/hosts.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { call } from "../../api/call.ts";
 import { Act, Button, Check, Field, Form, typedInto } from "../kit/form.tsx";
 import { Callout, Card, Empty, Live, Meter, Status, Time } from "../kit/parts.tsx";
-import type { Screen } from "../kit/screen.ts";
+import type { Asked, Screen } from "../kit/screen.ts";
 import type { Word } from "../kit/words.ts";
 import { operatorFrame } from "./frame.tsx";
 
@@ -44,7 +44,47 @@ const Draining = ({ host }: { host: Host }) => {
   );
 };
 
-const OneHost = ({ host }: { host: Host }) => (
+/** Of the machine itself; while its agent does not answer, what it said when it connected. */
+const Used = ({ host, usage }: { host: Host; usage: HostUsage | null }) => {
+  if (usage === null)
+    return host.diskFreeMb === null ? null : (
+      <p class="soft">
+        {host.connected ? "Its agent did not say at once what is used of the machine" : "Not measured now"};
+        when it connected, {gigabytes(host.diskFreeMb)} GB of disk were free.
+      </p>
+    );
+  const { cpuBusy, cpuCount, memory, disk } = usage;
+  return (
+    <>
+      <Meter
+        label="Processors"
+        used={cpuBusy ?? 0}
+        limit={cpuBusy === null ? null : 1}
+        said={
+          cpuBusy === null
+            ? "measured in a moment"
+            : `${(cpuBusy * cpuCount).toFixed(1)} of ${cpuCount} ${cpuCount === 1 ? "core" : "cores"}`
+        }
+      />
+      <Meter
+        label="Memory in use"
+        used={memory.usedMb}
+        limit={memory.totalMb}
+        said={`${gigabytes(memory.usedMb)} of ${gigabytes(memory.totalMb)} GB`}
+      />
+      {disk && (
+        <Meter
+          label="Disk"
+          used={disk.usedMb}
+          limit={disk.totalMb}
+          said={`${gigabytes(disk.usedMb)} of ${gigabytes(disk.totalMb)} GB`}
+        />
+      )}
+    </>
+  );
+};
+
+const OneHost = ({ host, usage }: { host: Host; usage: HostUsage | null }) => (
   <Card
     title={
       <span class="row">
@@ -69,6 +109,7 @@ const OneHost = ({ host }: { host: Host }) => (
         {host.region !== null && `, region ${host.region}`}
         {host.offlineSince !== null && <>, not connected since {<Time at={host.offlineSince} />}</>}
       </p>
+      <Used host={host} usage={usage} />
       {host.memoryMb !== null && host.freeMemoryMb !== null && (
         <Meter
           label="Memory promised"
@@ -91,12 +132,6 @@ const OneHost = ({ host }: { host: Host }) => (
             <a href={`/operator/sites?kind=databases&host=${host.id}`}>{host.databaseCount}</a>
           )}
         </dd>
-        {host.diskFreeMb !== null && (
-          <>
-            <dt>Free disk</dt>
-            <dd>{(host.diskFreeMb / 1024).toFixed(1)} GB</dd>
-          </>
-        )}
         <dt>Addresses</dt>
         <dd>{[host.ipv4, host.ipv6].filter(Boolean).join(", ") || "not known"}</dd>
       </dl>
@@ -131,13 +166,22 @@ const OneHost = ({ host }: { host: Host }) => (
   </Card>
 );
 
-/** It will say something else soon without an event of the operator's own account. */
-const isChanging = ({ connected, status }: Host): boolean => !connected || status === "DRAINING";
+/** The page does not wait longer for a host that is slow. */
+const answerWithinMs = 1000;
+
+const usageOf = ({ ctx }: Asked, { id, connected }: Host): Promise<HostUsage | null> =>
+  connected
+    ? Promise.race([
+        call(ctx, "getHostUsage", { id }).catch(() => null),
+        scheduler.wait(answerWithinMs).then(() => null),
+      ])
+    : Promise.resolve(null);
 
 export const operatorHosts: Screen = {
   path: "/operator/hosts",
-  async show({ ctx }) {
-    const { data } = await call(ctx, "listHosts", { limit: 100 });
+  async show(asked) {
+    const { data } = await call(asked.ctx, "listHosts", { limit: 100 });
+    const usages = await Promise.all(data.map((host) => usageOf(asked, host)));
     return operatorFrame(
       "/operator/hosts",
       <div class="split">
@@ -150,9 +194,9 @@ export const operatorHosts: Screen = {
               />
             </Card>
           ) : (
-            <Live id="hosts" isPolled={data.some(isChanging)}>
-              {data.map((host) => (
-                <OneHost host={host} />
+            <Live id="hosts" isPolled>
+              {data.map((host, index) => (
+                <OneHost host={host} usage={usages[index] ?? null} />
               ))}
             </Live>
           )}

@@ -5,6 +5,7 @@ import {
   JobsQuery,
   type Job,
 } from "../../../protocol/api/console.ts";
+import type { Host } from "../../../protocol/api/hosts.ts";
 import { SecretsRotate, type SecretsRotated } from "../../../protocol/api/secrets.ts";
 import { FlagResolve } from "../../../protocol/api/payments.ts";
 import { call } from "../../api/call.ts";
@@ -390,10 +391,56 @@ export const operatorMoney: Screen = {
 /** Each re-encrypts up to a hundred values, one query each. */
 const pagesAtOnce = 5;
 
+/** What runs, and how it is upgraded: the service cannot do that itself. */
+const Version = ({ version, hosts }: { version: string; hosts: readonly Host[] }) => {
+  const others = hosts.filter(({ agentVersion }) => agentVersion !== null && agentVersion !== version);
+  return (
+    <Card title="Version and upgrade" id="version">
+      <div class="body">
+        <dl>
+          <dt>Control plane</dt>
+          <dd>{version}</dd>
+          <dt>Agents</dt>
+          <dd>
+            {hosts.length === 0
+              ? "no hosts yet"
+              : others.length === 0
+                ? "the same version on every host"
+                : others.map((host) => (
+                    <div>
+                      <a href={`/operator/hosts#${host.id}`}>{host.name}</a>: {host.agentVersion}
+                    </div>
+                  ))}
+          </dd>
+        </dl>
+        <details class="more">
+          <summary>Upgrade</summary>
+          <ol>
+            <li>
+              In a checkout of the newer version, apply its migrations:{" "}
+              <code>npx wrangler d1 migrations apply berth --remote</code>
+            </li>
+            <li>
+              Deploy it: <code>npm run deploy</code>
+            </li>
+            <li>
+              Agents reconnect then, and fetch the version's agent by themselves. Sites and databases run on
+              meanwhile. {others.length > 0 && "Those above have not done so yet."}
+            </li>
+          </ol>
+        </details>
+      </div>
+    </Card>
+  );
+};
+
 export const operatorSystem: Screen = {
   path: "/operator/system",
   async show({ ctx, query }) {
-    const system = await call(ctx, "getSystem", {});
+    const [system, { data: hosts }] = await Promise.all([
+      call(ctx, "getSystem", {}),
+      call(ctx, "listHosts", { limit: 100 }),
+    ]);
     const from = query("rotate");
     return operatorFrame(
       "/operator/system",
@@ -420,10 +467,9 @@ export const operatorSystem: Screen = {
           </table>
         </Card>
         <div class="stack">
+          <Version version={system.version} hosts={hosts} />
           <Card title="Installation">
             <dl>
-              <dt>Version</dt>
-              <dd>{system.version}</dd>
               <dt>Address</dt>
               <dd>{system.siteUrl}</dd>
               <dt>Sites</dt>

@@ -3,7 +3,7 @@ import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { logoAddress } from "../kit/brand.tsx";
-import { Button, Field, Form, TextArea } from "../kit/form.tsx";
+import { Button, Check, Field, Form, TextArea } from "../kit/form.tsx";
 import { Card } from "../kit/parts.tsx";
 import type { Asked, Done, Fields, Screen } from "../kit/screen.ts";
 import { operatorFrame } from "./frame.tsx";
@@ -35,7 +35,7 @@ function sellerIn(fields: Fields) {
 }
 
 const saves =
-  (part: keyof SettingsPatch, said: string, read: (fields: Fields) => object) =>
+  (part: "brand" | "seller", said: string, read: (fields: Fields) => object) =>
   async ({ ctx }: Asked, fields: Fields): Promise<Done> => {
     await call(ctx, "patchSettings", parsed(SettingsPatch, { [part]: read(fields) }));
     return { to: path, said };
@@ -44,10 +44,28 @@ const saves =
 export const operatorSettings: Screen = {
   path,
   async show({ ctx }) {
-    const { brand, seller } = await call(ctx, "getSettings", {});
+    const { brand, seller, signUp } = await call(ctx, "getSettings", {});
+    const isFixed = ctx.config.SIGN_UP === "closed";
     return operatorFrame(
       path,
       <div class="halves">
+        <Card title="Sign-up" id="sign-up">
+          <div class="body">
+            {isFixed ? (
+              <p>Closed by the configuration (SIGN_UP): nobody can create an account.</p>
+            ) : (
+              <Form id="sign-up">
+                <Check name="open" label="Anybody can create an account" checked={signUp === "open"} />
+                <p class="hint">
+                  Without it nobody can, by email or GitHub; accounts that exist sign in as before.
+                </p>
+                <p class="form-end">
+                  <Button label="Save" of="sign-up" />
+                </p>
+              </Form>
+            )}
+          </div>
+        </Card>
         <Card title="Brand">
           <div class="body">
             <Form id="brand">
@@ -162,6 +180,17 @@ export const operatorSettings: Screen = {
     );
   },
   forms: {
+    async "sign-up"({ ctx }, fields) {
+      const signUp = fields.text("open") === "true" ? "open" : "closed";
+      await call(ctx, "patchSettings", { signUp });
+      return {
+        to: `${path}#sign-up`,
+        said:
+          signUp === "open"
+            ? "Sign-up is open: anybody can create an account."
+            : "Sign-up is closed: nobody can create an account.",
+      };
+    },
     brand: saves("brand", "The brand is saved. Every page shows it within 30 seconds.", withNulls),
     seller: saves("seller", "The seller is saved. The next invoices have it.", sellerIn),
   },

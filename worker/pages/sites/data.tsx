@@ -8,6 +8,7 @@ import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, Field, Form } from "../kit/form.tsx";
+import { ifBigger } from "../kit/plans.tsx";
 import { Callout, Card, Empty, Meter, Time } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
@@ -128,7 +129,7 @@ const Volumes = ({ site, volumes, path }: { site: Site; volumes: SiteVolume[]; p
   </Card>
 );
 
-const Disk = ({ disk }: { disk: DiskUse }) => (
+const Disk = ({ disk, bigger }: { disk: DiskUse; bigger: string | undefined }) => (
   <Card title="Disk">
     <div class="body">
       {disk.notMeasured !== null && <p class="soft">{disk.notMeasured}</p>}
@@ -137,6 +138,7 @@ const Disk = ({ disk }: { disk: DiskUse }) => (
           label="Counts towards the plan"
           used={disk.countedMb}
           limit={disk.limitMb}
+          bigger={bigger}
           said={`${megabytes(disk.countedMb)} of ${megabytes(disk.limitMb)}`}
         />
       )}
@@ -278,7 +280,8 @@ export const siteData: Screen = {
     const site = await call(ctx, "getSite", { id: param("id") });
     const [wantedPath, volume] = [query("path") || "/", query("volume") || undefined];
     const wanted = FilesQuery.safeParse({ path: wantedPath, ...(volume !== undefined && { volume }) });
-    const [volumes, disk, files] = await Promise.all([
+    const [{ data: packs }, volumes, disk, files] = await Promise.all([
+      call(ctx, "listPacks", { limit: 100 }),
       call(ctx, "listVolumes", { id: site.id }),
       call(ctx, "getSiteDisk", { id: site.id }),
       wanted.success
@@ -294,7 +297,15 @@ export const siteData: Screen = {
           <Volumes site={site} volumes={volumes.data} path={path} />
           <Files path={path} volume={volume} asked={wantedPath} browsed={files.found} why={files.why} />
         </div>
-        <Disk disk={disk} />
+        <Disk
+          disk={disk}
+          bigger={ifBigger(
+            packs,
+            packs.find(({ id }) => id === site.packId),
+            ({ diskGb }) => diskGb,
+            `/sites/${site.id}/settings#plan`,
+          )}
+        />
       </div>,
     );
   },

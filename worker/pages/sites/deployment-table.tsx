@@ -34,7 +34,7 @@ const Bar = ({ deployment, now }: { deployment: Deployment; now: Date }) => {
 };
 
 const Row = ({ site, deployment, now }: { site: Site; deployment: Deployment; now: Date }) => {
-  const { id, number, commit, commitMessage, ref, trigger, createdAt, error, waitsFor } = deployment;
+  const { id, number, commit, commitMessage, ref, createdAt, error, waitsFor } = deployment;
   const ms = wholeMs(deployment);
   return (
     <tr>
@@ -50,7 +50,7 @@ const Row = ({ site, deployment, now }: { site: Site; deployment: Deployment; no
         {error !== null && <div class="bad small one-line">{headlineOf(error).headline}</div>}
         {waitsFor !== null && <div class="soft small">{waitsFor}</div>}
       </td>
-      <td class="wide-only soft one-row">{askedBy[trigger]}</td>
+      <td class="wide-only soft">{askedBy(deployment)}</td>
       <td class="wide-only one-row">
         <Bar deployment={deployment} now={now} /> <span class="soft">{ms === null ? "…" : duration(ms)}</span>
       </td>
@@ -82,21 +82,26 @@ export const DeploymentTable = ({
   site,
   deployments,
   now,
+  isFiltered = false,
   end,
 }: {
   site: Site;
   deployments: readonly Deployment[];
   now: Date;
+  /** Only some were asked for. */
+  isFiltered?: boolean;
   end?: Child;
 }) => (
   <Card title="Deployments" {...(end !== undefined && { end })}>
     {deployments.length === 0 ? (
       <Empty
-        title="No deployments yet"
+        title={isFiltered ? "Nothing matches" : "No deployments yet"}
         text={
-          site.status === "PENDING"
-            ? "The first one begins as soon as the invoice is paid."
-            : "Deploy the site to build its first version."
+          isFiltered
+            ? "No deployment of this site is in that state and began like that."
+            : site.status === "PENDING"
+              ? "The first one begins as soon as the invoice is paid."
+              : "Deploy the site to build its first version."
         }
       />
     ) : (

@@ -6,8 +6,8 @@ import { deploymentWords } from "../kit/words.ts";
 export const isUnderWay = ({ status }: Pick<Deployment, "status">): boolean =>
   status === "QUEUED" || status === "BUILDING" || status === "STARTING";
 
-/** How a deployment began, as its owner would say it. */
-export const askedBy: Record<Deployment["trigger"], string> = {
+/** How deployments begin, as their owner would say it. */
+export const triggerWords: Record<Deployment["trigger"], string> = {
   payment: "the payment",
   api: "you",
   webhook: "a push",
@@ -16,6 +16,13 @@ export const askedBy: Record<Deployment["trigger"], string> = {
   renewal: "the renewal",
   move: "a move to another machine",
 };
+
+/** Who or what a deployment began by: an API key by its name. */
+export function askedBy({ trigger, key }: Pick<Deployment, "trigger" | "key">): string {
+  if (key === null) return triggerWords[trigger];
+  const name = `${key.origin === "device" ? "the command line" : "the key"} “${key.name}”`;
+  return trigger === "rollback" ? `${name}, a roll back` : name;
+}
 
 /** Only the version of a site that serves is "in service": a stopped or failed site has none. */
 export const DeploymentState = ({
@@ -79,3 +86,28 @@ export function stepsOf(deployment: Deployment, now: Date): Step[] {
       : { name, label, ms, state: "missed" };
   });
 }
+
+const settingNames: Readonly<Record<string, string>> = {
+  port: "Port",
+  startCommand: "Start command",
+  healthCheckPath: "Health check path",
+  healthCheck: "Health check",
+  replicas: "Replicas",
+  lifecycle: "Restarts and stops",
+  volumes: "Volumes",
+  githubUrl: "Repository",
+  branch: "Branch",
+  submodules: "Submodules",
+  lfs: "Large files (LFS)",
+  dockerfile: "Dockerfile",
+  image: "Image",
+  rootDir: "Folder of the app",
+  dockerfilePath: "Path of the Dockerfile",
+  buildCommand: "Build command",
+  buildOptions: "Build options",
+};
+/** A setting as the forms name it. */
+export const settingName = (setting: string): string => settingNames[setting] ?? setting;
+export const shownValue = (value: unknown): string =>
+  value === null ? "not set" : typeof value === "string" ? value : JSON.stringify(value);
+export const changeWords = { added: "added", changed: "changed", removed: "removed" };

@@ -12,9 +12,12 @@ import { Callout, Card, Heading, Live, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Screen, Streamed } from "../kit/screen.ts";
 import {
   askedBy,
+  changeWords,
   DeploymentState,
   duration,
   isUnderWay,
+  settingName,
+  shownValue,
   stepsOf,
   wholeMs,
   type Step,
@@ -49,16 +52,6 @@ const Steps = ({ deployment, now }: { deployment: Deployment; now: Date }) => (
   </Card>
 );
 
-const settingNames: Record<string, string> = {
-  port: "port",
-  startCommand: "start command",
-  healthCheckPath: "health check path",
-  replicas: "number of containers",
-  lifecycle: "restarts and stops",
-  volumes: "volumes",
-};
-const shownValue = (value: unknown): string =>
-  value === null ? "not set" : typeof value === "string" ? value : JSON.stringify(value);
 /** What "use these again" can write back as it was. */
 const restorable = ["port", "startCommand", "healthCheckPath", "replicas"];
 
@@ -91,7 +84,7 @@ const Unapplied = ({
         <tbody>
           {unapplied.map(({ setting, deployed, site }) => (
             <tr>
-              <td>{settingNames[setting] ?? setting}</td>
+              <td>{settingName(setting)}</td>
               <td>
                 <code>{shownValue(deployed)}</code>
               </td>
@@ -113,9 +106,16 @@ const Unapplied = ({
     </Callout>
   );
 
-const changeWords = { added: "added", changed: "changed", removed: "removed" };
+const compareWith = ({ siteId, id }: Deployment, earlier: string): string =>
+  `/sites/${siteId}/compare?earlier=${earlier}&later=${id}`;
 
-const Changed = ({ explained: { changed, lastGood } }: { explained: DeploymentExplanation }) => {
+const Changed = ({
+  deployment,
+  explained: { changed, lastGood },
+}: {
+  deployment: Deployment;
+  explained: DeploymentExplanation;
+}) => {
   if (changed === null || lastGood === null) return null;
   const count = changed.environment.length + changed.settings.length + (changed.commit ? 1 : 0);
   return (
@@ -126,12 +126,13 @@ const Changed = ({ explained: { changed, lastGood } }: { explained: DeploymentEx
       </summary>
       <p>
         Compared with <a href={`/deployments/${lastGood.id}`}>deployment #{lastGood.number}</a>, the last one
-        that worked:
+        that worked.{" "}
+        <a href={compareWith(deployment, lastGood.id)}>See the values, or compare with another</a>
       </p>
       <ul>
         {changed.commit && <li>the source</li>}
         {changed.settings.map((name) => (
-          <li>the {settingNames[name] ?? name}</li>
+          <li>{settingName(name)}</li>
         ))}
         {changed.environment.map(({ key, change }) => (
           <li>
@@ -189,7 +190,7 @@ export const deploymentPage: Screen = {
       call(ctx, "explainDeployment", { id: deployment.id }),
       isPlain ? streamedLog(asked, deployment) : null,
     ]);
-    const { number, trigger, commit, commitMessage, ref, createdAt, status, id, waitsFor } = deployment;
+    const { number, commit, commitMessage, ref, createdAt, status, id, waitsFor } = deployment;
     const here = `/sites/${site.id}`;
     const address = site.url.replace(/^https?:\/\//, "");
     const isCurrent = site.currentDeployment?.id === id;
@@ -218,7 +219,7 @@ export const deploymentPage: Screen = {
                   <>
                     <ShortCommit commit={commit} /> {ref !== null && <span class="chip">{ref}</span>}{" "}
                     {commitMessage !== null && `“${commitMessage.split("\n")[0] ?? ""}” · `}
-                    by {askedBy[trigger]}, <Time at={createdAt} />
+                    by {askedBy(deployment)}, <Time at={createdAt} />
                     {whole !== null && <> · took {duration(whole)}</>}
                     {isCurrent && site.status === "RUNNING" && (
                       <>
@@ -264,7 +265,7 @@ export const deploymentPage: Screen = {
               {isCurrent && <Unapplied deployment={deployment} explained={explained} />}
             </Live>
             <Steps deployment={deployment} now={ctx.now()} />
-            <Changed explained={explained} />
+            <Changed deployment={deployment} explained={explained} />
             <section id="log" aria-label="Log">
               {streamed ? (
                 <PlainLog mark={streamed.mark} />

@@ -1,31 +1,92 @@
+import { DeploymentListQuery, type Deployment } from "../../../protocol/api/deployments.ts";
+import { deploymentStatuses, deploymentTriggers } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
 import { Button, Check, Field, Form } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Live, Pager } from "../kit/parts.tsx";
-import type { Screen } from "../kit/screen.ts";
+import type { Asked, Screen } from "../kit/screen.ts";
+import { deploymentWords } from "../kit/words.ts";
+import { ComparedForm } from "./compare.tsx";
 import { DeploymentTable } from "./deployment-table.tsx";
+import { triggerWords } from "./deployment-words.tsx";
 import { deploy } from "./failure.tsx";
 import { siteFrame } from "./frame.tsx";
+
+/** What the address asks for; what nobody could mean is left out. */
+function filtersOf(query: Asked["query"]) {
+  const { status, trigger } = DeploymentListQuery.shape;
+  const [wanted, begun] = [status.safeParse(query("status")).data, trigger.safeParse(query("trigger")).data];
+  return { ...(wanted && { status: wanted }), ...(begun && { trigger: begun }) };
+}
+
+/** Of a stopped or failed site no version is in service, so the words of the list are not those of the filter. */
+const statusWord = (status: Deployment["status"]): string =>
+  status === "LIVE" ? "In service, or the last that was" : deploymentWords[status].label;
+
+const Filters = ({ here, status, trigger }: { here: string } & ReturnType<typeof filtersOf>) => (
+  <form class="filters" method="get" action={here}>
+    <label>
+      <span class="hidden-text">State</span>
+      <select name="status">
+        <option value="">In any state</option>
+        {deploymentStatuses.map((one) => (
+          <option value={one} selected={one === status}>
+            {statusWord(one)}
+          </option>
+        ))}
+      </select>
+    </label>
+    <label>
+      <span class="hidden-text">By</span>
+      <select name="trigger">
+        <option value="">By anyone</option>
+        {deploymentTriggers.map((one) => (
+          <option value={one} selected={one === trigger}>
+            {`By ${one === "api" ? "you or one of your keys" : triggerWords[one]}`}
+          </option>
+        ))}
+      </select>
+    </label>
+    <button type="submit">Show</button>
+    {(status ?? trigger) !== undefined && <a href={here}>Show all</a>}
+  </form>
+);
 
 /** All versions of a site, and a form to deploy one that is not the newest. */
 export const siteDeployments: Screen = {
   path: "/sites/:id{site_[0-9a-z]+}/deployments",
   async show({ ctx, param, query }) {
     const id = param("id");
+    const filters = filtersOf(query);
     const [site, { data, nextCursor }] = await Promise.all([
       call(ctx, "getSite", { id }),
-      call(ctx, "listDeployments", { id, limit: 25, ...cursorIn(query, "deployment") }),
+      call(ctx, "listDeployments", { id, limit: 25, ...filters, ...cursorIn(query, "deployment") }),
     ]);
     const here = `/sites/${id}/deployments`;
+    const isFiltered = Object.keys(filters).length > 0;
     const canDeploy = !["PENDING", "SUSPENDED", "DELETING"].includes(site.status);
     return siteFrame(
       site,
       "Deployments",
       <>
+        <Filters here={here} {...filters} />
         <Live id="deployments">
-          <DeploymentTable site={site} deployments={data} now={ctx.now()} />
+          <DeploymentTable site={site} deployments={data} now={ctx.now()} isFiltered={isFiltered} />
         </Live>
-        <Pager path={here} next={nextCursor} label="Older deployments" />
+        <Pager
+          path={isFiltered ? `${here}?${new URLSearchParams(filters).toString()}` : here}
+          next={nextCursor}
+          label="Older deployments"
+        />
+        {data.length > 1 && (
+          <div class="below" id="compare">
+            <Card title="Compare two versions">
+              <div class="body">
+                <ComparedForm siteId={id} deployments={data} />
+              </div>
+            </Card>
+          </div>
+        )}
         {canDeploy && (
           <div class="below" id="deploy">
             <Card title="Deploy another version">

@@ -96,6 +96,7 @@ const Actions = ({ site }: { site: Site }) => {
             {menu.map(({ id, label }) => (
               <Act id={id} action={here} label={label} about={site.name} />
             ))}
+            <a href={`${here}/clone`}>Copy this site …</a>
             <a href={`${here}/settings#delete`} class="bad">
               Delete …
             </a>

@@ -1,9 +1,15 @@
 import { CommandCreate, type Command } from "../../../protocol/api/commands.ts";
-import { ScheduleCreate, SchedulePatch, type Schedule } from "../../../protocol/api/schedules.ts";
+import {
+  CronExpression,
+  ScheduleCreate,
+  SchedulePatch,
+  type Schedule,
+} from "../../../protocol/api/schedules.ts";
 import { call } from "../../api/call.ts";
-import { nextRun } from "../../domain/cron.ts";
+import { cronProblem, nextRun } from "../../domain/cron.ts";
+import { cronWords } from "../../domain/cron-words.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Act, Button, Field, Form, typedInto } from "../kit/form.tsx";
+import { Act, Button, Field, Form, Telling, typedInto, type Told } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Live, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen } from "../kit/screen.ts";
@@ -46,6 +52,32 @@ const CommandRow = ({ command, path }: { command: Command; path: string }) => (
   </tr>
 );
 
+const normalized = (cron: string): string => cron.trim().replaceAll(/\s+/g, " ");
+
+/** A cron expression in words, with the next time; what is wrong with it; nothing, as long as there is none. */
+const toldCron = (now: Date): Told => ({
+  name: "cron",
+  of(text) {
+    const cron = normalized(text);
+    if (cron === "") return "";
+    const problem = CronExpression.safeParse(cron).success
+      ? cronProblem(cron, now)
+      : "not a cron expression yet";
+    if (problem !== null) return problem.charAt(0).toUpperCase() + problem.slice(1);
+    const next = nextRun(cron, now);
+    return (
+      <>
+        {cronWords(cron)}
+        {next && (
+          <>
+            , next <Time at={next.toISOString()} />
+          </>
+        )}
+      </>
+    );
+  },
+});
+
 /** The next runs from now on. */
 function runsOf({ cron, nextRunAt }: Schedule, count: number): Date[] {
   const runs: Date[] = nextRunAt === null ? [] : [new Date(nextRunAt)];
@@ -57,7 +89,7 @@ function runsOf({ cron, nextRunAt }: Schedule, count: number): Date[] {
   return runs;
 }
 
-const ScheduleFields = ({ schedule }: { schedule?: Schedule }) => (
+const ScheduleFields = ({ schedule, told }: { schedule?: Schedule; told: Told }) => (
   <>
     <div class="columns">
       <Field
@@ -75,11 +107,19 @@ const ScheduleFields = ({ schedule }: { schedule?: Schedule }) => (
         hint="Minute, hour, day of month, month, day of week; or @hourly, @daily, @weekly, @monthly."
         value={schedule?.cron}
         placeholder="30 3 * * *"
+        told={told}
         required
         maxlength={200}
         autocomplete="off"
         mono
       />
+      <noscript>
+        <p class="form-end">
+          <button type="submit" name="tell" value="true" formnovalidate>
+            Say when that is
+          </button>
+        </p>
+      </noscript>
       <Field
         name="timeoutSeconds"
         type="number"
@@ -103,7 +143,7 @@ const ScheduleFields = ({ schedule }: { schedule?: Schedule }) => (
   </>
 );
 
-const ScheduleCard = ({ schedule }: { schedule: Schedule }) => (
+const ScheduleCard = ({ schedule, told }: { schedule: Schedule; told: Told }) => (
   <Card
     title={schedule.name}
     end={
@@ -121,7 +161,7 @@ const ScheduleCard = ({ schedule }: { schedule: Schedule }) => (
   >
     <div class="body">
       <p>
-        <code>{schedule.cron}</code> runs <code>{schedule.command}</code>
+        {cronWords(schedule.cron)}: <code>{schedule.command}</code>
       </p>
       <p class="soft small">
         {schedule.nextRunAt === null ? (
@@ -148,7 +188,7 @@ const ScheduleCard = ({ schedule }: { schedule: Schedule }) => (
         <summary>Change or delete</summary>
         <Form id="change" of={schedule.id}>
           <input type="hidden" name="id" value={schedule.id} />
-          <ScheduleFields schedule={schedule} />
+          <ScheduleFields schedule={schedule} told={told} />
           <p class="form-end">
             <Button label="Save" of={schedule.name} />
           </p>
@@ -171,7 +211,7 @@ const ScheduleCard = ({ schedule }: { schedule: Schedule }) => (
 
 const scheduleOf = (fields: Fields) => ({
   name: fields.text("name").trim(),
-  cron: fields.text("cron").trim().replaceAll(/\s+/g, " "),
+  cron: normalized(fields.text("cron")),
   command: fields.text("command").trim(),
   timeoutSeconds: Number(fields.text("timeoutSeconds") || 600),
 });
@@ -187,6 +227,7 @@ export const siteJobs: Screen = {
       call(ctx, "listSchedules", { id: site.id, limit: 100 }),
     ]);
     const path = here(asked);
+    const told = toldCron(ctx.now());
     return siteFrame(
       site,
       "Jobs",
@@ -239,14 +280,15 @@ export const siteJobs: Screen = {
         <Live id="schedules">
           <div class="stack">
             {schedules.data.map((schedule) => (
-              <ScheduleCard schedule={schedule} />
+              <ScheduleCard schedule={schedule} told={told} />
             ))}
           </div>
         </Live>
         <Card title="New schedule">
           <div class="body">
             <Form id="schedule">
-              <ScheduleFields />
+              <ScheduleFields told={told} />
+              <Telling told={told} value={query("cron")} />
               <p class="form-end">
                 <Button label="Add schedule" />
               </p>
@@ -270,6 +312,7 @@ export const siteJobs: Screen = {
       return { to: here(asked), said: "The command is being ended." };
     },
     async schedule(asked, fields) {
+      if (fields.text("tell") === "true") return { again: await siteJobs.show(asked) };
       const { name } = await call(asked.ctx, "createSchedule", {
         id: asked.param("id"),
         ...parsed(ScheduleCreate, scheduleOf(fields)),
@@ -277,6 +320,7 @@ export const siteJobs: Screen = {
       return { to: here(asked), said: `The schedule ${name} is added.` };
     },
     async change(asked, fields) {
+      if (fields.text("tell") === "true") return { again: await siteJobs.show(asked) };
       const { name } = await call(asked.ctx, "patchSchedule", {
         id: fields.text("id"),
         ...parsed(SchedulePatch, scheduleOf(fields)),

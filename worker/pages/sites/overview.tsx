@@ -8,6 +8,7 @@ import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { unpaidInvoiceOf } from "../../services/sites/refuse-unpaid.ts";
+import { ifBigger } from "../kit/plans.tsx";
 import { Callout, Card, Day, Live, Meter, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { activityText } from "../kit/activity-words.ts";
@@ -87,10 +88,12 @@ const Events = ({
 const Now = ({
   sample,
   pack,
+  packs,
   here,
 }: {
   sample: SiteSample | undefined;
   pack: Pack | undefined;
+  packs: readonly Pack[];
   here: string;
 }) => (
   <Card title="Now" end={<a href={`${here}/metrics`}>Metrics</a>}>
@@ -103,12 +106,14 @@ const Now = ({
             label="Memory"
             used={sample.memoryMb}
             limit={pack?.memoryMb ?? null}
+            bigger={ifBigger(packs, pack, ({ memoryMb }) => memoryMb, `${here}/settings#plan`)}
             said={`${Math.round(sample.memoryMb)}${pack ? ` of ${pack.memoryMb}` : ""} MB`}
           />
           <Meter
             label="Processor"
             used={sample.cpuMilli}
             limit={pack?.cpuMilli ?? null}
+            bigger={ifBigger(packs, pack, ({ cpuMilli }) => cpuMilli, `${here}/settings#plan`)}
             said={`${(sample.cpuMilli / 1000).toFixed(2)}${pack ? ` of ${pack.cpuMilli / 1000}` : ""} cores`}
           />
           {sample.diskMb !== null && (
@@ -116,6 +121,7 @@ const Now = ({
               label="Disk"
               used={sample.diskMb}
               limit={pack ? pack.diskGb * 1024 : null}
+              bigger={ifBigger(packs, pack, ({ diskGb }) => diskGb, `${here}/settings#plan`)}
               said={`${(sample.diskMb / 1024).toFixed(1)}${pack ? ` of ${pack.diskGb}` : ""} GB`}
             />
           )}
@@ -317,7 +323,12 @@ export const siteOverview: Screen = {
             <Latest rows={activity.data} />
           </div>
           <div class="stack">
-            <Now sample={site.status === "RUNNING" ? samples.at(-1) : undefined} pack={pack} here={here} />
+            <Now
+              sample={site.status === "RUNNING" ? samples.at(-1) : undefined}
+              pack={pack}
+              packs={packs.data}
+              here={here}
+            />
             <Plan site={site} pack={pack} />
             <Domains site={site} />
             <Card

@@ -1,10 +1,11 @@
 import type { Ingress, IngressChange, Redirect } from "../../../protocol/api/ingress.ts";
 import { bodyLimitsMb } from "../../../protocol/api/ingress.ts";
 import { restartPolicies, SiteSettings, stopSignals, type Site } from "../../../protocol/api/sites.ts";
-import { maxReplicas } from "../../../protocol/api/volumes.ts";
+import type { Pack } from "../../../protocol/api/packs.ts";
+import { maxReplicas, minReplicaMb } from "../../../protocol/api/volumes.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Button, Check, Field, Form, Select, TextArea } from "../kit/form.tsx";
+import { Button, Check, Field, Form, Select, TextArea, type Told } from "../kit/form.tsx";
 import type { Fields } from "../kit/screen.ts";
 import { repositoryOf } from "./repository.ts";
 
@@ -328,8 +329,33 @@ const policies: Record<(typeof restartPolicies)[number], string> = {
   never: "never",
 };
 
+/** How many replicas a plan can hold. */
+const mostOf = ({ memoryMb }: Pack): number =>
+  Math.max(1, Math.min(maxReplicas, Math.floor(memoryMb / minReplicaMb)));
+
+/** What each replica has of the plan, and how many there can be. */
+export const toldReplicas = (pack: Pack | undefined): Told | undefined =>
+  pack && {
+    name: "replicas",
+    of(value) {
+      const [count, most] = [Number(value), mostOf(pack)];
+      if (!Number.isInteger(count) || count < 1) return `From 1 to ${most} on the plan ${pack.name}.`;
+      if (count > most)
+        return most < maxReplicas ? (
+          <span class="bad">
+            {`${pack.name} holds at most ${most}, since each needs ${minReplicaMb} MB of memory. `}
+            <a href="#plan">Choose a bigger plan</a>
+          </span>
+        ) : (
+          <span class="bad">{`There can be at most ${most}.`}</span>
+        );
+      const cores = Number((pack.cpuMilli / 1000 / count).toFixed(2));
+      return `Each has ${Math.floor(pack.memoryMb / count)} MB of memory and ${cores} ${cores === 1 ? "core" : "cores"}. ${pack.name} holds up to ${most}.`;
+    },
+  };
+
 /** What a restart can apply too. */
-export const ScaleForm = ({ site }: { site: Site }) => (
+export const ScaleForm = ({ site, pack }: { site: Site; pack: Pack | undefined }) => (
   <Form id="scale">
     <div class="columns">
       <Field
@@ -340,7 +366,8 @@ export const ScaleForm = ({ site }: { site: Site }) => (
         value={text(site.replicas)}
         required
         min={1}
-        max={maxReplicas}
+        max={pack ? mostOf(pack) : maxReplicas}
+        told={toldReplicas(pack)}
       />
       <Field
         name="healthCheckPath"

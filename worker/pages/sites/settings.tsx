@@ -5,7 +5,7 @@ import type { SiteVolume } from "../../../protocol/api/site-volumes.ts";
 import { call } from "../../api/call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
-import { Act, ConfirmByName } from "../kit/form.tsx";
+import { Act, ConfirmByName, Telling } from "../kit/form.tsx";
 import { Callout, Card, Copied, Day, Status } from "../kit/parts.tsx";
 import type { Asked, Done, Fields, Screen, View } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
@@ -141,13 +141,15 @@ const partsOf = ({ deployType }: Site): [id: string, label: string][] => [
 ];
 
 async function pageOf(asked: Asked, health: SiteHealth | null = null): Promise<View> {
-  const { ctx, param } = asked;
+  const { ctx, param, query } = asked;
   const site = await call(ctx, "getSite", { id: param("id") });
   const [{ data: packs }, volumes, webhook] = await Promise.all([
     call(ctx, "listPacks", { limit: 100 }),
     call(ctx, "listVolumes", { id: site.id }).catch(() => ({ data: [] })),
     call(ctx, "getWebhook", { id: site.id }).catch(noneIfRefused),
   ]);
+  const pack = packs.find(({ id }) => id === site.packId);
+  const told = forms.toldReplicas(pack);
   return siteFrame(
     site,
     "Settings",
@@ -178,7 +180,8 @@ async function pageOf(asked: Asked, health: SiteHealth | null = null): Promise<V
         <Card title="Replicas, health and restarts" id="scale">
           <div class="body">
             {health && <Health health={health} />}
-            <forms.ScaleForm site={site} />
+            <forms.ScaleForm site={site} pack={pack} />
+            {told && <Telling told={told} value={query("replicas")} />}
           </div>
         </Card>
         <Card title="What visitors get" id="ingress">

@@ -10,7 +10,7 @@ import { changeForGuards, tellOfChange } from "./tell-guards.ts";
 import { accountView } from "./view.ts";
 
 /**
- * The only way to change a role or plan. Key guards cache both and are notified before this returns; the timer
+ * The only way to change a role or plan, and the operators' note. Key guards cache both and are notified before this returns; the timer
  * completes interrupted notifications.
  */
 export async function changeAccount(
@@ -26,7 +26,7 @@ export async function changeAccount(
   } = await batch(ctx, {
     changed: ctx.db
       .update(accounts)
-      .set({ ...patch, updatedAt: ctx.now() })
+      .set({ ...patch, ...(patch.note === "" && { note: null }), updatedAt: ctx.now() })
       .where(and(eq(accounts.id, accountId), stays))
       .returning(),
     keys: changeForGuards(ctx, accountId),

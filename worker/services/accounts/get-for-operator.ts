@@ -65,6 +65,7 @@ export async function getAccountForOperator(ctx: Ctx, { id }: ById): Promise<Acc
   if (!account) throw new AppError("not_found");
   return {
     ...accountView(account),
+    note: account.note,
     emailVerified: account.emailVerified,
     twoFactorEnabled: account.twoFactorEnabled,
     signInMethods: methods.map(({ name }) => name),

@@ -26,6 +26,7 @@ export async function getAccount(ctx: Ctx): Promise<OwnAccount> {
         lastPaidAt: sql<number | null>`(SELECT max(paid_at) FROM invoices WHERE account_id = ${id})`.as(
           "last_paid_at",
         ),
+        balance: sql<number | null>`(SELECT balance FROM ledger_accounts WHERE id = ${id})`.as("balance"),
         keys: sql<number>`(SELECT count(*) FROM api_keys WHERE account_id = ${id} AND revoked_at IS NULL)`.as(
           "keys",
         ),
@@ -55,7 +56,7 @@ export async function getAccount(ctx: Ctx): Promise<OwnAccount> {
       .limit(maxShown),
   });
   if (!account) throw new AppError("not_found");
-  const { lastPaidAt, keys, scheduled, awaiting } = account;
+  const { lastPaidAt, balance, keys, scheduled, awaiting } = account;
   return {
     ...accountView(account),
     emailVerified: account.emailVerified,
@@ -71,6 +72,7 @@ export async function getAccount(ctx: Ctx): Promise<OwnAccount> {
         dueAt: dueAt.toISOString(),
       })),
     },
+    credits: { balance: balance ?? 0 },
     limits: {
       apiKeys: { used: keys, limit: maxLiveKeys },
       schedules: { used: scheduled, limit: maxSchedulesPerAccount },

@@ -31,7 +31,7 @@ export async function removeAccount(
   const gone = sql`EXISTS (SELECT 1 FROM accounts WHERE id = ${id} AND email = ${mark})`;
   const answers = await batch(ctx, {
     change: ctx.statement(sql`
-      UPDATE accounts AS a SET name = 'Deleted account', email = ${mark}, email_verified = 0, image = NULL, deleted_at = ${now},
+      UPDATE accounts AS a SET name = 'Deleted account', email = ${mark}, email_verified = 0, image = NULL, note = NULL, deleted_at = ${now},
         updated_at = ${now}
       WHERE id = ${id} AND email = ${email.trim().toLowerCase()} AND ${none}
         AND (${Number(loseCredits)} OR coalesce((SELECT balance FROM ledger_accounts WHERE id = a.id), 0) = 0)`),

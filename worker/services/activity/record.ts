@@ -74,7 +74,8 @@ function ownerOf(ctx: Ctx, { access }: Acted, resourceId: string | null): SQL | 
   if (access !== "operator" || resourceId === null) return accountOf(ctx);
   if (isId("account", resourceId)) return resourceId;
   return sql`coalesce((SELECT account_id FROM invoices WHERE id = ${resourceId}),
-    (SELECT account_id FROM jobs WHERE id = ${resourceId}), ${accountOf(ctx)})`;
+    (SELECT account_id FROM jobs WHERE id = ${resourceId}), (SELECT account_id FROM sites WHERE id = ${resourceId}),
+    (SELECT account_id FROM databases WHERE id = ${resourceId}), ${accountOf(ctx)})`;
 }
 
 const actedAs = (ctx: Ctx, { access }: Acted): Author => {

@@ -1,6 +1,6 @@
 import { and, desc, eq } from "drizzle-orm";
-import type { ById, ListQuery, Page } from "../../../protocol/api/common.ts";
-import type { Deployment } from "../../../protocol/api/deployments.ts";
+import type { ById, Page } from "../../../protocol/api/common.ts";
+import type { Deployment, DeploymentListQuery } from "../../../protocol/api/deployments.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { deployments } from "../../db/schema.ts";
@@ -12,7 +12,7 @@ import { deploymentView, selectDeployments } from "./view.ts";
 /** A site's deployments, newest first. */
 export async function listDeployments(
   ctx: Ctx,
-  { id: siteId, ...query }: ById & ListQuery,
+  { id: siteId, ...query }: ById & DeploymentListQuery,
 ): Promise<Page<Deployment>> {
   const id = siteIdOf(siteId);
   const {
@@ -21,7 +21,14 @@ export async function listDeployments(
   } = await batch(ctx, {
     site: siteById(ctx, id),
     rows: selectDeployments(ctx.db)
-      .where(and(eq(deployments.siteId, id), before(deployments.id, query)))
+      .where(
+        and(
+          eq(deployments.siteId, id),
+          query.status && eq(deployments.status, query.status),
+          query.trigger && eq(deployments.trigger, query.trigger),
+          before(deployments.id, query),
+        ),
+      )
       .orderBy(desc(deployments.id))
       .limit(query.limit + 1),
   });

@@ -20,12 +20,17 @@ const waitReason = sql<WaitReason | null>`(SELECT CASE
 const silentSince = sql<number | null>`(SELECT h.offline_since FROM jobs j JOIN hosts h ON h.id = j.host_id
   WHERE deployments.status IN ('BUILDING', 'STARTING') AND j.deployment_id = deployments.id AND j.status = 'LEASED')`;
 
+/** Also of a key that is revoked by now. */
+const key = sql<string | null>`(SELECT json_object('name', name, 'start', start, 'origin', origin)
+  FROM api_keys WHERE id = deployments.key_id)`;
+
 /** Deployments with everything in their public representation. */
 export const selectDeployments = (db: Db) =>
   db
     .select({
       ...columns,
       imageKept: imageKept.mapWith(Boolean).as("image_kept"),
+      key: key.as("key"),
       waitReason: waitReason.as("wait_reason"),
       silentSince: silentSince.as("silent_since"),
       mayComeBack: mayComeBack.mapWith(Boolean).as("may_come_back"),
@@ -39,6 +44,7 @@ export const deploymentView = (row: DeploymentRecord): Deployment => ({
   number: row.number,
   status: row.status,
   trigger: row.trigger,
+  key: row.key === null ? null : (JSON.parse(row.key) as Deployment["key"]),
   ref: row.ref,
   commit: row.commit,
   commitMessage: row.commitMessage,

@@ -27,27 +27,38 @@ export const onlyRow = 1;
 /** The settings of this installation, for operators. */
 export async function getSettings(ctx: Ctx): Promise<Settings> {
   const [row] = await ctx.db.select().from(installationSettings).where(eq(installationSettings.id, onlyRow));
-  return settingsOf(row);
+  return settingsOf(ctx, row);
 }
 
-export const settingsOf = (row: typeof installationSettings.$inferSelect | undefined): Settings => ({
+export const settingsOf = (
+  ctx: Ctx,
+  row: typeof installationSettings.$inferSelect | undefined,
+): Settings => ({
   brand: { ...defaultBrand, ...row?.brand },
   seller: { ...defaultSeller, ...row?.seller },
+  signUp: ctx.config.SIGN_UP === "closed" ? "closed" : (row?.signUp ?? "open"),
   updatedAt: row?.updatedAt.toISOString() ?? null,
 });
 
-const keptMs = 30_000;
-const kept = new WeakMap<object, { brand: Brand; untilMs: number }>();
+/** Whether an account may be created at this moment. */
+export const takesSignUps = async (ctx: Ctx): Promise<boolean> => (await getSettings(ctx)).signUp === "open";
 
-/** The public part, for pages: name, logo, colours and links. Read from D1 at most every 30 seconds per isolate. */
-export async function brandOf(ctx: Ctx): Promise<Brand> {
+const keptMs = 30_000;
+type Public = Pick<Settings, "brand" | "signUp">;
+const kept = new WeakMap<object, Public & { untilMs: number }>();
+
+/**
+ * The public part, for pages: name, logo, colours and links, and whether they offer to sign up. Read from D1 at most every 30 seconds
+ * per isolate.
+ */
+export async function publicSettings(ctx: Ctx): Promise<Public> {
   const now = ctx.now().getTime();
   const known = kept.get(ctx.config);
-  if (known && known.untilMs > now) return known.brand;
-  const { brand } = await getSettings(ctx);
-  kept.set(ctx.config, { brand, untilMs: now + keptMs });
-  return brand;
+  if (known && known.untilMs > now) return known;
+  const { brand, signUp } = await getSettings(ctx);
+  kept.set(ctx.config, { brand, signUp, untilMs: now + keptMs });
+  return { brand, signUp };
 }
 
 /** After a change, at least this isolate shows it at once. */
-export const forgetBrand = (ctx: Ctx): boolean => kept.delete(ctx.config);
+export const forgetPublic = (ctx: Ctx): boolean => kept.delete(ctx.config);

@@ -8,12 +8,14 @@ import { packs, processorReadings, timerRuns } from "../../db/schema.ts";
 import { setupOf } from "../../domain/setup-steps.ts";
 import { version } from "../../version.ts";
 import { getDns } from "../dns/get.ts";
+import { getSettings } from "../settings/read.ts";
 import { countOldSecrets } from "../secrets/count-old.ts";
 
 /** How the installation is set up, and what is still to be done. */
 export async function getSystem(ctx: Ctx): Promise<System> {
   const { config, secrets, payments } = ctx;
-  const [dns, underOldKeys, storeError, found] = await Promise.all([
+  const [{ signUp }, dns, underOldKeys, storeError, found] = await Promise.all([
+    getSettings(ctx),
     getDns(ctx),
     countOldSecrets(ctx),
     errorOfStore(ctx),
@@ -42,7 +44,7 @@ export async function getSystem(ctx: Ctx): Promise<System> {
     siteUrl: config.SITE_URL,
     webhookHost: config.WEBHOOK_HOST,
     sitesOrigin: config.SITES_ORIGIN,
-    signUp: config.SIGN_UP,
+    signUp,
     signInWithGitHub: signsInWithGitHub(config),
     dns,
     mail: { configured: canMail(config), from: config.MAIL_FROM ?? null },

@@ -26,9 +26,13 @@ import { beingPaid, inService, renewalOf } from "../../billing/terms/resource.ts
 /** An unpaid pack change is cancelled after this time. */
 const changeDueDays = 3;
 
+/** @throws AppError not_found, forbidden */
+type Allow = typeof requireOwned;
+
 export async function changePackOfSite(
   ctx: Ctx,
   { id: siteId, ...wanted }: ById & PackChange,
+  allow: Allow = requireOwned,
 ): Promise<PackChanged> {
   const id = siteIdOf(siteId);
   const {
@@ -48,7 +52,7 @@ export async function changePackOfSite(
       .where(eq(siteVolumes.siteId, id))
       .limit(1),
   });
-  const site = requireOwned(ctx, found);
+  const site = allow(ctx, found);
   await refuseUnpaid(ctx, site);
   const { old, next } = chosenOf("sites", site, packRows, wanted);
   refuseTooManyReplicas("packId", Math.max(site.replicas, run?.run?.replicas ?? 1), next.memoryMb);
@@ -59,6 +63,7 @@ export async function changePackOfSite(
 export async function changePackOfDatabase(
   ctx: Ctx,
   { id: databaseId, ...wanted }: ById & PackChange,
+  allow: Allow = requireOwned,
 ): Promise<PackChanged> {
   const id = databaseIdOf(databaseId);
   const {
@@ -70,7 +75,7 @@ export async function changePackOfDatabase(
     packRows: packsOf(ctx, "databases", id, wanted),
     renewals: renewalsOf(ctx, id),
   });
-  const database = requireOwned(ctx, found);
+  const database = allow(ctx, found);
   await refuseUnpaidDatabase(ctx, database);
   const chosen = chosenOf("databases", database, packRows, wanted);
   const refusal = chosen.next.diskGb < chosen.old.diskGb && tooFullFor(database, chosen.next);

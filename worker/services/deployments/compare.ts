@@ -1,0 +1,66 @@
+import { eq, inArray, sql } from "drizzle-orm";
+import type { ById } from "../../../protocol/api/common.ts";
+import type { DeploymentComparison, DeploymentComparisonQuery } from "../../../protocol/api/deployments.ts";
+import type { Ctx } from "../../ctx.ts";
+import { batch } from "../../db/batch.ts";
+import { buildSettings, deployments, runSettings, siteEnvVersions } from "../../db/schema.ts";
+import { AppError, invalid } from "../../domain/app-error.ts";
+import { envChanges } from "../../domain/env-changes.ts";
+import { requireOwned } from "../owned.ts";
+import { deploymentIdOf } from "./owned.ts";
+import { deploymentView, selectDeployments } from "./view.ts";
+
+/** What differs between two versions of a site, whichever of them is named first. */
+export async function compareDeployments(
+  ctx: Ctx,
+  { id, deploymentId }: ById & DeploymentComparisonQuery,
+): Promise<DeploymentComparison> {
+  const [one, other] = [deploymentIdOf(id), deploymentIdOf(deploymentId)];
+  const both = [one, other];
+  const { rows, builds, environments } = await batch(ctx, {
+    rows: selectDeployments(ctx.db).where(inArray(deployments.id, both)),
+    builds: ctx.db
+      .select({ id: deployments.id, build: deployments.build })
+      .from(deployments)
+      .where(inArray(deployments.id, both)),
+    environments: ctx.db
+      .select()
+      .from(siteEnvVersions)
+      .where(
+        sql`${eq(siteEnvVersions.siteId, sql`(SELECT site_id FROM deployments WHERE id = ${one})`)} AND
+          ${inArray(siteEnvVersions.version, sql`(SELECT env_version FROM deployments WHERE id IN (${one}, ${other}))`)}`,
+      ),
+  });
+  for (const each of both)
+    requireOwned(
+      ctx,
+      rows.find((row) => row.id === each),
+    );
+  const [earlier, later] = rows.toSorted((a, b) => a.number - b.number);
+  if (!earlier) throw new AppError("not_found");
+  if (!later || earlier.siteId !== later.siteId)
+    throw invalid("deploymentId", "name another deployment of the same site");
+  const open = ({ key, value }: Parameters<Parameters<typeof envChanges>[2]>[0]) =>
+    ctx.secrets.open(value, `site_env:${earlier.siteId}:${key}`);
+  const entriesOf = (version: number) =>
+    environments.find((entry) => entry.version === version)?.entries ?? [];
+  const settingsOf = ({ id: which, run }: typeof earlier): Partial<Record<string, unknown>> | null => {
+    const build = builds.find((entry) => entry.id === which)?.build ?? null;
+    return run && { ...run, ...build };
+  };
+  const [before, after] = [settingsOf(earlier), settingsOf(later)];
+  return {
+    earlier: deploymentView(earlier),
+    later: deploymentView(later),
+    commit: earlier.commit !== later.commit,
+    environment: envChanges(entriesOf(earlier.envVersion), entriesOf(later.envVersion), open),
+    settings:
+      before &&
+      after &&
+      [...runSettings, ...buildSettings]
+        // What it is built from is kept only while it may be built again.
+        .filter((name) => name in before && name in after)
+        .filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
+        .map((setting) => ({ setting, earlier: before[setting] ?? null, later: after[setting] ?? null })),
+  };
+}
