@@ -307,7 +307,9 @@ it("no checkout begins of an invoice that is made void at the same moment", asyn
     expect((await api(await operator(), "POST", `/invoices/${invoiceId}/void`)).status).toBe(200);
   const env = { ...bindings, DB: interruptedDatabase(bindings.DB, 1, voided) };
   const paying = contextOf(env, { type: "system" }, () => undefined);
-  await expect(openCheckout(paying, invoiceId as `invoice_${string}`)).rejects.toMatchObject(because("is void"));
+  await expect(openCheckout(paying, invoiceId as `invoice_${string}`)).rejects.toMatchObject(
+    because("is void"),
+  );
   expect(await rows("SELECT id FROM checkouts WHERE invoice_id = ?", invoiceId)).toEqual([]);
 });
 
