@@ -24,7 +24,7 @@ export function parseEnvFile(text: string): { variables: EnvLine[]; problems: En
     }
     const quote = /^["'`]/.exec(rest)?.[0];
     if (quote === undefined) {
-      variables.set(key, rest.replace(/\s+#.*$/, "").trim());
+      variables.set(key, rest.replace(/\s+#.*$/, ""));
       continue;
     }
     const first = at;
