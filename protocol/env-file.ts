@@ -17,7 +17,7 @@ export function parseEnvFile(text: string): { variables: EnvLine[]; problems: En
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at]?.trim() ?? "";
     if (line === "" || line.startsWith("#")) continue;
-    const [, key = "", rest = ""] = /^(?:export\s+)?([^=\s]+)\s*=\s*([^]*)$/.exec(line) ?? [];
+    const [, key = "", rest = ""] = /^(?:export\s+)?([^=\s]+)\s*=\s*([^]*)/.exec(line) ?? [];
     if (!name.test(key)) {
       problems.push({ line: at + 1, text: "write NAME=value, with letters, digits and _ in the name" });
       continue;
