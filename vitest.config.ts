@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { defineConfig } from "vitest/config";
 import { embeddedBindings } from "./scripts/lib/embedded-database.ts";
+import { bundledWorker, bundleName } from "./test/support/bundled-worker.ts";
 import { serviceCount } from "./test/support/embedded-service.ts";
 
 // Wrangler wants the folder that wrangler.toml names; tests bring their own files.
@@ -38,11 +39,13 @@ export default defineConfig({
       },
       {
         plugins: [
+          bundledWorker(),
           cloudflareTest({
             wrangler: { configPath: "./wrangler.toml" },
             ...database,
             miniflare: {
               ...database.miniflare,
+              modulesRules: [{ type: "ESModule", include: [`**/${bundleName}`] }],
               bindings: {
                 TEST_MIGRATIONS: await readD1Migrations("drizzle"),
                 SITE_URL: "http://127.0.0.1:8787",

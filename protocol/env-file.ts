@@ -17,14 +17,14 @@ export function parseEnvFile(text: string): { variables: EnvLine[]; problems: En
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at]?.trim() ?? "";
     if (line === "" || line.startsWith("#")) continue;
-    const [, key = "", rest = ""] = /^(?:export\s+)?([^=\s]+)\s*=\s*([^]*)$/.exec(line) ?? [];
+    const [, key = "", rest = ""] = /^(?:export\s+)?([^=\s]+)\s*=\s*([^]*)/.exec(line) ?? [];
     if (!name.test(key)) {
       problems.push({ line: at + 1, text: "write NAME=value, with letters, digits and _ in the name" });
       continue;
     }
     const quote = /^["'`]/.exec(rest)?.[0];
     if (quote === undefined) {
-      variables.set(key, rest.replace(/\s+#.*$/, "").trim());
+      variables.set(key, rest.replace(/\s+#.*$/, ""));
       continue;
     }
     const first = at;

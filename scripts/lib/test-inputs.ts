@@ -30,17 +30,19 @@ const literal = /["'`](\.{1,2}\/[^"'`\n]+)["'`]/g;
 /** Where a module lies, used for nothing but a file or folder that is named, or itself. */
 const located =
   /join\(import\.meta\.dirname, "([^"]+)"\)|new URL\("([^"]+)", import\.meta\.url\)|new URL\(import\.meta\.url\)\.search|(?<!\()import\.meta\.filename/g;
+const isModule = /\.[cm]?[jt]sx?$/;
+const ambient = /^declare (?:global|module)\b/m;
 const unbounded = /import\.meta\b|\bimport\(\s*[^\s")]/;
 
 type Edges = { to: string[]; isUnbounded: boolean };
+/** The paths that this finds in a module, from the root. */
+type Named = (pattern: RegExp) => string[];
 
-/**
- * What the result of each test file can depend on, as a hash. A module depends on every file of the project that a literal
- * in it names relative to itself, which includes all that it imports; and on the whole project, if it learns in any other
- * way where it lies, or imports what is computed. Nothing else can be reached: unit tests run outside of the project
- * (test/support/outside.ts), and workerd has no files.
- */
-export function keysOfTests(root: string, env = process.env): Map<string, string> {
+/** The files of a project as `git add` would have them, and hashes of what they reach by their edges. */
+function readProject(
+  root: string,
+  edgesIn: (text: string, namedIn: (text: string) => Named, all: ReadonlySet<string>) => Edges,
+) {
   const listed = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
     cwd: root,
     encoding: "utf8",
@@ -66,21 +68,14 @@ export function keysOfTests(root: string, env = process.env): Map<string, string
     return known;
   };
   const readEdges = (file: string): Edges => {
-    if (!/\.[cm]?[jt]sx?$/.test(file) || !all.has(file)) return { to: [], isUnbounded: false };
-    const text = readFileSync(join(root, file), "utf8").replace(erased, "");
-    const named = (pattern: RegExp) =>
-      [...text.matchAll(pattern)]
-        .flatMap(([, first, second]) => first ?? second ?? [])
-        .map((name) => relative(root, resolve(root, dirname(file), name)));
-    const imports = named(imported);
-    const within = named(located);
-    return {
-      to: [
-        ...[...imports, ...named(literal), ...within].filter((path) => all.has(path)),
-        ...within.flatMap((path) => [...all].filter((other) => path === "" || other.startsWith(`${path}/`))),
-      ],
-      isUnbounded: unbounded.test(text.replace(located, "")) || imports.some((path) => !all.has(path)),
-    };
+    if (!isModule.test(file) || !all.has(file)) return { to: [], isUnbounded: false };
+    const namedIn =
+      (text: string): Named =>
+      (pattern) =>
+        [...text.matchAll(pattern)]
+          .flatMap(([, first, second]) => first ?? second ?? [])
+          .map((name) => relative(root, resolve(root, dirname(file), name)));
+    return edgesIn(readFileSync(join(root, file), "utf8"), namedIn, all);
   };
   const reachedFrom = (starts: string[]): Set<string> => {
     const reached = new Set(starts);
@@ -91,7 +86,33 @@ export function keysOfTests(root: string, env = process.env): Map<string, string
     }
     return reached;
   };
+  const keyOf = (common: readonly string[], starts: string[]): string => {
+    const inputs = [...common, ...[...reachedFrom(starts)].toSorted().map(hash)];
+    return createHash("sha256").update(inputs.join("\n")).digest("hex");
+  };
+  return { all, hash, keyOf };
+}
 
+/**
+ * What the result of each test file can depend on, as a hash. A module depends on every file of the project that a literal
+ * in it names relative to itself, which includes all that it imports; and on the whole project, if it learns in any other
+ * way where it lies, or imports what is computed. Nothing else can be reached: unit tests run outside of the project
+ * (test/support/outside.ts), and workerd has no files.
+ */
+export function keysOfTests(root: string, env = process.env): Map<string, string> {
+  const { hash, keyOf } = readProject(root, (whole, namedIn, all) => {
+    const text = whole.replace(erased, "");
+    const named = namedIn(text);
+    const imports = named(imported);
+    const within = named(located);
+    return {
+      to: [
+        ...[...imports, ...named(literal), ...within].filter((path) => all.has(path)),
+        ...within.flatMap((path) => [...all].filter((other) => path === "" || other.startsWith(`${path}/`))),
+      ],
+      isUnbounded: unbounded.test(text.replace(located, "")) || imports.some((path) => !all.has(path)),
+    };
+  });
   const settings = Object.keys(env).filter((name) => name.startsWith("BERTH_"));
   const common = [
     process.version,
@@ -102,31 +123,56 @@ export function keysOfTests(root: string, env = process.env): Map<string, string
   for (const { tests, loads } of projects)
     for (const test of globSync(tests, { cwd: root, exclude: ["**/*.engine.test.ts"] })) {
       const snapshot = join(dirname(test), "__snapshots__", `${basename(test)}.snap`);
-      const files = reachedFrom([test, snapshot, "vitest.config.ts", ...loads]);
-      const inputs = [...common, ...[...files].toSorted().map(hash)];
-      keys.set(test, createHash("sha256").update(inputs.join("\n")).digest("hex"));
+      keys.set(test, keyOf(common, [test, snapshot, "vitest.config.ts", ...loads]));
     }
   return keys;
 }
 
-/** All test files of the fast loop, and those whose inputs are not the ones with which they passed last. */
-export function testsToRun(
-  root = projectRoot,
-  keptIn = join(projectRoot, "node_modules", ".cache", "check", "passed.json"),
-): { all: string[]; changed: string[]; keep: (ran: string[], passed: string[]) => void } {
-  const before = keysOfTests(root);
+/**
+ * What the linter's findings in each module can depend on, as a hash: on all that it imports, types as well, whatever
+ * adds to everybody's types, and the configuration.
+ */
+export function keysOfLint(root: string): Map<string, string> {
+  const { all, hash, keyOf } = readProject(root, (text, namedIn, files) => {
+    const imports = namedIn(text)(imported);
+    // What is not there, or not yet, may be found under another name, unless its own is TypeScript's.
+    return { to: imports, isUnbounded: imports.some((path) => !files.has(path) && !/\.tsx?$/.test(path)) };
+  });
+  const modules = [...all].filter((file) => isModule.test(file));
+  const addsTypes = modules.filter(
+    (file) => file.endsWith(".d.ts") || ambient.test(readFileSync(join(root, file), "utf8")),
+  );
+  const settings = [...all].filter((file) =>
+    /(?:^|\/)(?:tsconfig[^/]*|package|\.oxlintrc)\.json$/.test(file),
+  );
+  const common = ["node_modules/.package-lock.json", ...settings.toSorted()].map(hash);
+  return new Map(modules.map((file) => [file, keyOf(common, [file, ...addsTypes])]));
+}
+
+const cached = (file: string): string => join(projectRoot, "node_modules", ".cache", "check", file);
+
+/** All files, and those whose inputs are not the ones with which they passed last. */
+function toRun(keysOf: () => Map<string, string>, keptIn: string) {
+  const before = keysOf();
   const kept: Record<string, string> = existsSync(keptIn) ? JSON.parse(readFileSync(keptIn, "utf8")) : {};
   return {
     all: [...before.keys()],
-    changed: [...before].filter(([test, key]) => kept[test] !== key).map(([test]) => test),
-    keep(ran, passed) {
-      // What was edited while tests ran counts as not run.
-      const after = keysOfTests(root);
-      const held = [...after].filter(([test, key]) =>
-        ran.includes(test) ? passed.includes(test) && before.get(test) === key : kept[test] === key,
+    changed: [...before].filter(([file, key]) => kept[file] !== key).map(([file]) => file),
+    keep: (ran: string[], passed: string[]): void => {
+      // What was edited meanwhile counts as not run.
+      const after = keysOf();
+      const [hasRun, hasPassed] = [new Set(ran), new Set(passed)];
+      const held = [...after].filter(([file, key]) =>
+        hasRun.has(file) ? hasPassed.has(file) && before.get(file) === key : kept[file] === key,
       );
       mkdirSync(dirname(keptIn), { recursive: true });
       writeFileSync(keptIn, JSON.stringify(Object.fromEntries(held)));
     },
   };
 }
+
+export const testsToRun = (root = projectRoot, keptIn = cached("passed.json")) =>
+  toRun(() => keysOfTests(root), keptIn);
+
+export const modulesToLint = (root = projectRoot, keptIn = cached("linted.json")) =>
+  toRun(() => keysOfLint(root), keptIn);

@@ -1,6 +1,6 @@
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
-import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import type { Ingress } from "../../agent/ingress/ingress.ts";
 import { TestResponder } from "../support/ingress.ts";
 
@@ -13,6 +13,8 @@ let routes: Ingress;
 beforeAll(async () => {
   responder = await TestResponder.start();
   routes = responder.openRoutes();
+});
+beforeEach(async () => {
   await routes.route("site_1", names, [target("10.0.0.1")]);
 });
 afterEach(() => {

@@ -10,6 +10,9 @@ it("a path of the service is kept with its query", () => {
 it.each([
   "",
   "sites",
+  "sites/site_1",
+  "/sites/a b",
+  "/sites/ä",
   "//evil.example",
   "/\\evil.example",
   "\\/evil.example",

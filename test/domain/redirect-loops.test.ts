@@ -18,6 +18,28 @@ it.each([
   [0, [{ from: "/", match: prefix, to: "/new" }]],
   [0, [{ from: "/a", to: "https://www.shop.example/a" }]],
   [
+    0,
+    [
+      { from: "/x", to: "/" },
+      { from: "/", to: "/x" },
+    ],
+  ],
+  // Only what lies deeper goes in a circle.
+  [
+    0,
+    [
+      { from: "/a", match: prefix, to: "/b" },
+      { from: "/b/a", match: prefix, to: "/a/a" },
+    ],
+  ],
+  [
+    1,
+    [
+      { from: "/a", to: "/end" },
+      { from: "/a/a", match: prefix, to: "/a/a" },
+    ],
+  ],
+  [
     1,
     [
       { from: "/x", to: "/y" },
@@ -38,6 +60,13 @@ it.each([
   [[{ from: "/a", to: "https://elsewhere.example/a" }]],
   [[{ from: "/", match: prefix, to: "https://elsewhere.example" }]],
   [[{ from: "/old", match: prefix, to: "/new" }]],
+  [[{ from: "/ab", to: "/ab/c" }]],
+  [
+    [
+      { from: "/a", match: prefix, to: "/b" },
+      { from: "/b/a/a/b", to: "/a" },
+    ],
+  ],
   [
     [
       { from: "/a", to: "/abc" },

@@ -12,9 +12,12 @@ it.each([
   ["deadbeef", null, { from: "deadbeef", to: "deadbeefg" }],
   ["12345", { number: 12345, site: "" }, { from: "12345", to: "12345g" }],
   ["abc", null, null],
+  ["xdeadbeef", null, null],
+  ["deadbeefx", null, null],
+  [" Deadbeef ", null, { from: "deadbeef", to: "deadbeefg" }],
   ["#", null, null],
   ["#7 days", null, null],
   ["9".repeat(40), null, { from: "9".repeat(40), to: `${"9".repeat(40)}g` }],
 ])("%s asks for this deployment and this commit", (query, deployment, commit) => {
-  expect(searchWords(query)).toEqual({ text: query.toLowerCase(), deployment, commit });
+  expect(searchWords(query)).toEqual({ text: query.trim().toLowerCase(), deployment, commit });
 });

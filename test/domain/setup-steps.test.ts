@@ -52,7 +52,7 @@ it("an installation that is set up has nothing to do", () => {
 it.each<[string, Partial<SetupFacts>]>([
   ["https", { siteUrl: "http://127.0.0.1:8787" }],
   ["timer", { timerRanAt: null }],
-  ["timer", { timerRanAt: new Date(Date.parse(at) - 301_000) }],
+  ["timer", { timerRanAt: new Date(Date.parse(at) - 300_000) }],
   ["host", { hostsUp: 0 }],
   ["packs", { sitePacks: 0 }],
   ["dns", { dns: { ...ready.dns, error: "401" } }],
@@ -69,4 +69,21 @@ it.each<[string, Partial<SetupFacts>]>([
 ])("%s is to be done, and says what", (step, facts) => {
   expect(open(facts)).toEqual([step]);
   expect(setupOf({ ...ready, ...facts }).find((one) => one.step === step)?.todo).toMatch(/\w+ \w+/);
+});
+
+it.each<Partial<SetupFacts>>([
+  { timerRanAt: new Date(Date.parse(at) - 299_999) },
+  // A record that leads all sites' names to the only host is enough.
+  { dns: { ...ready.dns, provider: "none", certificate: null }, hostsUp: 1 },
+])("nothing is to be done with %j", (facts) => expect(open(facts)).toEqual([]));
+
+it("payments of the test processor have no events, and ask for Stripe; Stripe's in test mode ask for a live key", () => {
+  const test: Partial<SetupFacts> = {
+    payments: { processor: "test", live: false, lastEventAt: null, eventsReadAt: null },
+  };
+  const todoOf = (facts: Partial<SetupFacts>) =>
+    setupOf({ ...ready, ...facts }).find(({ step }) => step === "payments")?.todo;
+  expect(open(test)).toEqual(["payments"]);
+  expect(todoOf(test)).toContain("Set PAYMENTS to stripe");
+  expect(todoOf({ payments: { ...ready.payments, live: false } })).toContain("set a live one");
 });

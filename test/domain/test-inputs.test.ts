@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { keysOfTests, testsToRun } from "../../scripts/lib/test-inputs.ts";
+import { keysOfLint, keysOfTests, modulesToLint, testsToRun } from "../../scripts/lib/test-inputs.ts";
 
 let root: string;
 const write = (file: string, text: string): void => {
@@ -99,4 +99,54 @@ it("a test file runs until it passes, again when it is edited meanwhile or fails
   expect(run().changed).toEqual([]);
   run().keep([two], []);
   expect(run().changed).toEqual([two]);
+});
+
+describe("a module is linted again", () => {
+  const lintedAfter = (change: () => void): string[] => {
+    const before = keysOfLint(root);
+    change();
+    return [...keysOfLint(root)].filter(([file, key]) => before.get(file) !== key).map(([file]) => file);
+  };
+
+  it("where it, or what it imports, was changed, even if it uses nothing but its types", () => {
+    write("agent/b.ts", 'import type { A } from "./a.ts";\n');
+    write("agent/c.ts", 'export type C = import("./b.ts").B;\n');
+    write("agent/d.ts", "");
+    expect(lintedAfter(() => write("agent/a.ts", "changed")).toSorted()).toEqual([
+      "agent/a.ts",
+      "agent/b.ts",
+      "agent/c.ts",
+    ]);
+  });
+
+  it("where what it imports is there at last, or may be found under another name", () => {
+    write("agent/b.ts", 'import type { A } from "./later.ts";\n');
+    expect(lintedAfter(() => write("agent/later.ts", ""))).toContain("agent/b.ts");
+    write("agent/b.ts", 'import type { A } from "./a.js";\n');
+    expect(lintedAfter(() => write("agent/a.ts", "changed"))).toContain("agent/b.ts");
+  });
+
+  it.each([".oxlintrc.json", "worker/tsconfig.json", "node_modules/.package-lock.json", "types/a.d.ts"])(
+    "where %s was changed",
+    (file) => {
+      write(file, "");
+      expect(lintedAfter(() => write(file, "changed"))).toContain("agent/a.ts");
+    },
+  );
+
+  it("where another adds to everybody's types", () => {
+    write("agent/b.ts", "declare global { interface A { b: 1 } }\n");
+    expect(lintedAfter(() => write("agent/b.ts", "declare global { interface A { b: 2 } }\n"))).toContain(
+      "agent/a.ts",
+    );
+  });
+
+  it("until nothing is found in it", () => {
+    const lint = () => modulesToLint(root, join(root, "node_modules", "linted.json"));
+    const { all, keep } = lint();
+    keep(all, []);
+    expect(lint().changed).toEqual(all);
+    keep(all, all);
+    expect(lint().changed).toEqual([]);
+  });
 });

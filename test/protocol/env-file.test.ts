@@ -30,13 +30,33 @@ it("a file of variables is read as dotenv libraries read it", () => {
   });
 });
 
+it.each([
+  ["\n\n  \n# one\n  # two\n", {}],
+  ["A=1\rB=2", { A: "1", B: "2" }],
+  ["  A = 1  \t # one # two", { A: "1" }],
+  ["export   A=1", { A: "1" }],
+  ["A=it's", { A: "it's" }],
+  ["A=1#2", { A: "1#2" }],
+  ["A=\"\"\nB=''", { A: "", B: "" }],
+  ["A='\\'\nB=`\"`", { A: "\\", B: '"' }],
+])("%j has no problem", (text, variables) => {
+  expect(parseEnvFile(text).problems).toEqual([]);
+  expect(read(text)).toEqual(variables);
+});
+
 it("lines that are no variables are named", () => {
-  expect(parseEnvFile('1A=b\nnothing\nGOOD=1\nOPEN="never closed\nmore').problems).toEqual([
+  expect(parseEnvFile('1A=b\ntwo words=1\nGOOD=1\nOPEN="never closed\nmore').problems).toEqual([
     { line: 1, text: expect.stringContaining("NAME=value") },
     { line: 2, text: expect.stringContaining("NAME=value") },
     { line: 4, text: expect.stringContaining("OPEN") },
   ]);
   expect(read("__proto__=x\nconstructor=y")).toMatchObject({ constructor: "y" });
+});
+
+it("quotes what is more than letters, digits and some signs, and nothing else", () => {
+  expect(envLine("A", "postgres://u:p@host/db-1,2+3=%20")).toBe("A=postgres://u:p@host/db-1,2+3=%20");
+  expect(envLine("A", "")).toBe("A=");
+  expect(envLine("A", 'a "b"')).toBe('A="a \\"b\\""');
 });
 
 it("reads again what it writes, whatever the value", () => {

@@ -108,3 +108,18 @@ it("a stream that ends lets a waiting sender go", async () => {
   allowance.end();
   expect(await waiting).toBe(false);
 });
+
+it("what is consumed gives credit in steps of a quarter of the window", () => {
+  const intake = new Intake();
+  intake.admits(windowBytes);
+  expect(intake.consume(windowBytes / 4 - 1)).toBe(0);
+  expect(intake.consume(1)).toBe(windowBytes / 4);
+  expect(intake.consume(windowBytes / 4)).toBe(windowBytes / 4);
+  expect(intake.consume(1)).toBe(0);
+});
+
+it("a stream may end, or be given credit, while nobody waits", () => {
+  const allowance = new Allowance();
+  allowance.give(1);
+  expect(() => allowance.end()).not.toThrow();
+});

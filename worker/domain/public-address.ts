@@ -1,20 +1,6 @@
 import * as z from "zod";
 import { isPrivateName } from "./git-host.ts";
 
-const numbers = (part: string): number[] =>
-  part === "" ? [] : part.split(":").map((group) => parseInt(group, 16));
-
-/** The groups of an IPv6 address in the form of RFC 5952, as numbers. */
-function groupsOf(ipv6: string): number[] {
-  const [head = "", tail] = ipv6.split("::");
-  const [left, right] = [numbers(head), numbers(tail ?? "")];
-  return [
-    ...left,
-    ...Array<number>(tail === undefined ? 0 : 8 - left.length - right.length).fill(0),
-    ...right,
-  ];
-}
-
 /**
  * Whether it is a global unicast address that leads to no other network inside: of 2000::/3, without the special blocks
  * 2001::/23 (Teredo and others), 2001:db8::/32 (documentation), 2002::/16 (6to4) and 3fff::/20 (IANA's registry of special
@@ -22,7 +8,8 @@ function groupsOf(ipv6: string): number[] {
  */
 export function isPublicIpv6(text: string): boolean {
   if (!z.ipv6().safeParse(text).success || text.includes(".")) return false;
-  const [first = 0, second = 0] = groupsOf(text);
+  // `::` stands for at least one group, so that a second one which is not before it is 0.
+  const [first = 0, second = 0] = (text.split("::")[0] ?? "").split(":").map((group) => parseInt(group, 16));
   if (first >> 13 !== 1) return false;
   if (first === 0x2001 && (second >> 9 === 0 || second === 0xdb8)) return false;
   return first !== 0x2002 && !(first === 0x3fff && second >> 12 === 0);
