@@ -86,7 +86,7 @@ export const siteClone: Screen = {
                   <li>replicas, health check and volumes, which begin empty;</li>
                   <li>variables that are not secret.</li>
                 </ul>
-                <h3>Not copied</h3>
+                <h3 class="form-end">Not copied</h3>
                 <ul>
                   {secrets.length > 0 && (
                     <li>

@@ -267,7 +267,7 @@ export const siteJobs: Screen = {
               text="Commands that you or a schedule run are listed here for 30 days."
             />
           ) : (
-            <table>
+            <table class="roomy">
               <tbody>
                 {commands.data.map((command) => (
                   <CommandRow command={command} path={path} />
