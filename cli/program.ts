@@ -134,12 +134,14 @@ function prepare(one: AnyCommand): void {
       styleTitle: (text) => styled("bold", text),
       styleCommandText: (text) => text,
       sortSubcommands: false,
+      // Beside the widest names 34 of 80 columns are left.
+      minWidthToWrap: 20,
     });
   const prints = printedBy(one);
   const global =
     one.parent === null
       ? ""
-      : "\nEvery command also takes --json, --quiet, --site, --profile, --url and --yes: see berth --help.";
+      : "\nEvery command also takes --json, --quiet, --site, --profile, --url and --yes:\nsee berth --help.";
   const answer =
     typeof prints === "string"
       ? "\nWith --json: an object with the fields that the manual (man berth) names."

@@ -324,6 +324,13 @@ it.each([
   expect(readdirSync(config)).toEqual([]);
 });
 
+it("help fits a terminal of 80 columns", async () => {
+  for (const args of [["--help"], ["deploy", "--help"], ["databases", "--help"]]) {
+    const { stdout } = await berth(...args);
+    expect(stdout.split("\n").filter(({ length }) => length > 80)).toEqual([]);
+  }
+});
+
 it("in CI a terminal is none: nothing is asked, and no line moves", async () => {
   const asking = inTerminal(["sites", "delete", site]);
   await seen(asking, "Type yes to go on: ");

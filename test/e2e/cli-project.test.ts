@@ -48,7 +48,9 @@ it("a checkout gets its berth.json, the site that it describes, and changes only
   expect(file).toMatchObject({ name, source: { repository: repository.address } });
   const published = await request(String(file["$schema"]));
   expect(JSON.parse(published.text)).toMatchObject({ title: "berth.json", type: "object" });
-  const write = (more: object) => writeFileSync(path, JSON.stringify({ ...file, ...more }));
+  // Without a commit, the checkout is on another branch than the repository.
+  const write = (more: object) =>
+    writeFileSync(path, JSON.stringify({ ...file, source: { repository: repository.address }, ...more }));
   write({ variables: { GREETING: "hello" } });
 
   expect(await berth("diff")).toMatchObject({ code: 1, stdout: expect.stringContaining(`+ site ${name}`) });
