@@ -462,7 +462,7 @@ describe("each command prints JSON by its schema:", () => {
     await json("accounts release", [id]);
     await json("accounts disable-two-factor", [id]);
     await json("settings set", ["brand.name=Acme"]);
-    await json("settings set", ["brand.name=null"]);
+    await json("settings set", ["brand.name=Berth"]);
     await json("operator refund", [invoice["id"] ?? "", "--force"]);
   });
 
