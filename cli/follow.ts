@@ -16,6 +16,7 @@ export async function followDeployment(client: Client, id: string): Promise<Depl
   say(`${bold(`Deployment #${first.number}`)} ${dim(id)}`);
   if (first.waitsFor !== null) say(dim(safe(first.waitsFor)));
   const spinner = spin("waiting for a host …");
+  let deployment = first;
   try {
     for await (const event of client.stream("getDeploymentLogs", { id }, { signal })) {
       const line = lineOf(event);
@@ -25,8 +26,8 @@ export async function followDeployment(client: Client, id: string): Promise<Depl
       spinner.say(line.stream === "system" ? safe(line.text) : "building …");
     }
     for (;;) {
-      const deployment = await client.call("getDeployment", { id }, { signal });
-      if (deployment.finishedAt !== null || deployment.status === "LIVE") return ended(deployment);
+      deployment = await client.call("getDeployment", { id }, { signal });
+      if (deployment.finishedAt !== null || deployment.status === "LIVE") break;
       // The log ends a moment before the record.
       await delay(1000, undefined, { signal });
     }
@@ -35,6 +36,7 @@ export async function followDeployment(client: Client, id: string): Promise<Depl
     if (signal.aborted)
       say(`\nThe deployment goes on without you. Stop it with: berth deployments cancel ${id}`);
   }
+  return ended(deployment);
 }
 
 /** In a terminal the steps of a build, some of which are whole scripts, take a line each; what they print is shown in full. */
