@@ -183,7 +183,7 @@ describe("a command", () => {
       `until ${ask}; do :; done; ls /var/run/docker.sock; grep -c . /proc/mounts > /dev/null; grep CapBnd /proc/self/status; ls /proc | grep -c '^[0-9]*$'`,
     );
     await engine.removeContainer(neighbour);
-    expect(texts[0]).toBe("hi");
+    expect(texts).toContain("hi");
     expect(texts).toContain("ls: cannot access '/var/run/docker.sock': No such file or directory");
     // CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETUID, NET_BIND_SERVICE, and no other.
     expect(texts).toContain("CapBnd:\t00000000000004eb");
