@@ -85,7 +85,7 @@ it("the scripts for completion know every command, and the shell that is here ta
       .trim()
       .split("\n");
   expect(complete(["berth", "dep"])).toEqual(["deploy", "deployments"]);
-  expect(complete(["berth", "deployments", "c"])).toEqual(["cancel"]);
+  expect(complete(["berth", "deployments", "ca"])).toEqual(["cancel"]);
   expect(complete(["berth", "db", "cre"])).toEqual(["create", "credentials"]);
   expect(complete(["berth", "--json", "logs", "--fol"])).toEqual(["--follow"]);
 });

@@ -119,13 +119,19 @@ beforeAll(async () => {
     credits: "cpk_001k0000000000000000000001",
     jobs: "job_001m80000000000000000000000",
     payments: "flag_001m80000000000000000000000",
+    terms: "site_001m80000000000000000000000",
   };
   const other = await createSite(stranger.session);
   await pay(other.invoiceToken);
   const { body: unpaid } = await send<{ databaseId: string }>(stranger.session, "POST", "/databases", {
     body: { name: "strangers", type: "postgresql" },
   });
-  strangers = { sites: other.siteId, databases: unpaid.databaseId };
+  const shown = await send<Site>(stranger.session, "GET", `/sites/${other.siteId}`);
+  strangers = {
+    sites: other.siteId,
+    databases: unpaid.databaseId,
+    deployments: shown.body.latestDeployment?.id ?? "",
+  };
 });
 afterAll(async () => {
   await removeSites();
@@ -172,7 +178,7 @@ const urlOf = (row: Row, id: string) =>
 /** With what its query must have. */
 const requestOf = (row: Row, id: string) => {
   const required = (row.operation.parameters ?? []).filter((one) => one.in === "query" && one.required);
-  const query = required.map(({ name }) => `${name}=text`).join("&");
+  const query = required.map(({ name }) => `${name}=${owned[references[name] ?? ""] ?? "text"}`).join("&");
   return urlOf(row, id) + (query === "" ? "" : `?${query}`);
 };
 const ownId = (row: Row) => owned[row.path.split("/")[1] ?? ""] ?? "";
@@ -346,6 +352,7 @@ it("the operations that name other resources in body or query are all there", ()
       "DELETE /databases/{id}/links siteId",
       "POST /databases/{id}/restore backupId",
       "GET /backups databaseId",
+      "GET /deployments/{id}/comparison deploymentId",
     ]),
   );
 });

@@ -326,7 +326,11 @@ describe("an account", () => {
       raw: () => never,
       first: () => never,
     };
-    const DB = { prepare: () => stuck, batch: () => never };
+    // Whether there are sign-ups at all is no account's.
+    const DB = {
+      prepare: (sql: string) => (sql.includes("installation_settings") ? bindings.DB.prepare(sql) : stuck),
+      batch: () => never,
+    };
     for (const path of ["/sign-up/email", "/request-password-reset", "/send-verification-email"]) {
       const request = new Request(`${siteUrl}/api/auth${path}`, {
         method: "POST",
