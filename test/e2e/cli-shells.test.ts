@@ -52,7 +52,7 @@ it("fish takes its script for completion, and offers what follows", () => {
       .split("\n")
       .map((one) => one.split("\t")[0]);
   expect(offered("berth dep")).toEqual(["deploy", "deployments"]);
-  expect(offered("berth deployments c")).toEqual(["cancel"]);
+  expect(offered("berth deployments ca")).toEqual(["cancel"]);
   expect(offered("berth db cre")).toEqual(["create", "credentials"]);
   expect(offered("berth --json logs --fol")).toEqual(["--follow"]);
 });
