@@ -263,7 +263,7 @@ describe("a refund of credits", () => {
   /** The refund reads in two round trips, and begins in the third. */
   const interrupted = async (invoiceId: string, first: () => Promise<unknown>) => {
     const env = { ...bindings, DB: interruptedDatabase(bindings.DB, 2, first) };
-    const row = await invoiceById(ctx, invoiceId as `invoice_${string}`);
+    const row = await invoiceById(ctx, invoiceId);
     const actor = {
       type: "key",
       accountId: row.accountId,
