@@ -207,8 +207,13 @@ export const databaseTools: Tools<Names> = {
       const { id, name } = await databaseNamed(ctx, db);
       const { activeQueries } = await call(ctx, "getDatabaseInsight", { id });
       const found = activeQueries.find((one) => one.id === query);
+      // Not the statement, which anybody may have written: this stands in the conversation as the assistant's own words.
+      const kind =
+        /^\s*(select|insert|update|delete|create|alter|drop|begin|commit|call|copy|vacuum)\b/i.exec(
+          found?.statement ?? "",
+        )?.[1];
       const doing = found
-        ? `which runs ${found.statement.slice(0, 300)} for ${Math.round(found.durationMs / 1000)} s`
+        ? `whose ${kind?.toUpperCase() ?? "statement"} has run for ${Math.round(found.durationMs / 1000)} s`
         : "which runs nothing at the moment";
       const waiting = activeQueries.filter(({ blockedBy = [] }) => blockedBy.includes(query)).length;
       return {
