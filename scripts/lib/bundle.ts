@@ -1,4 +1,4 @@
-import { build } from "esbuild";
+import { build, type BuildOptions } from "esbuild";
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,22 +8,27 @@ import type { Operation } from "../../protocol/api/operations.ts";
 import { version as cliVersion } from "../../cli/version.ts";
 import { projectRoot } from "./project-root.ts";
 
-/** Bundles the embedded Worker as wrangler does: ES modules, without workerd's built-in modules. */
+/** What workerd runs, as wrangler bundles it: ES modules, without workerd's built-in modules. */
+export const forWorkerd = {
+  bundle: true,
+  format: "esm",
+  target: "es2024",
+  conditions: ["workerd", "worker", "browser"],
+  external: ["cloudflare:*", "node:*"],
+  jsx: "automatic",
+  jsxImportSource: "hono/jsx",
+  logLevel: "error",
+} satisfies BuildOptions;
+
+/** Bundles the embedded Worker. */
 export async function bundleWorker(outfile: string): Promise<void> {
   await build({
+    ...forWorkerd,
     entryPoints: [join(projectRoot, "worker", "embedded", "worker.ts")],
     outfile,
-    bundle: true,
-    format: "esm",
-    target: "es2024",
-    conditions: ["workerd", "worker", "browser"],
-    external: ["cloudflare:*", "node:*"],
-    jsx: "automatic",
-    jsxImportSource: "hono/jsx",
     minifyWhitespace: true,
     lineLimit: 120,
     sourcemap: "linked",
-    logLevel: "error",
   });
 }
 

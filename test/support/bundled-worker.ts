@@ -3,6 +3,7 @@ import { globSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import type { Plugin } from "vitest/config";
+import { forWorkerd } from "../../scripts/lib/bundle.ts";
 
 /** workerd loads it by this name, where vitest would send it two thousand modules, one by one. */
 export const bundleName = "bundled-worker.mjs";
@@ -15,15 +16,8 @@ const bundleOf = (root: string, modules: string[]) =>
       contents: `export const modules = {${modules.map((name) => `"${name}": () => import("${name}"),`).join("\n")}};`,
       resolveDir: root,
     },
-    bundle: true,
-    format: "esm",
-    target: "es2024",
-    conditions: ["workerd", "worker", "browser"],
-    external: ["cloudflare:*", "node:*"],
-    jsx: "automatic",
-    jsxImportSource: "hono/jsx",
+    ...forWorkerd,
     keepNames: true,
-    logLevel: "error",
   }) satisfies BuildOptions;
 
 /** The Worker and the packages that it imports as one file, which stack traces of the Worker name. A module is evaluated when it is first imported. */
