@@ -1,3 +1,5 @@
+import { listed } from "./listed.ts";
+
 const monthNames =
   "January February March April May June July August September October November December".split(" ");
 const dayNames = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split(" ");
@@ -33,8 +35,6 @@ function valuesOf(field: string, low: number, high: number, names: readonly stri
 }
 
 const two = (value: number): string => String(value).padStart(2, "0");
-const joined = (parts: readonly (string | number)[]): string =>
-  parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
 const isRun = (values: readonly number[]): boolean =>
   values.length > 2 && values.every((value, index) => value === (values[0] ?? 0) + index);
 /** The distance of values that repeat evenly within `size`; null: they do not. */
@@ -50,7 +50,7 @@ function stepOf(values: readonly number[], size: number): number | null {
 const hoursWords = (hours: readonly number[]): string =>
   hours.length === 1 || isRun(hours)
     ? ` from ${two(hours[0] ?? 0)}:00 to ${two(hours.at(-1) ?? 0)}:59 UTC`
-    : ` in the hours ${joined(hours.map(two))} UTC`;
+    : ` in the hours ${listed(hours.map(two))} UTC`;
 
 /** `isOften`: it is a rhythm within the day, which the days follow; else times, which follow the days. */
 function timeWords(minutes: readonly number[], hours: readonly number[]): { isOften: boolean; text: string } {
@@ -75,16 +75,16 @@ function timeWords(minutes: readonly number[], hours: readonly number[]): { isOf
   if (hours.length * minutes.length > 6)
     return {
       isOften: true,
-      text: `at ${minutes.length === 1 ? "minute" : "minutes"} ${joined(minutes)} of every hour${within}`,
+      text: `at ${minutes.length === 1 ? "minute" : "minutes"} ${listed(minutes)} of every hour${within}`,
     };
   const times = hours.flatMap((hour) => minutes.map((one) => `${two(hour)}:${two(one)}`));
-  return { isOften: false, text: `at ${joined(times)} UTC` };
+  return { isOften: false, text: `at ${listed(times)} UTC` };
 }
 
 const weekdayWords = (days: readonly number[]): string =>
   isRun(days)
     ? `${dayNames[days[0] ?? 0]} to ${dayNames[days.at(-1) ?? 0]}`
-    : `every ${joined(days.map((day) => dayNames[day] ?? ""))}`;
+    : `every ${listed(days.map((day) => dayNames[day] ?? ""))}`;
 
 /**
  * When a valid cron expression (cron.ts) runs, in words: `every day at 03:30 UTC`. Where days of the month and of the week are
@@ -102,12 +102,12 @@ export function cronWords(expression: string): string {
   const months = valuesOf(month, 1, 12, monthNames);
   const { isOften, text: time } = timeWords(valuesOf(minute, 0, 59), valuesOf(hour, 0, 23));
   const names = months.map((one) => monthNames[one - 1] ?? "");
-  const inMonths = isRun(months) ? `${names[0]} to ${names.at(-1)}` : joined(names);
+  const inMonths = isRun(months) ? `${names[0]} to ${names.at(-1)}` : listed(names);
   const isEveryDay =
     (date === "*" && weekday === "*") ||
     (date !== "*" && dates.length === 31) ||
     (weekday !== "*" && weekdays.length === 7);
-  const dateWords = `on ${dates.length === 1 ? "day" : "the days"} ${joined(dates)} of ${months.length === 12 ? "each month" : inMonths}`;
+  const dateWords = `on ${dates.length === 1 ? "day" : "the days"} ${listed(dates)} of ${months.length === 12 ? "each month" : inMonths}`;
   const byWeek = `${weekdayWords(weekdays)}${months.length === 12 ? "" : ` in ${inMonths}`}`;
   const days = isEveryDay
     ? months.length === 12

@@ -1,6 +1,7 @@
 import type { Site } from "../../../protocol/api/sites.ts";
 import { SiteClone } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
+import { listed } from "../../domain/listed.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Button, Field, Form } from "../kit/form.tsx";
 import { Card, Heading } from "../kit/parts.tsx";
@@ -17,8 +18,6 @@ const chosen = (fields: Fields): SiteClone =>
     billingTerm: Number(fields.text("billingTerm") || 1),
   });
 
-const list = (names: readonly string[]): string =>
-  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 const settingWords: Readonly<Record<string, string>> = {
   gitToken: "the access token of its repository",
   registryUsername: "the registry's user name",
@@ -90,8 +89,8 @@ export const siteClone: Screen = {
                 <ul>
                   {secrets.length > 0 && (
                     <li>
-                      secret variables: <strong>{list(secrets)}</strong>. Set them before you pay, so that the
-                      first version has them;
+                      secret variables: <strong>{listed(secrets)}</strong>. Set them before you pay, so that
+                      the first version has them;
                     </li>
                   )}
                   <li>credentials of a private repository or registry;</li>
@@ -117,7 +116,7 @@ export const siteClone: Screen = {
       return {
         to:
           made.secretsToSet.length > 0 ? `/sites/${made.siteId}/variables` : `/sites/${made.siteId}/settings`,
-        said: `${wanted.name} is created. Secrets are not copied: set ${list(missing)} here and in the settings, then pay its invoice on the overview.`,
+        said: `${wanted.name} is created. Secrets are not copied: set ${listed(missing)} here and in the settings, then pay its invoice on the overview.`,
         tone: "warn",
       };
     },
