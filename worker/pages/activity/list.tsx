@@ -3,6 +3,7 @@ import type { OwnAccount } from "../../../protocol/api/accounts.ts";
 import { activityActors } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
 import { activityText, actorText, actorWords, pathOfResource, resourceText } from "../kit/activity-words.ts";
+import { FilterSelect } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Heading, Pager, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
@@ -94,38 +95,30 @@ export const activityList: Screen = {
         <>
           <Heading title="Activity" below="Who changed something, and when, for the past year." />
           <form class="filters" method="get" action="/activity">
-            <label>
-              <span class="hidden-text">About</span>
-              <select name="resource">
-                <option value="">Everything</option>
-                {resource !== "" && !known && (
-                  <option value={resource} selected>
-                    {resource}
-                  </option>
-                )}
-                {viewer.terms.map(({ id, name, kind }) => (
-                  <option value={id} selected={id === resource}>{`${name} (${kind})`}</option>
-                ))}
-              </select>
-            </label>
-            <label>
-              <span class="hidden-text">By</span>
-              <select name="actor">
-                <option value="">By anyone</option>
-                {activityActors.map((one) => (
-                  <option value={one} selected={one === actor}>{`By ${actorWords[one]}`}</option>
-                ))}
-              </select>
-            </label>
-            <label>
-              <span class="hidden-text">Which entries</span>
-              <select name="only">
-                <option value="">Changes</option>
-                <option value="calls" selected={only === "calls"}>
-                  What the assistant called
-                </option>
-              </select>
-            </label>
+            <FilterSelect
+              name="resource"
+              label="About"
+              any="Everything"
+              value={resource}
+              options={[
+                ...(resource !== "" && !known ? [[resource, resource] as const] : []),
+                ...viewer.terms.map(({ id, name, kind }) => [id, `${name} (${kind})`] as const),
+              ]}
+            />
+            <FilterSelect
+              name="actor"
+              label="By"
+              any="By anyone"
+              value={actor}
+              options={activityActors.map((one) => [one, `By ${actorWords[one]}`] as const)}
+            />
+            <FilterSelect
+              name="only"
+              label="Which entries"
+              any="Changes"
+              value={only}
+              options={[["calls", "What the assistant called"]]}
+            />
             <button type="submit">Show</button>
             {isFiltered && <a href="/activity">Show everything</a>}
           </form>

@@ -235,6 +235,34 @@ export const Select = ({
   );
 };
 
+/** One choice of a form that filters a list. */
+export const FilterSelect = ({
+  name,
+  label,
+  any,
+  value,
+  options,
+}: {
+  name: string;
+  label: string;
+  /** What nothing chosen is called. */
+  any: string;
+  value: string | undefined;
+  options: readonly (readonly [value: string, label: string])[];
+}) => (
+  <label>
+    <span class="hidden-text">{label}</span>
+    <select name={name}>
+      <option value="">{any}</option>
+      {options.map(([one, text]) => (
+        <option value={one} selected={one === value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  </label>
+);
+
 /** A box that is sent as "true" if it is ticked, and not at all if it is not. */
 export const Check = ({
   name,

@@ -1,7 +1,7 @@
 import { DeploymentListQuery, type Deployment } from "../../../protocol/api/deployments.ts";
 import { deploymentStatuses, deploymentTriggers } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
-import { Button, Check, Field, Form } from "../kit/form.tsx";
+import { Button, Check, Field, FilterSelect, Form } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Live, Pager } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
@@ -25,28 +25,22 @@ const statusWord = (status: Deployment["status"]): string =>
 
 const Filters = ({ here, status, trigger }: { here: string } & ReturnType<typeof filtersOf>) => (
   <form class="filters" method="get" action={here}>
-    <label>
-      <span class="hidden-text">State</span>
-      <select name="status">
-        <option value="">In any state</option>
-        {deploymentStatuses.map((one) => (
-          <option value={one} selected={one === status}>
-            {statusWord(one)}
-          </option>
-        ))}
-      </select>
-    </label>
-    <label>
-      <span class="hidden-text">By</span>
-      <select name="trigger">
-        <option value="">By anyone</option>
-        {deploymentTriggers.map((one) => (
-          <option value={one} selected={one === trigger}>
-            {`By ${one === "api" ? "you or one of your keys" : triggerWords[one]}`}
-          </option>
-        ))}
-      </select>
-    </label>
+    <FilterSelect
+      name="status"
+      label="State"
+      any="In any state"
+      value={status}
+      options={deploymentStatuses.map((one) => [one, statusWord(one)] as const)}
+    />
+    <FilterSelect
+      name="trigger"
+      label="By"
+      any="By anyone"
+      value={trigger}
+      options={deploymentTriggers.map(
+        (one) => [one, `By ${one === "api" ? "you or one of your keys" : triggerWords[one]}`] as const,
+      )}
+    />
     <button type="submit">Show</button>
     {(status ?? trigger) !== undefined && <a href={here}>Show all</a>}
   </form>
