@@ -5,8 +5,10 @@ export type Counts = {
   passed: number;
   failed: number;
   skipped: number;
-  /** A line for each failed test: where it is, its sentence, and its error. */
+  /** A line for each failed test and hook, and for each error outside of both: where it is, and the error. */
   failures: string[];
+  /** How many of them came from no file that could be run again. */
+  unplaced: number;
   failedFiles: string[];
   /** Empty where an error came from no test: it can be any file's. */
   passedFiles: string[];
@@ -24,31 +26,36 @@ export const closingLine = ({
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const count = { passed: 0, failed: 0, skipped: 0, pending: 0 };
-    const failures: string[] = [];
-    for (const module of modules)
+    const firstLine = (error: unknown) =>
+      String((error as Error | undefined)?.message ?? error).split("\n", 1)[0];
+    const failures = errors.map((error) => `outside of a test: ${firstLine(error)}`);
+    for (const module of modules) {
+      const file = module.relativeModuleId;
+      if (module.children.size === 0 && module.errors().length === 0) failures.push(`${file}: has no test`);
       for (const test of module.children.allTests()) {
         const { state, errors } = test.result();
         count[state]++;
-        const why = errors?.[0]?.message.split("\n", 1)[0] ?? state;
         if (state === "failed" || state === "pending")
-          failures.push(`${module.relativeModuleId} > ${test.fullName}: ${why}`);
+          failures.push(`${file} > ${test.fullName}: ${errors ? firstLine(errors[0]) : state}`);
       }
-    const broken = modules.filter(
-      (module) => module.children.size === 0 || module.errors().length > 0,
-    ).length;
-    const failed = count.failed + count.pending + broken + errors.length;
+      // What fails in a hook fails no test.
+      for (const suite of [module, ...module.children.allSuites()])
+        for (const error of suite.errors())
+          failures.push(`${file}${"fullName" in suite ? ` > ${suite.fullName}` : ""}: ${firstLine(error)}`);
+    }
     const failedFiles = modules.filter((module) => !module.ok()).map((module) => module.relativeModuleId);
     const passed = modules.filter(
       (module) =>
+        module.ok() &&
         module.children.size > 0 &&
-        module.errors().length === 0 &&
         [...module.children.allTests()].every((test) => test.result().state === "passed"),
     );
     const counts: Counts = {
       passed: count.passed,
-      failed,
+      failed: failures.length,
       skipped: count.skipped,
       failures,
+      unplaced: errors.length,
       failedFiles,
       passedFiles: errors.length > 0 ? [] : passed.map((module) => module.relativeModuleId),
     };
