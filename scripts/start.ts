@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -160,10 +161,11 @@ async function start(): Promise<void> {
         name: "control-plane",
         file: inState("build", "control-plane.mjs"),
         args: [inState("build", "worker.js"), publicFiles, stateDirectory, String(port)],
-        env: { BERTH_BINDINGS: JSON.stringify(bindings) },
+        env: { BERTH_BINDINGS: JSON.stringify(bindings), BERTH_RUN: randomUUID() },
         answersAt: { url: `http://127.0.0.1:${port}/health`, withinMs: 60_000 },
       },
-      "listening",
+      // workerd's own words; of its two sockets this is the Worker's.
+      '"socket":"direct',
     );
     await until(
       async () => (await request(`${siteUrl}/health`)).status === 200,

@@ -13,6 +13,7 @@ export function embeddedBindings(options: object) {
     d1Databases: {},
     durableObjects: {
       ...durableObjects,
+      CLOCK: { className: "Clock", useSQLite: true },
       EMBEDDED_DATABASE: { className: "EmbeddedDatabase", useSQLite: true },
       KEY_USES: { className: "KeyUses", useSQLite: true },
     },

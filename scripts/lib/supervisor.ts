@@ -104,7 +104,7 @@ export class Supervisor {
     child.stdin.on("error", () => undefined);
     child.once("exit", (code, signal) => {
       unlessFull(() => appendFileSync(log, `— ended with ${signal ?? code}\n`));
-      // A killed control plane leaves its workerd, which would block the port for the next one.
+      // What a program leaves behind would block its ports for the next one.
       killGroup(child);
       this.children.delete(program.name);
       if (this.stopping) return starting.reject(new Error("Ending"));

@@ -47,7 +47,7 @@ export async function startControlPlane(bindings: Record<string, string>, env: R
     let text = "";
     child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
       text += chunk;
-      if (text.includes("listening\n")) resolve();
+      if (text.includes('"socket":"direct')) resolve();
     });
     void ended.then(() => reject(new Error(`The control plane ended: ${text}`)));
   });
