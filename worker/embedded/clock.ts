@@ -18,7 +18,7 @@ declare global {
 }
 
 /** What wrangler.toml's `crons` are on Cloudflare: runs the tasks just after each full minute, when schedules are due. */
-export class Clock extends DurableObject<Cloudflare.Env> {
+export class Clock extends DurableObject {
   async start(): Promise<void> {
     const tickMs = Number(this.env.TICK_MS);
     await this.ctx.storage.setAlarm((Math.floor(Date.now() / tickMs) + 1) * tickMs + 50);
