@@ -123,21 +123,24 @@ it("what others wrote cannot move the cursor, clear the screen or turn text arou
 
 it.each([
   [29, "NAME       STATUS  ID\nshop 商店  LIVE    id_1234567"],
-  [28, "NAME       STATUS\n  ID\nshop 商店  LIVE\n  id_1234567"],
-  [12, "NAME\n  STATUS\n  ID\nshop 商店\n  LIVE\n  id_1234567"],
+  [28, "NAME       STATUS\nshop 商店  LIVE\n  id id_1234567"],
+  [12, "NAME\nshop 商店\n  status LIVE\n  id id_1234567"],
   [undefined, "NAME       STATUS  ID\nshop 商店  LIVE    id_1234567"],
-])("in a terminal of %s columns the last columns of a table go below the first, whole", (columns, text) => {
-  const before = { isTTY: process.stdout.isTTY, columns: process.stdout.columns };
-  Object.assign(process.stdout, { isTTY: columns !== undefined, columns });
-  const row = { name: "shop 商店", status: "LIVE", id: "id_1234567" };
-  const shown = table(
-    [row],
-    { name: (one) => one.name, status: (one) => one.status, id: (one) => one.id },
-    "",
-  );
-  Object.assign(process.stdout, before);
-  expect(shown).toBe(text);
-});
+])(
+  "in a terminal of %s columns the last columns of a table go below the first, whole and with their names",
+  (columns, text) => {
+    const before = { isTTY: process.stdout.isTTY, columns: process.stdout.columns };
+    Object.assign(process.stdout, { isTTY: columns !== undefined, columns });
+    const row = { name: "shop 商店", status: "LIVE", id: "id_1234567" };
+    const shown = table(
+      [row],
+      { name: (one) => one.name, status: (one) => one.status, id: (one) => one.id },
+      "",
+    );
+    Object.assign(process.stdout, before);
+    expect(shown).toBe(text);
+  },
+);
 
 it.each([
   ["darwin", "open"],
