@@ -282,7 +282,7 @@ it.each([
   [2, ["sites", "delete", "nothing", "--url", "not an address"], "not the address"],
   [3, ["whoami", "--token", "sk_nonsense"], "berth login"],
   [4, ["sites", "show", "no-such-site"], "no-such-site"],
-  [4, ["deployments", "show", "dep_001m80000000000000000000000"], "no such thing"],
+  [4, ["deployments", "show", "dep_001m80000000000000000000000"], "You have no deployment dep_"],
   [1, ["sites", "list", "--url", "http://127.0.0.1:9", "--token", "sk_x"], "cannot be reached"],
   [0, ["--help"], ""],
 ])("exits with %s for %j, and says why on standard error", async (code, args, text) => {
