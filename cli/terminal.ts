@@ -109,7 +109,7 @@ export function table<Row>(
   const widths = titles.map((title, index) =>
     Math.max(title.length, ...cells.map((row) => width(row[index] ?? ""))),
   );
-  const limit = process.stdout.isTTY ? process.stdout.columns : Infinity;
+  const limit = columnsHere();
   let beside = 1;
   for (let used = widths[0] ?? 0; beside < titles.length; beside++) {
     used += 2 + (widths[beside] ?? 0);
@@ -134,13 +134,14 @@ export function table<Row>(
   ].join("\n");
 }
 
+const columnsHere = (): number => (process.stdout.isTTY ? process.stdout.columns : Infinity);
+
 /** Texts side by side, as many on a line as fit. */
-function flowed(texts: readonly string[], limit: number): string[] {
+function flowed(texts: readonly string[], limit: number, between = "  "): string[] {
   const lines: string[] = [];
   for (const text of texts) {
-    const last = lines.at(-1);
-    if (last !== undefined && width(last) + 2 + width(text) <= limit)
-      lines[lines.length - 1] = `${last}  ${text}`;
+    const longer = `${lines.at(-1)}${between}${text}`;
+    if (lines.length > 0 && width(longer) <= limit) lines[lines.length - 1] = longer;
     else lines.push(text);
   }
   return lines;
@@ -152,17 +153,19 @@ export const paginated = (text: string, nextCursor: string | number | null | und
     ? text
     : `${text}\n${dim(`More: --cursor ${safe(String(nextCursor))}`)}`;
 
-/** Names and values below each other; null and undefined are left out. */
+/** Names and values below each other; null and undefined are left out. Long values go on below where they began. */
 export function fields(values: Record<string, string | null | undefined>): string {
   const shown = Object.entries(values).filter(
     (pair): pair is [string, string] => pair[1] != null && pair[1] !== "",
   );
   const widest = Math.max(0, ...shown.map(([name]) => name.length));
   return shown
-    .map(
-      ([name, value]) =>
-        `${dim(name.padEnd(widest))}  ${value.replaceAll("\n", `\n${" ".repeat(widest + 2)}`)}`,
-    )
+    .map(([name, value]) => {
+      const lines = value
+        .split("\n")
+        .flatMap((line) => flowed(line.split(" "), columnsHere() - widest - 2, " "));
+      return `${dim(name.padEnd(widest))}  ${lines.join(`\n${" ".repeat(widest + 2)}`)}`;
+    })
     .join("\n");
 }
 

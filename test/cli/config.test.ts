@@ -7,7 +7,7 @@ import { connectionOf } from "../../cli/context.ts";
 import { repositoryAddress } from "../../cli/git.ts";
 import { sinceTime } from "../../cli/commands/logs.ts";
 import { opener } from "../../cli/open.ts";
-import { safe, table } from "../../cli/terminal.ts";
+import { fields, safe, table } from "../../cli/terminal.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "berth-cli-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -120,6 +120,16 @@ it("a time in the past is counted from now", () => {
 it("what others wrote cannot move the cursor, clear the screen or turn text around", () => {
   expect(safe("a\u001b[2Jb\u001b]0;title\u0007c\rd\u202ee\u009bKf\tg")).toBe("abcdef\tg");
 });
+
+function inColumns(columns: number | undefined, show: () => string): string {
+  const before = { isTTY: process.stdout.isTTY, columns: process.stdout.columns };
+  Object.assign(process.stdout, { isTTY: columns !== undefined, columns });
+  try {
+    return show();
+  } finally {
+    Object.assign(process.stdout, before);
+  }
+}
 
 it.each([
   [29, "NAME       STATUS  ID\nshop 商店  LIVE    id_1234567"],
