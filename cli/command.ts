@@ -35,5 +35,12 @@ export const whole = (text: string): number => {
   return Number(text);
 };
 
+/** A billing term. */
+export const billingTerm = (text: string): 1 | 3 | 6 | 12 | 24 => {
+  const term = ([1, 3, 6, 12, 24] as const).find((one) => String(one) === text);
+  if (term === undefined) throw new InvalidArgumentError("Give 1, 3, 6, 12 or 24.");
+  return term;
+};
+
 /** Collects an option that may be given several times. */
 export const several = (text: string, before: string[] | undefined): string[] => [...(before ?? []), text];

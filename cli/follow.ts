@@ -17,6 +17,7 @@ export async function followDeployment(client: Client, id: string): Promise<Depl
   if (first.waitsFor !== null) say(dim(safe(first.waitsFor)));
   const spinner = spin("waiting for a host …");
   let deployment = first;
+  let hasEnded = false;
   try {
     for await (const event of client.stream("getDeploymentLogs", { id }, { signal })) {
       const line = lineOf(event);
@@ -27,14 +28,17 @@ export async function followDeployment(client: Client, id: string): Promise<Depl
     }
     for (;;) {
       deployment = await client.call("getDeployment", { id }, { signal });
-      if (deployment.finishedAt !== null || deployment.status === "LIVE") break;
+      hasEnded = deployment.finishedAt !== null || deployment.status === "LIVE";
+      if (hasEnded) break;
       // The log ends a moment before the record.
       await delay(1000, undefined, { signal });
     }
   } finally {
     spinner.stop();
-    if (signal.aborted)
-      say(`\nThe deployment goes on without you. Stop it with: berth deployments cancel ${id}`);
+    if (!hasEnded)
+      say(
+        `${signal.aborted ? "\n" : ""}The deployment goes on without you: berth deployments follow ${id}\nTo stop it: berth deployments cancel ${id}`,
+      );
   }
   return ended(deployment);
 }

@@ -17,7 +17,9 @@ async function git(...args: string[]): Promise<string | null> {
 /** The root of the checkout that the working directory is in. */
 export const checkoutRoot = (): Promise<string | null> => git("rev-parse", "--show-toplevel");
 export const currentCommit = (): Promise<string | null> => git("rev-parse", "--verify", "HEAD");
-export const currentBranch = (): Promise<string | null> => git("symbolic-ref", "--quiet", "--short", "HEAD");
+/** The branch that is checked out; null where none is, or where it has no commit yet and so exists in name only. */
+export const currentBranch = async (): Promise<string | null> =>
+  (await currentCommit()) === null ? null : git("symbolic-ref", "--quiet", "--short", "HEAD");
 
 /** The site that `berth link` noted for this checkout: in its own Git configuration, which is never committed. */
 export const linkedSite = (): Promise<string | null> => git("config", "--local", "--get", "berth.site");

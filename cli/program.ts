@@ -89,7 +89,6 @@ export function createProgram(): AnyCommand {
   const program = new Command("berth")
     .description("Deploy and run sites and databases on a Berth service.")
     .version(version, "-V, --version", "print the version")
-    .helpOption("-h, --help", "show help")
     .option("--json", "print JSON instead of text")
     .option("-q, --quiet", "print results only, no progress")
     .option("--no-color", "no colours; also NO_COLOR")
@@ -128,11 +127,18 @@ function prepare(one: AnyCommand): void {
     .exitOverride()
     .showSuggestionAfterError(true)
     .helpCommand(false)
-    .configureOutput({ outputError: () => undefined })
+    .helpOption("-h, --help", "show help")
+    .configureOutput({
+      outputError: () => undefined,
+      // With --json, standard error has an object and nothing else.
+      writeErr: (text) => void (process.argv.includes("--json") || process.stderr.write(text)),
+    })
     .configureHelp({
       showGlobalOptions: false,
       styleTitle: (text) => styled("bold", text),
       styleCommandText: (text) => text,
+      // What each takes, its own help says.
+      subcommandTerm: (command) => [command.name(), ...command.aliases()].join("|"),
       sortSubcommands: false,
       // Beside the widest names 34 of 80 columns are left.
       minWidthToWrap: 20,

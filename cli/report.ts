@@ -60,7 +60,7 @@ async function tell(error: unknown): Promise<Told> {
     return {
       code: "network",
       message: error.message,
-      hint: "Check the address (berth whoami) and your connection. A change that was cut off had its effect once or not at all.",
+      hint: "`berth doctor` checks the address, the connection and the clock. A change that was cut off had its effect once or not at all.",
       exitCode: exitCodes.failure,
     };
   return {
@@ -77,7 +77,13 @@ function tellUsage(error: CommanderError): Told {
     ? "Which of these commands?"
     : `${first.charAt(0).toUpperCase()}${first.slice(1)}.`;
   const hint = suggestions.join(" ").replace(/^\(|\)$/g, "") || "Add --help to see what the command takes.";
-  return { code: "usage", message: message.replace(/\.\.$/, "."), hint, exitCode: exitCodes.usage };
+  return {
+    code: "usage",
+    message: message.replace(/\.\.$/, "."),
+    // Its help stands above.
+    hint: isMissing && !output.json ? undefined : hint,
+    exitCode: exitCodes.usage,
+  };
 }
 
 const refusals: Partial<Record<ApiError["code"], { exitCode: ExitCode; message?: string; hint: string }>> = {
@@ -120,28 +126,64 @@ function ownHint({ invoiceToken, needed }: Details): string | undefined {
     : undefined;
 }
 
+/** What there is, by its name in the paths of the API: in words, and the command that lists it. */
+const kinds: Record<string, [string, string]> = {
+  sites: ["site", "sites list"],
+  deployments: ["deployment", "deployments list"],
+  commands: ["job", "jobs list"],
+  schedules: ["schedule", "schedules list"],
+  domains: ["domain", "domains list"],
+  databases: ["database", "databases list"],
+  backups: ["backup", "backups list"],
+  invoices: ["invoice", "invoices list"],
+  conversations: ["conversation", "conversations list"],
+  channels: ["channel", "notifications list"],
+  packs: ["pack", "packs list"],
+  hosts: ["host", "hosts list"],
+  jobs: ["work", "queue list"],
+  accounts: ["account", "accounts list"],
+};
+
+/** What the service does not find, if the path names it: `/deployments/dep_1/logs`. */
+function missing(path = ""): { message: string; hint: string } | undefined {
+  const parts = path.split("/");
+  // What else these are about stands in the body or the query.
+  if (["rollback", "restore", "links", "comparison"].includes(parts.at(-1) ?? "")) return undefined;
+  const at = parts.findLastIndex((part, index) => index < parts.length - 1 && Object.hasOwn(kinds, part));
+  const [word, list] = kinds[parts[at] ?? ""] ?? [];
+  if (word === undefined) return undefined;
+  const name = decodeURIComponent(parts[at + 1] ?? "");
+  return {
+    message: `You have no ${word} ${name}.`,
+    hint: `\`berth ${list}\` shows what there is.`,
+  };
+}
+
 const creditsMissing = ({ balance, needed }: Details): string | undefined =>
   typeof needed === "number"
     ? `This takes ${needed} credit${needed === 1 ? "" : "s"}, and you have ${String(balance)}.`
     : undefined;
 
 function tellRefusal(error: ApiError): Told {
-  const known = refusals[error.code];
+  const known = {
+    ...refusals[error.code],
+    ...(error.code === "not_found" && missing(error.path)),
+  } as { exitCode?: ExitCode; message?: string; hint?: string };
   const { reason, issues, requestId } = error.details;
   const says = reason ?? (issues ? error.message : creditsMissing(error.details));
   return {
     code: error.code,
-    message: says ?? known?.message ?? `The service answered ${error.status}: ${error.message}.`,
+    message: says ?? known.message ?? `The service answered ${error.status}: ${error.message}.`,
     hint:
       ownHint(error.details) ??
       // A reason names what there is not, which may be no site or database.
       (error.code === "not_found" && reason !== undefined
         ? undefined
-        : (known?.hint ??
+        : (known.hint ??
           (requestId === undefined
             ? "Nothing was changed."
             : `Tell the operator of the service this request id: ${requestId}`))),
-    exitCode: known?.exitCode ?? (error.status >= 500 ? exitCodes.failure : exitCodes.refused),
+    exitCode: known.exitCode ?? (error.status >= 500 ? exitCodes.failure : exitCodes.refused),
     details: error.details,
   };
 }

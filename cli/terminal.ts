@@ -96,7 +96,7 @@ const pad = (text: string, to: number): string => text + " ".repeat(Math.max(0, 
 
 /**
  * Columns with a heading each; cells are made safe unless they are already styled. In a terminal that is too narrow, the
- * last columns go on below the first, so that nothing is cut or broken.
+ * last columns go below the first, each with its name before it, so that nothing is cut or broken.
  */
 export function table<Row>(
   rows: readonly Row[],
@@ -109,32 +109,40 @@ export function table<Row>(
   const widths = titles.map((title, index) =>
     Math.max(title.length, ...cells.map((row) => width(row[index] ?? ""))),
   );
-  const lines = inLines(widths, process.stdout.isTTY ? process.stdout.columns : Infinity);
+  const limit = columnsHere();
+  let beside = 1;
+  for (let used = widths[0] ?? 0; beside < titles.length; beside++) {
+    used += 2 + (widths[beside] ?? 0);
+    if (used > limit) break;
+  }
   const line = (texts: string[]) =>
-    lines
-      .map((indexes, below) => {
-        const padded = indexes.map((index, at) =>
-          at === indexes.length - 1 ? (texts[index] ?? "") : pad(texts[index] ?? "", widths[index] ?? 0),
-        );
-        return `${below === 0 ? "" : "  "}${padded.join("  ")}`;
-      })
-      .join("\n");
-  return [styled(["bold", "dim"], line(titles.map((title) => title.toUpperCase()))), ...cells.map(line)].join(
-    "\n",
-  );
+    texts
+      .slice(0, beside)
+      .map((text, at) => (at === beside - 1 ? text : pad(text, widths[at] ?? 0)))
+      .join("  ");
+  const below = (row: string[]) =>
+    flowed(
+      row
+        .map((text, at) => (text === "" ? "" : `${dim(titles[at] ?? "")} ${text}`))
+        .slice(beside)
+        .filter((text) => text !== ""),
+      limit - 2,
+    ).map((text) => `  ${text}`);
+  return [
+    styled(["bold", "dim"], line(titles.map((title) => title.toUpperCase()))),
+    ...cells.flatMap((row) => [line(row), ...below(row)]),
+  ].join("\n");
 }
 
-/** Which columns are on each line of a row, so that none is wider than this. */
-function inLines(widths: readonly number[], limit: number): number[][] {
-  const lines: number[][] = [];
-  let used = 0;
-  for (const [index, columns] of widths.entries()) {
-    used += 2 + columns;
-    if (lines.length === 0 || used > limit) {
-      used = (lines.length === 0 ? 0 : 2) + columns;
-      lines.push([]);
-    }
-    lines.at(-1)?.push(index);
+const columnsHere = (): number => (process.stdout.isTTY ? process.stdout.columns : Infinity);
+
+/** Texts side by side, as many on a line as fit. */
+function flowed(texts: readonly string[], limit: number, between = "  "): string[] {
+  const lines: string[] = [];
+  for (const text of texts) {
+    const longer = `${lines.at(-1)}${between}${text}`;
+    if (lines.length > 0 && width(longer) <= limit) lines[lines.length - 1] = longer;
+    else lines.push(text);
   }
   return lines;
 }
@@ -145,17 +153,19 @@ export const paginated = (text: string, nextCursor: string | number | null | und
     ? text
     : `${text}\n${dim(`More: --cursor ${safe(String(nextCursor))}`)}`;
 
-/** Names and values below each other; null and undefined are left out. */
+/** Names and values below each other; null and undefined are left out. Long values go on below where they began. */
 export function fields(values: Record<string, string | null | undefined>): string {
   const shown = Object.entries(values).filter(
     (pair): pair is [string, string] => pair[1] != null && pair[1] !== "",
   );
   const widest = Math.max(0, ...shown.map(([name]) => name.length));
   return shown
-    .map(
-      ([name, value]) =>
-        `${dim(name.padEnd(widest))}  ${value.replaceAll("\n", `\n${" ".repeat(widest + 2)}`)}`,
-    )
+    .map(([name, value]) => {
+      const lines = value
+        .split("\n")
+        .flatMap((line) => flowed(line.split(" "), columnsHere() - widest - 2, " "));
+      return `${dim(name.padEnd(widest))}  ${lines.join(`\n${" ".repeat(widest + 2)}`)}`;
+    })
     .join("\n");
 }
 
@@ -167,21 +177,23 @@ const calm = new Set(["STOPPED", "SUPERSEDED", "DELETING"]);
 export const status = (word: string): string =>
   styled(good.has(word) ? "green" : bad.has(word) ? "red" : calm.has(word) ? "dim" : "yellow", safe(word));
 
+/** So many seconds for people, in the largest unit. */
+export const roughly = (seconds: number): string =>
+  seconds < 60
+    ? `${seconds} s`
+    : seconds < 3600
+      ? `${Math.floor(seconds / 60)} min`
+      : seconds < 86_400
+        ? `${Math.floor(seconds / 3600)} h`
+        : `${Math.floor(seconds / 86_400)} d`;
+
 /** A time for people: how long ago or until, and the day beyond a month. */
 export function when(time: string | null): string {
   if (time === null) return dim("–");
   const seconds = Math.round((Date.now() - Date.parse(time)) / 1000);
-  const [size, past] = [Math.abs(seconds), seconds >= 0];
-  if (size > 31 * 86_400) return safe(time.slice(0, 10));
-  const text =
-    size < 60
-      ? `${size} s`
-      : size < 3600
-        ? `${Math.floor(size / 60)} min`
-        : size < 86_400
-          ? `${Math.floor(size / 3600)} h`
-          : `${Math.floor(size / 86_400)} d`;
-  return past ? `${text} ago` : `in ${text}`;
+  if (Math.abs(seconds) > 31 * 86_400) return safe(time.slice(0, 10));
+  const text = roughly(Math.abs(seconds));
+  return seconds >= 0 ? `${text} ago` : `in ${text}`;
 }
 
 export const money = (cents: number, currency: string): string => {

@@ -1,6 +1,6 @@
 import { entryOperations } from "../protocol/api/entry-operations.ts";
 import { operations, type Operation } from "../protocol/api/operations.ts";
-import { errorOf, NetworkError, notOurs, retryAfter } from "./errors.ts";
+import { ApiError, errorOf, NetworkError, notOurs, retryAfter } from "./errors.ts";
 import { eventsOf, type ServerEvent } from "./events.ts";
 import type { Answer, Input, ListId, OperationId, StreamId } from "./types.ts";
 
@@ -72,7 +72,7 @@ export function requestOf(
     const value = rest[name];
     delete rest[name];
     if (typeof value !== "string" || value === "" || value === "." || value === "..")
-      throw new Error(`${id} needs ${name}.`);
+      throw new ApiError("invalid_request", 400, { reason: `${id} needs ${name}.` });
     return encodeURIComponent(value);
   });
   const url = new URL(siteUrl + (operation.at === undefined ? "/api/v1" : "") + path);
@@ -193,7 +193,7 @@ export function createClient(options: ClientOptions): Client {
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
         // Without a key for it, a repeated change could have its effect twice.
-        const mayRepeat = !changes || token !== undefined;
+        const mayRepeat = (!changes || token !== undefined) && !isOfTls(error);
         if (attempt >= retries || !mayRepeat) throw unreachable(target.url, error);
         wasCut = true;
         const waitMs = backoffMs(attempt);
@@ -304,14 +304,29 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
+/** An error and what caused it, innermost last. */
+function chainOf(error: unknown): (Error & { code?: unknown })[] {
+  const chain: Error[] = [];
+  for (let one = error; one instanceof Error && chain.length < 5; one = one.cause) chain.push(one);
+  return chain;
+}
+const codesOf = (error: unknown): string[] => chainOf(error).map(({ code }) => String(code));
+
+/** What the other end shows, or does not speak: it is the same the next time. */
+const isOfTls = (error: unknown): boolean =>
+  codesOf(error).some((code) => /^(?:CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|.*SELF_SIGNED)/.test(code));
+
 function unreachable(url: string, error: unknown): NetworkError {
-  const reasons: string[] = [];
-  for (let one: unknown = error; one instanceof Error && reasons.length < 5; one = one.cause) {
-    const { code } = one as { code?: unknown };
-    if (one.message !== "fetch failed" && one.message !== "") reasons.push(one.message);
-    else if (typeof code === "string") reasons.push(code);
-  }
-  return new NetworkError(`${new URL(url).origin} cannot be reached: ${reasons.at(-1) ?? String(error)}.`, {
+  const { origin } = new URL(url);
+  const codes = codesOf(error);
+  const reason = codes.some((code) => /^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/.test(code))
+    ? `its certificate ${codes.includes("CERT_HAS_EXPIRED") ? "has expired" : "is not yet valid"} by the clock of this computer, which says ${new Date().toISOString().slice(0, 10)}`
+    : codes.includes("ERR_SSL_WRONG_VERSION_NUMBER")
+      ? "it does not speak TLS, as an address that begins with http:// would say"
+      : chainOf(error)
+          .map(({ message, code }) => (message === "" || message === "fetch failed" ? code : message))
+          .findLast((text) => typeof text === "string");
+  return new NetworkError(`${origin} cannot be reached: ${String(reason ?? error).trim()}.`, {
     cause: error,
   });
 }

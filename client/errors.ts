@@ -16,8 +16,16 @@ export class ApiError extends Error {
   readonly details: ErrorDetails;
   /** Seconds, for `rate_limited`. */
   readonly retryAfterSeconds: number | undefined;
-  constructor(code: ErrorCode, status: number, details: ErrorDetails, retryAfterSeconds?: number) {
+  /** The path that was asked for. */
+  readonly path: string | undefined;
+  constructor(
+    code: ErrorCode,
+    status: number,
+    details: ErrorDetails,
+    { retryAfterSeconds, path }: { retryAfterSeconds?: number | undefined; path?: string } = {},
+  ) {
     super(describe(code, details));
+    this.path = path;
     this.code = code;
     this.status = status;
     this.details = details;
@@ -46,7 +54,10 @@ export async function errorOf(response: Response): Promise<ApiError> {
   const body: unknown = await response.json().catch(() => null);
   if (typeof body !== "object" || body === null || !("error" in body)) throw notOurs(response);
   const { error, ...details } = body as { error: unknown } & ErrorDetails;
-  return new ApiError(codeOf(response.status, error), response.status, details, retryAfter(response));
+  return new ApiError(codeOf(response.status, error), response.status, details, {
+    retryAfterSeconds: retryAfter(response),
+    path: new URL(response.url).pathname,
+  });
 }
 
 export const notOurs = (response: Response): NetworkError =>

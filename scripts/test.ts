@@ -23,6 +23,8 @@ const tools = {
   "/usr/lib/x86_64-linux-gnu/pdns/libgsqlite3backend.so": "pdns-backend-sqlite3",
   // Verifies the units that the install script writes; nothing is started.
   "/usr/bin/systemd-analyze": "systemd",
+  // Gives a program another time than the machine's.
+  "/usr/bin/faketime": "faketime",
   // What berth opens on databases, the shells that it completes in, and what sets its man page.
   "/usr/bin/psql": "postgresql-client",
   "/usr/bin/mariadb": "mariadb-client",

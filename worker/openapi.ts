@@ -38,7 +38,7 @@ export function refusalsOf(operation: Operation): ErrorCode[] {
   if (operation.at !== "site" || takesBody || operation.query) codes.push("invalid_request");
   if (takesBody) codes.push("payload_too_large", "unsupported_media_type");
   if (operation.anyBody) codes.push("payload_too_large");
-  if (operation.method === "post" && !needsNoKey(operation)) {
+  if (operation.method !== "get" && !needsNoKey(operation)) {
     if (!codes.includes("conflict")) codes.push("conflict");
     codes.push("idempotency_mismatch");
   }
@@ -78,7 +78,7 @@ function securityOf({ access, bearer }: Operation): Record<string, []>[] {
 
 function headersOf(operation: Operation) {
   if (operation.ranges) return range;
-  if (operation.method === "post") return needsNoKey(operation) ? undefined : idempotencyKey;
+  if (operation.method !== "get") return needsNoKey(operation) ? undefined : idempotencyKey;
   return operation.streams && lastEventId;
 }
 

@@ -36,6 +36,7 @@ export const exec = command(
     const cancel = () => void client.call("cancelCommand", { id: job }).catch(() => undefined);
     signal.addEventListener("abort", cancel);
     const spinner = spin("waiting for a host …");
+    let hasEnded = false;
     try {
       for await (const event of client.stream("getCommandLogs", { id: job }, { signal })) {
         spinner.stop();
@@ -47,7 +48,8 @@ export const exec = command(
       }
       for (;;) {
         const done = await client.call("getCommand", { id: job }, { signal });
-        if (done.finishedAt !== null) {
+        hasEnded = done.finishedAt !== null;
+        if (hasEnded) {
           if (output.json) show("getCommand", done, () => "");
           if (done.status !== "SUCCEEDED")
             throw new Failure(
@@ -63,7 +65,7 @@ export const exec = command(
       if (signal.aborted) {
         say("\nCancelling the command …");
         await client.call("cancelCommand", { id: job }).catch(() => undefined);
-      }
+      } else if (!hasEnded) say(`The command goes on without you: berth jobs show ${job}`);
       signal.removeEventListener("abort", cancel);
     }
   });

@@ -51,7 +51,8 @@ const atTheEnd = (line: string): string =>
     .filter((text) => text !== "")
     .at(-1) ?? "";
 
-export const pictureColumns = 108;
+/** As wide as most terminals that people open on a desk. */
+const usualColumns = 108;
 
 /**
  * Runs a shell command in a terminal of its own, as a person would see it, and answers what it shows.
@@ -61,9 +62,14 @@ export const pictureColumns = 108;
  */
 export async function typedInTerminal(
   command: string,
-  { cwd, env, onOutput }: { cwd: string; env: NodeJS.ProcessEnv; onOutput?: (text: string) => void },
+  {
+    cwd,
+    env,
+    onOutput,
+    columns = usualColumns,
+  }: { cwd: string; env: NodeJS.ProcessEnv; onOutput?: (text: string) => void; columns?: number },
 ): Promise<string> {
-  const line = `stty cols ${pictureColumns} rows 60; ${command}`;
+  const line = `stty cols ${columns} rows 60; ${command}`;
   const child = spawn("script", ["--quiet", "--flush", "--return", "--command", line, "/dev/null"], {
     cwd,
     env: { ...env, TERM: "xterm-256color" },
@@ -84,7 +90,11 @@ export async function typedInTerminal(
 }
 
 /** A page that looks like a terminal in which these commands were typed, each with what it showed. */
-export function terminalPage(typed: readonly { command: string; output: string }[], fontCss: string): string {
+export function terminalPage(
+  typed: readonly { command: string; output: string }[],
+  fontCss: string,
+  columns = usualColumns,
+): string {
   const text = typed.map(
     ({ command, output }) => `<b class="prompt">$</b> <b>${escaped(command)}</b>\n${htmlOf(output)}`,
   );
@@ -95,7 +105,7 @@ export function terminalPage(typed: readonly { command: string; output: string }
     .bar { height: 34px; background: #161b22; display: flex; gap: 8px; align-items: center; padding-left: 14px; }
     .bar i { width: 12px; height: 12px; border-radius: 50%; background: #30363d; }
     .prompt { color: #7ee787; }
-    pre { margin: 0; padding: 20px 24px 24px; width: ${pictureColumns}ch; color: #e6edf3;
+    pre { margin: 0; padding: 20px 24px 24px; width: ${columns}ch; color: #e6edf3;
       font: 15px/1.5 "JetBrains Mono Variable", "DejaVu Sans Mono", monospace; font-variant-ligatures: none; white-space: pre-wrap; overflow-wrap: anywhere; }
   </style><div class="window"><div class="bar"><i></i><i></i><i></i></div><pre>${text.join("\n\n")}</pre></div>`;
 }

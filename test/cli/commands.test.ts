@@ -225,6 +225,7 @@ beforeAll(async () => {
     id: site,
     name: "shop",
     url: "https://shop.example",
+    envVariables: [{ key: "A", value: "1", encrypted: false, scope: "both" }],
     ingress: { ...described.ingress, redirects: [{ from: "/old", to: "/new", code: 308 }] },
   };
   const line = { seq: 1, at: "2026-11-23T12:00:00.000Z", stream: "stdout", text: "done" };

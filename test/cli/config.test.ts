@@ -7,7 +7,7 @@ import { connectionOf } from "../../cli/context.ts";
 import { repositoryAddress } from "../../cli/git.ts";
 import { sinceTime } from "../../cli/commands/logs.ts";
 import { opener } from "../../cli/open.ts";
-import { safe, table } from "../../cli/terminal.ts";
+import { fields, safe, table } from "../../cli/terminal.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "berth-cli-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -121,23 +121,36 @@ it("what others wrote cannot move the cursor, clear the screen or turn text arou
   expect(safe("a\u001b[2Jb\u001b]0;title\u0007c\rd\u202ee\u009bKf\tg")).toBe("abcdef\tg");
 });
 
-it.each([
-  [29, "NAME       STATUS  ID\nshop 商店  LIVE    id_1234567"],
-  [28, "NAME       STATUS\n  ID\nshop 商店  LIVE\n  id_1234567"],
-  [12, "NAME\n  STATUS\n  ID\nshop 商店\n  LIVE\n  id_1234567"],
-  [undefined, "NAME       STATUS  ID\nshop 商店  LIVE    id_1234567"],
-])("in a terminal of %s columns the last columns of a table go below the first, whole", (columns, text) => {
+function inColumns(columns: number | undefined, show: () => string): string {
   const before = { isTTY: process.stdout.isTTY, columns: process.stdout.columns };
   Object.assign(process.stdout, { isTTY: columns !== undefined, columns });
-  const row = { name: "shop 商店", status: "LIVE", id: "id_1234567" };
-  const shown = table(
-    [row],
-    { name: (one) => one.name, status: (one) => one.status, id: (one) => one.id },
-    "",
-  );
-  Object.assign(process.stdout, before);
-  expect(shown).toBe(text);
-});
+  try {
+    return show();
+  } finally {
+    Object.assign(process.stdout, before);
+  }
+}
+
+it.each([
+  [29, "NAME       STATUS  ID\nshop 商店  LIVE    id_1234567"],
+  [28, "NAME       STATUS\nshop 商店  LIVE\n  id id_1234567"],
+  [12, "NAME\nshop 商店\n  status LIVE\n  id id_1234567"],
+  [undefined, "NAME       STATUS  ID\nshop 商店  LIVE    id_1234567"],
+])(
+  "in a terminal of %s columns the last columns of a table go below the first, whole and with their names",
+  (columns, text) => {
+    const before = { isTTY: process.stdout.isTTY, columns: process.stdout.columns };
+    Object.assign(process.stdout, { isTTY: columns !== undefined, columns });
+    const row = { name: "shop 商店", status: "LIVE", id: "id_1234567" };
+    const shown = table(
+      [row],
+      { name: (one) => one.name, status: (one) => one.status, id: (one) => one.id },
+      "",
+    );
+    Object.assign(process.stdout, before);
+    expect(shown).toBe(text);
+  },
+);
 
 it.each([
   ["darwin", "open"],

@@ -66,7 +66,7 @@ it("help and --version load neither zod nor the operations: they take little mor
   expect(bare).toBeGreaterThan(5);
   expect(fastest([program, "--version"]) - bare).toBeLessThan(110);
   expect(fastest([program, "--help"]) - bare).toBeLessThan(110);
-});
+}, 120_000);
 
 it("the scripts for completion know every command, and the shell that is here takes its own", () => {
   for (const shell of ["bash", "zsh", "fish"]) expect(run("completion", shell)).toContain("deployments");

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
+import { networkTo } from "../support/network.ts";
 import { local, pay, request } from "./service.ts";
 
 /** The built file in a terminal of its own, and the real clients of databases. */
@@ -125,6 +126,47 @@ it("a tunnel takes connection after connection until Ctrl-C, and shows no passwo
   expect((await tunnel.ended).code).toBe(130);
   expect((await one("SELECT 3")).code).not.toBe(0);
 });
+
+it("over a network that breaks, a client of a database is told, and the tunnel takes the next connection", async () => {
+  const network = await networkTo(Number(new URL(local.siteUrl).port));
+  const more = { BERTH_URL: network.url };
+  const { password } = await api<{ password: string }>("GET", `/databases/${databaseId}/credentials`);
+  const connected = start(
+    process.execPath,
+    [
+      program,
+      "databases",
+      "connect",
+      databaseId,
+      "--",
+      "--command=SELECT 'here'",
+      "--command=SELECT pg_sleep(600)",
+    ],
+    more,
+  );
+  await connected.seen(/here/);
+  network.cut();
+  // 2 is psql's own code for a connection that went bad.
+  expect(await connected.ended).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/connection to the service was cut off/),
+  });
+
+  const tunnel = start(process.execPath, [program, "databases", "tunnel", databaseId, "--json"], more);
+  await tunnel.seen(/"address"/);
+  const { address } = JSON.parse(tunnel.run.stdout) as { address: string };
+  const one = (sql: string) =>
+    start("env", [`PGPASSWORD=${password}`, "psql", "-At", `--command=${sql}`, address]);
+  network.isDown = true;
+  network.cut();
+  expect((await one("SELECT 1").ended).code).not.toBe(0);
+  network.mend();
+  expect(await one("SELECT 2").ended).toMatchObject({ code: 0, stdout: "2\n" });
+  tunnel.child.kill("SIGINT");
+  const { code, stderr } = await tunnel.ended;
+  expect([code, stderr]).toEqual([130, expect.stringContaining("cannot be reached")]);
+  network.close();
+}, 120_000);
 
 it("a person types in a terminal of the site, changes its size, and leaves with the shell's exit code", async () => {
   const go = join(home, "resize");

@@ -1,5 +1,5 @@
-import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn, type ChildProcess, type StdioOptions } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { load } from "js-yaml";
@@ -8,7 +8,16 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type * as z from "zod";
 import { operations, type OperationId } from "../../protocol/api/operations.ts";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
-import { createSite, local, pay, plainServer, remove, Repository, request } from "./service.ts";
+import {
+  createSite,
+  local,
+  pay,
+  plainServer,
+  remove,
+  Repository,
+  request,
+  stateDirectory,
+} from "./service.ts";
 
 /** The built file, as people run it: a process of its own, with a home of its own. */
 const home = mkdtempSync(join(tmpdir(), "berth-cli-e2e-"));
@@ -282,7 +291,7 @@ it.each([
   [2, ["sites", "delete", "nothing", "--url", "not an address"], "not the address"],
   [3, ["whoami", "--token", "sk_nonsense"], "berth login"],
   [4, ["sites", "show", "no-such-site"], "no-such-site"],
-  [4, ["deployments", "show", "dep_001m80000000000000000000000"], "no such thing"],
+  [4, ["deployments", "show", "dep_001m80000000000000000000000"], "You have no deployment dep_"],
   [1, ["sites", "list", "--url", "http://127.0.0.1:9", "--token", "sk_x"], "cannot be reached"],
   [0, ["--help"], ""],
 ])("exits with %s for %j, and says why on standard error", async (code, args, text) => {
@@ -298,6 +307,30 @@ it("what cannot be undone needs --yes where nobody can be asked", async () => {
   });
   const answer = await json("deleteSite", "sites", "delete", siteId, "--yes");
   expect(answer.status).toBe("DELETING");
+});
+
+it("the README shows what its commands print", async () => {
+  const here = (text: string) =>
+    text
+      .replaceAll("http://127.0.0.1:8787", local.siteUrl)
+      .replaceAll("./.berth/local.json", join(stateDirectory, "local.json"));
+  const [, block = ""] =
+    /## From a terminal\n[^]*?```console\n([^]*?)```/.exec(readFileSync("README.md", "utf8")) ?? [];
+  const typed = block.split(/^\$ /m).slice(1);
+  expect(typed.length).toBeGreaterThan(1);
+  symlinkSync(program, join(home, "berth"));
+  const env = {
+    PATH: `${home}:${process.env["PATH"]}`,
+    HOME: home,
+    XDG_CONFIG_HOME: join(home, "config-of-readme"),
+    BERTH_SITE: local.sampleSite.id,
+  };
+  for (const [command = "", ...shown] of typed.map((one) => here(one).trimEnd().split("\n")))
+    expect([command, execFileSync("sh", ["-c", `${command} 2>&1`], { encoding: "utf8", env })]).toEqual([
+      command,
+      `${shown.join("\n")}\n`,
+    ]);
+  execFileSync("berth", ["env", "unset", "GREETING"], { env, stdio: "ignore" });
 });
 
 it("signing out ends the key at the service, so that nobody who has it gets in", async () => {

@@ -57,7 +57,8 @@ export function request(
 
 type Account = { siteUrl: string; baseUrl: string; email: string; password: string };
 
-async function signIn({ email, password, siteUrl }: Account): Promise<string> {
+/** The cookies of a new session. */
+export async function signIn({ email, password, siteUrl }: Account): Promise<string> {
   const answer = await request(`${siteUrl}/api/auth/sign-in/email`, {
     method: "POST",
     headers: { Origin: siteUrl, "Content-Type": "application/json" },

@@ -78,14 +78,20 @@ describe("a key", () => {
 });
 
 describe("an answer of the API", () => {
-  const expectSafe = (from: string, { headers }: Response) =>
+  const expectSafe = (from: string, { headers }: Response) => {
     expect([from, headers.get("X-Content-Type-Options"), headers.get("Cache-Control")]).toEqual([
       from,
       "nosniff",
       "no-store",
     ]);
+    // By it, a program finds out that its own clock is wrong.
+    expect([from, Date.now() - Date.parse(headers.get("Date") ?? "")]).toEqual([
+      from,
+      expect.toSatisfy((ms: number) => Math.abs(ms) < 60_000),
+    ]);
+  };
 
-  it("is kept nowhere and is what it says it is, whether it is one, a refusal, a stream or a failure", async () => {
+  it("is kept nowhere, is what it says it is and says the time, whether it is one, a refusal, a stream or a failure", async () => {
     const key = await operator();
     const agent = await readyAgent();
     const { siteId } = await runningSite(key, agent);

@@ -1,19 +1,21 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../worker/app.ts";
 import { crashingDatabase } from "./crashing-database.ts";
-import { account, api, bindings, call, siteInput, siteUrl } from "./service.ts";
+import { account, api, bindings, call, readyAgent, runningSite, siteInput, siteUrl } from "./service.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
-const post = async (key: string, idempotencyKey: string, body: unknown, path = "/sites") => {
+const post = (key: string, idempotencyKey: string, body: unknown, path = "/sites") =>
+  change("POST", key, idempotencyKey, path, body);
+const change = async (method: string, key: string, idempotencyKey: string, path: string, body?: unknown) => {
   const response = await call(`/api/v1${path}`, {
-    method: "POST",
+    method,
     headers: {
       Authorization: `Bearer ${key}`,
       "Content-Type": "application/json",
       "Idempotency-Key": idempotencyKey,
     },
-    body: JSON.stringify(body),
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   return {
     status: response.status,
@@ -139,6 +141,25 @@ describe("a request with an Idempotency-Key", () => {
     const input = siteInput();
     expect((await post(one, "same", input)).status).toBe(201);
     expect(await post(two, "same", input)).toMatchObject({ status: 201, replayed: null });
+  });
+
+  it("that deploys deploys once, and one that deletes is told again what it deleted", async () => {
+    const key = await account();
+    const { siteId } = await runningSite(key, await readyAgent());
+    const deploy = () => change("PATCH", key, "deploy", `/sites/${siteId}`, { action: "deploy" });
+    const first = await deploy();
+    expect([first.status, first.replayed]).toEqual([202, null]);
+    expect(await deploy()).toEqual({ ...first, replayed: "true" });
+    const { body } = await api<{ data: unknown[] }>(key, "GET", `/sites/${siteId}/deployments`);
+    expect(body.data).toHaveLength(2);
+
+    await api(key, "POST", `/sites/${siteId}/domains`, { domain: "www.example.org" });
+    const remove = (again: string) =>
+      change("DELETE", key, again, `/sites/${siteId}/domains/www.example.org`);
+    const removed = await remove("remove");
+    expect(removed.status).toBe(200);
+    expect(await remove("remove")).toEqual({ ...removed, replayed: "true" });
+    expect((await remove("another")).status).toBe(404);
   });
 
   it("of a bad form is refused", async () => {

@@ -4,13 +4,13 @@ import { invalid } from "../domain/app-error.ts";
 import { claimRequest } from "../services/idempotency/claim.ts";
 
 /**
- * Idempotency-Key on POST (draft-ietf-httpapi-idempotency-key-header): the same key and body within a day replays the
- * first answer byte for byte, without fields that are shown once. Refusals had no effect and are not stored, so a
+ * Idempotency-Key on whatever changes something (draft-ietf-httpapi-idempotency-key-header): the same key and body within
+ * a day replays the first answer byte for byte, without fields that are shown once. Refusals had no effect and are not stored, so a
  * corrected request may reuse the key. Server errors may have had effects and are stored.
  */
 export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
   const key = c.req.header("Idempotency-Key");
-  if (c.req.method !== "POST" || key === undefined) return next();
+  if (key === undefined) return next();
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw invalid("Idempotency-Key", "1–255 visible ASCII characters");
   const claim = await claimRequest(c.var.ctx, {
     key,

@@ -342,7 +342,7 @@ berth logs -f`}</pre>
           429 comes with <code>Retry-After</code>, in seconds.
         </li>
         <li>
-          Send <code>Idempotency-Key</code> with a request that creates something: sent again, it is answered
+          Send <code>Idempotency-Key</code> with a request that changes something: sent again, it is answered
           as the first time, for a day.
         </li>
         <li>

@@ -23,12 +23,13 @@ export const login = command(
     if (address === undefined)
       throw usage("Which service? Give its address.", "For example: berth login https://berth.example");
     const url = siteUrlOf(address);
+    const patient = patience();
     const byDevice = !options.withToken && given.token === undefined;
     const token = options.withToken
       ? (await standardInput()).trim()
-      : (given.token ?? (await fromDevice(url, options.browser)));
+      : (given.token ?? (await fromDevice(url, options.browser, patient)));
     if (token === "") throw usage("Standard input has no key.");
-    const account = await (await clientFor(url, token)).call("getAccount", {}, { signal });
+    const account = await (await clientFor(url, token)).call("getAccount", {}, { signal: patient });
     const latest = readConfig(profilesFile());
     writeConfig(profilesFile(), {
       current: profileName,
@@ -44,8 +45,15 @@ export const login = command(
     );
   });
 
+/** Ends two seconds after Ctrl-C: an answer that is on its way may bring the key, which nobody would have otherwise. */
+function patience(): AbortSignal {
+  const ending = new AbortController();
+  signal.addEventListener("abort", () => setTimeout(() => ending.abort(signal.reason), 2000).unref());
+  return ending.signal;
+}
+
 /** Device login (RFC 8628): a person approves the code in a browser, and the key arrives here. */
-async function fromDevice(url: string, mayOpen: boolean): Promise<string> {
+async function fromDevice(url: string, mayOpen: boolean, patient: AbortSignal): Promise<string> {
   const client = await clientFor(url, undefined);
   const codes = await client.call("startDevice", { clientName: clientName() }, { signal });
   say(
@@ -54,7 +62,7 @@ async function fromDevice(url: string, mayOpen: boolean): Promise<string> {
   if (mayOpen) await openInBrowser(codes.verification_url);
   const spinner = spin("Waiting until you approve it in the browser …");
   try {
-    return await approval(client, codes);
+    return await approval(client, codes, patient);
   } finally {
     spinner.stop();
   }
@@ -67,6 +75,7 @@ async function approval(
     expires_in: lifetimeSeconds,
     interval,
   }: { device_code: string; expires_in: number; interval: number },
+  patient: AbortSignal,
 ): Promise<string> {
   const { ApiError } = await import("../../../client/index.ts");
   // Not the clock of the day, which may be wrong or be set meanwhile.
@@ -74,7 +83,7 @@ async function approval(
   for (;;) {
     await delay(interval * 1000, undefined, { signal });
     try {
-      const polled = await client.call("pollDevice", { code }, { signal });
+      const polled = await client.call("pollDevice", { code }, { signal: patient });
       if (polled.status === "approved") return polled.token;
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== "not_found") throw error;

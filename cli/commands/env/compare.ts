@@ -19,7 +19,8 @@ export async function compareEnv(file: string): Promise<Difference & { id: strin
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    throw usage(`${file} cannot be read: ${(error as Error).message}.`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw usage(code === "ENOENT" ? `There is no file ${file}.` : `${file} cannot be read: ${message}.`);
   }
   const values = parseDotenv(text);
   const { id, envVariables } = await findSite(await connect());

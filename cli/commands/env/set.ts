@@ -26,6 +26,11 @@ export const setEnv = command(
         : output.isInteractive
           ? await hidden(`Value of ${fromInput[0]} (not shown): `)
           : (await standardInput()).replace(/\r?\n$/, "");
+    if (fromInput.length > 0 && typed === "")
+      throw usage(
+        `Standard input has no value for ${fromInput[0]}.`,
+        `To set it to an empty one: berth env set ${fromInput[0]}=`,
+      );
     const variables: Variable[] = pairs.map((pair) => {
       const at = pair.indexOf("=");
       return {

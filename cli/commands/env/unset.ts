@@ -1,13 +1,21 @@
 import { command } from "../../command.ts";
 import { connect } from "../../context.ts";
-import { siteId } from "../../site.ts";
+import { exitCodes, Failure } from "../../failure.ts";
+import { findSite } from "../../site.ts";
 import { changeEnv } from "./change.ts";
 
 export const unsetEnv = command("unset", "Remove variables", "variablesChanged")
   .argument("<names...>")
-  .action(async (names) =>
-    changeEnv(
-      await siteId(await connect()),
+  .action(async (names) => {
+    const { id, envVariables } = await findSite(await connect());
+    const missing = names.filter((name) => !envVariables.some(({ key }) => key === name));
+    if (missing.length > 0)
+      throw new Failure(`The site has no variable ${missing.join(", ")}.`, {
+        exitCode: exitCodes.notFound,
+        hint: "Nothing was changed. `berth env list` shows those that it has.",
+      });
+    await changeEnv(
+      id,
       names.map((key) => ({ key, value: null })),
-    ),
-  );
+    );
+  });

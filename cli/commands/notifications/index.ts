@@ -2,6 +2,7 @@ import type { Input } from "../../../client/index.ts";
 import { answered, paged } from "../../answered.ts";
 import { command, group } from "../../command.ts";
 import { confirmed } from "../../context.ts";
+import { usage } from "../../failure.ts";
 import { fieldsFrom, pairsHelp } from "../../pairs.ts";
 import { listed } from "../../shown.ts";
 import { safe } from "../../terminal.ts";
@@ -27,14 +28,18 @@ const add = command(
   .argument("<kinds...>", kindsHelp)
   .option("--to <address>", "of a webhook or a chat")
   .option("--name <name>")
-  .action((type, kinds, { to, name }) =>
-    answered("createNotificationChannel", {
+  .action((type, kinds, { to, name }) => {
+    if (!["mail", "webhook", "slack"].includes(type))
+      throw usage(`${type} is not a type of channel.`, "Give mail, webhook or slack.");
+    if (type !== "mail" && to === undefined)
+      throw usage(`Where to? A ${type} channel has an address.`, "Give it with --to https://…");
+    return answered("createNotificationChannel", {
       type,
       kinds,
       ...(name !== undefined && { name }),
       ...(to !== undefined && { url: to }),
-    } as Input<"createNotificationChannel">),
-  );
+    } as Input<"createNotificationChannel">);
+  });
 
 const set = command("set", "Change a channel: name, url, kinds or enabled", "patchNotificationChannel")
   .argument("<channel>", "id")

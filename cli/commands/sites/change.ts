@@ -1,5 +1,5 @@
 import { answered } from "../../answered.ts";
-import { command, whole } from "../../command.ts";
+import { billingTerm, command } from "../../command.ts";
 import { connect, connection, signal } from "../../context.ts";
 import { fieldsFrom, pairsHelp } from "../../pairs.ts";
 import { siteId } from "../../site.ts";
@@ -37,11 +37,11 @@ export const cloneSite = command(
 )
   .argument("<name>", "of the new site")
   .option("--pack <id>", "default: the same")
-  .option("--months <n>", "billing term: 1, 3, 6, 12 or 24", whole, 1)
+  .option("--months <n>", "billing term: 1, 3, 6, 12 or 24", billingTerm, 1 as const)
   .action(async (name, { pack, months }) =>
     answered(
       "cloneSite",
-      { id: await siteId(await connect()), name, packId: pack, billingTerm: months as 1 },
+      { id: await siteId(await connect()), name, packId: pack, billingTerm: months },
       ({ siteId: made, invoiceToken, secretsToSet }) =>
         [
           `${styled("green", "✓")} Created ${safe(name)} (${made}).`,

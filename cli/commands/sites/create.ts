@@ -1,4 +1,4 @@
-import { command, whole } from "../../command.ts";
+import { billingTerm, command, whole } from "../../command.ts";
 import { connect, connection, signal } from "../../context.ts";
 import { usage } from "../../failure.ts";
 import { linkSite, originAddress, repositoryAddress } from "../../git.ts";
@@ -18,9 +18,9 @@ export const createSite = command(
   .option("--start-command <command>")
   .option("--release-command <command>")
   .option("--root-dir <folder>", "the folder of the app in the repository")
-  .option("--pack <id>", "berth packs list")
-  .option("--months <n>", "billing term: 1, 3, 6, 12 or 24", whole, 1)
-  .option("--region <region>")
+  .option("--pack <id>", "berth packs list; default: the cheapest")
+  .option("--months <n>", "billing term: 1, 3, 6, 12 or 24", billingTerm, 1 as const)
+  .option("--region <region>", "where it runs; default: anywhere")
   .action(async (name, options) => {
     const client = await connect();
     const common = {
@@ -31,7 +31,7 @@ export const createSite = command(
       releaseCommand: options.releaseCommand,
       rootDir: options.rootDir,
       packId: options.pack,
-      billingTerm: options.months as 1,
+      billingTerm: options.months,
       region: options.region,
     };
     const created = await client.call(
