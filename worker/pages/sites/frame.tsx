@@ -3,6 +3,7 @@ import type { Site } from "../../../protocol/api/sites.ts";
 import { Act } from "../kit/form.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { Callout, Copy, Heading, Live, Status, Tabs, Time } from "../kit/parts.tsx";
+import { QrCode } from "../kit/qr.tsx";
 import type { View } from "../kit/screen.ts";
 import { suspendedFor } from "../kit/viewer.ts";
 import { siteWords } from "../kit/words.ts";
@@ -142,6 +143,16 @@ export function siteFrame(
                     {address} <Icon name="external" />
                   </a>
                   <Copy text={site.url} of="address" />
+                  {current === "Overview" && (
+                    <details class="menu" id="address-qr">
+                      <summary class="button">
+                        QR<span class="hidden-text"> code of the address</span>
+                      </summary>
+                      <div>
+                        <QrCode text={site.url} label={`QR code of ${address}`} />
+                      </div>
+                    </details>
+                  )}
                 </span>{" "}
                 · <Sentence site={site} />
               </>
