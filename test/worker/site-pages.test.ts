@@ -1,5 +1,6 @@
 import { encode } from "uqr";
 import { beforeAll, describe, expect, it } from "vitest";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Pack } from "../../protocol/api/packs.ts";
 import type { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
 import {
@@ -8,6 +9,7 @@ import {
   bindings,
   call,
   createSite,
+  deployingSite,
   deployResult,
   fail,
   finish,
@@ -17,6 +19,7 @@ import {
   runningSite,
   site,
   siteUrl,
+  uniqueName,
   type Agent,
 } from "./service.ts";
 
@@ -150,6 +153,36 @@ describe("a site's pages", () => {
       .run();
     const { text } = await page(`/sites/${siteId}`);
     expect([text.includes(live), text.includes("Not running")]).toEqual([false, true]);
+    on.close();
+  });
+
+  it("say in the browser's tab how it goes: the state in the title unless all is well, and the icon's colour", async () => {
+    const [on, key] = [await quietAgent(), await operator()];
+    const head = async (path: string) => {
+      const { text } = await page(path);
+      const [, title] = /<title>([^<]+)<\/title>/.exec(text) ?? [];
+      const [, tone] = /<link rel="icon"[^>]*data-state="(\w+)"/.exec(text) ?? [];
+      return [title, tone];
+    };
+    const { siteId } = await runningSite(key, on, { name: "in-a-tab" });
+    const path = `/sites/${siteId}`;
+    expect(await head(path)).toEqual(["in-a-tab · Berth", "good"]);
+    const { location } = await post(path, "deploy");
+    const { job, attempt } = await on.next("job");
+    expect(await head(location ?? "")).toEqual(["Building · Deployment #2 · Berth", "busy"]);
+    await fail(on, job, attempt, "The app exited with code 1.");
+    expect(await head(location ?? "")).toEqual(["Failed · Deployment #2 · Berth", "bad"]);
+    expect(await head("/sites")).toEqual(["Sites · Berth", undefined]);
+    on.close();
+  });
+
+  it("offer to start what has run before only", async () => {
+    const on = await quietAgent();
+    const { siteId, job, attempt } = await deployingSite(await operator(), on);
+    await fail(on, job, attempt, "The app exited with code 1.");
+    const { text } = await page(`/sites/${siteId}`);
+    expect(text).toContain("No version has run yet.");
+    expect([text.includes('value="deploy"'), text.includes('value="start"')]).toEqual([true, false]);
     on.close();
   });
 
@@ -294,6 +327,26 @@ describe("a failed deployment", () => {
 });
 
 describe("variables", () => {
+  it("that a link to a database sets stand among the others, without a value", async () => {
+    const key = await operator();
+    const { siteId } = await createSite(key);
+    const made = await api<DatabaseCreated>(key, "POST", "/databases", {
+      name: uniqueName("linked"),
+      type: "postgresql",
+      billingTerm: 1,
+    });
+    const { databaseId } = made.body;
+    await api(key, "POST", `/databases/${databaseId}/links`, { siteId });
+    const path = `/sites/${siteId}/variables`;
+    await post(path, "set", { key: "OWN", value: "1" });
+    const { text } = await page(path);
+    expect(text).toMatch(/Variables · 2/);
+    const [, row = ""] = /<tr><td><code>DATABASE_URL<\/code>([^]*?)<\/tr>/.exec(text) ?? [];
+    expect(row).toContain("database link");
+    expect(row).toContain(`href="/databases/${databaseId}"`);
+    expect(row).not.toContain("<form");
+  });
+
   it("are set, replaced and removed, and a secret is never shown", async () => {
     const { siteId } = await createSite(await operator());
     const path = `/sites/${siteId}/variables`;

@@ -79,7 +79,11 @@ const actionsIn: Record<Site["status"], { buttons: readonly Action[]; menu: read
 };
 
 const Actions = ({ site }: { site: Site }) => {
-  const { buttons, menu } = actionsIn[site.status];
+  const { menu } = actionsIn[site.status];
+  // What has never run cannot be started.
+  const buttons = actionsIn[site.status].buttons.filter(
+    ({ id }) => id !== "start" || site.currentDeployment !== null,
+  );
   const here = `/sites/${site.id}`;
   const hasSource = site.deployType === "github" && buttons.length > 0;
   return (
@@ -129,6 +133,7 @@ export function siteFrame(
       ...(current === "Overview" ? [] : [{ label: site.name, href: here }]),
     ],
     about: [site.id, ...(more.about ?? [])],
+    state: siteWords[site.status],
     ...(more.islands && { islands: more.islands }),
     body: (
       <>
