@@ -278,16 +278,12 @@ it.each([true, false])(
   },
 );
 
-it("a tab in the background says by its icon and title how a deployment goes, and only that", async () => {
+it("a tab in the background says by its icon and title how a deployment goes", async () => {
   const { context, page } = await signedIn(browser);
   await page.addInitScript('Object.defineProperty(document, "hidden", { get: () => true });');
-  const list = await context.newPage();
-  await list.addInitScript('Object.defineProperty(document, "hidden", { get: () => true });');
   const id = await sample();
   await page.goto(`${local.siteUrl}/sites/${id}/deployments`);
   await page.evaluate("window.isTheSame = true");
-  await list.goto(`${local.siteUrl}/sites`);
-  const shown = await list.locator("#list").innerHTML();
   await api("PATCH", `/sites/${id}`, { action: "deploy", rebuild: true });
   const icon = (tone: string) =>
     page.locator(`link[rel=icon][data-state=${tone}]`).waitFor({ state: "attached", timeout: 120_000 });
@@ -296,7 +292,6 @@ it("a tab in the background says by its icon and title how a deployment goes, an
   await icon("good");
   expect(await page.title()).not.toContain("Deploying");
   expect(await page.evaluate("window.isTheSame")).toBe(true);
-  expect(await list.locator("#list").innerHTML()).toBe(shown);
   await context.close();
 });
 
