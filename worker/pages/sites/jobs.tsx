@@ -13,7 +13,7 @@ import { Act, Button, Field, Form, Telling, typedInto, type Told } from "../kit/
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Live, LocalTime, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen } from "../kit/screen.ts";
-import { commandWords, isCommandUnderWay, resultOf } from "./command-words.ts";
+import { commandWords, endOf, isCommandUnderWay, resultOf } from "./command-words.ts";
 import { siteFrame } from "./frame.tsx";
 
 const here = ({ param }: Asked): string => `/sites/${param("id")}/jobs`;
@@ -204,7 +204,7 @@ const ScheduleCard = ({
             <a href={`${path}/${last.id}`}>
               <Time at={last.createdAt} />
             </a>{" "}
-            <Status {...commandWords[last.status]} /> <span class="soft">{resultOf(last)}</span>
+            <Status {...commandWords[last.status]} /> <span class="soft">{endOf(last)}</span>
           </>
         )}
       </p>
