@@ -34,6 +34,7 @@ export default defineConfig({
           exclude: ["**/*.engine.test.ts"],
           setupFiles: ["test/support/outside.ts"],
           testTimeout: 20_000,
+          hookTimeout: 20_000,
           expect: { poll: { timeout: 10_000 } },
         },
       },
@@ -72,6 +73,7 @@ export default defineConfig({
           include: ["test/worker/**/*.test.ts"],
           // Generated requests by the dozen, on machines that do other things as well.
           testTimeout: 60_000,
+          hookTimeout: 60_000,
           expect: { poll: { timeout: 10_000 } },
           setupFiles: ["test/worker/migrate.ts"],
           // With it vitest sends a new workerd all modules that it has cached, in one message: workerd ends at one of more than its limit.

@@ -71,6 +71,13 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
   }
 }
 
+/** The title and the icon say the state of what the page is about. */
+function showState(page: Document): void {
+  document.title = page.title;
+  const [old, next] = [document, page].map((one) => one.querySelector<HTMLLinkElement>("link[rel=icon]"));
+  if (old && next && !old.isEqualNode(next)) old.replaceWith(document.adoptNode(next));
+}
+
 /** Replaces the page's content by another page's. */
 function show(text: string, url: string): void {
   const page = parse(text);
@@ -83,7 +90,7 @@ function show(text: string, url: string): void {
     const [old, next] = [document.querySelector(part), page.querySelector(part)];
     if (old && next) old.replaceWith(document.adoptNode(next));
   }
-  document.title = page.title;
+  showState(page);
   now.replaceWith(document.adoptNode(then));
   for (const script of page.querySelectorAll<HTMLScriptElement>("head script[src]"))
     void import(new URL(script.getAttribute("src") ?? "", location.href).href);
@@ -120,8 +127,11 @@ function changed(ids: readonly string[]): void {
   if (about.includes("account") || ids.some((id) => about.includes(id))) soon();
 }
 
+/** Its state is seen in the row of tabs. */
+const showsState = (): boolean => document.querySelector("link[rel=icon][data-state]") !== null;
+
 function soon(): void {
-  if (document.hidden) isStale = true;
+  if (document.hidden && !showsState()) isStale = true;
   else timer ??= setTimeout(() => void refresh(), 300);
 }
 /** An island knows of something new. */
@@ -143,7 +153,7 @@ async function refresh(): Promise<void> {
     if (!answer.ok || (answer.redirected && isSignIn(answer.url))) return;
     const page = parse(await answer.text());
     if (turn !== turns) return;
-    document.title = page.title;
+    showState(page);
     for (const old of document.querySelectorAll<HTMLElement>("[data-live]")) {
       const next = page.getElementById(old.id);
       // What somebody types or has open there is kept.
@@ -186,12 +196,16 @@ setInterval(() => {
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
+const toTheMinute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
 function prepare(root: ParentNode): void {
   for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-relative]")) {
     const said = time.querySelector(".ago");
     if (said) said.textContent = ago(time.dateTime, Date.now());
     time.title = exact.format(new Date(time.dateTime));
   }
+  for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-local]"))
+    time.textContent = toTheMinute.format(new Date(time.dateTime));
 }
 prepare(document);
 /** The tab that is open is seen, where the row of tabs is longer than the screen. */

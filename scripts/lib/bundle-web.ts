@@ -17,7 +17,9 @@ export async function bundleWeb(directory: string): Promise<void> {
     entryPoints: [
       join(web, "style.css"),
       join(web, "main.ts"),
-      join(web, "icon.svg"),
+      ...readdirSync(web)
+        .filter((name) => name.endsWith(".svg"))
+        .map((name) => join(web, name)),
       ...islands.map((name) => join(web, "islands", name)),
     ],
     outdir,

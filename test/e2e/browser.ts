@@ -1,10 +1,14 @@
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 import { local, mailedLink } from "./service.ts";
 
-/** The browser that every test of pages uses. */
+/**
+ * The browser that every test of pages uses. Hooks close nothing but this: its end closes all windows, while closing one by itself
+ * waits for the browser without a limit.
+ */
 export const launchBrowser = (...args: string[]): Promise<Browser> =>
   chromium.launch({
     executablePath: "/usr/bin/chromium",
+    timeout: 120_000,
     args: [
       "--no-sandbox",
       "--disable-gpu",
@@ -14,6 +18,10 @@ export const launchBrowser = (...args: string[]): Promise<Browser> =>
       ...args,
     ],
   });
+
+/** Without a script, a page with a log leads on to its lines at once. To leave it before would cut off one of the two. */
+export const atPlainLog = (page: Page): Promise<void> =>
+  page.waitForURL(/[?&]plain=1/, { waitUntil: "commit", timeout: 60_000 });
 
 type Options = NonNullable<Parameters<Browser["newContext"]>[0]>;
 
@@ -48,6 +56,5 @@ export async function newPerson(
   await page.fill("main [name=password]", person.password);
   await page.click('main button:has-text("Create account")');
   await page.goto(await mailedLink(person.email, /https?:\S+verify-email\S+/));
-  await page.close();
   return person;
 }

@@ -71,7 +71,6 @@ describe("the panel beside a page", () => {
     await page.click("[data-assistant]");
     await page.locator("aside.panel textarea:focus").waitFor();
   });
-  afterAll(() => context.close());
   const ask = async (text: string): Promise<void> => {
     // One message at a time.
     await page.locator("aside.panel .message[aria-busy]").waitFor({ state: "detached" });

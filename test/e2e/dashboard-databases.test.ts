@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "../../protocol/api/databases.ts";
 import { launchBrowser, signedIn } from "./browser.ts";
@@ -47,13 +47,11 @@ const flows = [
 
 describe.each(flows)("a $type database, $how,", (flow) => {
   const name = `flow-${flow.hasScript ? "script" : "plain"}-${process.pid}`;
-  let context: BrowserContext;
   let page: Page;
   let here: string;
   beforeAll(async () => {
-    ({ context, page } = await signedIn(browser, { javaScriptEnabled: flow.hasScript }));
+    ({ page } = await signedIn(browser, { javaScriptEnabled: flow.hasScript }));
   });
-  afterAll(() => context.close());
 
   const open = (tab: string) => page.goto(`${local.siteUrl}${here}${tab}`);
   /** What the page shows by itself with a script, and after a reload without one. */

@@ -1,7 +1,7 @@
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Site } from "../../protocol/api/sites.ts";
-import { launchBrowser, signedIn } from "./browser.ts";
+import { atPlainLog, launchBrowser, signedIn } from "./browser.ts";
 import {
   api,
   launch,
@@ -44,20 +44,19 @@ describe.each([
   ["with a script", true],
   ["without a script", false],
 ])("a site, %s,", (_how, hasScript) => {
-  let context: BrowserContext;
   let page: Page;
   let repository: Repository;
   let here: string;
   const name = `flow-${process.pid}-${hasScript ? "script" : "plain"}`;
   beforeAll(async () => {
     repository = new Repository(app("one"));
-    ({ context, page } = await signedIn(browser, { javaScriptEnabled: hasScript }));
+    ({ page } = await signedIn(browser, { javaScriptEnabled: hasScript }));
   });
-  afterAll(() => context.close());
 
   const go = (path: string) => page.goto(local.siteUrl + path);
   /** How the deployment that is open ends, as its page says by itself. */
   const outcome = async (): Promise<string> => {
+    if (!hasScript) await atPlainLog(page);
     const word = page.locator("p.ended .dot, #outcome h1 .dot:not(.busy)").first();
     await word.waitFor({ timeout: 120_000 });
     return (await word.innerText()).trim();

@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Site } from "../../protocol/api/sites.ts";
 import { launchBrowser } from "./browser.ts";
@@ -16,12 +16,11 @@ describe.each([
   ["with a script", true],
   ["without a script", false],
 ])("a newcomer, %s,", (_how, hasScript) => {
-  let context: BrowserContext;
   let page: Page;
   const shown: string[] = [];
   const step = (done: string) => void shown.push(done);
   beforeAll(async () => {
-    context = await browser.newContext({
+    const context = await browser.newContext({
       javaScriptEnabled: hasScript,
       // Sign-ups are limited per address.
       extraHTTPHeaders: { "CF-Connecting-IP": hasScript ? "198.51.100.11" : "198.51.100.12" },
@@ -35,7 +34,6 @@ describe.each([
       ((await (await page.request.get(`${local.baseUrl}/sites`)).json()) as { data: Site[] }).data;
     for (const { id } of await list()) await page.request.delete(`${local.baseUrl}/sites/${id}`, { headers });
     await until(list, (sites) => sites.length === 0);
-    await context.close();
   });
 
   it("finds the way from the first page to the sample online", async () => {

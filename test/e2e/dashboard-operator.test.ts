@@ -1,6 +1,6 @@
 import { renameSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Site } from "../../protocol/api/sites.ts";
 import { launchBrowser, newPerson, signedIn } from "./browser.ts";
@@ -31,7 +31,6 @@ describe.each([
 ])("an operator, %s,", (_how, hasScript) => {
   const name = hasScript ? "Grace" : "Alan";
   let person: { email: string; password: string };
-  let windows: BrowserContext[];
   let operator: Page;
   let customer: Page;
   let site: Site;
@@ -51,7 +50,6 @@ describe.each([
     person = await newPerson(browser, name);
     const options = { javaScriptEnabled: hasScript };
     const [one, other] = [await signedIn(browser, options), await signedIn(browser, options, person)];
-    windows = [one.context, other.context];
     [operator, customer] = [one.page, other.page];
     const created = await customer.request.post(`${local.baseUrl}/sites`, {
       headers: { Origin: local.siteUrl },
@@ -74,7 +72,6 @@ describe.each([
       async () => (await customer.request.get(`${local.baseUrl}/sites/${site.id}`)).status(),
       (status) => status === 404,
     );
-    for (const context of windows) await context.close();
   });
 
   /** The customer's page, by the search. */

@@ -262,6 +262,39 @@ it.each([true, false])(
   },
 );
 
+it.each([true, false])(
+  "the address of a site is a QR code beside it; with a script: %s",
+  async (hasScript) => {
+    const phone = { width: 320, height: 800 };
+    const { context, page } = await signedIn(browser, { javaScriptEnabled: hasScript, viewport: phone });
+    await page.goto(`${local.siteUrl}/sites/${await sample()}`);
+    const code = page.locator("#address-qr svg");
+    expect(await code.isVisible()).toBe(false);
+    await page.click("#address-qr summary");
+    await code.waitFor();
+    const box = await code.boundingBox();
+    expect(box && box.x >= 0 && box.x + box.width <= phone.width).toBe(true);
+    await context.close();
+  },
+);
+
+it("a tab in the background says by its icon and title how a deployment goes", async () => {
+  const { context, page } = await signedIn(browser);
+  await page.addInitScript('Object.defineProperty(document, "hidden", { get: () => true });');
+  const id = await sample();
+  await page.goto(`${local.siteUrl}/sites/${id}/deployments`);
+  await page.evaluate("window.isTheSame = true");
+  await api("PATCH", `/sites/${id}`, { action: "deploy", rebuild: true });
+  const icon = (tone: string) =>
+    page.locator(`link[rel=icon][data-state=${tone}]`).waitFor({ state: "attached", timeout: 120_000 });
+  await icon("busy");
+  expect(await page.title()).toMatch(/^Deploying · /);
+  await icon("good");
+  expect(await page.title()).not.toContain("Deploying");
+  expect(await page.evaluate("window.isTheSame")).toBe(true);
+  await context.close();
+});
+
 it("variables are staged and saved as one version", async () => {
   const { context, page } = await signedIn(browser);
   const id = await sample();

@@ -6,11 +6,10 @@ import { api, createSite, local, mailedLink, request, until } from "./service.ts
 
 /** The pages in a real browser, which sends what no test client thinks of: origins, cookies, referrers. */
 let browser: Browser;
+/** The window that a person signed in to last. */
 let page: Page;
 beforeAll(async () => {
   browser = await launchBrowser();
-  page = await browser.newPage();
-  page.setDefaultTimeout(20_000);
 });
 afterAll(() => browser.close());
 
@@ -37,7 +36,6 @@ describe.each([
 ])("a person, %s,", (_how, hasScript) => {
   const email = `ada-${process.pid}-${hasScript ? "script" : "plain"}@example.com`;
   beforeAll(async () => {
-    await page.close();
     // Passwords are limited per client address.
     const extraHTTPHeaders = { "CF-Connecting-IP": hasScript ? "198.51.100.1" : "198.51.100.2" };
     page = await (await browser.newContext({ javaScriptEnabled: hasScript, extraHTTPHeaders })).newPage();

@@ -229,6 +229,20 @@ describe("signed-in browsers", () => {
     expect((await other.visitor.get("/account")).status).toBe(303);
   });
 
+  it("are named by browser and system; what is no browser by its own words, which are not HTML", async () => {
+    const key = await account();
+    const { visitor } = await signedIn(
+      key,
+      "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0",
+    );
+    await signedIn(key, "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Version/18.0 Safari/605.1.15");
+    await signedIn(key, "curl <b>8</b>");
+    const { text } = await visitor.get("/account/sessions");
+    for (const name of [">Edge on Windows<", ">Safari on macOS<", ">curl &lt;b&gt;8&lt;/b&gt;<"])
+      expect(text).toContain(name);
+    expect(text).not.toContain("Mozilla/5.0");
+  });
+
   it("are all signed out but this one", async () => {
     const key = await account();
     const [mine, other] = [await signedIn(key), await signedIn(key)];

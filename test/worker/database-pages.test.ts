@@ -318,7 +318,7 @@ describe("a database's settings", () => {
     ).body;
     const dearest = data.filter(({ kind }) => kind === "database").at(-1);
     const { text } = await me.get(path("/settings"));
-    expect(text).toMatch(/\$\d+\.\d\d now, for the time until \d+ \w{3} \d{4}/);
+    expect(text).toMatch(/\$\d+\.\d\d now for the time until \d+ \w{3} \d{4}/);
     const [, promised = ""] =
       new RegExp(`value="${dearest?.id}"[\\s\\S]*?(\\$[\\d.]+) now, for`).exec(text) ?? [];
     const changed = await me.send(path("/settings"), "plan", { packId: dearest?.id ?? "", billingTerm: "1" });

@@ -108,6 +108,17 @@ it("a schedule is added, switched, changed and deleted; its next three runs are 
   const runs = [...text.matchAll(/<time datetime="[^"]*T03:30:00\.000Z"/g)].map(([time]) => time);
   expect([runs.length, new Set(runs).size]).toEqual([4, 3]);
   const id = schedule?.id ?? "";
+  expect(text).toContain("It has not run yet.");
+  on.send(ready(10, { freeCommands: 10 }));
+  const ran = await pages.send(pathOf(siteId), "run", { command: "true" });
+  const { job, attempt } = await on.next("job");
+  await finish(on, job, attempt, { exitCode: 0, error: null });
+  await bindings.DB.prepare("UPDATE commands SET schedule_id = ?, trigger = 'schedule' WHERE id = ?")
+    .bind(id, ran.location.split("/").at(-1))
+    .run();
+  const [, last = ""] = /Last run:([^]*?)<\/p>/.exec((await pages.show(pathOf(siteId))).text) ?? [];
+  expect(last).toContain(`href="${ran.location}"`);
+  expect(last).toMatch(/<span class="dot good">Succeeded<\/span> <span class="soft">code 0 after [\d.]+ s</);
   await pages.send(pathOf(siteId), `switch:${id}`, { id, enabled: "false" });
   expect((await schedulesOf(siteId))[0]?.enabled).toBe(false);
   await pages.send(pathOf(siteId), `change:${id}`, { id, ...fields, cron: "@hourly" });

@@ -1,6 +1,16 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { fieldsOf, pagesOfOperator } from "./pages.ts";
-import { account, bindings, call, createSite, operator, readyAgent, runningSite, site } from "./service.ts";
+import {
+  account,
+  api,
+  bindings,
+  call,
+  createSite,
+  operator,
+  readyAgent,
+  runningSite,
+  site,
+} from "./service.ts";
 
 let pages: Awaited<ReturnType<typeof pagesOfOperator>>;
 beforeAll(async () => {
@@ -207,6 +217,21 @@ describe("a site's settings", () => {
     expect(before).toBeDefined();
     expect((await pages.send(pathOf(siteId), "rotate")).status).toBe(303);
     expect(await address()).not.toBe(before);
+  });
+
+  it("say whether a push has ever arrived at the deploy webhook, and which deployment the last one began", async () => {
+    const on = await readyAgent();
+    const { siteId } = await runningSite(await operator(), on);
+    expect((await pages.show(pathOf(siteId))).text).toContain("No push has arrived yet.");
+    const { body } = await api<{ url: string }>(await operator(), "GET", `/sites/${siteId}/webhook`);
+    await call(new URL(body.url).pathname, { method: "POST" });
+    await on.next("job");
+    const { text } = await pages.show(pathOf(siteId));
+    expect(text).toMatch(
+      /The last push that arrived began <a href="\/deployments\/dep_\w+">deployment #2<\/a>/,
+    );
+    expect(text).not.toContain("No push has arrived yet.");
+    on.close();
   });
 
   it("change the plan: a larger one leads to its invoice first", async () => {

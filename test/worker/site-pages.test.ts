@@ -1,10 +1,15 @@
+import { encode } from "uqr";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { SiteEvent } from "../../protocol/api/running.ts";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
+import type { Pack } from "../../protocol/api/packs.ts";
+import type { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
 import {
   account,
+  api,
   bindings,
   call,
   createSite,
+  deployingSite,
   deployResult,
   fail,
   finish,
@@ -14,6 +19,7 @@ import {
   runningSite,
   site,
   siteUrl,
+  uniqueName,
   type Agent,
 } from "./service.ts";
 
@@ -43,14 +49,18 @@ const post = async (
   return { status: response.status, location: response.headers.get("Location"), text: await response.text() };
 };
 
-/** An agent that tells these events of every site, and nothing else. */
-async function quietAgent(events: SiteEvent[] = []) {
+/** An agent that tells these events and samples of every site, and nothing else. */
+async function quietAgent(events: SiteEvent[] = [], samples: SiteSample[] = []) {
   const on = await readyAgent();
   const answerAll = async (): Promise<never> => {
     for (;;) {
       const { requestId, question } = await on.next("ask");
       const answer =
-        question.kind === "events" ? { kind: "events", events } : { kind: "refused", error: "Nothing." };
+        question.kind === "events"
+          ? { kind: "events", events }
+          : question.kind === "metrics" && samples.length > 0
+            ? { kind: "metrics", samples }
+            : { kind: "refused", error: "Nothing." };
       on.send({ type: "answer", requestId, answer, last: true });
     }
   };
@@ -146,6 +156,36 @@ describe("a site's pages", () => {
     on.close();
   });
 
+  it("say in the browser's tab how it goes: the state in the title unless all is well, and the icon's colour", async () => {
+    const [on, key] = [await quietAgent(), await operator()];
+    const head = async (path: string) => {
+      const { text } = await page(path);
+      const [, title] = /<title>([^<]+)<\/title>/.exec(text) ?? [];
+      const [, tone] = /<link rel="icon"[^>]*data-state="(\w+)"/.exec(text) ?? [];
+      return [title, tone];
+    };
+    const { siteId } = await runningSite(key, on, { name: "in-a-tab" });
+    const path = `/sites/${siteId}`;
+    expect(await head(path)).toEqual(["in-a-tab · Berth", "good"]);
+    const { location } = await post(path, "deploy");
+    const { job, attempt } = await on.next("job");
+    expect(await head(location ?? "")).toEqual(["Building · Deployment #2 · Berth", "busy"]);
+    await fail(on, job, attempt, "The app exited with code 1.");
+    expect(await head(location ?? "")).toEqual(["Failed · Deployment #2 · Berth", "bad"]);
+    expect(await head("/sites")).toEqual(["Sites · Berth", undefined]);
+    on.close();
+  });
+
+  it("offer to start what has run before only", async () => {
+    const on = await quietAgent();
+    const { siteId, job, attempt } = await deployingSite(await operator(), on);
+    await fail(on, job, attempt, "The app exited with code 1.");
+    const { text } = await page(`/sites/${siteId}`);
+    expect(text).toContain("No version has run yet.");
+    expect([text.includes('value="deploy"'), text.includes('value="start"')]).toEqual([true, false]);
+    on.close();
+  });
+
   it("say of each button what is seen first", async () => {
     const on = await quietAgent();
     const { siteId } = await runningSite(await operator(), on);
@@ -174,6 +214,73 @@ describe("a site's pages", () => {
     expect(text).toContain("&lt;b&gt;1&lt;/b&gt;");
     on.close();
   });
+});
+
+describe("what a site uses now", () => {
+  const sample = (memoryMb: number): SiteSample => ({
+    at: new Date().toISOString(),
+    cpuMilli: 20,
+    memoryMb,
+    networkInBytes: 500_000,
+    networkOutBytes: 1_000_000,
+    diskMb: 102.4,
+  });
+  /** The card "Now" of a new site of this plan. */
+  async function meters(packId: string, memoryMb: number): Promise<string> {
+    const on = await quietAgent([], [sample(memoryMb)]);
+    const { siteId } = await runningSite(await operator(), on, { packId });
+    const [, card = ""] = />Now<([^]*?)<\/section>/.exec((await page(`/sites/${siteId}`)).text) ?? [];
+    on.close();
+    return card.replaceAll(siteId, "ID");
+  }
+  const plans = async () => {
+    const { body } = await api<{ data: Pack[] }>(await operator(), "GET", "/packs?limit=100");
+    const ofSites = body.data.filter(({ kind }) => kind === "site");
+    return ofSites.toSorted((one, other) => one.memoryMb - other.memoryMb);
+  };
+
+  it("stands beside what its plan has: memory, processor, disk and network", async () => {
+    const [smallest] = await plans();
+    const text = await meters(smallest!.id, 46);
+    const said = [...text.matchAll(/<span>([^<]+)<\/span><span>([^<]+)<\/span>/g)].map(
+      ([, label, used]) => `${label}: ${used}`,
+    );
+    expect(said).toEqual([
+      `Memory: 46 of ${smallest!.memoryMb} MB`,
+      `Processor: 0.02 of ${smallest!.cpuMilli / 1000} cores`,
+      `Disk: 0.1 of ${smallest!.diskGb} GB`,
+      "Network: 1.5 MB a minute, without a limit",
+    ]);
+    expect(text).not.toContain("Bigger plan");
+  });
+
+  it("offers a bigger plan beside what comes near its limit, as long as there is one", async () => {
+    const list = await plans();
+    const [smallest, largest] = [list[0]!, list.at(-1)!];
+    const full = await meters(smallest.id, smallest.memoryMb * 0.8);
+    expect(full.match(/Bigger plan/g)).toHaveLength(1);
+    expect(full).toMatch(
+      /aria-label="Memory"[^>]*><\/progress><a class="button" href="\/sites\/ID\/settings#plan">Bigger plan</,
+    );
+    expect(await meters(smallest.id, smallest.memoryMb * 0.79)).not.toContain("Bigger plan");
+    expect(await meters(largest.id, largest.memoryMb * 0.99)).not.toContain("Bigger plan");
+  });
+});
+
+it("the address of a site is a QR code on its overview", async () => {
+  const { siteId } = await createSite(await operator());
+  const { url } = await site(await operator(), siteId);
+  const { text } = await page(`/sites/${siteId}`);
+  const [, size = "", path = ""] =
+    /<details class="menu" id="address-qr">[^]*?viewBox="0 0 (\d+) \1"[^]*?<path d="([^"]+)"/.exec(text) ??
+    [];
+  const { size: wanted, data } = encode(url, { ecc: "M", border: 3 });
+  expect(Number(size)).toBe(wanted);
+  const drawn = data.map((row) => row.map(() => false));
+  for (const [, x, y, width] of path.matchAll(/M(\d+) (\d+)h(\d+)v1h-\3z/g))
+    drawn[Number(y)]!.fill(true, Number(x), Number(x) + Number(width));
+  expect(drawn).toEqual(data);
+  expect((await page(`/sites/${siteId}/settings`)).text).not.toContain("address-qr");
 });
 
 describe("a failed deployment", () => {
@@ -220,6 +327,26 @@ describe("a failed deployment", () => {
 });
 
 describe("variables", () => {
+  it("that a link to a database sets stand among the others, without a value", async () => {
+    const key = await operator();
+    const { siteId } = await createSite(key);
+    const made = await api<DatabaseCreated>(key, "POST", "/databases", {
+      name: uniqueName("linked"),
+      type: "postgresql",
+      billingTerm: 1,
+    });
+    const { databaseId } = made.body;
+    await api(key, "POST", `/databases/${databaseId}/links`, { siteId });
+    const path = `/sites/${siteId}/variables`;
+    await post(path, "set", { key: "OWN", value: "1" });
+    const { text } = await page(path);
+    expect(text).toMatch(/Variables · 2/);
+    const [, row = ""] = /<tr><td><code>DATABASE_URL<\/code>([^]*?)<\/tr>/.exec(text) ?? [];
+    expect(row).toContain("database link");
+    expect(row).toContain(`href="/databases/${databaseId}"`);
+    expect(row).not.toContain("<form");
+  });
+
   it("are set, replaced and removed, and a secret is never shown", async () => {
     const { siteId } = await createSite(await operator());
     const path = `/sites/${siteId}/variables`;
@@ -370,6 +497,71 @@ describe("a deployment's page", () => {
     expect((await post(location ?? "", "cancel")).location).toBe(location);
     await on.next("cancel");
     on.close();
+  });
+});
+
+describe("two versions of a site", () => {
+  /** A site whose second version has another start command, another variable and another commit. */
+  async function twoVersions() {
+    const [on, key] = [await quietAgent(), await operator()];
+    const { siteId } = await runningSite(key, on);
+    const first = (await site(key, siteId)).currentDeployment?.id ?? "";
+    await api(key, "PATCH", `/sites/${siteId}`, { settings: { startCommand: "node <b>new</b>.js" } });
+    await api(key, "PATCH", `/sites/${siteId}`, {
+      envVariables: [{ key: "TOKEN", value: "nobody-sees-this", encrypted: true }],
+    });
+    await post(`/sites/${siteId}`, "deploy");
+    const { job, attempt } = await on.next("job");
+    await finish(on, job, attempt, {
+      ...deployResult,
+      commit: "b".repeat(40),
+      commitMessage: "Second\n\nMore",
+    });
+    const second = (await site(key, siteId)).currentDeployment?.id ?? "";
+    on.close();
+    return { siteId, first, second };
+  }
+  const rows = (text: string): string[][] => {
+    const [, table = ""] = /id="differences"[^]*?<tbody>([^]*?)<\/tbody>/.exec(text) ?? [];
+    return [...table.matchAll(/<tr>([^]*?)<\/tr>/g)].map(([, row = ""]) =>
+      [...row.matchAll(/<td>([^]*?)<\/td>/g)].map(([, cell = ""]) =>
+        cell
+          .replaceAll(/<[^>]+>/g, " ")
+          .replaceAll(/\s+/g, " ")
+          .trim(),
+      ),
+    );
+  };
+
+  it("stand side by side: source, settings and variables, without a secret's value, the earlier one first", async () => {
+    const { siteId, first, second } = await twoVersions();
+    const compared = (await page(`/sites/${siteId}/compare?earlier=${first}&later=${second}`)).text;
+    expect(rows(compared)).toEqual([
+      ["Source", "aaaaaaa First", "bbbbbbb Second"],
+      ["Start command", expect.any(String), "node &lt;b&gt;new&lt;/b&gt;.js"],
+      ["Variable TOKEN", "not set", "added"],
+    ]);
+    expect(compared).not.toContain("nobody-sees-this");
+    const heads = [
+      ...compared.matchAll(/<span class="soft">(Earlier|Later)<\/span> <a href="([^"]+)">(#\d)</g),
+    ];
+    expect(heads.map(([, ...head]) => head)).toEqual([
+      ["Earlier", `/deployments/${first}`, "#1"],
+      ["Later", `/deployments/${second}`, "#2"],
+    ]);
+    // Whichever is chosen first: what came later is the later one.
+    const turned = (await page(`/sites/${siteId}/compare?earlier=${second}&later=${first}`)).text;
+    expect(rows(turned)).toEqual(rows(compared));
+  });
+
+  it("that are the same, or not both of this site, are not compared, and the page says which to choose", async () => {
+    const [{ siteId, first }, other] = [await twoVersions(), await twoVersions()];
+    const said = async (earlier: string, later: string) =>
+      (await page(`/sites/${siteId}/compare?earlier=${earlier}&later=${later}`)).text;
+    expect(await said(first, first)).toContain("These are one and the same version: choose two.");
+    expect(await said(first, other.second)).toContain("One of the two is no version of this site");
+    expect(await said(other.first, other.second)).toContain("One of the two is no version of this site");
+    expect(await said(first, "dep_unknown")).toContain("One of the two is no version of this site");
   });
 });
 

@@ -138,14 +138,20 @@ function optionsOf({ unit, digits, limit, lines }: Chart, markers: Marker[], wid
           ctx.textAlign = "left";
           ctx.font = `${10 * devicePixelRatio}px Inter`;
           ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
-          for (const { at, label } of markers) {
+          // From the newest on, a label is left out where it would cover a later one.
+          let free = Infinity;
+          for (const { at, label } of markers.toSorted((one, other) => other.at - one.at)) {
             const x = Math.round(plot.valToPos(at, "x", true)) + 0.5;
             if (x < bbox.left || x > bbox.left + bbox.width) continue;
             ctx.beginPath();
             ctx.moveTo(x, bbox.top);
             ctx.lineTo(x, bbox.top + bbox.height);
             ctx.stroke();
-            ctx.fillText(label, x + 3 * devicePixelRatio, bbox.top + 10 * devicePixelRatio);
+            const [gap, wide] = [3 * devicePixelRatio, ctx.measureText(label).width];
+            const left = x + gap + wide > bbox.left + bbox.width ? x - gap - wide : x + gap;
+            if (left + wide > free) continue;
+            ctx.fillText(label, left, bbox.top + 10 * devicePixelRatio);
+            free = left - gap;
           }
           ctx.restore();
         },

@@ -64,7 +64,7 @@ export const keys: Screen = {
                   text="A key lets a program act as you, within 60 requests a minute."
                 />
               ) : (
-                <table>
+                <table class="roomy">
                   {data.map((apiKey) => (
                     <Row apiKey={apiKey} />
                   ))}

@@ -1,5 +1,6 @@
 import type { Session } from "../../../protocol/api/self-service.ts";
 import { call } from "../../api/call.ts";
+import { browserAndSystem } from "../kit/browser-name.ts";
 import { Act } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Day, Heading, Pager, Tabs } from "../kit/parts.tsx";
@@ -12,7 +13,7 @@ const Row = ({ session }: { session: Session }) => (
   <tr>
     <td>
       {session.current && <strong>This browser</strong>}
-      <div class={session.current ? "soft small" : ""}>{session.userAgent ?? "Unknown browser"}</div>
+      <div class={session.current ? "soft small" : ""}>{browserAndSystem(session.userAgent)}</div>
       <div class="soft small">from {session.ipAddress ?? "an unknown address"}</div>
     </td>
     <td class="soft">
@@ -26,7 +27,7 @@ const Row = ({ session }: { session: Session }) => (
           id="end"
           of={session.id}
           label="Sign out"
-          about={session.userAgent ?? "Unknown browser"}
+          about={browserAndSystem(session.userAgent)}
           kind="danger"
           values={{ id: session.id }}
         />

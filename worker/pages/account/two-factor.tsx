@@ -1,10 +1,10 @@
-import { encode } from "uqr";
 import * as z from "zod";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { codeIn } from "../../services/accounts/second-factor.ts";
 import { brandName } from "../kit/brand.tsx";
 import { Button, Field, Form } from "../kit/form.tsx";
 import { Card, Copied, Heading, Status, Tabs } from "../kit/parts.tsx";
+import { QrCode } from "../kit/qr.tsx";
 import type { Asked, Screen, View } from "../kit/screen.ts";
 import { CodeField } from "./code-field.tsx";
 import { accountTabs } from "./tabs.ts";
@@ -42,23 +42,6 @@ const Password = () => (
   />
 );
 
-/** Dark on light in every theme: apps do not read the inverse. */
-const QrCode = ({ text }: { text: string }) => {
-  const { size, data } = encode(text, { ecc: "M", border: 3 });
-  const dark = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : "")));
-  return (
-    <svg
-      class="qr"
-      role="img"
-      aria-label="QR code for your authenticator app"
-      viewBox={`0 0 ${size} ${size}`}
-    >
-      <rect width={size} height={size} fill="#fff" />
-      <path d={dark.join("")} fill="#000" shape-rendering="crispEdges" />
-    </svg>
-  );
-};
-
 const secretOf = (uri: string): string =>
   URL.canParse(uri) ? (new URL(uri).searchParams.get("secret") ?? "") : "";
 
@@ -69,7 +52,7 @@ const setup = ({ uri, codes }: z.infer<typeof Setup>): View =>
         <ol class="steps">
           <li>
             Scan this with an authenticator app, such as Aegis, Google Authenticator, 1Password or Bitwarden.
-            <QrCode text={uri} />
+            <QrCode text={uri} label="QR code for your authenticator app" />
             <details class="fold">
               <summary>Type it instead</summary>
               <Copied text={(secretOf(uri).match(/.{1,4}/g) ?? []).join(" ")} of="the secret" />

@@ -10,7 +10,7 @@ import { Callout, Card, Heading, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 
 const credits = (amount: number): string =>
-  `${Math.round(amount * 100) / 100} ${amount === 1 ? "credit" : "credits"}`;
+  `${(Math.round(amount * 100) / 100).toLocaleString("en-US")} ${amount === 1 ? "credit" : "credits"}`;
 
 /** What a message costs, before it is sent. */
 const Price = ({ price }: { price: ChatPrice }) => (

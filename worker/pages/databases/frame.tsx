@@ -165,6 +165,7 @@ export const databaseFrame = (
   section: "databases",
   crumbs: [{ label: "Databases", href: "/databases" }],
   about: [database.id],
+  state: databaseWords[database.status],
   ...more,
   body: (
     <>

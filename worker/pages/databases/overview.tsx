@@ -159,7 +159,7 @@ const Now = ({
         label="Connections"
         used={connections.used}
         limit={connections.max}
-        said={`${connections.used} of ${connections.max}`}
+        said={`${connections.used} of ${connections.max.toLocaleString("en-US")}`}
       />
       <div class="meter">
         <div>

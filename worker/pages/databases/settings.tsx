@@ -55,7 +55,7 @@ export const databaseSettings: Screen = {
             {database.paidUntil === null ? (
               <p class="soft">The plan can be changed once the first invoice is paid.</p>
             ) : (
-              <ChangePlan packs={packs} term={database} now={ctx.now()} />
+              <ChangePlan packs={packs} term={database} now={ctx.now()} isLegendHidden />
             )}
           </div>
         </Card>

@@ -2,6 +2,7 @@ import type { OwnAccount } from "../../../protocol/api/accounts.ts";
 import type { Activity } from "../../../protocol/api/activity.ts";
 import type { operations, OperationId } from "../../../protocol/api/operations.ts";
 import type { automaticActions } from "../../../protocol/states.ts";
+import { browserName } from "./browser-name.ts";
 
 type Changing = {
   [Id in OperationId]: (typeof operations)[Id]["method"] extends "get" ? never : Id;
@@ -163,9 +164,6 @@ export const actorWords: Record<Activity["actor"], string> = {
   system: "Berth itself",
 };
 
-const browsers = ["Edg", "OPR", "Firefox", "Chrome", "Safari"] as const;
-const browserNames: Partial<Record<string, string>> = { Edg: "Edge", OPR: "Opera" };
-
 /** Who did it, as precisely as the record knows: the key by its name and beginning, the browser by its kind. */
 export function actorText({ actor, key, browser }: Activity): string {
   if (key) {
@@ -173,8 +171,8 @@ export function actorText({ actor, key, browser }: Activity): string {
     return `${kind} “${key.name}” (${key.start}…)${actor === "assistant" ? ", through the assistant" : ""}`;
   }
   if (actor !== "session" || browser === null) return actorWords[actor];
-  const found = browsers.find((name) => browser.includes(name));
-  return found === undefined ? actorWords.session : `you, in ${browserNames[found] ?? found}`;
+  const name = browserName(browser);
+  return name === undefined ? actorWords.session : `you, in ${name}`;
 }
 
 /** The page of a resource; null: it has none. */

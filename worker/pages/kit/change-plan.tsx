@@ -14,7 +14,7 @@ export type Termed = Pick<OwnAccount["terms"][number], "packId" | "nextPackId" |
 const priceOf = (pack: Pack, months: number): number =>
   pack.terms.find((term) => term.months === months)?.amountCents ?? pack.amountCents * months;
 
-/** What a change to this pack means: from when it holds, and what is paid for it now. */
+/** What a change to this pack means: from when it applies, and what is paid for it now. */
 function effectOf(pack: Pack, old: Pack | undefined, term: Termed, now: Date): string {
   if (pack.id === term.packId) return term.nextPackId === null ? "Your plan" : "Your plan: choose it to stay";
   if (term.paidUntil === null || !old) return "";
@@ -24,16 +24,28 @@ function effectOf(pack: Pack, old: Pack | undefined, term: Termed, now: Date): s
   const cents = chargedCents(
     proratedCents([priceOf(old, months), priceOf(pack, months)], months, until, now),
   );
-  return `${money(cents, pack.currency)} now, for the time until ${day(term.paidUntil)}; it holds as soon as that is paid`;
+  return `${money(cents, pack.currency)} now for the time until ${day(term.paidUntil)}. It applies once that is paid`;
 }
 
 /** The form `plan`, which `changePlan` takes. */
-export const ChangePlan = ({ packs, term, now }: { packs: readonly Pack[]; term: Termed; now: Date }) => {
+export const ChangePlan = ({
+  packs,
+  term,
+  now,
+  isLegendHidden = false,
+}: {
+  packs: readonly Pack[];
+  term: Termed;
+  now: Date;
+  /** A heading above says it already. */
+  isLegendHidden?: boolean;
+}) => {
   const old = packs.find(({ id }) => id === term.packId);
   return (
     <Form id="plan">
       <PlanCards
         packs={packs}
+        isLegendHidden={isLegendHidden}
         value={term.nextPackId ?? term.packId}
         effect={(pack) => effectOf(pack, old, term, now)}
       />

@@ -6,6 +6,7 @@ import { Brand, brandName, brandSheetAddress, LegalLinks } from "./brand.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 import { Said } from "./said.tsx";
 import { suspendedFor } from "./viewer.ts";
+import type { Word } from "./words.ts";
 
 export const sections = [
   "home",
@@ -40,6 +41,8 @@ export type Frame = {
   crumbs?: Crumb[];
   /** Ids whose changes reload what is live on the page; "account": any change. */
   about?: readonly string[];
+  /** Of what the page is about: the icon of the browser's tab has its colour, and the title says it unless all is well. */
+  state?: Word;
   /** Programs of the page beside `main`: names in web/islands. */
   islands?: readonly string[];
 };
@@ -56,13 +59,20 @@ const hasSession = (): boolean => request()?.get("hasSession") ?? false;
 /** The address of an asset with its hash; its plain name where nothing was built (tests). */
 const asset = (name: string): string => `/assets/${request()?.get("assets")?.[name] ?? name}`;
 
-const Head = ({ title, islands = [] }: Pick<Frame, "title" | "islands">) => (
+const Head = ({ title, state, islands = [] }: Pick<Frame, "title" | "state" | "islands">) => (
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <meta name="robots" content="noindex" />
-    <title>{`${title} · ${brandName()}`}</title>
-    <link rel="icon" href={asset("icon.svg")} type="image/svg+xml" />
+    <title>
+      {[state?.tone === "good" ? undefined : state?.label, title, brandName()].filter(Boolean).join(" · ")}
+    </title>
+    <link
+      rel="icon"
+      href={asset(state === undefined ? "icon.svg" : `icon-${state.tone}.svg`)}
+      type="image/svg+xml"
+      {...(state !== undefined && { "data-state": state.tone })}
+    />
     <link
       rel="preload"
       as="font"

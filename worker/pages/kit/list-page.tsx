@@ -35,7 +35,7 @@ export const ListPage = ({
           </a>
         </Empty>
       ) : (
-        <table>
+        <table class="roomy">
           <thead>
             <tr>
               {columns.map(({ label, class: classes }) => (

@@ -18,6 +18,11 @@ export const Time = ({ at }: { at: string }) => (
   </time>
 );
 
+/** A time to come, to the minute: in UTC without a script, in the reader's own zone with one. */
+export const LocalTime = ({ at }: { at: string }) => (
+  <time datetime={at} data-local>{`${at.slice(0, 16).replace("T", " ")} UTC`}</time>
+);
+
 /** A day, in UTC. */
 export const Day = ({ at }: { at: string }) => <time datetime={at}>{day(at)}</time>;
 

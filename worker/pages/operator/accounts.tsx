@@ -99,7 +99,7 @@ const TermPlan = ({
         <Select
           name="packId"
           label="Plan"
-          hint="A dearer one is invoiced to the customer, and holds once that is paid; a cheaper one from the next renewal on."
+          hint="A more expensive one is invoiced to the customer and applies once that is paid; a cheaper one applies from the next renewal on."
           value={term.packId}
           options={packs.map((pack) => [pack.id, `${pack.name}: ${monthly(pack)}`] as const)}
         />
@@ -240,7 +240,7 @@ export const operatorAccount: Screen = {
                 <dt>Sessions</dt>
                 <dd>{account.sessionCount}</dd>
                 <dt>Credits</dt>
-                <dd>{account.credits.balance}</dd>
+                <dd>{account.credits.balance.toLocaleString("en-US")}</dd>
                 {account.lastUsedAt !== null && (
                   <>
                     <dt>Last used</dt>

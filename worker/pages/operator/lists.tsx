@@ -503,7 +503,11 @@ export const operatorSystem: Screen = {
           <Card title="Mail">
             <div class="body">
               <p class="soft">
-                {system.mail.from === null ? "No mail service is set up." : `Sent as ${system.mail.from}.`}
+                {!system.mail.configured
+                  ? "No mail service is set up."
+                  : system.mail.from === null
+                    ? "A mail service is set up."
+                    : `Sent as ${system.mail.from}.`}
               </p>
               <div class="form-end">
                 <Act id="mail" label="Send me a test" />

@@ -13,17 +13,19 @@ export const isCommandUnderWay = ({ status }: Command): boolean =>
   status === "QUEUED" || status === "RUNNING";
 
 /** How it ended and how long it took: "code 1 after 2.4 s". */
-export function resultOf({ exitCode, startedAt, finishedAt, trigger }: Command): string {
+export function endOf({ exitCode, startedAt, finishedAt }: Command): string {
   const seconds =
     startedAt === null || finishedAt === null
       ? null
       : ((Date.parse(finishedAt) - Date.parse(startedAt)) / 1000).toFixed(1);
-  const by = trigger === "schedule" ? "by a schedule" : trigger === "chat" ? "by the assistant" : "";
-  return [
-    exitCode === null ? "" : `code ${exitCode}`,
-    seconds === null ? "" : `after ${seconds} s`,
-    by === "" ? "" : `· ${by}`,
-  ]
+  return [exitCode === null ? "" : `code ${exitCode}`, seconds === null ? "" : `after ${seconds} s`]
     .filter(Boolean)
     .join(" ");
+}
+
+/** With who ran it, if it was not a person. */
+export function resultOf(command: Command): string {
+  const { trigger } = command;
+  const by = trigger === "schedule" ? "by a schedule" : trigger === "chat" ? "by the assistant" : "";
+  return [endOf(command), by].filter(Boolean).join(" · ");
 }

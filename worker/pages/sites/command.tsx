@@ -11,9 +11,19 @@ import { streamedLog } from "../kit/streamed-log.tsx";
 import { commandWords, isCommandUnderWay, resultOf } from "./command-words.ts";
 import { siteFrame } from "./frame.tsx";
 
-const State = ({ command }: { command: Command }) => (
+const State = ({ command, isAskedTold = false }: { command: Command; isAskedTold?: boolean }) => (
   <>
-    <Status {...commandWords[command.status]} /> <span class="soft">{resultOf(command)}</span>
+    <p>
+      <Status {...commandWords[command.status]} />{" "}
+      <span class="soft">
+        {resultOf(command)}
+        {isAskedTold && (
+          <>
+            {resultOf(command) !== "" && " · "}asked for <Time at={command.createdAt} />
+          </>
+        )}
+      </span>
+    </p>
     {(command.error ?? command.waitsFor) !== null && <p>{command.error ?? command.waitsFor}</p>}
   </>
 );
@@ -53,12 +63,7 @@ export const siteCommand: Screen = {
         <Card title={<code>{command.command}</code>} end={<a href={jobs}>All jobs</a>}>
           <div class="body">
             <Live id="outcome">
-              <p>
-                <State command={command} />{" "}
-                <span class="soft">
-                  asked for <Time at={command.createdAt} />
-                </span>
-              </p>
+              <State command={command} isAskedTold />
               <div class="form-end row">
                 {isCommandUnderWay(command) ? (
                   <Act

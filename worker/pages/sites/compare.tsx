@@ -92,7 +92,7 @@ const Differences = ({
   return (
     <>
       <Card title="What differs" id="differences">
-        <table>
+        <table class="compared">
           <thead>
             <tr>
               <th scope="col">What</th>

@@ -135,11 +135,11 @@ const Disk = ({ disk, bigger }: { disk: DiskUse; bigger: string | undefined }) =
       {disk.notMeasured !== null && <p class="soft">{disk.notMeasured}</p>}
       {disk.countedMb !== null && (
         <Meter
-          label="Counts towards the plan"
+          label="Of the plan"
           used={disk.countedMb}
           limit={disk.limitMb}
           bigger={bigger}
-          said={`${megabytes(disk.countedMb)} of ${megabytes(disk.limitMb)}`}
+          said={`${megabytes(disk.countedMb)} of ${disk.limitMb / 1024} GB`}
         />
       )}
       <dl class="sum">

@@ -1,7 +1,8 @@
+import * as z from "zod";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Site } from "../../../protocol/api/sites.ts";
 import { Status } from "../kit/parts.tsx";
-import { deploymentWords } from "../kit/words.ts";
+import { deploymentWords, type Word } from "../kit/words.ts";
 
 export const isUnderWay = ({ status }: Pick<Deployment, "status">): boolean =>
   status === "QUEUED" || status === "BUILDING" || status === "STARTING";
@@ -24,19 +25,17 @@ export function askedBy({ trigger, key }: Pick<Deployment, "trigger" | "key">): 
   return trigger === "rollback" ? `${name}, a roll back` : name;
 }
 
-/** Only the version of a site that serves is "in service": a stopped or failed site has none. */
-export const DeploymentState = ({
-  deployment: { status, id },
-  site,
-}: {
+type OfSite = {
   deployment: Pick<Deployment, "id" | "status">;
   site: Pick<Site, "status" | "currentDeployment">;
-}) => {
+};
+/** Only the version of a site that serves is "in service": a stopped or failed site has none. */
+export function deploymentWord({ deployment: { status, id }, site }: OfSite): Word {
   const serves =
     (site.status === "RUNNING" || site.status === "DEPLOYING") && site.currentDeployment?.id === id;
-  if (status === "LIVE" && !serves) return <Status tone="soft" label="Not running" />;
-  return <Status {...deploymentWords[status]} />;
-};
+  return status === "LIVE" && !serves ? { tone: "soft", label: "Not running" } : deploymentWords[status];
+}
+export const DeploymentState = (one: OfSite) => <Status {...deploymentWord(one)} />;
 
 /** Milliseconds for people. */
 export function duration(ms: number): string {
@@ -108,6 +107,11 @@ const settingNames: Readonly<Record<string, string>> = {
 };
 /** A setting as the forms name it. */
 export const settingName = (setting: string): string => settingNames[setting] ?? setting;
-export const shownValue = (value: unknown): string =>
-  value === null ? "not set" : typeof value === "string" ? value : JSON.stringify(value);
+const Volumes = z.array(z.object({ name: z.string(), mountPath: z.string() }));
+export function shownValue(value: unknown): string {
+  if (value === null || (Array.isArray(value) && value.length === 0)) return "not set";
+  if (typeof value === "string") return value;
+  const volumes = Volumes.safeParse(value).data;
+  return volumes?.map(({ name, mountPath }) => `${name} in ${mountPath}`).join(", ") ?? JSON.stringify(value);
+}
 export const changeWords = { added: "added", changed: "changed", removed: "removed" };

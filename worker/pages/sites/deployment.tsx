@@ -14,6 +14,7 @@ import {
   askedBy,
   changeWords,
   DeploymentState,
+  deploymentWord,
   duration,
   isUnderWay,
   settingName,
@@ -206,6 +207,7 @@ export const deploymentPage: Screen = {
         { label: "Deployments", href: `${here}/deployments` },
       ],
       about: isPlain ? [] : [site.id, id],
+      state: deploymentWord({ deployment, site }),
       islands: isPlain ? [] : ["log"],
       ...(streamed && { streamed }),
       body: (

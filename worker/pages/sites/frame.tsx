@@ -3,6 +3,7 @@ import type { Site } from "../../../protocol/api/sites.ts";
 import { Act } from "../kit/form.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { Callout, Copy, Heading, Live, Status, Tabs, Time } from "../kit/parts.tsx";
+import { QrCode } from "../kit/qr.tsx";
 import type { View } from "../kit/screen.ts";
 import { suspendedFor } from "../kit/viewer.ts";
 import { siteWords } from "../kit/words.ts";
@@ -78,7 +79,11 @@ const actionsIn: Record<Site["status"], { buttons: readonly Action[]; menu: read
 };
 
 const Actions = ({ site }: { site: Site }) => {
-  const { buttons, menu } = actionsIn[site.status];
+  const { menu } = actionsIn[site.status];
+  // What has never run cannot be started.
+  const buttons = actionsIn[site.status].buttons.filter(
+    ({ id }) => id !== "start" || site.currentDeployment !== null,
+  );
   const here = `/sites/${site.id}`;
   const hasSource = site.deployType === "github" && buttons.length > 0;
   return (
@@ -128,6 +133,7 @@ export function siteFrame(
       ...(current === "Overview" ? [] : [{ label: site.name, href: here }]),
     ],
     about: [site.id, ...(more.about ?? [])],
+    state: siteWords[site.status],
     ...(more.islands && { islands: more.islands }),
     body: (
       <>
@@ -142,6 +148,16 @@ export function siteFrame(
                     {address} <Icon name="external" />
                   </a>
                   <Copy text={site.url} of="address" />
+                  {current === "Overview" && (
+                    <details class="menu" id="address-qr">
+                      <summary class="button">
+                        QR<span class="hidden-text"> code of the address</span>
+                      </summary>
+                      <div>
+                        <QrCode text={site.url} label={`QR code of ${address}`} />
+                      </div>
+                    </details>
+                  )}
                 </span>{" "}
                 · <Sentence site={site} />
               </>

@@ -11,9 +11,9 @@ import { cronWords } from "../../domain/cron-words.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, Field, Form, Telling, typedInto, type Told } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
-import { Card, Empty, Live, Pager, Status, Time } from "../kit/parts.tsx";
+import { Card, Empty, Live, LocalTime, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen } from "../kit/screen.ts";
-import { commandWords, isCommandUnderWay, resultOf } from "./command-words.ts";
+import { commandWords, endOf, isCommandUnderWay, resultOf } from "./command-words.ts";
 import { siteFrame } from "./frame.tsx";
 
 const here = ({ param }: Asked): string => `/sites/${param("id")}/jobs`;
@@ -143,7 +143,18 @@ const ScheduleFields = ({ schedule, told }: { schedule?: Schedule; told: Told })
   </>
 );
 
-const ScheduleCard = ({ schedule, told }: { schedule: Schedule; told: Told }) => (
+const ScheduleCard = ({
+  schedule,
+  last,
+  path,
+  told,
+}: {
+  schedule: Schedule;
+  /** Its newest run. */
+  last: Command | undefined;
+  path: string;
+  told: Told;
+}) => (
   <Card
     title={schedule.name}
     end={
@@ -176,13 +187,26 @@ const ScheduleCard = ({ schedule, told }: { schedule: Schedule; told: Told }) =>
             {runsOf(schedule, 3).map((run, index) => (
               <>
                 {index > 0 && ", "}
-                <Time at={run.toISOString()} />
+                <LocalTime at={run.toISOString()} />
               </>
             ))}
           </>
         )}
         {schedule.skippedRuns > 0 &&
           ` Skipped ${schedule.skippedRuns} times, since the run before was not over or too many waited.`}
+      </p>
+      <p class="small">
+        {last === undefined ? (
+          <span class="soft">It has not run yet.</span>
+        ) : (
+          <>
+            Last run:{" "}
+            <a href={`${path}/${last.id}`}>
+              <Time at={last.createdAt} />
+            </a>{" "}
+            <Status {...commandWords[last.status]} /> <span class="soft">{endOf(last)}</span>
+          </>
+        )}
       </p>
       <details class="more" open={typedInto(`change:${schedule.id}`) !== undefined}>
         <summary>Change or delete</summary>
@@ -226,6 +250,9 @@ export const siteJobs: Screen = {
       call(ctx, "listCommands", { id: site.id, limit: 20, ...cursorIn(query, "command") }),
       call(ctx, "listSchedules", { id: site.id, limit: 100 }),
     ]);
+    const runs = await Promise.all(
+      schedules.data.map(({ id }) => call(ctx, "listCommands", { id: site.id, scheduleId: id, limit: 1 })),
+    );
     const path = here(asked);
     const told = toldCron(ctx.now());
     return siteFrame(
@@ -279,8 +306,8 @@ export const siteJobs: Screen = {
         <Pager path={path} next={commands.nextCursor} label="Older commands" />
         <Live id="schedules">
           <div class="stack">
-            {schedules.data.map((schedule) => (
-              <ScheduleCard schedule={schedule} told={told} />
+            {schedules.data.map((schedule, index) => (
+              <ScheduleCard schedule={schedule} last={runs[index]?.data[0]} path={path} told={told} />
             ))}
           </div>
         </Live>

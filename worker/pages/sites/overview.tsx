@@ -85,6 +85,14 @@ const Events = ({
   </Card>
 );
 
+/** Samples of the last day are of a minute each. */
+function traffic({ networkInBytes, networkOutBytes }: SiteSample): string {
+  const kilobytes = (networkInBytes + networkOutBytes) / 1000;
+  return kilobytes < 1000
+    ? `${Math.ceil(kilobytes)} kB a minute`
+    : `${(kilobytes / 1000).toFixed(1)} MB a minute`;
+}
+
 const Now = ({
   sample,
   pack,
@@ -125,6 +133,12 @@ const Now = ({
               said={`${(sample.diskMb / 1024).toFixed(1)}${pack ? ` of ${pack.diskGb}` : ""} GB`}
             />
           )}
+          <Meter
+            label="Network"
+            used={sample.networkInBytes + sample.networkOutBytes}
+            limit={null}
+            said={`${traffic(sample)}, without a limit`}
+          />
         </>
       )}
     </div>

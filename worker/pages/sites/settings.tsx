@@ -1,3 +1,4 @@
+import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Pack } from "../../../protocol/api/packs.ts";
 import type { SiteHealth } from "../../../protocol/api/running.ts";
 import type { Site, SiteSettings } from "../../../protocol/api/sites.ts";
@@ -6,7 +7,7 @@ import { call } from "../../api/call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
 import { Act, ConfirmByName, Telling } from "../kit/form.tsx";
-import { Callout, Card, Copied, Day, Status } from "../kit/parts.tsx";
+import { Callout, Card, Copied, Day, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Done, Fields, Screen, View } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
 import * as forms from "./settings-forms.tsx";
@@ -47,12 +48,23 @@ const hostsOfGit: readonly [name: string, steps: string][] = [
   ["A script", "curl -X POST with this address, such as at the end of your CI."],
 ];
 
-const Webhook = ({ url }: { url: string | null }) => (
+/** `last`: the newest deployment of a push. */
+const Webhook = ({ url, last }: { url: string | null; last: Deployment | undefined }) => (
   <Card title="Deploy on every push" id="webhook">
     <div class="body">
       <p>
         Give this address to your Git host: a push to the site's branch then deploys. Whoever knows it can
         deploy, so treat it like a password.
+      </p>
+      <p class="soft">
+        {last === undefined ? (
+          "No push has arrived yet. Push something, or have your Git host send its test delivery again."
+        ) : (
+          <>
+            The last push that arrived began <a href={`/deployments/${last.id}`}>deployment #{last.number}</a>
+            , <Time at={last.createdAt} />.
+          </>
+        )}
       </p>
       <details class="more">
         <summary>Show the address</summary>
@@ -98,7 +110,7 @@ const Plan = ({ site, packs, now }: { site: Site; packs: Pack[]; now: Date }) =>
             The plan can be changed once the first invoice is paid. <a href="/billing">Billing</a>
           </p>
         ) : (
-          <ChangePlan packs={packs} term={site} now={now} />
+          <ChangePlan packs={packs} term={site} now={now} isLegendHidden />
         )}
       </div>
     </Card>
@@ -143,10 +155,11 @@ const partsOf = ({ deployType }: Site): [id: string, label: string][] => [
 async function pageOf(asked: Asked, health: SiteHealth | null = null): Promise<View> {
   const { ctx, param, query } = asked;
   const site = await call(ctx, "getSite", { id: param("id") });
-  const [{ data: packs }, volumes, webhook] = await Promise.all([
+  const [{ data: packs }, volumes, webhook, pushed] = await Promise.all([
     call(ctx, "listPacks", { limit: 100 }),
     call(ctx, "listVolumes", { id: site.id }).catch(() => ({ data: [] })),
     call(ctx, "getWebhook", { id: site.id }).catch(noneIfRefused),
+    call(ctx, "listDeployments", { id: site.id, limit: 1, trigger: "webhook" }),
   ]);
   const pack = packs.find(({ id }) => id === site.packId);
   const told = forms.toldReplicas(pack);
@@ -189,7 +202,7 @@ async function pageOf(asked: Asked, health: SiteHealth | null = null): Promise<V
             <forms.IngressForm site={site} />
           </div>
         </Card>
-        <Webhook url={webhook?.url ?? null} />
+        <Webhook url={webhook?.url ?? null} last={pushed.data[0]} />
         <Plan site={site} packs={packs.filter(({ kind }) => kind === "site")} now={ctx.now()} />
         <div id="delete">
           <ConfirmByName

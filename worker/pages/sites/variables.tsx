@@ -35,23 +35,16 @@ const Row = ({
   site,
   variable: { key, value, encrypted, scope },
   waits,
-  link,
 }: {
   site: Site;
   variable: EnvVariableShown;
   /** The version in service has another value, or none. */
   waits: boolean;
-  link: Pick<Database, "id" | "name"> | undefined;
 }) => (
   <tr data-key={key} data-scope={scope} data-encrypted={String(encrypted)}>
     <td>
       <code>{key}</code> <span class="chip">{scopeWords[scope]}</span>{" "}
       {waits && <span class="dot warn">not in service yet</span>}
-      {link && (
-        <div class="soft small">
-          set by the link to <a href={`/databases/${link.id}`}>{link.name}</a>
-        </div>
-      )}
     </td>
     <td>
       {value === null ? (
@@ -67,32 +60,47 @@ const Row = ({
       )}
     </td>
     <td class="end">
-      {link === undefined && (
-        <div class="buttons">
-          <details class="menu edit" id={`edit-${key}`} open={typedInto(`set:${key}`) !== undefined}>
-            <summary class="button" aria-label={`Edit: ${key}`}>
-              Edit
-            </summary>
-            <div>
-              <Form id="set" of={key}>
-                <input type="hidden" name="key" value={key} />
-                <TextArea
-                  name="value"
-                  label={`Value of ${key}`}
-                  rows={3}
-                  maxlength={32_768}
-                  value={value ?? ""}
-                  {...(encrypted && { hint: "It replaces the secret, which is not shown." })}
-                />
-                <Select name="scope" label="Available to" value={scope} options={scopes} />
-                {!encrypted && <Check name="encrypted" label="Make it a secret" />}
-                <Saves site={site} stage="Change" />
-              </Form>
-            </div>
-          </details>
-          <Act id="unset" of={key} label="Remove" about={key} values={{ key }} />
-        </div>
-      )}
+      <div class="buttons">
+        <details class="menu edit" id={`edit-${key}`} open={typedInto(`set:${key}`) !== undefined}>
+          <summary class="button" aria-label={`Edit: ${key}`}>
+            Edit
+          </summary>
+          <div>
+            <Form id="set" of={key}>
+              <input type="hidden" name="key" value={key} />
+              <TextArea
+                name="value"
+                label={`Value of ${key}`}
+                rows={3}
+                maxlength={32_768}
+                value={value ?? ""}
+                {...(encrypted && { hint: "It replaces the secret, which is not shown." })}
+              />
+              <Select name="scope" label="Available to" value={scope} options={scopes} />
+              {!encrypted && <Check name="encrypted" label="Make it a secret" />}
+              <Saves site={site} stage="Change" />
+            </Form>
+          </div>
+        </details>
+        <Act id="unset" of={key} label="Remove" about={key} values={{ key }} />
+      </div>
+    </td>
+  </tr>
+);
+
+/** What a link to a database sets: the address with the password. */
+const Linked = ({ database: { id, name }, variable }: { database: Database; variable: string }) => (
+  <tr>
+    <td>
+      <code>{variable}</code> <span class="chip">database link</span>
+    </td>
+    <td class="soft">
+      the address and password of <a href={`/databases/${id}`}>{name}</a>
+    </td>
+    <td class="end">
+      <a class="button" href={`/databases/${id}/connect`} aria-label={`Open the link: ${variable}`}>
+        Open the link
+      </a>
     </td>
   </tr>
 );
@@ -288,10 +296,12 @@ export const siteVariables: Screen = {
     ]);
     const waits = waiting(history.data, serving);
     const removed = [...waits].filter((key) => !site.envVariables.some((variable) => variable.key === key));
-    const linkOf = (key: string) =>
-      databases.data.find(({ links }) =>
-        links.some(({ siteId, variable }) => siteId === id && variable === key),
-      );
+    const linked = databases.data.flatMap((database) =>
+      database.links
+        .filter(({ siteId }) => siteId === id)
+        .map(({ variable }) => <Linked database={database} variable={variable} />),
+    );
+    const count = site.envVariables.length + linked.length;
     return siteFrame(
       site,
       "Variables",
@@ -309,8 +319,8 @@ export const siteVariables: Screen = {
             )}
           </div>
         )}
-        <Card title={`Variables${site.envVariables.length > 0 ? ` · ${site.envVariables.length}` : ""}`}>
-          {site.envVariables.length === 0 && (
+        <Card title={`Variables${count > 0 ? ` · ${count}` : ""}`}>
+          {count === 0 && (
             <div class="empty">
               <h2>No variables yet</h2>
               <p>
@@ -333,13 +343,9 @@ export const siteVariables: Screen = {
                 </tr>
               ))}
               {site.envVariables.map((variable) => (
-                <Row
-                  site={site}
-                  variable={variable}
-                  waits={waits.has(variable.key)}
-                  link={linkOf(variable.key)}
-                />
+                <Row site={site} variable={variable} waits={waits.has(variable.key)} />
               ))}
+              {linked}
             </tbody>
           </table>
           <AsFile site={site} />
