@@ -9,6 +9,7 @@ import type { Actor, Ctx } from "../../worker/ctx.ts";
 import { AppError } from "../../worker/domain/app-error.ts";
 import { answerHeaders } from "../../worker/middleware/answer-headers.ts";
 import { drainRequestBody, limitBody, maxBodyBytes, requireJson } from "../../worker/middleware/body.ts";
+import { contextFor } from "../../worker/middleware/context.ts";
 import { onError, onNotFound } from "../../worker/middleware/errors.ts";
 import { httpsOnly } from "../../worker/middleware/https.ts";
 import { preparePage, say } from "../../worker/middleware/page.ts";
@@ -162,6 +163,9 @@ describe("a refusal", () => {
     .get("/app/:code", (c) => {
       throw new AppError(c.req.param("code") as "not_found", { retryAfterSeconds: 7, reason: "Because." });
     })
+    .get("/soon", () => {
+      throw new AppError("rate_limited");
+    })
     .get("/http/:status", (c) => {
       throw new HTTPException(Number(c.req.param("status")) as 400);
     })
@@ -194,6 +198,7 @@ describe("a refusal", () => {
       "7",
       '{"error":"rate_limited"}',
     ]);
+    expect((await refusal("/soon")).headers.get("Retry-After")).toBeNull();
     const other = await refusal("/app/conflict");
     expect([other.headers.get("WWW-Authenticate"), other.headers.get("Retry-After")]).toEqual([null, null]);
     expect(JSON.parse(other.text)).toMatchObject({ reason: "Because." });
@@ -222,6 +227,7 @@ describe("a page", () => {
       return c.redirect("/", 303);
     })
     .use(preparePage)
+    .get("/brand", (c) => c.json([c.get("brand")?.name, c.get("signUp")]))
     .get("/data", (c) => c.json({ said: c.get("flash")?.text ?? null }))
     .get("/leads", (c) => {
       c.set("leadsToPlain", true);
@@ -257,6 +263,9 @@ describe("a page", () => {
     expect(await read("/")).toEqual({ text: "nothing", set: [] });
     expect(await read("/", "berth_said=forged")).toEqual({ text: "nothing", set: [] });
   });
+
+  it("has the installation's name, and knows whether one may sign up", async () =>
+    expect((await read("/brand")).text).toBe('["Berth","open"]'));
 
   it("is where it is said: no form and no data takes it away", async () => {
     const { cookie } = await saidAs();
@@ -295,6 +304,19 @@ describe("a page", () => {
     expect(await to("/sites/1?a=b&c")).toEqual([303, "/sign-in?next=%2Fsites%2F1%3Fa%3Db%26c"]);
     expect(await to("/sites/1", "POST")).toEqual([303, "/sign-in"]);
   });
+});
+
+it("what a request leaves to be done is waited for", async () => {
+  const waited: Promise<unknown>[] = [];
+  const app = made().get("/", (c) => {
+    contextFor(c, { type: "link" }).defer(Promise.resolve("done"));
+    return c.text("");
+  });
+  await app.fetch(new Request(siteUrl), bindings, {
+    ...execution,
+    waitUntil: (one) => void waited.push(one),
+  });
+  expect(waited).toHaveLength(1);
 });
 
 it("an operator's view of an account is this browser's for half an hour, and no script reads it", async () => {
