@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { openCheckout } from "../../worker/billing/payments/checkout.ts";
 import { arePaymentsRead } from "../../worker/billing/payments/read-events.ts";
 import { reconcilePayments } from "../../worker/billing/payments/reconcile.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { reconcileBilling } from "../../worker/cron.ts";
 import { checkPayments } from "../../worker/services/system/check-payments.ts";
 import type { Event } from "../support/stripe/server.ts";
+import { interruptedDatabase } from "./crashing-database.ts";
 import { account, api, bindings, call, createSite, operator, pay, site } from "./service.ts";
 import { buyCredits, credits, flagsOf, rows, stripeService, type StripeService } from "./stripe-service.ts";
 
@@ -125,7 +127,8 @@ describe("a checkout", () => {
 
   it("that Stripe refuses for good is over, and the next press begins another", async () => {
     const service = stripeService();
-    const of = await bought();
+    const [of, other] = [await bought(), await bought()];
+    await service.open(other.invoiceToken);
     await rows("UPDATE invoices SET amount_cents = 10 WHERE id = ?", of.invoiceId);
     expect((await service.pay(of.invoiceToken)).status).toBe(409);
     expect(await checkoutsOf(of.invoiceId)).toEqual([{ status: "failed", number: 1 }]);
@@ -133,6 +136,43 @@ describe("a checkout", () => {
     await service.send(service.stripe.pay(await service.open(of.invoiceToken)));
     await expectPaidOnce(service, of);
     expect((await checkoutsOf(of.invoiceId)).map(({ status }) => status)).toEqual(["failed", "paid"]);
+    expect(await checkoutsOf(other.invoiceId)).toEqual([{ status: "open", number: 1 }]);
+  });
+
+  it("that is paid while it is opened a second time stays paid", async () => {
+    const service = stripeService();
+    const of = await bought();
+    const paid = async () => {
+      const [session = ""] = service.stripe.sessions.keys();
+      await rows(
+        "UPDATE checkouts SET status = 'open', session_id = ? WHERE invoice_id = ?",
+        session,
+        of.invoiceId,
+      );
+      expect(await service.send(service.stripe.pay(session))).toBe(200);
+    };
+    // It reads, begins one, reads again, asks Stripe, and then keeps the answer.
+    const env = { ...service.env, DB: interruptedDatabase(bindings.DB, 3, paid) };
+    const paying = contextOf(env, { type: "system" }, () => undefined);
+    await openCheckout(paying, of.invoiceId as `invoice_${string}`);
+    expect(await checkoutsOf(of.invoiceId)).toEqual([{ status: "paid", number: 1 }]);
+    await expectPaidOnce(service, of);
+  });
+
+  it("is asked about alone where its customer comes back, and not once it has ended", async () => {
+    const service = stripeService();
+    const [of, other] = [await bought(), await bought()];
+    const session = await service.open(of.invoiceToken);
+    await service.open(other.invoiceToken);
+    const asked = async () => {
+      const before = service.stripe.requests.length;
+      await service.invoice(of.invoiceToken, "?returned=1");
+      return service.stripe.requests.slice(before);
+    };
+    expect(await asked()).toEqual([`GET /v1/checkout/sessions/${session}`]);
+    service.stripe.expire(session);
+    await asked();
+    expect(await asked()).toEqual([]);
   });
 
   it("that Stripe never answered about is asked for again for an hour, and then another one is", async () => {
@@ -583,6 +623,76 @@ describe("a refund", () => {
     await service.send(service.stripe.refundByHand(String(event.data.object["payment_intent"]), 500));
     await service.send(event);
     expect((await service.invoice(early.invoiceToken)).status).toBe("refunded");
+  });
+
+  it("of a part, told before its payment, leaves what was bought, and every other invoice as it was", async () => {
+    const service = stripeService();
+    const [of, other, whole] = [await bought(), await paid(service), await bought()];
+    for (const [one, amount] of [
+      [of, 100],
+      [whole, 500],
+    ] as const) {
+      const event = service.stripe.pay(await service.open(one.invoiceToken));
+      await service.send(service.stripe.refundByHand(String(event.data.object["payment_intent"]), amount));
+      await service.send(event);
+    }
+    const statuses = [of, other, whole].map(
+      async ({ invoiceToken }) => (await service.invoice(invoiceToken)).status,
+    );
+    expect(await Promise.all(statuses)).toEqual(["paid", "paid", "refunded"]);
+    expect((await credits(of.key)).balance).toBe(500);
+  });
+
+  it("ends alone, and may be asked for again where the bank returned it", async () => {
+    const service = stripeService();
+    const [done, returned, waiting, kept] = [
+      await paid(service),
+      await paid(service),
+      await paid(service),
+      await paid(service),
+    ];
+    service.stripe.refundsArePending = true;
+    for (const one of [done, returned, waiting])
+      expect((await one.refund()).body).toMatchObject({ status: "pending" });
+    const [first = "", second = ""] = service.stripe.refunds.keys();
+    service.stripe.endRefund(first, true);
+    service.stripe.endRefund(second, false);
+    await reconcilePayments(service.ctx());
+    const refunds = async () =>
+      Promise.all(
+        [done, returned, waiting, kept].map(async ({ invoiceId, invoiceToken }) => [
+          (await service.invoice(invoiceToken)).status,
+          ...(
+            await rows("SELECT status FROM refunds WHERE invoice_id = ? ORDER BY created_at", invoiceId)
+          ).map(({ status }) => status),
+        ]),
+      );
+    expect(await refunds()).toEqual([
+      ["refunded", "done"],
+      ["paid", "failed"],
+      ["paid", "pending"],
+      ["paid"],
+    ]);
+    expect((await returned.refund()).body).toMatchObject({ status: "pending" });
+    expect((await refunds())[1]).toEqual(["paid", "failed", "pending"]);
+    expect([(await credits(done.key)).balance, (await credits(kept.key)).balance]).toEqual([0, 500]);
+  });
+
+  it("finished by two at once is on record once", async () => {
+    const service = stripeService();
+    const of = await paid(service);
+    service.stripe.refundsArePending = true;
+    await of.refund();
+    const [id = ""] = service.stripe.refunds.keys();
+    service.stripe.endRefund(id, true);
+    await Promise.all([reconcilePayments(service.ctx()), reconcilePayments(service.ctx())]);
+    expect(
+      await rows(
+        "SELECT operation FROM activity WHERE resource_id = ? AND operation = 'refundInvoice' AND actor = 'system'",
+        of.invoiceId,
+      ),
+    ).toHaveLength(1);
+    expect(await credits(of.key)).toMatchObject({ balance: 0, transactions: [{ type: "refund" }, {}] });
   });
 
   it("that is told before its payment leaves nothing that was bought: no credits, no site", async () => {

@@ -476,6 +476,8 @@ describe("an invoice", () => {
     expect((await api(key, "POST", `/invoices/${invoiceId}/void`)).status).toBe(403);
     const as = await operator();
     expect((await api(as, "POST", `/invoices/${invoiceId}/refund`, {})).status).toBe(409);
+    for (const none of ["invoice_none", `invoice_001k${"0".repeat(23)}`])
+      expect((await api(as, "POST", `/invoices/${none}/void`)).status).toBe(404);
     expect((await api(as, "POST", `/invoices/${invoiceId}/void`)).body).toMatchObject({ status: "void" });
     expect((await api(as, "POST", `/invoices/${invoiceId}/void`)).status).toBe(200);
     expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);

@@ -62,14 +62,6 @@ describe("a body", () => {
       });
   });
 
-  it("is not asked of what only reads", async () => {
-    const answer = { method: "GET", body: "", type: "text/plain", other: "kept" };
-    expect(await send(null, "text/plain", "GET")).toEqual({ status: 200, answer });
-    expect((await ask(app, "/", { method: "HEAD", headers: { "Content-Type": "text/plain" } })).status).toBe(
-      200,
-    );
-  });
-
   it("has one MiB at most", async () => {
     const limited = made()
       .use(limitBody)
