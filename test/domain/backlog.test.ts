@@ -12,10 +12,14 @@ it("no more waits than is done within the time, however much comes, and as much 
   expect([5000, 5000, 5400, 60_000].map((nowMs) => admittedOf(backlog, nowMs))).toEqual([6, 0, 2, 6]);
 });
 
-it("a clock that is set back keeps nobody out", () => {
+it("a clock that is set back keeps nobody out, nor counts what an address had by the clock before", () => {
   const backlog = new Backlog(200, 1000);
   backlog.admits(500_000, stranger(1));
   expect(admittedOf(backlog, 1000)).toBe(6);
+  const greedy = new Backlog(200, 1000);
+  const had = (nowMs: number) =>
+    Array.from({ length: 20 }, () => greedy.admits(nowMs, stranger(1))).filter(Boolean).length;
+  expect([had(500_000), had(1000)]).toEqual([3, 3]);
 });
 
 describe("known devices", () => {

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import type { StrykerOptions, MutantCoverage } from "@stryker-mutator/api/core";
 import type { Logger } from "@stryker-mutator/api/logging";
@@ -16,6 +17,22 @@ import {
 import { createVitest, type TestCase, type Vitest } from "vitest/node";
 import type { Verdict } from "./verdict.ts";
 
+type Settings = { mostSurvivals: number; minutes: number; testNamePattern: string };
+
+type Found = {
+  endsAtMs: number;
+  /** Test files that were begun: one that ended this process is not run again. */
+  files: string[];
+  tests: Record<string, TestResult>;
+  hits: MutantCoverage["perTest"];
+  detected: Record<string, Verdict & { test: string }>;
+  /** How many tests have passed with a mutant. */
+  survivals: Record<string, number>;
+};
+
+/** In Stryker's sandbox. Stryker starts a process that ended anew, and what was found before it did is not lost. */
+const foundFile = "mutants-found.json";
+
 /**
  * Stryker's test runner for what only workerd runs. Its own for vitest would start a workerd per mutant. This one has
  * every mutant tried while it asks for the coverage (test/worker/each-mutant.ts), one workerd per test file, and then answers from
@@ -24,14 +41,23 @@ import type { Verdict } from "./verdict.ts";
 class WorkerdRunner implements TestRunner {
   static inject = tokens(commonTokens.logger, commonTokens.options);
   readonly #log: Logger;
-  readonly #detected = new Map<string, Verdict & { test: string }>();
-  readonly #survivals = new Map<string, number>();
-  readonly #settings: { mostSurvivals: number; minutes: number };
+  readonly #settings: Settings;
+  readonly #found: Found;
   #vitest: Vitest | undefined;
 
   constructor(log: Logger, options: StrykerOptions) {
     this.#log = log;
-    this.#settings = options["workerd"] as { mostSurvivals: number; minutes: number };
+    this.#settings = options["workerd"] as Settings;
+    this.#found = existsSync(foundFile)
+      ? (JSON.parse(readFileSync(foundFile, "utf8")) as Found)
+      : {
+          endsAtMs: Date.now() + this.#settings.minutes * 60_000,
+          files: [],
+          tests: {},
+          hits: {},
+          detected: {},
+          survivals: {},
+        };
   }
 
   capabilities() {
@@ -43,7 +69,8 @@ class WorkerdRunner implements TestRunner {
       project: ["worker"],
       watch: false,
       maxWorkers: 1,
-      reporters: [{}],
+      testNamePattern: this.#settings.testNamePattern,
+      reporters: [{ onTestCaseResult: (one) => this.#read(one) }],
       onConsoleLog: () => false,
     });
     for (const { config } of this.#vitest.projects) config.runner = resolve("test/worker/each-mutant.ts");
@@ -51,53 +78,53 @@ class WorkerdRunner implements TestRunner {
 
   async dryRun({ testFiles = [] }: DryRunOptions): Promise<DryRunResult> {
     const vitest = this.#vitest as Vitest;
-    const endsAtMs = Date.now() + this.#settings.minutes * 60_000;
-    const tests: TestResult[] = [];
-    const mutantCoverage: MutantCoverage = { static: {}, perTest: {} };
-    for (const file of testFiles) {
+    const { files, tests, hits, detected, survivals, endsAtMs } = this.#found;
+    for (const file of testFiles.filter((one) => !files.includes(one))) {
+      files.push(file);
       const startedMs = performance.now();
-      vitest.provide("detectedMutants", [...this.#detected.keys()]);
-      vitest.provide("survivals", Object.fromEntries(this.#survivals));
+      vitest.provide("detectedMutants", Object.keys(detected));
+      vitest.provide("survivals", survivals);
       vitest.provide("mostSurvivals", this.#settings.mostSurvivals);
       vitest.provide("endsAtMs", endsAtMs);
-      const { testModules, unhandledErrors } = await vitest.runTestSpecifications(
+      const { unhandledErrors } = await vitest.runTestSpecifications(
         vitest.projects.map((project) => project.createSpecification(file)),
       );
-      // It answers with the modules of earlier files, too.
-      const modules = testModules.filter(({ moduleId }) => moduleId === file);
-      const cases = modules.flatMap((module) => [...module.children.allTests()]);
       for (const error of unhandledErrors) this.#log.warn(`${file}: ${String(error)}`);
-      for (const one of cases) {
-        tests.push(this.#read(one, file));
-        mutantCoverage.perTest[`${relative("", file)}#${one.fullName}`] = one.meta().hits ?? {};
-      }
       const tookSeconds = Math.round((performance.now() - startedMs) / 1000);
       this.#log.info(
-        `${relative("", file)}: ${cases.length} tests in ${tookSeconds} s, ${this.#detected.size} mutants detected so far`,
+        `${relative("", file)}: ${tookSeconds} s, ${Object.keys(detected).length} mutants detected so far`,
       );
     }
-    return { status: DryRunStatus.Complete, tests, mutantCoverage };
+    return {
+      status: DryRunStatus.Complete,
+      tests: Object.values(tests),
+      mutantCoverage: { static: {}, perTest: hits },
+    };
   }
 
-  #read(one: TestCase, file: string): TestResult {
+  #read(one: TestCase): void {
+    const file = one.module.moduleId;
     const id = `${relative("", file)}#${one.fullName}`;
-    const { verdicts = {}, survived = [], unrepeatable } = one.meta();
-    for (const mutant of survived) this.#survivals.set(mutant, (this.#survivals.get(mutant) ?? 0) + 1);
-    if (unrepeatable) this.#log.warn(`${id} fails when it is repeated: ${unrepeatable}`);
-    for (const [mutant, verdict] of Object.entries(verdicts))
-      this.#detected.set(mutant, { ...verdict, test: id });
+    if (one.result().state === "skipped") return;
+    const { verdicts = {}, survived = [], hits = {}, unrepeatable } = one.meta();
+    const { tests, detected, survivals } = this.#found;
     const { state, errors } = one.result();
     const told = { id, name: one.fullName, timeSpentMs: one.diagnostic()?.duration ?? 0, fileName: file };
-    if (state !== "failed") return { ...told, status: TestStatus.Success };
-    this.#log.warn(
-      `${id} failed without a mutant and tried none: ${errors?.map(({ message }) => message).join()}`,
-    );
-    return { ...told, status: TestStatus.Skipped };
+    tests[id] = { ...told, status: state === "failed" ? TestStatus.Skipped : TestStatus.Success };
+    this.#found.hits[id] = hits;
+    for (const mutant of survived) survivals[mutant] = (survivals[mutant] ?? 0) + 1;
+    for (const [mutant, verdict] of Object.entries(verdicts)) detected[mutant] = { ...verdict, test: id };
+    if (unrepeatable) this.#log.warn(`${id} fails when it is repeated: ${unrepeatable}`);
+    if (state === "failed")
+      this.#log.warn(
+        `${id} failed without a mutant and tried none: ${errors.map(({ message }) => message).join()}`,
+      );
+    writeFileSync(foundFile, JSON.stringify(this.#found));
   }
 
   async mutantRun({ activeMutant }: MutantRunOptions): Promise<MutantRunResult> {
-    const verdict = this.#detected.get(activeMutant.id);
-    const nrOfTests = this.#survivals.get(activeMutant.id);
+    const verdict = this.#found.detected[activeMutant.id];
+    const nrOfTests = this.#found.survivals[activeMutant.id];
     if (!verdict && nrOfTests === undefined)
       return { status: MutantRunStatus.Error, errorMessage: "No test was repeated with it" };
     if (!verdict) return { status: MutantRunStatus.Survived, nrOfTests: nrOfTests ?? 0 };

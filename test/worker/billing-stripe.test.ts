@@ -1,9 +1,13 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { openCheckout } from "../../worker/billing/payments/checkout.ts";
+import { arePaymentsRead } from "../../worker/billing/payments/read-events.ts";
 import { reconcilePayments } from "../../worker/billing/payments/reconcile.ts";
+import { contextOf } from "../../worker/compose.ts";
 import { reconcileBilling } from "../../worker/cron.ts";
 import { checkPayments } from "../../worker/services/system/check-payments.ts";
 import type { Event } from "../support/stripe/server.ts";
-import { account, api, bindings, createSite, operator, site } from "./service.ts";
+import { interruptedDatabase } from "./crashing-database.ts";
+import { account, api, bindings, call, createSite, operator, pay, site } from "./service.ts";
 import { buyCredits, credits, flagsOf, rows, stripeService, type StripeService } from "./stripe-service.ts";
 
 afterEach(() => vi.restoreAllMocks());
@@ -119,6 +123,138 @@ describe("a checkout", () => {
     await service.send(service.stripe.pay(await service.open(of.invoiceToken)));
     await expectPaidOnce(service, of);
     expect((await checkoutsOf(of.invoiceId)).map(({ status }) => status)).toEqual(["expired", "paid"]);
+  });
+
+  it("that Stripe refuses for good is over, and the next press begins another", async () => {
+    const service = stripeService();
+    const [of, other] = [await bought(), await bought()];
+    await service.open(other.invoiceToken);
+    await rows("UPDATE invoices SET amount_cents = 10 WHERE id = ?", of.invoiceId);
+    expect((await service.pay(of.invoiceToken)).status).toBe(409);
+    expect(await checkoutsOf(of.invoiceId)).toEqual([{ status: "failed", number: 1 }]);
+    await rows("UPDATE invoices SET amount_cents = 500 WHERE id = ?", of.invoiceId);
+    await service.send(service.stripe.pay(await service.open(of.invoiceToken)));
+    await expectPaidOnce(service, of);
+    expect((await checkoutsOf(of.invoiceId)).map(({ status }) => status)).toEqual(["failed", "paid"]);
+    expect(await checkoutsOf(other.invoiceId)).toEqual([{ status: "open", number: 1 }]);
+  });
+
+  it("that is paid while it is opened a second time stays paid", async () => {
+    const service = stripeService();
+    const of = await bought();
+    const paid = async () => {
+      const [session = ""] = service.stripe.sessions.keys();
+      await rows(
+        "UPDATE checkouts SET status = 'open', session_id = ? WHERE invoice_id = ?",
+        session,
+        of.invoiceId,
+      );
+      expect(await service.send(service.stripe.pay(session))).toBe(200);
+    };
+    // It reads, begins one, reads again, asks Stripe, and then keeps the answer.
+    const env = { ...service.env, DB: interruptedDatabase(bindings.DB, 3, paid) };
+    const paying = contextOf(env, { type: "system" }, () => undefined);
+    await openCheckout(paying, of.invoiceId as `invoice_${string}`);
+    expect(await checkoutsOf(of.invoiceId)).toEqual([{ status: "paid", number: 1 }]);
+    await expectPaidOnce(service, of);
+  });
+
+  it("is asked about alone where its customer comes back, and not once it has ended", async () => {
+    const service = stripeService();
+    const [of, other] = [await bought(), await bought()];
+    const session = await service.open(of.invoiceToken);
+    await service.open(other.invoiceToken);
+    const asked = async () => {
+      const before = service.stripe.requests.length;
+      await service.invoice(of.invoiceToken, "?returned=1");
+      return service.stripe.requests.slice(before);
+    };
+    expect(await asked()).toEqual([`GET /v1/checkout/sessions/${session}`]);
+    service.stripe.expire(session);
+    await asked();
+    expect(await asked()).toEqual([]);
+  });
+
+  it("that Stripe never answered about is asked for again for an hour, and then another one is", async () => {
+    const service = stripeService();
+    const of = await bought();
+    const press = async () => {
+      service.stripe.breakNext({ on: /sessions$/, times: 3 });
+      expect((await service.pay(of.invoiceToken)).status).toBe(409);
+      service.stripe.mend();
+    };
+    await press();
+    await press();
+    expect(await checkoutsOf(of.invoiceId)).toEqual([{ status: "opening", number: 1 }]);
+    await rows("UPDATE checkouts SET expires_at = 1 WHERE invoice_id = ?", of.invoiceId);
+    await service.open(of.invoiceToken);
+    expect(await checkoutsOf(of.invoiceId)).toEqual([
+      { status: "expired", number: 1 },
+      { status: "open", number: 2 },
+    ]);
+  });
+
+  it("of another processor makes room for one of Stripe, and what was paid through it is not refunded by Stripe", async () => {
+    const [open, paid] = [await bought(), await bought()];
+    await call(`/invoice/${open.invoiceToken}/pay`, {
+      method: "POST",
+      headers: { Accept: "text/html" },
+      redirect: "manual",
+    });
+    await pay(paid.invoiceToken);
+    const service = stripeService();
+    await service.open(open.invoiceToken);
+    expect(await checkoutsOf(open.invoiceId)).toEqual([
+      { status: "expired", number: 1 },
+      { status: "open", number: 2 },
+    ]);
+    const refused = await service.asOperator(
+      await operator(),
+      "POST",
+      `/invoices/${paid.invoiceId}/refund`,
+      {},
+    );
+    expect([refused.status, refused.body["reason"]]).toEqual([
+      409,
+      expect.stringContaining("the test processor"),
+    ]);
+    expect(service.stripe.refunds.size).toBe(0);
+  });
+
+  it("is asked about after half its age again: after two minutes at least and an hour at most, and not before", async () => {
+    const service = stripeService();
+    const of = await bought();
+    const session = await service.open(of.invoiceToken);
+    const minuteMs = 60_000;
+    const times = () =>
+      rows<{ created_at: number; check_at: number }>(
+        "SELECT created_at, check_at FROM checkouts WHERE invoice_id = ?",
+        of.invoiceId,
+      );
+    const [{ created_at: createdAt = 0 } = {}] = await times();
+    const checkedAt = async (ageMinutes: number) => {
+      const asked = () => service.stripe.requests.filter((one) => one.endsWith(session)).length;
+      const before = asked();
+      await reconcilePayments({ ...service.ctx(), now: () => new Date(createdAt + ageMinutes * minuteMs) });
+      const [{ check_at: checkAt = 0 } = {}] = await times();
+      return [asked() - before, (checkAt - createdAt) / minuteMs];
+    };
+    expect(await checkedAt(1.9)).toEqual([0, 2]);
+    expect(await checkedAt(2)).toEqual([1, 4]);
+    expect(await checkedAt(3.9)).toEqual([0, 4]);
+    expect(await checkedAt(20)).toEqual([1, 30]);
+    expect(await checkedAt(200)).toEqual([1, 260]);
+  });
+
+  it("of an invoice that became void is closed at Stripe, so that nobody pays it any more", async () => {
+    const service = stripeService();
+    const of = await bought();
+    const session = await service.open(of.invoiceToken);
+    await service.asOperator(await operator(), "POST", `/invoices/${of.invoiceId}/void`);
+    expect(service.stripe.sessions.get(session)?.status).toBe("open");
+    await reconcilePayments(service.ctx(3 * 60_000));
+    expect(service.stripe.sessions.get(session)?.status).toBe("expired");
+    expect(await checkoutsOf(of.invoiceId)).toEqual([{ status: "expired", number: 1 }]);
   });
 
   it("of an invoice that is void or paid is refused, or not needed", async () => {
@@ -489,6 +625,76 @@ describe("a refund", () => {
     expect((await service.invoice(early.invoiceToken)).status).toBe("refunded");
   });
 
+  it("of a part, told before its payment, leaves what was bought, and every other invoice as it was", async () => {
+    const service = stripeService();
+    const [of, other, whole] = [await bought(), await paid(service), await bought()];
+    for (const [one, amount] of [
+      [of, 100],
+      [whole, 500],
+    ] as const) {
+      const event = service.stripe.pay(await service.open(one.invoiceToken));
+      await service.send(service.stripe.refundByHand(String(event.data.object["payment_intent"]), amount));
+      await service.send(event);
+    }
+    const statuses = [of, other, whole].map(
+      async ({ invoiceToken }) => (await service.invoice(invoiceToken)).status,
+    );
+    expect(await Promise.all(statuses)).toEqual(["paid", "paid", "refunded"]);
+    expect((await credits(of.key)).balance).toBe(500);
+  });
+
+  it("ends alone, and may be asked for again where the bank returned it", async () => {
+    const service = stripeService();
+    const [done, returned, waiting, kept] = [
+      await paid(service),
+      await paid(service),
+      await paid(service),
+      await paid(service),
+    ];
+    service.stripe.refundsArePending = true;
+    for (const one of [done, returned, waiting])
+      expect((await one.refund()).body).toMatchObject({ status: "pending" });
+    const [first = "", second = ""] = service.stripe.refunds.keys();
+    service.stripe.endRefund(first, true);
+    service.stripe.endRefund(second, false);
+    await reconcilePayments(service.ctx());
+    const refunds = async () =>
+      Promise.all(
+        [done, returned, waiting, kept].map(async ({ invoiceId, invoiceToken }) => [
+          (await service.invoice(invoiceToken)).status,
+          ...(
+            await rows("SELECT status FROM refunds WHERE invoice_id = ? ORDER BY created_at", invoiceId)
+          ).map(({ status }) => status),
+        ]),
+      );
+    expect(await refunds()).toEqual([
+      ["refunded", "done"],
+      ["paid", "failed"],
+      ["paid", "pending"],
+      ["paid"],
+    ]);
+    expect((await returned.refund()).body).toMatchObject({ status: "pending" });
+    expect((await refunds())[1]).toEqual(["paid", "failed", "pending"]);
+    expect([(await credits(done.key)).balance, (await credits(kept.key)).balance]).toEqual([0, 500]);
+  });
+
+  it("finished by two at once is on record once", async () => {
+    const service = stripeService();
+    const of = await paid(service);
+    service.stripe.refundsArePending = true;
+    await of.refund();
+    const [id = ""] = service.stripe.refunds.keys();
+    service.stripe.endRefund(id, true);
+    await Promise.all([reconcilePayments(service.ctx()), reconcilePayments(service.ctx())]);
+    expect(
+      await rows(
+        "SELECT operation FROM activity WHERE resource_id = ? AND operation = 'refundInvoice' AND actor = 'system'",
+        of.invoiceId,
+      ),
+    ).toHaveLength(1);
+    expect(await credits(of.key)).toMatchObject({ balance: 0, transactions: [{ type: "refund" }, {}] });
+  });
+
   it("that is told before its payment leaves nothing that was bought: no credits, no site", async () => {
     const service = stripeService();
     const of = await bought();
@@ -520,6 +726,9 @@ describe("a refund", () => {
     const [refund] = service.stripe.refunds.values();
     await service.send(service.stripe.tell("refund.failed", { ...refund, status: "failed" }));
     expect(await flagsOf(of.invoiceId)).toEqual(["refund_failed"]);
+    expect(await rows("SELECT error FROM refunds WHERE invoice_id = ?", of.invoiceId)).toEqual([
+      { error: "The processor took it back" },
+    ]);
   });
 
   it("of a dispute is the bank's: it is recorded and flagged once, and its end is not undone by older news", async () => {
@@ -537,6 +746,17 @@ describe("a refund", () => {
     for (const event of [closed, created, closed, created]) await service.send(event);
     expect(await rows("SELECT status FROM disputes WHERE id = ?", dispute.id)).toEqual([{ status: "lost" }]);
     expect(await flagsOf(of.invoiceId)).toEqual(["disputed"]);
+    const partial = { ...dispute, id: `dp_partial_${of.intent}` };
+    const asked = service.stripe.tell("charge.dispute.created", { ...partial, status: "needs_response" });
+    const less = service.stripe.tell(
+      "charge.dispute.updated",
+      { ...partial, amount: 300, status: "under_review" },
+      { created: asked.created + 1 },
+    );
+    for (const event of [less, asked]) await service.send(event);
+    expect(await rows("SELECT status, amount_cents FROM disputes WHERE id = ?", partial.id)).toEqual([
+      { status: "under_review", amount_cents: 300 },
+    ]);
     // Stripe's times are whole seconds.
     const quick = { ...dispute, id: `dp_quick_${of.intent}` };
     const opened = service.stripe.tell("charge.dispute.created", { ...quick, status: "needs_response" });
@@ -568,6 +788,62 @@ describe("a record that was put back to an earlier moment", () => {
     await expectPaidOnce(service, forgotten);
     expect(await service.send(event)).toBe(200);
     for (const of of [known, forgotten]) await expectPaidOnce(service, of);
+  });
+
+  const minuteMs = 60_000;
+  const reading = async () =>
+    (
+      await rows<{ events_until: number; read_at: number }>(
+        "SELECT events_until, read_at FROM processor_readings WHERE processor = 'stripe'",
+      )
+    )[0];
+
+  it("is read every five minutes, and a day at a time where it is behind, from what Stripe still lists", async () => {
+    const service = stripeService();
+    await rows("DELETE FROM processor_readings");
+    const now = Date.now();
+    const readAt = async (ms: number) => {
+      const asked = service.stripe.requests.length;
+      await reconcileBilling({ ...service.ctx(), now: () => new Date(ms) });
+      return service.stripe.requests.slice(asked).filter((one) => one.endsWith("/events")).length;
+    };
+    expect(await readAt(now)).toBe(1);
+    expect(await reading()).toEqual({ events_until: now, read_at: now });
+    expect([await readAt(now + 5 * minuteMs - 1), await readAt(now + 5 * minuteMs)]).toEqual([0, 1]);
+    const dayHours = 24;
+    const behind = now - 2.5 * dayHours * hourMs;
+    await rows("UPDATE processor_readings SET events_until = ?1, read_at = ?1", behind);
+    for (const days of [1, 2]) {
+      expect(await readAt(now)).toBe(1);
+      expect(await reading()).toEqual({ events_until: behind + days * dayHours * hourMs, read_at: behind });
+      expect(await arePaymentsRead({ ...service.ctx(), now: () => new Date(now) }, now)).toBe(false);
+    }
+    expect(await readAt(now)).toBe(1);
+    expect(await reading()).toEqual({ events_until: now, read_at: now });
+    await rows("UPDATE processor_readings SET events_until = 1, read_at = 1");
+    expect(await readAt(now)).toBe(1);
+    expect(await reading()).toEqual({ events_until: now - 28 * dayHours * hourMs, read_at: 1 });
+  });
+
+  it("is complete up to a quarter of an hour after it was last read", async () => {
+    const service = stripeService();
+    const ctx = service.ctx();
+    const now = ctx.now().getTime();
+    await rows("DELETE FROM processor_readings");
+    expect(await arePaymentsRead(ctx, now)).toBe(false);
+    await rows(
+      "INSERT INTO processor_readings (processor, events_until, read_at) VALUES ('stripe', ?1, ?1)",
+      now,
+    );
+    expect(await arePaymentsRead(ctx, now + 15 * minuteMs - 1)).toBe(true);
+    expect(await arePaymentsRead(ctx, now + 15 * minuteMs)).toBe(false);
+    // The test processor keeps its state in the record itself.
+    expect(
+      await arePaymentsRead(
+        contextOf(bindings, { type: "system" }, () => undefined),
+        now * 2,
+      ),
+    ).toBe(true);
   });
 
   it("flags money for what it does not know any more", async () => {
@@ -611,6 +887,18 @@ it("an operator sees what is flagged and says how it was dealt with", async () =
     resolvedAt: expect.any(String),
   });
   expect((await open()).map(({ id }) => id)).not.toContain(flag?.id);
+});
+
+it("what an operator has dealt with can be paid again", async () => {
+  const service = stripeService();
+  const of = await bought();
+  const event = service.stripe.pay(await service.open(of.invoiceToken));
+  event.data.object["amount_total"] = 1;
+  await service.send(event);
+  expect((await service.pay(of.invoiceToken)).status).toBe(409);
+  await rows("UPDATE payment_flags SET resolved_at = 1 WHERE invoice_id = ?", of.invoiceId);
+  await service.send(service.stripe.pay(await service.open(of.invoiceToken)));
+  expect((await service.invoice(of.invoiceToken)).status).toBe("paid");
 });
 
 describe("the check of Stripe's set-up", () => {

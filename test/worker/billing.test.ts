@@ -4,7 +4,7 @@ import { configOf } from "../../worker/config.ts";
 import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
 import { holdCredits } from "../../worker/billing/credits/hold.ts";
-import { postHold } from "../../worker/billing/credits/post-hold.ts";
+import { postHold, spendHold } from "../../worker/billing/credits/post-hold.ts";
 import { voidExpiredHolds, voidHold } from "../../worker/billing/credits/void-hold.ts";
 import { invoiceById } from "../../worker/billing/invoices/by-id.ts";
 import { openCheckout } from "../../worker/billing/payments/checkout.ts";
@@ -177,6 +177,29 @@ describe("the balance", () => {
     await expect(rest(5)).rejects.toMatchObject({ extra: { balance: 4, needed: 5 } });
     expect(await rest(4)).toBe(4);
     await expect(rest(1)).rejects.toMatchObject({ extra: { balance: 0, needed: 1 } });
+  });
+
+  it("is held once under an id: for another account, for less, or where more was held, that is an error", async () => {
+    const [{ accountId, hold }, other] = [await rich(10), await rich(10)];
+    const id = uniqueName("once");
+    await hold(id, 6);
+    await expect(other.hold(id, 6)).rejects.toThrow(/another account or amount/);
+    await expect(hold(id, 5)).rejects.toThrow(/another account or amount/);
+    await expect(hold(id, 7)).rejects.toThrow(/another account or amount/);
+    const atLeast = (least: number) =>
+      holdCredits(ctx, { id, accountId, amount: 9, least, expiresAt: later(60_000).now() });
+    expect(await atLeast(6)).toBe(6);
+    await expect(atLeast(7)).rejects.toThrow(/another account or amount/);
+    expect((await rows("SELECT id FROM ledger_holds WHERE id = ?", id)).length).toBe(1);
+  });
+
+  it("that can be spent is told after a hold is spent: without what others hold", async () => {
+    const { hold } = await rich(10);
+    const [spent, open] = [uniqueName("spent"), uniqueName("open")];
+    await hold(spent, 4);
+    await hold(open, 3);
+    expect(await spendHold(ctx, spent, 2)).toEqual({ isSpent: true, available: 5 });
+    expect(await spendHold(ctx, spent, 2)).toEqual({ isSpent: false, available: 5 });
   });
 
   it("gets back what a hold kept that nobody ended", async () => {
@@ -453,6 +476,8 @@ describe("an invoice", () => {
     expect((await api(key, "POST", `/invoices/${invoiceId}/void`)).status).toBe(403);
     const as = await operator();
     expect((await api(as, "POST", `/invoices/${invoiceId}/refund`, {})).status).toBe(409);
+    for (const none of ["invoice_none", `invoice_001k${"0".repeat(23)}`])
+      expect((await api(as, "POST", `/invoices/${none}/void`)).status).toBe(404);
     expect((await api(as, "POST", `/invoices/${invoiceId}/void`)).body).toMatchObject({ status: "void" });
     expect((await api(as, "POST", `/invoices/${invoiceId}/void`)).status).toBe(200);
     expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);

@@ -22,6 +22,19 @@ const mostSurvivals = inject("mostSurvivals");
 const endsAtMs = inject("endsAtMs");
 class TooSlow extends Error {}
 
+/** What the Worker keeps under its bindings for as long as its isolate lives: its configuration, better-auth, prepared statements. */
+const keptByWorker: [WeakMap<object, unknown>, object][] = [];
+const set = WeakMap.prototype.set;
+WeakMap.prototype.set = function (key: WeakKey, value: unknown) {
+  if (typeof key === "object" && ("RATE_LIMIT" in key || "prepare" in key)) keptByWorker.push([this, key]);
+  return set.call(this, key, value) as WeakMap<WeakKey, unknown>;
+};
+
+/** What is made once is also made with the mutant, and each test reaches it. */
+function forgetKept(): void {
+  for (const [map, key] of keptByWorker.splice(0)) map.delete(key);
+}
+
 /**
  * Runs each test first as it is, to see which mutants it reaches, and then once more for each of those that no test
  * has detected yet. All mutants share one workerd, which takes seconds to start, and one installation, as the tests of
@@ -31,6 +44,7 @@ export default class EachMutant extends TestRunner {
   override onBeforeTryTask(...args: Parameters<TestRunner["onBeforeTryTask"]>): void {
     super.onBeforeTryTask(...args);
     stryker.currentTestId = args[0].id;
+    forgetKept();
   }
 
   async runTask(test: RunnerTestCase): Promise<void> {
@@ -89,6 +103,7 @@ async function attempt(
   // However often a test is repeated, it is within the limits.
   renameLimits();
   Object.assign(stryker, { activeMutant: mutant, hitCount: 0, hitLimit });
+  forgetKept();
   const run = async () => {
     for (const suite of suites)
       for (const hook of TestRunner.getSuiteHooks(suite).beforeEach)
@@ -102,6 +117,7 @@ async function attempt(
     return { status: error instanceof TooSlow ? "timeout" : "killed", reason: String(error).slice(0, 300) };
   } finally {
     Object.assign(stryker, { activeMutant: undefined, hitCount: undefined });
+    forgetKept();
     for (const suite of suites.toReversed())
       for (const hook of TestRunner.getSuiteHooks(suite).afterEach)
         cleanUps.unshift(() => hook(test.context, suite));

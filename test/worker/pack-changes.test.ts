@@ -256,6 +256,24 @@ describe.each(kinds)("another pack for a %s", (kind, make) => {
     expect(await read(id)).toMatchObject({ next_pack_id: null });
   });
 
+  it("that is being paid when the term is renewed comes first, and is what is renewed", async () => {
+    const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 5000, 512)];
+    const id = await make(small);
+    const { body } = await change(path(id), { packId: large });
+    expect((await beginToPay(body.invoiceToken)).status).toBe(303);
+    const until = new Date((await read(id)).paid_until);
+    // The customer takes weeks.
+    for (const table of ["test_sessions", "checkouts"])
+      await rows(`UPDATE ${table} SET expires_at = 9e15 WHERE status = 'open'`);
+    await tickAt(addDays(until, -7));
+    expect((await invoicesOf(id, "change")).map(({ status }) => status)).toEqual(["unpaid"]);
+    expect(await invoicesOf(id)).toEqual([]);
+    await pay(body.invoiceToken ?? "");
+    expect(await read(id)).toMatchObject({ pack_id: large });
+    await tickAt(addDays(until, -7));
+    expect((await invoicesOf(id)).map(({ amount_cents }) => amount_cents)).toEqual([5000]);
+  });
+
   it("is refused before it is paid for, and of another kind", async () => {
     const other = await pack(kind === "site" ? "database" : "site", 1000, 256);
     const small = await pack(kind, 1000, 256);

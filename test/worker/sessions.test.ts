@@ -533,12 +533,17 @@ describe("an account", () => {
       .run();
     const used = await call("/", { headers: { Cookie: own } });
     expect(cookieOf(used)).toBe(own);
+    expect(used.headers.get("Set-Cookie")).toMatch(
+      /^berth_session=(?=.*; Max-Age=2592000)(?=.*; Path=\/(;|$))(?=.*; HttpOnly)(?=.*; SameSite=Lax)(?!.*; Secure)/,
+    );
     await vi.waitFor(async () => {
       const row = await bindings.DB.prepare("SELECT max(expires_at) AS at FROM sessions").first<{
         at: number;
       }>();
       expect(row?.at).toBeGreaterThan(Date.now() + 29 * 86_400_000);
     }, 10_000);
+    // Once a day is enough.
+    expect((await call("/", { headers: { Cookie: own } })).headers.get("Set-Cookie")).toBeNull();
   });
 });
 

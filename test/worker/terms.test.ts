@@ -352,6 +352,27 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
     await deleted();
   });
 
+  it("is not renewed of what is being deleted, nor while an operator has suspended the account", async () => {
+    const made = await make();
+    const week = addDays(made.paidUntil, -7);
+    await sql(`UPDATE ${path} SET status = 'DELETING' WHERE id = ?`, made.id);
+    await tickAt(week);
+    expect(await invoicesOf(made.id)).toEqual([]);
+    await sql(`UPDATE ${path} SET status = 'SUSPENDED', suspended_at = 1 WHERE id = ?`, made.id);
+    const suspend = (at: number | null) =>
+      sql(
+        `UPDATE accounts SET suspended_at = ? WHERE id = (SELECT account_id FROM ${path} WHERE id = ?)`,
+        at,
+        made.id,
+      );
+    await suspend(1);
+    await tickAt(week);
+    expect(await invoicesOf(made.id)).toEqual([]);
+    await suspend(null);
+    await tickAt(week);
+    expect((await invoicesOf(made.id)).map(({ status }) => status)).toEqual(["unpaid"]);
+  });
+
   it("has another renewal where an operator made one void, and none twice", async () => {
     const made = await make();
     await tickAt(addDays(made.paidUntil, -7));

@@ -85,11 +85,10 @@ function isJson(text: string): boolean {
 }
 
 /**
- * 415 for a body that is not declared as JSON, 400 for malformed JSON, even if no body is expected: nothing is done
- * for a garbled request. An empty body counts as none, whatever its type.
+ * For requests that change something: 415 for a body that is not declared as JSON, 400 for malformed JSON, even if no
+ * body is expected: nothing is done for a garbled request. An empty body counts as none, whatever its type.
  */
 export const requireJson = createMiddleware<AppEnv>(async (c, next) => {
-  if (c.req.method === "GET" || c.req.method === "HEAD") return next();
   const type = c.req.header("Content-Type");
   const text = await c.req.text();
   if (text === "") {

@@ -38,13 +38,7 @@ export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promi
       flag: ctx.db
         .select({ id: paymentFlags.id })
         .from(paymentFlags)
-        .where(
-          and(
-            eq(paymentFlags.invoiceId, invoiceId),
-            isNull(paymentFlags.resolvedAt),
-            inArray(paymentFlags.reason, ["wrong_amount", "wrong_currency", "wrong_mode"]),
-          ),
-        ),
+        .where(and(eq(paymentFlags.invoiceId, invoiceId), isNull(paymentFlags.resolvedAt))),
     });
     if (!invoice) throw new AppError("not_found");
     if (invoice.status === "paid") return null;

@@ -1,0 +1,470 @@
+import { Hono } from "hono";
+import { HTTPException } from "hono/http-exception";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { operations, type Operation } from "../../protocol/api/operations.ts";
+import { refuseSuspended, requireAccess } from "../../worker/api/access.ts";
+import { isChange } from "../../worker/api/call.ts";
+import type { AppEnv } from "../../worker/app-env.ts";
+import type { Actor, Ctx } from "../../worker/ctx.ts";
+import { AppError } from "../../worker/domain/app-error.ts";
+import { answerHeaders } from "../../worker/middleware/answer-headers.ts";
+import { drainRequestBody, limitBody, maxBodyBytes, requireJson } from "../../worker/middleware/body.ts";
+import { contextFor } from "../../worker/middleware/context.ts";
+import { onError, onNotFound } from "../../worker/middleware/errors.ts";
+import { httpsOnly } from "../../worker/middleware/https.ts";
+import { preparePage, say } from "../../worker/middleware/page.ts";
+import { setRequestId } from "../../worker/middleware/request-id.ts";
+import { requireSameOrigin } from "../../worker/middleware/session.ts";
+import { toSignIn } from "../../worker/middleware/signed-in.ts";
+import { endViewing, startViewing } from "../../worker/middleware/view-as.ts";
+import { account, api, bindings, siteUrl } from "./service.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+const execution = { waitUntil: () => undefined, passThroughOnException: () => undefined, props: {} };
+const made = () => new Hono<AppEnv>().onError(onError).notFound(onNotFound);
+const ask = async (app: Hono<AppEnv>, path: string, init?: RequestInit, env: object = bindings) =>
+  app.fetch(new Request(path.includes(":") ? path : siteUrl + path, init), env as typeof bindings, execution);
+
+describe("a body", () => {
+  const app = made()
+    .use(requireJson)
+    .all("/", async (c) =>
+      c.json({
+        method: c.req.method,
+        body: await c.req.text(),
+        type: c.req.header("Content-Type") ?? null,
+        other: c.req.header("X-Other") ?? null,
+      }),
+    );
+  const send = async (body: string | null, type?: string, method = "POST") => {
+    const headers = { "X-Other": "kept", ...(type !== undefined && { "Content-Type": type }) };
+    const response = await ask(app, "/", { method, headers, ...(body !== null && { body }) });
+    return { status: response.status, answer: await response.json<Record<string, unknown>>() };
+  };
+
+  it("is JSON that is declared as such", async () => {
+    for (const type of ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON ;a=b"])
+      expect(await send("[1]", type), type).toMatchObject({ status: 200, answer: { body: "[1]", type } });
+    for (const type of ["text/plain", "application/jsonp", "text/application/json", "xapplication/json", ""])
+      expect([type, (await send("[1]", type)).status]).toEqual([type, 415]);
+    expect(await send("[1", "application/json")).toEqual({
+      status: 400,
+      answer: { error: "invalid_request", issues: [{ path: "", message: "The body is not valid JSON" }] },
+    });
+  });
+
+  it("that is empty counts as none, whatever it says it is", async () => {
+    for (const method of ["POST", "PATCH", "DELETE"])
+      expect(await send("", "text/plain", method)).toEqual({
+        status: 200,
+        answer: { method, body: "", type: null, other: "kept" },
+      });
+  });
+
+  it("has one MiB at most", async () => {
+    const limited = made()
+      .use(limitBody)
+      .post("/", async (c) => c.text(`${(await c.req.text()).length}`));
+    const post = (length: number) => ask(limited, "/", { method: "POST", body: "x".repeat(length) });
+    expect(await (await post(maxBodyBytes)).text()).toBe(`${maxBodyBytes}`);
+    expect((await post(maxBodyBytes + 1)).status).toBe(413);
+  });
+
+  it("is read on after a refusal, eight MiB of it at most, and after nothing else", async () => {
+    const sent = async (status: 200 | 399 | 400, chunks: number, isTaken = false) => {
+      let given = 0;
+      let isCancelled = false;
+      const body = new ReadableStream<Uint8Array>(
+        {
+          pull: (out) => (given++ < chunks ? out.enqueue(new Uint8Array(maxBodyBytes)) : out.close()),
+          cancel: () => void (isCancelled = true),
+        },
+        { highWaterMark: 0 },
+      );
+      const draining = new Hono<AppEnv>().use(drainRequestBody).post("/", (c) => {
+        if (isTaken) c.req.raw.body?.getReader();
+        return new Response("answered", { status: status === 399 ? 302 : status });
+      });
+      const response = await draining.request("/", { method: "POST", body });
+      const text = await response.text();
+      return { text, given: Math.min(given, chunks), isCancelled };
+    };
+    expect(await sent(400, 3)).toEqual({ text: "answered", given: 3, isCancelled: false });
+    expect(await sent(400, 20)).toEqual({ text: "answered", given: 8, isCancelled: true });
+    expect(await sent(200, 3)).toMatchObject({ text: "answered", given: 0 });
+    expect(await sent(399, 3)).toMatchObject({ text: "answered", given: 0 });
+    expect(await sent(400, 3, true)).toMatchObject({ text: "answered", given: 0 });
+  });
+});
+
+describe("every answer", () => {
+  const app = made()
+    .use((c, next) => {
+      c.set("requestId", "request-1");
+      return next();
+    })
+    .use(setRequestId, answerHeaders, httpsOnly)
+    .get("/", (c) => c.text("hello"))
+    .get("/kept", (c) => c.text("hello", 200, { "Cache-Control": "max-age=9", "X-Request-Id": "own" }))
+    .get("/socket", () => new Response(null, { status: 101, webSocket: new WebSocketPair()[0] }));
+  const secure = { ...bindings, SITE_URL: siteUrl.replace(/.*/, "https://berth.example") };
+  const headersOf = async (url: string, env: object) => {
+    const { status, headers } = await ask(app, url, {}, env);
+    return [
+      status,
+      ...["X-Request-Id", "X-Content-Type-Options", "Cache-Control", "Strict-Transport-Security"].map(
+        (name) => headers.get(name),
+      ),
+    ];
+  };
+
+  it("has an id and is not kept, unless it says itself", async () => {
+    expect(await headersOf("/", bindings)).toEqual([200, "request-1", "nosniff", "no-store", null]);
+    expect(await headersOf("/kept", bindings)).toEqual([200, "own", "nosniff", "max-age=9", null]);
+    expect(await headersOf("https://berth.example/", secure)).toEqual([
+      200,
+      "request-1",
+      "nosniff",
+      "no-store",
+      "max-age=63072000",
+    ]);
+  });
+
+  it("that begins a WebSocket is left as it is", async () => {
+    const none = [101, null, null, null, null];
+    expect(await headersOf("/socket", bindings)).toEqual(none);
+    expect(await headersOf("https://berth.example/socket", secure)).toEqual(none);
+  });
+
+  it("by plain http is a redirect for what reads, of HEAD as well", async () => {
+    const plain = (method: string) =>
+      ask(app, "http://berth.example/?a=1", { method, redirect: "manual" }, secure);
+    const head = await plain("HEAD");
+    expect([head.status, head.headers.get("Location")]).toEqual([301, "https://berth.example/?a=1"]);
+    const refused = await plain("DELETE");
+    expect([refused.status, await refused.json()]).toEqual([
+      403,
+      { error: "forbidden", reason: "This service is available over https only." },
+    ]);
+  });
+});
+
+describe("a refusal", () => {
+  const app = made()
+    .get("/app/:code", (c) => {
+      throw new AppError(c.req.param("code") as "not_found", { retryAfterSeconds: 7, reason: "Because." });
+    })
+    .get("/soon", () => {
+      throw new AppError("rate_limited");
+    })
+    .get("/http/:status", (c) => {
+      throw new HTTPException(Number(c.req.param("status")) as 400);
+    })
+    .get("/broken", () => {
+      throw new Error("gone");
+    });
+  const refusal = async (path: string, accept = "*/*") => {
+    const response = await ask(app, path, { headers: { Accept: accept } });
+    const { status, headers } = response;
+    const type = headers.get("Content-Type")?.split(";")[0];
+    return { status, headers, type, text: await response.text() };
+  };
+
+  it("is a page for browsers, and JSON for whoever calls an interface or asks for none", async () => {
+    const page = "text/html,application/xhtml+xml";
+    for (const path of ["/nowhere", "/apis", "/agents/x", "/x/api/v1"])
+      expect([path, (await refusal(path, page)).type]).toEqual([path, "text/html"]);
+    for (const path of ["/api", "/api/v1/x", "/mcp", "/webhooks/x", "/agent/x", "/setup", "/health"])
+      expect([path, (await refusal(path, page)).type]).toEqual([path, "application/json"]);
+    expect((await refusal("/nowhere")).type).toBe("application/json");
+    expect((await refusal("/nowhere", "")).type).toBe("application/json");
+  });
+
+  it("says how to sign in, or when to come back", async () => {
+    const unauthorized = await refusal("/app/unauthorized");
+    expect([unauthorized.status, unauthorized.headers.get("WWW-Authenticate")]).toEqual([401, "Bearer"]);
+    const limited = await refusal("/app/rate_limited");
+    expect([limited.status, limited.headers.get("Retry-After"), limited.text]).toEqual([
+      429,
+      "7",
+      '{"error":"rate_limited"}',
+    ]);
+    expect((await refusal("/soon")).headers.get("Retry-After")).toBeNull();
+    const other = await refusal("/app/conflict");
+    expect([other.headers.get("WWW-Authenticate"), other.headers.get("Retry-After")]).toEqual([null, null]);
+    expect(JSON.parse(other.text)).toMatchObject({ reason: "Because." });
+  });
+
+  it("of what cannot be read is the client's, and any other error is ours, with an id and in the log", async () => {
+    const said = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    expect(await refusal("/http/400")).toMatchObject({
+      status: 400,
+      text: expect.stringContaining("not valid JSON"),
+    });
+    expect(said).not.toHaveBeenCalled();
+    expect((await refusal("/http/403")).status).toBe(500);
+    expect((await refusal("/broken")).status).toBe(500);
+    expect(said.mock.calls.map(([line]) => (JSON.parse(String(line)) as { route: string }).route)).toEqual([
+      "/http/:status",
+      "/broken",
+    ]);
+  });
+});
+
+describe("a page", () => {
+  const app = made()
+    .post("/do", (c) => {
+      say(c, { tone: "good", text: "It is done", secret: "sk_secret" });
+      return c.redirect("/", 303);
+    })
+    .use(preparePage)
+    .get("/brand", (c) => c.json([c.get("brand")?.name, c.get("signUp")]))
+    .get("/data", (c) => c.json({ said: c.get("flash")?.text ?? null }))
+    .get("/leads", (c) => {
+      c.set("leadsToPlain", true);
+      return c.html(c.get("flash")?.text ?? "nothing");
+    })
+    .all("/", (c) => {
+      const { text, secret } = c.get("flash") ?? { text: "nothing" };
+      return c.html(`${text} ${secret ?? ""}`.trim());
+    });
+  const read = async (path: string, cookie?: string, method = "GET") => {
+    const response = await ask(app, path, {
+      method,
+      ...(cookie !== undefined && { headers: { Cookie: cookie } }),
+    });
+    return { text: await response.text(), set: response.headers.getSetCookie() };
+  };
+  const saidAs = async (name = "berth_said") => {
+    const [set = ""] = (await ask(app, "/do", { method: "POST" })).headers.getSetCookie();
+    return { set, cookie: (set.split(";")[0] ?? "").replace("berth_said", name) };
+  };
+
+  it("says once what the form before did, which nobody else reads or writes", async () => {
+    const { set, cookie } = await saidAs();
+    expect(set).toMatch(
+      /^berth_said=(?=.*; Max-Age=60)(?=.*; Path=\/(;|$))(?=.*; HttpOnly)(?=.*; SameSite=Lax)/,
+    );
+    expect(set).not.toMatch(/Secure|done|sk_secret/);
+    const shown = await read("/", cookie);
+    expect(shown).toEqual({
+      text: "It is done sk_secret",
+      set: [expect.stringMatching(/^berth_said=;(?=.* Max-Age=0)(?=.* Path=\/)/)],
+    });
+    expect(await read("/")).toEqual({ text: "nothing", set: [] });
+    expect(await read("/", "berth_said=forged")).toEqual({ text: "nothing", set: [] });
+  });
+
+  it("has the installation's name, and knows whether one may sign up", async () =>
+    expect((await read("/brand")).text).toBe('["Berth","open"]'));
+
+  it("is where it is said: no form and no data takes it away", async () => {
+    const { cookie } = await saidAs();
+    expect(await read("/", cookie, "POST")).toEqual({ text: "nothing", set: [] });
+    expect((await read("/data", cookie)).set).toEqual([]);
+  });
+
+  it("says it once more to browsers that it leads to itself without a script, for ten seconds", async () => {
+    const { cookie } = await saidAs();
+    const led = await read("/leads", cookie);
+    expect(led.set).toEqual([
+      expect.stringMatching(/^berth_said=;.*Max-Age=0/),
+      expect.stringMatching(/^berth_said_plain=[^;]+;(?=.*Max-Age=10)(?=.*HttpOnly)/),
+    ]);
+    const plain = (await saidAs("berth_said_plain")).cookie;
+    expect(await read("/", plain)).toEqual({ text: "nothing", set: [] });
+    expect(await read("/?plain=0", plain)).toEqual({ text: "nothing", set: [] });
+    expect(await read("/?plain=1", plain)).toEqual({
+      text: "It is done sk_secret",
+      set: [
+        expect.stringMatching(/^berth_said=;.*Max-Age=0/),
+        expect.stringMatching(/^berth_said_plain=;.*Max-Age=0/),
+      ],
+    });
+    expect((await read("/?plain=1", cookie)).set).toHaveLength(2);
+  });
+
+  it("of somebody who is to sign in leads there, and back to what can be asked for again", async () => {
+    const pages = made().all("*", (c) => toSignIn(c));
+    const to = async (path: string, method = "GET") => {
+      const { status, headers } = await ask(pages, path, { method, redirect: "manual" });
+      return [status, headers.get("Location")];
+    };
+    expect(await to("/")).toEqual([303, "/sign-in"]);
+    expect(await to("/?a=1")).toEqual([303, "/sign-in"]);
+    expect(await to("/sites/1?a=b&c")).toEqual([303, "/sign-in?next=%2Fsites%2F1%3Fa%3Db%26c"]);
+    expect(await to("/sites/1", "POST")).toEqual([303, "/sign-in"]);
+  });
+});
+
+it("what a request leaves to be done is waited for", async () => {
+  const waited: Promise<unknown>[] = [];
+  const app = made().get("/", (c) => {
+    contextFor(c, { type: "link" }).defer(Promise.resolve("done"));
+    return c.text("");
+  });
+  await app.fetch(new Request(siteUrl), bindings, {
+    ...execution,
+    waitUntil: (one) => void waited.push(one),
+  });
+  expect(waited).toHaveLength(1);
+});
+
+it("an operator's view of an account is this browser's for half an hour, and no script reads it", async () => {
+  const app = made()
+    .get("/start", (c) => {
+      startViewing(c, "acc_1");
+      return c.text("");
+    })
+    .get("/end", (c) => {
+      endViewing(c);
+      return c.text("");
+    });
+  const set = async (path: string, env: object = bindings) =>
+    (await ask(app, path, {}, env)).headers.getSetCookie();
+  expect(await set("/start")).toEqual([
+    expect.stringMatching(
+      /^berth_view_as=acc_1;(?=.*Max-Age=1800)(?=.*Path=\/(;|$))(?=.*HttpOnly)(?=.*SameSite=Lax)(?!.*Secure)/,
+    ),
+  ]);
+  expect(await set("/end")).toEqual([
+    expect.stringMatching(/^berth_view_as=;(?=.*Max-Age=0)(?=.*Path=\/(;|$))/),
+  ]);
+  const secure = { ...bindings, SITE_URL: "https://berth.example", WEBHOOK_HOST: "https://berth.example" };
+  expect(await set("/end", secure)).toEqual([
+    expect.stringMatching(/^__Host-berth_view_as=;(?=.*Max-Age=0)(?=.*Secure)/),
+  ]);
+});
+
+it("what changes something by a cookie comes from a page of ours", async () => {
+  const app = made().all("/", (c) => {
+    requireSameOrigin(c);
+    return c.text("");
+  });
+  const status = async (method: string, origin?: string) =>
+    (await ask(app, "/", { method, ...(origin !== undefined && { headers: { Origin: origin } }) })).status;
+  for (const method of ["GET", "HEAD"]) expect(await status(method)).toBe(200);
+  for (const method of ["POST", "PUT", "PATCH", "DELETE"])
+    expect([
+      await status(method),
+      await status(method, "null"),
+      await status(method, "https://evil.example"),
+      await status(method, siteUrl),
+    ]).toEqual([403, 403, 403, 200]);
+});
+
+it("a key's answers say how much of its limit is left", async () => {
+  const key = await account();
+  for (const left of [59, 58]) {
+    const { headers } = await api(key, "GET", "/sites?limit=1");
+    expect(headers.get("RateLimit-Policy")).toBe('"key";q=60;w=60');
+    expect(headers.get("RateLimit")).toMatch(new RegExp(`^"key";r=${left};t=\\d+$`));
+  }
+});
+
+describe("who may call an operation", () => {
+  const of = (actor: object) => ({ actor }) as unknown as Ctx;
+  const owner = { accountId: "acc_1", plan: "free", suspendedFor: null };
+  const actors = {
+    link: { type: "link" },
+    system: { type: "system" },
+    key: { type: "key", role: "user", ...owner },
+    "operator's key": { type: "key", role: "operator", ...owner },
+    session: { type: "session", role: "user", ...owner },
+    "operator's session": { type: "session", role: "operator", ...owner },
+    assistant: { type: "assistant", ...owner, role: "operator" },
+    viewer: { type: "viewer", ...owner },
+    "suspended key": { type: "key", role: "user", ...owner, suspendedFor: "Spam." },
+  };
+  const verdict = (operation: object, actor: object) => {
+    try {
+      requireAccess(of(actor), operation as Operation);
+      return "yes";
+    } catch (error) {
+      return (error as AppError).code;
+    }
+  };
+  const verdicts = (operation: object) =>
+    Object.fromEntries(Object.entries(actors).map(([name, actor]) => [name, verdict(operation, actor)]));
+  const nobody = { link: "unauthorized", system: "unauthorized" };
+
+  it("depends on what it asks for, and on who asks", () => {
+    expect(new Set(Object.values(verdicts({ access: "none", method: "post" })))).toEqual(new Set(["yes"]));
+    expect(verdicts({ access: "account", method: "get" })).toEqual({
+      ...Object.fromEntries(Object.keys(actors).map((name) => [name, "yes"])),
+      ...nobody,
+    });
+    expect(verdicts({ access: "account", method: "post" })).toEqual({
+      ...Object.fromEntries(Object.keys(actors).map((name) => [name, "yes"])),
+      ...nobody,
+      viewer: "forbidden",
+      "suspended key": "forbidden",
+    });
+    expect(verdicts({ access: "account", method: "get", ownersOnly: true })["viewer"]).toBe("forbidden");
+    const bySession = {
+      ...nobody,
+      key: "forbidden",
+      "operator's key": "forbidden",
+      session: "yes",
+      "operator's session": "yes",
+      viewer: "yes",
+      "suspended key": "forbidden",
+    };
+    expect(verdicts({ access: "session", method: "get" })).toEqual({ ...bySession, assistant: "forbidden" });
+    expect(verdicts({ access: "session", method: "get", assistant: true })).toEqual({
+      ...bySession,
+      assistant: "yes",
+    });
+    expect(verdicts({ access: "operator", method: "get" })).toEqual({
+      ...nobody,
+      key: "forbidden",
+      "operator's key": "yes",
+      session: "forbidden",
+      "operator's session": "yes",
+      assistant: "forbidden",
+      viewer: "forbidden",
+      "suspended key": "forbidden",
+    });
+  });
+
+  it("is told why not", () => {
+    const why = (act: () => void) => {
+      try {
+        act();
+        return null;
+      } catch (error) {
+        return (error as AppError).extra["reason"];
+      }
+    };
+    const asViewer = (operation: object) =>
+      why(() => requireAccess(of(actors.viewer), operation as Operation));
+    expect(asViewer({ access: "account", method: "post" })).toContain("can change nothing");
+    expect(asViewer({ access: "account", method: "get", ownersOnly: true })).toContain("owner only");
+    expect(why(() => refuseSuspended({ suspendedFor: "Spam." }))).toContain("suspended: Spam. Ask");
+    expect(
+      [null, undefined].map((suspendedFor) => why(() => refuseSuspended({ suspendedFor } as Actor & object))),
+    ).toEqual([null, null]);
+  });
+
+  it("what changes something is on record: all but what reads, what needs no account, and the assistant's messages", () => {
+    const one = (of: object, input: object = {}) =>
+      isChange({ method: "post", access: "account", ...of } as Operation, input);
+    expect([one({}), one({ method: "delete" }), one({ method: "get" })]).toEqual([true, true, false]);
+    expect([one({ readOnly: true }), one({ access: "none" }), one({ limit: "chat" })]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    expect(one({ limit: "keyMade" })).toBe(true);
+    const unless = { readsUnless: "write" };
+    expect([one(unless), one(unless, { write: true }), one(unless, { write: "yes" })]).toEqual([
+      false,
+      true,
+      false,
+    ]);
+    expect(
+      Object.values<Operation>(operations).filter((each) => each.method === "get" && isChange(each, {})),
+    ).toEqual([]);
+  });
+});
