@@ -23,6 +23,8 @@ const tools = {
   "/usr/lib/x86_64-linux-gnu/pdns/libgsqlite3backend.so": "pdns-backend-sqlite3",
   // Verifies the units that the install script writes; nothing is started.
   "/usr/bin/systemd-analyze": "systemd",
+  // Machines with networks of their own.
+  "/usr/sbin/ip": "iproute2",
   // What berth opens on databases, the shells that it completes in, and what sets its man page.
   "/usr/bin/psql": "postgresql-client",
   "/usr/bin/mariadb": "mariadb-client",

@@ -421,7 +421,7 @@ describe("a responder whose file is replaced", () => {
     const over = new AbortController();
     let asked = 0;
     // A question that is lost is not asked again.
-    const resolver = new Resolver({ timeout: 10_000, tries: 1 });
+    const resolver = new Resolver({ timeout: 60_000, tries: 1 });
     resolver.setServers([`127.0.0.1:${responder.dnsPort}`]);
     const load = (async () => {
       for (; !over.signal.aborted; asked++) {
@@ -430,17 +430,22 @@ describe("a responder whose file is replaced", () => {
         expect((await get(responder.statusPort, "nobody.localhost")).status).toBe(404);
       }
     })();
+    // Its failure ends the waiting below.
+    const failed = load.then(() => "The questions have ended");
     for (const name of ["The second version", "The third version"]) {
       replaceBy(version(name));
-      await vi.waitUntil(async () => (await title()) === name, { timeout: 10_000 });
+      const since = asked;
+      const goesOn = vi.waitUntil(async () => (await title()) === name && asked > since + 10, {
+        timeout: 90_000,
+      });
+      expect(await Promise.race([goesOn, failed])).toBe(true);
     }
     over.abort();
     await load;
-    expect(asked).toBeGreaterThan(20);
     expect(responder.processId).toBe(processId);
     await routes.route("site_1", ["held.localhost"], [target("10.0.0.2")]);
     expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.2:3000");
-  });
+  }, 200_000);
 
   it("stays the version it is where the next one does not run", async () => {
     await responder.openRoutes().route("site_1", ["held.localhost"], [target("10.0.0.2")]);
@@ -448,12 +453,12 @@ describe("a responder whose file is replaced", () => {
     const marker = join(folder, "tried");
     const tries = `import { writeFileSync as note } from "node:fs"; note(${JSON.stringify(marker)}, "");`;
     replaceBy(`${tries} throw new Error("It needs another Node"); ${version("Never")}`);
-    await vi.waitUntil(() => existsSync(marker), { timeout: 10_000 });
+    await vi.waitUntil(() => existsSync(marker), { timeout: 60_000 });
     expect(await title()).toBe(before);
     expect(await responder.leadsTo("held.localhost")).toBe("10.0.0.2:3000");
     replaceBy(version("The one after"));
-    await vi.waitUntil(async () => (await title()) === "The one after", { timeout: 10_000 });
-  });
+    await vi.waitUntil(async () => (await title()) === "The one after", { timeout: 60_000 });
+  }, 130_000);
 });
 
 it("a query is read whole or not at all", () => {
