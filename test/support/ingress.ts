@@ -81,7 +81,7 @@ export class TestResponder {
   }
 
   private resolver(): Resolver {
-    const resolver = new Resolver({ timeout: 1000, tries: 2 });
+    const resolver = new Resolver({ timeout: 5000, tries: 3 });
     resolver.setServers([`127.0.0.1:${this.dnsPort}`]);
     return resolver;
   }
