@@ -14,7 +14,7 @@ import type { Domain } from "../../protocol/api/domains.ts";
 import type { Dns } from "../../protocol/api/dns.ts";
 import type { Host } from "../../protocol/api/hosts.ts";
 import type { Site } from "../../protocol/api/sites.ts";
-import { baseImages } from "../../scripts/lib/base-images.ts";
+import { ingressImage } from "../../agent/ingress/container.ts";
 import { AcmeServer } from "../support/acme.ts";
 import { overHttps, resolverAt, startCache } from "../support/name-server.ts";
 import { PowerDns } from "../support/powerdns.ts";
@@ -52,7 +52,8 @@ const machines = [network.addMachine(), network.addMachine()] as const;
 const [oldAddress, newAddress] = [machines[0].address, machines[1].address];
 /** What was started, in its order. */
 const ends: (() => Promise<unknown>)[] = [];
-const engines: Promise<PrivateEngine>[] = [];
+/** The second is there when it is needed. */
+let engines: [Promise<PrivateEngine>, Promise<PrivateEngine>];
 const hostIds: string[] = [];
 let site: Site;
 let api: ControlPlane["api"];
@@ -89,14 +90,16 @@ async function addHost(machine: Machine, engine: PrivateEngine) {
 async function engineOf(machine: Machine): Promise<PrivateEngine> {
   const engine = await startPrivateEngine(machine);
   ends.push(() => engine.end());
-  const images = baseImages.map((image) => `'${image}'`).join(" ");
-  await promisify(exec)(`docker save ${images} | docker --host unix://${engine.socketPath} load`);
+  await promisify(exec)(
+    `docker save ${ingressImage} node:24-bookworm-slim | docker --host unix://${engine.socketPath} load`,
+  );
   return engine;
 }
 
 beforeAll(async () => {
   ends.push(() => network.stop());
-  engines.push(...machines.map(engineOf));
+  const first = engineOf(machines[0]);
+  engines = [first, first.then(() => engineOf(machines[1]))];
   powerDns = await PowerDns.start(domain);
   ends.push(() => powerDns.stop());
   // The customer's, and the one above, which is asked for CAA records.
@@ -125,7 +128,7 @@ beforeAll(async () => {
   ends.push(() => plane.stop());
   ({ api } = plane);
   rival = await otherAccount();
-  await addHost(machines[0], await engines[0]!);
+  await addHost(machines[0], await engines[0]);
 }, 300_000);
 
 afterAll(async () => {
@@ -416,7 +419,7 @@ async function openEcho(hostname: string): Promise<{ address: string; say(text: 
 }
 
 it("a move to another host fails no request, upload, WebSocket or event stream, whatever resolvers remember", async () => {
-  await addHost(machines[1], await engines[1]!);
+  await addHost(machines[1], await engines[1]);
   // No certificate can be obtained now: all of them come along.
   await acme.stop();
   const slug = new URL(site.url).hostname;
