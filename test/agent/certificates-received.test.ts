@@ -45,9 +45,11 @@ it("while a wildcard's first certificate is awaited, the first sites obtain thei
   const awaited = { name: "*.sites.example", since: now.toISOString(), own: 2 };
   const kept = { certificates: [], awaited };
   const asked = ["old.sites.example", ...names, "shop.example", "*.shop.example", "none.sites.example"];
-  expect(asked.map((name) => mayObtain(name, sites, kept, now))).toEqual([
-    ...[true, true, true, false, false],
-    ...[true, false, false],
+  expect(asked.filter((name) => mayObtain(name, sites, kept, now))).toEqual([
+    "old.sites.example",
+    "a.sites.example",
+    "b.sites.example",
+    "shop.example",
   ]);
   // It has come.
   const come = { certificates: [wildcard], awaited: null };
