@@ -78,7 +78,7 @@ async function addHost(machine: Machine, engine: PrivateEngine) {
   const folder = join(stateDirectory, `host-${body.id}`);
   const programs = await startHost(plane.siteUrl, body.token, folder, env, { ...machine, engine });
   hostIds.push(body.id);
-  ends.push(programs.stop);
+  ends.push(() => programs.stop());
   await until(
     async () => (await api<{ data: Host[] }>("GET", "/hosts")).body.data.find(({ id }) => id === body.id),
     (host) => host?.connected === true,
@@ -332,20 +332,20 @@ it("of two accounts that claim a name, the one whose record is in its zone has i
     }
     const [first = "", second = ""] = index === 0 ? proofs : proofs.toReversed();
     await setRecords(`_berth-challenge.${name}`, "TXT", [`"${first}"`]);
-    expect(await looked(other!.siteId, name, other!.by)).toMatchObject({
+    expect(await looked(other.siteId, name, other.by)).toMatchObject({
       status: "PENDING_VERIFICATION",
       problems: [{ code: "proof_other", message: expect.stringContaining(first) }, expect.anything()],
     });
-    expect((await looked(holder!.siteId, name, holder!.by)).verifiedAt).not.toBe(null);
+    expect((await looked(holder.siteId, name, holder.by)).verifiedAt).not.toBe(null);
     await setRecords(`_berth-challenge.${name}`, "TXT", [`"${first}"`, `"${second}"`]);
-    expect(await looked(other!.siteId, name, other!.by)).toMatchObject({
+    expect(await looked(other.siteId, name, other.by)).toMatchObject({
       status: "PENDING_VERIFICATION",
       problems: [
         { code: "name_held", message: expect.stringContaining(`${name} is in use by another site`) },
         expect.anything(),
       ],
     });
-    expect((await looked(holder!.siteId, name, holder!.by)).verifiedAt).not.toBe(null);
+    expect((await looked(holder.siteId, name, holder.by)).verifiedAt).not.toBe(null);
   }
 });
 
@@ -444,7 +444,13 @@ it("a move to another host fails no request, upload, WebSocket or event stream, 
     ({ hostId }) => hostId === hostIds[1],
   );
   // The name server leads to the new host, and the visitor's resolver does not know it yet.
-  await vi.waitUntil(async () => (await authoritative.resolve4(own))[0] === newAddress, { timeout: 120_000 });
+  await until(
+    async () => ({
+      addresses: await authoritative.resolve4(own).catch(String),
+      dns: (await api<Dns>("GET", "/dns")).body,
+    }),
+    ({ addresses }) => addresses[0] === newAddress,
+  );
   const after = await visit(own);
   expect(after).toMatchObject({ status: 200, address: newAddress, serial: before[1]?.serial });
   expect(await visit(slug)).toMatchObject({ address: newAddress, serial: before[0]?.serial });

@@ -45,7 +45,10 @@ export class TestNetwork {
       within,
       lead: async (ports) => {
         const ways = ports.map((port) => ({ port, file: join(this.folder, `${namespace}-${port}`) }));
-        for (const { port, file } of ways) this.ends.push((await openWay(file, port)).close);
+        for (const { port, file } of ways) {
+          const way = await openWay(file, port);
+          this.ends.push(() => way.close());
+        }
         const program = [process.execPath, join(import.meta.dirname, "lead-ports.ts"), JSON.stringify(ways)];
         const child = spawn(...within(...program), { stdio: ["pipe", "pipe", "inherit"] });
         const exited = once(child, "exit");
