@@ -25,6 +25,8 @@ const tools = {
   "/usr/bin/systemd-analyze": "systemd",
   // Gives a program another time than the machine's.
   "/usr/bin/faketime": "faketime",
+  // Machines with networks of their own.
+  "/usr/sbin/ip": "iproute2",
   // What berth opens on databases, the shells that it completes in, and what sets its man page.
   "/usr/bin/psql": "postgresql-client",
   "/usr/bin/mariadb": "mariadb-client",

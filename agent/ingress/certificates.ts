@@ -2,7 +2,8 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as z from "zod";
 import { AwaitedCertificate, Certificate } from "../../protocol/agent/certificates.ts";
-import { wildcardOf } from "../../protocol/wildcards.ts";
+import { formatId } from "../../protocol/ids.ts";
+import { isWildcard, wildcardOf } from "../../protocol/wildcards.ts";
 import { writeAtomically } from "./write-atomically.ts";
 
 /** The certificates that the control plane sent: one file, replaced as a whole, which the responder answers Caddy from. */
@@ -39,7 +40,23 @@ export function bundleFor(name: string, certificates: readonly Certificate[], no
   return found ? `${found.chain.trimEnd()}\n${found.key.trimEnd()}\n` : null;
 }
 
-/** Whether a wildcard's certificate serves the name, or is about to: it needs none of its own. */
-export const isCovered = (name: string, { certificates, awaited }: CertificateFile, now: Date): boolean =>
-  bundleFor(name, certificates, now) !== null ||
-  (awaited?.name === wildcardOf(name) && Date.parse(awaited.until) > now.getTime());
+/**
+ * Whether the ingress may obtain a certificate for a name of this host: not below a wildcard whose certificate is there, and for few sites
+ * while that is awaited.
+ * @param sites the host's, by their ids
+ */
+export function mayObtain(
+  name: string,
+  sites: Readonly<Record<string, { hostnames: readonly string[] }>>,
+  { certificates, awaited }: Pick<CertificateFile, "certificates" | "awaited">,
+  now: Date,
+): boolean {
+  const siteWith = (isMeant: (hostname: string) => boolean) =>
+    Object.keys(sites).filter((id) => sites[id]?.hostnames.some((one) => isMeant(one.toLowerCase())));
+  const [siteId] = siteWith((hostname) => hostname === name);
+  if (siteId === undefined || isWildcard(name) || bundleFor(name, certificates, now) !== null) return false;
+  if (awaited?.name !== wildcardOf(name)) return true;
+  const since = formatId("site", Date.parse(awaited.since), new Uint8Array(10));
+  const waiting = siteWith((hostname) => wildcardOf(hostname) === awaited.name).filter((id) => id >= since);
+  return siteId < since || waiting.toSorted().indexOf(siteId) < awaited.own;
+}

@@ -49,11 +49,30 @@ export const stickyCookie = "berth-replica";
 const noStore = { "Cache-Control": "no-store" };
 const mebibyte = 1024 * 1024;
 
-/** What becomes of one request: who may not see the site learns nothing of it but where its address is. */
+/**
+ * What becomes of one request: who may not see the site learns nothing of it but where its address is. HSTS is in all answers by https: the
+ * lists of browsers (`preload`) want it in redirects as well.
+ */
 export async function decide(
   asked: Asked,
   rules: HostIngressRules,
-  site: { hostnames: readonly string[]; targets: readonly Target[] },
+  site: Site,
+  checkPassword: CheckPassword,
+): Promise<Decision> {
+  const decision = await decideOn(asked, rules, site, checkPassword);
+  if (!asked.isHttps || !rules.hsts) return decision;
+  const hsts = hstsOf(rules.hsts);
+  return "status" in decision
+    ? { ...decision, headers: { ...decision.headers, ...hsts } }
+    : { pass: { ...decision.pass, headers: { ...decision.pass.headers, ...hsts } } };
+}
+
+type Site = { hostnames: readonly string[]; targets: readonly Target[] };
+
+async function decideOn(
+  asked: Asked,
+  rules: HostIngressRules,
+  site: Site,
   checkPassword: CheckPassword,
 ): Promise<Decision> {
   const { primaryDomain, allow, basicAuth, maintenance, maxBodyMb } = rules;
@@ -98,7 +117,7 @@ export async function decide(
   return {
     pass: {
       ...(rewritten !== undefined && { uri: rewritten }),
-      headers: { ...rules.headers, ...(asked.isHttps && rules.hsts && hstsOf(rules.hsts)) },
+      headers: { ...rules.headers },
       ...(pinned?.setCookie !== undefined && { setCookie: pinned.setCookie }),
       pin: pinned?.pin ?? "p-any",
       isAuthorized: basicAuth !== undefined,

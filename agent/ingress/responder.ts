@@ -4,8 +4,8 @@ import http from "node:http";
 import { setPriority } from "node:os";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import { isWildcard, wildcardOf } from "../../protocol/wildcards.ts";
-import { bundleFor, CertificateFile, certificatesFileOf, isCovered } from "./certificates.ts";
+import { wildcardOf } from "../../protocol/wildcards.ts";
+import { bundleFor, CertificateFile, certificatesFileOf, mayObtain } from "./certificates.ts";
 import { rulesAddress } from "./caddy.ts";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
 import { Reachable } from "./reachable.ts";
@@ -386,9 +386,8 @@ status.on("request", (request, response) => {
   // own certificate the control plane sends.
   if (request.url?.startsWith("/.berth/certificate?") && request.headers["x-forwarded-for"] === undefined) {
     const name = new URLSearchParams(request.url.split("?")[1]).get("domain")?.toLowerCase() ?? "";
-    const kept = certificatesNow();
-    const needsOwn = !isWildcard(name) && !(kept && isCovered(name, kept, new Date()));
-    response.writeHead(names.has(name) && needsOwn ? 200 : 404).end();
+    const kept = certificatesNow() ?? { certificates: [], awaited: null };
+    response.writeHead(mayObtain(name, table.sites, kept, new Date()) ? 200 : 404).end();
     return;
   }
   // Caddy asks at a handshake: what the control plane sent, or 204, and Caddy obtains one by itself.

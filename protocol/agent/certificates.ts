@@ -13,5 +13,13 @@ export const Certificate = z.object({
 });
 export type Certificate = z.infer<typeof Certificate>;
 
-export const AwaitedCertificate = z.object({ name: Certificate.shape.name, until: Timestamp });
+/**
+ * A wildcard that has not been issued yet. Meanwhile the names of the host's sites from before `since` have certificates of their own, and
+ * so have those of the first `own` sites after it.
+ */
+export const AwaitedCertificate = z.object({
+  name: Certificate.shape.name,
+  since: Timestamp,
+  own: z.number().int().min(0),
+});
 export type AwaitedCertificate = z.infer<typeof AwaitedCertificate>;

@@ -251,8 +251,8 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("databaseCrashAck"), ...DatabaseCrash }),
   /**
    * After each welcome and change: all wildcard certificates that the host serves, and those of custom domains that come to it with
-   * their site, which it renews itself from then on. `awaited`: a wildcard that is being issued, so that no name below it needs a
-   * certificate of its own until then.
+   * their site, which it renews itself from then on. `awaited`: a wildcard that is being issued, so that few names below it need a
+   * certificate of their own until then.
    */
   z.object({
     type: z.literal("certificates"),

@@ -4,22 +4,23 @@ import type { HostIngressRules } from "../../protocol/api/ingress.ts";
 
 const site = { hostnames: ["shop.sites.example", "www.example.com", "example.com"], targets: [] };
 
+const askedFor = (hostname: string, isHttps = true) => ({
+  hostname,
+  host: hostname,
+  uri: "/a?b=c",
+  isHttps,
+  address: "192.0.2.1",
+  authorization: "",
+  cookie: "",
+  bodyBytes: 0,
+});
+
 async function locationOf(
   hostname: string,
   rules: HostIngressRules,
   of: Parameters<typeof decide>[2] = site,
 ): Promise<string | null> {
-  const asked = {
-    hostname,
-    host: hostname,
-    uri: "/a?b=c",
-    isHttps: true,
-    address: "192.0.2.1",
-    authorization: "",
-    cookie: "",
-    bodyBytes: 0,
-  };
-  const decision = await decide(asked, rules, of, () => Promise.resolve(true));
+  const decision = await decide(askedFor(hostname), rules, of, () => Promise.resolve(true));
   return "status" in decision ? (decision.headers["Location"] ?? null) : null;
 }
 
@@ -51,4 +52,27 @@ it("names below a wildcard are served for themselves, unless the wildcard redire
 it("nobody is redirected to a name that the site does not have", async () => {
   const rules = { primaryDomain: "gone.example", redirectDomains: { "www.example.com": "lost.example" } };
   expect(await locationOf("www.example.com", rules)).toBeNull();
+});
+
+it("HSTS is in every answer by https, of the app and of the ingress, and in none by http", async () => {
+  const basicAuth = { username: "team", hash: "x" };
+  const others: [HostIngressRules, number][] = [
+    [{}, 204],
+    [{ primaryDomain: "www.example.com" }, 308],
+    [{ redirects: [{ from: "/a", to: "/b" }] }, 308],
+    [{ allow: ["203.0.113.0/24"] }, 403],
+    [{ basicAuth }, 401],
+    [{ maintenance: {} }, 503],
+  ];
+  for (const [rules, status] of others)
+    for (const isHttps of [true, false]) {
+      const hsts = { maxAgeSeconds: 60, includeSubdomains: true, preload: true };
+      const asked = askedFor("example.com", isHttps);
+      const decision = await decide(asked, { ...rules, hsts }, site, () => Promise.resolve(false));
+      const [found, { headers }] = "status" in decision ? [decision.status, decision] : [204, decision.pass];
+      expect([found, headers["Strict-Transport-Security"]]).toEqual([
+        status,
+        isHttps ? "max-age=60; includeSubDomains; preload" : undefined,
+      ]);
+    }
 });

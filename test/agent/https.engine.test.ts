@@ -82,12 +82,10 @@ afterAll(async () => {
   server.close();
 });
 
+type Heard = { status: number; text: string; serial: string; headers: http.IncomingHttpHeaders };
+
 /** A client that knows no other certificates than those of the test server's. */
-function ask(
-  hostname: string,
-  path = "/",
-  ca = root,
-): Promise<{ status: number; text: string; serial: string }> {
+function ask(hostname: string, path = "/", ca = root): Promise<Heard> {
   return new Promise((resolve, reject) => {
     https
       .get(
@@ -104,7 +102,8 @@ function ask(
           const { serialNumber } = (response.socket as tls.TLSSocket).getPeerCertificate();
           let text = "";
           response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-          response.on("end", () => resolve({ status: response.statusCode ?? 0, text, serial: serialNumber }));
+          const { statusCode: status = 0, headers } = response;
+          response.on("end", () => resolve({ status, text, serial: serialNumber, headers }));
         },
       )
       .on("error", reject);
@@ -199,6 +198,32 @@ it("the key of a received certificate is shown to nobody who does not know its a
 it("plain http is sent on to https, path, query and method kept", async () => {
   const { status, headers } = await get(settings.port, name, { path: "/a?b=c" });
   expect([status, headers.location]).toEqual([308, `https://${name}:${tlsPort}/a?b=c`]);
+});
+
+it("HSTS is in all answers by https, redirects included, and in none by plain http", async () => {
+  const [host, other] = ["hsts.example", "www.hsts.example"];
+  const target = { containerId: "c", address: "127.0.0.1", port: (server.address() as AddressInfo).port };
+  const routes = responder.openRoutes();
+  await routes.route("site_hsts", [host, other], [target]);
+  const sent = async (hostname: string) => {
+    const { status, headers } = await ask(hostname);
+    return [status, headers["strict-transport-security"]];
+  };
+  expect(await sent(host)).toEqual([200, undefined]);
+  await routes.rule("site_hsts", { hsts: { maxAgeSeconds: 86_400 } });
+  expect(await sent(host)).toEqual([200, "max-age=86400"]);
+  await routes.rule("site_hsts", {
+    primaryDomain: host,
+    hsts: { maxAgeSeconds: 31_536_000, includeSubdomains: true, preload: true },
+  });
+  const all = "max-age=31536000; includeSubDomains; preload";
+  expect([await sent(host), await sent(other)]).toEqual([
+    [200, all],
+    [308, all],
+  ]);
+  const plain = await get(settings.port, host);
+  expect([plain.status, plain.headers["strict-transport-security"]]).toEqual([308, undefined]);
+  await routes.unroute("site_hsts");
 });
 
 /** A version of a site: answers its name when it has heard all, or bit by bit; ends when nobody uses it any more. */

@@ -149,7 +149,7 @@ it("certificates reach the ingress, as often as the control plane sends them", a
     key: "key",
     notAfter: "2026-01-01T00:00:00.000Z",
   };
-  const awaited = { name: "*.sites.example", until: "2026-01-01T00:00:00.000Z" };
+  const awaited = { name: "*.sites.example", since: "2026-01-01T00:00:00.000Z", own: 20 };
   const sent = [
     { type: "certificates", certificates: [], awaited },
     { type: "certificates", certificates: [certificate], awaited: null },

@@ -8,6 +8,8 @@ import { ingressVolume } from "../../agent/ingress/container.ts";
 import { removeFirewall } from "../../agent/isolation/firewall.ts";
 import { removeIngress, removeSites } from "../../scripts/lib/engine-objects.ts";
 import { freePort } from "../../scripts/lib/state.ts";
+import type { PrivateEngine } from "../support/private-engine.ts";
+import type { Machine } from "../support/test-network.ts";
 import { api, gitHost, local, stateDirectory, until } from "./service.ts";
 
 export type SecondHost = {
@@ -43,15 +45,27 @@ export async function startSecondHost(settings: Record<string, string> = {}): Pr
   return { id: body.id, ingressPort, ...programs };
 }
 
-/** The programs of a host: its agent and its responder. @param env says at least where its ingress serves */
-export async function startHost(siteUrl: string, token: string, folder: string, env: Record<string, string>) {
+/**
+ * The programs of a host: its agent and its responder.
+ * @param env says at least where its ingress serves
+ * @param machine whose network and engine it has; null: this one's
+ */
+export async function startHost(
+  siteUrl: string,
+  token: string,
+  folder: string,
+  env: Record<string, string>,
+  machine: (Machine & { engine: PrivateEngine }) | null = null,
+) {
   mkdirSync(folder, { recursive: true });
   const [responderPort, statusPort, peerPort] = [await freePort(), await freePort(), await freePort()];
   const bundle = (name: string) => join(stateDirectory, "build", "public", "install", `${name}.mjs`);
   const agentFile = join(folder, "agent.mjs");
   copyFileSync(bundle("agent"), agentFile);
-  const start = (name: string, file: string, args: string[], autoUpdate = "off"): ChildProcess =>
-    spawn(process.execPath, [file, ...args], {
+  const start = (name: string, file: string, args: string[], autoUpdate = "off"): ChildProcess => {
+    const command = [process.execPath, file, ...args];
+    const [program = "", ...rest] = machine ? machine.within(...command).flat() : command;
+    return spawn(program, rest, {
       stdio: ["pipe", openSync(join(folder, `${name}.log`), "a"), openSync(join(folder, `${name}.log`), "a")],
       env: {
         ...process.env,
@@ -64,9 +78,11 @@ export async function startHost(siteUrl: string, token: string, folder: string, 
         BERTH_PEER_PORT: String(peerPort),
         BERTH_INSECURE_GIT_HOSTS: gitHost,
         BERTH_AUTO_UPDATE: autoUpdate,
+        ...(machine && { BERTH_DOCKER_SOCKET: machine.engine.socketPath }),
         ...env,
       },
     });
+  };
   const responder = start("responder", bundle("responder"), [
     join(folder, "ingress", "routes.json"),
     String(responderPort),
@@ -94,6 +110,8 @@ export async function startHost(siteUrl: string, token: string, folder: string, 
         const ended = exitOf(child);
         if (child.kill("SIGTERM")) await ended;
       }
+      // What is on an engine of its own goes with that.
+      if (machine) return;
       await removeSites(token);
       await removeIngress(token);
       docker("volume", "rm", "--force", accessLogVolume(agentId), ingressVolume(agentId));

@@ -1,5 +1,3 @@
-import { createServer, connect, type Server } from "node:net";
-import { once } from "node:events";
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { dockerSocket } from "../../scripts/lib/docker-engine.ts";
 import { freePort } from "../../scripts/lib/state.ts";
+import { openWay } from "../support/open-way.ts";
 import { until } from "./service.ts";
 
 const execute = promisify(execFile);
@@ -88,34 +87,4 @@ export async function startSystemdMachine(ports: number[]): Promise<SystemdMachi
     throw error;
   }
   return machine;
-}
-
-/** A file that is met like a port of the loopback address. */
-async function openWay(file: string, port: number): Promise<{ close(): Promise<void> }> {
-  const open = new Set<{ destroy(): void }>();
-  const server: Server = createServer((near) => {
-    const far = connect(port, "127.0.0.1");
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      open.add(one);
-      one
-        .on("error", () => undefined)
-        .on("close", () => {
-          open.delete(one);
-          other.destroy();
-        });
-      one.pipe(other);
-    }
-  }).listen(file);
-  await once(server, "listening");
-  return {
-    async close() {
-      const closed = once(server, "close");
-      server.close();
-      for (const one of open) one.destroy();
-      await closed;
-    },
-  };
 }

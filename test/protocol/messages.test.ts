@@ -259,7 +259,7 @@ const toAgent: { [T in ToAgent["type"]]: Extract<ToAgent, { type: T }> } = {
         notAfter: "2026-01-01T00:00:00.000Z",
       },
     ],
-    awaited: { name: "*.sites.example.com", until: "2026-01-01T00:00:00.000Z" },
+    awaited: { name: "*.sites.example.com", since: "2026-01-01T00:00:00.000Z", own: 20 },
   },
 };
 

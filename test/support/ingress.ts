@@ -16,7 +16,7 @@ import { engine } from "./engine.ts";
 const source = join(import.meta.dirname, "../../agent/ingress/responder.ts");
 
 /** Waits until a request for this name, on a port of this machine, gets this status. */
-export const answers = (port: number, hostname: string, status: number, timeoutMs = 20_000) =>
+export const answers = (port: number, hostname: string, status: number, timeoutMs = 60_000) =>
   vi.waitUntil(
     () =>
       get(port, hostname).then(
@@ -61,7 +61,7 @@ export class TestResponder {
       [this.program, this.file, String(this.dnsPort), String(this.statusPort)],
       { stdio: ["ignore", "ignore", "ignore"] },
     );
-    await answers(this.statusPort, "unknown.localhost", 404, 10_000);
+    await answers(this.statusPort, "unknown.localhost", 404);
   }
 
   async kill(): Promise<void> {
@@ -81,7 +81,7 @@ export class TestResponder {
   }
 
   private resolver(): Resolver {
-    const resolver = new Resolver({ timeout: 1000, tries: 2 });
+    const resolver = new Resolver({ timeout: 5000, tries: 3 });
     resolver.setServers([`127.0.0.1:${this.dnsPort}`]);
     return resolver;
   }

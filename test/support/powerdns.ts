@@ -34,6 +34,8 @@ export class PowerDns {
     const settings = {
       launch: "gsqlite3",
       "gsqlite3-database": file,
+      // It need not outlive the machine: no change waits for a busy disk.
+      "gsqlite3-pragma-synchronous": 0,
       "local-address": "127.0.0.1",
       "local-port": ports.dns,
       "socket-dir": folder,

@@ -25,11 +25,14 @@ export const publishedWithinMs = 2 * 60_000;
 /** An order that has not succeeded by then is replaced. */
 export const orderWithinMs = 6 * 60 * 60_000;
 
+const weekMs = 7 * 24 * 60 * 60_000;
+
 /**
- * Names below a wildcard have no certificate of their own made while its first one is on its way. That is a matter of minutes; if it
- * fails for this long, they need one after all.
+ * For how many new sites a host obtains certificates of their own while the first wildcard certificate is on its way: for twenty a week on
+ * all hosts. Let's Encrypt issues fifty a week below one domain, and the wildcard's must remain among them.
  */
-export const awaitedUntil = (since: Date): Date => new Date(since.getTime() + 30 * 60_000);
+export const ownCertificates = (waitedMs: number, hostCount: number): number =>
+  Math.max(1, Math.floor(20 / hostCount)) * (1 + Math.floor(waitedMs / weekMs));
 
 /** Where the authority looks for the proof of a wildcard (RFC 8555, section 8.4). */
 export const challengeName = (name: string): string => `_acme-challenge.${name.replace(/^\*\./, "")}`;

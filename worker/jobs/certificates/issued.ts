@@ -1,10 +1,10 @@
-import { and, desc, eq, isNotNull, or, sql } from "drizzle-orm";
+import { and, count, desc, eq, inArray, isNotNull, or, sql } from "drizzle-orm";
 import type { AwaitedCertificate, Certificate } from "../../../protocol/agent/certificates.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import { sitesDomain } from "../../adapters/dns-zone/index.ts";
 import type { Ctx } from "../../ctx.ts";
-import { certificates } from "../../db/schema.ts";
-import { awaitedUntil } from "../../domain/certificates.ts";
+import { certificates, hosts } from "../../db/schema.ts";
+import { ownCertificates } from "../../domain/certificates.ts";
 import { issuesWildcards, wildcardsOnly } from "./reconcile.ts";
 
 /** As many as one message holds. */
@@ -53,12 +53,20 @@ export async function issuedCertificates(ctx: Ctx, hostId: Id<"host">): Promise<
   );
 }
 
-/** That of the sites' own names, while it is being issued for the first time. */
+/**
+ * That of the sites' own names, while it is being issued for the first time. Sites of before that had certificates of their own, which are
+ * renewed; of those after it, the first do.
+ */
 export async function awaitedCertificate(ctx: Ctx): Promise<AwaitedCertificate | null> {
   if (!issuesWildcards(ctx)) return null;
   const name = `*.${sitesDomain(ctx.config)}`;
   const [row] = await ctx.db.select().from(certificates).where(eq(certificates.id, name));
   if (row && row.chain !== null) return null;
-  const until = awaitedUntil(row?.errorSince ?? row?.orderedAt ?? ctx.now());
-  return until > ctx.now() ? { name, until: until.toISOString() } : null;
+  const since = row?.errorSince ?? row?.orderedAt ?? ctx.now();
+  const [active] = await ctx.db
+    .select({ count: count() })
+    .from(hosts)
+    .where(inArray(hosts.status, ["ACTIVE", "DRAINING"]));
+  const own = ownCertificates(ctx.now().getTime() - since.getTime(), Math.max(1, active?.count ?? 0));
+  return { name, since: since.toISOString(), own };
 }
