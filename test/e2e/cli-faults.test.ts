@@ -373,7 +373,9 @@ function ageCodes(): void {
   const folder = join(stateDirectory, "state", "do", "berth-DeviceCode");
   for (const name of readdirSync(folder).filter((each) => /^[0-9a-f]+\.sqlite$/.test(each))) {
     const database = new DatabaseSync(join(folder, name), { timeout: 5000 });
-    const row = database.prepare("SELECT value FROM _cf_KV WHERE key = 'code'").get();
+    // One whose code was delivered or has ended has no table any more.
+    const isKept = database.prepare("SELECT 1 FROM sqlite_master WHERE name = '_cf_KV'").get() !== undefined;
+    const row = isKept ? database.prepare("SELECT value FROM _cf_KV WHERE key = 'code'").get() : undefined;
     if (row !== undefined) {
       const code = deserialize(row["value"] as Uint8Array) as { startedAtMs: number };
       const older = serialize({ ...code, startedAtMs: code.startedAtMs - 11 * 60_000 });
