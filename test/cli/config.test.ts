@@ -139,17 +139,21 @@ it.each([
 ])(
   "in a terminal of %s columns the last columns of a table go below the first, whole and with their names",
   (columns, text) => {
-    const before = { isTTY: process.stdout.isTTY, columns: process.stdout.columns };
-    Object.assign(process.stdout, { isTTY: columns !== undefined, columns });
     const row = { name: "shop 商店", status: "LIVE", id: "id_1234567" };
-    const shown = table(
-      [row],
-      { name: (one) => one.name, status: (one) => one.status, id: (one) => one.id },
-      "",
+    const shown = inColumns(columns, () =>
+      table([row], { name: (one) => one.name, status: (one) => one.status, id: (one) => one.id }, ""),
     );
-    Object.assign(process.stdout, before);
     expect(shown).toBe(text);
   },
+);
+
+it.each([
+  [22, "Site    shop id_1\nDomain  www.shop.test\n        VERIFIED"],
+  [undefined, "Site    shop id_1\nDomain  www.shop.test VERIFIED"],
+])("in a terminal of %s columns a long value goes on below where it began", (columns, text) =>
+  expect(
+    inColumns(columns, () => fields({ Site: "shop id_1", Domain: "www.shop.test VERIFIED", Problem: null })),
+  ).toBe(text),
 );
 
 it.each([

@@ -4,26 +4,13 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { connect, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { createServer as createTlsServer } from "node:tls";
-import { deserialize, serialize } from "node:v8";
 import { IP, SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { networkTo, type Network } from "../support/network.ts";
 import { randomOf } from "../support/random.ts";
-import {
-  api,
-  launch,
-  local,
-  plainServer,
-  remove,
-  Repository,
-  request,
-  signIn,
-  stateDirectory,
-  until,
-} from "./service.ts";
+import { api, launch, local, plainServer, remove, Repository, request, signIn, until } from "./service.ts";
 
 /** The built file against the service, over a network, with a clock and at a keyboard that are not as they should be. */
 const home = mkdtempSync(join(tmpdir(), "berth-faults-"));
@@ -366,39 +353,6 @@ it("Ctrl-C at any moment of a sign-in keeps no half of one", async () => {
     expect((await interrupted(["login", "--no-browser"], 2500, { env })).code).not.toBe(0);
     expect(readdirSync(config)).toEqual([]);
   }
-});
-
-/** Makes every code of a sign-in eleven minutes older, in the service's own record; a code lives for ten. */
-function ageCodes(): void {
-  const folder = join(stateDirectory, "state", "do", "berth-DeviceCode");
-  for (const name of readdirSync(folder).filter((each) => /^[0-9a-f]+\.sqlite$/.test(each))) {
-    const database = new DatabaseSync(join(folder, name), { timeout: 5000 });
-    const row = database.prepare("SELECT value FROM _cf_KV WHERE key = 'code'").get();
-    if (row !== undefined) {
-      const code = deserialize(row["value"] as Uint8Array) as { startedAtMs: number };
-      const older = serialize({ ...code, startedAtMs: code.startedAtMs - 11 * 60_000 });
-      database.prepare("UPDATE _cf_KV SET value = ? WHERE key = 'code'").run(older);
-    }
-    database.close();
-  }
-}
-
-it("a code that nobody approves expires at the service, and the sign-in ends with 3 and keeps nothing", async () => {
-  let polls = 0;
-  network.cutAfterBytes = (asked) => {
-    if (asked.includes("device-poll")) polls++;
-    return Infinity;
-  };
-  const config = mkdtempSync(join(home, "login-"));
-  const login = start(["login", "--no-browser"], { env: { XDG_CONFIG_HOME: config } });
-  // Between two polls, so that the service is not writing.
-  await until(
-    () => polls,
-    (count) => count > 0,
-  );
-  ageCodes();
-  expect(await login.ended).toMatchObject({ code: 3, stderr: expect.stringContaining("has expired") });
-  expect(readdirSync(config)).toEqual([]);
 });
 
 it.each([
