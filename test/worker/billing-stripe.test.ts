@@ -412,8 +412,14 @@ describe("a payment", () => {
     await service.send(event);
     const again = {
       ...event,
-      id: "evt_second",
-      data: { object: { ...event.data.object, id: "cs_test_other", payment_intent: "pi_other" } },
+      id: `evt_second_${twice.invoiceId}`,
+      data: {
+        object: {
+          ...event.data.object,
+          id: `cs_test_other_${twice.invoiceId}`,
+          payment_intent: `pi_other_${twice.invoiceId}`,
+        },
+      },
     };
     await service.send(again);
     expect([await flagsOf(twice.invoiceId), (await credits(twice.key)).balance]).toEqual([

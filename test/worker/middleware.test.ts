@@ -9,15 +9,27 @@ import type { Actor, Ctx } from "../../worker/ctx.ts";
 import { AppError } from "../../worker/domain/app-error.ts";
 import { answerHeaders } from "../../worker/middleware/answer-headers.ts";
 import { drainRequestBody, limitBody, maxBodyBytes, requireJson } from "../../worker/middleware/body.ts";
+import {
+  cookiePrefix,
+  isSecure,
+  sessionCookie,
+  signedSessionToken,
+  signsInWithGitHub,
+} from "../../worker/adapters/auth.ts";
+import { contextOf } from "../../worker/compose.ts";
+import { configOf } from "../../worker/config.ts";
+import { mintToken, sha256Hex } from "../../worker/domain/tokens.ts";
+import { isKnownDevice, knownDeviceCookie } from "../../worker/middleware/known-device.ts";
+import { ownerOf } from "./assistant.ts";
 import { contextFor } from "../../worker/middleware/context.ts";
 import { onError, onNotFound } from "../../worker/middleware/errors.ts";
 import { httpsOnly } from "../../worker/middleware/https.ts";
 import { preparePage, say } from "../../worker/middleware/page.ts";
 import { setRequestId } from "../../worker/middleware/request-id.ts";
-import { requireSameOrigin } from "../../worker/middleware/session.ts";
+import { noteSession, requireSameOrigin } from "../../worker/middleware/session.ts";
 import { toSignIn } from "../../worker/middleware/signed-in.ts";
 import { endViewing, startViewing } from "../../worker/middleware/view-as.ts";
-import { account, api, bindings, siteUrl } from "./service.ts";
+import { account, api, bindings, call, operator, signedCookie, siteUrl, uniqueName } from "./service.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -296,6 +308,180 @@ describe("a page", () => {
     expect(await to("/sites/1?a=b&c")).toEqual([303, "/sign-in?next=%2Fsites%2F1%3Fa%3Db%26c"]);
     expect(await to("/sites/1", "POST")).toEqual([303, "/sign-in"]);
   });
+});
+
+describe("a browser's session", () => {
+  const dayMs = 86_400_000;
+  const sessionOf = async (key: string, days: number) => {
+    const token = uniqueName("token");
+    await bindings.DB.prepare(
+      `INSERT INTO sessions (id, token_hash, account_id, ip_address, user_agent, created_at, updated_at, expires_at)
+      VALUES (?, ?, ?, '203.0.113.7', 'Firefox', 1, 1, ?)`,
+    )
+      .bind(
+        contextOf(bindings, { type: "system" }, () => undefined).newId("session"),
+        sha256Hex(token),
+        await ownerOf(key),
+        Date.now() + days * dayMs,
+      )
+      .run();
+    return { token, cookie: await signedCookie(token) };
+  };
+  const ownAccount = async (headers: Record<string, string>) => {
+    const response = await call("/api/v1/account", { headers });
+    const { id } = await response.json<{ id?: string }>();
+    return { status: response.status, id, set: response.headers.getSetCookie() };
+  };
+
+  it("is the account's, is told once a day that it goes on, and is nothing without our signature or past its end", async () => {
+    const key = await account();
+    const id = await ownerOf(key);
+    const [fresh, used, over] = [
+      await sessionOf(key, 29.1),
+      await sessionOf(key, 28.9),
+      await sessionOf(key, -0.1),
+    ];
+    expect(await ownAccount({ Cookie: fresh.cookie })).toEqual({ status: 200, id, set: [] });
+    const extended = await ownAccount({ Cookie: used.cookie });
+    expect(extended).toMatchObject({ status: 200, id, set: [expect.stringContaining("Max-Age=2592000")] });
+    const unknown = await signedCookie(uniqueName("token"));
+    const unsigned = `berth_session=${fresh.token}.${"A".repeat(43)}%3D`;
+    const none = [
+      {},
+      { Cookie: over.cookie },
+      { Cookie: unknown },
+      { Cookie: unsigned },
+      { Cookie: "berth_session=" },
+    ];
+    for (const headers of none) {
+      expect(await ownAccount(headers)).toMatchObject({ status: 401, set: [] });
+      const page = await call("/account", { headers, redirect: "manual" });
+      expect([page.status, page.headers.get("Location")]).toEqual([303, "/sign-in?next=%2Faccount"]);
+    }
+  });
+
+  it("is noted on pages for all by its signature alone", async () => {
+    const app = made()
+      .use(noteSession)
+      .get("/", (c) => c.json(c.get("hasSession") ?? null));
+    const noted = async (headers: Record<string, string>) => (await ask(app, "/", { headers })).json();
+    expect(await noted({})).toBe(false);
+    expect(await noted({ Cookie: `berth_session=token.${"A".repeat(43)}%3D` })).toBe(false);
+    expect(await noted({ Cookie: await signedCookie("ended") })).toBe(true);
+  });
+
+  it("of an operator shows another account where a cookie says so, and anybody else's does not", async () => {
+    const [key, other] = [await account(), await account()];
+    const [id, otherId] = [await ownerOf(key), await ownerOf(other)];
+    const view = `; berth_view_as=${otherId}`;
+    const own = await sessionOf(key, 29.5);
+    expect(await ownAccount({ Cookie: own.cookie + view })).toMatchObject({ status: 200, id });
+    expect((await ownAccount({ Cookie: own.cookie, "X-Berth-View-As": otherId })).status).toBe(403);
+    const operators = await sessionOf(await operator(), 29.5);
+    expect(await ownAccount({ Cookie: operators.cookie + view })).toMatchObject({ status: 200, id: otherId });
+    const asKey = { Authorization: `Bearer ${await operator()}` };
+    const operatorId = await ownerOf(await operator());
+    expect(await ownAccount(asKey)).toMatchObject({ status: 200, id: operatorId });
+    expect(await ownAccount({ ...asKey, Cookie: view })).toMatchObject({ status: 200, id: operatorId });
+    expect(await ownAccount({ ...asKey, "X-Berth-View-As": otherId })).toMatchObject({
+      status: 200,
+      id: otherId,
+    });
+  });
+});
+
+it("a key is ours, of the scheme Bearer, and alone; anything else is nobody", async () => {
+  const key = await account();
+  const made = mintToken("sk", crypto.getRandomValues(new Uint8Array(32)));
+  const refused = [
+    "",
+    key,
+    `Basic ${key}`,
+    "Bearer",
+    "Bearer ",
+    `Bearer ${key} more`,
+    "Bearer sk_none",
+    `Bearer ${made}`,
+  ];
+  for (const authorization of refused) {
+    const { status, headers } = await call("/api/v1/account", { headers: { Authorization: authorization } });
+    expect([authorization, status, headers.get("WWW-Authenticate")]).toEqual([authorization, 401, "Bearer"]);
+  }
+  for (const authorization of [`Bearer ${key}`, `bearer ${key}`])
+    expect((await call("/api/v1/account", { headers: { Authorization: authorization } })).status).toBe(200);
+});
+
+it("a parameter that an operation does not name is refused, where it names others and where it names none", async () => {
+  const key = await account();
+  for (const path of ["/account", "/sites?limit=1", "/packs"]) {
+    expect((await api(key, "GET", path)).status).toBe(200);
+    const { status, body } = await api(key, "GET", `${path}${path.includes("?") ? "&" : "?"}unheardOf=1`);
+    expect([path, status, body["issues"]]).toEqual([
+      path,
+      400,
+      [{ path: "unheardOf", message: "unknown parameter" }],
+    ]);
+  }
+});
+
+it("a device is known for the account that has signed in on it, with each of our keys, and no script reads it", async () => {
+  const [config, rotated] = [
+    bindings,
+    { ...bindings, SECRET_KEY: "C".repeat(43), SECRET_KEYS_OLD: "A".repeat(43) },
+  ];
+  const app = made()
+    .get("/made", (c) => c.text(knownDeviceCookie(c, "ada@example.com")))
+    .get("/known/:email", (c) => c.json(isKnownDevice(c, c.req.param("email"))));
+  const set = await (await ask(app, "/made", {}, config)).text();
+  expect(set).toMatch(
+    /^berth_device=[\w-]{43};(?=.* Max-Age=31536000)(?=.* Path=\/(;|$))(?=.* HttpOnly)(?=.* SameSite=Lax)(?!.* Secure)/,
+  );
+  const [cookie = ""] = set.split(";");
+  const known = async (email: string, headers: Record<string, string>, env: object = config) =>
+    (await ask(app, `/known/${email}`, { headers }, env)).json();
+  expect(await known("ada@example.com", { Cookie: cookie })).toBe(true);
+  expect(await known("ada@example.com", { Cookie: cookie }, rotated)).toBe(true);
+  expect(await known("eve@example.com", { Cookie: cookie })).toBe(false);
+  for (const wrong of ["", "berth_device=", `${cookie}AAAA`, "berth_device=AAAA"])
+    expect([wrong, await known("ada@example.com", wrong === "" ? {} : { Cookie: wrong })]).toEqual([
+      wrong,
+      false,
+    ]);
+});
+
+it("a session's cookie is signed by one of our keys, whole", async () => {
+  const token = "token.with.dots";
+  const value = decodeURIComponent((await signedCookie(token)).split("=")[1] ?? "");
+  const verified = (cookie: string, env: object = bindings) =>
+    signedSessionToken(configOf(env as typeof bindings), cookie);
+  expect(await verified(value)).toBe(token);
+  const { SECRET_KEY } = bindings as unknown as { SECRET_KEY: string };
+  expect(
+    await verified(value, { ...bindings, SECRET_KEY: "C".repeat(43), SECRET_KEYS_OLD: SECRET_KEY }),
+  ).toBe(token);
+  expect(await verified(value, { ...bindings, SECRET_KEY: "C".repeat(43) })).toBeNull();
+  for (const wrong of ["", ".", token, `${value.slice(1)}`, value.replace("dots", "dot"), value.slice(0, -8)])
+    expect([wrong, await verified(wrong)]).toEqual([wrong, null]);
+  expect([isSecure, cookiePrefix, sessionCookie].map((of) => of(configOf(bindings)))).toEqual([
+    false,
+    "berth",
+    "berth_session",
+  ]);
+  const secure = configOf({
+    ...bindings,
+    SITE_URL: "https://berth.example",
+    WEBHOOK_HOST: "https://berth.example",
+  });
+  expect([isSecure, cookiePrefix, sessionCookie].map((of) => of(secure))).toEqual([
+    true,
+    "__Host-berth",
+    "__Host-berth_session",
+  ]);
+  const gitHub = (changes: object) => signsInWithGitHub(configOf({ ...bindings, ...changes }));
+  expect([gitHub({}), gitHub({ GITHUB_CLIENT_ID: undefined, GITHUB_CLIENT_SECRET: undefined })]).toEqual([
+    true,
+    false,
+  ]);
 });
 
 it("what a request leaves to be done is waited for", async () => {
