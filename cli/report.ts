@@ -165,10 +165,10 @@ const creditsMissing = ({ balance, needed }: Details): string | undefined =>
     : undefined;
 
 function tellRefusal(error: ApiError): Told {
-  const known = {
+  const known: { exitCode?: ExitCode; message?: string; hint?: string } = {
     ...refusals[error.code],
     ...(error.code === "not_found" && missing(error.path)),
-  } as { exitCode?: ExitCode; message?: string; hint?: string };
+  };
   const { reason, issues, requestId } = error.details;
   const says = reason ?? (issues ? error.message : creditsMissing(error.details));
   return {
