@@ -231,12 +231,12 @@ describe("a checkout", () => {
         "SELECT created_at, check_at FROM checkouts WHERE invoice_id = ?",
         of.invoiceId,
       );
-    const [{ created_at: createdAt = 0 } = {}] = await times();
+    const createdAt = (await times())[0]?.created_at ?? 0;
     const checkedAt = async (ageMinutes: number) => {
       const asked = () => service.stripe.requests.filter((one) => one.endsWith(session)).length;
       const before = asked();
       await reconcilePayments({ ...service.ctx(), now: () => new Date(createdAt + ageMinutes * minuteMs) });
-      const [{ check_at: checkAt = 0 } = {}] = await times();
+      const checkAt = (await times())[0]?.check_at ?? 0;
       return [asked() - before, (checkAt - createdAt) / minuteMs];
     };
     expect(await checkedAt(1.9)).toEqual([0, 2]);

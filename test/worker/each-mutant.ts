@@ -24,7 +24,9 @@ class TooSlow extends Error {}
 
 /** What the Worker keeps under its bindings for as long as its isolate lives: its configuration, better-auth, prepared statements. */
 const keptByWorker: [WeakMap<object, unknown>, object][] = [];
+// oxlint-disable-next-line typescript/unbound-method -- called with the map
 const set = WeakMap.prototype.set;
+// oxlint-disable-next-line eslint/no-extend-native -- in a run of mutants alone
 WeakMap.prototype.set = function (key: WeakKey, value: unknown) {
   if (typeof key === "object" && ("RATE_LIMIT" in key || "prepare" in key)) keptByWorker.push([this, key]);
   return set.call(this, key, value) as WeakMap<WeakKey, unknown>;

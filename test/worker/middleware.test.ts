@@ -36,7 +36,7 @@ afterEach(() => vi.restoreAllMocks());
 const execution = { waitUntil: () => undefined, passThroughOnException: () => undefined, props: {} };
 const made = () => new Hono<AppEnv>().onError(onError).notFound(onNotFound);
 const ask = async (app: Hono<AppEnv>, path: string, init?: RequestInit, env: object = bindings) =>
-  app.fetch(new Request(path.includes(":") ? path : siteUrl + path, init), env as typeof bindings, execution);
+  app.fetch(new Request(path.includes(":") ? path : siteUrl + path, init), env, execution);
 
 describe("a body", () => {
   const app = made()
@@ -451,15 +451,14 @@ it("a device is known for the account that has signed in on it, with each of our
 it("a session's cookie is signed by one of our keys, whole", async () => {
   const token = "token.with.dots";
   const value = decodeURIComponent((await signedCookie(token)).split("=")[1] ?? "");
-  const verified = (cookie: string, env: object = bindings) =>
-    signedSessionToken(configOf(env as typeof bindings), cookie);
+  const verified = (cookie: string, env: object = bindings) => signedSessionToken(configOf(env), cookie);
   expect(await verified(value)).toBe(token);
   const { SECRET_KEY } = bindings as unknown as { SECRET_KEY: string };
   expect(
     await verified(value, { ...bindings, SECRET_KEY: "C".repeat(43), SECRET_KEYS_OLD: SECRET_KEY }),
   ).toBe(token);
   expect(await verified(value, { ...bindings, SECRET_KEY: "C".repeat(43) })).toBeNull();
-  for (const wrong of ["", ".", token, `${value.slice(1)}`, value.replace("dots", "dot"), value.slice(0, -8)])
+  for (const wrong of ["", ".", token, value.slice(1), value.replace("dots", "dot"), value.slice(0, -8)])
     expect([wrong, await verified(wrong)]).toEqual([wrong, null]);
   expect([isSecure, cookiePrefix, sessionCookie].map((of) => of(configOf(bindings)))).toEqual([
     false,
