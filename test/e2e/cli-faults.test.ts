@@ -4,12 +4,15 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { connect, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { createServer as createTlsServer } from "node:tls";
+import { deserialize, serialize } from "node:v8";
 import { IP, SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { networkTo, type Network } from "../support/network.ts";
 import { randomOf } from "../support/random.ts";
+import { startControlPlane } from "./control-plane.ts";
 import { api, launch, local, plainServer, remove, Repository, request, signIn, until } from "./service.ts";
 
 /** The built file against the service, over a network, with a clock and at a keyboard that are not as they should be. */
@@ -352,6 +355,49 @@ it("Ctrl-C at any moment of a sign-in keeps no half of one", async () => {
     const env = { BERTH_URL: network.url, XDG_CONFIG_HOME: config };
     expect((await interrupted(["login", "--no-browser"], 2500, { env })).code).not.toBe(0);
     expect(readdirSync(config)).toEqual([]);
+  }
+});
+
+/** Makes every code of a sign-in eleven minutes older; a code lives for ten. */
+function ageCodes(state: string): void {
+  const folder = join(state, "do", "berth-DeviceCode");
+  const codes = readdirSync(folder).filter((each) => /^[0-9a-f]+\.sqlite$/.test(each));
+  expect(codes).toHaveLength(1);
+  for (const name of codes) {
+    const database = new DatabaseSync(join(folder, name));
+    const row = database.prepare("SELECT value FROM _cf_KV WHERE key = 'code'").get();
+    const code = deserialize(row?.["value"] as Uint8Array) as { startedAtMs: number };
+    const older = serialize({ ...code, startedAtMs: code.startedAtMs - 11 * 60_000 });
+    database.prepare("UPDATE _cf_KV SET value = ? WHERE key = 'code'").run(older);
+    database.close();
+  }
+}
+
+it("a code that nobody approves expires at the service, and the sign-in ends with 3 and keeps nothing", async () => {
+  const controlPlane = await startControlPlane({});
+  const way = await networkTo(Number(new URL(controlPlane.siteUrl).port));
+  try {
+    const config = mkdtempSync(join(home, "login-"));
+    const env = { BERTH_URL: way.url, XDG_CONFIG_HOME: config };
+    let polls = 0;
+    way.cutAfterBytes = (asked) => {
+      if (asked.includes("poll")) polls++;
+      return Infinity;
+    };
+    const login = start(["login", "--no-browser"], { env });
+    await until(
+      () => polls,
+      (count) => count > 0,
+    );
+    const { promise, resolve } = Promise.withResolvers<void>();
+    way.delay = promise;
+    await controlPlane.whileStopped(ageCodes);
+    resolve();
+    expect(await login.ended).toMatchObject({ code: 3, stderr: expect.stringContaining("has expired") });
+    expect(readdirSync(config)).toEqual([]);
+  } finally {
+    way.close();
+    await controlPlane.stop();
   }
 });
 

@@ -11,6 +11,8 @@ export async function networkTo(port: number) {
     url: "",
     /** No connection is taken. */
     isDown: false,
+    /** Until then, what a program sends is on its way. */
+    delay: Promise.resolve(),
     /** How many connections were broken. */
     cuts: 0,
     /** After how many bytes of the answer to a request, such as `POST /api/v1/sites`, its connection breaks. */
@@ -33,9 +35,10 @@ export async function networkTo(port: number) {
     network.cuts++;
     socket.resetAndDestroy();
   };
-  const server = createServer({ noDelay: true }, (socket) => {
+  const lead = async (socket: Socket) => {
     if (network.isDown) return void socket.resetAndDestroy();
     near.add(socket);
+    await network.delay;
     const far = connect({ port, host: "127.0.0.1", noDelay: true });
     let leftBytes = Infinity;
     socket.on("data", (bytes) => {
@@ -59,7 +62,8 @@ export async function networkTo(port: number) {
       far.destroy();
     });
     far.once("close", () => socket.destroySoon());
-  });
+  };
+  const server = createServer({ noDelay: true }, (socket) => void lead(socket));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   network.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
