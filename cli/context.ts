@@ -83,6 +83,7 @@ export async function clientFor(url: string, token: string | undefined): Promise
           ),
         );
     },
+    onAbandoned: () => say("\nInterrupted before the service answered: what was asked for may be done."),
   });
 }
 

@@ -18,6 +18,8 @@ export type ClientOptions = {
   retries?: number;
   /** Called before a wait, so that a person sees why nothing happens. */
   onWait?: (reason: "rate_limited" | "network", waitMs: number) => void;
+  /** Called when a signal ends the wait for the answer to a change, which may be made all the same. */
+  onAbandoned?: () => void;
 };
 
 export type CallOptions = {
@@ -157,7 +159,7 @@ export function operationNamed(name: string, method: string): NamedOperation | u
 const isGateway = (status: number): boolean => status === 502 || status === 503 || status === 504;
 
 export function createClient(options: ClientOptions): Client {
-  const { siteUrl, token, userAgent, maxWaitMs = 120_000, retries = 4, onWait } = options;
+  const { siteUrl, token, userAgent, maxWaitMs = 120_000, retries = 4, onWait, onAbandoned } = options;
   const send = options.fetch ?? fetch;
 
   /** One request until it is answered: connections that fail and rate limits are waited out. */
@@ -191,7 +193,10 @@ export function createClient(options: ClientOptions): Client {
       try {
         response = await send(target.url, init);
       } catch (error) {
-        if (signal?.aborted) throw signal.reason;
+        if (signal?.aborted) {
+          if (changes) onAbandoned?.();
+          throw signal.reason;
+        }
         // Without a key for it, a repeated change could have its effect twice.
         const mayRepeat = (!changes || token !== undefined) && !isOfTls(error);
         if (attempt >= retries || !mayRepeat) throw unreachable(target.url, error);

@@ -269,6 +269,24 @@ it("an abort ends a wait, a request and a stream at once with its reason", async
   await expect(waiting).rejects.toBe(reason);
 });
 
+it.each([
+  ["createSite", { name: "shop" }, 1],
+  ["listSites", {}, 0],
+] as const)(
+  "whoever stops waiting for %s hears whether it may be done all the same",
+  async (id, input, times) => {
+    const { url, seen } = await serving(() => undefined);
+    const stop = new AbortController();
+    let abandoned = 0;
+    const client = createClient({ siteUrl: url, token: "sk_test", onAbandoned: () => abandoned++ });
+    const asked = client.call(id, input as never, { signal: stop.signal });
+    await expect.poll(() => seen.length).toBe(1);
+    stop.abort(new Error("enough"));
+    await expect(asked).rejects.toThrow("enough");
+    expect(abandoned).toBe(times);
+  },
+);
+
 it("all items of a list are read page by page", async () => {
   const { url, seen } = await serving(
     json(200, { data: [{ id: "a" }], nextCursor: "site_2" }),
