@@ -1,14 +1,24 @@
 import type { Host } from "./host.ts";
 
-/** Members that only read, or follow a signal of their own. */
-const harmless = new Set<PropertyKey>([
-  "current",
-  "sites",
-  "lost",
-  "fallback",
-  "followLog",
-  "watchContainers",
-]);
+/** The members that answer at once. */
+type Immediate<T> = {
+  [Name in keyof T]: T[Name] extends (...args: never[]) => Promise<unknown> ? never : Name;
+}[keyof T];
+
+/**
+ * Members that only read, or follow a signal of their own. All that answer at once are among them: nobody would await their
+ * refusal, and a rejection that nobody awaits ends the agent.
+ */
+const harmless: Record<Immediate<Host["engine"]> | Immediate<Host["ingress"]>, true> = {
+  current: true,
+  fallback: true,
+  followLog: true,
+  hostnames: true,
+  lost: true,
+  newest: true,
+  sites: true,
+  watchContainers: true,
+};
 
 /**
  * The host as seen by one run of a job: once the signal aborts, nothing that the run still does affects containers,
@@ -34,6 +44,6 @@ const fenced = <T extends object>(means: T, over: AbortSignal): T =>
     get: (target, name) => {
       const method: unknown = Reflect.get(target, name);
       if (!over.aborted || typeof method !== "function") return method;
-      return harmless.has(name) ? method : () => Promise.reject(over.reason as Error);
+      return name in harmless ? method : () => Promise.reject(over.reason as Error);
     },
   });

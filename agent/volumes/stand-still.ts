@@ -34,7 +34,7 @@ export async function standStill(engine: Engine, containerIds: readonly string[]
         .catch((error: unknown) => log("error", "A container was not resumed", { id, error }));
   };
   const timer = setTimeout(() => {
-    isStill = false;
+    isStill = containerIds.length === 0;
     void wake();
   }, stillMs);
   try {

@@ -125,7 +125,7 @@ describe("a version that answers and exits a second later", () => {
     const twos = visitors.seen.get("two") ?? 0;
     expect(twos).toBeGreaterThan(0);
     const ones = visitors.seen.get("one") ?? 0;
-    await vi.waitUntil(() => (visitors.seen.get("one") ?? 0) > ones + 50);
+    await vi.waitUntil(() => (visitors.seen.get("one") ?? 0) > ones + 50, { timeout: 20_000 });
     expect(await visitors.stop()).toEqual([]);
     expect(visitors.seen.get("two")).toBe(twos);
   });
@@ -174,15 +174,17 @@ describe.each([
     const before = serving(site);
     const killed = new AbortController();
     const run = runOf(site, code, changes);
+    const inProbation = Promise.withResolvers<void>();
     const again: [RunSpec, string, string, string, JobRun] = [
       run,
       newId("deployment"),
       "node:24-bookworm-slim",
       "",
-      jobRun(),
+      jobRun({ log: (text) => text.startsWith("It answers and serves") && inProbation.resolve() }),
     ];
     void release(fencedHost(newHost(60), killed.signal), ...again).catch(() => undefined);
-    await vi.waitUntil(async () => (await ask(site)) === "two", { timeout: 20_000 });
+    await inProbation.promise;
+    expect(await ask(site)).toBe("two");
     killed.abort(new Error("killed"));
     host = newHost();
     await sweep(host);

@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { relative } from "node:path";
 import type { Reporter, TestModule } from "vitest/node";
 
 export type Counts = {
@@ -28,7 +29,10 @@ export default class ClosingLine implements Reporter {
     const count = { passed: 0, failed: 0, skipped: 0, pending: 0 };
     const firstLine = (error: unknown) =>
       String((error as Error | undefined)?.message ?? error).split("\n", 1)[0];
-    const failures = errors.map((error) => `outside of a test: ${firstLine(error)}`);
+    const placeOf = (error: unknown) => (error as { VITEST_TEST_PATH?: string }).VITEST_TEST_PATH;
+    const failures = errors.map(
+      (error) => `${relative(process.cwd(), placeOf(error) ?? "")} > outside of a test: ${firstLine(error)}`,
+    );
     for (const module of modules) {
       const file = module.relativeModuleId;
       if (module.children.size === 0 && module.errors().length === 0) failures.push(`${file}: has no test`);
@@ -43,7 +47,10 @@ export default class ClosingLine implements Reporter {
         for (const error of suite.errors())
           failures.push(`${file}${"fullName" in suite ? ` > ${suite.fullName}` : ""}: ${firstLine(error)}`);
     }
-    const failedFiles = modules.filter((module) => !module.ok()).map((module) => module.relativeModuleId);
+    const places = new Set(errors.map(placeOf));
+    const failedFiles = modules
+      .filter((module) => !module.ok() || places.has(module.moduleId))
+      .map((module) => module.relativeModuleId);
     const passed = modules.filter(
       (module) =>
         module.ok() &&
@@ -55,7 +62,7 @@ export default class ClosingLine implements Reporter {
       failed: failures.length,
       skipped: count.skipped,
       failures,
-      unplaced: errors.length,
+      unplaced: errors.filter((error) => placeOf(error) === undefined).length,
       failedFiles,
       passedFiles: errors.length > 0 ? [] : passed.map((module) => module.relativeModuleId),
     };
