@@ -19,10 +19,10 @@ const host = {
 
 it("a run that is over changes nothing any more, and reads on: a refusal that nobody awaits would end the agent", async () => {
   const over = new AbortController();
-  const { engine, ingress, retire } = fencedHost(host, over.signal);
-  await engine.removeContainer("one");
-  await ingress.park("site", []);
-  retire("site", []);
+  const early = fencedHost(host, over.signal);
+  await early.engine.removeContainer("one");
+  await early.ingress.park("site", []);
+  early.retire("site", []);
   expect(done.splice(0)).toEqual(["remove one", "park site", "retire site"]);
 
   over.abort(new Error("over"));
