@@ -70,6 +70,8 @@ export default defineConfig({
         ],
         test: {
           name: "worker",
+          // A workerd takes seconds to start: test/worker/migrate.ts begins each file with an empty installation instead.
+          isolate: false,
           include: ["test/worker/**/*.test.ts"],
           // Generated requests by the dozen, on machines that do other things as well.
           testTimeout: 60_000,

@@ -87,18 +87,18 @@ async function runVitest(
 const flaky: string[] = [];
 
 /**
- * Runs vitest, and the files in which a test failed once more, alone: tests with real programs share two cores with
- * each other. A failure of more files than three, or of none, stands.
+ * Runs vitest, and the files in which a test failed once more, alone: tests share two cores with each other, and those of
+ * the Worker a workerd. A failure of more files than three, or of none, stands.
  */
-async function runWithRealPrograms(env: Record<string, string>, args: readonly string[]): Promise<Outcome> {
-  const outcome = await runVitest(env, args);
+async function runTwice(
+  env: Record<string, string>,
+  args: readonly string[],
+  options?: { quiet: boolean },
+): Promise<Outcome> {
+  const outcome = await runVitest(env, args, options);
   const { passed, failed, failures, unplaced, failedFiles } = outcome.counts;
   if (failed === 0 || unplaced > 0 || failedFiles.length > 3) return outcome;
-  const alone = await runVitest(env, [
-    ...tiers("engine", "conformance", "e2e"),
-    "--no-file-parallelism",
-    ...failedFiles,
-  ]);
+  const alone = await runVitest(env, ["--no-file-parallelism", ...failedFiles]);
   if (alone.status !== 0) return outcome;
   flaky.push(...failures);
   return {
@@ -121,17 +121,17 @@ const measuring = [
 async function runTiers(first: EmbeddedService, second: EmbeddedService): Promise<Outcome[]> {
   const others = measuring.map((file) => `--exclude=${file}`);
   const sideBySide = await Promise.all([
-    runWithRealPrograms(first.env, [...tiers("engine"), ...others]),
+    runTwice(first.env, [...tiers("engine"), ...others]),
     // By default vitest leaves a core free, which is half of two.
-    runVitest(first.env, [...tiers("unit", "worker"), `--maxWorkers=${availableParallelism()}`], {
+    runTwice(first.env, [...tiers("unit", "worker"), `--maxWorkers=${availableParallelism()}`], {
       quiet: true,
     }),
   ]);
   const both = { ...first.env, BERTH_E2E_STATE_DIRS: [first, second].map(stateOf).join(delimiter) };
   return [
     ...sideBySide,
-    await runWithRealPrograms(both, [...tiers("conformance", "e2e"), ...others]),
-    await runWithRealPrograms(first.env, [...tiers("engine", "e2e"), ...measuring]),
+    await runTwice(both, [...tiers("conformance", "e2e"), ...others]),
+    await runTwice(first.env, [...tiers("engine", "e2e"), ...measuring]),
   ];
 }
 const stateOf = ({ stateDirectory }: EmbeddedService): string => stateDirectory;

@@ -68,6 +68,7 @@ class WorkerdRunner implements TestRunner {
     this.#vitest = await createVitest("test", {
       project: ["worker"],
       watch: false,
+      isolate: true,
       maxWorkers: 1,
       testNamePattern: this.#settings.testNamePattern,
       reporters: [{ onTestCaseResult: (one) => this.#read(one) }],
