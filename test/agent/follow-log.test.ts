@@ -25,6 +25,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
+/** Of a busy machine. */
+const patience = { timeout: 15_000 };
 const time = (n: number) => new Date(1_800_000_000_000 + n).toISOString().replace("Z", "000001Z");
 const entry = (n: number, log = `line ${n}\n`, stream = "stdout") =>
   `${JSON.stringify({ log, stream, time: time(n) })}\n`;
@@ -69,13 +71,16 @@ describe("a log that is read from the engine's files", () => {
     const reading = (async () => {
       for await (const piece of pieces) got.push(piece);
     })();
-    await vi.waitUntil(() => numbers(got).length === 15);
+    await vi.waitUntil(() => numbers(got).length === 15, patience);
     for (let round = 0; round < 5; round++) {
       write(3);
       const before = numbers(got).length;
       rotate();
       write(1);
-      await vi.waitUntil(() => numbers(got).length === before + 4 || numbers(got).length === written);
+      await vi.waitUntil(
+        () => numbers(got).length === before + 4 || numbers(got).length === written,
+        patience,
+      );
     }
     isOver = true;
     await reading;
@@ -180,7 +185,7 @@ it("a log of the engine's API is read without a pause, and what a slow reader ha
   };
   const pieces = neverWaiting(chunks(), time(5));
   const got = [(await pieces.next()).value as LogPiece];
-  await vi.waitUntil(() => read === 30_000);
+  await vi.waitUntil(() => read === 30_000, patience);
   got.push(...(await all(pieces)));
   const seen = numbers(got);
   const left = seen.filter((n) => n < 0).reduce((sum, n) => sum - n, 0);
@@ -200,13 +205,13 @@ describe("a follower's batches", () => {
     const batches = new LineBatches(({ length }) => delivered.push(length), over.signal, 3);
     let hasRoom = false;
     const adding = batches.add(upTo(1000).map(line)).then(() => (hasRoom = true));
-    await vi.waitUntil(() => delivered.length === 3);
+    await vi.waitUntil(() => delivered.length === 3, patience);
     await new Promise((resolve) => setImmediate(resolve));
     expect([delivered.length, hasRoom]).toEqual([3, false]);
     for (let sent = 3; delivered.reduce((sum, count) => sum + count, 0) < 1000; sent++) {
       expect(delivered.length).toBe(sent);
       batches.acknowledged();
-      await vi.waitUntil(() => delivered.length > sent);
+      await vi.waitUntil(() => delivered.length > sent, patience);
     }
     await adding;
     expect(hasRoom).toBe(true);
