@@ -163,6 +163,8 @@ async function start(): Promise<void> {
         args: [inState("build", "worker.js"), publicFiles, stateDirectory, String(port)],
         env: { BERTH_BINDINGS: JSON.stringify(bindings), BERTH_RUN: randomUUID() },
         answersAt: { url: `http://127.0.0.1:${port}/health`, withinMs: 60_000 },
+        // workerd waits for every event stream that a page has open.
+        endsWithinMs: 1000,
       },
       // workerd's own words; of its two sockets this is the Worker's.
       '"socket":"direct',

@@ -10,6 +10,8 @@ export type Program = {
   env?: Record<string, string>;
   /** A health check, because a hanging program may stay alive. One that does not answer for this long is restarted. */
   answersAt?: { url: string; withinMs: number };
+  /** How long it may take to end; 8 seconds unless given. */
+  endsWithinMs?: number;
 };
 
 type Starting = {
@@ -39,6 +41,7 @@ export const processesFile = (stateDirectory: string): string => join(stateDirec
 export class Supervisor {
   private readonly stateDirectory: string;
   private readonly children = new Map<string, ChildProcess>();
+  private readonly programs = new Map<string, Program>();
   private stopping = false;
 
   constructor(stateDirectory: string) {
@@ -55,13 +58,14 @@ export class Supervisor {
     });
   }
 
-  /** Sends SIGTERM to all, and SIGKILL to the remaining ones after eight seconds. */
+  /** Sends SIGTERM to all, and SIGKILL to those that remain after their time. */
   async stop(): Promise<void> {
     this.stopping = true;
-    const ended = [...this.children.values()].map(async (child) => {
+    const ended = [...this.children].map(async ([name, child]) => {
       const exit = new Promise((resolve) => child.once("exit", resolve));
       child.kill("SIGTERM");
-      await Promise.race([exit, delay(8000, undefined, { ref: false })]);
+      const withinMs = this.programs.get(name)?.endsWithinMs ?? 8000;
+      await Promise.race([exit, delay(withinMs, undefined, { ref: false })]);
       child.kill("SIGKILL");
     });
     await Promise.all(ended);
@@ -89,6 +93,7 @@ export class Supervisor {
       },
     );
     this.children.set(program.name, child);
+    this.programs.set(program.name, program);
     if (program.answersAt) void endWhenSilent(child, program.answersAt);
     this.writeProcesses();
     let last = "";

@@ -72,7 +72,8 @@ async function run(folder: string, port: number, env: Record<string, string>): P
     void ended.then(() => reject(new Error(`The control plane ended: ${text}`)));
   });
   return async () => {
-    child.kill("SIGTERM");
+    // It would wait for every event stream that a page has open.
+    child.kill("SIGKILL");
     await ended;
   };
 }

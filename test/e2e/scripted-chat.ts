@@ -60,7 +60,7 @@ const controlPlane = () =>
 /** Resolves when the new one answers and its host is connected to it. */
 async function restartControlPlane(): Promise<void> {
   const before = controlPlane();
-  process.kill(before, "SIGTERM");
+  process.kill(before, "SIGKILL");
   await until(controlPlane, (now) => now !== 0 && now !== before);
   const answers = () => request(`${local.siteUrl}/health`).then(({ status }) => status === 200);
   await until(
