@@ -50,3 +50,16 @@ it("a program that finds its set-up wrong is not started again, and its last wor
     /The database is of another version/,
   );
 });
+
+it("a program that does not end when it is asked to is killed after its time", async () => {
+  const file = join(folder, "program.mjs");
+  writeFileSync(
+    file,
+    `process.on("SIGTERM", () => undefined); setInterval(() => undefined, 1000); console.log("ready");`,
+  );
+  await supervisor.start({ name: "stubborn", file, args: [], endsWithinMs: 200 }, "ready");
+  await supervisor.stop();
+  await vi.waitFor(() =>
+    expect(readFileSync(join(folder, "logs", "stubborn.log"), "utf8")).toContain("ended with SIGKILL"),
+  );
+}, 7000);
