@@ -44,6 +44,6 @@ const fenced = <T extends object>(means: T, over: AbortSignal): T =>
     get: (target, name) => {
       const method: unknown = Reflect.get(target, name);
       if (!over.aborted || typeof method !== "function") return method;
-      return name in harmless ? method : () => Promise.reject(over.reason as Error);
+      return Object.hasOwn(harmless, name) ? method : () => Promise.reject(over.reason as Error);
     },
   });

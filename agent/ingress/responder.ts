@@ -387,7 +387,8 @@ status.on("request", (request, response) => {
   if (request.url?.startsWith("/.berth/certificate?") && request.headers["x-forwarded-for"] === undefined) {
     const name = new URLSearchParams(request.url.split("?")[1]).get("domain")?.toLowerCase() ?? "";
     const kept = certificatesNow() ?? { certificates: [], awaited: null };
-    response.writeHead(mayObtain(name, table.sites, kept, new Date()) ? 200 : 404).end();
+    const may = names.has(name) && mayObtain(name, table.sites, kept, new Date());
+    response.writeHead(may ? 200 : 404).end();
     return;
   }
   // Caddy asks at a handshake: what the control plane sent, or 204, and Caddy obtains one by itself.

@@ -26,6 +26,7 @@ export type Standstill = {
  * that has just ended needs no freezing.
  */
 export async function standStill(engine: Engine, containerIds: readonly string[]): Promise<Standstill> {
+  if (containerIds.length === 0) return { end: () => Promise.resolve(true) };
   let isStill = true;
   const wake = async () => {
     for (const id of containerIds)
@@ -34,7 +35,7 @@ export async function standStill(engine: Engine, containerIds: readonly string[]
         .catch((error: unknown) => log("error", "A container was not resumed", { id, error }));
   };
   const timer = setTimeout(() => {
-    isStill = containerIds.length === 0;
+    isStill = false;
     void wake();
   }, stillMs);
   try {

@@ -40,8 +40,7 @@ export const processesFile = (stateDirectory: string): string => join(stateDirec
 /** Runs programs, restarts those that end, and ends all of them; `processes.json` lists their process ids. */
 export class Supervisor {
   private readonly stateDirectory: string;
-  private readonly children = new Map<string, ChildProcess>();
-  private readonly programs = new Map<string, Program>();
+  private readonly children = new Map<Program, ChildProcess>();
   private stopping = false;
 
   constructor(stateDirectory: string) {
@@ -61,11 +60,10 @@ export class Supervisor {
   /** Sends SIGTERM to all, and SIGKILL to those that remain after their time. */
   async stop(): Promise<void> {
     this.stopping = true;
-    const ended = [...this.children].map(async ([name, child]) => {
+    const ended = [...this.children].map(async ([{ endsWithinMs = 8000 }, child]) => {
       const exit = new Promise((resolve) => child.once("exit", resolve));
       child.kill("SIGTERM");
-      const withinMs = this.programs.get(name)?.endsWithinMs ?? 8000;
-      await Promise.race([exit, delay(withinMs, undefined, { ref: false })]);
+      await Promise.race([exit, delay(endsWithinMs, undefined, { ref: false })]);
       child.kill("SIGKILL");
     });
     await Promise.all(ended);
@@ -92,8 +90,7 @@ export class Supervisor {
         },
       },
     );
-    this.children.set(program.name, child);
-    this.programs.set(program.name, program);
+    this.children.set(program, child);
     if (program.answersAt) void endWhenSilent(child, program.answersAt);
     this.writeProcesses();
     let last = "";
@@ -111,7 +108,7 @@ export class Supervisor {
       unlessFull(() => appendFileSync(log, `— ended with ${signal ?? code}\n`));
       // What a program leaves behind would block its ports for the next one.
       killGroup(child);
-      this.children.delete(program.name);
+      this.children.delete(program);
       if (this.stopping) return starting.reject(new Error("Ending"));
       const flapping = performance.now() - startedAt < 2000 ? failures + 1 : 0;
       if ((flapping >= 8 || code === wrongSetUp) && !starting.wasReady)
@@ -122,7 +119,7 @@ export class Supervisor {
 
   private writeProcesses(): void {
     const file = processesFile(this.stateDirectory);
-    const ids = Object.fromEntries([...this.children].map(([name, { pid }]) => [name, pid]));
+    const ids = Object.fromEntries([...this.children].map(([{ name }, { pid }]) => [name, pid]));
     unlessFull(() => {
       writeFileSync(`${file}.new`, JSON.stringify(ids, null, 2));
       renameSync(`${file}.new`, file);
