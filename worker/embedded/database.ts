@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 
 type Value = ArrayBuffer | string | number | null;
 type Query = { sql: string; params: Value[] };
-type Answer = { columns: string[]; rows: Value[][]; changes: number; lastRowId: number };
+type Answer = { columns: string[]; rows: Value[][]; changes: number; lastRowId: number; version: number };
 type EmbeddedDatabaseRpc = { query(queries: Query[]): Promise<Answer[]> } & Rpc.DurableObjectBranded;
 
 declare global {
@@ -16,11 +16,50 @@ declare global {
   }
 }
 
+/** How many times the record has changed; −1 where the object is not in this isolate, so that nothing is remembered. */
+let version = -1;
+const remembered = new Map<string, Answer>();
+let rememberedBytes = 0;
+const [mostBytes, mostBytesEach] = [8_000_000, 256_000];
+
+/** The record is another one: no answer holds any more. */
+function forget(): void {
+  version++;
+  remembered.clear();
+  rememberedBytes = 0;
+}
+
+/** Keeps an answer until the record changes, unless it has changed while the answer was on its way. */
+function remember(key: string, answer: Answer): void {
+  if (answer.version !== version || remembered.has(key)) return;
+  let bytes = 200 + 2 * key.length;
+  for (const row of answer.rows)
+    for (const value of row) {
+      if (isBlob(value)) return;
+      bytes += typeof value === "string" ? 20 + 2 * value.length : 8;
+    }
+  if (bytes > mostBytesEach) return;
+  if (rememberedBytes + bytes > mostBytes) remembered.clear();
+  rememberedBytes = bytes + (remembered.size === 0 ? 0 : rememberedBytes);
+  remembered.set(key, answer);
+}
+
+/** No SELECT changes anything; what begins in another way may. */
+const isRead = (sql: string) => /^\s*select\b/i.test(sql);
+/** A read is known by its words and values. */
+const keyOf = ({ sql, params }: Query) =>
+  isRead(sql) && !params.some(isBlob) ? `${sql}\0${JSON.stringify(params)}` : undefined;
+
 /**
  * One SQLite database as a Durable Object. workerd's own D1 sends each query as JSON over HTTP through two more isolates,
  * which takes four times as long as a call.
  */
 export class EmbeddedDatabase extends DurableObject {
+  constructor(state: DurableObjectState, env: Cloudflare.Env) {
+    super(state, env);
+    forget();
+  }
+
   /** All queries in one transaction. */
   query(queries: Query[]): Answer[] {
     return this.ctx.storage.transactionSync(() => queries.map((query) => this.one(query)));
@@ -32,18 +71,15 @@ export class EmbeddedDatabase extends DurableObject {
   }
 
   private one({ sql, params }: Query): Answer {
-    // No SELECT changes anything; what begins in another way may.
-    const before = /^\s*select\b/i.test(sql) ? undefined : this.changes();
+    const before = isRead(sql) ? undefined : this.changes();
     const cursor = this.ctx.storage.sql.exec(sql, ...params);
     const rows = [...cursor.raw()] as Value[][];
-    if (before === undefined) return { columns: cursor.columnNames, rows, changes: 0, lastRowId: 0 };
+    if (before === undefined) return { columns: cursor.columnNames, rows, changes: 0, lastRowId: 0, version };
     const after = this.changes();
-    return {
-      columns: cursor.columnNames,
-      rows,
-      changes: after.total - before.total,
-      lastRowId: after.lastRowId,
-    };
+    const changes = after.total - before.total;
+    // Statements that change the schema count no rows.
+    if (changes > 0 || !/^\s*(insert|update|delete|with)\b/i.test(sql)) forget();
+    return { columns: cursor.columnNames, rows, changes, lastRowId: after.lastRowId, version };
   }
 
   private changes() {
@@ -59,10 +95,15 @@ export class EmbeddedDatabase extends DurableObject {
 export function embeddedD1(namespace: () => DurableObjectNamespace<EmbeddedDatabaseRpc>): D1Database {
   let id: DurableObjectId | undefined;
   const query = async (queries: readonly Query[]): Promise<Answer[]> => {
+    const keys = queries.map(keyOf);
+    const known = keys.flatMap((key) => (key === undefined ? [] : (remembered.get(key) ?? [])));
+    if (known.length === queries.length) return known;
     const objects = namespace();
     id ??= objects.idFromName("berth");
     try {
-      return await objects.get(id).query([...queries]);
+      const answers: Answer[] = await objects.get(id).query([...queries]);
+      for (const [at, answer] of answers.entries()) if (keys[at] !== undefined) remember(keys[at], answer);
+      return answers;
     } catch (error) {
       throw new Error(`D1_ERROR: ${(error as Error).message}`, { cause: error });
     }
