@@ -10,9 +10,8 @@ export function siteSlug(name: string, random: Uint8Array): string {
   return readable === "" ? suffix : `${readable}-${suffix}`;
 }
 
-/** `https://sites.example` → `https://<slug>.sites.example`; the port stays. */
+/** `https://sites.example` → `https://<slug>.sites.example`; the port stays. `sitesOrigin` is an origin as URLs have it. */
 export function siteAddress(sitesOrigin: string, slug: string): { url: string; hostname: string } {
-  const origin = new URL(sitesOrigin);
-  const hostname = `${slug}.${origin.hostname}`;
-  return { url: `${origin.protocol}//${hostname}${origin.port ? `:${origin.port}` : ""}`, hostname };
+  const [scheme = "", host = ""] = sitesOrigin.split("//");
+  return { url: `${scheme}//${slug}.${host}`, hostname: `${slug}.${host.replace(/:\d+$/, "")}` };
 }

@@ -58,20 +58,24 @@ const recordFields = {
 };
 export type SiteRecord = Awaited<ReturnType<typeof selectRecords>>[number];
 
+/** Each of these names with null, to be spread under what is set: objects are made anew for every site of a list. */
+const nulls = <Name extends string>(names: readonly Name[]) =>
+  Object.fromEntries(names.map((name) => [name, null])) as Record<Name, null>;
+const noOptions = nulls(buildOptionNames);
+const noIngress = nulls(ingressSettingNames);
+
 type Options = SiteRecord["buildOptions"];
 const shownOptions = (options: Options) =>
-  Object.fromEntries(buildOptionNames.map((name) => [name, options[name] ?? null])) as {
+  ({ ...noOptions, ...options }) as {
     [Name in keyof Required<Options>]: NonNullable<Options[Name]> | null;
   };
 
 /** The password is never shown, nor its hash. */
 function shownIngress(rules: IngressRules): Ingress {
-  const shown: Record<string, unknown> = Object.fromEntries(
-    ingressSettingNames.map((name) => [name, rules[name] ?? null]),
-  );
   const { basicAuth } = rules;
   return {
-    ...shown,
+    ...noIngress,
+    ...rules,
     basicAuth: basicAuth ? { username: basicAuth.username, hasPassword: true } : null,
   } as Ingress;
 }
