@@ -11,7 +11,17 @@ import { projectRoot } from "./lib/project-root.ts";
  * by name. What each one prints is written to bench/RESULTS.md, with the machine, its load and the commit.
  */
 const alone = ["startup", "requests", "chat", "ingress", "webhook", "backups"];
-const onService = ["memory", "deploys", "dockerfiles", "first-site", "idle", "logs", "neighbours", "pages"];
+const onService = [
+  "memory",
+  "deploys",
+  "dockerfiles",
+  "ten-at-once",
+  "first-site",
+  "idle",
+  "logs",
+  "neighbours",
+  "pages",
+];
 /** These run containers without a service that would start the engine. */
 const onEngine = ["ingress", "backups"];
 
