@@ -27,7 +27,6 @@ const programs = process.env["BERTH_DOCKER_PROGRAMS"];
 // Builds access package registries, as they do outside.
 const authorities = process.env["NODE_EXTRA_CA_CERTS"] ?? process.env["SSL_CERT_FILE"];
 
-const languageImages = standInImages.filter((name) => /^(?:python|golang|php|composer|ruby):/.test(name));
 const image = `engine-machine:${suite}`;
 await ensureImages([debianOf(suite), ...baseImages, ...databaseImages]);
 const folder = join(projectRoot, "test/support/engine-machine");
@@ -71,9 +70,9 @@ try {
     if (attempt > 60) throw new Error(`Its engine does not start:\n${await run("docker", ["logs", id])}`);
     await delay(1000);
   }
-  const given: string[] = [...baseImages, ...databaseImages];
+  const given: string[] = [];
   // Handed over, because building each inside would take minutes.
-  for (const name of [debianOf("bookworm"), ...languageImages]) if (await hasImage(name)) given.push(name);
+  for (const name of standInImages) if (await hasImage(name)) given.push(name);
   await step("Handing over base images", () =>
     inside(`docker --host unix:///outside/engine.socket save ${given.join(" ")} | docker load`),
   );
