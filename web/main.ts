@@ -192,6 +192,23 @@ setInterval(() => {
   if (document.querySelector("[data-polled]")) soon();
 }, 3000);
 
+// A browser asks for a page when its link is pressed (worker/pages/kit/prefetch.ts), and keeps it for minutes if it is not opened.
+
+const pressed = new Map<string, number>();
+const oldMs = 2000;
+const linkOf = (event: Event) => (event.target as Element).closest<HTMLAnchorElement>("a[href]");
+document.addEventListener("pointerdown", (event) => {
+  const link = linkOf(event);
+  if (link && !pressed.has(link.href)) pressed.set(link.href, Date.now());
+});
+document.addEventListener("click", (event) => {
+  const link = linkOf(event);
+  if (link && Date.now() - (pressed.get(link.href) ?? Infinity) > oldMs)
+    sessionStorage.setItem("old-page", link.href);
+});
+if (sessionStorage.getItem("old-page") === location.href) soon();
+sessionStorage.removeItem("old-page");
+
 // Times and copying
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
