@@ -234,6 +234,20 @@ it("a page is asked for while its link is pressed, and again where it is opened 
   expect(await cameBy()).toBe("");
 });
 
+it("a link to a part of the page leads there without loading it again, and the way back is kept", async () => {
+  const { page } = await signedIn(browser);
+  await page.goto(`${local.siteUrl}/account`);
+  await page.goto(`${local.siteUrl}/docs`);
+  await page.evaluate("window.isTheSame = true");
+  await page.locator(".topics a").first().click();
+  await page.waitForURL(/docs#/);
+  await page.goBack();
+  await page.waitForURL(/docs$/);
+  expect(await page.evaluate("window.isTheSame")).toBe(true);
+  await page.goBack();
+  await page.locator("#form-name").waitFor();
+});
+
 it("a session that ends while somebody types loses nothing", async () => {
   const { context, page } = await signedIn(browser);
   await page.goto(`${local.siteUrl}/sites/new`);

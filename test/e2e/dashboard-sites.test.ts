@@ -371,6 +371,8 @@ it("variables are staged and saved as one version", async () => {
   const id = await sample();
   const before = (await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data.length;
   await page.goto(`${local.siteUrl}/sites/${id}/variables`);
+  await page.fill("#form-many [name=file]", "ONE=1\n2TWO=2\n\n");
+  await page.locator("#form-many .known", { hasText: "Line 2: write NAME=value" }).waitFor();
   await page.fill("#form-many [name=file]", "ONE=1\nTWO='2 and more'\n");
   await page.click('#form-many button:has-text("Add all")');
   await page.fill("#form-set [name=key]", "THREE");

@@ -106,7 +106,7 @@ export const DeploymentTable = ({
         }
       />
     ) : (
-      <table>
+      <table class="roomy">
         <thead>
           <tr>
             <th scope="col">State</th>

@@ -169,9 +169,7 @@ const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
           </p>
         )}
         <p class="soft small">
-          {domain.checkedAt === null ? (
-            "Not looked at yet."
-          ) : (
+          {domain.checkedAt !== null && (
             <>
               Last looked at <Time at={domain.checkedAt} />.
             </>
