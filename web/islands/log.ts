@@ -105,7 +105,7 @@ class Log extends HTMLElement {
   #unfoldsAll = false;
   /** In milliseconds; null where the deployment was not over when the page was made. */
   #took: Partial<Record<DeploymentStep, number | null>> = {};
-  /** Something is searched for: nothing is folded. */
+  /** Something is searched for: nothing is folded, as with a filter. */
   #isSearching = false;
   #tops: number[] = [];
   #rows = 0;
@@ -462,7 +462,8 @@ class Log extends HTMLElement {
     return next;
   }
   #isFolded(part: Step): boolean {
-    return !(part.isOpen ?? (this.#unfoldsAll || part === this.#newest)) && !this.#isSearching;
+    const isSifted = this.#isSearching || this.#filter.value !== "" || this.#replica.value !== "";
+    return !isSifted && !(part.isOpen ?? (this.#unfoldsAll || part === this.#newest));
   }
   #fold(part: Step): void {
     part.isOpen = this.#isFolded(part);
