@@ -1,4 +1,4 @@
-import type { Phase } from "../protocol/agent/messages.ts";
+import type { DeploymentStep } from "../protocol/deployment-steps.ts";
 
 /** One run of a job: how it is stopped and how it reports. */
 export type JobRun = {
@@ -16,7 +16,7 @@ export type JobRun = {
   printedUntil: string | null;
   /** Runs once the result is in the journal; lost if the agent ends first. */
   afterwards(work: () => Promise<void>): void;
-  phase(phase: Phase, source?: { commit: string; commitMessage: string }): void;
+  phase(phase: DeploymentStep, source?: { commit: string; commitMessage: string }): void;
 };
 
 /** A failure with a message for the site's owner: one plain sentence that states what to do. */

@@ -1,4 +1,5 @@
 import type { AgentLogLine, FromAgent } from "../protocol/agent/messages.ts";
+import type { DeploymentStep } from "../protocol/deployment-steps.ts";
 import type { Id } from "../protocol/ids.ts";
 
 type LogFrame = Extract<FromAgent, { type: "log" }>;
@@ -29,6 +30,8 @@ const cutMarker = "The log is truncated after 4 MiB.";
  * its end.
  */
 export class LogOutbox {
+  /** What the deployment is doing: lines that are added from now on belong to it. */
+  step: DeploymentStep | undefined;
   private readonly source: Source;
   private readonly send: (frame: LogFrame) => void;
   private held: AgentLogLine[] = [];
@@ -188,7 +191,12 @@ export class LogOutbox {
   }
 
   private push(text: string, stream: AgentLogLine["stream"], at: Date | string): void {
-    const line = { at: typeof at === "string" ? at : at.toISOString(), stream, text };
+    const line: AgentLogLine = {
+      at: typeof at === "string" ? at : at.toISOString(),
+      stream,
+      text,
+      ...(this.step && { step: this.step }),
+    };
     this.held.push(line);
     this.heldBytes += bytesOf(line);
     this.unsentBytes += bytesOf(line);

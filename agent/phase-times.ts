@@ -1,8 +1,8 @@
 import type { Durations } from "../protocol/agent/jobs.ts";
-import type { Phase } from "../protocol/agent/messages.ts";
+import type { DeploymentStep } from "../protocol/deployment-steps.ts";
 
 /** The start of a phase, by a monotonic clock. */
-export type PhaseStart = [phase: Phase, atMs: number];
+export type PhaseStart = [phase: DeploymentStep, atMs: number];
 /** In milliseconds; null: there was no such step. `release` is that of the release command. */
 type Times = Durations & { release?: number | null };
 
@@ -14,7 +14,7 @@ const done = {
   start: "started",
   swap: "put into service",
 };
-const doing: Record<Phase, string> = {
+const doing: Record<DeploymentStep, string> = {
   clone: "fetching",
   build: "building",
   start: "starting",

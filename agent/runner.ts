@@ -291,6 +291,7 @@ export class Runner {
       afterwards: (work) => void afterwards.push(work),
       phase: (phase, source) => {
         if (givenUp.signal.aborted) return;
+        if (outbox) outbox.step = phase;
         if (running.began.at(-1)?.[0] !== phase) running.began.push([phase, performance.now()]);
         if (phase === "start") starting ??= setTimeout(giveBack, this.startSlotMs);
         // Nothing but its probation is left.

@@ -78,6 +78,10 @@ function showState(page: Document): void {
   if (old && next && !old.isEqualNode(next)) old.replaceWith(document.adoptNode(next));
 }
 
+const withoutHash = (): string => location.pathname + location.search;
+/** The address of what the page shows. */
+let shown = withoutHash();
+
 /** Replaces the page's content by another page's. */
 function show(text: string, url: string): void {
   const page = parse(text);
@@ -95,6 +99,7 @@ function show(text: string, url: string): void {
   for (const script of page.querySelectorAll<HTMLScriptElement>("head script[src]"))
     void import(new URL(script.getAttribute("src") ?? "", location.href).href);
   if (url !== location.href) history.pushState(null, "", url);
+  shown = withoutHash();
   prepare(then);
   showTab(then);
   const first = then.querySelector<HTMLElement>("[aria-invalid=true], [data-flash]");
@@ -102,7 +107,10 @@ function show(text: string, url: string): void {
   if (first) first.scrollIntoView({ block: "nearest" });
   else if (location.hash === "") scrollTo(0, 0);
 }
-addEventListener("popstate", () => location.reload());
+addEventListener("popstate", () => {
+  // A link to a part of the page is one as well.
+  if (withoutHash() !== shown) location.reload();
+});
 
 /** Says something that no page says. */
 function tell(text: string): void {
@@ -191,6 +199,23 @@ if (events !== undefined) {
 setInterval(() => {
   if (document.querySelector("[data-polled]")) soon();
 }, 3000);
+
+// A browser asks for a page when its link is pressed (worker/pages/kit/prefetch.ts), and keeps it for minutes if it is not opened.
+
+const pressed = new Map<string, number>();
+const oldMs = 2000;
+const linkOf = (event: Event) => (event.target as Element).closest<HTMLAnchorElement>("a[href]");
+document.addEventListener("pointerdown", (event) => {
+  const link = linkOf(event);
+  if (link && !pressed.has(link.href)) pressed.set(link.href, Date.now());
+});
+document.addEventListener("click", (event) => {
+  const link = linkOf(event);
+  if (link && Date.now() - (pressed.get(link.href) ?? Infinity) > oldMs)
+    sessionStorage.setItem("old-page", link.href);
+});
+if (sessionStorage.getItem("old-page") === location.href) soon();
+sessionStorage.removeItem("old-page");
 
 // Times and copying
 

@@ -1,3 +1,4 @@
+import { deploymentSteps } from "../deployment-steps.ts";
 import * as z from "zod";
 import { idOf, Timestamp } from "../api/common.ts";
 import { AwaitedCertificate, Certificate } from "./certificates.ts";
@@ -74,13 +75,12 @@ export const StreamTarget = z.discriminatedUnion("kind", [
 ]);
 export type StreamTarget = z.infer<typeof StreamTarget>;
 
-export const phases = ["clone", "build", "start", "swap"] as const;
-export type Phase = (typeof phases)[number];
-
 export const AgentLogLine = z.object({
   at: Timestamp,
   stream: z.enum(["system", "stdout", "stderr"]),
   text: z.string().max(8192),
+  /** Of a deployment: what it was written in. */
+  step: z.enum(deploymentSteps).optional(),
 });
 export type AgentLogLine = z.infer<typeof AgentLogLine>;
 
@@ -132,7 +132,7 @@ export const FromAgent = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("phase"),
     ...Lease,
-    phase: z.enum(phases),
+    phase: z.enum(deploymentSteps),
     commit: z.string().max(64).nullable(),
     commitMessage: z.string().max(500).nullable(),
   }),

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { deploymentSteps } from "../deployment-steps.ts";
 import { deploymentStatuses, deploymentTriggers } from "../states.ts";
 import { listQuery, text, Timestamp, wholeNumber } from "./common.ts";
 import { Key } from "./keys.ts";
@@ -89,6 +90,10 @@ export const LogLine = z
       .optional()
       .describe("For a running site: the replica that wrote the line, from 1."),
     text: z.string(),
+    step: z
+      .enum(deploymentSteps)
+      .optional()
+      .describe("For a deployment: the step that the line belongs to, as in its `durations`."),
     leftOut: z
       .number()
       .int()

@@ -369,6 +369,24 @@ describe("a report", () => {
     expect(said.at(-1)).toMatch(/^Fetched in [\d.]+ s, ended after [\d.]+ s of building\.$/);
   });
 
+  it("leaves a log whose lines name their step", async () => {
+    offer(deployJob());
+    const [only] = await begun(1);
+    only?.run.log("Before any");
+    only?.run.phase("clone");
+    only?.run.log("Fetching");
+    only?.run.phase("build");
+    only?.run.log("npm ci", "stdout");
+    only?.reject(new JobError("The build failed: mend it."));
+    await answered(1);
+    const lines = frames("log").flatMap((frame) => frame.lines);
+    expect(lines.slice(0, 3).map(({ text, step }) => [text, step])).toEqual([
+      ["Before any", undefined],
+      ["Fetching", "clone"],
+      ["npm ci", "build"],
+    ]);
+  });
+
   it.each([
     ["ENOSPC: no space left on device, write", /^The host's disk is full: ask the operator/],
     ["EIO: i/o error, fsync", /^The host's disk does not work: ask the operator to fix it, naming job_/],

@@ -189,6 +189,65 @@ it("two tabs and a phone stay in step without a reload", async () => {
   await phone.context().close();
 });
 
+it("a page is asked for while its link is pressed, and again where it is opened only later or a form came between", async () => {
+  const { page } = await signedIn(browser);
+  await page.goto(`${local.siteUrl}/account`);
+  const asked: string[] = [];
+  const client = await page.context().newCDPSession(page);
+  await client.send("Network.enable");
+  client.on("Network.requestWillBeSent", ({ request: { url, headers } }) => {
+    if (headers["Sec-Purpose"] === "prefetch") asked.push(new URL(url).pathname);
+  });
+  const keys = page.locator('.tabs a[href="/account/keys"]');
+  const press = async (): Promise<void> => {
+    const box = await keys.boundingBox();
+    await page.mouse.move((box?.x ?? 0) + 5, (box?.y ?? 0) + 5);
+    await page.mouse.down();
+  };
+  const leave = async (): Promise<void> => {
+    await page.mouse.move(0, 0);
+    await page.mouse.up();
+  };
+  const cameBy = () => page.evaluate<string>('performance.getEntriesByType("navigation")[0].deliveryType');
+  await press();
+  await until(
+    async () => asked,
+    (paths) => paths.includes("/account/keys"),
+  );
+  await page.mouse.up();
+  await page.waitForURL(/keys/);
+  expect(await cameBy()).toBe("navigational-prefetch");
+  // Pressed, but not opened before something has changed.
+  await page.goto(`${local.siteUrl}/account`);
+  await press();
+  await until(
+    async () => asked,
+    (paths) => paths.length === 2,
+  );
+  await leave();
+  await page.fill("#form-name [name=name]", "Demo");
+  await page.click("#form-name button");
+  await page.locator("main [data-flash]").waitFor();
+  await page.locator('.tabs a[href="/account/keys"]').focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/keys/);
+  expect(await cameBy()).toBe("");
+});
+
+it("a link to a part of the page leads there without loading it again, and the way back is kept", async () => {
+  const { page } = await signedIn(browser);
+  await page.goto(`${local.siteUrl}/account`);
+  await page.goto(`${local.siteUrl}/docs`);
+  await page.evaluate("window.isTheSame = true");
+  await page.locator(".topics a").first().click();
+  await page.waitForURL(/docs#/);
+  await page.goBack();
+  await page.waitForURL(/docs$/);
+  expect(await page.evaluate("window.isTheSame")).toBe(true);
+  await page.goBack();
+  await page.locator("#form-name").waitFor();
+});
+
 it("a session that ends while somebody types loses nothing", async () => {
   const { context, page } = await signedIn(browser);
   await page.goto(`${local.siteUrl}/sites/new`);

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { launchBrowser, signedIn } from "./browser.ts";
@@ -18,8 +19,14 @@ const sample = async (): Promise<string> => {
 };
 
 const lineCount = 50_000;
+const lineOf = (seq: number, text: string) => ({
+  seq,
+  at: new Date(1_700_000_000_000 + seq * 10).toISOString(),
+  stream: seq % 10 === 0 ? "stderr" : "stdout",
+  text,
+});
 const event = (seq: number, text: string) =>
-  `id: ${seq}\nevent: line\ndata: ${JSON.stringify({ seq, at: new Date(1_700_000_000_000 + seq * 10).toISOString(), stream: seq % 10 === 0 ? "stderr" : "stdout", text })}\n\n`;
+  `id: ${seq}\nevent: line\ndata: ${JSON.stringify(lineOf(seq, text))}\n\n`;
 
 it("a log of 50,000 lines scrolls at 60 frames, is searched and filtered, and takes nothing as HTML", async () => {
   const { context, page } = await signedIn(browser);
@@ -78,6 +85,71 @@ it("a log of 50,000 lines scrolls at 60 frames, is searched and filtered, and ta
     page.click('.log-tools button:has-text("Download")'),
   ]);
   expect(download.suggestedFilename()).toMatch(/\.log$/);
+  await context.close();
+});
+
+it("a deployment's log is folded by its steps but for the one that goes on or failed, and is searched and saved whole", async () => {
+  const { context, page } = await signedIn(browser);
+  const { data } = (await api<{ data: { id: string }[] }>("GET", `/sites/${await sample()}/deployments`))
+    .body;
+  let seq = 0;
+  const lines = (step: string | undefined, ...texts: string[]) =>
+    texts
+      .map((text) => `id: ${++seq}\nevent: line\ndata: ${JSON.stringify({ ...lineOf(seq, text), step })}\n\n`)
+      .join("");
+  const built = Array.from({ length: 20_000 }, (_, index) => `compiles part ${index + 1}`);
+  const first = lines("clone", "Fetching.") + lines("build", ...built);
+  const second = `${lines("start", "It does not answer.")}${lines(undefined, "Deployment failed.")}event: end\ndata: {}\n\n`;
+  let goesOn = (): void => undefined;
+  const next = new Promise<void>((resolve) => (goesOn = resolve));
+  let turn = 0;
+  await page.route("**/api/v1/deployments/*/logs?*", async (route) => {
+    const isFirst = turn++ === 0;
+    if (!isFirst) await next;
+    await route.fulfill({
+      status: 200,
+      contentType: "text/event-stream",
+      body: `retry: 10\n\n${isFirst ? first : second}`,
+    });
+  });
+  await page.goto(`${local.siteUrl}/deployments/${data[0]?.id}`);
+  const head = (name: string) => page.locator(".log-step", { hasText: name });
+  const isOpen = (name: string) => head(name).getAttribute("aria-expanded");
+  const text = page.locator(".log-window .text");
+  await text.getByText("compiles part 20000", { exact: true }).waitFor();
+  goesOn();
+  await text.getByText("Deployment failed.").waitFor();
+  expect(await Promise.all(["Fetch the source", "Build", "Start and check"].map(isOpen))).toEqual([
+    "false",
+    "false",
+    "true",
+  ]);
+  expect(await text.allInnerTexts()).toEqual(["It does not answer.", "Deployment failed."]);
+  expect(await head("Build").innerText()).toMatch(/20,000 lines$/);
+  expect(await page.locator(".log-state").innerText()).toBe("20,003 lines · complete");
+
+  // With the keyboard; what it was is kept in view.
+  await head("Build").focus();
+  await page.keyboard.press("Enter");
+  await text.getByText("compiles part 1", { exact: true }).waitFor();
+  expect(await page.evaluate('document.activeElement.closest(".log-step")?.textContent')).toMatch(/^Build/);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction('document.querySelectorAll(".log-window .text").length === 2');
+
+  await page.fill(".log-search", "part 15000");
+  await page.locator(".log-found", { hasText: "1 of 1" }).waitFor();
+  await text.getByText("compiles part 15000", { exact: true }).waitFor();
+  await page.fill(".log-search", "");
+  await page.waitForFunction('document.querySelectorAll(".log-window .text").length === 2');
+
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.click('.log-tools button:has-text("Download")'),
+  ]);
+  expect(readFileSync(await download.path(), "utf8").split("\n")).toHaveLength(20_003 + 1);
+
+  await page.goto(`${local.siteUrl}/deployments/${data[0]?.id}#L17`);
+  await page.locator(".log-window .hit", { hasText: "compiles part 16" }).waitFor();
   await context.close();
 });
 
@@ -300,6 +372,8 @@ it("variables are staged and saved as one version", async () => {
   const id = await sample();
   const before = (await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data.length;
   await page.goto(`${local.siteUrl}/sites/${id}/variables`);
+  await page.fill("#form-many [name=file]", "ONE=1\n2TWO=2\n\n");
+  await page.locator("#form-many .known", { hasText: "Line 2: write NAME=value" }).waitFor();
   await page.fill("#form-many [name=file]", "ONE=1\nTWO='2 and more'\n");
   await page.click('#form-many button:has-text("Add all")');
   await page.fill("#form-set [name=key]", "THREE");

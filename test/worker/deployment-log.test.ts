@@ -37,6 +37,24 @@ describe("the log of a deployment", () => {
     expect(events).toMatch(/event: end\ndata: {}\n\n$/);
   });
 
+  it("says of each line which step wrote it, also where it began before lines had one", async () => {
+    const log = newLog();
+    await log.append(1, 1, [line("before")]);
+    await runInDurableObject(log, (_object, state) => {
+      state.storage.sql.exec("ALTER TABLE lines DROP COLUMN step");
+    });
+    await evictDurableObject(log);
+    await log.append(1, 2, [{ ...line("compiles"), step: "build" }]);
+    expect((await log.read(0, 100)).map(({ text, step }) => [text, step])).toEqual([
+      ["before", undefined],
+      ["compiles", "build"],
+    ]);
+    await log.finish("It is over.");
+    expect(await new Response(await log.follow(1, anyone)).text()).toContain(
+      '"text":"compiles","step":"build"',
+    );
+  });
+
   it("says at once that it is followed, and every fifteen seconds that it is still there", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const log = newLog();

@@ -45,6 +45,25 @@ it("a pasted address is added with its pair, and the records to create are shown
   expect((await domainsOf(siteId)).map(({ domain }) => domain)).toEqual([`www.${zone}`]);
 });
 
+it("the records of a domain are told as forms of DNS providers want them", async () => {
+  const { siteId } = await createSite(await operator());
+  const zone = `${uniqueName("hints")}.co.uk`;
+  await pages.send(pathOf(siteId), "add", { domain: `shop.${zone}` });
+  const below = await pages.show(pathOf(siteId));
+  const [, hints = ""] =
+    /<details class="body" id="providers-[^]*?<\/summary>([^]*?)<\/details>/.exec(below.text) ?? [];
+  expect(hints).toContain(`Most providers append <code>${zone}</code>`);
+  for (const name of ["_berth-challenge.shop", "shop"]) expect(hints).toContain(`data-copy="${name}"`);
+  expect(hints).toContain("“DNS only”");
+  expect(hints).not.toContain("ALIAS");
+  await pages.send(pathOf(siteId), "remove", { domain: `shop.${zone}` });
+  await pages.send(pathOf(siteId), "add", { domain: zone });
+  const root = (await pages.show(pathOf(siteId))).text;
+  expect(root).toContain('data-copy="_berth-challenge"');
+  expect(root).toMatch(/<code>@<\/code>, or nothing,/);
+  expect(root).toMatch(/<dt>Cloudflare<\/dt><dd>[^<]*which Cloudflare flattens/);
+});
+
 it("what is no domain, or is there already, is refused beside the field with what was typed", async () => {
   const { siteId } = await createSite(await operator());
   const wrong = await pages.send(pathOf(siteId), "add", { domain: "no domain <b>" });

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import type { prefetchRules } from "../../worker/pages/kit/prefetch.ts";
 import { dashboardPages } from "../support/dashboard-pages.ts";
 import { api, call, createSite, operator, operatorCookie, pay, siteUrl } from "./service.ts";
 
@@ -21,6 +22,56 @@ const post = (path: string, fields: Record<string, string>, headers: Record<stri
 it("each screen is opened by the proofs over all pages", async () => {
   const { screens } = await import("../../worker/routes/dashboard.ts");
   expect(screens.map(({ path }) => path).toSorted()).toEqual(Object.keys(dashboardPages).toSorted());
+});
+
+describe("asking for a page while its link is pressed", () => {
+  const patterns = async () => {
+    const named = /^"(.+)"$/.exec((await get("/")).headers.get("Speculation-Rules") ?? "")?.[1] ?? "";
+    const answer = await call(named);
+    expect(answer.headers.get("Content-Type")).toBe("application/speculationrules+json");
+    const [rule] = (await answer.json<typeof prefetchRules>()).prefetch;
+    return (rule?.where.href_matches ?? []).map(
+      (pattern) => new URLPattern({ ...pattern, baseURL: siteUrl }),
+    );
+  };
+
+  it("is offered for every screen that has no part of its own", async () => {
+    const among = await patterns();
+    const shown = { site: "site_1", deployment: "dep_1", command: "cmd_1", database: "db_1" };
+    const paths = Object.values(dashboardPages)
+      .map((at) => at({ ...shown, account: "acc_1", invoice: "inv_1" }))
+      .filter((path) => !path.includes("?") && path !== "/assistant");
+    expect(paths.filter((path) => !among.some((one) => one.test(siteUrl + path)))).toEqual([]);
+  });
+
+  it("is never offered for what reveals, streams, downloads, approves or signs out", async () => {
+    const among = await patterns();
+    const paths = [
+      "/databases/db_1/connect?reveal=1",
+      "/deployments/dep_1?plain=1",
+      "/api/v1/account/export",
+      "/api/auth/sign-out",
+      "/sign-out",
+      "/view-as/end",
+      "/invoice/inv_1",
+      "/invoice/inv_1/pdf",
+      "/test-payments/pay_1",
+      "/device?code=AAAA-AAAA",
+      "/device",
+      "/oauth/authorize",
+      "/confirm/call_1",
+      "/confirmed",
+      "/backups/b/data",
+      "/install/cli",
+    ];
+    expect(paths.filter((path) => among.some((one) => one.test(siteUrl + path)))).toEqual([]);
+  });
+
+  it("forgets every page that it has once a form was sent", async () => {
+    const done = await post("/account/keys", { form: "create", name: "Forgets" });
+    expect(done.headers.get("Clear-Site-Data")).toBe('"prefetchCache"');
+    expect((await get("/account/keys")).headers.get("Clear-Site-Data")).toBeNull();
+  });
 });
 
 describe("a screen", () => {
@@ -53,6 +104,20 @@ describe("a screen", () => {
     expect(await shown.text()).toMatch(/role="status"[^]*sk_[0-9A-Za-z]{50}/);
     expect(shown.headers.getSetCookie().join()).toMatch(/berth_said=; Max-Age=0/);
     expect(await (await get("/account/keys")).text()).not.toMatch(/sk_[0-9A-Za-z]{50}/);
+  });
+
+  it("keeps what a form said for a page that is seen, where a browser asks for one ahead", async () => {
+    const done = await post("/account/keys", { form: "create", name: "Ahead" });
+    const said = done.headers.getSetCookie().find((one) => one.startsWith("berth_said=")) ?? "";
+    const ahead = await call("/account/keys", {
+      headers: {
+        Accept: "text/html",
+        Cookie: `${cookie}; ${said.split(";")[0]}`,
+        "Sec-Purpose": "prefetch",
+      },
+    });
+    expect(await ahead.text()).not.toMatch(/sk_[0-9A-Za-z]{50}/);
+    expect(ahead.headers.getSetCookie().join()).not.toContain("berth_said");
   });
 
   it("says it once more where it leads a browser without a script at once, and nowhere else", async () => {

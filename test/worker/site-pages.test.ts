@@ -406,7 +406,7 @@ describe("variables", () => {
     const { siteId } = await runningSite(key, on);
     const path = `/sites/${siteId}/variables`;
     await post(path, "set", { key: "NEW", value: "1" });
-    expect((await page(path)).text).toContain("not in service yet");
+    expect((await page(path)).text).toMatch(/not in service yet[^]*version #1 runs with what was before/);
     const { location } = await post(path, "set", { key: "NEW", value: "2", apply: "restart" });
     expect(location).toBe(path);
     const { job, attempt } = await on.next("job");

@@ -1,6 +1,22 @@
 import type { LogLine } from "../../protocol/api/deployments.ts";
+import { stepNames, type DeploymentStep } from "../../protocol/deployment-steps.ts";
+import { duration } from "../../protocol/duration.ts";
 import { runsOf, uncoloured } from "../lib/ansi.ts";
 import { isAtLeast, structured, type Level } from "../lib/structured.ts";
+
+/** What a deployment wrote in one of its steps. The one that goes on, or the last, is open; the others are folded. */
+type Step = {
+  step: DeploymentStep;
+  /** Of its first line: it stands before it. */
+  seq: number;
+  at: string;
+  /** When the next began. */
+  endedAt: string | null;
+  /** Lines that pass the filters. */
+  count: number;
+  /** The reader's choice. */
+  isOpen: boolean | null;
+};
 
 /** `text` without colours, for searching; `raw` with them; `written` as the app wrote it, for copying. JSON is made readable. */
 type Line = Pick<LogLine, "seq" | "at" | "stream"> & {
@@ -11,7 +27,10 @@ type Line = Pick<LogLine, "seq" | "at" | "stream"> & {
   level: Level | null;
   /** It says how many lines are missing here, so no filter hides it. */
   isGap: boolean;
+  part: Step | null;
 };
+type Row = Line | Step;
+const isStep = (row: Row): row is Step => "endedAt" in row;
 
 const maxLines = 50_000;
 /** How many go at once when there are too many. */
@@ -74,8 +93,20 @@ class Log extends HTMLElement {
   /** Lines that came while paused. */
   #held: Line[] = [];
   #incoming: Line[] = [];
-  /** The lines that pass the filters, and where each begins, in rows. */
-  #shown: Line[] = [];
+  /** The lines that pass the filters and are not folded, and where each begins, in rows. */
+  #shown: Row[] = [];
+  /** How many pass the filters. */
+  #count = 0;
+  #steps: Step[] = [];
+  /** The step whose head was shown last. */
+  #headed: Step | null = null;
+  /** The newest whose lines are shown: later ones may be held back. */
+  #newest: Step | null = null;
+  #unfoldsAll = false;
+  /** In milliseconds; null where the deployment was not over when the page was made. */
+  #took: Partial<Record<DeploymentStep, number | null>> = {};
+  /** Something is searched for: nothing is folded, as with a filter. */
+  #isSearching = false;
   #tops: number[] = [];
   #rows = 0;
   #columns = 120;
@@ -113,6 +144,7 @@ class Log extends HTMLElement {
   readonly #replica = make("select", "");
   readonly #range = make("select", "");
   readonly #since = make("input", "");
+  readonly #folds = make("button", "", "Unfold all");
   readonly #full = make("button", "", "Full screen");
 
   connectedCallback(): void {
@@ -142,6 +174,7 @@ class Log extends HTMLElement {
   };
 
   #build(): void {
+    this.#took = JSON.parse(this.dataset["took"] ?? "{}") as Record<DeploymentStep, number | null>;
     this.#search.type = "search";
     this.#search.placeholder = "Search";
     this.#search.setAttribute("aria-label", "Search in the log");
@@ -182,6 +215,8 @@ class Log extends HTMLElement {
       if (!Number.isNaN(at.getTime())) this.#readFrom(at.toISOString());
     });
     this.#wrap.setAttribute("aria-pressed", String(this.#wraps));
+    this.#folds.setAttribute("aria-pressed", "false");
+    this.#folds.hidden = this.dataset["took"] === undefined;
     this.#full.hidden = !document.fullscreenEnabled;
     this.#pause.setAttribute("aria-pressed", "false");
     this.#found.setAttribute("role", "status");
@@ -198,8 +233,9 @@ class Log extends HTMLElement {
       button(this.#follow, () => this.#setFollowing(true), "Stay at the newest line (f)"),
       button(this.#pause, () => this.#setPaused(!this.#isPaused), "Hold new lines back (p)"),
       button(this.#wrap, () => this.#setWrap(!this.#wraps), "Break long lines (w)"),
-      button(make("button", "", "Copy"), () => void this.#copy(), "Copy the lines that are shown"),
-      button(make("button", "", "Download"), () => this.#download(), "Save the lines that are shown"),
+      button(this.#folds, () => this.#foldAll(), "Show the lines of every step (o)"),
+      button(make("button", "", "Copy"), () => void this.#copy(), "Copy the lines that pass the filters"),
+      button(make("button", "", "Download"), () => this.#download(), "Save the lines that pass the filters"),
       button(this.#full, () => void this.#toFullScreen(), "Use the whole screen (s)"),
       this.#state,
     );
@@ -209,7 +245,7 @@ class Log extends HTMLElement {
     this.#view.setAttribute("role", "region");
     this.#view.setAttribute(
       "aria-label",
-      "Log. Keys: / search, f follow, p pause, w wrap, s full screen, g first line, G last line",
+      "Log. Keys: / search, f follow, p pause, w wrap, o unfold, s full screen, g first line, G last line",
     );
     this.#view.append(this.#space);
     this.#space.append(this.#window);
@@ -242,6 +278,7 @@ class Log extends HTMLElement {
       f: () => this.#setFollowing(true),
       p: () => this.#setPaused(!this.#isPaused),
       w: () => this.#setWrap(!this.#wraps),
+      o: () => this.#foldAll(),
       s: () => void this.#toFullScreen(),
       g: () => (this.#view.scrollTop = 0),
       G: () => this.#setFollowing(true),
@@ -298,13 +335,14 @@ class Log extends HTMLElement {
     this.#from = from;
     this.#last = undefined;
     [this.#lines, this.#held, this.#incoming, this.#dropped, this.#unseen] = [[], [], [], 0, 0];
+    [this.#steps, this.#newest] = [[], null];
     [this.#mark, this.#isFollowing, this.#isOver] = [0, true, false];
     this.#sift();
     this.#open();
   }
 
   #take(data: string): void {
-    const { seq, at, stream, replica = 0, text, leftOut } = JSON.parse(data) as LogLine;
+    const { seq, at, stream, replica = 0, text, step, leftOut } = JSON.parse(data) as LogLine;
     const written = uncoloured(text);
     const { level, readable } = stream === "system" ? { level: null, readable: null } : structured(written);
     const line = {
@@ -317,6 +355,7 @@ class Log extends HTMLElement {
       written,
       level,
       isGap: leftOut !== undefined,
+      part: this.#partOf(step, seq, at),
     };
     this.#last = line;
     if (replica > 0 && !this.#replicas.has(replica)) {
@@ -335,6 +374,11 @@ class Log extends HTMLElement {
     if (came.length === 0) return;
     this.#incoming = [];
     for (const line of came) this.#lines.push(line);
+    const before = this.#newest;
+    this.#newest = came.findLast(({ part }) => part !== null)?.part ?? before;
+    const isNext = before && before !== this.#newest;
+    // Nothing is folded under the eyes of somebody who reads it.
+    if (isNext && !this.#isFollowing) before.isOpen ??= true;
     if (this.#lines.length > maxLines && this.#mark > 0) {
       // What was linked stays in view: the log is read no further.
       this.#stream?.close();
@@ -350,7 +394,8 @@ class Log extends HTMLElement {
       this.#sift();
       return;
     }
-    for (const line of came) this.#append(line);
+    if (isNext) this.#sift();
+    else for (const line of came) this.#append(line);
     if (this.#search.value !== "") this.#find(false);
     if (!this.#isFollowing && (this.#mark === 0 || this.#isAtMark)) this.#unseen += came.length;
     this.#toMark();
@@ -360,7 +405,12 @@ class Log extends HTMLElement {
   /** Brings the linked line into view once it is there; if it is no longer kept, the one after it. */
   #toMark(): void {
     if (this.#mark === 0 || this.#isAtMark) return;
-    const index = this.#shown.findIndex(({ seq }) => seq >= this.#mark);
+    const part = this.#lines.find(({ seq }) => seq >= this.#mark)?.part;
+    if (part && this.#isFolded(part)) {
+      part.isOpen = true;
+      this.#sift();
+    }
+    const index = this.#shown.findIndex((row) => !isStep(row) && row.seq >= this.#mark);
     if (index < 0) return;
     this.#isAtMark = true;
     this.#isFollowing = false;
@@ -383,15 +433,56 @@ class Log extends HTMLElement {
 
   #append(line: Line): void {
     if (!this.#passes(line)) return;
-    this.#shown.push(line);
+    const { part } = line;
+    this.#count++;
+    if (part) {
+      if (part !== this.#headed) this.#push(part, 1);
+      this.#headed = part;
+      part.count++;
+      if (this.#isFolded(part)) return;
+    }
+    this.#push(line, this.#wraps ? Math.max(1, Math.ceil(line.text.length / this.#columns)) : 1);
+  }
+  #push(row: Row, height: number): void {
+    this.#shown.push(row);
     this.#tops.push(this.#rows);
-    this.#rows += this.#wraps ? Math.max(1, Math.ceil(line.text.length / this.#columns)) : 1;
+    this.#rows += height;
+  }
+
+  /** The step that a new line belongs to; one that was begun again is another. */
+  #partOf(step: DeploymentStep | undefined, seq: number, at: string): Step | null {
+    const newest = this.#steps.at(-1);
+    if (newest && this.#last?.part === newest) {
+      if (newest.step === step) return newest;
+      newest.endedAt = at;
+    }
+    if (step === undefined) return null;
+    const next: Step = { step, seq, at, endedAt: null, count: 0, isOpen: null };
+    this.#steps.push(next);
+    return next;
+  }
+  #isFolded(part: Step): boolean {
+    const isSifted = this.#isSearching || this.#filter.value !== "" || this.#replica.value !== "";
+    return !isSifted && !(part.isOpen ?? (this.#unfoldsAll || part === this.#newest));
+  }
+  #fold(part: Step): void {
+    part.isOpen = this.#isFolded(part);
+    this.#isFollowing = false;
+    this.#sift();
+  }
+  #foldAll(): void {
+    this.#unfoldsAll = !this.#unfoldsAll;
+    for (const part of this.#steps) part.isOpen = null;
+    this.#folds.setAttribute("aria-pressed", String(this.#unfoldsAll));
+    this.#isFollowing = false;
+    this.#sift();
   }
 
   /** All of it again, after a filter or the width has changed. */
   #sift(): void {
     const first = this.#shown[lastAtMost(this.#tops, Math.floor(this.#view.scrollTop / rowHeight))];
-    [this.#shown, this.#tops, this.#rows] = [[], [], 0];
+    [this.#shown, this.#tops, this.#rows, this.#count, this.#headed] = [[], [], 0, 0, null];
+    for (const part of this.#steps) part.count = 0;
     for (const line of this.#lines) this.#append(line);
     this.#find(false);
     const at = first && !this.#isFollowing ? this.#shown.indexOf(first) : -1;
@@ -437,13 +528,39 @@ class Log extends HTMLElement {
       this.#shown.length,
       lastAtMost(this.#tops, top + Math.ceil(this.#view.clientHeight / rowHeight)) + around,
     );
+    const focused = document.activeElement?.closest<HTMLElement>(".log-step")?.dataset["step"];
     const rows: HTMLElement[] = [];
     for (let index = from; index < to; index++) {
-      const line = this.#shown[index];
-      if (line) rows.push(this.#rowOf(line, index));
+      const row = this.#shown[index];
+      if (row) rows.push(isStep(row) ? this.#headOf(row) : this.#rowOf(row, index));
     }
     this.#window.style.transform = `translateY(${(this.#tops[from] ?? 0) * rowHeight}px)`;
     this.#window.replaceChildren(...rows);
+    if (focused !== undefined)
+      this.#window.querySelector<HTMLElement>(`[data-step="${focused}"]`)?.focus({ preventScroll: true });
+  }
+
+  #headOf(part: Step): HTMLElement {
+    const isOpen = !this.#isFolded(part);
+    const endedAt = part.endedAt ?? (this.#isOver ? this.#last?.at : undefined);
+    const betweenMs = endedAt === undefined ? null : Date.parse(endedAt) - Date.parse(part.at);
+    const tookMs = this.#took[part.step] ?? betweenMs;
+    const head = make("button", "log-step");
+    head.dataset["step"] = String(this.#steps.indexOf(part));
+    head.setAttribute("aria-expanded", String(isOpen));
+    head.append(
+      make("b", "", stepNames[part.step]),
+      make(
+        "span",
+        "",
+        `${tookMs === null ? "" : `${duration(tookMs)} · `}${part.count.toLocaleString()} ${part.count === 1 ? "line" : "lines"}`,
+      ),
+    );
+    return make(
+      "div",
+      "",
+      button(head, () => this.#fold(part), isOpen ? "Fold" : "Unfold"),
+    );
   }
 
   #rowOf(line: Line, index: number): HTMLElement {
@@ -482,14 +599,18 @@ class Log extends HTMLElement {
 
   #find(jumps = true): void {
     const searched = this.#search.value.toLowerCase();
+    if (this.#isSearching !== (searched !== "")) {
+      this.#isSearching = searched !== "";
+      if (this.#steps.length > 0) this.#sift();
+    }
     if (this.#filter.value === "found" && jumps) {
       this.#sift();
       return;
     }
     this.#hits = [];
     if (searched !== "")
-      for (const [index, { text }] of this.#shown.entries())
-        if (text.toLowerCase().includes(searched)) this.#hits.push(index);
+      for (const [index, row] of this.#shown.entries())
+        if (!isStep(row) && row.text.toLowerCase().includes(searched)) this.#hits.push(index);
     if (jumps) {
       this.#hit = -1;
       if (this.#hits.length > 0) this.#go(-1);
@@ -556,7 +677,7 @@ class Log extends HTMLElement {
           ? `${count} found`
           : `${this.#hit + 1} of ${count}`;
     const older = this.#dropped > 0 ? ` · ${this.#dropped.toLocaleString()} older ones left out` : "";
-    const lines = `${this.#shown.length.toLocaleString()} lines${older}`;
+    const lines = `${this.#count.toLocaleString()} lines${older}`;
     this.#state.textContent = this.#isOver
       ? this.#lines.length + this.#incoming.length === 0
         ? "The log is no longer kept."
@@ -588,14 +709,15 @@ class Log extends HTMLElement {
   }
 
   #text(): string {
-    return this.#shown
+    return this.#lines
+      .filter((line) => this.#passes(line))
       .map(({ at, replica, written }) => `${at} ${this.#replicas.size > 1 ? `#${replica} ` : ""}${written}\n`)
       .join("");
   }
 
   async #copy(): Promise<void> {
     await navigator.clipboard.writeText(this.#text());
-    this.#state.textContent = `Copied ${this.#shown.length.toLocaleString()} lines.`;
+    this.#state.textContent = `Copied ${this.#count.toLocaleString()} lines.`;
   }
 
   #download(): void {

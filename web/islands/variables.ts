@@ -25,6 +25,8 @@ class Variables extends HTMLElement {
     addEventListener("beforeunload", this.#warn);
     for (const name of this.querySelectorAll<HTMLInputElement>("#form-set [name=key]"))
       name.addEventListener("input", () => this.#check(name));
+    for (const file of this.querySelectorAll<HTMLTextAreaElement>("[name=file]"))
+      file.addEventListener("input", () => this.#checkFile(file));
   }
   disconnectedCallback(): void {
     removeEventListener("beforeunload", this.#warn);
@@ -45,18 +47,41 @@ class Variables extends HTMLElement {
   #check(name: HTMLInputElement): void {
     const isKnown = this.#row(name.value) !== null || this.#changes.has(name.value);
     name.setCustomValidity("");
-    let hint = name.parentElement?.querySelector<HTMLElement>(".known");
-    if (!hint) {
-      hint = document.createElement("span");
-      hint.className = "hint known";
-      name.after(hint);
-    }
-    hint.textContent =
+    this.#tell(
+      name,
       name.value !== "" && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name.value)
         ? "A name has letters, digits and _, and does not begin with a digit."
         : isKnown
           ? "This name exists: its value is replaced."
-          : "";
+          : "",
+    );
+  }
+
+  /** So are the lines of a file, but for the one that is being written. */
+  #checkFile(file: HTMLTextAreaElement): void {
+    const typed = file.value.slice(0, file.selectionStart).split("\n").length;
+    const { variables, problems } = parseEnvFile(file.value);
+    const problem = problems.find(({ line }) => line !== typed);
+    const known = variables.map(({ key }) => key).filter((key) => this.#row(key) || this.#changes.has(key));
+    this.#tell(
+      file,
+      problem
+        ? `Line ${problem.line}: ${problem.text}.`
+        : known.length > 0
+          ? `Replaced: ${known.join(", ")}.`
+          : "",
+    );
+  }
+
+  #tell(field: HTMLElement, text: string): void {
+    let hint = field.parentElement?.querySelector<HTMLElement>(".known");
+    if (!hint) {
+      hint = document.createElement("span");
+      hint.className = "hint known";
+      hint.setAttribute("role", "status");
+      field.after(hint);
+    }
+    hint.textContent = text;
   }
 
   #stage(event: SubmitEvent): void {

@@ -17,6 +17,9 @@ export const isApex = (name: string): boolean => parse(name, psl).domain === nam
 /** Private suffixes, such as github.io, have other owners below them too. */
 const psl = { allowPrivateDomains: true };
 
+/** The registrable domain of a name or a wildcard, under which its records are entered; null: it has none. */
+export const zoneOf = (name: string): string | null => parse(withoutWildcard(name), psl).domain;
+
 /** Under this name, or the name itself, anybody can register names: nobody owns it alone. */
 export const isPublicSuffix = (name: string): boolean => {
   const bare = withoutWildcard(name);

@@ -1,6 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { Id } from "../../protocol/ids.ts";
-import type { Phase } from "../../protocol/agent/messages.ts";
+import type { DeploymentStep } from "../../protocol/deployment-steps.ts";
 import type { Ctx } from "../ctx.ts";
 import { deployments } from "../db/schema.ts";
 
@@ -11,7 +11,7 @@ export async function recordPhase(
   report: {
     jobId: Id<"job">;
     attempt: number;
-    phase: Phase;
+    phase: DeploymentStep;
     commit: string | null;
     commitMessage: string | null;
   },

@@ -7,6 +7,7 @@ import { isSecure } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
 import { logError } from "../log-error.ts";
+import { prefetchRulesPath } from "../pages/kit/prefetch.ts";
 import { publicSettings } from "../services/settings/read.ts";
 import { contextFor } from "./context.ts";
 import type { Flash } from "../page-state.ts";
@@ -49,15 +50,19 @@ export const preparePage = createMiddleware<AppEnv>(async (c, next) => {
   const [assets] = await Promise.all([webNames(c.env.ASSETS), loadSettings(c)]);
   c.set("assets", assets);
   const isPlain = c.req.query("plain") === "1";
+  // What is said once is said on a page that is seen.
+  const isAhead = c.req.header("Sec-Purpose")?.startsWith("prefetch") === true;
   const sealed = getCookie(c, cookieName) ?? (isPlain ? getCookie(c, plainCookieName) : undefined);
-  if (sealed !== undefined && c.req.method === "GET") {
+  if (sealed !== undefined && c.req.method === "GET" && !isAhead) {
     const flash = opened(c, sealed);
     if (flash) c.set("flash", flash);
   }
   await next();
-  const isShown =
-    c.get("flash") !== undefined && (c.res.headers.get("Content-Type") ?? "").startsWith("text/html");
-  if (!isShown) return;
+  // A form may have changed what any page that was asked for ahead says.
+  if (c.req.method === "POST") c.header("Clear-Site-Data", '"prefetchCache"');
+  if (!(c.res.headers.get("Content-Type") ?? "").startsWith("text/html")) return;
+  c.header("Speculation-Rules", `"${prefetchRulesPath}"`);
+  if (c.get("flash") === undefined) return;
   setCookie(c, cookieName, "", { ...cookieOptions(c), maxAge: 0 });
   if (c.get("leadsToPlain") && sealed !== undefined)
     setCookie(c, plainCookieName, sealed, { ...cookieOptions(c), maxAge: plainSeconds });

@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 import type { AgentLogLine } from "../../protocol/agent/messages.ts";
+import type { DeploymentStep } from "../../protocol/deployment-steps.ts";
 import type { Id } from "../../protocol/ids.ts";
 import { contextOf } from "../compose.ts";
 import type { Credential, Ctx } from "../ctx.ts";
@@ -35,7 +36,9 @@ type Watcher = {
   isCutOff: boolean;
   wake: (isBeat: boolean) => void;
 };
-type Row = { seq: number; at: string; stream: LogLine["stream"]; text: string };
+type Row = Pick<LogLine, "seq" | "at" | "stream" | "text" | "step">;
+type StoredRow = Omit<Row, "step"> & { step: DeploymentStep | null };
+const columns = "seq INTEGER PRIMARY KEY, at TEXT, stream TEXT, text TEXT, step TEXT";
 
 /**
  * One object per deployment or command. Stores its log for thirty days and streams it to watchers as server-sent
@@ -48,9 +51,10 @@ export class DeploymentLog extends DurableObject<Env> implements DeploymentLogRp
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    ctx.storage.sql.exec(
-      "CREATE TABLE IF NOT EXISTS lines (seq INTEGER PRIMARY KEY, at TEXT, stream TEXT, text TEXT)",
-    );
+    ctx.storage.sql.exec(`CREATE TABLE IF NOT EXISTS lines (${columns})`);
+    // Logs that began before lines had a step.
+    const known = ctx.storage.sql.exec("SELECT 1 FROM pragma_table_info('lines') WHERE name = 'step'");
+    if (known.toArray().length === 0) ctx.storage.sql.exec("ALTER TABLE lines ADD COLUMN step TEXT");
   }
 
   /**
@@ -131,9 +135,7 @@ export class DeploymentLog extends DurableObject<Env> implements DeploymentLogRp
     for (const watcher of this.watchers) watcher.isOver = true;
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
-    this.ctx.storage.sql.exec(
-      "CREATE TABLE IF NOT EXISTS lines (seq INTEGER PRIMARY KEY, at TEXT, stream TEXT, text TEXT)",
-    );
+    this.ctx.storage.sql.exec(`CREATE TABLE IF NOT EXISTS lines (${columns})`);
     this.wakeAll();
   }
 
@@ -147,12 +149,13 @@ export class DeploymentLog extends DurableObject<Env> implements DeploymentLogRp
 
   private linesAfter(afterSeq: number, limit: number): Row[] {
     return this.ctx.storage.sql
-      .exec<Row>(
-        "SELECT seq, at, stream, text FROM lines WHERE seq > ? ORDER BY seq LIMIT ?",
+      .exec<StoredRow>(
+        "SELECT seq, at, stream, text, step FROM lines WHERE seq > ? ORDER BY seq LIMIT ?",
         afterSeq,
         limit,
       )
-      .toArray();
+      .toArray()
+      .map(({ step, ...line }) => (step === null ? line : { ...line, step }));
   }
 
   private insert(lines: AgentLogLine[]): void {
@@ -164,11 +167,12 @@ export class DeploymentLog extends DurableObject<Env> implements DeploymentLogRp
       const row: Row = { ...line, seq: ++seq };
       if (seq === maxLines) row.text = `The log is truncated here: more than ${maxLines} lines.`;
       this.ctx.storage.sql.exec(
-        "INSERT INTO lines (seq, at, stream, text) VALUES (?, ?, ?, ?)",
+        "INSERT INTO lines (seq, at, stream, text, step) VALUES (?, ?, ?, ?, ?)",
         row.seq,
         row.at,
         row.stream,
         row.text,
+        row.step ?? null,
       );
     }
     this.wakeAll();

@@ -19,6 +19,7 @@ import { sessions } from "../pages/account/sessions.tsx";
 import { twoFactor } from "../pages/account/two-factor.tsx";
 import { activityList } from "../pages/activity/list.tsx";
 import { brandSheet } from "../pages/kit/brand.tsx";
+import { prefetchRules, prefetchRulesPath } from "../pages/kit/prefetch.ts";
 import { billingDetails } from "../pages/billing/details.tsx";
 import { billing } from "../pages/billing/overview.tsx";
 import { planChange } from "../pages/billing/plan.tsx";
@@ -124,6 +125,12 @@ export const dashboard = new Hono<AppEnv>()
     c.body(brandSheet(c.get("brand")?.accent ?? null), 200, {
       "Content-Type": "text/css; charset=utf-8",
       "Cache-Control": "public, max-age=60",
+    }),
+  )
+  .get(prefetchRulesPath, limitAddress, (c) =>
+    c.body(JSON.stringify(prefetchRules), 200, {
+      "Content-Type": "application/speculationrules+json",
+      "Cache-Control": "public, max-age=3600",
     }),
   )
   .post("/theme", limitAddress, limitBody, async (c) => {

@@ -9,9 +9,11 @@ import { Act } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Day, Empty, Heading, Live, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
+import { inOrder, orderIn, SortHead, type Keys } from "../kit/sort.tsx";
 import { databaseWords, invoiceWords, siteWords } from "../kit/words.ts";
 
 type Term = OwnAccount["terms"][number];
+const keys: Keys<Term> = { name: ({ name }) => name, until: ({ paidUntil }) => paidUntil ?? "" };
 
 /** What the next term costs; undefined for a plan that is no longer sold. */
 const nextPrice = (term: Term, packs: readonly Pack[]) => {
@@ -254,6 +256,7 @@ export const billing: Screen = {
   path: "/billing",
   async show({ ctx, viewer, query }) {
     const status = invoiceStatuses.find((one) => one === query("status"));
+    const order = orderIn(query, keys);
     const [{ data: packs }, { data: unpaid }, invoices, own, { data: packages }] = await Promise.all([
       call(ctx, "listPacks", { limit: 100 }),
       call(ctx, "listInvoices", { limit: 100, status: "unpaid" }),
@@ -298,19 +301,19 @@ export const billing: Screen = {
                     <table class="roomy">
                       <thead>
                         <tr>
-                          <th scope="col">Name</th>
+                          <SortHead path="/billing" by="name" label="Name" order={order} />
                           <th scope="col">Plan</th>
                           <th scope="col" class="wide-only">
                             Price
                           </th>
-                          <th scope="col">Paid until</th>
+                          <SortHead path="/billing" by="until" label="Paid until" order={order} />
                           <th scope="col" class="end">
                             <span class="hidden-text">Actions</span>
                           </th>
                         </tr>
                       </thead>
                       <tbody>
-                        {viewer.terms.map((term) => (
+                        {inOrder(viewer.terms, order, keys).map((term) => (
                           <TermRow term={term} packs={packs} due={dueFor(term.id)} />
                         ))}
                       </tbody>

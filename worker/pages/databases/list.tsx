@@ -1,9 +1,9 @@
 import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
-import { ListPage } from "../kit/list-page.tsx";
-import { cursorIn } from "../kit/paging.ts";
+import { listed, ListPage } from "../kit/list-page.tsx";
 import { Day, Status } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
+import type { Keys } from "../kit/sort.tsx";
 import { databaseWords } from "../kit/words.ts";
 import { databasePath, engineNames, engineVersion } from "./frame.tsx";
 
@@ -38,13 +38,17 @@ const Row = ({ database }: { database: Database }) => (
   </tr>
 );
 
+const keys: Keys<Database> = {
+  name: ({ name }) => name,
+  state: ({ status }) => databaseWords[status].label,
+  sites: ({ links }) => links.length,
+  term: ({ paidUntil }) => paidUntil ?? "",
+};
+
 export const databaseList: Screen = {
   path: "/databases",
   async show({ ctx, query }) {
-    const { data, nextCursor } = await call(ctx, "listDatabases", {
-      limit: 100,
-      ...cursorIn(query, "database"),
-    });
+    const databases = await listed(query, "database", keys, (page) => call(ctx, "listDatabases", page));
     return {
       title: "Databases",
       section: "databases",
@@ -56,15 +60,13 @@ export const databaseList: Screen = {
           noun="database"
           about="PostgreSQL, MariaDB or Redis beside your sites, on a private network. It is backed up every day, and every backup is tried by restoring it."
           columns={[
-            { label: "Database" },
-            { label: "State" },
-            { label: "Used by", class: "wide-only" },
-            { label: "Term", class: "end" },
+            { label: "Database", by: "name" },
+            { label: "State", by: "state" },
+            { label: "Used by", by: "sites", class: "wide-only" },
+            { label: "Term", by: "term", class: "end" },
           ]}
-          rows={data.map((database) => (
-            <Row database={database} />
-          ))}
-          next={nextCursor}
+          listed={databases}
+          row={(database) => <Row database={database} />}
         />
       ),
     };

@@ -1,5 +1,6 @@
 import { tryGetContext } from "hono/context-storage";
 import { html } from "hono/html";
+import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { AppEnv } from "../../app-env.ts";
 
 /**
@@ -10,6 +11,7 @@ export const LogViewer = ({
   stream,
   kind,
   name,
+  took,
   withoutScript,
 }: {
   /** The API's address of the log. */
@@ -18,11 +20,18 @@ export const LogViewer = ({
   kind: "recorded" | "running";
   /** For the file that it is downloaded as. */
   name: string;
+  /** Its lines name the step of a deployment, and are folded by it: what each took, where that is known. */
+  took?: Deployment["durations"];
   withoutScript: string;
 }) => {
   tryGetContext<AppEnv>()?.set("leadsToPlain", true);
   return (
-    <berth-log data-stream={stream} data-kind={kind} data-name={name}>
+    <berth-log
+      data-stream={stream}
+      data-kind={kind}
+      data-name={name}
+      {...(took && { "data-took": JSON.stringify(took) })}
+    >
       <p class="links">
         <a href={withoutScript}>Read the log without a script</a>
       </p>

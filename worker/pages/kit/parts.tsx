@@ -167,10 +167,21 @@ export const Tabs = ({ label, tabs, current }: { label: string; tabs: readonly T
 );
 
 /** Links through the pages of a list. */
-export const Pager = ({ path, next, label }: { path: string; next: string | null; label: string }) =>
+export const Pager = ({
+  path,
+  next,
+  by = "cursor",
+  label,
+}: {
+  path: string;
+  next: string | null;
+  /** The parameter that says where the next page begins. */
+  by?: "cursor" | "from";
+  label: string;
+}) =>
   next === null ? null : (
     <p class="links">
-      <a href={`${path}${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(next)}`}>{label}</a>
+      <a href={`${path}${path.includes("?") ? "&" : "?"}${by}=${encodeURIComponent(next)}`}>{label}</a>
     </p>
   );
 

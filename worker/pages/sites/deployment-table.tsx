@@ -1,9 +1,10 @@
 import type { Child } from "hono/jsx";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
+import { duration } from "../../../protocol/duration.ts";
 import type { Site } from "../../../protocol/api/sites.ts";
 import { Act } from "../kit/form.tsx";
 import { Card, Empty, Time } from "../kit/parts.tsx";
-import { askedBy, DeploymentState, duration, isUnderWay, stepsOf, wholeMs } from "./deployment-words.tsx";
+import { askedBy, DeploymentState, isUnderWay, stepsOf, wholeMs } from "./deployment-words.tsx";
 import { headlineOf } from "./failure.tsx";
 import { ShortCommit } from "./frame.tsx";
 
@@ -105,7 +106,7 @@ export const DeploymentTable = ({
         }
       />
     ) : (
-      <table>
+      <table class="roomy">
         <thead>
           <tr>
             <th scope="col">State</th>

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Site } from "../../../protocol/api/sites.ts";
+import { stepNames } from "../../../protocol/deployment-steps.ts";
 import { Status } from "../kit/parts.tsx";
 import { deploymentWords, type Word } from "../kit/words.ts";
 
@@ -37,17 +38,6 @@ export function deploymentWord({ deployment: { status, id }, site }: OfSite): Wo
 }
 export const DeploymentState = (one: OfSite) => <Status {...deploymentWord(one)} />;
 
-/** Milliseconds for people. */
-export function duration(ms: number): string {
-  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60
-    ? `${minutes} min ${seconds % 60} s`
-    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
-
 /** From the request to the outcome, waiting included; null: not over yet. */
 export const wholeMs = ({ createdAt, finishedAt }: Deployment): number | null =>
   finishedAt === null ? null : Date.parse(finishedAt) - Date.parse(createdAt);
@@ -65,10 +55,10 @@ export function stepsOf(deployment: Deployment, now: Date): Step[] {
   const waited = startedAt === null ? null : Math.max(0, Date.parse(startedAt) - Date.parse(createdAt));
   const known: [name: string, label: string, ms: number | null][] = [
     ["wait", "Wait for a place", waited],
-    ["fetch", "Fetch the source", durations.clone],
-    ["build", "Build", durations.build],
-    ["start", "Start and check", durations.start],
-    ["switch", "Switch visitors over", durations.swap],
+    ["fetch", stepNames.clone, durations.clone],
+    ["build", stepNames.build, durations.build],
+    ["start", stepNames.start, durations.start],
+    ["switch", stepNames.swap, durations.swap],
   ];
   const lastKnown = known.findLastIndex(([, , ms]) => ms !== null);
   const passed = (finishedAt === null ? now.getTime() : Date.parse(finishedAt)) - Date.parse(createdAt);

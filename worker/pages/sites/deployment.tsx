@@ -1,5 +1,6 @@
 import type { DeploymentExplanation } from "../../../protocol/api/diagnosis.ts";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
+import { duration } from "../../../protocol/duration.ts";
 import { SiteSettings, type Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
 import { credentialOf } from "../../ctx.ts";
@@ -15,7 +16,6 @@ import {
   changeWords,
   DeploymentState,
   deploymentWord,
-  duration,
   isUnderWay,
   settingName,
   shownValue,
@@ -278,6 +278,7 @@ export const deploymentPage: Screen = {
                   stream={`/api/v1/deployments/${id}/logs`}
                   kind="recorded"
                   name={`${site.name}-${number}`}
+                  took={deployment.durations}
                   withoutScript={`/deployments/${id}?plain=1#log`}
                 />
               )}

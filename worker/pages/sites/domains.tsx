@@ -4,11 +4,13 @@ import type { Site } from "../../../protocol/api/sites.ts";
 import { isWildcard } from "../../../protocol/wildcards.ts";
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
+import { isApex, pairOf } from "../../domain/domain-names.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, Check, Field, Form } from "../kit/form.tsx";
 import { Card, Copied, Day, Empty, Live, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Done, Fields, Screen } from "../kit/screen.ts";
 import type { Word } from "../kit/words.ts";
+import { ProviderHints } from "./dns-providers.tsx";
 import { siteFrame } from "./frame.tsx";
 
 const words: Record<Domain["status"], Word> = {
@@ -18,19 +20,15 @@ const words: Record<Domain["status"], Word> = {
   ERROR: { tone: "bad", label: "Needs you" },
 };
 
-/** Heuristic: `example.com` and `example.co.uk` are the root of a zone more often than not. */
-const looksLikeRoot = (name: string): boolean =>
-  name.split(".").length === 2 || /^[^.]+\.(?:co|com|org|net|ac|gov)\.[a-z]{2}$/.test(name);
-
 type DnsRecord = { type: string; name: string; value: string; hint: string };
 
 /** The records to create, in the words of DNS. */
 function recordsOf({ domain, record, target, status }: Domain): DnsRecord[] {
   const proof: DnsRecord = {
     ...record,
-    hint: `Proves that the name is yours${isWildcard(domain) ? ", and renews its certificate: keep it" : ""}. Many registrars add the domain by themselves: then enter the name without it.`,
+    hint: `Proves that the name is yours${isWildcard(domain) ? ", and renews its certificate: keep it" : ""}.`,
   };
-  const address: DnsRecord = looksLikeRoot(domain)
+  const address: DnsRecord = isApex(domain)
     ? {
         type: "ALIAS",
         name: domain,
@@ -136,7 +134,12 @@ const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
       }
       end={<Status {...words[domain.status]} />}
     >
-      {domain.status !== "ACTIVE" && <Records domain={domain} />}
+      {domain.status !== "ACTIVE" && (
+        <>
+          <Records domain={domain} />
+          <ProviderHints domain={domain} names={recordsOf(domain).map(({ name }) => name)} />
+        </>
+      )}
       <div class="body">
         {domain.problems.length === 1 && <p>{domain.problems[0]?.message}</p>}
         {domain.problems.length > 1 && (
@@ -166,9 +169,7 @@ const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
           </p>
         )}
         <p class="soft small">
-          {domain.checkedAt === null ? (
-            "Not looked at yet."
-          ) : (
+          {domain.checkedAt !== null && (
             <>
               Last looked at <Time at={domain.checkedAt} />.
             </>
@@ -276,11 +277,9 @@ export const siteDomains: Screen = {
       const name = pasted(fields.text("domain"));
       if (name === "") throw invalid("domain", "Name the domain, such as www.example.com");
       const pair = fields.text("pair") === "true" && !isWildcard(name);
-      const wanted = parsed(DomainCreate, {
-        domain: name,
-        // Another name than www of a zone has no other one.
-        ...(pair && (looksLikeRoot(name) || name.startsWith("www.")) && { pair }),
-      });
+      const { domain } = parsed(DomainCreate, { domain: name });
+      // Another name than example.com or www.example.com has no other one.
+      const wanted = { domain, ...(pair && pairOf(domain) !== null && { pair }) };
       const { displayName } = await call(asked.ctx, "createDomain", { id: asked.param("id"), ...wanted });
       return {
         to: here(asked),

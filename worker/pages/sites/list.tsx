@@ -1,9 +1,9 @@
 import type { Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
-import { ListPage } from "../kit/list-page.tsx";
-import { cursorIn } from "../kit/paging.ts";
+import { listed, ListPage } from "../kit/list-page.tsx";
 import { Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
+import type { Keys } from "../kit/sort.tsx";
 import { siteWords } from "../kit/words.ts";
 
 /** What a site is made from, in a few words. */
@@ -38,13 +38,17 @@ const Row = ({ site }: { site: Site }) => (
   </tr>
 );
 
+const keys: Keys<Site> = {
+  name: ({ name }) => name,
+  state: ({ status }) => siteWords[status].label,
+  source: sourceOf,
+  created: ({ createdAt }) => createdAt,
+};
+
 export const siteList: Screen = {
   path: "/sites",
   async show({ ctx, query }) {
-    const { data, nextCursor } = await call(ctx, "listSites", {
-      limit: 100,
-      ...cursorIn(query, "site"),
-    });
+    const sites = await listed(query, "site", keys, (page) => call(ctx, "listSites", page));
     return {
       title: "Sites",
       section: "sites",
@@ -56,15 +60,13 @@ export const siteList: Screen = {
           noun="site"
           about="A site is built from a Git repository, an image or a Dockerfile, and gets an address of its own."
           columns={[
-            { label: "Site" },
-            { label: "State" },
-            { label: "Source", class: "wide-only" },
-            { label: "Created", class: "end" },
+            { label: "Site", by: "name" },
+            { label: "State", by: "state" },
+            { label: "Source", by: "source", class: "wide-only" },
+            { label: "Created", by: "created", class: "end" },
           ]}
-          rows={data.map((site) => (
-            <Row site={site} />
-          ))}
-          next={nextCursor}
+          listed={sites}
+          row={(site) => <Row site={site} />}
         />
       ),
     };

@@ -35,16 +35,26 @@ const Row = ({
   site,
   variable: { key, value, encrypted, scope },
   waits,
+  serving,
 }: {
   site: Site;
   variable: EnvVariableShown;
   /** The version in service has another value, or none. */
   waits: boolean;
+  /** The number of the version in service. */
+  serving: number | undefined;
 }) => (
   <tr data-key={key} data-scope={scope} data-encrypted={String(encrypted)}>
     <td>
       <code>{key}</code> <span class="chip">{scopeWords[scope]}</span>{" "}
-      {waits && <span class="dot warn">not in service yet</span>}
+      {waits && (
+        <>
+          <span class="dot warn">not in service yet</span>
+          {serving !== undefined && (
+            <span class="soft small"> version #{serving} runs with what was before</span>
+          )}
+        </>
+      )}
     </td>
     <td>
       {value === null ? (
@@ -343,7 +353,12 @@ export const siteVariables: Screen = {
                 </tr>
               ))}
               {site.envVariables.map((variable) => (
-                <Row site={site} variable={variable} waits={waits.has(variable.key)} />
+                <Row
+                  site={site}
+                  variable={variable}
+                  waits={waits.has(variable.key)}
+                  serving={site.currentDeployment?.number}
+                />
               ))}
               {linked}
             </tbody>
