@@ -31,7 +31,7 @@ export const update = (table: string, id: string, row: Row): D1PreparedStatement
 export const write = (...statements: D1PreparedStatement[]) => bindings.DB.batch(statements);
 
 const written = [
-  "sites databases invoices checkouts payments payment_flags refunds credit_purchases jobs deployments commands",
+  "sites databases invoices checkouts payment_flags refunds credit_purchases jobs deployments commands",
   "mails activity site_volumes database_links backups",
 ].flatMap((names) => names.split(" "));
 export const packIds = {

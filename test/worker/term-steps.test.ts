@@ -425,6 +425,7 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
           now.getTime(),
         ),
       ).toEqual(yes(cases));
+      expect(await rows("SELECT id FROM mails WHERE created_at = ?", now.getTime())).toHaveLength(yes(cases).length);
     });
 
     it("warns once a week before a deletion, of what an account has not been suspended with", async () => {
@@ -445,6 +446,9 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
           now.getTime(),
         ),
       ).toEqual(yes(cases));
+      expect(await rows("SELECT id FROM mails WHERE id LIKE 'deletion:%' AND created_at = ?", now.getTime())).toHaveLength(
+        yes(cases).length,
+      );
     });
 
     it("says what of and where to pay, with the invoice that can be paid", async () => {
@@ -601,7 +605,7 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
   });
 
   describe("another pack", () => {
-    const chosen = { next_pack_id: packIds.large, next_pack_at: at(0), host_id: hostId };
+    const chosen = { next_pack_id: packIds.large, next_pack_at: at(0) };
 
     it("that is paid for comes when its term begins, with a restart of what runs", async () => {
       const cases: Cases = {
