@@ -48,7 +48,13 @@ const billed =
 let payments = 0;
 const pay = (ctx: ReturnType<typeof listening>["ctx"], id: string, amountCents = 1000) => {
   const reference = `payment-${++payments}`;
-  return settleInvoice(ctx, id, { processor: "test", reference, sessionId: reference, amountCents, currency: "eur" });
+  return settleInvoice(ctx, id, {
+    processor: "test",
+    reference,
+    sessionId: reference,
+    amountCents,
+    currency: "eur",
+  });
 };
 const rowOf = async (table: string, id: string) => (await rows(`SELECT * FROM ${table} WHERE id = ?`, id))[0];
 const jobsOf = async (id: string) =>
@@ -84,7 +90,9 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
         paid_until: monthsLater(3),
         updated_at: now.getTime(),
       });
-      expect(await jobsOf(made.paid.id)).toEqual([kind === "sites" ? "site.deploy null" : "database.provision null"]);
+      expect(await jobsOf(made.paid.id)).toEqual([
+        kind === "sites" ? "site.deploy null" : "database.provision null",
+      ]);
       if (kind === "sites")
         expect(await rows("SELECT site_id, trigger, status FROM deployments")).toEqual([
           { site_id: made.paid.id, trigger: "payment", status: "QUEUED" },
@@ -98,7 +106,10 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       const made = await make(
         kind,
         { row: pending, beside },
-        { deleting: { row: { status: "DELETING" } }, running: { row: { status: "RUNNING", paid_until: at(9) } } },
+        {
+          deleting: { row: { status: "DELETING" } },
+          running: { row: { status: "RUNNING", paid_until: at(9) } },
+        },
       );
       for (const one of Object.values(made)) {
         const { id } = one;
@@ -125,13 +136,19 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       );
       const { ctx } = listening();
       for (const name of ["unpaid", "running", "being paid", "paid"] as const) {
-        const [invoice] = await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId(made[name])));
+        const [invoice] = await ctx.db
+          .select()
+          .from(invoices)
+          .where(eq(invoices.id, invoiceId(made[name])));
         if (invoice) await makeVoid(ctx, invoice, sql`status = 'processing'`);
       }
       expect(await named(made, `SELECT id FROM ${kind}`)).toEqual(["being paid", "other", "paid", "running"]);
       // An invoice that is of nothing may be void as well.
       await write(update("invoices", invoiceId(made.other), { resource_id: null }));
-      const [invoice] = await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId(made.other)));
+      const [invoice] = await ctx.db
+        .select()
+        .from(invoices)
+        .where(eq(invoices.id, invoiceId(made.other)));
       if (invoice) await makeVoid(ctx, invoice, sql`0`);
       expect(await rowOf("invoices", invoiceId(made.other))).toMatchObject({ status: "void" });
     });
@@ -150,7 +167,13 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
           created_at: 0,
         }),
       );
-      const paid = { processor: "test", reference, sessionId: reference, amountCents: 1000, currency: "eur" } as const;
+      const paid = {
+        processor: "test",
+        reference,
+        sessionId: reference,
+        amountCents: 1000,
+        currency: "eur",
+      } as const;
       await settleInvoice(ctx, invoiceId(made.refunded), paid);
       expect(await named(made, `SELECT id FROM ${kind}`)).toEqual(["other"]);
       expect([await rows("SELECT id FROM jobs"), woken()]).toEqual([[], []]);
@@ -220,7 +243,13 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
     });
 
     it("of what is suspended begins now and starts it again, with the pack that was paid for", async () => {
-      const row = { ...service, status: "SUSPENDED", suspended_at: at(-9), paid_until: at(-16), pack_changed_at: 5 };
+      const row = {
+        ...service,
+        status: "SUSPENDED",
+        suspended_at: at(-9),
+        paid_until: at(-16),
+        pack_changed_at: 5,
+      };
       const made = await make(
         kind,
         { row: { ...row, host_id: hostId } },
@@ -237,7 +266,12 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       for (const name of ["same", "larger", "stopped", "with its account"] as const)
         expect(await pay(ctx, invoiceId(made[name]))).toBe("settled");
       const started = { status: kind === "sites" ? "DEPLOYING" : "STOPPED", suspended_at: null };
-      const common = { next_billing_term: null, next_pack_id: null, next_pack_at: null, updated_at: now.getTime() };
+      const common = {
+        next_billing_term: null,
+        next_pack_id: null,
+        next_pack_at: null,
+        updated_at: now.getTime(),
+      };
       expect(await rowOf(kind, made.same.id)).toMatchObject({
         ...common,
         ...started,
@@ -253,7 +287,11 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
         pack_id: packIds.large,
         pack_changed_at: now.getTime(),
       });
-      expect(await rowOf(kind, made.stopped.id)).toMatchObject({ ...common, status: "STOPPED", suspended_at: null });
+      expect(await rowOf(kind, made.stopped.id)).toMatchObject({
+        ...common,
+        status: "STOPPED",
+        suspended_at: null,
+      });
       // Its operator has suspended the account: paid for, and still suspended.
       expect(await rowOf(kind, made["with its account"].id)).toMatchObject({
         ...common,
@@ -284,7 +322,9 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       for (const [name, one] of Object.entries(made)) {
         const before = await rowOf(kind, one.id);
         const isWrong = name === "running" || name === "suspended";
-        expect(await pay(listening().ctx, invoiceId(one), isWrong ? 999 : 1000)).toBe(isWrong ? "flagged" : "settled");
+        expect(await pay(listening().ctx, invoiceId(one), isWrong ? 999 : 1000)).toBe(
+          isWrong ? "flagged" : "settled",
+        );
         expect([name, await rowOf(kind, one.id)]).toEqual([name, before]);
       }
     });
@@ -311,10 +351,18 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
         created_by: made.accountId,
         created_at: 0,
       });
-    const later = (more: Row = {}) => (made: Made) => [
-      refundRow(made),
-      invoiceRow({ account_id: made.accountId, resource_id: made.id, status: "paid", period_end: at(5, 1), ...more }),
-    ];
+    const later =
+      (more: Row = {}) =>
+      (made: Made) => [
+        refundRow(made),
+        invoiceRow({
+          account_id: made.accountId,
+          resource_id: made.id,
+          status: "paid",
+          period_end: at(5, 1),
+          ...more,
+        }),
+      ];
 
     it("takes back the term that it was for, what of it has begun to this moment, and no later one that is paid", async () => {
       const begins = new Date(at(5));
@@ -327,7 +375,11 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
         "a first one before a paid one": { periodEnd: null, beside: later(), left: until },
         "the last paid one": { periodEnd: begins, beside: later({ period_end: at(5) }), left: at(5) },
         "one before an unpaid one": { periodEnd: begins, beside: later({ status: "unpaid" }), left: at(5) },
-        "one before a refunded one": { periodEnd: begins, beside: later({ status: "refunded" }), left: at(5) },
+        "one before a refunded one": {
+          periodEnd: begins,
+          beside: later({ status: "refunded" }),
+          left: at(5),
+        },
         "one with a change": { periodEnd: begins, beside: later({ kind: "change" }), left: at(5) },
         "one before another's": { periodEnd: begins, beside: later({ resource_id: "another" }), left: at(5) },
         "one that was not refunded": { periodEnd: begins, beside: () => [], left: until },
@@ -337,9 +389,18 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       for (const [name, one] of Object.entries(made)) {
         const { periodEnd = null, left } = cases[name] ?? { left: 0 };
         const before = await rowOf(kind, one.id);
-        const invoice = { id: invoiceId(one), kind: periodEnd ? ("renewal" as const) : word, resourceId: one.id, periodEnd };
+        const invoice = {
+          id: invoiceId(one),
+          kind: periodEnd ? ("renewal" as const) : word,
+          resourceId: one.id,
+          periodEnd,
+        };
         await refund(invoice as never, `mark-${one.id}`);
-        const isTouched = !["one before a paid one", "a first one before a paid one", "one that was not refunded"].includes(name);
+        const isTouched = ![
+          "one before a paid one",
+          "a first one before a paid one",
+          "one that was not refunded",
+        ].includes(name);
         expect([name, await rowOf(kind, one.id)]).toEqual([
           name,
           { ...before, paid_until: left, ...(isTouched && { updated_at: now.getTime() }) },
@@ -398,7 +459,10 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       const { ctx } = listening();
       const before = await rows(`SELECT * FROM ${kind} WHERE id <> ? ORDER BY id`, made.void.id);
       for (const name of ["void", "chosen anew", "paid for", "being paid"] as const) {
-        const [invoice] = await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId(made[name])));
+        const [invoice] = await ctx.db
+          .select()
+          .from(invoices)
+          .where(eq(invoices.id, invoiceId(made[name])));
         if (invoice) await makeVoid(ctx, invoice, sql`status = 'processing'`);
       }
       expect(await rowOf(kind, made.void.id)).toMatchObject({ next_pack_id: null, next_billing_term: null });
@@ -431,7 +495,14 @@ it("credits that are paid are as many as the invoice promised, once, and its acc
   const bought = async (credits: number) => {
     const [id, accountId] = [newId("invoice"), newId("account")];
     await write(
-      invoiceRow({ id, account_id: accountId, kind: "credits", resource_id: null, term_months: null, pack_id: null }),
+      invoiceRow({
+        id,
+        account_id: accountId,
+        kind: "credits",
+        resource_id: null,
+        term_months: null,
+        pack_id: null,
+      }),
       insert("credit_purchases", { invoice_id: id, package_id: "cpk_1", credits }),
     );
     return { id, accountId };
@@ -468,11 +539,19 @@ it("a void change of a site keeps the host that a move is going to, and gives ba
   const made = await make(
     "sites",
     { row, beside },
-    { idle: {}, waiting: { beside: moving("QUEUED") }, moving: { beside: moving("LEASED") }, moved: { beside: moving("DONE") } },
+    {
+      idle: {},
+      waiting: { beside: moving("QUEUED") },
+      moving: { beside: moving("LEASED") },
+      moved: { beside: moving("DONE") },
+    },
   );
   const { ctx } = listening();
   for (const one of Object.values(made)) {
-    const [invoice] = await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId(one)));
+    const [invoice] = await ctx.db
+      .select()
+      .from(invoices)
+      .where(eq(invoices.id, invoiceId(one)));
     if (invoice) await makeVoid(ctx, invoice, sql`0`);
   }
   expect(await named(made, "SELECT id FROM sites WHERE next_pack_id IS NULL")).toHaveLength(4);
@@ -481,20 +560,16 @@ it("a void change of a site keeps the host that a move is going to, and gives ba
 
 describe("memory for a pack that is being paid", () => {
   const row = { next_pack_id: packIds.large, paid_until: at(0, 1) };
-  /** What a customer who begins to pay is told; null: the checkout opens. */
+  const roomFor = (one: Made, more: Partial<InvoiceRow> = {}) => {
+    const invoice = { kind: "change", resourceId: one.id, packId: packIds.large, accountId: one.accountId };
+    const asked = { id: invoiceId(one), ...invoice, ...more } as unknown as InvoiceRow;
+    return keepRoomForPack(listening().ctx, asked, `mark-${one.id}`);
+  };
+  /** Whether the checkout opens for a customer who begins to pay, and what is told. */
   async function begun(one: Made, more: Partial<InvoiceRow> = {}) {
     const { ctx } = listening();
-    const invoice = {
-      id: invoiceId(one),
-      kind: "change",
-      resourceId: one.id,
-      packId: packIds.large,
-      accountId: one.accountId,
-      ...more,
-    } as unknown as InvoiceRow;
-    const mark = `mark-${one.id}`;
-    const room = keepRoomForPack(ctx, invoice, mark);
-    if (!room) return { isAsked: false };
+    const room = roomFor(one, more);
+    if (!room) throw new Error("No memory is asked for");
     await ctx.db.batch([room.statement]);
     const [found] = await ctx.db.all<{ opens: number }>(sql`SELECT ${room.guard} AS opens`);
     const told =
@@ -509,7 +584,7 @@ describe("memory for a pack that is being paid", () => {
     return {
       opens: found?.opens === 1,
       told,
-      isReserved: after?.["mark"] === mark,
+      isReserved: after?.["mark"] === `mark-${one.id}`,
       ...(table === "sites" && { movesTo: after?.["move_host_id"] }),
     };
   }
@@ -517,7 +592,7 @@ describe("memory for a pack that is being paid", () => {
     bindings.DB.prepare("UPDATE packs SET memory_mb = ? WHERE id = ?").bind(memory_mb, packIds.large).run();
 
   it("is asked for only where an invoice may change the pack", async () => {
-    const { one } = await make("databases", { row }, { one: {} });
+    const one: Made = { id: newId("database") as Made["id"], accountId: newId("account"), name: "one" };
     for (const other of [
       { kind: "database" },
       { kind: "site" },
@@ -526,8 +601,8 @@ describe("memory for a pack that is being paid", () => {
       { resourceId: "thing_1" },
       { packId: null },
     ])
-      expect(await begun(one, other as never)).toEqual({ isAsked: false });
-    for (const kind of ["change", "renewal"] as const) expect(await begun(one, { kind })).toMatchObject({ opens: true });
+      expect(roomFor(one, other as never)).toBeNull();
+    for (const kind of ["change", "renewal"] as const) expect(roomFor(one, { kind })).not.toBeNull();
   });
 
   it("of a database is there to the last megabyte, and the reason for none is told", async () => {
@@ -539,7 +614,9 @@ describe("memory for a pack that is being paid", () => {
     await write(update("databases", one.id, { mark: null }));
     const { told, ...refused } = await begun(one);
     expect(refused).toEqual({ opens: false, isReserved: false });
-    expect(told).toContain("Its host has no room for 4001 MB, and a database cannot move because its data is there");
+    expect(told).toContain(
+      "Its host has no room for 4001 MB, and a database cannot move because its data is there",
+    );
     await write(update("databases", one.id, { host_id: null }));
     expect(await begun(one)).toMatchObject({ opens: true, isReserved: true });
   });
@@ -551,11 +628,17 @@ describe("memory for a pack that is being paid", () => {
       { row: { ...row, pack_id: packIds.large, next_pack_id: packIds.small, host_id: hostId } },
       { one: {} },
     );
-    expect(await begun(one, { packId: packIds.small as never })).toMatchObject({ opens: true, isReserved: true });
+    expect(await begun(one, { packId: packIds.small as never })).toMatchObject({
+      opens: true,
+      isReserved: true,
+    });
     // As large as before: no more memory either.
     await large(256);
     await write(update("databases", one.id, { mark: null }));
-    expect(await begun(one, { packId: packIds.small as never })).toMatchObject({ opens: true, isReserved: true });
+    expect(await begun(one, { packId: packIds.small as never })).toMatchObject({
+      opens: true,
+      isReserved: true,
+    });
   });
 
   it("is not reserved for what has the pack, has chosen another, has paid for one, or is overdue: that is paid all the same", async () => {
@@ -596,14 +679,24 @@ describe("memory for a pack that is being paid", () => {
         checkoutRow(id, status),
       ];
     };
-    const { one } = await make("databases", { row: { ...row, host_id: hostId, account_id: accountId } }, { one: {} });
+    const { one } = await make(
+      "databases",
+      { row: { ...row, host_id: hostId, account_id: accountId } },
+      { one: {} },
+    );
     /** Of the same account, and none of it counts. */
     const other = (more: Row = {}) => {
       const id = newId("site");
       const made = { id, accountId, name: id } as unknown as Made;
       return { made, row: resourceRow("sites", { id, account_id: accountId, host_id: hostId, ...more }) };
     };
-    const [paid, isVoid, idle, smaller, first] = [other(), other(), other(), other({ pack_id: packIds.large }), other()];
+    const [paid, isVoid, idle, smaller, first] = [
+      other(),
+      other(),
+      other(),
+      other({ pack_id: packIds.large }),
+      other(),
+    ];
     const { stranger } = await make("databases", { row }, { stranger: { beside: (made) => paying(made) } });
     expect(stranger.accountId).not.toBe(accountId);
     await write(
@@ -642,7 +735,9 @@ describe("memory for a pack that is being paid", () => {
     });
     // A smaller pack takes none, whatever is reserved.
     await large(9000);
-    await write(update("databases", one.id, { mark: null, pack_id: "pack_huge", next_pack_id: packIds.small }));
+    await write(
+      update("databases", one.id, { mark: null, pack_id: "pack_huge", next_pack_id: packIds.small }),
+    );
     await write(
       bindings.DB.prepare(
         `INSERT OR REPLACE INTO packs (id, kind, name, price_cents, memory_mb, cpu_milli, pids, disk_gb)
@@ -657,7 +752,9 @@ describe("memory for a pack that is being paid", () => {
       await large(2000);
       await write(update("hosts", hostId, { memory_mb: 1024 }));
       const volume = ({ id }: Made) => [insert("site_volumes", { site_id: id, name: "data", created_at: 0 })];
-      const busy = (status: string) => (one: Made) => [jobRow("sites", one.id, { kind: "site.route", status })];
+      const busy = (status: string) => (one: Made) => [
+        jobRow("sites", one.id, { kind: "site.route", status }),
+      ];
       const cases = {
         running: {},
         stopped: { row: { status: "STOPPED" } },
@@ -686,7 +783,12 @@ describe("memory for a pack that is being paid", () => {
       for (const name of ["failed", "deploying", "leaving", "waiting", "working", "with a volume"] as const)
         expect([name, await begun(made[name])]).toEqual([
           name,
-          { opens: false, told: expect.stringContaining("No host has room"), isReserved: false, movesTo: null },
+          {
+            opens: false,
+            told: expect.stringContaining("No host has room"),
+            isReserved: false,
+            movesTo: null,
+          },
         ]);
       // To the last megabyte.
       await write(...[roomy, roomier].map((id) => update("hosts", id, { status: "DRAINING" })));
@@ -704,7 +806,11 @@ describe("memory for a pack that is being paid", () => {
         },
       );
       expect(await begun(made.idle)).toMatchObject({ opens: true, isReserved: true, movesTo: null });
-      expect(await begun(made.moving)).toMatchObject({ opens: true, isReserved: true, movesTo: "host_other" });
+      expect(await begun(made.moving)).toMatchObject({
+        opens: true,
+        isReserved: true,
+        movesTo: "host_other",
+      });
     });
 
     it("is not needed where it gave its own up: it has what the pack takes when it runs again", async () => {

@@ -164,7 +164,11 @@ export async function make<Name extends string>(
   for (const [name, one] of Object.entries<Case>(cases)) {
     const id = newId(kind === "sites" ? "site" : "database") as Made["id"];
     const row = { id, account_id: newId("account"), ...common.row, ...one.row };
-    const made: Made = { id, accountId: row.account_id, name: String(("name" in row && row.name) || id.slice(-12)) };
+    const made: Made = {
+      id,
+      accountId: row.account_id,
+      name: String(("name" in row && row.name) || id.slice(-12)),
+    };
     found[name as Name] = made;
     statements.push(
       accountRow(row.account_id, { ...common.account, ...one.account }),
@@ -177,7 +181,11 @@ export async function make<Name extends string>(
 }
 
 /** The names of the cases that a query finds by their resource's id. */
-export async function named(made: Record<string, Made>, query: string, ...values: Value[]): Promise<string[]> {
+export async function named(
+  made: Record<string, Made>,
+  query: string,
+  ...values: Value[]
+): Promise<string[]> {
   const ids = new Set((await rows<{ id: string }>(query, ...values)).map(({ id }) => id));
   return Object.keys(made)
     .filter((name) => ids.has(made[name]?.id ?? ""))

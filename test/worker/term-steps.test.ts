@@ -29,7 +29,7 @@ import {
   type Case,
   type Made,
 } from "./billing-rows.ts";
-import { bindings, siteUrl } from "./service.ts";
+import { siteUrl } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 
 // Rows are written as a step finds them, and the step is called itself: who is due, who is not by a hair, and what is done.
@@ -87,7 +87,10 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
           account: { suspended_at: at(-1) },
           is: false,
         },
-        "with another pack paid for": { row: { next_pack_at: at(9), next_pack_id: packIds.large }, is: false },
+        "with another pack paid for": {
+          row: { next_pack_at: at(9), next_pack_id: packIds.large },
+          is: false,
+        },
         "with a renewal to pay": { beside: invoice({}), is: false },
         "with this end paid for": { beside: invoice({ status: "paid", period_end: at(7) }), is: false },
         "with an earlier one paid": { beside: invoice({ status: "paid", period_end: at(-20) }) },
@@ -99,8 +102,12 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
         "with a change at the bank": { beside: invoice(unpaid, "processing"), is: false },
         "with a change that was not paid in time": { beside: invoice(unpaid, "expired") },
         "with a change whose payment failed": { beside: invoice(unpaid, "failed") },
-        "with a void change that can still be paid": { beside: invoice({ ...unpaid, status: "void" }, "open") },
-        "with a paid change that can still be paid": { beside: invoice({ ...unpaid, status: "paid" }, "open") },
+        "with a void change that can still be paid": {
+          beside: invoice({ ...unpaid, status: "void" }, "open"),
+        },
+        "with a paid change that can still be paid": {
+          beside: invoice({ ...unpaid, status: "paid" }, "open"),
+        },
       };
       const made = await make(kind, { row: { paid_until: at(7) } }, cases);
       for (let round = 0; round < 2; round++) await issueRenewals(listening().ctx);
@@ -130,7 +137,11 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
         next_billing_term: 3,
         host_id: hostId,
       };
-      const made = await make(kind, { row }, { chosen: {}, kept: { row: { next_pack_id: null, next_billing_term: null } } });
+      const made = await make(
+        kind,
+        { row },
+        { chosen: {}, kept: { row: { next_pack_id: null, next_billing_term: null } } },
+      );
       const { ctx, hints } = listening();
       await issueRenewals(ctx);
       for (const [name, packId, months, cents, line] of [
@@ -222,7 +233,15 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       );
       const { id, accountId, name } = made.running;
       const before = await everything(kind, id);
-      const stale = { id, accountId, name, status: "RUNNING", hostId: null, paidUntil: at(7), suspendedAt: null };
+      const stale = {
+        id,
+        accountId,
+        name,
+        status: "RUNNING",
+        hostId: null,
+        paidUntil: at(7),
+        suspendedAt: null,
+      };
       await issueRenewal(listening().ctx, kind, stale);
       expect(await everything(kind, id)).toEqual(before);
     });
@@ -312,8 +331,15 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       expect(await rows("SELECT kind FROM jobs")).toHaveLength(1);
       expect(woken().toSorted()).toEqual([hostId, null].toSorted());
       const invoice = await one<{ token: string }>("SELECT token FROM invoices WHERE resource_id = ?", id);
-      const mail = await one<{ text: string }>("SELECT * FROM mails WHERE id = ?", `suspended:${id}:${at(-7)}`);
-      expect(mail).toMatchObject({ account_id: accountId, subject: "mine is suspended", created_at: now.getTime() });
+      const mail = await one<{ text: string }>(
+        "SELECT * FROM mails WHERE id = ?",
+        `suspended:${id}:${at(-7)}`,
+      );
+      expect(mail).toMatchObject({
+        account_id: accountId,
+        subject: "mine is suspended",
+        created_at: now.getTime(),
+      });
       expect(mail?.text).toContain(`Your ${word} mine was paid for until 2026-03-03`);
       expect(mail?.text).toContain(`${siteUrl}/invoice/${invoice?.token}`);
       expect(await one("SELECT * FROM activity WHERE resource_id = ?", id)).toMatchObject({
@@ -377,9 +403,13 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       running: { row: { status: "RUNNING" }, is: false },
       "being deleted": { row: { status: "DELETING" }, is: false },
     };
-    const common = { row: { status: "SUSPENDED", suspended_at: at(-3), host_id: hostId }, account: { released_at: at(-1) } };
+    const common = {
+      row: { status: "SUSPENDED", suspended_at: at(-3), host_id: hostId },
+      account: { released_at: at(-1) },
+    };
     const made = await make(kind, common, cases);
-    const resumed = () => named(made, `SELECT id FROM ${kind} WHERE suspended_at IS NULL AND updated_at = ?`, now.getTime());
+    const resumed = () =>
+      named(made, `SELECT id FROM ${kind} WHERE suspended_at IS NULL AND updated_at = ?`, now.getTime());
     const first = only(made, "in its last moment of grace");
     const { ctx, woken } = listening();
     await resumeReleased(ctx, first.accountId);
@@ -388,19 +418,26 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
     expect(await resumed()).toEqual(yes(cases));
     const status = kind === "sites" ? "DEPLOYING" : "STOPPED";
     expect(await named(made, `SELECT id FROM ${kind} WHERE status = ?`, status)).toEqual(yes(cases));
-    expect(await named(made, "SELECT lane AS id FROM jobs WHERE kind = ?", `${word}.start`)).toEqual(yes(cases));
+    expect(await named(made, "SELECT lane AS id FROM jobs WHERE kind = ?", `${word}.start`)).toEqual(
+      yes(cases),
+    );
     expect(await rows("SELECT id FROM jobs")).toHaveLength(yes(cases).length);
   });
 
   it("what is suspended again in the moment of its release stays as it is", async () => {
     const made = await make(
       kind,
-      { row: { status: "SUSPENDED", suspended_at: at(-3), host_id: hostId }, account: { released_at: at(-1) } },
+      {
+        row: { status: "SUSPENDED", suspended_at: at(-3), host_id: hostId },
+        account: { released_at: at(-1) },
+      },
       { due: {} },
     );
     const { id, accountId } = made.due;
     const before = await everything(kind, id);
-    await resumeReleased(interrupted(listening().ctx, update("accounts", accountId, { suspended_at: at(0) })));
+    await resumeReleased(
+      interrupted(listening().ctx, update("accounts", accountId, { suspended_at: at(0) })),
+    );
     expect(await everything(kind, id)).toEqual(before);
   });
 
@@ -425,7 +462,9 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
           now.getTime(),
         ),
       ).toEqual(yes(cases));
-      expect(await rows("SELECT id FROM mails WHERE created_at = ?", now.getTime())).toHaveLength(yes(cases).length);
+      expect(await rows("SELECT id FROM mails WHERE created_at = ?", now.getTime())).toHaveLength(
+        yes(cases).length,
+      );
     });
 
     it("warns once a week before a deletion, of what an account has not been suspended with", async () => {
@@ -446,9 +485,9 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
           now.getTime(),
         ),
       ).toEqual(yes(cases));
-      expect(await rows("SELECT id FROM mails WHERE id LIKE 'deletion:%' AND created_at = ?", now.getTime())).toHaveLength(
-        yes(cases).length,
-      );
+      expect(
+        await rows("SELECT id FROM mails WHERE id LIKE 'deletion:%' AND created_at = ?", now.getTime()),
+      ).toHaveLength(yes(cases).length);
     });
 
     it("says what of and where to pay, with the invoice that can be paid", async () => {
@@ -486,7 +525,11 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
     });
 
     it("does not come where the payment arrives in the same moment", async () => {
-      const made = await make(kind, {}, { ended: { row: { paid_until: at(-1) } }, other: { row: { paid_until: at(-1) } } });
+      const made = await make(
+        kind,
+        {},
+        { ended: { row: { paid_until: at(-1) } }, other: { row: { paid_until: at(-1) } } },
+      );
       const pay = update(kind, made.ended.id, { paid_until: at(30) });
       await remindOwners(interrupted(listening().ctx, pay));
       expect((await rows<{ id: string }>("SELECT id FROM mails")).map(({ id }) => id)).toEqual([
@@ -524,7 +567,10 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
         "with a payment at the bank": { ...withCheckout("processing"), is: false },
         "with a payment page open": withCheckout("open"),
         "with a payment that failed": withCheckout("failed"),
-        "with a payment of a change at the bank": withCheckout("processing", { kind: "change", status: "void" }),
+        "with a payment of a change at the bank": withCheckout("processing", {
+          kind: "change",
+          status: "void",
+        }),
       };
       const made = await make(kind, common, cases);
       const before = await rows(`SELECT id FROM ${kind}`);
@@ -549,7 +595,9 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       await deleteExpired(ctx);
       expect(await rows(`SELECT id FROM ${kind} WHERE status = 'DELETING'`)).toEqual([{ id: made.due.id }]);
       expect((await jobsOf(made.due.id)).at(-1)).toMatchObject({ kind: `${word}.delete`, host_id: hostId });
-      expect(await named(made, "SELECT resource_id AS id FROM invoices WHERE status = 'void'")).toEqual(["due"]);
+      expect(await named(made, "SELECT resource_id AS id FROM invoices WHERE status = 'void'")).toEqual([
+        "due",
+      ]);
       expect(await jobsOf(made.later.id)).toEqual([]);
       expect(woken()).toEqual([hostId]);
     });
@@ -565,7 +613,12 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
     it("that waits for a mail service is shown to operators, once per suspension", async () => {
       const reference = (id: string, since = at(-30)) => `${id}:${since}`;
       const flag = (id: string, reason: string, since?: number) =>
-        insert("payment_flags", { id: newId("flag"), reason, reference: reference(id, since), created_at: 0 });
+        insert("payment_flags", {
+          id: newId("flag"),
+          reason,
+          reference: reference(id, since),
+          created_at: 0,
+        });
       const cases: Cases = {
         "not sent for a week": {},
         "written a millisecond later": { beside: (one) => [warned(one, null, at(-7, 1))], is: false },
@@ -647,7 +700,12 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
     it("is asked for again, on its host, until the containers have it", async () => {
       const failed = (finished: number) => ({
         beside: ({ id }: Made) => [
-          jobRow(kind, id, { kind: `${word}.restart`, status: "FAILED", created_at: at(0), finished_at: finished }),
+          jobRow(kind, id, {
+            kind: `${word}.restart`,
+            status: "FAILED",
+            created_at: at(0),
+            finished_at: finished,
+          }),
         ],
       });
       const cases: Cases = {
@@ -661,7 +719,11 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       const { ctx, woken } = listening();
       await changeDue(ctx);
       expect(
-        await named(made, "SELECT lane AS id FROM jobs WHERE status = 'QUEUED' AND kind = ?", `${word}.restart`),
+        await named(
+          made,
+          "SELECT lane AS id FROM jobs WHERE status = 'QUEUED' AND kind = ?",
+          `${word}.restart`,
+        ),
       ).toEqual(yes(cases));
       expect(woken()).toEqual([hostId, hostId]);
     });
@@ -670,9 +732,7 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
   it("a suspended one is stopped until it is, and no sooner again than ten minutes after a failure", async () => {
     const stop = `${word}.stop`;
     const stopped = (more: object, job = stop): Case => ({
-      beside: ({ id }) => [
-        jobRow(kind, id, { kind: job, created_at: at(-2), finished_at: at(-2), ...more }),
-      ],
+      beside: ({ id }) => [jobRow(kind, id, { kind: job, created_at: at(-2), finished_at: at(-2), ...more })],
     });
     const cases: Cases = {
       "never stopped": {},
@@ -692,7 +752,12 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
         "serving and busy": { ...stopped({ status: "LEASED" }), row: { serving: 1 }, is: false },
       }),
     };
-    const row = { status: "SUSPENDED", suspended_at: at(-3), host_id: hostId, ...(kind === "sites" && { serving: 0 }) };
+    const row = {
+      status: "SUSPENDED",
+      suspended_at: at(-3),
+      host_id: hostId,
+      ...(kind === "sites" && { serving: 0 }),
+    };
     const made = await make(kind, { row }, cases);
     const { ctx, woken } = listening();
     await reconcileSuspended(ctx);
@@ -706,7 +771,9 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
     ).toEqual(yes(cases));
     expect(woken()).toEqual(yes(cases).map(() => hostId));
     await reconcileSuspended(listening().ctx);
-    expect(await rows("SELECT id FROM jobs WHERE created_at = ?", now.getTime())).toHaveLength(yes(cases).length);
+    expect(await rows("SELECT id FROM jobs WHERE created_at = ?", now.getTime())).toHaveLength(
+      yes(cases).length,
+    );
   });
 
   it("a suspended one that is paid in the moment in which it would be stopped is not", async () => {
@@ -838,7 +905,12 @@ it("suspension ends what a site waits for and cancels what runs of it, and nothi
   });
   // Whoever follows a log sees its end, and the host is told to give up.
   expect(finished).toEqual([`dep_QUEUED_${id}`, `cmd_QUEUED_${id}`]);
-  expect(hints).toContainEqual(["revise", "host_of_work", { jobId: `job_BUILDING_${id}`, attempt: 3 }, "cancel"]);
+  expect(hints).toContainEqual([
+    "revise",
+    "host_of_work",
+    { jobId: `job_BUILDING_${id}`, attempt: 3 },
+    "cancel",
+  ]);
 });
 
 it("a suspended site's page links to its new renewal: it is stopped again on its host", async () => {
@@ -969,18 +1041,29 @@ it("a database that should run and is stopped is started, once it has a version 
     failed: { row: { status: "FAILED" }, is: false },
     "never provisioned": { row: { version: null }, is: false },
     "on no host": { row: { host_id: null }, is: false },
-    busy: { beside: ({ id }) => [jobRow("databases", id, { kind: "database.backup", status: "QUEUED" })], is: false },
-    "busy before": { beside: ({ id }) => [jobRow("databases", id, { kind: "database.start", status: "FAILED" })] },
+    busy: {
+      beside: ({ id }) => [jobRow("databases", id, { kind: "database.backup", status: "QUEUED" })],
+      is: false,
+    },
+    "busy before": {
+      beside: ({ id }) => [jobRow("databases", id, { kind: "database.start", status: "FAILED" })],
+    },
   };
   const made = await make("databases", { row: { status: "STOPPED", host_id: hostId } }, cases);
   const { ctx, woken } = listening();
   await reconcileSuspended(ctx);
   const started = () =>
-    named(made, "SELECT lane AS id FROM jobs WHERE kind = 'database.start' AND status = 'QUEUED' AND host_id = ?", hostId);
+    named(
+      made,
+      "SELECT lane AS id FROM jobs WHERE kind = 'database.start' AND status = 'QUEUED' AND host_id = ?",
+      hostId,
+    );
   expect(await started()).toEqual(yes(cases));
   expect(woken()).toEqual([hostId, hostId]);
   await reconcileSuspended(listening().ctx);
-  expect(await rows("SELECT id FROM jobs WHERE kind = 'database.start' AND status = 'QUEUED'")).toHaveLength(2);
+  expect(await rows("SELECT id FROM jobs WHERE kind = 'database.start' AND status = 'QUEUED'")).toHaveLength(
+    2,
+  );
 });
 
 describe("memory on another host that was reserved for a move", () => {
@@ -1032,14 +1115,21 @@ describe("memory on another host that was reserved for a move", () => {
     const made = await make(
       "sites",
       {
-        row: { host_id: hostId, move_host_id: "host_other", next_pack_id: packIds.large, next_pack_at: at(0) },
+        row: {
+          host_id: hostId,
+          move_host_id: "host_other",
+          next_pack_id: packIds.large,
+          next_pack_at: at(0),
+        },
         beside: (one) => [live(one)],
       },
       {
         running: {},
         stopped: { row: { status: "STOPPED", wanted: "STOPPED" } },
         failed: { row: { status: "FAILED" } },
-        busy: { beside: (one) => [live(one), jobRow("sites", one.id, { kind: "site.route", status: "LEASED" })] },
+        busy: {
+          beside: (one) => [live(one), jobRow("sites", one.id, { kind: "site.route", status: "LEASED" })],
+        },
         "not moving": { row: { move_host_id: null } },
       },
     );
