@@ -3,7 +3,7 @@ import { app } from "../../worker/app.ts";
 import { hashPassword } from "../../worker/adapters/password.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
 import type { Env } from "../../worker/env.ts";
-import { accountRow, insert, newId, update, write, type Row } from "./billing-rows.ts";
+import { accountRow, insert, newId, write, type Row } from "./billing-rows.ts";
 import { bindings, signedCookie, siteUrl, uniqueName } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 
@@ -29,7 +29,10 @@ afterEach(() => {
 
 type Mail = { to: string[]; subject: string; text: string };
 /** The Worker with other bindings; its limits are not counted, but noted. */
-function service(changes: Row | Record<string, unknown> = {}, waitSeconds: Record<string, number> = {}) {
+function service(
+  changes: Record<string, string | undefined | D1Database> = {},
+  waitSeconds: Record<string, number> = {},
+) {
   const counted: string[] = [];
   const mails: Mail[] = [];
   const deferred: Promise<unknown>[] = [];
@@ -49,7 +52,7 @@ function service(changes: Row | Record<string, unknown> = {}, waitSeconds: Recor
     ...changes,
     RATE_LIMIT: { idFromName: (name: string) => name, get: counter },
   } as unknown as Env;
-  const origin = String(changes["SITE_URL"] ?? siteUrl);
+  const origin = changes["SITE_URL"] === undefined ? siteUrl : secureUrl;
   const execution = {
     waitUntil: (work: Promise<unknown>) => void deferred.push(work),
     passThroughOnException: () => undefined,
@@ -59,11 +62,11 @@ function service(changes: Row | Record<string, unknown> = {}, waitSeconds: Recor
     counted,
     mails,
     /** What is done after the answer, and so many mails by then. */
-    async done(count = mails.length) {
+    done: async (count = mails.length) => {
       while (deferred.length > 0) await deferred.shift();
       await vi.waitFor(() => expect(mails.map(({ subject }) => subject)).toHaveLength(count), 10_000);
     },
-    async ask(path: string, body?: object | string, headers: Record<string, string> = {}) {
+    ask: async (path: string, body?: object | string, headers: Record<string, string> = {}) => {
       pushedMs += 10_000;
       const response = await app.fetch(
         new Request(path.startsWith("http") ? path : `${origin}/api/auth${path}`, {

@@ -163,11 +163,11 @@ export async function make<Name extends string>(
   const statements: D1PreparedStatement[] = [];
   for (const [name, one] of Object.entries<Case>(cases)) {
     const id = newId(kind === "sites" ? "site" : "database") as Made["id"];
-    const row = { id, account_id: newId("account"), ...common.row, ...one.row };
+    const row = { id, account_id: newId("account"), name: id.slice(-12), ...common.row, ...one.row };
     const made: Made = {
       id,
       accountId: row.account_id,
-      name: String(("name" in row && row.name) || id.slice(-12)),
+      name: row.name,
     };
     found[name as Name] = made;
     statements.push(
