@@ -254,7 +254,7 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
         kind,
         { row: { ...row, host_id: hostId } },
         {
-          same: renewed({ term_months: 3 }),
+          same: renewed({ term_months: 3 }, { next_pack_id: packIds.large, next_pack_at: at(3) }),
           larger: renewed({ pack_id: packIds.large }, { next_pack_id: packIds.large, next_pack_at: null }),
           stopped: renewed({}, { wanted: "STOPPED" }),
           "with its account": { ...renewed(), account: { suspended_at: at(-1) } },
@@ -422,8 +422,11 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       const made = await make(
         kind,
         { row: { ...chosen, host_id: hostId }, beside },
-        { paid: {}, "chosen anew": { row: { next_pack_id: "pack_third" } }, other: {} },
+        { paid: {}, "chosen anew": { row: { next_pack_id: "pack_third" } }, other: {}, "paid wrongly": {} },
       );
+      const wrongly = await rowOf(kind, made["paid wrongly"].id);
+      expect(await pay(listening().ctx, invoiceId(made["paid wrongly"]), 999)).toBe("flagged");
+      expect(await rowOf(kind, made["paid wrongly"].id)).toEqual(wrongly);
       const [second, third] = [await rowOf(kind, made["chosen anew"].id), await rowOf(kind, made.other.id)];
       const { ctx, woken } = listening();
       expect(await pay(ctx, invoiceId(made.paid))).toBe("settled");
@@ -617,7 +620,9 @@ describe("memory for a pack that is being paid", () => {
   it("of a database is there to the last megabyte, and the reason for none is told", async () => {
     // 4512 MB less 512 for the system; its own pack counts with 256.
     await large(4000);
-    const { one } = await make("databases", { row: { ...row, host_id: hostId } }, { one: {} });
+    const second = newId("host");
+    await write(hostRow(second, 4512), update("hosts", hostId, { memory_mb: 600 }));
+    const { one } = await make("databases", { row: { ...row, host_id: second } }, { one: {} });
     expect(await begun(one)).toEqual({ opens: true, told: null, isReserved: true });
     await large(4001);
     await write(update("databases", one.id, { mark: null }));
@@ -732,16 +737,23 @@ describe("memory for a pack that is being paid", () => {
     await large(2304);
     // 2048 MB more of a site, and 2048 MB of this database: four GiB.
     const counted = other();
-    await write(counted.row, ...paying(counted.made, "processing", { kind: "renewal" }));
-    await write(update("databases", one.id, { mark: null }));
-    expect(await begun(one)).toMatchObject({ opens: true, isReserved: true });
-    await large(2305);
-    await write(update("databases", one.id, { mark: null }));
-    expect(await begun(one)).toEqual({
-      opens: false,
-      isReserved: false,
-      told: expect.stringContaining("Capacity is reserved for another pack of yours that is being paid"),
-    });
+    await write(counted.row, ...paying(counted.made, "processing"));
+    await write(bindings.DB.prepare("UPDATE packs SET memory_mb = 300 WHERE id = ?").bind(packIds.small));
+    for (const kind of ["change", "renewal"]) {
+      await write(
+        bindings.DB.prepare("UPDATE invoices SET kind = ? WHERE resource_id = ?").bind(kind, counted.made.id),
+      );
+      await large(2348);
+      await write(update("databases", one.id, { mark: null }));
+      expect(await begun(one)).toMatchObject({ opens: true, isReserved: true });
+      await large(2349);
+      await write(update("databases", one.id, { mark: null }));
+      expect(await begun(one)).toEqual({
+        opens: false,
+        isReserved: false,
+        told: expect.stringContaining("Capacity is reserved for another pack of yours that is being paid"),
+      });
+    }
     // A smaller pack takes none, whatever is reserved.
     await large(9000);
     await write(
@@ -782,7 +794,9 @@ describe("memory for a pack that is being paid", () => {
       expect(refused).toEqual({ opens: false, isReserved: false, movesTo: null });
       expect(told).toContain("No host has room for 2000 MB that this site could run on");
       // One lacks a megabyte, and one has less than the best.
-      await write(hostRow(tight, 2511), hostRow(roomy, 40_000), hostRow(roomier, 50_000));
+      await write(hostRow(tight, 2511));
+      expect(await begun(first.alone)).toMatchObject({ opens: false, movesTo: null });
+      await write(hostRow(roomy, 40_000), hostRow(roomier, 50_000));
       const made = await make("sites", common, cases);
       for (const name of ["running", "stopped", "done"] as const)
         expect([name, await begun(made[name])]).toEqual([

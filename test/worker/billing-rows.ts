@@ -210,14 +210,27 @@ export function listening(time: Date = now) {
 }
 
 /** The same context, in which something else happens just before each batch. */
-export function interrupted(ctx: Ctx, ...before: D1PreparedStatement[]): Ctx {
+export function interrupted(ctx: Ctx, ...before: (D1PreparedStatement | (() => Promise<unknown>))[]): Ctx {
+  const happen = async () => {
+    for (const one of before) await (typeof one === "function" ? one() : one.run());
+  };
   const db = Object.create(ctx.db, {
     batch: {
       value: async (statements: Parameters<Ctx["db"]["batch"]>[0]) => {
-        await write(...before);
+        await happen();
         return ctx.db.batch(statements);
       },
     },
   }) as Ctx["db"];
-  return { ...ctx, db };
+  const statement: Ctx["statement"] = (query) => {
+    const own = ctx.statement(query);
+    // One that is in no batch.
+    const run = own.execute.bind(own);
+    own.execute = async () => {
+      await happen();
+      return run();
+    };
+    return own;
+  };
+  return { ...ctx, db, statement };
 }

@@ -6,6 +6,7 @@ import { reconcileSuspended } from "../../worker/billing/terms/reconcile-suspend
 import { remindOwners } from "../../worker/billing/terms/remind.ts";
 import { resumeReleased } from "../../worker/billing/terms/resume.ts";
 import { suspendOfAccounts, suspendOverdue } from "../../worker/billing/terms/suspend.ts";
+import type { Ctx } from "../../worker/ctx.ts";
 import type { Termed } from "../../worker/db/resource.ts";
 import {
   at,
@@ -118,7 +119,11 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
           now.getTime(),
         ),
       ).toEqual(yes(cases));
-      expect(await rows("SELECT id FROM mails")).toHaveLength(yes(cases).length);
+      expect(
+        await rows(
+          "SELECT i.id FROM mails m JOIN invoices i ON m.id = 'issued:' || i.id AND m.account_id = i.account_id",
+        ),
+      ).toHaveLength(yes(cases).length);
       expect(
         await named(made, "SELECT resource_id AS id FROM invoices WHERE kind = 'change' AND status = 'void'"),
       ).toEqual([
@@ -188,6 +193,10 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
           unpaid: { beside: (one) => [renewal(one, { kind: "change", pack_id: packIds.large })] },
           chosen: {},
           void: { beside: (one) => [renewal(one, { kind: "change", status: "void" })] },
+          "not due": {
+            row: { paid_until: at(30) },
+            beside: (one) => [renewal(one, { kind: "change", pack_id: packIds.large })],
+          },
         },
       );
       await issueRenewals(listening().ctx);
@@ -225,25 +234,22 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
         ]);
         await write(update(kind, id, { status: "DELETING" }));
       }
-      // A request that was about an earlier end changes nothing.
-      const made = await make(
-        kind,
-        { row: { paid_until: at(20), next_pack_id: packIds.large } },
-        { running: { beside: (one) => [renewal(one, { kind: "change", pack_id: packIds.large })] } },
-      );
-      const { id, accountId, name } = made.running;
-      const before = await everything(kind, id);
-      const stale = {
-        id,
-        accountId,
-        name,
-        status: "RUNNING",
-        hostId: null,
-        paidUntil: at(7),
-        suspendedAt: null,
-      };
-      await issueRenewal(listening().ctx, kind, stale);
-      expect(await everything(kind, id)).toEqual(before);
+      // A request that was about an earlier end changes nothing, whatever else is due.
+      for (const status of ["RUNNING", "SUSPENDED"]) {
+        const made = await make(
+          kind,
+          { row: { paid_until: at(20), next_pack_id: packIds.large, host_id: hostId, status } },
+          {
+            asked: { beside: (one) => [renewal(one, { kind: "change", pack_id: packIds.large })] },
+            due: { row: { paid_until: at(7), status: "RUNNING" } },
+          },
+        );
+        const { id, accountId, name } = made.asked;
+        const before = await everything(kind, id);
+        const stale = { id, accountId, name, status, hostId: null, paidUntil: at(7), suspendedAt: null };
+        await issueRenewal(listening().ctx, kind, stale);
+        expect(await everything(kind, id)).toEqual(before);
+      }
     });
 
     it("of one resource that fails holds up no other", async () => {
@@ -384,7 +390,9 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       await suspendOfAccounts(listening().ctx, only(made, "stopped").accountId);
       const suspended = () => named(made, `SELECT id FROM ${kind} WHERE status = 'SUSPENDED'`);
       expect(await suspended()).toEqual(["stopped"]);
-      await suspendOfAccounts(listening().ctx);
+      const { ctx, woken } = listening();
+      await suspendOfAccounts(ctx);
+      expect(woken()).toEqual([hostId, hostId]);
       expect(await suspended()).toEqual(yes(cases));
       expect(await named(made, "SELECT lane AS id FROM jobs")).toEqual(yes(cases));
       expect(await rows("SELECT id FROM mails")).toEqual([]);
@@ -414,7 +422,11 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
     const { ctx, woken } = listening();
     await resumeReleased(ctx, first.accountId);
     expect([await resumed(), woken()]).toEqual([["in its last moment of grace"], [hostId]]);
-    for (let round = 0; round < 2; round++) await resumeReleased(listening().ctx);
+    for (const count of [yes(cases).length - 1, 0]) {
+      const again = listening();
+      await resumeReleased(again.ctx);
+      expect(again.woken()).toEqual(Array.from({ length: count }, () => hostId));
+    }
     expect(await resumed()).toEqual(yes(cases));
     const status = kind === "sites" ? "DEPLOYING" : "STOPPED";
     expect(await named(made, `SELECT id FROM ${kind} WHERE status = ?`, status)).toEqual(yes(cases));
@@ -783,6 +795,51 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
     expect(await jobsOf(made.due.id)).toEqual([]);
   });
 
+  it("each step is taken once by two timers at the same moment", async () => {
+    const stopped = { wanted: "STOPPED" };
+    const resumed = { account: { released_at: at(-1) } };
+    const suspended = { status: "SUSPENDED", suspended_at: at(-3) };
+    const next = { next_pack_id: packIds.large, next_pack_at: at(0) };
+    const made = await make(
+      kind,
+      { row: { host_id: hostId } },
+      {
+        released: { ...resumed, row: suspended },
+        "released and stopped": { ...resumed, row: { ...suspended, ...stopped } },
+        "released and new": {
+          ...resumed,
+          row: { ...suspended, ...(kind === "sites" ? { current_deployment_id: null } : { version: null }) },
+        },
+        changed: { row: next },
+        "changed and stopped": {
+          row: {
+            ...next,
+            ...stopped,
+            status: "STOPPED",
+            ...(kind === "sites" && { move_host_id: "host_other" }),
+          },
+        },
+        overdue: { row: { paid_until: at(-7) }, beside: (one) => [renewal(one, { created_at: at(-7) })] },
+        "of a suspended account": { account: { suspended_at: at(-1) } },
+      },
+    );
+    for (const step of [resumeReleased, changeDue, suspendOverdue, (ctx: Ctx) => suspendOfAccounts(ctx)])
+      await step(interrupted(listening().ctx, () => step(listening().ctx)));
+    const found: Record<string, unknown[]> = {};
+    for (const [name, { id }] of Object.entries(made))
+      found[name] = (await jobsOf(id)).map((job) => job["kind"]);
+    expect(found).toEqual({
+      released: [`${word}.start`],
+      "released and stopped": kind === "sites" ? ["site.stop"] : [],
+      "released and new": [kind === "sites" ? "site.deploy" : "database.provision"],
+      changed: [`${word}.restart`],
+      "changed and stopped": kind === "sites" ? ["site.deploy", "site.stop"] : [],
+      overdue: [`${word}.stop`],
+      "of a suspended account": [`${word}.stop`],
+    });
+    expect(await rows("SELECT id FROM activity")).toHaveLength(2);
+  });
+
   it("what is of the other kind is left alone", async () => {
     // One of each step's, which a step of this kind would act on by its id.
     const made = await make(others[kind], { row: { paid_until: at(30) } }, { other: {} });
@@ -954,6 +1011,7 @@ describe("what starts again with its account", () => {
         running: { row: { host_id: hostId } },
         "without a host": {},
         "never deployed": { row: { host_id: hostId, current_deployment_id: null } },
+        "never deployed, without a host": { row: { current_deployment_id: null } },
         stopped: { row: { host_id: hostId, ...stop } },
         "stopped without a host": { row: stop },
         "stopped and never deployed": { row: { host_id: hostId, ...stop, current_deployment_id: null } },
@@ -978,6 +1036,7 @@ describe("what starts again with its account", () => {
       running: ["DEPLOYING", [["site.start", hostId]], []],
       "without a host": ["DEPLOYING", [["site.deploy", null]], [["move", "c0ffee"]]],
       "never deployed": ["DEPLOYING", [["site.deploy", hostId]], [["renewal", null]]],
+      "never deployed, without a host": ["DEPLOYING", [["site.deploy", null]], [["renewal", null]]],
       stopped: ["STOPPED", [["site.stop", hostId]], []],
       "stopped without a host": ["STOPPED", [], []],
       "stopped and never deployed": ["DEPLOYING", [["site.deploy", hostId]], [["renewal", null]]],
@@ -1033,6 +1092,13 @@ describe("what starts again with its account", () => {
   });
 });
 
+it("a database that is started in the moment in which it would be is not started again", async () => {
+  const made = await make("databases", { row: { status: "STOPPED", host_id: hostId } }, { due: {} });
+  const start = update("databases", made.due.id, { status: "RUNNING" });
+  await reconcileSuspended(interrupted(listening().ctx, start));
+  expect(await jobsOf(made.due.id)).toEqual([]);
+});
+
 it("a database that should run and is stopped is started, once it has a version and a host", async () => {
   const cases: Cases = {
     "to be started": {},
@@ -1080,6 +1146,7 @@ describe("memory on another host that was reserved for a move", () => {
       "with no other pack": { row: { next_pack_id: null } },
       "with another pack that nobody pays": { row: next },
       "with a change that is being paid": { row: next, beside: billed("open"), is: false },
+      "with a change that was given up": { beside: billed("open") },
       "with a renewal that is at the bank": {
         row: next,
         beside: billed("processing", { kind: "renewal" }),
@@ -1125,7 +1192,14 @@ describe("memory on another host that was reserved for a move", () => {
       },
       {
         running: {},
-        stopped: { row: { status: "STOPPED", wanted: "STOPPED" } },
+        stopped: {
+          row: { status: "STOPPED", wanted: "STOPPED" },
+          // It was there before.
+          beside: (one) => [
+            live(one),
+            jobRow("sites", one.id, { kind: "site.deploy", host_id: "host_other" }),
+          ],
+        },
         failed: { row: { status: "FAILED" } },
         busy: {
           beside: (one) => [live(one), jobRow("sites", one.id, { kind: "site.route", status: "LEASED" })],
@@ -1141,7 +1215,9 @@ describe("memory on another host that was reserved for a move", () => {
         site?.["status"],
         site?.["move_host_id"],
         site?.["pack_id"],
-        (await jobsOf(id)).map(({ kind, host_id }) => `${String(kind)} ${String(host_id)}`),
+        (await jobsOf(id))
+          .filter(({ status }) => status !== "DONE")
+          .map(({ kind, host_id }) => `${String(kind)} ${String(host_id)}`),
         (await rows("SELECT id FROM deployments WHERE site_id = ? AND trigger = 'move'", id)).length,
       ];
     }
@@ -1154,7 +1230,10 @@ describe("memory on another host that was reserved for a move", () => {
       busy: ["RUNNING", "host_other", packIds.large, ["site.route null"], 0],
       "not moving": ["RUNNING", null, packIds.large, [`site.restart ${hostId}`], 0],
     });
-    const deadlines = await rows("SELECT DISTINCT deadline_at FROM jobs WHERE lane = ?", made.stopped.id);
+    const deadlines = await rows(
+      "SELECT DISTINCT deadline_at FROM jobs WHERE lane = ? AND status = 'QUEUED'",
+      made.stopped.id,
+    );
     expect(deadlines).toHaveLength(1);
   });
 });
