@@ -209,28 +209,34 @@ export function listening(time: Date = now) {
   return { ctx: { ...ctxAt(time), hosts }, hints, woken };
 }
 
+type Before = (D1PreparedStatement | (() => Promise<unknown>))[];
+const happen = async (before: Before) => {
+  for (const one of before) await (typeof one === "function" ? one() : one.run());
+};
+
 /** The same context, in which something else happens just before each batch. */
-export function interrupted(ctx: Ctx, ...before: (D1PreparedStatement | (() => Promise<unknown>))[]): Ctx {
-  const happen = async () => {
-    for (const one of before) await (typeof one === "function" ? one() : one.run());
-  };
+export function interrupted(ctx: Ctx, ...before: Before): Ctx {
   const db = Object.create(ctx.db, {
     batch: {
       value: async (statements: Parameters<Ctx["db"]["batch"]>[0]) => {
-        await happen();
+        await happen(before);
         return ctx.db.batch(statements);
       },
     },
   }) as Ctx["db"];
+  return { ...ctx, db };
+}
+
+/** The same before each statement that is in no batch. */
+export function interruptedAlone(ctx: Ctx, ...before: Before): Ctx {
   const statement: Ctx["statement"] = (query) => {
     const own = ctx.statement(query);
-    // One that is in no batch.
     const run = own.execute.bind(own);
     own.execute = async () => {
-      await happen();
+      await happen(before);
       return run();
     };
     return own;
   };
-  return { ...ctx, db, statement };
+  return { ...ctx, statement };
 }

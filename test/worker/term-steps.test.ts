@@ -15,6 +15,7 @@ import {
   hostRow,
   insert,
   interrupted,
+  interruptedAlone,
   invoiceRow,
   jobRow,
   listening,
@@ -1095,7 +1096,7 @@ describe("what starts again with its account", () => {
 it("a database that is started in the moment in which it would be is not started again", async () => {
   const made = await make("databases", { row: { status: "STOPPED", host_id: hostId } }, { due: {} });
   const start = update("databases", made.due.id, { status: "RUNNING" });
-  await reconcileSuspended(interrupted(listening().ctx, start));
+  await reconcileSuspended(interruptedAlone(listening().ctx, start));
   expect(await jobsOf(made.due.id)).toEqual([]);
 });
 
