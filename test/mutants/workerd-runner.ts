@@ -38,16 +38,15 @@ const foundFile = "mutants-found.json";
  * every mutant tried while it asks for the coverage (test/worker/each-mutant.ts), one workerd per test file, and then answers from
  * memory.
  */
-class WorkerdRunner implements TestRunner {
-  static inject = tokens(commonTokens.logger, commonTokens.options);
-  readonly #log: Logger;
+export class WorkerdRunner {
+  readonly #log: Pick<Logger, "info" | "warn">;
   readonly #settings: Settings;
   readonly #found: Found;
   #vitest: Vitest | undefined;
 
-  constructor(log: Logger, options: StrykerOptions) {
+  constructor(log: Pick<Logger, "info" | "warn">, settings: Settings) {
     this.#log = log;
-    this.#settings = options["workerd"] as Settings;
+    this.#settings = settings;
     this.#found = existsSync(foundFile)
       ? (JSON.parse(readFileSync(foundFile, "utf8")) as Found)
       : {
@@ -77,7 +76,7 @@ class WorkerdRunner implements TestRunner {
     for (const { config } of this.#vitest.projects) config.runner = resolve("test/worker/each-mutant.ts");
   }
 
-  async dryRun({ testFiles = [] }: DryRunOptions): Promise<DryRunResult> {
+  async dryRun({ testFiles = [] }: Pick<DryRunOptions, "testFiles">): Promise<DryRunResult> {
     const vitest = this.#vitest as Vitest;
     const { files, tests, hits, detected, survivals, endsAtMs } = this.#found;
     for (const file of testFiles.filter((one) => !files.includes(one))) {
@@ -123,6 +122,11 @@ class WorkerdRunner implements TestRunner {
     writeFileSync(foundFile, JSON.stringify(this.#found));
   }
 
+  outcomeOf(mutant: string): "detected" | "survived" | "untried" {
+    const { detected, survivals } = this.#found;
+    return detected[mutant] ? "detected" : survivals[mutant] === undefined ? "untried" : "survived";
+  }
+
   async mutantRun({ activeMutant }: MutantRunOptions): Promise<MutantRunResult> {
     const verdict = this.#found.detected[activeMutant.id];
     const nrOfTests = this.#found.survivals[activeMutant.id];
@@ -139,5 +143,13 @@ class WorkerdRunner implements TestRunner {
   }
 }
 
-export const strykerPlugins = [declareClassPlugin(PluginKind.TestRunner, "workerd", WorkerdRunner)];
+class StrykerRunner extends WorkerdRunner implements TestRunner {
+  static inject = tokens(commonTokens.logger, commonTokens.options);
+
+  constructor(log: Logger, options: StrykerOptions) {
+    super(log, options["workerd"] as Settings);
+  }
+}
+
+export const strykerPlugins = [declareClassPlugin(PluginKind.TestRunner, "workerd", StrykerRunner)];
 export const strykerValidationSchema = { properties: { workerd: { type: "object" } } };

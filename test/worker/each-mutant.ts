@@ -14,8 +14,8 @@ type Instrumentation = {
 const stryker: Instrumentation = ((globalThis as unknown as { __stryker__?: Instrumentation }).__stryker__ ??=
   {});
 
-// Tests fake timers.
-const { setTimeout, clearTimeout } = globalThis;
+// Tests fake timers and the time.
+const { setTimeout, clearTimeout, Date } = globalThis;
 const detected = new Set(inject("detectedMutants"));
 const survivals = new Map(Object.entries(inject("survivals")));
 const mostSurvivals = inject("mostSurvivals");

@@ -102,8 +102,14 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
       (adapter) => sealing(hashingTokens(adapter)),
     ),
     plugins: [secondStep(twoFactor)],
-    // Codes by mail are not offered, and nobody needs the secret a second time.
-    disabledPaths: ["/two-factor/send-otp", "/two-factor/verify-otp", "/two-factor/get-totp-uri"],
+    // Codes by mail are not offered, and nobody needs the secret a second time. Other sessions are ended by our own API:
+    // better-auth would look for them by tokens that only their hashes are kept of, and say that they had ended.
+    disabledPaths: [
+      "/two-factor/send-otp",
+      "/two-factor/verify-otp",
+      "/two-factor/get-totp-uri",
+      "/revoke-other-sessions",
+    ],
     user: {
       // Confirmed by the old address first, then by the new one.
       ...(canMail(config) && {

@@ -18,7 +18,6 @@ export const paidChange: EffectOf = (ctx, { id, resourceId, packId }, mark) => {
 /** The larger pack was not paid for: its reservation is released. */
 export const voidedChange: Undone = (ctx, { resourceId, packId }, mark) => {
   const kind = termedOf(resourceId);
-  const isVoid = sql`r.next_pack_id = ${packId} AND EXISTS (
-    SELECT 1 FROM invoices WHERE settlement_mark = ${mark} AND status IN ('void', 'refunded'))`;
+  const isVoid = sql`r.next_pack_id = ${packId} AND EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark})`;
   return kind === null || resourceId === null ? [] : [dropChange(ctx, kind, resourceId, isVoid)];
 };

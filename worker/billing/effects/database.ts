@@ -34,7 +34,7 @@ export const voidedDatabase: Undone = (ctx, { resourceId }, mark) =>
         ...forgetDatabase(
           ctx,
           resourceId as Id<"database">,
-          sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark} AND status IN ('void', 'refunded'))
+          sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark})
             AND (SELECT status FROM databases WHERE id = ${resourceId}) = 'PENDING'`,
         ),
       ];

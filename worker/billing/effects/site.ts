@@ -34,7 +34,7 @@ export const voidedSite: Undone = (ctx, { resourceId }, mark) =>
         ...forgetSite(
           ctx,
           resourceId as Id<"site">,
-          sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark} AND status IN ('void', 'refunded'))
+          sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark = ${mark})
             AND (SELECT status FROM sites WHERE id = ${resourceId}) = 'PENDING'`,
         ),
       ];
