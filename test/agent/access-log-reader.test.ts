@@ -26,9 +26,9 @@ const roll = (time: string) => renameSync(log(), join(folder, `requests-2026-11-
 /** What is new since the last time. */
 async function read(failing = false): Promise<string[]> {
   const all: string[] = [];
-  const take = (lines: string[], after: LogPosition) => {
+  const take = (lines: string, after: LogPosition) => {
     if (failing) throw new Error("the disk is full");
-    all.push(...lines);
+    all.push(...lines.split("\n").slice(0, -1));
     position = after;
   };
   await readAccessLog(folder, position, take, new AbortController().signal);
