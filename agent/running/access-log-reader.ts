@@ -1,5 +1,6 @@
 import { open, readdir, stat, unlink, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 
 /** Up to where the log was read: a file, which keeps its identity when it is renamed, and bytes of it. */
 export type LogPosition = { file: string; offset: number };
@@ -44,10 +45,11 @@ export async function readAccessLog(
 /** In the order in which they were written; `file` as in a position, null: it is gone. */
 type Found = { name: string; file: string | null; size: number };
 
+/** Listed again where Caddy renamed one meanwhile: the one that has its name now would be taken for it, and it for read. */
 async function filesIn(folder: string): Promise<Found[]> {
   const names = await namesIn(folder);
   const found = await Promise.all(names.map((name) => identity(folder, name)));
-  return found;
+  return isDeepStrictEqual(names, await namesIn(folder)) ? found : filesIn(folder);
 }
 
 async function namesIn(folder: string): Promise<string[]> {
