@@ -256,20 +256,6 @@ export function openRequestRecords(
     dropTops.run(site, hour - 30 * 24);
   }
 
-  /** Those of a block that are wanted, oldest first. */
-  function requestsIn(
-    { last, rows, body }: Record<string, SQLOutputValue>,
-    isWanted: (row: Row, id: number) => boolean,
-  ): SiteRequest[] {
-    const first = Number(last) - Number(rows) + 1;
-    const [found = []] = readRow(z.array(SiteRequest), () =>
-      (JSON.parse(String(body)) as Row[]).flatMap((row, index) =>
-        isWanted(row, first + index) ? shown(first + index, row) : [],
-      ),
-    );
-    return found;
-  }
-
   return {
     take(seen, position) {
       const bySite = groupBy(seen, ({ siteId }) => siteId);
@@ -546,6 +532,20 @@ function shown(id: number, row: Row): SiteRequest {
     requestId,
     represents,
   };
+}
+
+/** Those of a block that are wanted, oldest first. */
+function requestsIn(
+  { last, rows, body }: Record<string, SQLOutputValue>,
+  isWanted: (row: Row, id: number) => boolean,
+): SiteRequest[] {
+  const first = Number(last) - Number(rows) + 1;
+  const [found = []] = readRow(z.array(SiteRequest), () =>
+    (JSON.parse(String(body)) as Row[]).flatMap((row, index) =>
+      isWanted(row, first + index) ? shown(first + index, row) : [],
+    ),
+  );
+  return found;
 }
 
 function filter(filters: RequestFilters): (row: Row) => boolean {

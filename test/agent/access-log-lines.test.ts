@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { entriesIn } from "../../agent/running/access-log-lines.ts";
 
 const entry = {
-  ts: 1_795_693_702_819_151_979,
+  ts: 1_795_693_702_819_151_872,
   bytes_read: 7,
   duration: 64_290,
   size: 1000,
