@@ -58,9 +58,9 @@ const notHostName = {
 /**
  * What proxies and CDNs tell an app of its visitor, and frameworks believe (Caddy's wildcards). A visitor could write each of
  * them himself, also with underscores, which CGI and those who name headers like it take for hyphens. In lower case, as Caddy
- * compares them, and few: it goes through all headers of a request for each wildcard.
+ * compares them, and few: it goes through all headers of a request for each wildcard, which is a sixth of its work for one.
  */
-export const proxyHeaders = [
+const proxyHeaders = [
   "*_*",
   "*forward*",
   "x-original-*",
@@ -69,31 +69,30 @@ export const proxyHeaders = [
   "*remote-*",
   // Whatever says that it is an address: client-ip, cf-connecting-ip, x-originating-ip and their like.
   "*-ip",
-  "*clientip",
-  "*userip",
-  "cf-connecting-*",
-  "cf-pseudo-*",
-  "fastly-*",
-  "fly-*",
-  "x-appengine-*",
-  "x-arr-*",
-  "x-azure-*",
   "x-envoy-*",
-  "x-vercel-*",
   "*cert*",
   "x-ssl-*",
-  "x-host",
-  "x-http-host-override",
-  "x-scheme",
-  "x-url-scheme",
-  "front-end-https",
-  "coming-from",
-  "x-coming-from",
-  "cf-visitor",
-  "cloudfront-viewer-address",
+];
+
+/** Such headers of one maker's own, as Go writes names. They are looked for all at once, as hardly any request has one of them. */
+export const namedProxyHeaders = [
+  "Clientip X-Clientip Userip X-Userip X-Proxyuserip Coming-From X-Coming-From Front-End-Https",
+  "X-Host X-Http-Host-Override X-Scheme X-Url-Scheme",
   // CGI's HTTP_PROXY, by which programs choose where they ask (httpoxy).
-  "proxy",
-  "http2-settings",
+  "Proxy Http2-Settings",
+  "Cf-Connecting-Ipv6 Cf-Connecting-O2o Cf-Pseudo-Ipv4 Cf-Pseudo-Ipv6 Cf-Visitor Cloudfront-Viewer-Address",
+  "Fastly-Ssl Fastly-Ff Fastly-Client Fastly-Orig-Host Fly-Region Fly-Tls-Version Fly-Request-Id",
+  "X-Appengine-Country X-Appengine-Region X-Appengine-City X-Appengine-Citylatlong X-Appengine-Https",
+  "X-Appengine-Cron X-Appengine-Queuename X-Appengine-Taskname X-Appengine-Inbound-Appid",
+  "X-Appengine-User-Email X-Appengine-User-Id X-Appengine-User-Nickname X-Appengine-User-Is-Admin",
+  "X-Arr-Ssl X-Arr-Log-Id X-Azure-Clientip X-Azure-Socketip X-Azure-Fdid X-Azure-Ref X-Azure-Requestchain",
+  "X-Vercel-Id X-Vercel-Ip-Country X-Vercel-Ip-Country-Region X-Vercel-Ip-City X-Vercel-Ip-Continent",
+  "X-Vercel-Ip-Latitude X-Vercel-Ip-Longitude X-Vercel-Ip-Timezone X-Vercel-Ip-As-Number",
+].flatMap((line) => line.split(" "));
+
+/** null: it must not be there. */
+const hasNamedProxyHeader = [
+  { not: [{ header: Object.fromEntries(namedProxyHeaders.map((name) => [name, null])) }] },
 ];
 
 /**
@@ -183,6 +182,10 @@ function routesFor(
 ): object[] {
   return [
     ...protocolOfVisitor(trustedProxies),
+    {
+      match: hasNamedProxyHeader,
+      handle: [{ handler: "headers", request: { delete: namedProxyHeaders } }],
+    },
     { handle: [compression, { handler: "headers", request: { delete: proxyHeaders } }, ...noted] },
     {
       // HTTP/2 in the clear would be passed on as bytes, with whatever headers the visitor writes.

@@ -1,5 +1,6 @@
 import { open, readdir, stat, unlink, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 
 /** Up to where the log was read: a file, which keeps its identity when it is renamed, and bytes of it. */
 export type LogPosition = { file: string; offset: number };
@@ -11,44 +12,60 @@ const current = "requests.log";
 const rolled = /^requests-.+\.log$/;
 const newline = 10;
 
+/** Keeps what was in whole lines, each with its end, and the position after them, both or neither. */
+type Take = (lines: string, position: LogPosition) => Promise<void> | void;
+
 /**
  * Reads what Caddy has appended since a position, in whole lines, through all files that it has renamed since. A renamed file is
  * complete: it is removed once it is read.
- * @param take keeps what it was given and the position after it, both or neither
  */
 export async function readAccessLog(
   folder: string,
   position: LogPosition | null,
-  take: (lines: string[], position: LogPosition) => Promise<void> | void,
+  take: Take,
   signal: AbortSignal,
 ): Promise<void> {
-  const names = await readdir(folder);
-  const files = [
-    ...names.filter((name) => rolled.test(name)).toSorted(),
-    ...names.filter((name) => name === current),
-  ];
-  const ids = await Promise.all(files.map((name) => identity(join(folder, name))));
-  const first = Math.max(0, ids.indexOf(position?.file ?? ""));
-  for (const [index, name] of files.entries()) {
-    const path = join(folder, name);
-    const id = ids[index];
+  const files = await filesIn(folder);
+  const first = Math.max(
+    0,
+    files.findIndex(({ file }) => position !== null && file === position.file),
+  );
+  for (const [index, { name, file, size }] of files.entries()) {
     // It was renamed or removed meanwhile: the next look finds it.
-    if (id === undefined) return;
+    if (file === null) return;
+    const path = join(folder, name);
     if (index >= first) {
-      const offset = position?.file === id ? position.offset : 0;
-      const isRead = await readFile(path, { file: id, offset }, take, signal);
-      if (!isRead) return;
+      const offset = position?.file === file ? position.offset : 0;
+      if (offset !== size && !(await readFile(path, { file, offset }, take, signal))) return;
     }
     if (name !== current) await unlink(path).catch(() => undefined);
   }
 }
 
-async function identity(path: string): Promise<string | undefined> {
+/** In the order in which they were written; `file` as in a position, null: it is gone. */
+type Found = { name: string; file: string | null; size: number };
+
+/** Listed again where Caddy renamed one meanwhile: the one that has its name now would be taken for it, and it for read. */
+async function filesIn(folder: string): Promise<Found[]> {
+  const names = await namesIn(folder);
+  const found = await Promise.all(names.map((name) => identity(folder, name)));
+  return isDeepStrictEqual(names, await namesIn(folder)) ? found : filesIn(folder);
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder);
+  return [
+    ...names.filter((name) => rolled.test(name)).toSorted(),
+    ...names.filter((name) => name === current),
+  ];
+}
+
+async function identity(folder: string, name: string): Promise<Found> {
   try {
-    const { ino, birthtimeNs } = await stat(path, { bigint: true });
-    return `${ino}-${birthtimeNs}`;
+    const { ino, birthtimeNs, size } = await stat(join(folder, name), { bigint: true });
+    return { name, file: `${ino}-${birthtimeNs}`, size: Number(size) };
   } catch {
-    return undefined;
+    return { name, file: null, size: 0 };
   }
 }
 
@@ -56,7 +73,7 @@ async function identity(path: string): Promise<string | undefined> {
 async function readFile(
   path: string,
   position: LogPosition,
-  take: (lines: string[], position: LogPosition) => Promise<void> | void,
+  take: Take,
   signal: AbortSignal,
 ): Promise<boolean> {
   let handle: FileHandle;
@@ -79,10 +96,7 @@ async function readFile(
       // Caddy is still writing this line; one that fills all of the buffer is passed over.
       if (end === 0 && bytesRead < pieceBytes) return true;
       offset += end === 0 ? bytesRead : end;
-      await take(end === 0 ? [] : buffer.toString("utf8", 0, end - 1).split("\n"), {
-        file: position.file,
-        offset,
-      });
+      await take(buffer.toString("utf8", 0, end), { file: position.file, offset });
     }
     return false;
   } finally {

@@ -1,11 +1,11 @@
-import * as z from "zod";
 import type { Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
-import { accessLogVolume, seenFields } from "../ingress/access-log.ts";
-import type { Ingress, Target } from "../ingress/ingress.ts";
+import { accessLogVolume } from "../ingress/access-log.ts";
+import type { Ingress } from "../ingress/ingress.ts";
 import { servingOf } from "../ingress/ingress.ts";
 import { under } from "../ingress/table.ts";
 import { log } from "../log.ts";
+import { entriesIn, type Entry } from "./access-log-lines.ts";
 import { readAccessLog } from "./access-log-reader.ts";
 import { every } from "./every.ts";
 import type { RequestRecords, SeenRequest } from "./request-records.ts";
@@ -17,25 +17,6 @@ type Means = {
   agentId: string;
   folder?: string;
 };
-
-/** What Caddy is told to write (`ingress/access-log.ts`). Its zero for a status: no answer was begun. */
-const Entry = z.object({
-  /** In nanoseconds. */
-  ts: z.number(),
-  duration: z.number().nonnegative(),
-  size: z.int().nonnegative(),
-  status: z.int().min(0).max(999),
-  bytes_read: z.int().nonnegative(),
-  seen: z
-    .string()
-    .transform((text) => text.split("\n"))
-    .refine((fields) => fields.length === seenFields.length),
-  uuid: z.string().nullish(),
-  upstream: z.string().nullish(),
-  /** Of a site with rules: what Caddy sent it on to, once it was decided on. */
-  served: z.string().nullish(),
-});
-type Entry = z.infer<typeof Entry>;
 
 const rollUpEveryMs = 60_000;
 
@@ -79,7 +60,7 @@ export class AccessLog {
         requests.position(),
         async (lines, position) => {
           requests.take(
-            lines.flatMap((line) => reading.seenIn(line) ?? []),
+            entriesIn(lines).flatMap((entry) => reading.seenIn(entry) ?? []),
             position,
           );
           // Other work of the agent has its turn.
@@ -101,11 +82,17 @@ export class AccessLog {
   }
 }
 
+/** Host names kept of one look: visitors may invent as many as they like under a wildcard. */
+const maxNames = 1000;
+
 /** Of one look: names and containers are looked up once. */
 class Reading {
   private readonly ingress: Means["ingress"];
   private readonly sites = new Map<string, string>();
-  private readonly targets = new Map<string, readonly Target[]>();
+  /** By what visitors name, with the port. */
+  private readonly named = new Map<string, { host: string; siteId: string | undefined }>();
+  /** By site, then by what Caddy sent it on to. */
+  private readonly answered = new Map<string, Map<string, Answered>>();
 
   constructor(ingress: Means["ingress"]) {
     this.ingress = ingress;
@@ -114,46 +101,58 @@ class Reading {
   }
 
   /** null: of no site that is here. */
-  seenIn(line: string): SeenRequest | null {
-    const entry = entryIn(line);
-    if (!entry) return null;
+  seenIn(entry: Entry): SeenRequest | null {
+    const sentTo = entry.upstream ?? "";
     // Passed on to the host where the site is now, which has it in its own log.
-    if (/^[hw]f[0-9a-f]{16}\.up\./.test(entry.upstream ?? "")) return null;
-    const [method = "", hostport = "", uri = "", address = "", agent, referrer] = entry.seen;
-    const host = hostport.replace(/:\d+$/, "").toLowerCase();
-    const siteId = under(this.sites, host);
+    if (/^[hw]f[0-9a-f]{16}\.up\./.test(sentTo)) return null;
+    const { host, siteId } = this.siteOf(entry.host);
     if (siteId === undefined) return null;
-    const [path = "", ...query] = uri.split("?");
+    const queryAt = entry.uri.indexOf("?");
     return {
       siteId,
       atMs: entry.ts / 1e6,
-      method,
+      method: entry.method,
       host,
-      path,
-      query: query.length > 0 ? query.join("?") : null,
+      path: queryAt < 0 ? entry.uri : entry.uri.slice(0, queryAt),
+      query: queryAt < 0 ? null : entry.uri.slice(queryAt + 1),
       status: entry.status,
       durationUs: Math.round(entry.duration / 1000),
       bytesIn: entry.bytes_read,
       bytesOut: entry.size,
-      address,
-      referrer: referrer || null,
-      userAgent: agent || null,
-      ...this.answeredBy(siteId, entry),
+      address: entry.address,
+      referrer: entry.referrer || null,
+      userAgent: entry.agent || null,
+      ...this.answeredBy(siteId, sentTo, entry.served),
       requestId: entry.uuid || null,
     };
   }
 
-  private answeredBy(
-    siteId: string,
-    { upstream, served }: Entry,
-  ): Pick<SeenRequest, "deploymentId" | "replica"> {
-    let targets = this.targets.get(siteId);
-    if (!targets) this.targets.set(siteId, (targets = servingOf(this.ingress, siteId)));
+  private siteOf(hostport: string) {
+    let found = this.named.get(hostport);
+    if (!found) {
+      const host = hostport.replace(/:\d+$/, "").toLowerCase();
+      if (this.named.size >= maxNames) this.named.clear();
+      this.named.set(hostport, (found = { host, siteId: under(this.sites, host) }));
+    }
+    return found;
+  }
+
+  private answeredBy(siteId: string, upstream: string, served: string | null | undefined): Answered {
+    let ofSite = this.answered.get(siteId);
+    if (!ofSite) this.answered.set(siteId, (ofSite = new Map()));
     // A WebSocket of a site with rules: the responder's name for it says what it was opened to.
-    const [, ofSocket] = /^wi[0-9a-f]{16}-([0-9a-z]+)\.up\.internal\.?:/.exec(upstream ?? "") ?? [];
+    const isSocket = upstream.startsWith("wi");
+    const sentTo = isSocket ? upstream : (served ?? upstream);
+    let found = ofSite.get(sentTo);
+    if (!found) ofSite.set(sentTo, (found = this.answeredAt(siteId, sentTo)));
+    return found;
+  }
+
+  private answeredAt(siteId: string, sentTo: string): Answered {
+    const [, ofSocket] = /^wi[0-9a-f]{16}-([0-9a-z]+)\.up\.internal\.?:/.exec(sentTo) ?? [];
     if (ofSocket !== undefined) return { deploymentId: `dep_${ofSocket}`, replica: null };
-    const [, dashed, port] =
-      /^[hw](\d+-\d+-\d+-\d+)\.up\.internal\.?:(\d+)$/.exec(served ?? upstream ?? "") ?? [];
+    const [, dashed, port] = /^[hw](\d+-\d+-\d+-\d+)\.up\.internal\.?:(\d+)$/.exec(sentTo) ?? [];
+    const targets = servingOf(this.ingress, siteId);
     const index = targets.findIndex(
       (target) => target.address.replaceAll(".", "-") === dashed && target.port === Number(port),
     );
@@ -163,11 +162,4 @@ class Reading {
   }
 }
 
-/** null: half a line, as after Caddy was killed, or not of Caddy's access log. */
-function entryIn(line: string): Entry | null {
-  try {
-    return Entry.parse(JSON.parse(line));
-  } catch {
-    return null;
-  }
-}
+type Answered = Pick<SeenRequest, "deploymentId" | "replica">;

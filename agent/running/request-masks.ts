@@ -18,6 +18,7 @@ const randomValue = /^(?=.*\d)(?=.*[A-Za-z])[\w~.+/=-]{32,}$/;
 const maxReadCharacters = 4096;
 
 const decoded = (text: string): string => {
+  if (!/[%+]/.test(text)) return text;
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {

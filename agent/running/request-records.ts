@@ -1,4 +1,4 @@
-import type { SQLInputValue } from "node:sqlite";
+import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod";
 import {
@@ -62,6 +62,8 @@ const rowsPerSecond = 500;
 const maxRowsAtOnce = 2000;
 /** Rows beyond `keepRequests` at which the oldest are removed. */
 const trimAfter = 500;
+/** Kept together as one row of the database: one by one, they would take most of the time that statistics take. */
+const rowsPerBlock = 100;
 /** Values per site, hour and kind while the hour lasts; the least frequent leave (lossy counting, Manku and Motwani 2002). */
 const maxCounted = 200;
 const maxTopCharacters = 100;
@@ -85,8 +87,9 @@ const zero = (): Sum => ({ statuses: [0, 0, 0, 0, 0, 0], bytesIn: 0, bytesOut: 0
 
 const schema = `PRAGMA synchronous = NORMAL;
   CREATE TABLE IF NOT EXISTS sites (number INTEGER PRIMARY KEY, site_id TEXT NOT NULL UNIQUE) STRICT;
-  CREATE TABLE IF NOT EXISTS requests (id INTEGER PRIMARY KEY AUTOINCREMENT, site INTEGER NOT NULL, at INTEGER NOT NULL, method TEXT NOT NULL, host TEXT NOT NULL, path TEXT NOT NULL, query TEXT, status INTEGER NOT NULL, duration_us INTEGER NOT NULL, bytes_in INTEGER NOT NULL, bytes_out INTEGER NOT NULL, address TEXT NOT NULL, referrer TEXT, user_agent TEXT, deployment_id TEXT, replica INTEGER, request_id TEXT, represents INTEGER NOT NULL) STRICT;
-  CREATE INDEX IF NOT EXISTS requests_site ON requests (site, id);
+  DROP TABLE IF EXISTS requests;
+  CREATE TABLE IF NOT EXISTS blocks (last INTEGER PRIMARY KEY AUTOINCREMENT, site INTEGER NOT NULL, rows INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
+  CREATE INDEX IF NOT EXISTS blocks_site ON blocks (site, last, rows);
   CREATE TABLE IF NOT EXISTS figures (site INTEGER, minutes INTEGER, at INTEGER, body TEXT NOT NULL, PRIMARY KEY (site, minutes, at)) WITHOUT ROWID, STRICT;
   CREATE TABLE IF NOT EXISTS tops (site INTEGER, hour INTEGER, kind INTEGER, value TEXT, requests INTEGER NOT NULL, PRIMARY KEY (site, hour, kind, value)) WITHOUT ROWID, STRICT;
   CREATE TABLE IF NOT EXISTS position (one INTEGER PRIMARY KEY CHECK (one = 1), file TEXT NOT NULL, offset INTEGER NOT NULL) STRICT`;
@@ -98,12 +101,16 @@ export function openRequestRecords(
   const db = openDatabase(file, schema);
   const addSite = db.prepare("INSERT OR IGNORE INTO sites (site_id) VALUES (?)");
   const findSite = db.prepare("SELECT number FROM sites WHERE site_id = ?");
-  const addRequest = db.prepare(
-    `INSERT INTO requests (site, at, method, host, path, query, status, duration_us, bytes_in, bytes_out, address, referrer, user_agent, deployment_id, replica, request_id, represents)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  const addBlock = db.prepare("INSERT INTO blocks VALUES (?, ?, ?, ?)");
+  const blocksBefore = db.prepare(
+    "SELECT last, rows, body FROM blocks WHERE site = ? AND last < ? ORDER BY last DESC",
+  );
+  const blocksAfter = db.prepare(
+    "SELECT last, rows, body FROM blocks WHERE site = ? AND last > ? ORDER BY last",
   );
   const trim = db.prepare(
-    "DELETE FROM requests WHERE site = ?1 AND id <= (SELECT id FROM requests WHERE site = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+    `DELETE FROM blocks WHERE site = ?1 AND last < (SELECT max(last) FROM
+       (SELECT last, sum(rows) OVER (ORDER BY last DESC) AS n FROM blocks WHERE site = ?1) WHERE n >= ?2)`,
   );
   const getFigures = db.prepare("SELECT body FROM figures WHERE site = ? AND minutes = ? AND at = ?");
   const setFigures = db.prepare("INSERT OR REPLACE INTO figures VALUES (?, ?, ?, ?)");
@@ -131,7 +138,7 @@ export function openRequestRecords(
   );
   const getPosition = db.prepare("SELECT file, offset FROM position");
   const setPosition = db.prepare("INSERT OR REPLACE INTO position VALUES (1, ?, ?)");
-  const newest = db.prepare("SELECT max(id) AS id FROM requests");
+  const newest = db.prepare("SELECT seq AS number FROM sqlite_sequence WHERE name = 'blocks'");
   const allSites = db.prepare("SELECT number, site_id FROM sites");
 
   /** Rows that a site may still keep of this moment's requests. */
@@ -140,6 +147,8 @@ export function openRequestRecords(
   /** The hour in which a site was last rolled up. */
   const rolledUp = new Map<number, number>();
   const callbacks = new Map<string, Set<() => void>>();
+
+  const newestNumber = (): number => Number(newest.get()?.["number"] ?? 0);
 
   const numberOf = (siteId: string): number | null => {
     const found = findSite.get(siteId)?.["number"];
@@ -183,13 +192,17 @@ export function openRequestRecords(
 
   function keepRows(site: number, siteId: string, seen: readonly SeenRequest[]): void {
     const rows = admit(siteId, seen.length);
-    for (let row = 0; row < rows; row++) {
-      const [from, to] = [
-        Math.floor((row * seen.length) / rows),
-        Math.floor(((row + 1) * seen.length) / rows),
-      ];
-      const one = seen[from];
-      if (one) addRequest.run(site, ...columnsOf(one), to - from);
+    let last = newestNumber();
+    for (let first = 0; first < rows; first += rowsPerBlock) {
+      const block: Row[] = [];
+      for (let row = first; row < Math.min(rows, first + rowsPerBlock); row++) {
+        const from = Math.floor((row * seen.length) / rows);
+        const to = Math.floor(((row + 1) * seen.length) / rows);
+        const one = seen[from];
+        if (one) block.push(rowOf(one, to - from));
+      }
+      last += block.length;
+      addBlock.run(last, site, block.length, JSON.stringify(block));
     }
     const added = (untrimmed.get(site) ?? trimAfter) + rows;
     if (added >= trimAfter) trim.run(site, keepRequests);
@@ -243,21 +256,6 @@ export function openRequestRecords(
     dropTops.run(site, hour - 30 * 24);
   }
 
-  function select(
-    siteId: string,
-    filters: RequestFilters,
-    more: string,
-    values: SQLInputValue[],
-  ): SiteRequest[] {
-    const site = numberOf(siteId);
-    if (site === null) return [];
-    const { sql, parameters } = conditionsOf(filters);
-    return db
-      .prepare(`SELECT * FROM requests WHERE site = ? ${sql} ${more}`)
-      .all(site, ...parameters, ...values)
-      .flatMap((row) => readRow(SiteRequest, () => shown(row)));
-  }
-
   return {
     take(seen, position) {
       const bySite = groupBy(seen, ({ siteId }) => siteId);
@@ -265,8 +263,7 @@ export function openRequestRecords(
         for (const [siteId, ofSite] of bySite) {
           addSite.run(siteId);
           const site = numberOf(siteId) ?? 0;
-          for (const [atMs, ofMinute] of groupBy(ofSite, (one) => Math.floor(one.atMs / minuteMs) * minuteMs))
-            merge(site, 1, atMs, sumOf(ofMinute));
+          for (const [atMs, sum] of sumsByMinute(ofSite)) merge(site, 1, atMs, sum);
           keepTops(site, ofSite);
           keepRows(site, siteId, ofSite);
         }
@@ -278,14 +275,27 @@ export function openRequestRecords(
       const found = getPosition.get();
       return found ? { file: String(found["file"]), offset: Number(found["offset"]) } : null;
     },
-    before: (siteId, filters, before, limit) =>
-      select(siteId, filters, "AND id < ? ORDER BY id DESC LIMIT ?", [
-        before ?? Number.MAX_SAFE_INTEGER,
-        limit,
-      ]),
-    after: (siteId, filters, after, limit) =>
-      select(siteId, filters, "AND id > ? ORDER BY id LIMIT ?", [after, limit]),
-    newest: () => Number(newest.get()?.["id"] ?? 0),
+    before(siteId, filters, before, limit) {
+      const end = before ?? Number.MAX_SAFE_INTEGER;
+      const isFound = filter(filters);
+      const found: SiteRequest[] = [];
+      // The block of that number ends after it.
+      for (const block of blocksBefore.iterate(numberOf(siteId), end + rowsPerBlock)) {
+        found.push(...requestsIn(block, (row, id) => id < end && isFound(row)).toReversed());
+        if (found.length >= limit) break;
+      }
+      return found.slice(0, limit);
+    },
+    after(siteId, filters, after, limit) {
+      const isFound = filter(filters);
+      const found: SiteRequest[] = [];
+      for (const block of blocksAfter.iterate(numberOf(siteId), after)) {
+        found.push(...requestsIn(block, (row, id) => id > after && isFound(row)));
+        if (found.length >= limit) break;
+      }
+      return found.slice(0, limit);
+    },
+    newest: newestNumber,
     stats(siteId, window, nowMs) {
       const { seconds, intervalSeconds } = requestWindows[window];
       const intervalMs = intervalSeconds * 1000;
@@ -338,7 +348,7 @@ export function openRequestRecords(
       if (gone.length === 0) return;
       inTransaction(() => {
         for (const { number, site_id } of gone) {
-          for (const table of ["requests", "figures", "tops"])
+          for (const table of ["blocks", "figures", "tops"])
             db.prepare(`DELETE FROM ${table} WHERE site = ?`).run(Number(number));
           db.prepare("DELETE FROM sites WHERE number = ?").run(Number(number));
           untrimmed.delete(Number(number));
@@ -377,16 +387,23 @@ function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> 
 
 const classOf = (status: number): number => (status >= 100 && status < 600 ? Math.floor(status / 100) : 0);
 
-function sumOf(seen: readonly SeenRequest[]): Sum {
-  const sum = zero();
-  for (const { status, bytesIn, bytesOut, durationUs } of seen) {
+function sumsByMinute(seen: readonly SeenRequest[]): Map<number, Sum> {
+  const sums = new Map<number, Sum>();
+  for (const { atMs, status, bytesIn, bytesOut, durationUs } of seen) {
+    const minute = Math.floor(atMs / minuteMs) * minuteMs;
+    let sum = sums.get(minute);
+    if (!sum) sums.set(minute, (sum = zero()));
     const index = classOf(status);
     sum.statuses[index] = (sum.statuses[index] ?? 0) + 1;
     sum.bytesIn += bytesIn;
     sum.bytesOut += bytesOut;
-    if (status !== upgraded) addTo(sum.sketch, [[bucketOf(durationUs), 1]]);
+    if (status !== upgraded) count(sum.sketch, bucketOf(durationUs));
   }
-  return sum;
+  return sums;
+}
+
+function count<T>(counts: Map<T, number>, value: T, by = 1): void {
+  counts.set(value, (counts.get(value) ?? 0) + by);
 }
 
 function addRow(sum: Sum, body: SQLInputValue | undefined): void {
@@ -425,22 +442,19 @@ function figuresOf(sums: readonly Sum[], seconds: number): RequestFigures {
 }
 
 function countsOf(seen: readonly SeenRequest[]): Record<Kind, Map<string, number>> {
-  const counts = { paths: new Map(), referrers: new Map(), userAgents: new Map() } as Record<
-    Kind,
-    Map<string, number>
-  >;
-  const count = (kind: Kind, value: string | null) =>
-    value !== null && counts[kind].set(value, (counts[kind].get(value) ?? 0) + 1);
+  const paths = new Map<string, number>();
+  const referrers = new Map<string, number>();
+  const userAgents = new Map<string, number>();
   for (const { path, referrer, userAgent } of seen) {
-    count("paths", path);
-    count("referrers", referrer);
-    count("userAgents", userAgent);
+    count(paths, path);
+    if (referrer !== null) count(referrers, referrer);
+    if (userAgent !== null) count(userAgents, userAgent);
   }
   // Masked once for each value, not for each request.
   return {
-    paths: shownCounts(counts.paths, maskPath),
-    referrers: shownCounts(counts.referrers, maskReferrer),
-    userAgents: shownCounts(counts.userAgents, (agent) => agent),
+    paths: shownCounts(paths, maskPath),
+    referrers: shownCounts(referrers, maskReferrer),
+    userAgents: shownCounts(userAgents, (agent) => agent),
   };
 }
 
@@ -450,73 +464,102 @@ function shownCounts(
 ): Map<string, number> {
   const most = [...counts].toSorted(([, a], [, b]) => b - a).slice(0, maxCounted);
   const shown = new Map<string, number>();
-  for (const [value, count] of most) {
-    const key = kept(masked(value), maxTopCharacters);
-    shown.set(key, (shown.get(key) ?? 0) + count);
-  }
+  for (const [value, number] of most) count(shown, kept(masked(value), maxTopCharacters), number);
   return shown;
 }
 
 const optional = (text: string | null, maxCharacters: number): string | null =>
   text && kept(text, maxCharacters);
 
-function columnsOf(seen: SeenRequest): SQLInputValue[] {
-  return [
-    Math.round(seen.atMs * 1000),
-    kept(seen.method, 20),
-    kept(seen.host, 255),
-    kept(maskPath(seen.path), maxPathCharacters),
-    optional(seen.query && maskQuery(seen.query), maxPathCharacters),
-    seen.status,
-    seen.durationUs,
-    seen.bytesIn,
-    seen.bytesOut,
-    kept(seen.address, 45),
-    optional(seen.referrer && maskReferrer(seen.referrer), maxHeaderCharacters),
-    optional(seen.userAgent, maxHeaderCharacters),
-    seen.deploymentId,
-    seen.replica,
-    optional(seen.requestId, 64),
-  ];
-}
+/** A request as it is kept. */
+type Row = [
+  atMs: number,
+  method: string,
+  host: string,
+  path: string,
+  query: string | null,
+  status: number,
+  durationMs: number,
+  bytesIn: number,
+  bytesOut: number,
+  address: string,
+  referrer: string | null,
+  userAgent: string | null,
+  deploymentId: string | null,
+  replica: number | null,
+  requestId: string | null,
+  represents: number,
+];
 
-function shown(row: Record<string, unknown>): unknown {
+const rowOf = (seen: SeenRequest, represents: number): Row => [
+  Math.round(seen.atMs * 1000) / 1000,
+  kept(seen.method, 20),
+  kept(seen.host, 255),
+  kept(maskPath(seen.path), maxPathCharacters),
+  optional(seen.query && maskQuery(seen.query), maxPathCharacters),
+  seen.status,
+  seen.durationUs / 1000,
+  seen.bytesIn,
+  seen.bytesOut,
+  kept(seen.address, 45),
+  optional(seen.referrer && maskReferrer(seen.referrer), maxHeaderCharacters),
+  optional(seen.userAgent, maxHeaderCharacters),
+  seen.deploymentId,
+  seen.replica,
+  optional(seen.requestId, 64),
+  represents,
+];
+
+function shown(id: number, row: Row): SiteRequest {
+  const [atMs, method, host, path, query, status, durationMs, bytesIn, bytesOut, address, ...more] = row;
+  const [referrer, userAgent, deploymentId, replica, requestId, represents] = more;
   return {
-    id: String(row["id"]),
-    at: new Date(Number(row["at"]) / 1000).toISOString(),
-    method: row["method"],
-    host: row["host"],
-    path: row["path"],
-    query: row["query"],
-    status: row["status"],
-    durationMs: Number(row["duration_us"]) / 1000,
-    bytesIn: row["bytes_in"],
-    bytesOut: row["bytes_out"],
-    address: row["address"],
-    referrer: row["referrer"],
-    userAgent: row["user_agent"],
-    deploymentId: row["deployment_id"],
-    replica: row["replica"],
-    requestId: row["request_id"],
-    represents: row["represents"],
+    id: String(id),
+    at: new Date(atMs).toISOString(),
+    method,
+    host,
+    path,
+    query,
+    status,
+    durationMs,
+    bytesIn,
+    bytesOut,
+    address,
+    referrer,
+    userAgent,
+    deploymentId,
+    replica,
+    requestId,
+    represents,
   };
 }
 
-function conditionsOf({ status, path, method, address, from, to }: RequestFilters): {
-  sql: string;
-  parameters: SQLInputValue[];
-} {
-  const parts: [sql: string, ...parameters: SQLInputValue[]][] = [];
-  const ofClass = /^([1-5])xx$/.exec(status ?? "")?.[1];
-  if (ofClass !== undefined) parts.push(["status / 100 = ?", Number(ofClass)]);
-  else if (status !== undefined) parts.push(["status = ?", Number(status)]);
-  if (path !== undefined) parts.push(["instr(path, ?) = 1", path]);
-  if (method !== undefined) parts.push(["method = ?", method.toUpperCase()]);
-  if (address !== undefined) parts.push(["address = ?", address]);
-  if (from !== undefined) parts.push(["at >= ?", Date.parse(from) * 1000]);
-  if (to !== undefined) parts.push(["at < ?", Date.parse(to) * 1000]);
-  return {
-    sql: parts.map(([sql]) => `AND ${sql}`).join(" "),
-    parameters: parts.flatMap(([, ...parameters]) => parameters),
-  };
+/** Those of a block that are wanted, oldest first. */
+function requestsIn(
+  { last, rows, body }: Record<string, SQLOutputValue>,
+  isWanted: (row: Row, id: number) => boolean,
+): SiteRequest[] {
+  const first = Number(last) - Number(rows) + 1;
+  const [found = []] = readRow(z.array(SiteRequest), () =>
+    (JSON.parse(String(body)) as Row[]).flatMap((row, index) =>
+      isWanted(row, first + index) ? shown(first + index, row) : [],
+    ),
+  );
+  return found;
+}
+
+function filter(filters: RequestFilters): (row: Row) => boolean {
+  const ofClass = Number(/^([1-5])xx$/.exec(filters.status ?? "")?.[1] ?? Number.NaN);
+  const exactly = Number.isNaN(ofClass) && filters.status !== undefined ? Number(filters.status) : null;
+  const fromMs = filters.from === undefined ? -Infinity : Date.parse(filters.from);
+  const toMs = filters.to === undefined ? Infinity : Date.parse(filters.to);
+  const method = filters.method?.toUpperCase();
+  return ([atMs, itsMethod, , path, , status, , , , address]) =>
+    (Number.isNaN(ofClass) || Math.floor(status / 100) === ofClass) &&
+    (exactly === null || status === exactly) &&
+    (filters.path === undefined || path.startsWith(filters.path)) &&
+    (method === undefined || itsMethod === method) &&
+    (filters.address === undefined || address === filters.address) &&
+    atMs >= fromMs &&
+    atMs < toMs;
 }

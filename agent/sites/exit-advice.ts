@@ -1,15 +1,15 @@
 import { telling } from "../docker/telling-lines.ts";
 
 /** Of tini, env and shells, before what they could not run. */
-const runner = String.raw`(?:exec |env: ['‘]?|: (?:line )?\d+: |sh: )`;
+const runner = String.raw`(?:exec |env: ['\u2018]?|: (?:line )?\d+: |sh: )`;
 const notFound = (name: string) =>
   new RegExp(
-    String.raw`${runner}(${name})(?:\\r)?['’]?(?: failed: |: )(?:No such file or directory|not found|command not found)$`,
+    String.raw`${runner}(${name})(?:\\r)?['\u2019]?(?: failed: |: )(?:No such file or directory|not found|command not found)$`,
   );
 
 const writesElsewhere =
   "it may not write to $1, only below /app and /tmp: give the site a volume, or let a variable of the app name a path there";
-const path = String.raw`(\/[^\s'"’:]{1,200})`;
+const path = String.raw`(\/[^\s'"\u2019:]{1,200})`;
 
 /** What apps lack at their first start that came up elsewhere, by what one of their lines tells; `$1` is what the last sign found. */
 const known: [signs: RegExp[], advice: string][] = [
@@ -43,7 +43,7 @@ const known: [signs: RegExp[], advice: string][] = [
   [
     [
       new RegExp(
-        String.raw`\b(?:mkdir|open|create|cannot \w+ \w+) ['‘]?${path}['’]?: (?:permission denied|read-only file system)`,
+        String.raw`\b(?:mkdir|open|create|cannot \w+ \w+) ['\u2018]?${path}['\u2019]?: (?:permission denied|read-only file system)`,
         "i",
       ),
     ],

@@ -10,7 +10,7 @@ const notInHost = /[\s/?#@:\\%[\]<>^|"'`{}]/;
 /** The stored form: lower-case ASCII (UTS #46), without a final dot; unchanged where it cannot be a name. */
 function asciiName(typed: string): string {
   const wildcard = typed.startsWith("*.") ? "*." : "";
-  const host = typed.slice(wildcard.length).replace(/[.。]$/, "");
+  const host = typed.slice(wildcard.length).replace(/[.\u3002]$/, "");
   if (notInHost.test(host)) return typed;
   try {
     return wildcard + new URL(`http://${host}`).hostname;

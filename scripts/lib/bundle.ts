@@ -1,4 +1,4 @@
-import { build, type BuildOptions } from "esbuild";
+import { build, type BuildOptions, type Plugin } from "esbuild";
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
@@ -173,7 +173,7 @@ export async function bundleNode(entry: string, outfile: string): Promise<void> 
     platform: "node",
     format: "esm",
     target: "node22",
-    // Node keeps the source in memory, and twice as much of it if a comment has a character beyond Latin-1.
+    // Node keeps the source in memory, and twice as much of it if there is a character beyond Latin-1.
     minifyWhitespace: true,
     lineLimit: 120,
     sourcemap: "linked",
@@ -181,16 +181,35 @@ export async function bundleNode(entry: string, outfile: string): Promise<void> 
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url); const __filename = import.meta.filename; const __dirname = import.meta.dirname;',
     },
-    plugins: [
-      {
-        name: "without-ssh",
-        setup(bundler) {
-          bundler.onResolve({ filter: /^ssh2$/ }, () => ({ path: "ssh2", namespace: "without-ssh" }));
-          bundler.onLoad({ filter: /.*/, namespace: "without-ssh" }, () => ({
-            contents: "module.exports = {};",
-          }));
-        },
-      },
-    ],
+    plugins: [withoutUnused, requiredBuiltins],
   });
+  const [character] = /[\u0100-\uffff]/.exec(readFileSync(outfile, "utf8")) ?? [];
+  if (character !== undefined)
+    throw new Error(
+      `${outfile} would take twice its memory for ${character}: write it as an escape in a regular expression or String.raw`,
+    );
 }
+
+/** Docker over SSH, and builds by dockerode itself: the agent has its own (`agent/docker/buildkit.ts`), loaded by the first build. */
+const withoutUnused: Plugin = {
+  name: "without-unused",
+  setup(bundler) {
+    bundler.onResolve({ filter: /^(?:ssh2|\.\/session|\.\/buildkit)$/ }, ({ path, importer }) =>
+      path === "ssh2" || importer.includes("/dockerode/") ? { path, namespace: "unused" } : undefined,
+    );
+    bundler.onLoad({ filter: /.*/, namespace: "unused" }, () => ({ contents: "module.exports = {};" }));
+  },
+};
+
+/** Node takes all exports of a module that is imported, and some of these are large: a WebSocket, Web Crypto, all root certificates. */
+const requiredBuiltins: Plugin = {
+  name: "required-builtins",
+  setup(bundler) {
+    bundler.onResolve({ filter: /^node:(?:crypto|https?|tls)$/ }, ({ path, kind }) =>
+      kind === "import-statement" ? { path, namespace: "required" } : undefined,
+    );
+    bundler.onLoad({ filter: /.*/, namespace: "required" }, ({ path }) => ({
+      contents: `module.exports = require("${path}");`,
+    }));
+  },
+};

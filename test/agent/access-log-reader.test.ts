@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   appendFileSync,
   mkdtempSync,
@@ -26,9 +28,9 @@ const roll = (time: string) => renameSync(log(), join(folder, `requests-2026-11-
 /** What is new since the last time. */
 async function read(failing = false): Promise<string[]> {
   const all: string[] = [];
-  const take = (lines: string[], after: LogPosition) => {
+  const take = (lines: string, after: LogPosition) => {
     if (failing) throw new Error("the disk is full");
-    all.push(...lines);
+    all.push(...lines.split("\n").slice(0, -1));
     position = after;
   };
   await readAccessLog(folder, position, take, new AbortController().signal);
@@ -84,3 +86,25 @@ it("passes over a line that is longer than Caddy writes, and a file that was cut
 it("there is nothing to read before Caddy has begun", async () => {
   expect(await read()).toEqual([]);
 });
+
+it("loses no line of a file that is renamed while files are listed", async () => {
+  const lines = 3000;
+  // The next file is there at once, and stays until it is read.
+  const program = `const { appendFileSync, renameSync } = require("node:fs");
+    const sleeping = new Int32Array(new SharedArrayBuffer(4));
+    for (let number = 0; number < ${lines}; number++) {
+      appendFileSync("requests.log", number + "\\n");
+      if (number % 2 === 0) renameSync("requests.log", "requests-" + String(number).padStart(8, "0") + ".log");
+      else Atomics.wait(sleeping, 0, 0, number % 5);
+    }`;
+  const writer = spawn(process.execPath, ["-e", program], { cwd: folder, stdio: "inherit" });
+  const ended = once(writer, "exit");
+  const all: string[] = [];
+  while (writer.exitCode === null) {
+    all.push(...(await read()));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(await ended).toEqual([0, null]);
+  all.push(...(await read()));
+  expect(all).toEqual(Array.from({ length: lines }, (_, number) => String(number)));
+}, 60_000);

@@ -14,6 +14,7 @@ import { stopSite } from "../../agent/handlers/stop-site.ts";
 import type { Host } from "../../agent/host.ts";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import type { JobRun } from "../../agent/job.ts";
+import { namedProxyHeaders } from "../../agent/ingress/caddy.ts";
 import { ingressImage } from "../../agent/ingress/container.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
 import { engine } from "../support/engine.ts";
@@ -544,6 +545,13 @@ describe("the ingress", () => {
       "x-forwarded-host": host,
       "x-forwarded-proto": "http",
     });
+    for (const name of namedProxyHeaders) {
+      // As Go writes it, by which the ingress finds it.
+      expect(name).toMatch(/^(?:[A-Z][a-z0-9]*)(?:-[A-Z][a-z0-9]*)*$/);
+      const alone = { path: "/headers", headers: { [name.toLowerCase()]: "6.6.6.6", "X-Own": "kept" } };
+      const met = JSON.parse((await get(port, host, alone)).text) as Record<string, string>;
+      expect([name, met[name.toLowerCase()], met["x-own"]]).toEqual([name, undefined, "kept"]);
+    }
     version.stop();
     await routes.unroute("site_1");
   });

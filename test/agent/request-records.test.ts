@@ -108,6 +108,12 @@ describe("requests of a site", () => {
     expect(all.length).toBeGreaterThanOrEqual(10_000);
     expect(all.length).toBeLessThanOrEqual(10_500);
     expect(all[0]).toMatchObject({ path: "/14999", represents: 1 });
+    expect(all.map(({ path }) => path)).toEqual(all.map((_, index) => `/${14_999 - index}`));
+    const following = [...followed(Number(all.at(-1)?.id) - 1)];
+    expect(following).toEqual(all.toReversed());
+    expect(list({ path: "/1234" }, 20).map(({ path }) => path)).toEqual(
+      Array.from({ length: 10 }, (_, index) => `/${12_349 - index}`),
+    );
     records.take(
       many(50_000, () => ({ siteId: "site_2" })),
       position,
@@ -117,6 +123,15 @@ describe("requests of a site", () => {
     expect(sample.reduce((sum, { represents }) => sum + represents, 0)).toBe(50_000);
     expect(records.stats("site_2", "1h", now).totals.requests).toBe(50_000);
   });
+
+  function* followed(after: number) {
+    for (;;) {
+      const page = records.after("site_1", {}, after, 70);
+      yield* page;
+      if (page.length === 0) return;
+      after = Number(page.at(-1)?.id);
+    }
+  }
 
   function* pages(siteId = "site_1") {
     for (let before: number | null = null; ;) {
@@ -249,7 +264,7 @@ describe("statistics of a site", () => {
 
 function sizeWithoutRequests(file: string): number {
   const db = new DatabaseSync(file);
-  db.exec("DELETE FROM requests; VACUUM");
+  db.exec("DELETE FROM blocks; VACUUM");
   db.close();
   return statSync(file).size;
 }
