@@ -270,7 +270,12 @@ require("node:http").createServer((_, s) => s.end("here")).listen(process.env.PO
 });
 
 it("Ctrl-C while following leaves the deployment running, says so, and exits with 130", async () => {
-  const repository = new Repository(plainServer("one"));
+  // Still being built when the first lines are shown.
+  const { Dockerfile = "", ...files } = plainServer("one");
+  const repository = new Repository({
+    ...files,
+    Dockerfile: Dockerfile.replace("COPY", "RUN sleep 10\nCOPY"),
+  });
   const { siteId, invoiceToken } = await createSite({ githubUrl: repository.address });
   await pay(invoiceToken);
   const following = start(["deployments", "follow", "--site", siteId]);
