@@ -15,6 +15,7 @@ import type { Host } from "../agent/host.ts";
 import type { DatabaseSpec } from "../protocol/agent/jobs.ts";
 import { formatId } from "../protocol/ids.ts";
 import { ensureImages } from "../scripts/lib/base-images.ts";
+import { median } from "./median.ts";
 
 /**
  * A backup of a PostgreSQL database by the agent, in its own process, against the same dump piped into a file by
@@ -77,9 +78,6 @@ async function byAgent(): Promise<{ ms: number; roseBytes: number }> {
   for await (const chunk of child.stdout.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
   return JSON.parse(text) as { ms: number; roseBytes: number };
 }
-
-const median = (values: number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 try {
   await ensureImages(["postgres:17"]);

@@ -5,7 +5,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { formatId } from "../protocol/ids.ts";
 import { systemAccounts } from "../worker/domain/ledger.ts";
 import { deriveKey, mintApiKey, sha256Hex } from "../worker/domain/tokens.ts";
-import { median, startWorkerd } from "./workerd.ts";
+import { median } from "./median.ts";
+import { startWorkerd } from "./workerd.ts";
 
 /**
  * What `POST /chat` and the first byte of `/chat/stream` take beyond the model's own time, against a model that answers

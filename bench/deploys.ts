@@ -1,11 +1,11 @@
-import { execFile, execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { promisify } from "node:util";
 import { api, gitHost, launch, remove, Repository, request, stateDirectory } from "../test/e2e/service.ts";
 import { freePort } from "../scripts/lib/state.ts";
+import { addressOf, build, docker, siteDockerfile } from "./by-hand.ts";
+import { median } from "./median.ts";
 
 /**
  * The time from requesting a deployment to the first 200 of the new version, against the same steps by hand with git
@@ -18,7 +18,7 @@ const rounds = Number(process.env["BENCH_ROUNDS"] ?? 7);
 
 /** Answers with its container's name and its version, which distinguishes a new container from the old one. */
 const files = (version: number) => ({
-  Dockerfile: `FROM node:24-bookworm-slim\nWORKDIR /app\nCOPY package.json .\nRUN node -e "console.log('dependencies')"\nCOPY server.js .\nUSER node\nCMD ["node", "server.js"]\n`,
+  Dockerfile: siteDockerfile,
   "package.json": `{ "name": "bench", "private": true }\n`,
   "server.js": `require("node:http").createServer((q, s) => s.end(require("node:os").hostname() + " ${version}")).listen(process.env.PORT || 3000);\n`,
 });
@@ -72,20 +72,11 @@ function watch(url: string) {
   };
 }
 
-const environment = { ...process.env, DOCKER_BUILDKIT: "0" };
-const run = async (program: string, ...args: string[]): Promise<string> =>
-  (await promisify(execFile)(program, args, { env: environment, maxBuffer: 1e8 })).stdout.trim();
-const docker = (...args: string[]) => run("docker", ...args);
-
 const images = new Set<string>();
 
-/** `git clone --depth 1 && docker build`: the first steps of both ways by hand. */
-async function build(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), "bench-hand-"));
-  await run("git", "clone", "--quiet", "--depth", "1", `http://${repository.address}`, directory);
-  images.add(await docker("build", "--quiet", "--tag", "berth-bench-hand", directory));
-  rmSync(directory, { recursive: true });
-}
+/** The first steps of both ways by hand. */
+const buildByHand = async (): Promise<void> =>
+  void images.add(await build(repository.address, "--tag", "berth-bench-hand"));
 
 const start = (label: string, ...args: string[]) =>
   docker("run", "--detach", "--label", label, "--env", "PORT=3000", ...args, "berth-bench-hand");
@@ -95,10 +86,9 @@ const running = (label: string) => docker("ps", "--quiet", "--filter", `label=${
 async function beside(): Promise<Measured> {
   const old = await running("bench.beside");
   const started = performance.now();
-  await build();
+  await buildByHand();
   const id = await start("bench.beside");
-  const address = await docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", id);
-  await firstAnswer(`http://${address}:3000/`);
+  await firstAnswer(`http://${await addressOf(id)}:3000/`);
   const tookMs = performance.now() - started;
   if (old) await docker("rm", "--force", old);
   return { tookMs, watched: null };
@@ -109,7 +99,7 @@ async function inPlace(): Promise<Measured> {
   const old = await running("bench.in-place");
   const client = watch(`http://127.0.0.1:${port}/`);
   const started = performance.now();
-  await build();
+  await buildByHand();
   if (old) await docker("rm", "--force", old);
   await start("bench.in-place", "--publish", `127.0.0.1:${port}:3000`);
   if (old) await client.change;
@@ -142,9 +132,6 @@ async function byBerth(siteId: string, url: string, ask: Ask): Promise<Measured>
 }
 
 type Measured = { tookMs: number; watched: Watched | null };
-
-const median = (values: number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 type Row = { name: string; beside: Measured[]; inPlace: Measured[]; berth: Measured[] };
 const rows: Row[] = [];

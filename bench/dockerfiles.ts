@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { api, createSite, ended, pay, remove, Repository, request, settled } from "../test/e2e/service.ts";
+import { median } from "./median.ts";
 
 /**
  * The time until an app answers, once built by the Dockerfile that Berth generates and once by one written by hand: Express with
@@ -75,9 +76,6 @@ async function failure(end: Promise<{ status: string }>): Promise<never> {
     throw new Error(`A deployment of the benchmark failed: ${JSON.stringify(await end)}`);
   return new Promise(() => undefined);
 }
-
-const median = (values: number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 for (const app of apps) {
   const folder = join(import.meta.dirname, app.folder);

@@ -14,7 +14,7 @@ import { openRoutes } from "../agent/ingress/routes.ts";
 import { succeeds } from "../scripts/lib/command.ts";
 import { installPackages } from "../scripts/lib/docker-engine.ts";
 import { freePort } from "../scripts/lib/state.ts";
-import { median } from "./workerd.ts";
+import { median } from "./median.ts";
 
 /**
  * The ingress as it ships beside the same Caddy with a plain static upstream in the default environment, and the app asked directly:

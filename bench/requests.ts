@@ -9,7 +9,8 @@ import { installPackages } from "../scripts/lib/docker-engine.ts";
 import { succeeds } from "../scripts/lib/command.ts";
 import type { Database } from "../scripts/lib/migrate.ts";
 import { deriveKey, mintApiKey, sha256Hex } from "../worker/domain/tokens.ts";
-import { median, startWorkerd, type Storage } from "./workerd.ts";
+import { median } from "./median.ts";
+import { startWorkerd, type Storage } from "./workerd.ts";
 
 /**
  * Requests per second of reads with a key, against baselines in the same workerd, by turns: Hono alone, with a socket of its

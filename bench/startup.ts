@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bundleCli } from "../scripts/lib/bundle.ts";
+import { median } from "./median.ts";
 
 /** How long `berth` takes beside Node itself, each as a process of its own, in turns. */
 const rounds = 41;
@@ -52,7 +53,6 @@ for (let round = 0; round <= rounds; round++)
 server.close();
 rmSync(folder, { recursive: true });
 
-const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 const of = (name: string, field: "wallMs" | "cpuMs") =>
   median((times.get(name) ?? []).map((one) => one[field]));
 for (const name of times.keys())

@@ -1,11 +1,7 @@
-import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { promisify } from "node:util";
 import { api, createSite, pay, remove, Repository, request, settled } from "../test/e2e/service.ts";
-import { median } from "./workerd.ts";
+import { addressOf, build, docker, siteDockerfile } from "./by-hand.ts";
+import { median } from "./median.ts";
 
 /**
  * Ten first deployments asked for at once, until the last of ten sites answers, against the same by hand: ten times `git clone
@@ -21,15 +17,11 @@ const repositories = () =>
   Array.from({ length: count }, () => {
     const name = `bench-${++made}-${Date.now()}`;
     return new Repository({
-      Dockerfile: `FROM node:24-bookworm-slim\nWORKDIR /app\nCOPY package.json .\nRUN node -e "console.log('dependencies')"\nCOPY server.js .\nUSER node\nCMD ["node", "server.js"]\n`,
+      Dockerfile: siteDockerfile,
       "package.json": `{ "name": "${name}", "private": true }\n`,
       "server.js": `require("node:http").createServer((q, s) => s.end("${name}")).listen(process.env.PORT || 3000);\n`,
     });
   });
-
-const environment = { ...process.env, DOCKER_BUILDKIT: "0" };
-const run = async (program: string, ...args: string[]): Promise<string> =>
-  (await promisify(execFile)(program, args, { env: environment, maxBuffer: 1e8 })).stdout.trim();
 
 async function answers(url: string): Promise<void> {
   while ((await request(url).catch(() => undefined))?.status !== 200) await delay(askEveryMs);
@@ -40,20 +32,16 @@ async function byHand(): Promise<number> {
   const started = performance.now();
   const ids = await Promise.all(
     sources.map(async ({ address }) => {
-      const directory = mkdtempSync(join(tmpdir(), "bench-hand-"));
-      await run("git", "clone", "--quiet", "--depth", "1", `http://${address}`, directory);
-      const image = await run("docker", "build", "--quiet", directory);
-      rmSync(directory, { recursive: true });
-      const id = await run("docker", "run", "--detach", "--label", label, "--env", "PORT=3000", image);
-      const address_ = await run("docker", "inspect", "--format", "{{.NetworkSettings.IPAddress}}", id);
-      await answers(`http://${address_}:3000/`);
+      const image = await build(address);
+      const id = await docker("run", "--detach", "--label", label, "--env", "PORT=3000", image);
+      await answers(`http://${await addressOf(id)}:3000/`);
       return { id, image };
     }),
   );
   const tookMs = performance.now() - started;
   for (const { id, image } of ids) {
-    await run("docker", "rm", "--force", id);
-    await run("docker", "rmi", "--force", image);
+    await docker("rm", "--force", id);
+    await docker("rmi", "--force", image);
   }
   for (const source of sources) source.remove();
   return tookMs;
@@ -87,17 +75,13 @@ async function byBerth(): Promise<number> {
 }
 
 const [hand, berth]: [number[], number[]] = [[], []];
-for (let round = 0; round < rounds; round++)
-  for (const [times, way] of round % 2 === 0
-    ? ([
-        [hand, byHand],
-        [berth, byBerth],
-      ] as const)
-    : ([
-        [berth, byBerth],
-        [hand, byHand],
-      ] as const))
-    times.push(await way());
+for (let round = 0; round < rounds; round++) {
+  const turns: [number[], () => Promise<number>][] = [
+    [hand, byHand],
+    [berth, byBerth],
+  ];
+  for (const [times, way] of round % 2 === 0 ? turns : turns.toReversed()) times.push(await way());
+}
 
 const ratios = hand.map((ms, at) => (berth[at] ?? Number.NaN) / ms);
 console.log(`

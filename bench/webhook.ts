@@ -5,7 +5,8 @@ import { openSocket, type Socket } from "../agent/socket.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
 import { call, request } from "../scripts/lib/client.ts";
 import { deriveKey, webhookSegment } from "../worker/domain/tokens.ts";
-import { median, startWorkerd } from "./workerd.ts";
+import { median } from "./median.ts";
+import { startWorkerd } from "./workerd.ts";
 
 /**
  * The time from a POST to a site's deploy webhook to the job's message on its host's socket; the host does nothing

@@ -135,6 +135,3 @@ function usageOfWorkerd(): { processorMs: number; pssMb: number } {
     }
   );
 }
-
-export const median = (values: number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
