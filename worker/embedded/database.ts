@@ -22,11 +22,15 @@ const remembered = new Map<string, Answer>();
 let rememberedBytes = 0;
 const [mostBytes, mostBytesEach] = [8_000_000, 256_000];
 
+function clear(): void {
+  remembered.clear();
+  rememberedBytes = 0;
+}
+
 /** The record is another one: no answer holds any more. */
 function forget(): void {
   version++;
-  remembered.clear();
-  rememberedBytes = 0;
+  clear();
 }
 
 /** Keeps an answer until the record changes, unless it has changed while the answer was on its way. */
@@ -39,8 +43,8 @@ function remember(key: string, answer: Answer): void {
       bytes += typeof value === "string" ? 20 + 2 * value.length : 8;
     }
   if (bytes > mostBytesEach) return;
-  if (rememberedBytes + bytes > mostBytes) remembered.clear();
-  rememberedBytes = bytes + (remembered.size === 0 ? 0 : rememberedBytes);
+  if (rememberedBytes + bytes > mostBytes) clear();
+  rememberedBytes += bytes;
   remembered.set(key, answer);
 }
 
