@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createOTP } from "@better-auth/utils/otp";
 import { app } from "../../worker/app.ts";
 import { hashPassword } from "../../worker/adapters/password.ts";
+import { contextOf } from "../../worker/compose.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
 import type { Env } from "../../worker/env.ts";
 import { accountRow, insert, newId, write, type Row } from "./billing-rows.ts";
@@ -28,17 +30,28 @@ afterEach(() => {
 });
 
 type Mail = { to: string[]; subject: string; text: string };
+/** By the address that mails are handed to: what one service sends late is not another's. */
+const sentTo = new Map<string, Mail[]>();
 /** The Worker with other bindings; its limits are not counted, but noted. */
 function service(
   changes: Record<string, string | undefined | D1Database> = {},
   waitSeconds: Record<string, number> = {},
+  answers: Record<string, unknown> = {},
 ) {
   const counted: string[] = [];
   const mails: Mail[] = [];
+  /** Other requests: GitHub's answers by path. */
+  const asked: { path: string; body: string }[] = [];
   const deferred: Promise<unknown>[] = [];
+  const endpoint = `https://mail.test/${sentTo.size}`;
+  sentTo.set(endpoint, mails);
   vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
-    mails.push(await new Request(input, init).json());
-    return new Response("{}");
+    const request = new Request(input, init);
+    const mailbox = sentTo.get(request.url);
+    const path = new URL(request.url).pathname;
+    if (mailbox) mailbox.push(await request.json());
+    else asked.push({ path, body: await request.text() });
+    return Response.json(answers[path] ?? {});
   });
   const counter = (name: string) => ({
     take: async () => {
@@ -49,6 +62,7 @@ function service(
   });
   const env = {
     ...bindings,
+    MAIL_ENDPOINT: endpoint,
     ...changes,
     RATE_LIMIT: { idFromName: (name: string) => name, get: counter },
   } as unknown as Env;
@@ -61,21 +75,27 @@ function service(
   return {
     counted,
     mails,
+    asked,
     /** What is done after the answer, and so many mails by then. */
     done: async (count = mails.length) => {
       while (deferred.length > 0) await deferred.shift();
       await vi.waitFor(() => expect(mails.map(({ subject }) => subject)).toHaveLength(count), 10_000);
     },
-    ask: async (path: string, body?: object | string, headers: Record<string, string> = {}) => {
-      pushedMs += 10_000;
+    ask: async (
+      path: string,
+      body?: object | string,
+      headers: Record<string, string | null> = {},
+      { laterMs = 10_000 } = {},
+    ) => {
+      pushedMs += laterMs;
       const response = await app.fetch(
         new Request(path.startsWith("http") ? path : `${origin}/api/auth${path}`, {
           method: body === undefined ? "GET" : "POST",
-          headers: {
+          headers: Object.entries({
             ...(body !== undefined && { "Content-Type": "application/json", Origin: origin }),
             "CF-Connecting-IP": "192.0.2.7",
             ...headers,
-          },
+          }).filter((header): header is [string, string] => header[1] !== null),
           ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
           redirect: "manual",
         }),
@@ -94,6 +114,12 @@ function service(
   };
 }
 const noMail = { MAIL_ENDPOINT: undefined };
+
+const linesOf = (log: { mock: { calls: unknown[][] } }): unknown[] =>
+  log.mock.calls
+    .map(([line]) => String(line))
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as unknown);
 
 let hash: Promise<string> | undefined;
 /** An account with a password. */
@@ -131,6 +157,29 @@ async function session(accountId: string, more: Row = {}) {
     }),
   );
   return { id, token, cookie: { Cookie: await signedCookie(token) } };
+}
+const cookieOf = ({ cookies }: { cookies: string[] }) => ({
+  Cookie: cookies.map((one) => one.split(";")[0]).join("; "),
+});
+const secondSecret = "a secret of an app, long enough";
+const recoveryCodes = ["aaaaa-bbbbb", "ccccc-ddddd"];
+/** The code that the app shows at this moment. */
+const appCode = () => createOTP(secondSecret, { period: 30 }).hotp(Math.floor(Date.now() / 30_000));
+/** Whoever signs in with a second step. */
+async function cautious() {
+  const someone = await person({ two_factor_enabled: 1 });
+  const id = uniqueName("two-factor");
+  const { secrets } = contextOf(bindings, { type: "system" }, () => undefined);
+  await write(
+    insert("two_factors", {
+      id,
+      account_id: someone.accountId,
+      secret_sealed: secrets.seal(secondSecret, `two_factors.secret:${id}`),
+      backup_codes_sealed: secrets.seal(JSON.stringify(recoveryCodes), `two_factors.backup_codes:${id}`),
+      verified: 1,
+    }),
+  );
+  return someone;
 }
 const sessionsOf = (accountId: string) =>
   rows<{ id: string; expires_at: number }>("SELECT * FROM sessions WHERE account_id = ?", accountId);
@@ -184,6 +233,24 @@ describe("a session", () => {
       ]);
     },
   );
+
+  it("begun on the page notes the browser, if there is one", async () => {
+    const { accountId, email } = await person();
+    const { ask } = service();
+    const form = new URLSearchParams({ email, password }).toString();
+    const type = { "Content-Type": "application/x-www-form-urlencoded" };
+    for (const browser of ["Firefox", null])
+      await ask(`${siteUrl}/sign-in`, form, { ...type, "User-Agent": browser });
+    expect(
+      await rows(
+        "SELECT user_agent, ip_address FROM sessions WHERE account_id = ? ORDER BY created_at",
+        accountId,
+      ),
+    ).toEqual([
+      { user_agent: "Firefox", ip_address: "192.0.2.7" },
+      { user_agent: expect.not.stringContaining("undefined"), ip_address: "192.0.2.7" },
+    ]);
+  });
 
   it("is told once a day that it goes on", async () => {
     const { accountId } = await person();
@@ -285,6 +352,159 @@ describe("what counts against which limit", () => {
   });
 });
 
+describe("the queue of passwords", () => {
+  let addresses = 0;
+  /** Whether this is looked at although strangers wait for five seconds already. */
+  async function isAdmitted(
+    { ask }: ReturnType<typeof service>,
+    path: string,
+    body: object,
+    headers: Record<string, string> = {},
+  ) {
+    pushedMs += 10 * 60_000;
+    const once = async (more: Record<string, string>, asked = path) => {
+      const from = `2001:db8:${(++addresses).toString(16)}::1`;
+      const own = { "CF-Connecting-IP": from, ...more };
+      const answer = await ask(asked, body, own, { laterMs: 0 });
+      if (answer.status === 429) expect(answer.headers.get("Retry-After")).toBe("5");
+      return answer.status !== 429;
+    };
+    let strangers = 0;
+    while (await once({}, "/reset-password")) strangers++;
+    expect(strangers).toBe(26);
+    return once(headers);
+  }
+
+  it("is longer for whoever is signed in, and for a device from which somebody has signed in", async () => {
+    const { accountId, email } = await person();
+    const other = await person();
+    const { cookie } = await session(accountId);
+    const asking = service();
+    const { cookies } = await asking.ask("/sign-in/email", { email, password });
+    const device = cookieOf({ cookies: cookies.filter((one) => one.startsWith("berth_device")) });
+    const forged = { Cookie: `${cookie.Cookie.slice(0, -8)}AAAAAA%3D` };
+    for (const [path, body, headers, isLonger] of [
+      ["/sign-in/email", { email }, {}, false],
+      ["/sign-in/email", { email }, device, true],
+      ["/sign-in/email", { email: other.email }, device, false],
+      ["/sign-in/email", { email }, cookie, false],
+      ["/change-password", {}, cookie, true],
+      ["/change-password", {}, forged, false],
+      ["/change-password", {}, device, false],
+      ["/reset-password", {}, cookie, false],
+    ] as const)
+      expect([path, body, headers, await isAdmitted(asking, path, body, headers)]).toEqual([
+        path,
+        body,
+        headers,
+        isLonger,
+      ]);
+  });
+
+  it("has ever fewer places for one address", async () => {
+    const { ask } = service();
+    pushedMs += 10 * 60_000;
+    const statuses: number[] = [];
+    for (let count = 0; count < 12; count++)
+      statuses.push((await ask("/reset-password", {}, {}, { laterMs: 0 })).status);
+    expect(statuses.filter((status) => status !== 429)).toHaveLength(7);
+  });
+});
+
+describe("with a second step", () => {
+  it("a password alone begins no session; the code does, once", async () => {
+    const { accountId, email } = await cautious();
+    const { ask, counted } = service();
+    const [one, other] = [
+      await ask("/sign-in/email", { email, password }),
+      await ask("/sign-in/email", { email, password }),
+    ];
+    expect([one.status, one.body["twoFactorRedirect"], one.cookies.join()]).toEqual([
+      200,
+      true,
+      expect.not.stringMatching(/berth_session=[^;]/),
+    ]);
+    const about = cookieOf(one);
+    const wrong = await ask("/two-factor/verify-totp", { code: "000000" }, about);
+    expect([wrong.status, wrong.body["error"]]).toEqual([401, "unauthorized"]);
+    expect(await sessionsOf(accountId)).toEqual([]);
+    counted.length = 0;
+    const code = await appCode();
+    const right = await ask("/two-factor/verify-totp", { code }, about, { laterMs: 0 });
+    expect([right.status, right.cookies.join(), right.body["token"]]).toEqual([
+      200,
+      expect.stringMatching(/berth_session=[^;]+%3D;/),
+      undefined,
+    ]);
+    // What the step before proved is known from then on; this one proves nothing of the kind.
+    expect([one.cookies.join().match(/_device=/g), right.cookies.join().match(/_device=/g)]).toEqual([
+      ["_device="],
+      null,
+    ]);
+    expect(counted.filter((name) => !name.startsWith("address:"))).toEqual([
+      "secondStep:192.0.2.7",
+      "not secondStep:192.0.2.7",
+    ]);
+    const used = await ask("/two-factor/verify-totp", { code }, cookieOf(other), { laterMs: 0 });
+    expect([used.status, used.body, used.cookies]).toEqual([
+      401,
+      { error: "unauthorized", message: "Invalid code", code: "INVALID_CODE" },
+      [],
+    ]);
+    expect(await sessionsOf(accountId)).toHaveLength(1);
+  });
+
+  it("a recovery code begins a session, once", async () => {
+    const { accountId, email } = await cautious();
+    const { ask } = service();
+    for (const [code, status] of [
+      ["ccccc-ddddd", 200],
+      ["ccccc-ddddd", 401],
+      ["eeeee-fffff", 401],
+      ["aaaaa-bbbbb", 200],
+    ] as const) {
+      const about = cookieOf(await ask("/sign-in/email", { email, password }));
+      expect([code, (await ask("/two-factor/verify-backup-code", { code }, about)).status]).toEqual([
+        code,
+        status,
+      ]);
+    }
+    expect(await sessionsOf(accountId)).toHaveLength(2);
+  });
+
+  it("another address takes a code, another name or password none", async () => {
+    const { accountId, email } = await cautious();
+    const { cookie } = await session(accountId);
+    const { ask, mails, done } = service();
+    const newEmail = `${uniqueName("new")}@example.com`;
+    for (const code of [undefined, "", "000000", 7])
+      expect([code, (await ask("/change-email", { newEmail, code }, cookie)).status]).toEqual([code, 400]);
+    await done();
+    expect(mails).toEqual([]);
+    const changed = await ask("/change-email", { newEmail, code: await appCode() }, cookie, { laterMs: 0 });
+    expect([changed.status, changed.cookies.join().match(/_device=/)]).toEqual([200, null]);
+    await done(1);
+    expect(mails[0]?.to).toEqual([email]);
+    expect((await ask("/update-user", { name: "Grace" }, cookie)).status).toBe(200);
+    const newPassword = { currentPassword: password, newPassword: "a new long password" };
+    expect((await ask("/change-password", newPassword, cookie)).status).toBe(200);
+    // Whoever is not signed in is told so.
+    expect((await ask("/change-email", { newEmail })).status).toBe(401);
+  });
+
+  it("an app is set up with the installation's name", async () => {
+    const { accountId } = await person();
+    const { cookie } = await session(accountId);
+    const { ask } = service();
+    const { totpURI, backupCodes } = (await ask("/two-factor/enable", { password }, cookie)).body;
+    expect(String(totpURI)).toMatch(/^otpauth:\/\/totp\/Berth:.*issuer=Berth/);
+    expect(backupCodes).toHaveLength(10);
+    const kept = JSON.stringify(await rows("SELECT * FROM two_factors WHERE account_id = ?", accountId));
+    expect(kept).toContain(accountId);
+    expect(kept).not.toContain((backupCodes as string[])[0]);
+  });
+});
+
 describe("an answer", () => {
   it("of better-auth that refuses is in the form of ours, with what it says", async () => {
     const { accountId, email } = await person();
@@ -318,7 +538,15 @@ describe("an answer", () => {
       undefined,
     ]);
     const none = await ask("/no-such-thing", {});
-    expect([none.status, none.body]).toEqual([404, { error: "Not found" }]);
+    expect([none.status, none.body, none.headers.get("Content-Type")]).toEqual([
+      404,
+      { error: "Not found" },
+      "application/json",
+    ]);
+    const unread = await ask("/sign-in/email", { email: 7, password });
+    expect([unread.status, unread.body["error"]]).toEqual([400, "invalid_request"]);
+    const text = await ask("/sign-in/email", "email", { "Content-Type": "text/plain" });
+    expect([text.status, text.body["error"]]).toEqual([415, "unsupported_media_type"]);
   });
 
   it("of better-auth that fails is ours, and in the log", async () => {
@@ -341,6 +569,33 @@ describe("an answer", () => {
     await done();
   });
 
+  it("by mail only, which fails after it was given, is in the log with its reason", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const { email } = await person();
+    let isAway = false;
+    const DB = new Proxy(bindings.DB, {
+      get: (db, name: keyof D1Database) =>
+        name === "prepare"
+          ? (query: string) => {
+              if (isAway && /accounts/.test(query)) throw new Error("disk full");
+              return db.prepare(query);
+            }
+          : db[name],
+    });
+    const { ask, done } = service({ DB });
+    await ask("/get-session");
+    isAway = true;
+    expect((await ask("/request-password-reset", { email })).body).toEqual({ status: true });
+    await done();
+    expect(linesOf(log)).toContainEqual(
+      expect.objectContaining({
+        level: "error",
+        auth: "/request-password-reset",
+        error: expect.stringContaining("better-auth answered 500"),
+      }),
+    );
+  });
+
   it("names no account whose address is not confirmed: it is as unknown as any", async () => {
     const { email } = await person({ email_verified: 0 });
     const { ask, mails, done } = service();
@@ -361,7 +616,8 @@ describe("an answer", () => {
   it("by mail only is the same and at once, from pages of ours and from programs", async () => {
     const { email } = await person();
     const { ask, mails, done } = service();
-    for (const headers of [{}, { Origin: siteUrl }]) {
+    const log = vi.spyOn(console, "error");
+    for (const headers of [{ Origin: null }, { Origin: siteUrl }]) {
       const asked = await ask(
         "/request-password-reset",
         { email, redirectTo: "https://evil.example" },
@@ -373,6 +629,7 @@ describe("an answer", () => {
     expect([foreign.status, foreign.body["error"]]).toEqual([403, "forbidden"]);
     await done(2);
     expect(mails.map(({ subject }) => subject)).toEqual(["Reset your password", "Reset your password"]);
+    expect(log).not.toHaveBeenCalled();
     for (const body of ["{", "[]", { email: "no address" }, {}])
       expect([body, (await ask("/request-password-reset", body)).status]).toEqual([body, 400]);
     await done();
@@ -454,7 +711,7 @@ describe("a new account", () => {
     for (const length of [12, 200]) {
       const other = signUp({ password: "x".repeat(length) });
       expect([length, (await ask("/sign-up/email", other)).status]).toEqual([length, 200]);
-      await done();
+      await done(mails.length + 1);
       expect(await found(other.email)).toBeDefined();
     }
   });
@@ -467,6 +724,16 @@ describe("a new account", () => {
     expect(answer.text).not.toContain('"token"');
   });
 
+  it("has no rights that its owner asks for", async () => {
+    const { ask } = service(noMail);
+    const asked = signUp({ role: "operator", plan: "pro" });
+    const { cookies } = await ask("/sign-up/email", asked);
+    const cookie = { Cookie: cookies[0]?.split(";")[0] ?? "" };
+    await ask("/update-user", { role: "operator", plan: "pro" }, cookie);
+    expect((await ask("/update-user", { name: "Grace" }, cookie)).status).toBe(200);
+    expect(await found(asked.email)).toMatchObject({ role: "user", plan: "free" });
+  });
+
   it("is made by nobody where the installation takes none", async () => {
     for (const changes of [{ SIGN_UP: "closed" }, { SIGN_UP: "closed", ...noMail }]) {
       const { ask, done, mails } = service(changes);
@@ -475,6 +742,12 @@ describe("a new account", () => {
       await done();
       expect([await found(asked.email), mails]).toEqual([undefined, []]);
     }
+    // Who has one still gets mail.
+    const { email } = await person();
+    const { ask, done, mails } = service({ SIGN_UP: "closed" });
+    expect((await ask("/request-password-reset", { email })).body).toEqual({ status: true });
+    await done(1);
+    expect(mails[0]?.subject).toBe("Reset your password");
   });
 });
 
@@ -538,14 +811,93 @@ describe("GitHub's sign-in", () => {
     const without = service({ GITHUB_CLIENT_ID: undefined, GITHUB_CLIENT_SECRET: undefined });
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     expect((await without.ask("/sign-in/social", { provider: "github" })).status).toBe(404);
+    for (const half of [{ GITHUB_CLIENT_ID: undefined }, { GITHUB_CLIENT_SECRET: undefined }])
+      expect((await service(half).ask("/sign-in/social", { provider: "github" })).status).toBe(404);
+  });
+
+  let people = 0;
+  /** Somebody whom GitHub knows by this address comes back from there. */
+  async function cameBack(email: string, changes: Parameters<typeof service>[0] = {}, id = ++people) {
+    const answers = {
+      "/login/oauth/access_token": { access_token: "gho_shown", token_type: "bearer", scope: "user:email" },
+      "/user/emails": [{ email, primary: true, verified: true }],
+      "/user": { id, login: "ada", name: "Ada", email, avatar_url: "" },
+    };
+    const asking = service(changes, {}, answers);
+    const begun = await asking.ask("/sign-in/social", { provider: "github", callbackURL: "/" });
+    const state = new URL(String(begun.body["url"])).searchParams.get("state") ?? "";
+    const path = `/callback/github?code=1&state=${encodeURIComponent(state)}`;
+    return { ...asking, id, back: await asking.ask(path, undefined, cookieOf(begun)) };
+  }
+  const accountOf = async (email: string) =>
+    (await rows("SELECT id FROM accounts WHERE email = ?", email))[0]?.["id"];
+
+  it("makes an account or finds it, and keeps GitHub's token so that nobody can read it", async () => {
+    const email = `${uniqueName("octocat")}@example.com`;
+    const { back, asked, id } = await cameBack(email);
+    expect([back.status, back.headers.get("Location"), back.cookies.join()]).toEqual([
+      302,
+      "/",
+      expect.stringMatching(/berth_session=[^;]+%3D;/),
+    ]);
+    expect(asked.find(({ path }) => path === "/login/oauth/access_token")?.body).toMatch(
+      /client_secret=github-secret/,
+    );
+    const accountId = await accountOf(email);
+    expect(
+      await rows("SELECT account_id, access_token FROM identities WHERE provider_account_id = ?", String(id)),
+    ).toEqual([{ account_id: accountId, access_token: expect.not.stringContaining("gho_shown") }]);
+    const again = await cameBack(email, {}, id);
+    expect([again.back.headers.get("Location"), await sessionsOf(String(accountId))]).toEqual([
+      "/",
+      [expect.anything(), expect.anything()],
+    ]);
+  });
+
+  it("makes none where the installation takes none", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const email = `${uniqueName("octocat")}@example.com`;
+    const { back } = await cameBack(email, { SIGN_UP: "closed" });
+    expect(back.headers.get("Location")).toMatch(new RegExp(`^${siteUrl}/sign-in\\?.*error=`));
+    expect(await accountOf(email)).toBeUndefined();
+    expect(linesOf(log)).toContainEqual({ level: "error", auth: "unable_to_create_user" });
+  });
+
+  it("is followed by the second step", async () => {
+    const { accountId, email } = await cautious();
+    const id = ++people;
+    await write(
+      insert("identities", {
+        id: uniqueName("identity"),
+        account_id: accountId,
+        provider_id: "github",
+        provider_account_id: String(id),
+        created_at: 1,
+        updated_at: 1,
+      }),
+    );
+    const { back, ask } = await cameBack(email, {}, id);
+    expect([back.status, back.headers.get("Location"), back.cookies.join()]).toEqual([
+      303,
+      "/sign-in/second-step",
+      expect.not.stringMatching(/berth_session=[^;]/),
+    ]);
+    expect(await sessionsOf(accountId)).toEqual([]);
+    const on = await ask("/two-factor/verify-totp", { code: await appCode() }, cookieOf(back), {
+      laterMs: 0,
+    });
+    expect([on.status, (await sessionsOf(accountId)).length]).toEqual([200, 1]);
   });
 
   it("that fails leads to the page to sign in, which says so", async () => {
-    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const { ask } = service();
     const back = await ask("/callback/github?code=c&state=forged");
     expect(back.status).toBe(302);
     expect(back.headers.get("Location")).toMatch(new RegExp(`^${siteUrl}/sign-in\\?.*error=`));
+    expect(linesOf(log)).toContainEqual(
+      expect.objectContaining({ auth: "Failed to parse state", error: expect.stringContaining("mismatch") }),
+    );
   });
 });
 

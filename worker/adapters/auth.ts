@@ -87,7 +87,6 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
     baseURL: config.SITE_URL,
     basePath: "/api/auth",
     secret,
-    telemetry: { enabled: false },
     database: wrapped(
       drizzleAdapter(ctx.db, {
         provider: "sqlite",
@@ -125,20 +124,14 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
             ),
         },
       }),
-      additionalFields: {
-        role: { type: "string", input: false, defaultValue: "user" },
-        plan: { type: "string", input: false, defaultValue: "free" },
-      },
     },
     session: { fields: { userId: "accountId" }, expiresIn: sessionDays * 86_400, updateAge: 86_400 },
-    account: {
-      fields: { userId: "accountId", accountId: "providerAccountId" },
-      encryptOAuthTokens: true,
-    },
+    account: { encryptOAuthTokens: true },
     verification: { storeIdentifier: "hashed" },
     databaseHooks: {
       user: {
         create: {
+          // By whatever way, a password or GitHub.
           before: async () => {
             if (!(await events.takesSignUps(ctx))) return false;
           },
@@ -147,7 +140,6 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
     },
     emailAndPassword: {
       enabled: true,
-      disableSignUp: config.SIGN_UP === "closed",
       minPasswordLength: passwordLength.min,
       maxPasswordLength: passwordLength.max,
       revokeSessionsOnPasswordReset: true,
@@ -202,7 +194,6 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
         github: {
           clientId: config.GITHUB_CLIENT_ID ?? "",
           clientSecret: config.GITHUB_CLIENT_SECRET ?? "",
-          disableSignUp: config.SIGN_UP === "closed",
         },
       },
     }),
@@ -275,17 +266,20 @@ const wrapped =
     };
   };
 
-const hidden = <Input extends { model: string; where?: Condition[] | undefined }>(input: Input): Input =>
-  input.model === "session" && input.where
+/** No other table has a field of that name. */
+const isToken = ({ field }: Condition): boolean => field === "token";
+
+const hidden = <Input extends { where?: Condition[] | undefined }>(input: Input): Input =>
+  input.where
     ? {
         ...input,
-        where: input.where.map((one) => (one.field === "token" ? { ...one, value: hashOf(one.value) } : one)),
+        where: input.where.map((one) => (isToken(one) ? { ...one, value: hashOf(one.value) } : one)),
       }
     : input;
 
 /** Callers that look up by the token get the token back instead of its hash. */
-const shown = (row: unknown, input: { model: string; where: Condition[] }) => {
-  const asked = input.model === "session" && input.where.find(({ field }) => field === "token")?.value;
+const shown = (row: unknown, { where }: { where: Condition[] }) => {
+  const asked = where.find(isToken)?.value;
   return (row && typeof asked === "string" ? { ...row, token: asked } : row) as never;
 };
 

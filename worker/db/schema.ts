@@ -103,10 +103,11 @@ export const identities = sqliteTable(
   "identities",
   {
     id: text().primaryKey(),
-    accountId: text("account_id").$type<Id<"account">>().notNull(),
+    // Named as by better-auth, which mistakes one for the other if either is mapped: whoever came by GitHub once came no second time.
+    userId: text("account_id").$type<Id<"account">>().notNull(),
     providerId: text("provider_id").notNull(),
     /** The provider's id of the person; the account's own id for `credential`. */
-    providerAccountId: text("provider_account_id").notNull(),
+    accountId: text("provider_account_id").notNull(),
     /** Encrypted by better-auth. */
     accessToken: text("access_token"),
     refreshToken: text("refresh_token"),
@@ -119,8 +120,8 @@ export const identities = sqliteTable(
     updatedAt: time("updated_at").notNull(),
   },
   (t) => [
-    index("identities_account").on(t.accountId),
-    uniqueIndex("identities_provider").on(t.providerId, t.providerAccountId),
+    index("identities_account").on(t.userId),
+    uniqueIndex("identities_provider").on(t.providerId, t.accountId),
   ],
 );
 

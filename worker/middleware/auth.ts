@@ -82,7 +82,7 @@ async function emailIn(request: Request): Promise<string> {
  * rate_limited
  */
 export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Response> {
-  const path = new URL(request.url).pathname.replace(/^\/api\/auth/, "");
+  const path = new URL(request.url).pathname.slice("/api/auth".length);
   const limit = guarded[path];
   const address = countedAddress(c);
   const email = limit === "signIn" || limit === "mailed" ? await emailIn(request) : null;
@@ -90,7 +90,7 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
   if (takesCode.has(path)) await checkCode(c, request);
   if (hashing.has(path)) {
     await takeFrom(c, "passwords", address);
-    const known = email !== null && limit === "signIn" ? knownHere(c, email) : await signedInBy(c, path);
+    const known = email === null ? await signedInBy(c, path) : knownHere(c, email);
     if (!hashes.admits(Date.now(), { address, known }))
       throw new AppError("rate_limited", { retryAfterSeconds: 5 });
   }
@@ -101,8 +101,7 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
   const response = await (await authOf(c.env)).handler(request);
   // Successful sign-ins are not limited.
   if ((limit === "signIn" || limit === "secondStep") && response.ok) await giveBack(c, limit, who);
-  if (response.status >= 400)
-    return inOurShape(path === "/sign-in/email" ? await asUnknown(response) : response);
+  if (response.status >= 400) return inOurShape(await asUnknown(response));
   if (path === "/two-factor/verify-totp" && !(await isFirstUse(c, code, response)))
     return inOurShape(Response.json({ message: "Invalid code", code: "INVALID_CODE" }, { status: 401 }));
   if (request.method === "GET" && (await asksForCode(response))) return toSecondStep(response);
@@ -133,9 +132,12 @@ async function isFirstUse(c: Context<AppEnv>, code: string, response: Response):
   return isClaimed;
 }
 
+const isJson = ({ headers }: Response): boolean =>
+  headers.get("Content-Type")?.startsWith("application/json") ?? false;
+
 /** Signing in with GitHub, or by a link in a mail, is not over yet. */
 const asksForCode = async (response: Response): Promise<boolean> =>
-  (response.headers.get("Content-Type") ?? "").startsWith("application/json") &&
+  isJson(response) &&
   // A redirect may have this content type and no body.
   TwoFactorAsked.safeParse(
     await response
@@ -170,10 +172,7 @@ async function answeredByMailOnly(
   if (!sent?.success) return null;
   const origin = request.headers.get("Origin");
   if (origin !== null && origin !== config.SITE_URL) throw new AppError("forbidden");
-  const body = JSON.stringify({
-    ...sent.data,
-    ...(path !== "/request-password-reset" && { callbackURL: "/confirmed" }),
-  });
+  const body = JSON.stringify({ ...sent.data, callbackURL: "/confirmed" });
   const auth = await authOf(c.env);
   const work = auth.handler(new Request(request.url, { method: "POST", headers: request.headers, body }));
   const onError = (error: unknown) => logError({ auth: path }, error);
@@ -194,7 +193,7 @@ async function asUnknown(response: Response): Promise<Response> {
   const answered = await response
     .clone()
     .json<{ code?: string }>()
-    .catch(() => ({ code: undefined }));
+    .catch((): { code?: string } => ({}));
   if (answered.code !== "EMAIL_NOT_VERIFIED") return response;
   const body = { message: "Invalid email or password", code: "INVALID_EMAIL_OR_PASSWORD" };
   return Response.json(body, { status: 401 });
@@ -205,10 +204,8 @@ const hideToken = (name: string, value: unknown) => (name === "token" ? undefine
 /** The session's token is only in its cookie, which scripts cannot read. */
 async function withoutTokens(response: Response): Promise<Response> {
   // A redirect has the content type JSON but no body.
-  if (!response.ok || !response.headers.get("Content-Type")?.startsWith("application/json")) return response;
-  const shown = new Response(JSON.stringify(await response.json(), hideToken), response);
-  shown.headers.delete("Content-Length");
-  return shown;
+  if (!response.ok || !isJson(response)) return response;
+  return new Response(JSON.stringify(await response.json(), hideToken), response);
 }
 
 /** Converts a form post to the request that better-auth's own client would send. */
@@ -225,14 +222,13 @@ export const formToAuth = (c: Context<AppEnv>, path: string, body: object): Prom
 async function inOurShape(response: Response): Promise<Response> {
   if (response.status >= 500)
     throw new Error(`better-auth answered ${response.status}: ${await response.text()}`);
-  const answered = await response.json<{ message?: string }>().catch(() => ({ message: undefined }));
+  const answered = await response.json<{ message?: string }>().catch((): { message?: string } => ({}));
   const message = answered.message ?? "not accepted";
   // 422: the email address is already in use.
   const status = response.status === 422 ? errorCatalogue.conflict.status : response.status;
   const known = Object.values(errorCatalogue).find((one) => one.status === status);
   const headers = new Headers(response.headers);
   headers.set("Content-Type", "application/json");
-  headers.delete("Content-Length");
   if (known === errorCatalogue.unauthorized) headers.set("WWW-Authenticate", "Bearer");
   const body = JSON.stringify({
     error: known?.text ?? "invalid_request",

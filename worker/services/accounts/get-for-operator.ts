@@ -49,7 +49,7 @@ export async function getAccountForOperator(ctx: Ctx, { id }: ById): Promise<Acc
     methods: ctx.db
       .select({ name: identities.providerId })
       .from(identities)
-      .where(eq(identities.accountId, id)),
+      .where(eq(identities.userId, id)),
     ledger: ctx.db.select().from(ledgerAccounts).where(eq(ledgerAccounts.id, id)),
     money: ctx.db
       .select({

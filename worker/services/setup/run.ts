@@ -45,9 +45,9 @@ export async function runSetup(
     }),
     ctx.db.insert(identities).values({
       id: ctx.newId("identity"),
-      accountId,
+      userId: accountId,
       providerId: "credential",
-      providerAccountId: accountId,
+      accountId,
       password,
       createdAt: now,
       updatedAt: now,
