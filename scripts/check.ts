@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
+import { memoryFolder } from "./lib/memory-folder.ts";
 import { projectRoot } from "./lib/project-root.ts";
 import { modulesToLint, testsToRun } from "./lib/test-inputs.ts";
 import type { Counts } from "../test/support/closing-line.ts";
@@ -88,7 +89,7 @@ async function runTests(): Promise<boolean> {
       `--maxWorkers=${availableParallelism()}`,
       ...(others > 0 ? files : []),
     ],
-    { BERTH_COUNTS_FILE: countsFile },
+    { BERTH_COUNTS_FILE: countsFile, TMPDIR: memoryFolder() },
     `vitest run (${files.length} test files)`,
   );
   if (existsSync(countsFile)) {

@@ -6,6 +6,7 @@ import { delimiter, join } from "node:path";
 import { projectRoot } from "./lib/project-root.ts";
 import { installPackages } from "./lib/docker-engine.ts";
 import { leftoversFile } from "./lib/engine-leftovers.ts";
+import { memoryFolder } from "./lib/memory-folder.ts";
 import { startEmbeddedService, type EmbeddedService } from "./lib/embedded-service.ts";
 import { closingLine, type Counts } from "../test/support/closing-line.ts";
 
@@ -123,9 +124,11 @@ async function runTiers(first: EmbeddedService, second: EmbeddedService): Promis
   const sideBySide = await Promise.all([
     runTwice(first.env, [...tiers("engine"), ...others]),
     // By default vitest leaves a core free, which is half of two.
-    runTwice(first.env, [...tiers("unit", "worker"), `--maxWorkers=${availableParallelism()}`], {
-      quiet: true,
-    }),
+    runTwice(
+      { ...first.env, TMPDIR: memoryFolder() },
+      [...tiers("unit", "worker"), `--maxWorkers=${availableParallelism()}`],
+      { quiet: true },
+    ),
   ]);
   const both = { ...first.env, BERTH_E2E_STATE_DIRS: [first, second].map(stateOf).join(delimiter) };
   return [

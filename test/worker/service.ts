@@ -1,9 +1,10 @@
 import { env, exports } from "cloudflare:workers";
-import { createHmac } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { ToAgent, type FromAgent } from "../../protocol/agent/messages.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
 import type { Site } from "../../protocol/api/sites.ts";
-import type { Id } from "../../protocol/ids.ts";
+import { formatId, type Id } from "../../protocol/ids.ts";
+import { sha256Hex } from "../../worker/domain/tokens.ts";
 import { embeddedD1 } from "../../worker/embedded/database.ts";
 import { embeddedGuards } from "../../worker/embedded/guards.ts";
 import type { Env } from "../../worker/env.ts";
@@ -68,13 +69,21 @@ export const operatorLogin = { email: "operator@example.com", password: "correct
 /** The cookie of a new session of the operator's. */
 export async function operatorCookie(): Promise<string> {
   await operator();
-  const response = await call("/sign-in", {
-    method: "POST",
-    redirect: "manual",
-    headers: { Origin: siteUrl },
-    body: new URLSearchParams(operatorLogin),
-  });
-  return response.headers.get("Set-Cookie")?.split(";")[0] ?? "";
+  const token = crypto.randomUUID();
+  const now = Date.now();
+  await bindings.DB.prepare(
+    "INSERT INTO sessions (id, token_hash, account_id, created_at, updated_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
+  )
+    .bind(
+      formatId("session", now, randomBytes(10)),
+      sha256Hex(token),
+      await operatorId,
+      now,
+      now,
+      now + 29.5 * 86_400_000,
+    )
+    .run();
+  return signedCookie(token);
 }
 
 /** A session's cookie as better-auth signs it. */

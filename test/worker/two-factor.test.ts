@@ -81,12 +81,13 @@ function browser() {
 }
 type Browser = ReturnType<typeof browser>;
 
+let hash: Promise<string> | undefined;
 /** A person with a password, and a browser that has signed in with it. */
 async function person() {
+  hash ??= hashPassword(password, new Uint8Array(16));
   const key = await account();
   const accountId = await ownerOf(key);
   const email = `${uniqueName("person")}@example.com`;
-  const hash = await hashPassword(password, crypto.getRandomValues(new Uint8Array(16)));
   await run("UPDATE accounts SET email = ?, email_verified = 1 WHERE id = ?", email, accountId);
   await run(
     `INSERT INTO identities (id, account_id, provider_id, provider_account_id, password, created_at, updated_at)
@@ -94,7 +95,7 @@ async function person() {
     uniqueName("identity"),
     accountId,
     accountId,
-    hash,
+    await hash,
   );
   const own = browser();
   expect((await own.post("/sign-in", { email, password })).location).toBe("/");
