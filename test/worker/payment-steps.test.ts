@@ -34,6 +34,7 @@ import {
   newId,
   now,
   packIds,
+  resourceRow,
   update,
   write,
   type Row,
@@ -134,7 +135,11 @@ const because = (reason: string) => ({
   code: "conflict",
   extra: { reason: expect.stringContaining(reason) },
 });
-const silently = () => vi.spyOn(console, "error").mockImplementation(() => undefined);
+const silently = () =>
+  vi
+    .spyOn(console, "error")
+    .mockClear()
+    .mockImplementation(() => undefined);
 
 describe("what the processor says of a checkout", () => {
   it.each([
@@ -445,6 +450,50 @@ describe("a checkout", () => {
     },
   );
 
+  it("whose memory is reserved is not refused for another of the same account that begins just after it", async () => {
+    await write(
+      update("hosts", hostId, { memory_mb: 90_000 }),
+      update("packs", packIds.large, { memory_mb: 3000 }),
+    );
+    const accountId = newId("account");
+    const ids = { first: newId("invoice"), second: newId("invoice") };
+    for (const id of Object.values(ids)) {
+      const resource = newId("database");
+      await write(
+        resourceRow("databases", {
+          id: resource,
+          account_id: accountId,
+          host_id: hostId,
+          next_pack_id: packIds.large,
+        }),
+        invoiceRow({
+          id,
+          account_id: accountId,
+          resource_id: resource,
+          kind: "change",
+          pack_id: packIds.large,
+        }),
+      );
+    }
+    const ctx = withProcessor(opening());
+    let times = 0;
+    const db = Object.create(ctx.db, {
+      batch: {
+        value: async (statements: Parameters<Ctx["db"]["batch"]>[0]) => {
+          const answers = await ctx.db.batch(statements);
+          // It has read, and has begun.
+          if (++times === 2) await write(checkoutRow(ids.second, "open"));
+          return answers;
+        },
+      },
+    }) as Ctx["db"];
+    expect(await openCheckout({ ...ctx, db }, ids.first)).toMatchObject({ status: "open" });
+    await write(bindings.DB.prepare("DELETE FROM checkouts WHERE invoice_id = ?").bind(ids.second));
+    await expect(openCheckout(ctx, ids.second)).rejects.toMatchObject(
+      because("Capacity is reserved for another pack of yours"),
+    );
+  });
+
   it("that was never shown to anybody is over after its hour, and one that was is asked about", async () => {
     const cases = {
       "never shown, over": { session_id: null, expires_at: now.getTime(), over: true },
@@ -550,7 +599,8 @@ describe("reconciliation", () => {
       asked.push(`${word} ${id}`);
       return Promise.resolve(reported({ id, status: word === "expire" ? "expired" : "open" }));
     };
-    return { asked, retrieve: answer("retrieve"), expire: answer("expire") };
+    const createCheckout = ({ invoiceId }: Checkout) => answer("create")(invoiceId);
+    return { asked, createCheckout, retrieve: answer("retrieve"), expire: answer("expire") };
   };
 
   it("asks about what is due, the longest waiting first, 20 at once, and again after half its age", async () => {
@@ -833,8 +883,8 @@ describe("the processor's list of events", () => {
       known,
       of("expired", one, 0),
       of("failed", one, 0),
-      of("expired", two, 2),
       of("failed", two, 1),
+      of("expired", two, 2),
     ]);
     expect(
       await rows("SELECT session_id, status FROM checkouts WHERE session_id IN (?, ?, ?)", one, two, three),
