@@ -30,8 +30,10 @@ import {
   type Made,
   type Row,
 } from "./billing-rows.ts";
+import { interruptedDatabase } from "./crashing-database.ts";
 import { bindings, uniqueName } from "./service.ts";
 import { flagsOf, rows } from "./stripe-service.ts";
+import { ctxAt } from "./terms-service.ts";
 
 // Rows are written as a step finds them, and the step is called itself.
 beforeEach(async () => {
@@ -173,11 +175,21 @@ describe("money that was received", () => {
     ]);
   });
 
-  it("for an invoice that is not there, or for none, is flagged as well", async () => {
+  it("for an invoice that is not there, or for none, is flagged as well, though it was refunded before", async () => {
     await billed();
     const unknown = [null, "something", newId("invoice"), newId("site")];
     for (const id of unknown) {
       const paid = payment();
+      await write(
+        insert("payment_flags", {
+          id: newId("flag"),
+          reason: "refunded_elsewhere",
+          reference: `${paid.reference}:1000`,
+          amount_cents: 1000,
+          currency: "eur",
+          created_at: 0,
+        }),
+      );
       expect(await settleInvoice(ctx, id, paid)).toBe("flagged");
       expect(
         await rows("SELECT reason, invoice_id FROM payment_flags WHERE reference = ?", paid.reference),
@@ -202,9 +214,7 @@ describe("money that was received", () => {
     expect(await settleInvoice(ctx, second.id, { ...paid, amountCents: 1 })).toBe("known");
     expect(await settleInvoice(ctx, null, paid)).toBe("known");
     expect(await rows("SELECT id FROM payment_flags")).toEqual([]);
-    expect(await settleInvoice(ctx, second.id, { ...paid, processor: "stripe", reference: "other" })).toBe(
-      "settled",
-    );
+    expect(await settleInvoice(ctx, second.id, payment({ processor: "stripe" }))).toBe("settled");
   });
 
   it("is settled where a kind of invoice has an effect, and nothing is lost where it has none", async () => {
@@ -253,6 +263,7 @@ describe("money that was received", () => {
     it.each([
       ["in part", 999, {}],
       ["of another payment", 1000, { reference: "another:1000" }],
+      ["told as a dispute", 1000, { reason: "disputed" }],
       ["of a payment with a longer name", 1000, { reference: "longer:1:1000" }],
     ])("%s buys what it is for", async (_, amount, more) => {
       const of = await billed();
@@ -260,6 +271,27 @@ describe("money that was received", () => {
       await told(paid.reference, amount, more);
       expect(await settleInvoice(ctx, of.id, paid)).toBe("settled");
       expect([await statusOf("invoices", of.id), await creditsOf(of)]).toEqual(["paid", 700]);
+    });
+
+    it("at the same moment takes the site that waited for it as well", async () => {
+      const id = newId("invoice");
+      const { one: made } = await make(
+        "sites",
+        { row: { status: "PENDING", wanted: "STOPPED", paid_until: null, current_deployment_id: null } },
+        {
+          one: {
+            beside: (of) => [invoiceRow({ id, account_id: of.accountId, resource_id: of.id, kind: "site" })],
+          },
+        },
+      );
+      const paid = payment({ reference: reference() });
+      // It has read what there is.
+      const database = interruptedDatabase(bindings.DB, 1, () => told(paid.reference, 1000));
+      expect(await settleInvoice(ctxAt(now, database), id, paid)).toBe("settled");
+      expect([await statusOf("invoices", id), await rowOf("sites", made.id)]).toEqual([
+        "refunded",
+        undefined,
+      ]);
     });
 
     it("takes the site that waited for it, and only if it was settled by this payment", async () => {
@@ -312,15 +344,23 @@ describe("an invoice that is overdue", () => {
       expect([name, await statusOf("invoices", ids[name] ?? "")]).toEqual([name, status]);
   });
 
-  it("is void before the others that came later, 50 a turn, however many are being paid", async () => {
-    const ids = await Promise.all(Array.from({ length: 51 }, () => billed({ due_at: at(-1) })));
-    const count = async () =>
-      (await rows("SELECT id FROM invoices WHERE status = 'unpaid'")).map(({ id }) => id).length;
+  it("is void in its turn of 50, however many others are being paid", async () => {
+    const unpaid = () => rows("SELECT id FROM invoices WHERE status = 'unpaid' ORDER BY id");
+    const paying: Row[] = [];
+    for (let count = 0; count < 50; count++) {
+      const { id } = await billed({ due_at: at(-9) });
+      await write(checkoutRow(id, "processing"));
+      paying.push({ id });
+    }
     const { ctx } = listening();
+    await billed({ due_at: at(-1) });
     await voidOverdue(ctx);
-    expect([ids.length, await count()]).toEqual([51, 1]);
+    expect(await unpaid()).toEqual(paying.toSorted((a, b) => (String(a["id"]) < String(b["id"]) ? -1 : 1)));
+    for (let count = 0; count < 51; count++) await billed({ due_at: at(-1) });
     await voidOverdue(ctx);
-    expect(await count()).toBe(0);
+    expect(await unpaid()).toHaveLength(51);
+    await voidOverdue(ctx);
+    expect(await unpaid()).toHaveLength(50);
   });
 
   it.each(["opening", "open", "processing"])(
@@ -407,7 +447,7 @@ describe("a first invoice", () => {
     await write(update("packs", packIds.small, { kind: "site" }));
   });
 
-  it("is refused to an account with a thousand sites and databases that were never paid", async () => {
+  it("is refused to an account with 1000 sites and databases that were never paid", async () => {
     const { ctx } = listening();
     const [accountId, stranger] = [newId("account"), newId("account")];
     const row = (table: "sites" | "databases", account_id: string, status: string) =>

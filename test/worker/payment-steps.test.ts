@@ -310,7 +310,7 @@ describe("a checkout", () => {
     await write(
       checkoutRow(invoice.id, "expired", { number: 1 }),
       checkoutRow(invoice.id, "failed", { number: 4 }),
-      checkoutRow(other.id, "open", { number: 9 }),
+      checkoutRow(other.id, "opening", { number: 9, session_id: null }),
     );
     const { asked, createCheckout } = opening();
     const first = await openCheckout(withProcessor({ createCheckout }), invoice.id);
@@ -324,7 +324,7 @@ describe("a checkout", () => {
       { number: 4, status: "failed" },
       { number: 5, status: "open" },
     ]);
-    expect(await checkoutsOf(other.id)).toEqual([{ number: 9, status: "open" }]);
+    expect(await checkoutsOf(other.id)).toEqual([{ number: 9, status: "opening" }]);
   });
 
   it("is not opened of an invoice that is not there, not unpaid, or has a payment that does not match", async () => {
@@ -387,7 +387,7 @@ describe("a checkout", () => {
     await expect(openCheckout(withProcessor({ createCheckout }), invoice.id)).rejects.toMatchObject(
       because("Someone else is paying"),
     );
-    expect(asked.length).toBeGreaterThan(1);
+    expect(asked.map(({ key }) => key.at(-1))).toEqual(["1", "2"]);
   });
 
   it("that another request has begun at the same moment is that one's, and is shared", async () => {
@@ -1236,7 +1236,7 @@ describe("a refund", () => {
 
   describe("begins", () => {
     it("once, with its credits held, and the operator who wanted it", async () => {
-      const [of, other] = [await paid(), await paid()];
+      const [other, of] = [await paid(), await paid()];
       const refund = await beginOf(of);
       expect(refund).toEqual({
         id: expect.stringMatching(/^rfd_/),
@@ -1423,6 +1423,8 @@ describe("a refund", () => {
     const error = "The card is closed";
     await finishRefund(withProcessor(answering({ status: "failed", error })), refund);
     expect(await reread(refund.id)).toMatchObject({ status: "failed", reference: "re_1", error });
+    // An answer that is late changes nothing.
+    await finishRefund(withProcessor(answering()), refund);
     expect([await balanceOf(of.accountId), await balanceOf(other.accountId)]).toEqual([
       { balance: 700, held: 0 },
       { balance: 700, held: 700 },
