@@ -14,6 +14,7 @@ import { invoices, packs } from "../../worker/db/schema.ts";
 import {
   at,
   begin,
+  billed,
   checkoutRow,
   insert,
   interrupted,
@@ -23,10 +24,14 @@ import {
   minutes,
   newId,
   now,
+  one,
   packIds,
   resourceRow,
+  rowOf,
+  statusOf,
   update,
   write,
+  type Billed,
   type Made,
   type Row,
 } from "./billing-rows.ts";
@@ -40,31 +45,6 @@ beforeEach(async () => {
   await begin();
 });
 
-type Billed = { id: Id<"invoice">; accountId: Id<"account"> };
-/** An invoice for 700 credits at 1000 cents. */
-async function billed(more: Row = {}): Promise<Billed> {
-  const [id, accountId] = [newId("invoice"), newId("account")];
-  await write(
-    invoiceRow({
-      id,
-      account_id: accountId,
-      kind: "credits",
-      resource_id: null,
-      term_months: null,
-      pack_id: null,
-      ...more,
-    }),
-    insert("credit_purchases", { invoice_id: id, package_id: "cpk_1", credits: 700 }),
-  );
-  return { id, accountId };
-}
-const one = async <Found = Record<string, unknown>>(query: string, ...values: (string | number)[]) => {
-  const [found, ...more] = await rows<Found>(query, ...values);
-  expect(more).toEqual([]);
-  return found;
-};
-const rowOf = (table: string, id: string) => one(`SELECT * FROM ${table} WHERE id = ?`, id);
-const statusOf = async (table: string, id: string) => (await rowOf(table, id))?.["status"];
 const invoiceOf = async (id: Id<"invoice">) => {
   const [row] = await listening().ctx.db.select().from(invoices).where(eq(invoices.id, id));
   if (!row) throw new Error(`There is no invoice ${id}`);
@@ -215,6 +195,10 @@ describe("money that was received", () => {
     expect(await settleInvoice(ctx, null, paid)).toBe("known");
     expect(await rows("SELECT id FROM payment_flags")).toEqual([]);
     expect(await settleInvoice(ctx, second.id, payment({ processor: "stripe" }))).toBe("settled");
+    const elsewhere = payment();
+    await settleInvoice(ctx, (await billed()).id, elsewhere);
+    const wrong = { ...elsewhere, processor: "stripe", amountCents: 1 } as const;
+    expect(await settleInvoice(ctx, (await billed()).id, wrong)).toBe("flagged");
   });
 
   it("is settled where a kind of invoice has an effect, and nothing is lost where it has none", async () => {
