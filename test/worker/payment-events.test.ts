@@ -64,7 +64,7 @@ describe("the processor's list of events", () => {
     ["after five minutes", t - minute, t - 5 * minute, true],
     ["at once where it is more than a day behind", t - day - 1, t - minute, true],
     ["not at once where it is a day behind", t - day, t - minute, false],
-  ])("is read again %s", async (_, until, readAt, isRead) => {
+  ])("is read again in time: %s", async (_, until, readAt, isRead) => {
     await wasRead(until, readAt);
     expect(await read(t)).toHaveLength(isRead ? 1 : 0);
   });
@@ -257,59 +257,62 @@ describe("an event", () => {
         isFlagged: true,
       },
     };
-    it.each(Object.entries(cases))("%s", async (_, { amount = 1000, status, isFlagged, ...row }) => {
-      const [invoice, other, elsewhere] = [
-        await billed({ status: "paid", ...row.invoice }),
-        await billed({ status: "paid" }),
-        await billed({ status: "paid" }),
-      ];
-      const [reference, another] = [uniqueName("pi"), uniqueName("pi")];
-      await write(
-        // The same reference at another processor is another payment.
-        paymentRow(elsewhere.id, reference, { processor: "stripe" }),
-        paymentRow(other.id, another),
-        paymentRow(invoice.id, reference),
-        ...(row.refunds ?? []).map((refund) =>
-          insert("refunds", {
-            id: newId("refund"),
-            invoice_id: refund.of === "other" ? other.id : invoice.id,
-            payment_reference: refund.of === "other" ? another : reference,
-            amount_cents: refund.amount,
-            status: refund.status,
-            created_by: "acc",
-            created_at: 0,
-          }),
-        ),
-      );
-      const event = told({
-        kind: "refunded",
-        paymentReference: reference,
-        amountCents: amount,
-        currency: "eur",
-      });
-      for (const twice of [event, { ...event, id: uniqueName("evt") }]) {
-        await receiveEvent(withProcessor(), twice);
-        expect(await outcomeOf(twice)).toBe("applied");
-      }
-      expect(await statusOf("invoices", invoice.id)).toBe(status);
-      expect(await flags()).toEqual(
-        isFlagged
-          ? [
-              {
-                reason: "refunded_elsewhere",
-                reference: `${reference}:${amount}`,
-                invoice_id: invoice.id,
-                amount_cents: amount,
-                currency: "eur",
-              },
-            ]
-          : [],
-      );
-      expect([await statusOf("invoices", other.id), await statusOf("invoices", elsewhere.id)]).toEqual([
-        "paid",
-        "paid",
-      ]);
-    });
+    it.each(Object.entries(cases))(
+      "%s has its effect once, on its own invoice alone",
+      async (_, { amount = 1000, status, isFlagged, ...row }) => {
+        const [invoice, other, elsewhere] = [
+          await billed({ status: "paid", ...row.invoice }),
+          await billed({ status: "paid" }),
+          await billed({ status: "paid" }),
+        ];
+        const [reference, another] = [uniqueName("pi"), uniqueName("pi")];
+        await write(
+          // The same reference at another processor is another payment.
+          paymentRow(elsewhere.id, reference, { processor: "stripe" }),
+          paymentRow(other.id, another),
+          paymentRow(invoice.id, reference),
+          ...(row.refunds ?? []).map((refund) =>
+            insert("refunds", {
+              id: newId("refund"),
+              invoice_id: refund.of === "other" ? other.id : invoice.id,
+              payment_reference: refund.of === "other" ? another : reference,
+              amount_cents: refund.amount,
+              status: refund.status,
+              created_by: "acc",
+              created_at: 0,
+            }),
+          ),
+        );
+        const event = told({
+          kind: "refunded",
+          paymentReference: reference,
+          amountCents: amount,
+          currency: "eur",
+        });
+        for (const twice of [event, { ...event, id: uniqueName("evt") }]) {
+          await receiveEvent(withProcessor(), twice);
+          expect(await outcomeOf(twice)).toBe("applied");
+        }
+        expect(await statusOf("invoices", invoice.id)).toBe(status);
+        expect(await flags()).toEqual(
+          isFlagged
+            ? [
+                {
+                  reason: "refunded_elsewhere",
+                  reference: `${reference}:${amount}`,
+                  invoice_id: invoice.id,
+                  amount_cents: amount,
+                  currency: "eur",
+                },
+              ]
+            : [],
+        );
+        expect([await statusOf("invoices", other.id), await statusOf("invoices", elsewhere.id)]).toEqual([
+          "paid",
+          "paid",
+        ]);
+      },
+    );
 
     it("that the bank returned is flagged and noted at that refund alone", async () => {
       const invoice = await billed({ status: "refunded" });
