@@ -25,6 +25,7 @@ import {
   now,
   packIds,
   resourceRow,
+  rowOf,
   update,
   write,
   type Case,
@@ -56,7 +57,6 @@ const pay = (ctx: ReturnType<typeof listening>["ctx"], id: string, amountCents =
     currency: "eur",
   });
 };
-const rowOf = async (table: string, id: string) => (await rows(`SELECT * FROM ${table} WHERE id = ?`, id))[0];
 const jobsOf = async (id: string) =>
   (await rows("SELECT kind, host_id FROM jobs WHERE lane = ? ORDER BY seq", id)).map(
     ({ kind, host_id }) => `${String(kind)} ${String(host_id)}`,

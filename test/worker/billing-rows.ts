@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { expect } from "vitest";
 import { formatId, type Id, type IdKind } from "../../protocol/ids.ts";
 import type { Ctx } from "../../worker/ctx.ts";
 import type { Termed } from "../../worker/db/resource.ts";
@@ -137,6 +138,36 @@ export const checkoutRow = (invoice_id: string, status: string, more: Row = {}) 
     ...more,
   });
 
+export type Billed = { id: Id<"invoice">; accountId: Id<"account"> };
+/** An invoice for 700 credits at 1000 cents. */
+export async function billed(more: Row = {}): Promise<Billed> {
+  const [id, accountId] = [newId("invoice"), newId("account")];
+  await write(
+    invoiceRow({
+      id,
+      account_id: accountId,
+      kind: "credits",
+      resource_id: null,
+      term_months: null,
+      pack_id: null,
+      ...more,
+    }),
+    insert("credit_purchases", { invoice_id: id, package_id: "cpk_1", credits: 700 }),
+  );
+  return { id, accountId };
+}
+export const paymentRow = (invoice_id: string, reference: string, more: Row = {}) =>
+  insert("payments", {
+    id: newId("payment"),
+    invoice_id,
+    processor: "test",
+    reference,
+    amount_cents: 1000,
+    currency: "eur",
+    created_at: 0,
+    ...more,
+  });
+
 export const jobRow = (kind: Termed, id: string, row: Row) =>
   insert("jobs", {
     id: newId("job"),
@@ -195,6 +226,15 @@ export const yes = (cases: Record<string, Case & { is?: boolean }>): string[] =>
   Object.keys(cases)
     .filter((name) => cases[name]?.is !== false)
     .toSorted();
+
+/** The only row that a query finds. */
+export const one = async <Found = Record<string, unknown>>(query: string, ...values: (string | number)[]) => {
+  const [found, ...more] = await rows<Found>(query, ...values);
+  expect(more).toEqual([]);
+  return found;
+};
+export const rowOf = (table: string, id: string) => one(`SELECT * FROM ${table} WHERE id = ?`, id);
+export const statusOf = async (table: string, id: string) => (await rowOf(table, id))?.["status"];
 
 /** A context whose hints to hosts are kept. */
 export function listening(time: Date = now) {

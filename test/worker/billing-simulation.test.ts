@@ -6,7 +6,7 @@ import { type Transfer } from "../../worker/domain/ledger.ts";
 import { applyToLedger, balanceOf, emptyLedger } from "../support/models/ledger.ts";
 import { applyToInvoice, type InvoiceAccount, type InvoiceEvent } from "../support/models/invoice.ts";
 import { holdCredits } from "../../worker/billing/credits/hold.ts";
-import { postHold } from "../../worker/billing/credits/post-hold.ts";
+import { spendHold } from "../../worker/billing/credits/post-hold.ts";
 import { voidHold } from "../../worker/billing/credits/void-hold.ts";
 import { voidInvoice } from "../../worker/services/invoices/void.ts";
 import { payInvoice } from "../../worker/services/invoices/pay.ts";
@@ -131,7 +131,7 @@ async function simulate(seed: number): Promise<Record<string, number>> {
       }),
     end: (ctx) => {
       const id = `simulation-${seed}-${random.below(holds + 1)}`;
-      return random.below(2) === 0 ? postHold(ctx, id, 1) : voidHold(ctx, id);
+      return random.below(2) === 0 ? spendHold(ctx, id, 1) : voidHold(ctx, id);
     },
   };
   // What happens in the world is likelier than what an operator does.

@@ -4,7 +4,7 @@ import { configOf } from "../../worker/config.ts";
 import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
 import { holdCredits } from "../../worker/billing/credits/hold.ts";
-import { postHold, spendHold } from "../../worker/billing/credits/post-hold.ts";
+import { spendHold } from "../../worker/billing/credits/post-hold.ts";
 import { voidExpiredHolds, voidHold } from "../../worker/billing/credits/void-hold.ts";
 import { invoiceById } from "../../worker/billing/invoices/by-id.ts";
 import { openCheckout } from "../../worker/billing/payments/checkout.ts";
@@ -33,6 +33,7 @@ async function rich(amount: number) {
   return { key, accountId, hold };
 }
 const because = (reason: string) => ({ extra: { reason: expect.stringContaining(reason) } });
+const spend = async (holdId: string, amount: number) => (await spendHold(ctx, holdId, amount)).isSpent;
 const verified = async () => (await api(await operator(), "GET", "/ledger/verify")).body;
 
 describe("credits", () => {
@@ -99,7 +100,7 @@ describe("credits", () => {
     const many = uniqueName("many");
     for (let index = 1; index <= 25; index++) {
       await hold(`${many}-${index}`, 1);
-      await postHold(ctx, `${many}-${index}`, 1);
+      await spend(`${many}-${index}`, 1);
     }
     const { balance, transactions } = await credits(key);
     expect([balance, transactions.length]).toEqual([75, 20]);
@@ -134,7 +135,7 @@ describe("the balance", () => {
     );
     expect(asked.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     const posted = await Promise.all(
-      Array.from({ length: 150 }, (_, index) => postHold(ctx, `${race}-${index % 50}`, 7)),
+      Array.from({ length: 150 }, (_, index) => spend(`${race}-${index % 50}`, 7)),
     );
     expect(posted.filter(Boolean)).toHaveLength(1);
     expect((await credits(key)).balance).toBe(0);
@@ -147,15 +148,15 @@ describe("the balance", () => {
     await hold(used, 10);
     await expect(hold(more, 1)).rejects.toMatchObject({ code: "payment_required", extra: { balance: 0 } });
     expect((await credits(key)).balance).toBe(10);
-    await expect(postHold(ctx, used, 11)).rejects.toThrow(/keeps 10/);
-    expect([await postHold(ctx, used, 3), await postHold(ctx, used, 3), await voidHold(ctx, used)]).toEqual([
+    await expect(spend(used, 11)).rejects.toThrow(/keeps 10/);
+    expect([await spend(used, 3), await spend(used, 3), await voidHold(ctx, used)]).toEqual([
       true,
       false,
       false,
     ]);
     expect((await credits(key)).balance).toBe(7);
     await hold(more, 7);
-    expect([await voidHold(ctx, more), await voidHold(ctx, more), await postHold(ctx, more, 7)]).toEqual([
+    expect([await voidHold(ctx, more), await voidHold(ctx, more), await spend(more, 7)]).toEqual([
       true,
       false,
       false,
@@ -266,7 +267,7 @@ describe("a refund of credits", () => {
     await pay(invoiceToken);
     const spent = uniqueName("spent");
     await hold(spent, 101);
-    await postHold(ctx, spent, 101);
+    await spend(spent, 101);
     const refund = async (body: object) =>
       api(await operator(), "POST", `/invoices/${invoiceId}/refund`, body);
     const refused = await refund({});

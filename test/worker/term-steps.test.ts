@@ -24,6 +24,7 @@ import {
   named,
   newId,
   now,
+  one,
   packIds,
   update,
   write,
@@ -47,11 +48,6 @@ const renewal = ({ id, accountId }: Made, more: object = {}) =>
 const paying = (made: Made, status: string, more: object = {}) => {
   const id = newId("invoice");
   return [renewal(made, { id, ...more }), checkoutRow(id, status)];
-};
-const one = async <Row = Record<string, unknown>>(query: string, ...values: (string | number)[]) => {
-  const [found, ...more] = await rows<Row>(query, ...values);
-  expect(more).toEqual([]);
-  return found;
 };
 const jobsOf = (id: string) =>
   rows("SELECT kind, status, host_id, account_id FROM jobs WHERE lane = ? ORDER BY seq", id);

@@ -6,12 +6,8 @@ import { systemAccounts } from "../../domain/ledger.ts";
 
 /**
  * Spends a hold, fully or in part, exactly once however often it is called. To spend nothing, void the hold instead.
- * @returns whether this call spent it
+ * @returns whether this call spent it, and the credits that can be spent afterwards
  */
-export const postHold = async (ctx: Ctx, holdId: string, amount: number): Promise<boolean> =>
-  (await spendHold(ctx, holdId, amount)).isSpent;
-
-/** The same, with the credits that can be spent afterwards, in one round trip. */
 export async function spendHold(
   ctx: Ctx,
   holdId: string,

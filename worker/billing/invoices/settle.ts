@@ -1,11 +1,11 @@
 import { and, eq, gte, sql, type SQL } from "drizzle-orm";
-import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { automaticActivity } from "../../db/insert-activity.ts";
 import { batch } from "../../db/batch.ts";
 import { invoices, paymentFlags, payments } from "../../db/schema.ts";
 import type { PaymentReport } from "../../domain/settlement.ts";
 import { recordEvent, type ReceivedEvent } from "../payments/record-event.ts";
+import type { EffectOf } from "../effects/effect.ts";
 import { effects, voided } from "../effects/index.ts";
 
 export type Settlement = PaymentReport & {
@@ -22,6 +22,12 @@ const reasonOf = ({ amountCents, currency }: PaymentReport): SQL => sql`
     WHEN i.amount_cents <> ${amountCents} THEN 'wrong_amount' WHEN i.status = 'void' THEN 'invoice_void'
     ELSE 'paid_twice' END`;
 
+const effectOf: EffectOf = (ctx, invoice, ...settled) => {
+  const defined = effects[invoice.kind];
+  if (!defined) throw new Error(`A paid ${invoice.kind} invoice has no effect defined`);
+  return defined(ctx, invoice, ...settled);
+};
+
 /**
  * Settles money that the processor has received. One batch marks the invoice paid, records the payment and applies
  * its effects, or raises a flag for an operator if it does not match. Idempotent under duplicate and out-of-order
@@ -36,19 +42,11 @@ export async function settleInvoice(ctx: Ctx, invoiceId: string | null, paid: Se
     sql`${paymentFlags.reference} = ${`${reference}:`} || ${paymentFlags.amountCents}`,
     gte(paymentFlags.amountCents, amountCents),
   );
-  const {
-    invoice: [invoice],
-    refund: [refund],
-  } =
-    invoiceId !== null && isId("invoice", invoiceId)
-      ? await batch(ctx, {
-          invoice: ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId)),
-          refund: ctx.db.select({ id: paymentFlags.id }).from(paymentFlags).where(wasRefunded),
-        })
-      : { invoice: [], refund: [] };
-  const effectOf = invoice && effects[invoice.kind];
-  if (invoice && !effectOf) throw new Error(`A paid ${invoice.kind} invoice has no effect defined`);
-  const effect = invoice && effectOf?.(ctx, invoice, mark, now);
+  const [invoice] = await ctx.db
+    .select()
+    .from(invoices)
+    .where(sql`${invoices.id} = ${invoiceId}`);
+  const effect = invoice && effectOf(ctx, invoice, mark, now);
   const isPayment = sql`EXISTS (SELECT 1 FROM payments WHERE processor = ${processor} AND reference = ${reference})`;
   const refundedMark = ctx.newMark();
   const isSettledNow = sql`EXISTS (SELECT 1 FROM invoices WHERE settlement_mark IN (${mark}, ${refundedMark}))`;
@@ -99,7 +97,7 @@ export async function settleInvoice(ctx: Ctx, invoiceId: string | null, paid: Se
       ),
     effect: effect?.statements,
     activity: automaticActivity(ctx, "settleInvoice", sql`invoices WHERE settlement_mark = ${mark}`),
-    undone: refund && invoice ? voided[invoice.kind]?.(ctx, invoice, refundedMark, now) : undefined,
+    undone: invoice && voided[invoice.kind]?.(ctx, invoice, refundedMark, now),
   });
   if (settled) effect?.hint?.(answers as never);
   return settled ? "settled" : payment ? "known" : "flagged";

@@ -95,7 +95,6 @@ export async function proceed(ctx: Ctx, invoice: InvoiceRow, checkout: CheckoutR
       await endCheckout(ctx, checkout, "expired");
       return null;
     }
-    if (error instanceof AppError) throw error;
     logError({ checkout: checkout.id }, error);
     throw conflict(
       "The payment processor is not reachable right now. Nothing is lost: try again in a minute.",

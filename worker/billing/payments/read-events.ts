@@ -44,9 +44,9 @@ export async function readEvents(ctx: Ctx): Promise<void> {
     .toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
   const some = fresh.slice(0, mostAtOnce);
   for (const event of some) await receiveEvent(ctx, event);
-  const isAll = some.length === fresh.length;
-  const eventsUntil = isAll ? until : (some.at(-1)?.createdAt.getTime() ?? readTo);
-  const readAt = isAll && until === now ? now : (reading?.readAt.getTime() ?? 0);
+  const last = fresh.length > some.length ? some.at(-1) : undefined;
+  const eventsUntil = last?.createdAt.getTime() ?? until;
+  const readAt = !last && until === now ? now : (reading?.readAt.getTime() ?? 0);
   await ctx.statement(sql`
     INSERT INTO processor_readings (processor, events_until, read_at) VALUES (${name}, ${eventsUntil}, ${readAt})
     ON CONFLICT (processor) DO UPDATE SET events_until = excluded.events_until, read_at = excluded.read_at`);

@@ -88,7 +88,7 @@ export async function finishRefund(ctx: Ctx, refund: RefundRow): Promise<void> {
       .where(and(eq(refunds.id, refund.id), eq(refunds.status, "pending"))),
     ctx.statement(sql`
       UPDATE ledger_holds SET status = ${isDone ? "posted" : "voided"}, mark = ${mark}
-      WHERE id = ${refund.holdId} AND status = 'open' AND ${marked}`),
+      WHERE id = ${refund.holdId} AND ${marked}`),
     ...(isDone
       ? [
           ctx.statement(sql`
@@ -98,12 +98,8 @@ export async function finishRefund(ctx: Ctx, refund: RefundRow): Promise<void> {
           ctx.db
             .update(invoices)
             .set({ status: "refunded" })
-            .where(and(eq(invoices.id, refund.invoiceId), eq(invoices.status, "paid"), marked)),
-          automaticActivity(
-            ctx,
-            "refundInvoice",
-            sql`invoices WHERE id = ${refund.invoiceId} AND status = 'refunded' AND ${marked}`,
-          ),
+            .where(and(eq(invoices.id, refund.invoiceId), marked)),
+          automaticActivity(ctx, "refundInvoice", sql`invoices WHERE id = ${refund.invoiceId} AND ${marked}`),
           flagStatement(
             ctx,
             {
