@@ -48,6 +48,7 @@ const broken: Counts = {
   unplaced: 0,
   failedFiles: [],
   passedFiles: [],
+  tookMs: {},
 };
 const tiers = (...names: string[]) => names.flatMap((name) => ["--project", name]);
 

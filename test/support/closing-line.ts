@@ -13,6 +13,8 @@ export type Counts = {
   failedFiles: string[];
   /** Empty where an error came from no test: it can be any file's. */
   passedFiles: string[];
+  /** Of each file's tests and hooks. */
+  tookMs: Record<string, number>;
 };
 
 /** `N passed, N failed`, and `, N skipped` if there are any. */
@@ -65,6 +67,9 @@ export default class ClosingLine implements Reporter {
       unplaced: errors.filter((error) => placeOf(error) === undefined).length,
       failedFiles,
       passedFiles: errors.length > 0 ? [] : passed.map((module) => module.relativeModuleId),
+      tookMs: Object.fromEntries(
+        modules.map((module) => [module.relativeModuleId, Math.round(module.diagnostic().duration)]),
+      ),
     };
     const file = process.env["BERTH_COUNTS_FILE"];
     if (file) writeFileSync(file, JSON.stringify(counts));

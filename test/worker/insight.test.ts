@@ -198,6 +198,7 @@ describe("a statement", () => {
     (await bindings.DB.prepare("SELECT response_sealed FROM idempotent_requests").all()).results;
 
   it("that reads is asked anew under the same Idempotency-Key: what it showed is kept nowhere", async () => {
+    const kept = await keptAnswers();
     for (let count = 0; count < 2; count++) {
       const asking = withKey("reads", { statement: "SELECT 1 AS n" });
       const { answer } = await asked();
@@ -206,11 +207,12 @@ describe("a statement", () => {
       expect([answered.status, answered.headers.get("Idempotency-Replayed")]).toEqual([200, null]);
       expect(await answered.json()).toEqual(result);
     }
-    expect(await keptAnswers()).toEqual([]);
+    expect(await keptAnswers()).toEqual(kept);
   });
 
   it("that writes and showed more than is kept says so under the same Idempotency-Key, and is not run twice", async () => {
     const wanted = { statement: "UPDATE kept SET a = 1 RETURNING *", write: true };
+    const kept = await keptAnswers();
     const { confirm } = (await query(wanted)).body as unknown as WriteConfirmation;
     const asking = withKey("writes", { ...wanted, confirm });
     const { answer } = await asked();
@@ -221,7 +223,7 @@ describe("a statement", () => {
       409,
       { error: "conflict", reason: expect.stringContaining("too large") },
     ]);
-    expect(await keptAnswers()).toEqual([{ response_sealed: null }]);
+    expect(await keptAnswers()).toEqual([...kept, { response_sealed: null }]);
     expect(host.waiting().filter(({ type }) => type === "ask")).toEqual([]);
   });
 

@@ -38,6 +38,7 @@ describe("the installation's settings", () => {
 
   it("change field by field, show at once, and return to a default by null", async () => {
     const by = await operator();
+    await bindings.DB.prepare("DELETE FROM installation_settings").run();
     expect((await api(by, "GET", "/settings")).body).toMatchObject({
       brand: { name: "Berth" },
       updatedAt: null,

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { maxFrameBytes } from "../../protocol/agent/messages.ts";
 import {
   account,
@@ -12,6 +12,9 @@ import {
   readyAgent,
   site,
 } from "./service.ts";
+
+// Each test's sites come to a host of its own.
+afterEach(() => bindings.DB.prepare("UPDATE hosts SET status = 'DRAINING'").run());
 
 /** Writes an environment that the API would not have taken. */
 const forceEnv = (siteId: string, entries: object[]) =>
