@@ -406,8 +406,8 @@ describe("the queue of passwords", () => {
     pushedMs += 10 * 60_000;
     const statuses: number[] = [];
     for (let count = 0; count < 12; count++)
-      statuses.push((await ask("/reset-password", {}, {}, { laterMs: 0 })).status);
-    expect(statuses.filter((status) => status !== 429)).toHaveLength(7);
+      statuses.push((await ask("/sign-in/email", { email: 7 }, {}, { laterMs: 0 })).status);
+    expect(statuses.filter((status) => status !== 429)).toEqual(Array.from({ length: 7 }, () => 400));
   });
 });
 
@@ -452,6 +452,11 @@ describe("with a second step", () => {
       [],
     ]);
     expect(await sessionsOf(accountId)).toHaveLength(1);
+    pushedMs += 60_000;
+    const again = cookieOf(await ask("/sign-in/email", { email, password }));
+    const next = await appCode();
+    const later = await ask("/two-factor/verify-totp", { code: next }, again, { laterMs: 0 });
+    expect([next === code, later.status]).toEqual([false, 200]);
   });
 
   it("a recovery code begins a session, once", async () => {
@@ -616,7 +621,7 @@ describe("an answer", () => {
   it("by mail only is the same and at once, from pages of ours and from programs", async () => {
     const { email } = await person();
     const { ask, mails, done } = service();
-    const log = vi.spyOn(console, "error");
+    const log = vi.spyOn(console, "error").mockClear();
     for (const headers of [{ Origin: null }, { Origin: siteUrl }]) {
       const asked = await ask(
         "/request-password-reset",

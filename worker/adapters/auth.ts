@@ -203,9 +203,8 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
     advanced: {
       cookiePrefix: cookiePrefix(config),
       cookies: { session_token: { name: sessionCookie(config) } },
-      // better-auth's default prefix `__Secure-` could be set by any host of the domain.
+      // better-auth's default prefix `__Secure-` could be set by any host of the domain. With `__Host-` it adds Secure itself.
       useSecureCookies: false,
-      defaultCookieAttributes: { secure: isSecure(config) },
       ipAddress: { ipAddressHeaders: ["cf-connecting-ip"] },
       database: { generateId: ({ model }) => ctx.newId(idKinds[model] ?? "verification") },
       backgroundTasks: { handler: (work) => ctx.defer(work) },
