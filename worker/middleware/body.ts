@@ -75,12 +75,12 @@ export const limitBody = bodyLimit({
   },
 });
 
-function isJson(text: string): boolean {
+/** @throws AppError invalid_request */
+function refuseMalformed(text: string): void {
   try {
     JSON.parse(text);
-    return true;
   } catch {
-    return false;
+    throw invalid("", "The body is not valid JSON");
   }
 }
 
@@ -96,6 +96,6 @@ export const requireJson = createMiddleware<AppEnv>(async (c, next) => {
     headers.delete("Content-Type");
     c.req.raw = new Request(c.req.url, { method: c.req.method, headers });
   } else if (!/^application\/json\s*(;|$)/i.test(type ?? "")) throw new AppError("unsupported_media_type");
-  else if (!isJson(text)) throw invalid("", "The body is not valid JSON");
+  else refuseMalformed(text);
   await next();
 });
