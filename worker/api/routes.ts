@@ -84,7 +84,7 @@ export function routesOf(at: Operation["at"]): Hono<AppEnv> {
     const operation: Operation = operations[id];
     if (operation.at !== at) continue;
     const path = operation.path.replaceAll(/\{(\w+)\}/g, ":$1");
-    routes.on([operation.method.toUpperCase()], [path], ...checks(operation), answering(id, operation));
+    routes.on([operation.method], [path], ...checks(operation), answering(id, operation));
   }
   return routes;
 }

@@ -17,8 +17,8 @@ import { requireSameOrigin, sessionActor } from "./session.ts";
  * unauthorized, rate_limited, forbidden for a suspended account
  */
 async function keyActor(c: Context<AppEnv>, authorization: string, at: "api" | "mcp"): Promise<Actor> {
-  const key = /^bearer ([^ ]+)$/i.exec(authorization)?.[1];
-  if (key === undefined || !(await isOwnApiKey(key, tokenKeys(configOf(c.env), "api-key-check"))))
+  const key = /^bearer ([^ ]+)$/i.exec(authorization)?.[1] ?? "";
+  if (!(await isOwnApiKey(key, tokenKeys(configOf(c.env), "api-key-check"))))
     throw new AppError("unauthorized");
   const hash = sha256Hex(key);
   const verdict = await guardOf(c.env, hash).check(hash);

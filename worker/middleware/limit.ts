@@ -113,17 +113,16 @@ export async function guessWithin<Found>(
     await giveAllBack();
     throw error;
   }
-  let isMiss = true;
+  let found: Found;
   try {
-    const found = await lookUp();
-    isMiss = !found;
-    return found;
+    found = await lookUp();
   } catch (error) {
-    isMiss = error instanceof AppError && (error.code === "not_found" || error.code === "unauthorized");
-    throw error;
-  } finally {
+    const isMiss = error instanceof AppError && (error.code === "not_found" || error.code === "unauthorized");
     if (!isMiss) await giveAllBack();
+    throw error;
   }
+  if (found) await giveAllBack();
+  return found;
 }
 
 export const limitAddress = createMiddleware<AppEnv>(async (c, next) => {
