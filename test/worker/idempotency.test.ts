@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../worker/app.ts";
 import { crashingDatabase } from "./crashing-database.ts";
 import { execution, keyOf, made, type Answering } from "./direct.ts";
@@ -6,6 +6,7 @@ import { contextFor } from "../../worker/middleware/context.ts";
 import { idempotency } from "../../worker/middleware/idempotency.ts";
 import { account, api, bindings, call, readyAgent, runningSite, siteInput, siteUrl } from "./service.ts";
 
+beforeEach(() => void vi.restoreAllMocks());
 afterEach(() => vi.restoreAllMocks());
 
 const post = (key: string, idempotencyKey: string, body: unknown, path = "/sites") =>

@@ -113,6 +113,15 @@ describe("a body", () => {
     expect(await sent(400, 3, true)).toMatchObject({ text: "answered", given: 0 });
   });
 
+  it("that breaks off after a refusal does no harm: the answer was given", async () => {
+    const draining = new Hono<AppEnv>()
+      .use(drainRequestBody)
+      .post("/", () => new Response("answered", { status: 400 }));
+    const body = new ReadableStream<Uint8Array>({ pull: (out) => out.error(new Error("gone")) });
+    const response = await draining.request("/", { method: "POST", body });
+    expect(await response.text()).toBe("answered");
+  });
+
   it("that nobody sends the rest of is waited for five seconds after a refusal, and no timer is left of one that ends", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const draining = new Hono<AppEnv>()
@@ -215,7 +224,8 @@ describe("a refusal", () => {
     .use("/as-long/*", (_c, next) => next())
     .get("/as-long/x", () => {
       throw new Error("gone");
-    });
+    })
+    .use("*", (_c, next) => next());
   const refusal = async (path: string, accept = "*/*") => {
     const response = await ask(app, path, { headers: { Accept: accept } });
     const { status, headers } = response;
@@ -318,7 +328,7 @@ describe("a page", () => {
 
   it("has the installation's name, the names of its files, and knows whether one may sign up", async () => {
     expect((await read("/brand")).text).toBe('["Berth","open"]');
-    expect(JSON.parse((await read("/assets")).text)).toEqual(expect.any(Object));
+    expect((await read("/assets")).text).toMatch(/^\{.*\}$/);
     const closed = { ...bindings, SIGN_UP: "closed" };
     for (const [env, offers] of [
       [bindings, true],
@@ -471,7 +481,7 @@ describe("a browser's session", () => {
     }
   });
 
-  it("that has ended is looked up once and counted against its address, and ten thousand of them are remembered", async () => {
+  it("that has ended is looked up once and counted against its address, and 10,000 of them at most are remembered", async () => {
     const app = made().get("/", async (c) => c.json((await sessionActor(c)) === null));
     const lookUps = vi.spyOn(bindings.DB, "prepare");
     const { noted, limits } = notedLimits();

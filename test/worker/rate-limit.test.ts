@@ -1,5 +1,5 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../worker/app.ts";
 import type { Env } from "../../worker/env.ts";
 import { AppError } from "../../worker/domain/app-error.ts";
@@ -16,6 +16,7 @@ import { ownerOf } from "./assistant.ts";
 import { ask, keyOf, made, notedLimits, type Answering } from "./direct.ts";
 import { account, api, bindings, operator, operatorCookie } from "./service.ts";
 
+beforeEach(() => void vi.restoreAllMocks());
 afterEach(() => vi.restoreAllMocks());
 
 describe("a limit", () => {
