@@ -481,6 +481,23 @@ describe("a browser's session", () => {
     }
   });
 
+  it("goes on for thirty days more as soon as less than 29 are left", async () => {
+    const { token, cookie } = await sessionOf(await account(), 29);
+    const app = made().get("/", async (c) => c.json((await sessionActor(c)) !== null));
+    const [row] = await rows<{ expires_at: number }>(
+      "SELECT expires_at FROM sessions WHERE token_hash = ?",
+      sha256Hex(token),
+    );
+    for (const [passedMs, told] of [
+      [0, 0],
+      [1, 1],
+    ] as const) {
+      vi.useFakeTimers({ toFake: ["Date"], now: (row?.expires_at ?? 0) - 29 * dayMs + passedMs });
+      const response = await ask(app, "/", { headers: { Cookie: cookie } });
+      expect([await response.json(), response.headers.getSetCookie().length]).toEqual([true, told]);
+    }
+  });
+
   it("that has ended is looked up once and counted against its address, and 10,000 of them at most are remembered", async () => {
     const app = made().get("/", async (c) => c.json((await sessionActor(c)) === null));
     const lookUps = vi.spyOn(bindings.DB, "prepare");
