@@ -211,6 +211,19 @@ describe("a request", () => {
     expect(inputs).toEqual([[], [], []]);
   });
 
+  it("is checked by schemas that whoever lists the routes finds with them", () => {
+    const schemasOf = (verb: "createSite" | "listSites") =>
+      routesOf(undefined)
+        .routes.filter(
+          ({ method, path }) =>
+            method === operations[verb].method.toUpperCase() && path === operations[verb].path,
+        )
+        .map(({ handler }) => handler as { target?: string; schema?: unknown })
+        .flatMap(({ target, schema }) => (schema === undefined ? [] : [{ target, schema }]));
+    expect(schemasOf("createSite")).toEqual([{ target: "json", schema: operations.createSite.body }]);
+    expect(schemasOf("listSites")).toEqual([{ target: "query", schema: operations.listSites.query }]);
+  });
+
   it("without a credential is for what needs none, and counts for its address, but a health check for nobody", async () => {
     const { send, noted, actor } = await service();
     played("listPacks", { data: [] });
