@@ -8,6 +8,7 @@ import {
   countedAddress,
   guessWithin,
   limitAddress,
+  limits,
   takeForChat,
   takeForRequest,
   takeFrom,
@@ -26,8 +27,8 @@ describe("a limit", () => {
     refusing: Record<string, number | Error> = {},
     init: RequestInit = {},
   ) => {
-    const { noted, limits } = notedLimits(refusing);
-    const { status, headers } = await ask(made().all("/", work), "/", init, { ...bindings, ...limits });
+    const { noted, limits: counters } = notedLimits(refusing);
+    const { status, headers } = await ask(made().all("/", work), "/", init, { ...bindings, ...counters });
     return [status, headers.get("Retry-After"), noted];
   };
   const full = new Error("internal error; SQLITE_FULL");
@@ -54,8 +55,8 @@ describe("a limit", () => {
       [0, 200, "read"],
       [3, 429, '{"error":"rate_limited"}'],
     ] as const) {
-      const { noted, limits } = notedLimits({ address: wait });
-      const response = await ask(limited, "/", { headers }, { ...bindings, ...limits });
+      const { noted, limits: counters } = notedLimits({ address: wait });
+      const response = await ask(limited, "/", { headers }, { ...bindings, ...counters });
       expect([response.status, await response.text(), noted]).toEqual([status, text, [`address:${counted}`]]);
     }
   });
@@ -81,6 +82,11 @@ describe("a limit", () => {
     expect(lines.map(({ limit }) => limit)).toEqual(
       status === 429 ? [] : [status === 200 ? "session" : undefined],
     );
+  });
+
+  it("of a day is one of 24 hours", () => {
+    const { keyMade, chatFreeDaily, chatProDaily } = limits;
+    for (const { windowMs } of [keyMade, chatFreeDaily, chatProDaily]) expect(windowMs).toBe(86_400_000);
   });
 
   it("of guesses counts those that miss, and is asked before anything is looked up", async () => {
