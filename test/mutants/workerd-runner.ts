@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { relative, resolve } from "node:path";
+import { inspect } from "node:util";
 import type { StrykerOptions, MutantCoverage } from "@stryker-mutator/api/core";
 import type { Logger } from "@stryker-mutator/api/logging";
 import { commonTokens, declareClassPlugin, PluginKind, tokens } from "@stryker-mutator/api/plugin";
@@ -89,7 +90,7 @@ export class WorkerdRunner {
       const { unhandledErrors } = await vitest.runTestSpecifications(
         vitest.projects.map((project) => project.createSpecification(file)),
       );
-      for (const error of unhandledErrors) this.#log.warn(`${file}: ${String(error)}`);
+      for (const error of unhandledErrors) this.#log.warn(`${file}: ${inspect(error)}`);
       const tookSeconds = Math.round((performance.now() - startedMs) / 1000);
       this.#log.info(
         `${relative("", file)}: ${tookSeconds} s, ${Object.keys(detected).length} mutants detected so far`,

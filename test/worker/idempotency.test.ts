@@ -1,8 +1,12 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../worker/app.ts";
 import { crashingDatabase } from "./crashing-database.ts";
+import { execution, keyOf, made, type Answering } from "./direct.ts";
+import { contextFor } from "../../worker/middleware/context.ts";
+import { idempotency } from "../../worker/middleware/idempotency.ts";
 import { account, api, bindings, call, readyAgent, runningSite, siteInput, siteUrl } from "./service.ts";
 
+beforeEach(() => void vi.restoreAllMocks());
 afterEach(() => vi.restoreAllMocks());
 
 const post = (key: string, idempotencyKey: string, body: unknown, path = "/sites") =>
@@ -177,5 +181,126 @@ describe("a request with an Idempotency-Key", () => {
     );
     await bindings.DB.prepare("UPDATE idempotent_requests SET created_at = 1").run();
     expect(await post(key, "old", siteInput())).toMatchObject({ status: 201, replayed: null });
+  });
+});
+
+describe("an answer under an Idempotency-Key", () => {
+  type Sent = { key?: string | undefined; body?: string; method?: string };
+  /** Whoever answers, as an account of its own. */
+  const answering = (handler: Answering) => {
+    const actor = keyOf();
+    const waited: Promise<unknown>[] = [];
+    let times = 0;
+    const app = made()
+      .use((c, next) => {
+        c.set("ctx", contextFor(c, actor));
+        return next();
+      })
+      .use(idempotency)
+      .all("*", (c) => {
+        times++;
+        return handler(c);
+      });
+    const send = async (path = "/", { key, body = "{}", method = "POST" }: Sent = { key: "key" }) => {
+      const headers: Record<string, string> = key === undefined ? {} : { "Idempotency-Key": key };
+      const request = new Request(siteUrl + path, { method, headers, body });
+      const response = await app.fetch(request, bindings, {
+        ...execution,
+        waitUntil: (work) => void waited.push(work),
+      });
+      const [type, location, replayed] = ["Content-Type", "Location", "Idempotency-Replayed"].map((name) =>
+        response.headers.get(name),
+      );
+      return { status: response.status, text: await response.text(), type, location, replayed, times };
+    };
+    return { send, waited };
+  };
+
+  it("is given again with its status, place and text", async () => {
+    const { send } = answering((c) => c.json({ id: 1 }, 201, { Location: "/one" }));
+    const type = "application/json";
+    const first = { status: 201, text: '{"id":1}', location: "/one", type, times: 1 };
+    expect(await send()).toEqual({ ...first, replayed: null });
+    expect(await send()).toEqual({ ...first, replayed: "true" });
+    const nothing = answering((c) => c.body(null, 202));
+    const empty = { status: 202, text: "", location: null, times: 1 };
+    expect(await nothing.send()).toEqual({ ...empty, type: null, replayed: null });
+    expect(await nothing.send()).toEqual({ ...empty, type, replayed: "true" });
+  });
+
+  it("belongs to one method, path and body", async () => {
+    const { send } = answering((c) => c.json({}));
+    await send();
+    expect(await send("/other")).toMatchObject({ replayed: null, times: 2 });
+    expect(await send("/", { key: "key", method: "PATCH" })).toMatchObject({ replayed: null, times: 3 });
+    expect(await send("/", { key: "another" })).toMatchObject({ replayed: null, times: 4 });
+    expect(await send("/", { key: "key", body: "[]" })).toMatchObject({ status: 422, times: 4 });
+  });
+
+  it("is given again by a key of 1 to 255 characters of visible ASCII; any other is refused, and without one nothing is kept", async () => {
+    for (const [key, status, times] of [
+      [undefined, 200, 2],
+      ["x", 200, 1],
+      ["!~".padEnd(255, "x"), 200, 1],
+      ["", 400, 0],
+      ["x".repeat(256), 400, 0],
+      ["a b", 400, 0],
+    ] as const) {
+      const { send } = answering((c) => c.json({}));
+      await send("/", { key });
+      const second = await send("/", { key });
+      expect([key, second]).toMatchObject([key, { status, times }]);
+      if (status === 400)
+        expect(JSON.parse(second.text)).toEqual({
+          error: "invalid_request",
+          issues: [{ path: "Idempotency-Key", message: "1–255 visible ASCII characters" }],
+        });
+    }
+  });
+
+  it.each([
+    ["success", 200, false, { times: 1, replayed: "true" }],
+    ["failure, which may have done something,", 500, false, { times: 1, replayed: "true" }],
+    ["refusal", 404, false, { times: 2, replayed: null }],
+    ["conflict", 409, false, { times: 2, replayed: null }],
+    ["read", 200, true, { times: 2, replayed: null }],
+    ["failed read", 500, true, { times: 2, replayed: null }],
+  ] as const)("that is a %s is kept if it may have done something", async (_, status, isRead, second) => {
+    const { send } = answering((c) => {
+      c.set("isRead", isRead);
+      return c.json({}, status);
+    });
+    await send();
+    expect(await send()).toMatchObject({ status, ...second });
+  });
+
+  it("shows once what is shown once", async () => {
+    const { send } = answering((c) => {
+      c.set("shownOnce", ["token", "command"]);
+      return c.json({ id: 1, token: "hst_1", command: "install hst_1", name: "a" });
+    });
+    expect((await send()).text).toContain("hst_1");
+    expect(await send()).toMatchObject({ text: '{"id":1,"name":"a"}', replayed: "true" });
+  });
+
+  it("that is a stream was given to whoever asked first", async () => {
+    const stream = answering((c) => c.body("data: 1\n\n", 200, { "Content-Type": "text/event-stream; x" }));
+    expect(await stream.send()).toMatchObject({ status: 200, text: "data: 1\n\n" });
+    const again = await stream.send();
+    expect(again).toMatchObject({ status: 409, times: 1 });
+    expect(again.text).toContain("was a stream");
+  });
+
+  it("is kept also for a client that has gone, and a failure to keep it is told once", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const { send, waited } = answering((c) => c.json({}));
+    await send();
+    expect(await Promise.allSettled(waited)).toEqual([{ status: "fulfilled", value: undefined }]);
+    const failing = answering((c) => {
+      c.set("shownOnce", ["token"]);
+      return c.text("no JSON");
+    });
+    expect((await failing.send()).status).toBe(500);
+    expect(await Promise.allSettled(failing.waited)).toEqual([{ status: "fulfilled", value: undefined }]);
   });
 });

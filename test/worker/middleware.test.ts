@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { operations, type Operation } from "../../protocol/api/operations.ts";
 import { refuseSuspended, requireAccess } from "../../worker/api/access.ts";
 import { isChange } from "../../worker/api/call.ts";
@@ -8,6 +8,7 @@ import type { AppEnv } from "../../worker/app-env.ts";
 import type { Ctx, Suspended } from "../../worker/ctx.ts";
 import { AppError } from "../../worker/domain/app-error.ts";
 import { answerHeaders } from "../../worker/middleware/answer-headers.ts";
+import { anybody, authenticate, authenticateMcp } from "../../worker/middleware/authenticate.ts";
 import { drainRequestBody, limitBody, maxBodyBytes, requireJson } from "../../worker/middleware/body.ts";
 import {
   cookiePrefix,
@@ -19,24 +20,27 @@ import {
 import { contextOf } from "../../worker/compose.ts";
 import { configOf } from "../../worker/config.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
+import { knownAuthQuery } from "../../worker/middleware/known-query.ts";
 import { isKnownDevice, knownDeviceCookie } from "../../worker/middleware/known-device.ts";
 import { ownerOf } from "./assistant.ts";
-import { contextFor } from "../../worker/middleware/context.ts";
-import { onError, onNotFound } from "../../worker/middleware/errors.ts";
+import { actAs, contextFor } from "../../worker/middleware/context.ts";
 import { httpsOnly } from "../../worker/middleware/https.ts";
-import { preparePage, say } from "../../worker/middleware/page.ts";
+import { offersSignUp, preparePage, say } from "../../worker/middleware/page.ts";
+import { prefetchRulesPath } from "../../worker/pages/kit/prefetch.ts";
 import { setRequestId } from "../../worker/middleware/request-id.ts";
-import { noteSession, requireSameOrigin } from "../../worker/middleware/session.ts";
-import { toSignIn } from "../../worker/middleware/signed-in.ts";
+import { noteSession, requireSameOrigin, sessionActor } from "../../worker/middleware/session.ts";
+import { signedIn, toSignIn } from "../../worker/middleware/signed-in.ts";
 import { endViewing, startViewing } from "../../worker/middleware/view-as.ts";
+import { crashingDatabase } from "./crashing-database.ts";
+import { ask, execution, guardedKey, keyOf, made, notedLimits } from "./direct.ts";
+import { rows } from "./stripe-service.ts";
 import { account, api, bindings, call, operator, signedCookie, siteUrl, uniqueName } from "./service.ts";
 
-afterEach(() => vi.restoreAllMocks());
-
-const execution = { waitUntil: () => undefined, passThroughOnException: () => undefined, props: {} };
-const made = () => new Hono<AppEnv>().onError(onError).notFound(onNotFound);
-const ask = async (app: Hono<AppEnv>, path: string, init?: RequestInit, env: object = bindings) =>
-  app.fetch(new Request(path.includes(":") ? path : siteUrl + path, init), env, execution);
+beforeEach(() => void vi.restoreAllMocks());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 
 describe("a body", () => {
   const app = made()
@@ -79,7 +83,7 @@ describe("a body", () => {
       .use(limitBody)
       .post("/", async (c) => c.text(`${(await c.req.text()).length}`));
     const post = (length: number) => ask(limited, "/", { method: "POST", body: "x".repeat(length) });
-    expect(await (await post(maxBodyBytes)).text()).toBe(`${maxBodyBytes}`);
+    expect(await (await post(maxBodyBytes)).text()).toBe("1048576");
     expect((await post(maxBodyBytes + 1)).status).toBe(413);
   });
 
@@ -107,6 +111,34 @@ describe("a body", () => {
     expect(await sent(200, 3)).toMatchObject({ text: "answered", given: 0 });
     expect(await sent(399, 3)).toMatchObject({ text: "answered", given: 0 });
     expect(await sent(400, 3, true)).toMatchObject({ text: "answered", given: 0 });
+  });
+
+  it("that breaks off after a refusal does no harm: the answer was given", async () => {
+    const draining = new Hono<AppEnv>()
+      .use(drainRequestBody)
+      .post("/", () => new Response("answered", { status: 400 }));
+    const body = new ReadableStream<Uint8Array>({ pull: (out) => out.error(new Error("gone")) });
+    const response = await draining.request("/", { method: "POST", body });
+    expect(await response.text()).toBe("answered");
+  });
+
+  it("that nobody sends the rest of is waited for five seconds after a refusal, and no timer is left of one that ends", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const draining = new Hono<AppEnv>()
+      .use(drainRequestBody)
+      .post("/", () => new Response("answered", { status: 400 }));
+    let isCancelled = false;
+    const body = new ReadableStream<Uint8Array>({
+      start: (out) => out.enqueue(new Uint8Array(1)),
+      cancel: () => void (isCancelled = true),
+    });
+    const text = (await draining.request("/", { method: "POST", body })).text();
+    await vi.advanceTimersByTimeAsync(4999);
+    expect(isCancelled).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect([await text, isCancelled]).toEqual(["answered", true]);
+    expect(await (await draining.request("/", { method: "POST", body: "whole" })).text()).toBe("answered");
+    expect(vi.getTimerCount()).toBe(0);
   });
 });
 
@@ -143,6 +175,13 @@ describe("every answer", () => {
     ]);
   });
 
+  it("says when it was given", async () => {
+    const before = Date.now() - 1000;
+    const { headers } = await ask(app, "/");
+    const saidMs = Date.parse(headers.get("Date") ?? "");
+    expect(saidMs > before && saidMs <= Date.now()).toBe(true);
+  });
+
   it("that begins a WebSocket is left as it is", async () => {
     const none = [101, null, null, null, null];
     expect(await headersOf("/socket", bindings)).toEqual(none);
@@ -152,8 +191,10 @@ describe("every answer", () => {
   it("by plain http is a redirect for what reads, of HEAD as well", async () => {
     const plain = (method: string) =>
       ask(app, "http://berth.example/?a=1", { method, redirect: "manual" }, secure);
-    const head = await plain("HEAD");
-    expect([head.status, head.headers.get("Location")]).toEqual([301, "https://berth.example/?a=1"]);
+    for (const method of ["GET", "HEAD"]) {
+      const { status, headers } = await plain(method);
+      expect([status, headers.get("Location")]).toEqual([301, "https://berth.example/?a=1"]);
+    }
     const refused = await plain("DELETE");
     expect([refused.status, await refused.json()]).toEqual([
       403,
@@ -164,6 +205,10 @@ describe("every answer", () => {
 
 describe("a refusal", () => {
   const app = made()
+    .use((c, next) => {
+      c.set("requestId", "request-1");
+      return next();
+    })
     .get("/app/:code", (c) => {
       throw new AppError(c.req.param("code") as "not_found", { retryAfterSeconds: 7, reason: "Because." });
     })
@@ -175,7 +220,12 @@ describe("a refusal", () => {
     })
     .get("/broken", () => {
       throw new Error("gone");
-    });
+    })
+    .use("/as-long/*", (_c, next) => next())
+    .get("/as-long/x", () => {
+      throw new Error("gone");
+    })
+    .use("*", (_c, next) => next());
   const refusal = async (path: string, accept = "*/*") => {
     const response = await ask(app, path, { headers: { Accept: accept } });
     const { status, headers } = response;
@@ -210,16 +260,22 @@ describe("a refusal", () => {
 
   it("of what cannot be read is the client's, and any other error is ours, with an id and in the log", async () => {
     const said = vi.spyOn(console, "error").mockImplementation(() => undefined);
-    expect(await refusal("/http/400")).toMatchObject({
-      status: 400,
-      text: expect.stringContaining("not valid JSON"),
-    });
+    const unreadable = await refusal("/http/400");
+    expect([unreadable.status, JSON.parse(unreadable.text)]).toEqual([
+      400,
+      { error: "invalid_request", issues: [{ path: "", message: "The body is not valid JSON" }] },
+    ]);
     expect(said).not.toHaveBeenCalled();
-    expect((await refusal("/http/403")).status).toBe(500);
-    expect((await refusal("/broken")).status).toBe(500);
-    expect(said.mock.calls.map(([line]) => (JSON.parse(String(line)) as { route: string }).route)).toEqual([
-      "/http/:status",
-      "/broken",
+    for (const path of ["/http/403", "/broken", "/as-long/x"]) {
+      const { status, text } = await refusal(path);
+      expect([status, JSON.parse(text)]).toEqual([500, { error: "server_error", requestId: "request-1" }]);
+    }
+    const about = (route: string) =>
+      expect.objectContaining({ requestId: "request-1", method: "GET", route });
+    expect(said.mock.calls.map(([line]) => JSON.parse(String(line)) as object)).toEqual([
+      about("/http/:status"),
+      about("/broken"),
+      about("/as-long/x"),
     ]);
   });
 });
@@ -231,7 +287,9 @@ describe("a page", () => {
       return c.redirect("/", 303);
     })
     .use(preparePage)
-    .get("/brand", (c) => c.json([c.get("brand")?.name, c.get("signUp")]))
+    .get("/brand", (c) => c.json([c.get("brand")?.name ?? null, c.get("signUp") ?? null]))
+    .get("/offers", (c) => c.json(offersSignUp(c)))
+    .get("/assets", (c) => c.json(c.get("assets") ?? null))
     .get("/data", (c) => c.json({ said: c.get("flash")?.text ?? null }))
     .get("/leads", (c) => {
       c.set("leadsToPlain", true);
@@ -268,8 +326,52 @@ describe("a page", () => {
     expect(await read("/", "berth_said=forged")).toEqual({ text: "nothing", set: [] });
   });
 
-  it("has the installation's name, and knows whether one may sign up", async () =>
-    expect((await read("/brand")).text).toBe('["Berth","open"]'));
+  it("has the installation's name, the names of its files, and knows whether one may sign up", async () => {
+    expect((await read("/brand")).text).toBe('["Berth","open"]');
+    expect((await read("/assets")).text).toMatch(/^\{.*\}$/);
+    const closed = { ...bindings, SIGN_UP: "closed" };
+    for (const [env, offers] of [
+      [bindings, true],
+      [closed, false],
+    ] as const)
+      expect(await (await ask(app, "/offers", {}, env)).json()).toBe(offers);
+  });
+
+  it("is shown without a database too, with what the configuration says, and that is in the log", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const DB = crashingDatabase(bindings.DB, { roundTrip: 0, when: "before" });
+    const shown = async (path: string, SIGN_UP: string) =>
+      (await ask(app, path, {}, { ...bindings, DB, SIGN_UP })).json();
+    expect(await shown("/brand", "open")).toEqual([null, null]);
+    expect([await shown("/offers", "open"), await shown("/offers", "closed")]).toEqual([true, false]);
+    expect(log.mock.calls.map(([line]) => JSON.parse(String(line)) as object)).toEqual(
+      Array.from({ length: 3 }, () => expect.objectContaining({ page: "brand" })),
+    );
+  });
+
+  it("of which a browser asks ahead says nothing yet, and none of those is kept after a form", async () => {
+    const { cookie } = await saidAs();
+    const answered = async (path: string, method: string, purpose?: string) => {
+      const headers = { Cookie: cookie, ...(purpose !== undefined && { "Sec-Purpose": purpose }) };
+      const response = await ask(app, path, { method, headers });
+      const [cleared, rules] = ["Clear-Site-Data", "Speculation-Rules"].map((name) =>
+        response.headers.get(name),
+      );
+      return { text: await response.text(), cleared, rules, set: response.headers.getSetCookie().length };
+    };
+    const rules = `"${prefetchRulesPath}"`;
+    for (const purpose of ["prefetch", "prefetch;prerender"])
+      expect(await answered("/", "GET", purpose)).toEqual({ text: "nothing", cleared: null, rules, set: 0 });
+    for (const purpose of [undefined, "other", "other;prefetch"])
+      expect(await answered("/", "GET", purpose)).toMatchObject({ text: "It is done sk_secret", set: 1 });
+    expect(await answered("/", "POST")).toEqual({
+      text: "nothing",
+      cleared: '"prefetchCache"',
+      rules,
+      set: 0,
+    });
+    expect(await answered("/data", "GET")).toMatchObject({ cleared: null, rules: null, set: 0 });
+  });
 
   it("is where it is said: no form and no data takes it away", async () => {
     const { cookie } = await saidAs();
@@ -310,23 +412,24 @@ describe("a page", () => {
   });
 });
 
-describe("a browser's session", () => {
-  const dayMs = 86_400_000;
-  const sessionOf = async (key: string, days: number) => {
-    const token = uniqueName("token");
-    await bindings.DB.prepare(
-      `INSERT INTO sessions (id, token_hash, account_id, ip_address, user_agent, created_at, updated_at, expires_at)
-      VALUES (?, ?, ?, '203.0.113.7', 'Firefox', 1, 1, ?)`,
+const dayMs = 86_400_000;
+const sessionOf = async (key: string, days: number) => {
+  const token = uniqueName("token");
+  await bindings.DB.prepare(
+    `INSERT INTO sessions (id, token_hash, account_id, ip_address, user_agent, created_at, updated_at, expires_at)
+    VALUES (?, ?, ?, '203.0.113.7', 'Firefox', 1, 1, ?)`,
+  )
+    .bind(
+      contextOf(bindings, { type: "system" }, () => undefined).newId("session"),
+      sha256Hex(token),
+      await ownerOf(key),
+      Date.now() + days * dayMs,
     )
-      .bind(
-        contextOf(bindings, { type: "system" }, () => undefined).newId("session"),
-        sha256Hex(token),
-        await ownerOf(key),
-        Date.now() + days * dayMs,
-      )
-      .run();
-    return { token, cookie: await signedCookie(token) };
-  };
+    .run();
+  return { token, cookie: await signedCookie(token) };
+};
+
+describe("a browser's session", () => {
   const ownAccount = async (headers: Record<string, string>) => {
     const response = await call("/api/v1/account", { headers });
     const { id } = await response.json<{ id?: string }>();
@@ -343,7 +446,25 @@ describe("a browser's session", () => {
     ];
     expect(await ownAccount({ Cookie: fresh.cookie })).toEqual({ status: 200, id, set: [] });
     const extended = await ownAccount({ Cookie: used.cookie });
-    expect(extended).toMatchObject({ status: 200, id, set: [expect.stringContaining("Max-Age=2592000")] });
+    expect(extended).toMatchObject({
+      status: 200,
+      id,
+      set: [
+        expect.stringMatching(
+          /^berth_session=(?=.*; Max-Age=2592000)(?=.*; Path=\/(;|$))(?=.*; HttpOnly)(?=.*; SameSite=Lax)(?!.*Secure)/,
+        ),
+      ],
+    });
+    expect(extended.set[0]).toContain(used.cookie);
+    const daysLeft = async ({ token }: { token: string }) => {
+      const [row] = await rows<{ expires_at: number }>(
+        "SELECT expires_at FROM sessions WHERE token_hash = ?",
+        sha256Hex(token),
+      );
+      return ((row?.expires_at ?? 0) - Date.now()) / dayMs;
+    };
+    await vi.waitFor(async () => expect(await daysLeft(used)).toBeCloseTo(30, 2));
+    expect(await daysLeft(fresh)).toBeCloseTo(29.1, 2);
     const unknown = await signedCookie(uniqueName("token"));
     const unsigned = `berth_session=${fresh.token}.${"A".repeat(43)}%3D`;
     const none = [
@@ -357,6 +478,79 @@ describe("a browser's session", () => {
       expect(await ownAccount(headers)).toMatchObject({ status: 401, set: [] });
       const page = await call("/account", { headers, redirect: "manual" });
       expect([page.status, page.headers.get("Location")]).toEqual([303, "/sign-in?next=%2Faccount"]);
+    }
+  });
+
+  it("goes on for thirty days more as soon as less than 29 are left", async () => {
+    const { token, cookie } = await sessionOf(await account(), 29);
+    const app = made().get("/", async (c) => c.json((await sessionActor(c)) !== null));
+    const [row] = await rows<{ expires_at: number }>(
+      "SELECT expires_at FROM sessions WHERE token_hash = ?",
+      sha256Hex(token),
+    );
+    for (const [passedMs, told] of [
+      [0, 0],
+      [1, 1],
+    ] as const) {
+      vi.useFakeTimers({ toFake: ["Date"], now: (row?.expires_at ?? 0) - 29 * dayMs + passedMs });
+      const response = await ask(app, "/", { headers: { Cookie: cookie } });
+      expect([await response.json(), response.headers.getSetCookie().length]).toEqual([true, told]);
+    }
+  });
+
+  it("that has ended is looked up once and counted against its address, and 10,000 of them at most are remembered", async () => {
+    const app = made().get("/", async (c) => c.json((await sessionActor(c)) === null));
+    const lookUps = vi.spyOn(bindings.DB, "prepare");
+    const { noted, limits } = notedLimits();
+    const env = { ...bindings, ...limits };
+    const asked = async (cookie: string, address: string) => {
+      const [queries, counted] = [lookUps.mock.calls.length, noted.length];
+      const headers = { Cookie: cookie, "CF-Connecting-IP": address };
+      expect(await (await ask(app, "/", { headers }, env)).json()).toBe(true);
+      return [lookUps.mock.calls.length - queries, noted.slice(counted)];
+    };
+    const [first, second, third] = [uniqueName("token"), uniqueName("token"), uniqueName("token")];
+    const cookie = await signedCookie(first);
+    expect(await asked(cookie, "2001:db8::1")).toEqual([1, ["address:2001:db8:0:0::/64"]]);
+    expect(await asked(cookie, "192.0.2.1")).toEqual([0, []]);
+    const remembering = (count: number) =>
+      vi.spyOn(Set.prototype, "size", "get").mockImplementation(function (this: Set<unknown>) {
+        return this.has(first) ? count : [...this].length;
+      });
+    remembering(10_000);
+    for (let times = 0; times < 2; times++)
+      expect(await asked(await signedCookie(second), "192.0.2.1")).toEqual([1, ["address:192.0.2.1"]]);
+    remembering(9999);
+    expect((await asked(await signedCookie(third), "192.0.2.1"))[0]).toBe(1);
+    expect((await asked(await signedCookie(third), "192.0.2.1"))[0]).toBe(0);
+  });
+
+  it("opens the pages of its account, counts against it, and changes something from a page of ours only", async () => {
+    const key = await account();
+    const id = await ownerOf(key);
+    const { cookie } = await sessionOf(key, 29.5);
+    const { noted, limits } = notedLimits();
+    const app = made()
+      .use("/page", signedIn)
+      .use("/api", authenticate)
+      .all("*", (c) => c.json(c.var.ctx.actor));
+    const asked = async (path: string, method: string, headers: Record<string, string> = {}) => {
+      noted.length = 0;
+      const env = { ...bindings, ...limits };
+      const response = await ask(app, path, { method, headers, redirect: "manual" }, env);
+      const { accountId, type } = await response.json<{ accountId?: string; type?: string }>().catch(() => ({
+        accountId: undefined,
+        type: undefined,
+      }));
+      return [response.status, type, accountId, [...noted]];
+    };
+    const counted = [`session:${id}`];
+    for (const path of ["/page", "/api"]) {
+      const mine = { Cookie: cookie };
+      expect(await asked(path, "GET", mine)).toEqual([200, "session", id, counted]);
+      expect(await asked(path, "POST", mine)).toEqual([403, undefined, undefined, counted]);
+      expect(await asked(path, "POST", { ...mine, Origin: siteUrl })).toEqual([200, "session", id, counted]);
+      expect(await asked(path, "GET")).toEqual([path === "/api" ? 401 : 303, undefined, undefined, []]);
     }
   });
 
@@ -408,6 +602,122 @@ it("a key is ours, of the scheme Bearer, and alone; anything else is nobody", as
   }
   for (const authorization of [`Bearer ${key}`, `bearer ${key}`])
     expect((await call("/api/v1/account", { headers: { Authorization: authorization } })).status).toBe(200);
+});
+
+describe("whoever comes with a key", () => {
+  const app = made()
+    .use("/api", authenticate)
+    .use("/mcp", authenticateMcp)
+    .use("/open", anybody)
+    .all("*", (c) => c.json(c.var.ctx.actor));
+  const asked = async (guards: object, path: string, authorization?: string, method = "GET") => {
+    const { noted, limits } = notedLimits();
+    const headers = {
+      "CF-Connecting-IP": "2001:db8::1",
+      ...(authorization !== undefined && { Authorization: authorization }),
+    };
+    const response = await ask(app, path, { method, headers }, { ...bindings, ...guards, ...limits });
+    const body = await response.json<Record<string, unknown>>();
+    const left = ["RateLimit-Policy", "RateLimit", "Retry-After"].map((name) => response.headers.get(name));
+    return { status: response.status, body, left, noted };
+  };
+
+  it("is its account, and told what is left of its limit", async () => {
+    const actor = keyOf();
+    const { key, guards } = await guardedKey(actor);
+    const left = ['"key";q=60;w=30', '"key";r=59;t=7', null];
+    for (const path of ["/api", "/mcp"])
+      for (const method of ["GET", "POST"])
+        expect(await asked(guards, path, `Bearer ${key}`, method)).toEqual({
+          status: 200,
+          body: actor,
+          left,
+          noted: [],
+        });
+    const address = "2001:db8::1";
+    const open = await asked(guards, "/open", `bearer ${key}`);
+    expect(open).toEqual({ status: 200, body: { type: "link", address }, left, noted: [] });
+    expect(await asked(guards, "/open")).toMatchObject({
+      body: { type: "link", address },
+      left: [null, null, null],
+      noted: ["address:2001:db8:0:0::/64"],
+    });
+  });
+
+  it("that is none of ours is refused before its guard is asked, and one that its guard does not know after", async () => {
+    const { key, asked: hashes, guards } = await guardedKey(null);
+    const forged = key.slice(0, -6) + (key.endsWith("AAAAAA") ? "BBBBBB" : "AAAAAA");
+    for (const path of ["/api", "/mcp", "/open"]) {
+      for (const authorization of [
+        "",
+        "Bearer",
+        "Basic x",
+        `Bearer ${key} x`,
+        `xBearer ${key}`,
+        `Bearer ${forged}`,
+      ])
+        expect([authorization, await asked(guards, path, authorization)]).toMatchObject([
+          authorization,
+          { status: 401, left: [null, null, null], noted: [] },
+        ]);
+      expect(hashes).toEqual([]);
+      expect(await asked(guards, path, `Bearer ${key}`)).toMatchObject({
+        status: 401,
+        left: [null, null, null],
+      });
+      expect(hashes.splice(0)).toEqual([sha256Hex(key)]);
+    }
+    expect(await asked(guards, "/mcp")).toMatchObject({ status: 401, noted: [] });
+  });
+
+  it("is let in at /mcp alone with a key that was made for it", async () => {
+    const { key, guards } = await guardedKey(keyOf({ forMcp: true }));
+    const statuses = ["/api", "/mcp", "/open"].map(
+      async (path) => (await asked(guards, path, `Bearer ${key}`)).status,
+    );
+    expect(await Promise.all(statuses)).toEqual([401, 200, 401]);
+  });
+
+  it("comes back later where the limit is used up, and is told why where its account is suspended", async () => {
+    const used = await guardedKey(keyOf(), { admitted: false, left: 0 });
+    const suspended = await guardedKey(keyOf({ suspendedFor: "Spam." }));
+    for (const path of ["/api", "/mcp", "/open"]) {
+      expect(await asked(used.guards, path, `Bearer ${used.key}`)).toMatchObject({
+        status: 429,
+        body: { error: "rate_limited" },
+        left: ['"key";q=60;w=30', '"key";r=0;t=7', "7"],
+      });
+      expect(await asked(suspended.guards, path, `Bearer ${suspended.key}`)).toMatchObject({
+        status: 403,
+        body: { reason: expect.stringContaining("Spam.") },
+      });
+    }
+  });
+});
+
+it("a request whose address is the credential is nobody's, and a timer's is the system's", async () => {
+  const app = made()
+    .use("/link", actAs("link"))
+    .use("/system", actAs("system"))
+    .get("*", (c) => c.json(c.var.ctx.actor));
+  for (const type of ["link", "system"]) expect(await (await ask(app, `/${type}`)).json()).toEqual({ type });
+});
+
+it("what a path for signing in does not name is refused, and a path that is not described is not judged", async () => {
+  const app = made()
+    .use(knownAuthQuery)
+    .all("*", (c) => c.text(""));
+  const asked = async (method: string, path: string) => {
+    const response = await ask(app, `/api/auth${path}`, { method });
+    return [response.status, response.status === 400 ? await response.json() : null];
+  };
+  const refused = { error: "invalid_request", issues: [{ path: "unheardOf", message: "unknown parameter" }] };
+  expect(await asked("GET", "/get-session?disableRefresh=true")).toEqual([200, null]);
+  expect(await asked("GET", "/get-session?unheardOf=1")).toEqual([400, refused]);
+  expect(await asked("POST", "/sign-in/email")).toEqual([200, null]);
+  expect(await asked("POST", "/sign-in/email?unheardOf=1")).toEqual([400, refused]);
+  expect(await asked("GET", "/sign-in/email?unheardOf=1")).toEqual([200, null]);
+  expect(await asked("POST", "/elsewhere?unheardOf=1")).toEqual([200, null]);
 });
 
 it("a parameter that an operation does not name is refused, where it names others and where it names none", async () => {

@@ -19,8 +19,8 @@ type Valid = Context<AppEnv, string, { in: object; out: { json: object; query: o
 /** Path parameters, query and body, as parsed by the schemas. */
 function inputOf(c: Valid, operation: Operation): Record<string, unknown> {
   return {
-    ...(operation.body && c.req.valid("json")),
-    ...(operation.query && c.req.valid("query")),
+    ...c.req.valid("json"),
+    ...c.req.valid("query"),
     ...(operation.streams && { lastEventId: c.req.header("Last-Event-ID") }),
     ...c.req.param(),
   };
@@ -36,8 +36,7 @@ const filled = (template: string, answer: object): string =>
   template.replaceAll(/\{(\w+)\}/g, (_, name: string) => String((answer as Record<string, unknown>)[name]));
 
 const statusOf = ({ answers }: Operation, input: object) =>
-  (answers.find((one) => one.with !== undefined && one.with in input) ?? answers.find((one) => !one.with))
-    ?.status ?? 200;
+  (answers.find((one) => (one.with ?? "") in input) ?? answers.find((one) => !one.with))?.status ?? 200;
 
 const streamed = ({ download }: Operation): Record<string, string> =>
   download === undefined
@@ -55,7 +54,7 @@ const answering =
     await takeLimit(c, operation);
     const mayRead = operation.readOnly === true || operation.readsUnless !== undefined;
     c.set("isRead", mayRead && !isChange(operation, input));
-    if (operation.shownOnce) c.set("shownOnce", operation.shownOnce);
+    c.set("shownOnce", operation.shownOnce);
     const answer = await call(c.var.ctx, id, input as Input<VerbId>);
     if (answer instanceof ReadableStream) return c.body(answer, 200, streamed(operation));
     if (operation.location !== undefined)
@@ -85,7 +84,7 @@ export function routesOf(at: Operation["at"]): Hono<AppEnv> {
     const operation: Operation = operations[id];
     if (operation.at !== at) continue;
     const path = operation.path.replaceAll(/\{(\w+)\}/g, ":$1");
-    routes.on([operation.method.toUpperCase()], [path], ...checks(operation), answering(id, operation));
+    routes.on([operation.method], [path], ...checks(operation), answering(id, operation));
   }
   return routes;
 }

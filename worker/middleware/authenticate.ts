@@ -17,8 +17,7 @@ import { requireSameOrigin, sessionActor } from "./session.ts";
  * unauthorized, rate_limited, forbidden for a suspended account
  */
 async function keyActor(c: Context<AppEnv>, authorization: string, at: "api" | "mcp"): Promise<Actor> {
-  const [scheme, key, ...rest] = authorization.split(" ");
-  if (scheme?.toLowerCase() !== "bearer" || !key || rest.length > 0) throw new AppError("unauthorized");
+  const key = /^bearer ([^ ]+)$/i.exec(authorization)?.[1] ?? "";
   if (!(await isOwnApiKey(key, tokenKeys(configOf(c.env), "api-key-check"))))
     throw new AppError("unauthorized");
   const hash = sha256Hex(key);

@@ -50,7 +50,7 @@ async function openUntil(drained: Promise<void>, answer: Response): Promise<Resp
   // The client may have disconnected already.
   const sent = async () => {
     await writer.write(bytes);
-    await drained.catch(() => undefined);
+    await drained;
     await writer.close();
   };
   void sent().catch(() => undefined);
@@ -64,7 +64,10 @@ async function openUntil(drained: Promise<void>, answer: Response): Promise<Resp
 export const drainRequestBody = createMiddleware<AppEnv>(async (c, next) => {
   await next();
   const { body } = c.req.raw;
-  if (c.res.status >= 400 && body && !body.locked) c.res = await openUntil(discard(body), c.res);
+  if (c.res.status < 400 || !body || body.locked) return;
+  // Caught at once: the client may break off before the answer is written.
+  const drained = discard(body).catch(() => undefined);
+  c.res = await openUntil(drained, c.res);
 });
 
 /** 413 above 1 MiB, whether or not the length was declared. */
@@ -75,12 +78,12 @@ export const limitBody = bodyLimit({
   },
 });
 
-function isJson(text: string): boolean {
+/** @throws AppError invalid_request */
+function refuseMalformed(text: string): void {
   try {
     JSON.parse(text);
-    return true;
   } catch {
-    return false;
+    throw invalid("", "The body is not valid JSON");
   }
 }
 
@@ -96,6 +99,6 @@ export const requireJson = createMiddleware<AppEnv>(async (c, next) => {
     headers.delete("Content-Type");
     c.req.raw = new Request(c.req.url, { method: c.req.method, headers });
   } else if (!/^application\/json\s*(;|$)/i.test(type ?? "")) throw new AppError("unsupported_media_type");
-  else if (!isJson(text)) throw invalid("", "The body is not valid JSON");
+  else refuseMalformed(text);
   await next();
 });

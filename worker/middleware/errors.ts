@@ -27,7 +27,7 @@ const answer = (c: Context<AppEnv>, code: ErrorCode, extra: Record<string, unkno
 const routeOf = (c: Context<AppEnv>): string =>
   matchedRoutes(c)
     .map(({ path }) => path)
-    .reduce((longest, path) => (path.length > longest.length ? path : longest), "");
+    .reduce((longest, path) => (path.length >= longest.length ? path : longest), "");
 
 /** The only place where an error becomes an answer; the details of anything but an AppError are only logged. */
 export const onError: ErrorHandler<AppEnv> = (error, c) => {

@@ -113,17 +113,16 @@ export async function guessWithin<Found>(
     await giveAllBack();
     throw error;
   }
-  let isMiss = true;
+  let found: Found;
   try {
-    const found = await lookUp();
-    isMiss = !found;
-    return found;
+    found = await lookUp();
   } catch (error) {
-    isMiss = error instanceof AppError && (error.code === "not_found" || error.code === "unauthorized");
-    throw error;
-  } finally {
+    const isMiss = error instanceof AppError && (error.code === "not_found" || error.code === "unauthorized");
     if (!isMiss) await giveAllBack();
+    throw error;
   }
+  if (found) await giveAllBack();
+  return found;
 }
 
 export const limitAddress = createMiddleware<AppEnv>(async (c, next) => {
@@ -138,10 +137,11 @@ export async function takeForChat(c: Context<AppEnv>): Promise<void> {
   const isPro = actor.plan === "pro";
   const both = isPro ? (["chatPro", "chatProDaily"] as const) : (["chatFree", "chatFreeDaily"] as const);
   // At once: each is a call of an object, and every message waits for them.
-  const taken = await Promise.allSettled(both.map((limit) => takeFrom(c, limit, actor.accountId)));
+  const taken = await Promise.allSettled(
+    both.map((limit) => takeFrom(c, limit, actor.accountId).then(() => limit)),
+  );
   const refusal = taken.find((one) => one.status === "rejected");
   if (!refusal) return;
-  for (const [at, limit] of both.entries())
-    if (taken[at]?.status === "fulfilled") await giveBack(c, limit, actor.accountId);
+  for (const one of taken) if (one.status === "fulfilled") await giveBack(c, one.value, actor.accountId);
   throw refusal.reason;
 }

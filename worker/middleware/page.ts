@@ -53,10 +53,7 @@ export const preparePage = createMiddleware<AppEnv>(async (c, next) => {
   // What is said once is said on a page that is seen.
   const isAhead = c.req.header("Sec-Purpose")?.startsWith("prefetch") === true;
   const sealed = getCookie(c, cookieName) ?? (isPlain ? getCookie(c, plainCookieName) : undefined);
-  if (sealed !== undefined && c.req.method === "GET" && !isAhead) {
-    const flash = opened(c, sealed);
-    if (flash) c.set("flash", flash);
-  }
+  if (sealed !== undefined && c.req.method === "GET" && !isAhead) noteFlash(c, sealed);
   await next();
   // A form may have changed what any page that was asked for ahead says.
   if (c.req.method === "POST") c.header("Clear-Site-Data", '"prefetchCache"');
@@ -73,12 +70,12 @@ export const preparePage = createMiddleware<AppEnv>(async (c, next) => {
 export const offersSignUp = (c: Context<AppEnv>): boolean =>
   (c.get("signUp") ?? configOf(c.env).SIGN_UP) === "open";
 
-function opened(c: Context<AppEnv>, sealed: string): Flash | null {
+function noteFlash(c: Context<AppEnv>, sealed: string): void {
   try {
     const text = contextFor(c, { type: "link" }).secrets.open(sealed, "flash:1");
     const { secret, ...said } = Said.parse(JSON.parse(text));
-    return { ...said, ...(secret !== undefined && { secret }) };
+    c.set("flash", { ...said, ...(secret !== undefined && { secret }) });
   } catch {
-    return null;
+    // Not sealed by us: nothing is said.
   }
 }

@@ -41,8 +41,9 @@ export function requireSameOrigin(c: Context<AppEnv>): void {
 export async function sessionActor(c: Context<AppEnv>): Promise<(Actor & { type: "session" }) | null> {
   const config = configOf(c.env);
   const cookie = getCookie(c, sessionCookie(config));
-  const token = cookie === undefined ? null : await signedSessionToken(config, cookie);
-  if (cookie === undefined || token === null || ended.has(token)) return null;
+  if (cookie === undefined) return null;
+  const token = await signedSessionToken(config, cookie);
+  if (token === null || ended.has(token)) return null;
   const ctx = contextFor(c, { type: "link" });
   const session = await findSession(ctx, token);
   if (!session) {
