@@ -96,14 +96,14 @@ async function runTests(): Promise<boolean> {
         textOf: (test) => readFileSync(join(projectRoot, test), "utf8"),
       });
   const others = all.length - files.length;
-  if (others > 0)
+  if (!isAll && changed.length < all.length)
     console.log(
       `${changed.length} of ${all.length} test files have new inputs; the others passed with these (--all runs them again)`,
     );
   const later = isAll ? 0 : changed.length - files.length;
   if (later > 0)
     console.log(
-      `${files.length} of them run now, those closest to what was changed; ${later} are left for the next run (--all runs all at once)`,
+      `${files.length} test files run now, those closest to what was changed; ${later} are left for the next run (--all runs all at once)`,
     );
   if (files.length === 0) return true;
   const countsFile = join(projectRoot, cache, "counts.json");

@@ -46,10 +46,7 @@ export async function getAccountForOperator(ctx: Ctx, { id }: ById): Promise<Acc
       })
       .from(accounts)
       .where(eq(accounts.id, id)),
-    methods: ctx.db
-      .select({ name: identities.providerId })
-      .from(identities)
-      .where(eq(identities.userId, id)),
+    methods: ctx.db.select({ name: identities.providerId }).from(identities).where(eq(identities.userId, id)),
     ledger: ctx.db.select().from(ledgerAccounts).where(eq(ledgerAccounts.id, id)),
     money: ctx.db
       .select({
