@@ -370,8 +370,8 @@ describe("the queue of passwords", () => {
       return answer.status !== 429;
     };
     let strangers = 0;
-    while (await once({}, "/reset-password")) strangers++;
-    expect(strangers).toBeGreaterThan(20);
+    while (strangers < 50 && (await once({}, "/reset-password"))) strangers++;
+    expect([strangers > 20, strangers < 50]).toEqual([true, true]);
     return once(headers);
   }
 
