@@ -224,6 +224,11 @@ describe("nothing for axe, moves or is faint, light and dark, on a desk and a ph
     expect(await faultsOf(`/sites/${failed}${tab}`, operator)).toEqual({});
   });
 
+  it("/deployments/:id that failed", async () => {
+    const { data } = (await api<{ data: { id: string }[] }>("GET", `/sites/${failed}/deployments`)).body;
+    expect(await faultsOf(`/deployments/${data[0]?.id}`, operator)).toEqual({});
+  });
+
   it("an invoice before and after it is paid, the test payment, and a device's request, with and without a session", async () => {
     const { siteId, invoiceToken } = await createSite({ githubUrl: "git.invalid/owner/repository" });
     const { token: paid } = (await api<Invoice>("GET", `/invoices/${shown.invoice}`)).body;

@@ -141,15 +141,13 @@ describe("a site's pages", () => {
     on.close();
   });
 
-  it("show no version of a stopped site as one that serves", async () => {
+  it.each(["STOPPED", "FAILED"])("show no version of a %s site as one that serves", async (status) => {
     const on = await quietAgent();
     const { siteId } = await runningSite(await operator(), on);
     const live = '<span class="dot good">In service</span>';
     expect((await page(`/sites/${siteId}`)).text.split(live)).toHaveLength(3);
-    await bindings.DB.prepare(
-      "UPDATE sites SET status = 'STOPPED', wanted = 'STOPPED', serving = 0 WHERE id = ?",
-    )
-      .bind(siteId)
+    await bindings.DB.prepare("UPDATE sites SET status = ?, wanted = 'STOPPED', serving = 0 WHERE id = ?")
+      .bind(status, siteId)
       .run();
     const { text } = await page(`/sites/${siteId}`);
     expect([text.includes(live), text.includes("Not running")]).toEqual([false, true]);
