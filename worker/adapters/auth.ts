@@ -272,7 +272,9 @@ const hidden = <Input extends { where?: Condition[] | undefined }>(input: Input)
   input.where
     ? {
         ...input,
-        where: input.where.map((one) => (isToken(one) ? { ...one, value: hashOf(one.value) } : one)),
+        where: input.where.map((one) =>
+          isToken(one) ? { ...one, value: sha256Hex(String(one.value)) } : one,
+        ),
       }
     : input;
 
@@ -301,6 +303,3 @@ function hashingTokens<Adapter extends InTransaction>(adapter: Adapter): Adapter
     deleteMany: (input) => adapter.deleteMany(hidden(input)),
   };
 }
-
-const hashOf = (value: unknown): unknown =>
-  Array.isArray(value) ? value.map((one) => sha256Hex(String(one))) : sha256Hex(String(value));
