@@ -115,6 +115,17 @@ describe("what retention takes", () => {
     );
   });
 
+  it("leaves what was not proven a month to be proven, however many are newer", () => {
+    const stored = (id: string, ageDays: number) => ({
+      id,
+      status: "STORED" as const,
+      createdAt: new Date(now.getTime() - ageDays * day),
+      shrunkFrom: null,
+    });
+    const all = [stored("bak_3", 0), stored("bak_2", 30), stored("bak_1", 30.1)];
+    expect(surplusBackups(all, 1, now)).toEqual(["bak_1"]);
+  });
+
   it("is nothing more when it is done again", () => {
     fc.assert(
       fc.property(history, fc.integer({ min: 1, max: 20 }), (all, keep) => {

@@ -84,6 +84,7 @@ it.each<[check: string, facts: SiteFacts, finding: RegExp]>([
   ],
   ["container", running({ running: false, exitCode: 3, probe: null, listens: [] }), /exit code 3/],
   ["container", running({ running: false, outOfMemory: true, exitCode: 137, probe: null }), /more memory/],
+  ["container", running({ restarts: 1 }), /restarted once/],
   ["container", running({ restarts: 4 }), /restarted 4 times/],
   ["container", on({ containers: [] }), /No container/],
   ["port", running({ listens: [{ port: 8080, loopbackOnly: false }] }), /listens on 8080/],

@@ -217,6 +217,7 @@ describe("the record of ownership", () => {
     expect(proofProblem(record, ["berth-verify=b"])?.message).toBe(
       "The TXT record at _berth-challenge.example.com has a different value, berth-verify=b. Set it to berth-verify=a.",
     );
+    expect(proofProblem(record, ["y".repeat(100)])?.message).toContain(`${"y".repeat(100)}. Set it`);
     const other = proofProblem(record, ["y".repeat(5000)]);
     expect(other?.code).toBe("proof_other");
     expect(other?.message.length).toBeLessThan(400);
