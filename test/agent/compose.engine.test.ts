@@ -1,7 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import { compose } from "../../agent/compose.ts";
@@ -9,26 +7,27 @@ import { readConfig } from "../../agent/config.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { engine } from "../support/engine.ts";
 import { Hub } from "../support/hub.ts";
+import { answers, TestResponder } from "../support/ingress.ts";
 
 const token = `hst_0${randomBytes(43).toString("hex").slice(0, 43)}`;
 
 let hub: Hub;
-let folder: string;
+let responder: TestResponder;
 let config: ReturnType<typeof readConfig>;
 const stops: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
   hub = await Hub.open();
-  folder = mkdtempSync(join(tmpdir(), "berth-compose-"));
+  responder = await TestResponder.start();
   config = readConfig({
     BERTH_URL: hub.url,
     BERTH_HOST_TOKEN: token,
-    BERTH_STATE_DIR: folder,
+    BERTH_STATE_DIR: dirname(dirname(responder.file)),
     BERTH_FIREWALL: "off",
     BERTH_INGRESS_ADDRESS: "127.0.0.1",
     BERTH_INGRESS_PORT: String(await freePort()),
-    BERTH_RESPONDER_PORT: String(await freePort()),
-    BERTH_STATUS_PORT: String(await freePort()),
+    BERTH_RESPONDER_PORT: String(responder.dnsPort),
+    BERTH_STATUS_PORT: String(responder.statusPort),
     ...(process.env["DOCKER_HOST"] && {
       BERTH_DOCKER_SOCKET: process.env["DOCKER_HOST"].replace("unix://", ""),
     }),
@@ -38,12 +37,14 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 afterAll(async () => {
-  const ingress = await engine.inspectContainer(`berth-ingress-${config.agentId}`);
-  if (ingress) await engine.removeContainer(ingress.id);
+  const found = await ingress();
+  if (found) await engine.removeContainer(found.id);
   await engine.removeVolume(accessLogVolume(config.agentId));
   hub.close();
-  rmSync(folder, { recursive: true });
+  await responder.stop();
 });
+
+const ingress = () => engine.inspectContainer(`berth-ingress-${config.agentId}`);
 
 async function started() {
   const agent = compose(config, { programFile: "agent.ts", exit: () => undefined });
@@ -59,12 +60,24 @@ it("an agent that is stopped leaves its ingress running, and another one takes i
   const first = await started();
   expect(first.hello).toMatchObject({ running: [], finished: [], slots: config.slots });
   expect(await first.connection.next("ready")).toMatchObject({ free: config.slots });
-  const ingress = await engine.inspectContainer(`berth-ingress-${config.agentId}`);
-  expect(ingress?.running).toBe(true);
+  const before = await ingress();
+  expect(before?.running).toBe(true);
 
   await first.agent.stop();
   await first.connection.closed;
   const second = await started();
   expect(await second.connection.next("inventory")).toMatchObject({ sites: [], databases: [] });
-  expect((await engine.inspectContainer(`berth-ingress-${config.agentId}`))?.id).toBe(ingress?.id);
+  expect((await ingress())?.id).toBe(before?.id);
 });
+
+it("an agent replaces an ingress that hangs, and tells the control plane", async () => {
+  const { connection } = await started();
+  expect(await connection.next("ready")).not.toHaveProperty("ingressReplacedAt");
+  const hung = await ingress();
+  if (!hung) throw new Error("There is no ingress");
+  await answers(config.ingress.port, "unknown.localhost", 404);
+  await engine.pauseContainer(hung.id);
+  expect(await connection.next("ready")).toHaveProperty("ingressReplacedAt");
+  expect((await ingress())?.id).not.toBe(hung.id);
+  await answers(config.ingress.port, "unknown.localhost", 404);
+}, 90_000);
