@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { readConfig } from "../../agent/config.ts";
 import { basesOf, openImageProvider, type ImageProvider } from "../../agent/image-build/image-provider.ts";
 import { baseImages } from "../../agent/image-build/dockerfile/instructions.ts";
@@ -149,7 +149,7 @@ describe("a deployment", () => {
   });
   afterEach(() => server.close());
 
-  const deploy = (host: Host, files: Record<string, string>) => {
+  const deploy = (host: Host, files: Record<string, string>, signal = never) => {
     for (const [name, text] of Object.entries(files)) writeFileSync(file(`git/owner/app.git/${name}`), text);
     git("add", "--all");
     git("commit", "-m", "x");
@@ -169,12 +169,31 @@ describe("a deployment", () => {
       printLast: () => undefined,
       printedUntil: null,
       afterwards: () => undefined,
-      signal: never,
+      signal,
       log: () => undefined,
       phase: () => undefined,
     };
     return buildImage(host, args, "berth-site/x:1", job);
   };
+
+  it("reads a repository in a thread that is not the agent's own, until it is cancelled", async () => {
+    const { user: cpuBefore } = process.cpuUsage();
+    const { user: ownBefore } = process.threadCpuUsage();
+    const ownMs = () => (process.threadCpuUsage().user - ownBefore) / 1000;
+    const apartMs = () => (process.cpuUsage().user - cpuBefore) / 1000 - ownMs();
+    // Each of its many rules is compared to the end of each long name.
+    const files = Array.from({ length: 200 }, (_, number) => [`${"a".repeat(240)}${number}`, ""]);
+    const slow = { Dockerfile: "FROM scratch\n", ".dockerignore": "*?b\n".repeat(8000) };
+    const cancel = new AbortController();
+    onTestFinished(() => cancel.abort());
+    const deployed = deploy(hostWith([]), { ...slow, ...Object.fromEntries(files) }, cancel.signal);
+    const error = deployed.catch((reason: unknown) => reason);
+    await expect.poll(apartMs, { timeout: 20_000 }).toBeGreaterThan(2000);
+    expect(ownMs()).toBeLessThan(1000);
+    cancel.abort(new Error("cancelled"));
+    expect(await error).toEqual(new Error("cancelled"));
+    expect(built).toEqual([]);
+  });
 
   it("has the base images made that are missing and cannot be pulled, then builds", async () => {
     await deploy(hostWith([], makes), { "main.py": "", "requirements.txt": "" });

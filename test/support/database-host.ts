@@ -33,11 +33,15 @@ export const databaseAgent = (
 export class DatabaseHost {
   readonly server = new PartServer();
   readonly engine = engine;
-  readonly agentId = randomBytes(8).toString("hex");
+  readonly agentId: string;
   readonly accountId = newId("account");
   private readonly folder = mkdtempSync(join(tmpdir(), "berth-databases-"));
   private readonly specs: DatabaseSpec[] = [];
   private host!: Host;
+
+  constructor(agentId = randomBytes(8).toString("hex")) {
+    this.agentId = agentId;
+  }
 
   async open(): Promise<this> {
     const url = await this.server.listen();
