@@ -134,13 +134,13 @@ it("a deployment's log is folded by its steps but for the one that goes on or fa
   await text.getByText("compiles part 1", { exact: true }).waitFor();
   expect(await page.evaluate('document.activeElement.closest(".log-step")?.textContent')).toMatch(/^Build/);
   await page.keyboard.press("Enter");
-  await page.waitForFunction('document.querySelectorAll(".log-window .text").length === 2');
+  await expect.poll(() => text.count()).toBe(2);
 
   await page.fill(".log-search", "part 15000");
   await page.locator(".log-found", { hasText: "1 of 1" }).waitFor();
   await text.getByText("compiles part 15000", { exact: true }).waitFor();
   await page.fill(".log-search", "");
-  await page.waitForFunction('document.querySelectorAll(".log-window .text").length === 2');
+  await expect.poll(() => text.count()).toBe(2);
 
   const [download] = await Promise.all([
     page.waitForEvent("download"),
