@@ -116,11 +116,16 @@ const measuring = [
   "test/e2e/swap.test.ts",
 ];
 
+/** End-to-end tests wait for half of their time, so that three files at a time keep two cores busy. */
+const serviceNames = ["test", "test-2", "test-3"];
+
 /**
- * Engine tests mostly wait, so compute-bound tests run beside them. Of the end-to-end tests two files at a time run
- * afterwards, each with a service of its own, because some kill its agent or its control plane.
+ * Engine tests mostly wait, so compute-bound tests run beside them. End-to-end tests run afterwards, each file with a service of its
+ * own, because some kill its agent or its control plane.
  */
-async function runTiers(first: EmbeddedService, second: EmbeddedService): Promise<Outcome[]> {
+async function runTiers(services: readonly EmbeddedService[]): Promise<Outcome[]> {
+  const [first] = services;
+  if (!first) throw new Error("No service was started.");
   const others = measuring.map((file) => `--exclude=${file}`);
   const sideBySide = await Promise.all([
     runTwice(first.env, [...tiers("engine"), ...others]),
@@ -131,10 +136,10 @@ async function runTiers(first: EmbeddedService, second: EmbeddedService): Promis
       { quiet: true },
     ),
   ]);
-  const both = { ...first.env, BERTH_E2E_STATE_DIRS: [first, second].map(stateOf).join(delimiter) };
+  const each = { ...first.env, BERTH_E2E_STATE_DIRS: services.map(stateOf).join(delimiter) };
   return [
     ...sideBySide,
-    await runTwice(both, [...tiers("conformance", "e2e"), ...others]),
+    await runTwice(each, [...tiers("conformance", "e2e"), ...others]),
     await runTwice(first.env, [...tiers("engine", "e2e"), ...measuring]),
   ];
 }
@@ -152,15 +157,11 @@ try {
     BERTH_BUILD_TIMEOUT_SECONDS: "60",
     BERTH_PROBATION_SECONDS: "1",
   };
-  const service = await startEmbeddedService("test", limits);
-  const services = [service];
-  const outcomes: Outcome[] = [];
-  if (given.length > 0) outcomes.push(await runVitest(service.env, given));
-  else {
-    const second = await startEmbeddedService("test-2", limits, { beside: true });
-    services.unshift(second);
-    outcomes.push(...(await runTiers(service, second)));
-  }
+  const services: EmbeddedService[] = [];
+  for (const name of given.length > 0 ? serviceNames.slice(0, 1) : serviceNames)
+    services.push(await startEmbeddedService(name, limits, { beside: services.length > 0 }));
+  const outcomes =
+    given.length > 0 ? [await runVitest(services[0]?.env ?? {}, given)] : await runTiers(services);
   status = Math.max(...outcomes.map((outcome) => outcome.status));
   const sum = (name: "passed" | "failed" | "skipped") =>
     outcomes.reduce((total, outcome) => total + outcome.counts[name], 0);
@@ -168,7 +169,7 @@ try {
   counts = { ...broken, passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped"), failures };
   const left: string[] = [];
   // The first service, which sees what any test left, ends last.
-  for (const each of services) {
+  for (const each of services.toReversed()) {
     await each.stop();
     left.push(...(JSON.parse(readFileSync(join(each.stateDirectory, leftoversFile), "utf8")) as string[]));
   }
