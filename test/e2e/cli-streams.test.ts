@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { networkTo } from "../support/network.ts";
-import { local, pay, request } from "./service.ts";
+import { api as asked, local, pay } from "./service.ts";
 
 /** The built file in a terminal of its own, and the real clients of databases. */
 const home = mkdtempSync(join(tmpdir(), "berth-streams-"));
@@ -17,14 +17,9 @@ const env = {
   BERTH_URL: local.siteUrl,
   BERTH_TOKEN: local.apiKey,
 };
-const api = async <Body>(method: string, path: string, body?: unknown): Promise<Body> => {
-  const answer = await request(`${local.baseUrl}${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${local.apiKey}`, "Content-Type": "application/json" },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  return JSON.parse(answer.text) as Body;
-};
+/** With a session: the key's limit is the commands'. */
+const api = async <Body>(method: string, path: string, body?: unknown): Promise<Body> =>
+  (await asked<Body>(method, path, body)).body;
 
 const made: string[] = [];
 async function databaseOf(type: "postgresql" | "mysql" | "redis"): Promise<string> {
@@ -58,7 +53,8 @@ function start(name: string, args: string[], more: Record<string, string> = {}) 
   child.stdout.on("data", (part: Buffer) => (run.stdout += part.toString()));
   child.stderr.on("data", (part: Buffer) => (run.stderr += part.toString()));
   const ended = new Promise<Run>((resolve) => child.once("close", (code) => resolve({ ...run, code })));
-  const seen = (pattern: RegExp) => expect.poll(() => run.stdout, { timeout: 30_000 }).toMatch(pattern);
+  // A minute is what a command waits for if its key has met its limit.
+  const seen = (pattern: RegExp) => expect.poll(() => run.stdout, { timeout: 75_000 }).toMatch(pattern);
   return { child, seen, ended, run };
 }
 const berth = (...args: string[]) => start(process.execPath, [program, ...args]);
