@@ -4,19 +4,6 @@ import { runTasks } from "../cron.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 
-type ClockRpc = { start(): Promise<void> } & Rpc.DurableObjectBranded;
-
-declare global {
-  // oxlint-disable-next-line typescript/no-namespace
-  namespace Cloudflare {
-    interface Env {
-      CLOCK: DurableObjectNamespace<ClockRpc>;
-      /** How often the tasks of the clock run; without it they never do. */
-      TICK_MS?: string;
-    }
-  }
-}
-
 /** What wrangler.toml's `crons` are on Cloudflare: runs the tasks just after each full minute, when schedules are due. */
 export class Clock extends DurableObject {
   async start(): Promise<void> {

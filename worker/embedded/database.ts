@@ -1,20 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-
-type Value = ArrayBuffer | string | number | null;
-type Query = { sql: string; params: Value[] };
-type Answer = { columns: string[]; rows: Value[][]; changes: number; lastRowId: number; version: number };
-type EmbeddedDatabaseRpc = { query(queries: Query[]): Promise<Answer[]> } & Rpc.DurableObjectBranded;
-
-declare global {
-  // What wrangler.toml does not have; scripts/control-plane.ts binds it.
-  // oxlint-disable-next-line typescript/no-namespace
-  namespace Cloudflare {
-    interface Env {
-      DB: D1Database;
-      EMBEDDED_DATABASE: DurableObjectNamespace<EmbeddedDatabaseRpc>;
-    }
-  }
-}
+import type { Answer, EmbeddedDatabaseRpc, Query, Value } from "./bindings.ts";
 
 /** How many times the record has changed; −1 where the object is not in this isolate, so that nothing is remembered. */
 let version = -1;

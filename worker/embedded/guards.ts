@@ -3,22 +3,7 @@ import { contextOf } from "../compose.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { Guard, type GuardStorage, type Uses } from "../objects/guard.ts";
-
-type Change = [keyHash: string, uses: Uses | null];
-type KeyUsesRpc = {
-  read(keyHash: string): Promise<Uses | undefined>;
-  write(changes: Change[]): Promise<void>;
-} & Rpc.DurableObjectBranded;
-
-declare global {
-  // oxlint-disable-next-line typescript/no-namespace
-  namespace Cloudflare {
-    interface Env {
-      GUARDS: unknown;
-      KEY_USES: DurableObjectNamespace<KeyUsesRpc>;
-    }
-  }
-}
+import type { Change, KeyUsesRpc } from "./bindings.ts";
 
 /** The last uses of every key, for after a restart. */
 export class KeyUses extends DurableObject {
