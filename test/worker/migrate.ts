@@ -1,6 +1,8 @@
 import { abortAllDurableObjects, type D1Migration } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
+import { contextOf } from "../../worker/compose.ts";
+import { forgetPublic } from "../../worker/services/settings/read.ts";
 import { renameLimits } from "./rename-limits.ts";
 import { bindings, forgetOperator } from "./service.ts";
 
@@ -19,6 +21,7 @@ async function emptyDatabase(): Promise<void> {
 vi.restoreAllMocks();
 vi.useRealTimers();
 forgetOperator();
+forgetPublic(contextOf(bindings, { type: "system" }, () => undefined));
 renameLimits();
 // Not evicted, which waits for whoever holds one still, such as an open stream.
 await abortAllDurableObjects();

@@ -141,10 +141,12 @@ describe("a screen", () => {
     expect(await (await get(`/sites/${siteId}`, left)).text()).not.toContain("“Twice”");
     const plain = await get(`${log}?plain=1`, left);
     // The log is written into it for as long as the deployment waits.
-    const reader = plain.body?.pipeThrough(new TextDecoderStream()).getReader();
-    const { value } = (await reader?.read()) ?? {};
-    await reader?.cancel();
-    expect(value).toContain("“Twice”");
+    let text = "";
+    for await (const part of plain.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += part;
+      if (text.includes("“Twice”")) break;
+    }
+    expect(text).toContain("“Twice”");
     expect(cookieNamed(plain, "berth_said_plain")).toMatch(/berth_said_plain=; Max-Age=0/);
   });
 
