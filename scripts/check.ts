@@ -80,7 +80,7 @@ const changedPaths = (): string[] =>
 
 /**
  * The unit and Worker tests whose inputs are not those with which they passed last, those first that are closest to what was changed, as
- * many as a minute is enough for; with --all, all of them.
+ * many as there is time for; with --all, all of them.
  */
 async function runTests(): Promise<boolean> {
   const { all, changed, keep } = testsToRun();
