@@ -76,6 +76,7 @@ const changedPaths = (): string[] =>
     encoding: "utf8",
   })
     .split("\0")
+    .filter(Boolean)
     .map((line) => line.slice(3));
 
 /**
@@ -95,12 +96,11 @@ async function runTests(): Promise<boolean> {
         tookMs,
         textOf: (test) => readFileSync(join(projectRoot, test), "utf8"),
       });
-  const others = all.length - files.length;
   if (!isAll && changed.length < all.length)
     console.log(
       `${changed.length} of ${all.length} test files have new inputs; the others passed with these (--all runs them again)`,
     );
-  const later = isAll ? 0 : changed.length - files.length;
+  const later = changed.length - files.length;
   if (later > 0)
     console.log(
       `${files.length} test files run now, those closest to what was changed; ${later} are left for the next run (--all runs all at once)`,
@@ -119,7 +119,7 @@ async function runTests(): Promise<boolean> {
       "--reporter=./test/support/closing-line.ts",
       // By default vitest leaves a core free, which is half of two.
       `--maxWorkers=${availableParallelism()}`,
-      ...(others > 0 ? files : []),
+      ...(files.length < all.length ? files : []),
     ],
     { BERTH_COUNTS_FILE: countsFile, TMPDIR: memoryFolder() },
     `vitest run (${files.length} test files)`,

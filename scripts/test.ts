@@ -116,19 +116,14 @@ const measuring = [
   "test/e2e/swap.test.ts",
 ];
 
-/** End-to-end tests wait for half of their time, so that three files at a time keep two cores busy. */
-const serviceNames = ["test", "test-2", "test-3"];
-
 /**
  * Engine tests mostly wait, so compute-bound tests run beside them. End-to-end tests run afterwards, each file with a service of its
  * own, because some kill its agent or its control plane.
  */
-async function runTiers(services: readonly EmbeddedService[]): Promise<Outcome[]> {
-  const [first] = services;
-  if (!first) throw new Error("No service was started.");
-  const others = measuring.map((file) => `--exclude=${file}`);
+async function runTiers(first: EmbeddedService, others: readonly EmbeddedService[]): Promise<Outcome[]> {
+  const unmeasured = measuring.map((file) => `--exclude=${file}`);
   const sideBySide = await Promise.all([
-    runTwice(first.env, [...tiers("engine"), ...others]),
+    runTwice(first.env, [...tiers("engine"), ...unmeasured]),
     // By default vitest leaves a core free, which is half of two.
     runTwice(
       { ...first.env, TMPDIR: memoryFolder() },
@@ -136,10 +131,10 @@ async function runTiers(services: readonly EmbeddedService[]): Promise<Outcome[]
       { quiet: true },
     ),
   ]);
-  const each = { ...first.env, BERTH_E2E_STATE_DIRS: services.map(stateOf).join(delimiter) };
+  const each = { ...first.env, BERTH_E2E_STATE_DIRS: [first, ...others].map(stateOf).join(delimiter) };
   return [
     ...sideBySide,
-    await runTwice(each, [...tiers("conformance", "e2e"), ...others]),
+    await runTwice(each, [...tiers("conformance", "e2e"), ...unmeasured]),
     await runTwice(first.env, [...tiers("engine", "e2e"), ...measuring]),
   ];
 }
@@ -157,11 +152,12 @@ try {
     BERTH_BUILD_TIMEOUT_SECONDS: "60",
     BERTH_PROBATION_SECONDS: "1",
   };
-  const services: EmbeddedService[] = [];
-  for (const name of given.length > 0 ? serviceNames.slice(0, 1) : serviceNames)
-    services.push(await startEmbeddedService(name, limits, { beside: services.length > 0 }));
-  const outcomes =
-    given.length > 0 ? [await runVitest(services[0]?.env ?? {}, given)] : await runTiers(services);
+  const first = await startEmbeddedService("test", limits);
+  const others: EmbeddedService[] = [];
+  // End-to-end tests wait for a part of their time: three files at a time keep two cores busy.
+  for (const name of given.length > 0 ? [] : ["test-2", "test-3"])
+    others.push(await startEmbeddedService(name, limits, { beside: true }));
+  const outcomes = given.length > 0 ? [await runVitest(first.env, given)] : await runTiers(first, others);
   status = Math.max(...outcomes.map((outcome) => outcome.status));
   const sum = (name: "passed" | "failed" | "skipped") =>
     outcomes.reduce((total, outcome) => total + outcome.counts[name], 0);
@@ -169,7 +165,7 @@ try {
   counts = { ...broken, passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped"), failures };
   const left: string[] = [];
   // The first service, which sees what any test left, ends last.
-  for (const each of services.toReversed()) {
+  for (const each of [...others, first]) {
     await each.stop();
     left.push(...(JSON.parse(readFileSync(join(each.stateDirectory, leftoversFile), "utf8")) as string[]));
   }
