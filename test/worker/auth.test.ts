@@ -6,6 +6,7 @@ import { contextOf } from "../../worker/compose.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
 import type { Env } from "../../worker/env.ts";
 import { accountRow, insert, newId, write, type Row } from "./billing-rows.ts";
+import { notedLimits } from "./direct.ts";
 import { bindings, signedCookie, siteUrl, uniqueName } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 
@@ -38,7 +39,7 @@ function service(
   waitSeconds: Record<string, number> = {},
   answers: Record<string, unknown> = {},
 ) {
-  const counted: string[] = [];
+  const { noted: counted, limits } = notedLimits(waitSeconds);
   const mails: Mail[] = [];
   /** Other requests: GitHub's answers by path. */
   const asked: { path: string; body: string }[] = [];
@@ -53,18 +54,11 @@ function service(
     else asked.push({ path, body: await request.text() });
     return Response.json(answers[path] ?? {});
   });
-  const counter = (name: string) => ({
-    take: async () => {
-      counted.push(name);
-      return waitSeconds[name.split(":")[0] ?? ""] ?? 0;
-    },
-    giveBack: async () => void counted.push(`not ${name}`),
-  });
   const env = {
     ...bindings,
     MAIL_ENDPOINT: endpoint,
     ...changes,
-    RATE_LIMIT: { idFromName: (name: string) => name, get: counter },
+    ...limits,
   } as unknown as Env;
   const origin = changes["SITE_URL"] === undefined ? siteUrl : secureUrl;
   const execution = {

@@ -13,6 +13,7 @@ import type { Id } from "../../protocol/ids.ts";
 import {
   at,
   begin,
+  billed as billedCredits,
   checkoutRow,
   hostRow,
   insert,
@@ -499,22 +500,7 @@ it("a change or a renewal of nothing that has a term is not settled: the money i
 });
 
 it("credits that are paid are as many as the invoice promised, once, and its account's", async () => {
-  const bought = async (credits: number) => {
-    const [id, accountId] = [newId("invoice"), newId("account")];
-    await write(
-      invoiceRow({
-        id,
-        account_id: accountId,
-        kind: "credits",
-        resource_id: null,
-        term_months: null,
-        pack_id: null,
-      }),
-      insert("credit_purchases", { invoice_id: id, package_id: "cpk_1", credits }),
-    );
-    return { id, accountId };
-  };
-  const [one, other] = [await bought(700), await bought(50)];
+  const [one, other] = [await billedCredits(), await billedCredits({}, 50)];
   const { ctx } = listening();
   expect(await pay(ctx, one.id)).toBe("settled");
   expect(await pay(ctx, one.id)).toBe("flagged");

@@ -139,8 +139,8 @@ export const checkoutRow = (invoice_id: string, status: string, more: Row = {}) 
   });
 
 export type Billed = { id: Id<"invoice">; accountId: Id<"account"> };
-/** An invoice for 700 credits at 1000 cents. */
-export async function billed(more: Row = {}): Promise<Billed> {
+/** An invoice for credits at 1000 cents. */
+export async function billed(more: Row = {}, credits = 700): Promise<Billed> {
   const [id, accountId] = [newId("invoice"), newId("account")];
   await write(
     invoiceRow({
@@ -152,7 +152,7 @@ export async function billed(more: Row = {}): Promise<Billed> {
       pack_id: null,
       ...more,
     }),
-    insert("credit_purchases", { invoice_id: id, package_id: "cpk_1", credits: 700 }),
+    insert("credit_purchases", { invoice_id: id, package_id: "cpk_1", credits }),
   );
   return { id, accountId };
 }
