@@ -7,7 +7,7 @@ import { sha256Hex } from "../../worker/domain/tokens.ts";
 import type { Env } from "../../worker/env.ts";
 import { accountRow, insert, newId, write, type Row } from "./billing-rows.ts";
 import { notedLimits } from "./direct.ts";
-import { bindings, signedCookie, siteUrl, uniqueName } from "./service.ts";
+import { bindings, newSession, siteUrl, uniqueName } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 
 // What is asked of better-auth itself, in requests that arrive at once: which of them count, what they write, what is answered.
@@ -136,21 +136,10 @@ async function person(more: Row = {}) {
   return { accountId, email };
 }
 /** A session of it that was used a moment ago. */
-async function session(accountId: string, more: Row = {}) {
-  const [id, token] = [newId("session"), uniqueName("token")];
+async function session(accountId: string, more: Record<string, number> = {}) {
   const now = Date.now();
-  await write(
-    insert("sessions", {
-      id,
-      token_hash: sha256Hex(token),
-      account_id: accountId,
-      created_at: now,
-      updated_at: now,
-      expires_at: now + 29.5 * day,
-      ...more,
-    }),
-  );
-  return { id, token, cookie: { Cookie: await signedCookie(token) } };
+  const made = await newSession(accountId, { created_at: now, updated_at: now, ...more });
+  return { ...made, cookie: { Cookie: made.cookie } };
 }
 const cookieOf = ({ cookies }: { cookies: string[] }) => ({
   Cookie: cookies.map((one) => one.split(";")[0]).join("; "),

@@ -17,12 +17,12 @@ import {
   createSite,
   finish,
   hostIn,
+  newSession,
   operator,
   operatorCookie,
   pay,
   readyAgent,
   runningSite,
-  signedCookie,
   site,
   siteUrl,
   uniqueName,
@@ -279,18 +279,7 @@ describe("the queue", () => {
 });
 
 /** A session of the key's account. */
-async function sessionOf(key: string): Promise<string> {
-  const { sha256Hex } = await import("../../worker/domain/tokens.ts");
-  const token = uniqueName("token");
-  await run(
-    `INSERT INTO sessions (id, token_hash, account_id, created_at, updated_at, expires_at) VALUES (?, ?, ?, 1, 1, ?)`,
-    `ses_${token.replaceAll("-", "")}`,
-    sha256Hex(token),
-    await ownerOf(key),
-    Date.now() + 29.5 * 86_400_000,
-  );
-  return signedCookie(token);
-}
+const sessionOf = async (key: string): Promise<string> => (await newSession(await ownerOf(key))).cookie;
 const asSession = (cookie: string, method: string, path: string, body?: object, more?: object) =>
   call(`/api/v1${path}`, {
     method,

@@ -6,12 +6,11 @@ import { verbs, type VerbId } from "../../worker/api/verbs.ts";
 import { contextOf } from "../../worker/compose.ts";
 import type { Actor, Ctx } from "../../worker/ctx.ts";
 import type { AppError } from "../../worker/domain/app-error.ts";
-import { sha256Hex } from "../../worker/domain/tokens.ts";
 import { maxBodyBytes } from "../../worker/middleware/body.ts";
 import { version } from "../../worker/version.ts";
-import { accountRow, insert, newId, write } from "./billing-rows.ts";
+import { accountRow, newId, write } from "./billing-rows.ts";
 import { ask, guardedKey, keyOf, made, notedLimits } from "./direct.ts";
-import { bindings, signedCookie, uniqueName } from "./service.ts";
+import { bindings, newSession } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 
 // What leads from a request to a verb and from its answer back; the verbs themselves are played.
@@ -159,20 +158,8 @@ describe("a request", () => {
   it("for a stream is answered with events, and for a download with a file", async () => {
     const stream = () => new Blob(["text"]).stream();
     const { send, actor } = await service();
-    const token = uniqueName("token");
-    const now = Date.now();
-    await write(
-      accountRow(actor.accountId),
-      insert("sessions", {
-        id: newId("session"),
-        token_hash: sha256Hex(token),
-        account_id: actor.accountId,
-        created_at: now,
-        updated_at: now,
-        expires_at: now + 30 * 86_400_000,
-      }),
-    );
-    const session = { ...nobody, Cookie: await signedCookie(token) };
+    await write(accountRow(actor.accountId));
+    const session = { ...nobody, Cookie: (await newSession(actor.accountId)).cookie };
     const answered = async (verb: VerbId, path: string, headers: Record<string, string | null> = {}) => {
       played(verb, stream());
       const { status, headers: told, body } = await send("GET", `/api/v1${path}`, undefined, headers);

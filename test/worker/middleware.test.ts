@@ -17,7 +17,6 @@ import {
   signedSessionToken,
   signsInWithGitHub,
 } from "../../worker/adapters/auth.ts";
-import { contextOf } from "../../worker/compose.ts";
 import { configOf } from "../../worker/config.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
 import { knownAuthQuery } from "../../worker/middleware/known-query.ts";
@@ -34,7 +33,17 @@ import { endViewing, startViewing } from "../../worker/middleware/view-as.ts";
 import { crashingDatabase } from "./crashing-database.ts";
 import { ask, execution, guardedKey, keyOf, made, notedLimits } from "./direct.ts";
 import { rows } from "./stripe-service.ts";
-import { account, api, bindings, call, operator, signedCookie, siteUrl, uniqueName } from "./service.ts";
+import {
+  account,
+  api,
+  bindings,
+  call,
+  newSession,
+  operator,
+  signedCookie,
+  siteUrl,
+  uniqueName,
+} from "./service.ts";
 
 beforeEach(() => void vi.restoreAllMocks());
 afterEach(() => {
@@ -413,21 +422,8 @@ describe("a page", () => {
 });
 
 const dayMs = 86_400_000;
-const sessionOf = async (key: string, days: number) => {
-  const token = uniqueName("token");
-  await bindings.DB.prepare(
-    `INSERT INTO sessions (id, token_hash, account_id, ip_address, user_agent, created_at, updated_at, expires_at)
-    VALUES (?, ?, ?, '203.0.113.7', 'Firefox', 1, 1, ?)`,
-  )
-    .bind(
-      contextOf(bindings, { type: "system" }, () => undefined).newId("session"),
-      sha256Hex(token),
-      await ownerOf(key),
-      Date.now() + days * dayMs,
-    )
-    .run();
-  return { token, cookie: await signedCookie(token) };
-};
+const sessionOf = async (key: string, days: number) =>
+  newSession(await ownerOf(key), { expires_at: Date.now() + days * dayMs });
 
 describe("a browser's session", () => {
   const ownAccount = async (headers: Record<string, string>) => {

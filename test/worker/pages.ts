@@ -1,7 +1,5 @@
 import type { OwnAccount } from "../../protocol/api/accounts.ts";
-import { contextOf } from "../../worker/compose.ts";
-import { sha256Hex } from "../../worker/domain/tokens.ts";
-import { api, bindings, call, operatorCookie, signedCookie, siteUrl, uniqueName } from "./service.ts";
+import { api, call, newSession, operatorCookie, siteUrl } from "./service.ts";
 
 export type Page = { status: number; location: string; text: string };
 
@@ -88,21 +86,8 @@ export function visitorWith(cookie: string): Visitor {
 
 /** A new session of the key's account. */
 export async function signedIn(key: string, userAgent = "Firefox") {
-  const id = contextOf(bindings, { type: "system" }, () => undefined).newId("session");
-  const token = uniqueName("token");
-  await bindings.DB.prepare(
-    `INSERT INTO sessions (id, token_hash, account_id, ip_address, user_agent, created_at, updated_at, expires_at)
-    VALUES (?, ?, ?, '203.0.113.7', ?, 1, 1, ?)`,
-  )
-    .bind(
-      id,
-      sha256Hex(token),
-      (await api<OwnAccount>(key, "GET", "/account")).body.id,
-      userAgent,
-      Date.now() + 29.5 * 86_400_000,
-    )
-    .run();
-  const cookie = await signedCookie(token);
+  const { id: accountId } = (await api<OwnAccount>(key, "GET", "/account")).body;
+  const { id, cookie } = await newSession(accountId, { user_agent: userAgent });
   return { id, cookie, visitor: visitorWith(cookie) };
 }
 

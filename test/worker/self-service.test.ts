@@ -2,17 +2,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { AccountDeletion, Session } from "../../protocol/api/self-service.ts";
 import type { Page } from "../../protocol/api/common.ts";
 import { app } from "../../worker/app.ts";
-import {
-  account,
-  api,
-  bindings,
-  call,
-  createSite,
-  operator,
-  signedCookie,
-  siteUrl,
-  uniqueName,
-} from "./service.ts";
+import { account, api, bindings, call, createSite, newSession, operator, siteUrl } from "./service.ts";
 import { ownerOf } from "./assistant.ts";
 
 afterEach(() => vi.restoreAllMocks());
@@ -23,21 +13,7 @@ const run = (sql: string, ...values: unknown[]) =>
     .run();
 
 /** A session of the key's account: its cookie and its id. */
-async function sessionOf(key: string): Promise<{ cookie: string; id: string }> {
-  const { sha256Hex } = await import("../../worker/domain/tokens.ts");
-  const { contextOf } = await import("../../worker/compose.ts");
-  const id = contextOf(bindings, { type: "system" }, () => undefined).newId("session");
-  const token = uniqueName("token");
-  await run(
-    `INSERT INTO sessions (id, token_hash, account_id, ip_address, user_agent, created_at, updated_at, expires_at)
-    VALUES (?, ?, ?, '203.0.113.7', 'Firefox', 1, 1, ?)`,
-    id,
-    sha256Hex(token),
-    await ownerOf(key),
-    Date.now() + 29.5 * 86_400_000,
-  );
-  return { cookie: await signedCookie(token), id };
-}
+const sessionOf = async (key: string) => newSession(await ownerOf(key));
 async function as<Body = Record<string, unknown>>(
   cookie: string,
   method: string,

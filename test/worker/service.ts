@@ -66,24 +66,36 @@ export async function operator(): Promise<string> {
 
 export const operatorLogin = { email: "operator@example.com", password: "correct horse battery" };
 
+/** A new session of this account, and its cookie. @param more columns of its row */
+export async function newSession(accountId: string, more: Record<string, string | number> = {}) {
+  const now = Date.now();
+  const [id, token] = [formatId("session", now, randomBytes(10)), uniqueName("token")];
+  const row = {
+    id,
+    token_hash: sha256Hex(token),
+    account_id: accountId,
+    ip_address: "203.0.113.7",
+    user_agent: "Firefox",
+    created_at: 1,
+    updated_at: 1,
+    // Not extended by its first use.
+    expires_at: now + 29.5 * 86_400_000,
+    ...more,
+  };
+  const columns = Object.keys(row);
+  await bindings.DB.prepare(
+    `INSERT INTO sessions (${columns.join()}) VALUES (${columns.map(() => "?").join()})`,
+  )
+    .bind(...Object.values(row))
+    .run();
+  return { id, token, cookie: await signedCookie(token) };
+}
+
 /** The cookie of a new session of the operator's. */
 export async function operatorCookie(): Promise<string> {
-  await operator();
-  const token = crypto.randomUUID();
   const now = Date.now();
-  await bindings.DB.prepare(
-    "INSERT INTO sessions (id, token_hash, account_id, created_at, updated_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
-  )
-    .bind(
-      formatId("session", now, randomBytes(10)),
-      sha256Hex(token),
-      await operatorId,
-      now,
-      now,
-      now + 29.5 * 86_400_000,
-    )
-    .run();
-  return signedCookie(token);
+  const id = await (operatorId ??= setUp());
+  return (await newSession(id, { created_at: now, updated_at: now })).cookie;
 }
 
 /** A session's cookie as better-auth signs it. */
