@@ -4,6 +4,8 @@ import { signal } from "./context.ts";
 import { usage } from "./failure.ts";
 import { openStream } from "./stream.ts";
 
+const leavingMs = 200;
+
 export type Tunnel = { port: number; close: () => void };
 
 /**
@@ -64,5 +66,19 @@ async function carry(databaseId: string, socket: Socket): Promise<void> {
   })();
   // The program that connected may leave in whatever way.
   sending.catch(() => undefined);
-  await stream.ended;
+  try {
+    await stream.ended;
+  } catch (error) {
+    if (!(await hasLeft(socket))) throw error;
+  }
+}
+
+/**
+ * Whether the program at this end had said all it wanted: how the server ends its side then is no news to anybody. What it said last and
+ * its end are two packets, between which the server's answer to the first may come.
+ */
+async function hasLeft(socket: Socket): Promise<boolean> {
+  if (!socket.readableEnded && !socket.destroyed)
+    await once(socket, "end", { signal: AbortSignal.timeout(leavingMs) }).catch(() => undefined);
+  return socket.readableEnded || socket.errored !== null;
 }

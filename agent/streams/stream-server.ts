@@ -119,12 +119,10 @@ export class StreamServer {
     };
     this.streams.set(streamId, stream);
     this.serve(streamId, stream, target, link).catch((error: unknown) => {
-      if (!(error instanceof NotOpened) && !stream.ending.signal.aborted)
+      const isExpected = error instanceof NotOpened || isReset(error);
+      if (!isExpected && !stream.ending.signal.aborted)
         log("error", "A stream broke", { kind: target.kind, error });
-      this.fail(
-        streamId,
-        error instanceof NotOpened ? error.message : "The connection on the host broke: try again.",
-      );
+      this.fail(streamId, error instanceof NotOpened ? error.message : isReset(error) ? wasReset : broke);
     });
   }
 
@@ -167,6 +165,11 @@ export class StreamServer {
     return true;
   }
 }
+
+const broke = "The connection on the host broke: try again.";
+const wasReset = "The server at the other end broke the connection off.";
+/** Of a server that ends without reading all that it was sent, as PostgreSQL does not read a client's good-bye of TLS. */
+const isReset = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ECONNRESET";
 
 const tooMany = `The host has ${maxStreams} tunnels and terminals open: close one, or try again later.`;
 

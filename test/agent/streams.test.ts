@@ -182,6 +182,13 @@ it("why it cannot be opened is said; what broke is not", async () => {
   expect(second.closed?.error).not.toContain("secret");
 });
 
+it("a server that breaks the connection off is named as who did", async () => {
+  const { peer, socket } = await opened();
+  socket.resetAndDestroy();
+  await vi.waitUntil(() => peer.closed);
+  expect(peer.closed?.error).toBe("The server at the other end broke the connection off.");
+});
+
 it("opens so many at once and no more, and again once one has ended", async () => {
   const peers = await Promise.all(Array.from({ length: maxStreams }, () => opened()));
   const more = link.open(target);
