@@ -3,11 +3,12 @@ import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { load } from "js-yaml";
-import { chromium, type Browser } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type * as z from "zod";
 import { operations, type OperationId } from "../../protocol/api/operations.ts";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
+import { launchBrowser } from "./browser.ts";
 import {
   createSite,
   local,
@@ -63,10 +64,7 @@ async function json<Id extends OperationId>(
 
 let browser: Browser;
 beforeAll(async () => {
-  browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu"],
-  });
+  browser = await launchBrowser();
 });
 afterAll(() => browser.close());
 
