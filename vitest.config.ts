@@ -5,6 +5,7 @@ import { defineConfig } from "vitest/config";
 import { embeddedBindings } from "./scripts/lib/embedded-database.ts";
 import { bundledWorker, bundleName } from "./test/support/bundled-worker.ts";
 import { serviceCount } from "./test/support/embedded-service.ts";
+import { SlowestFirst } from "./test/support/slowest-first.ts";
 
 // Wrangler wants the folder that wrangler.toml names; tests bring their own files.
 mkdirSync("dist", { recursive: true });
@@ -24,6 +25,7 @@ const database =
 /** The tiers; test/README.md says which proves what. */
 export default defineConfig({
   test: {
+    sequence: { sequencer: SlowestFirst },
     projects: [
       {
         test: {

@@ -14,6 +14,7 @@ import { closingLine, type Counts } from "../test/support/closing-line.ts";
 const tools = {
   // A real browser for the pages, and a reader for the invoices that it prints.
   "/usr/bin/chromium": "chromium",
+  "/usr/lib/chromium/chromium-headless-shell": "chromium-headless-shell",
   "/usr/bin/pdftotext": "poppler-utils",
   // Let's Encrypt's test server, for sites' certificates.
   "/usr/bin/pebble": "pebble",
@@ -112,36 +113,73 @@ async function runTwice(
 /** Files that measure how long something takes or is away, or fill a machine; they run alone. */
 const measuring = [
   "test/agent/ingress.engine.test.ts",
-  "test/e2e/dashboard-sites.test.ts",
+  "test/e2e/dashboard-log.test.ts",
   "test/e2e/swap.test.ts",
 ];
+
+/** What only a long run shows; `npm run test:all`, as the continuous integration runs it, has them too. */
+const long = [
+  // A repository of each kind, with a toolchain of its own.
+  "test/agent/languages.engine.test.ts",
+  // Faults of database servers and of their backups one by one, and names and contents that nobody would choose.
+  "test/agent/database-outages.engine.test.ts",
+  "test/agent/database-names.engine.test.ts",
+  "test/agent/backups.engine.test.ts",
+  "test/agent/backups-postgresql.engine.test.ts",
+  "test/agent/mysql-backups.engine.test.ts",
+  "test/agent/backups-generated.engine.test.ts",
+  "test/agent/mysql-generated.engine.test.ts",
+  "test/agent/redis-generated.engine.test.ts",
+  // Each of the assistant's tools, and each command, on real containers.
+  "test/e2e/chat-effects.test.ts",
+  "test/e2e/chat-facts.test.ts",
+  "test/e2e/cli-json.test.ts",
+  // A machine with systemd and an engine of its own.
+  "test/e2e/systemd-host.test.ts",
+  // Fifty deployments in a row at 400 requests a second.
+  "test/e2e/swap.test.ts",
+];
+
+/** A quarter of what the simulations try otherwise. */
+const fewSeeds = { BERTH_SIMULATION_SECONDS: "15", BERTH_SIMULATION_RUNS: "2500" };
 
 /**
  * Engine tests mostly wait, so compute-bound tests run beside them. End-to-end tests run afterwards, each file with a service of its
  * own, because some kill its agent or its control plane.
  */
-async function runTiers(first: EmbeddedService, others: readonly EmbeddedService[]): Promise<Outcome[]> {
-  const unmeasured = measuring.map((file) => `--exclude=${file}`);
-  const sideBySide = await Promise.all([
-    runTwice(first.env, [...tiers("engine"), ...unmeasured]),
+async function runTiers(
+  first: EmbeddedService,
+  startOthers: () => Promise<EmbeddedService[]>,
+  isLong: boolean,
+): Promise<Outcome[]> {
+  const later = isLong ? [] : long;
+  const excluded = [...measuring, ...later].map((file) => `--exclude=${file}`);
+  const [others, ...sideBySide] = await Promise.all([
+    startOthers(),
+    runTwice(first.env, [...tiers("engine"), ...excluded]),
     // By default vitest leaves a core free, which is half of two.
     runTwice(
-      { ...first.env, TMPDIR: memoryFolder() },
+      { ...(isLong ? {} : fewSeeds), ...first.env, TMPDIR: memoryFolder() },
       [...tiers("unit", "worker"), `--maxWorkers=${availableParallelism()}`],
       { quiet: true },
     ),
   ]);
   const each = { ...first.env, BERTH_E2E_STATE_DIRS: [first, ...others].map(stateOf).join(delimiter) };
+  const alone = measuring.filter((file) => !later.includes(file));
   return [
     ...sideBySide,
-    await runTwice(each, [...tiers("conformance", "e2e"), ...unmeasured]),
-    await runTwice(first.env, [...tiers("engine", "e2e"), ...measuring]),
+    await runTwice(each, [...tiers("conformance", "e2e"), ...excluded]),
+    await runTwice(first.env, [...tiers("engine", "e2e"), ...alone]),
   ];
 }
 const stateOf = ({ stateDirectory }: EmbeddedService): string => stateDirectory;
 
-/** Every tier, on a service started for it; with arguments, one run of vitest with them. Tests that cannot run fail. */
-const given = process.argv.slice(2);
+/**
+ * Every tier, on a service started for it, with `--all` also what only a long run shows; with other arguments, one run of vitest with
+ * them. Tests that cannot run fail.
+ */
+const isLong = process.argv[2] === "--all";
+const given = process.argv.slice(isLong ? 3 : 2);
 let status = 1;
 let counts = broken;
 try {
@@ -154,10 +192,14 @@ try {
   };
   const first = await startEmbeddedService("test", limits);
   const others: EmbeddedService[] = [];
-  // End-to-end tests wait for a part of their time: three files at a time keep two cores busy.
-  for (const name of given.length > 0 ? [] : ["test-2", "test-3"])
-    others.push(await startEmbeddedService(name, limits, { beside: true }));
-  const outcomes = given.length > 0 ? [await runVitest(first.env, given)] : await runTiers(first, others);
+  // End-to-end tests wait for a part of their time: four files at a time keep two cores busy.
+  const startOthers = async () => {
+    for (const name of ["test-2", "test-3", "test-4"])
+      others.push(await startEmbeddedService(name, limits, { beside: true }));
+    return others;
+  };
+  const outcomes =
+    given.length > 0 ? [await runVitest(first.env, given)] : await runTiers(first, startOthers, isLong);
   status = Math.max(...outcomes.map((outcome) => outcome.status));
   const sum = (name: "passed" | "failed" | "skipped") =>
     outcomes.reduce((total, outcome) => total + outcome.counts[name], 0);

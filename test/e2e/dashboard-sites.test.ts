@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { launchBrowser, signedIn } from "./browser.ts";
+import { event, lineOf } from "./log-events.ts";
 import { api, local, request, until } from "./service.ts";
 
 /** A site's pages in a real browser, for what their scripts do. */
@@ -17,76 +18,6 @@ const sample = async (): Promise<string> => {
   if (!running) throw new Error("No site runs: the sample should.");
   return running.id;
 };
-
-const lineCount = 50_000;
-const lineOf = (seq: number, text: string) => ({
-  seq,
-  at: new Date(1_700_000_000_000 + seq * 10).toISOString(),
-  stream: seq % 10 === 0 ? "stderr" : "stdout",
-  text,
-});
-const event = (seq: number, text: string) =>
-  `id: ${seq}\nevent: line\ndata: ${JSON.stringify(lineOf(seq, text))}\n\n`;
-
-it("a log of 50,000 lines scrolls at 60 frames, is searched and filtered, and takes nothing as HTML", async () => {
-  const { context, page } = await signedIn(browser);
-  const id = await sample();
-  const lines = Array.from({ length: lineCount }, (_, index) =>
-    event(
-      index + 1,
-      index === 41_999
-        ? "the needle <img src=x onerror=alert(1)>"
-        : `\u001b[32mline\u001b[0m ${index + 1} of a log`,
-    ),
-  );
-  await page.route("**/api/v1/sites/*/logs?*", (route) =>
-    route.fulfill({
-      status: 200,
-      contentType: "text/event-stream",
-      body: `${lines.join("")}event: end\ndata: {}\n\n`,
-    }),
-  );
-  await page.goto(`${local.siteUrl}/sites/${id}/logs`);
-  await page.locator(".log-state", { hasText: "50,000 lines · complete" }).waitFor();
-  expect(await page.locator(".log-window > div").count()).toBeLessThan(150);
-  expect(await page.locator(".log-window .a2").first().innerText()).toBe("line");
-  // A quarter of the frames may be late: two processors run the whole stack as well.
-  const frames = await page.evaluate<number[]>(`new Promise((resolve) => {
-    const view = document.querySelector(".log-view");
-    const times = [];
-    let last = performance.now();
-    let step = 0;
-    const next = (now) => {
-      times.push(now - last);
-      last = now;
-      view.scrollTop = (view.scrollHeight * (step % 97)) / 97 + step * 18;
-      if (++step < 120) requestAnimationFrame(next);
-      else resolve(times.slice(1));
-    };
-    requestAnimationFrame(next);
-  })`);
-  const ordered = frames.toSorted((a, b) => a - b);
-  expect(ordered[Math.floor(ordered.length * 0.75)]).toBeLessThan(20);
-
-  await page.keyboard.press("Escape");
-  await page.locator(".log-view").focus();
-  await page.keyboard.press("/");
-  await page.keyboard.type("needle");
-  await page.locator(".log-found", { hasText: "1 of 1" }).waitFor();
-  expect(await page.locator(".log-window .hit").innerText()).toContain(
-    "the needle <img src=x onerror=alert(1)>",
-  );
-  expect(await page.locator(".log-window img").count()).toBe(0);
-  await page.selectOption(".log-tools select", "stderr");
-  await page.locator(".log-state", { hasText: "5,000 lines" }).waitFor();
-  await page.selectOption(".log-tools select", "");
-  const [download] = await Promise.all([
-    page.waitForEvent("download"),
-    page.click('.log-tools button:has-text("Download")'),
-  ]);
-  expect(download.suggestedFilename()).toMatch(/\.log$/);
-  await context.close();
-});
 
 it("a deployment's log is folded by its steps but for the one that goes on or failed, and is searched and saved whole", async () => {
   const { context, page } = await signedIn(browser);
