@@ -8,13 +8,13 @@ import { installPackages } from "./lib/docker-engine.ts";
 import { leftoversFile } from "./lib/engine-leftovers.ts";
 import { memoryFolder } from "./lib/memory-folder.ts";
 import { startEmbeddedService, type EmbeddedService } from "./lib/embedded-service.ts";
+import { browserPrograms } from "../test/support/browser-programs.ts";
 import { closingLine, type Counts } from "../test/support/closing-line.ts";
 
 /** Programs that tests run, by the Debian package that has them. */
 const tools = {
   // A real browser for the pages, and a reader for the invoices that it prints.
-  "/usr/bin/chromium": "chromium",
-  "/usr/lib/chromium/chromium-headless-shell": "chromium-headless-shell",
+  ...browserPrograms,
   "/usr/bin/pdftotext": "poppler-utils",
   // Let's Encrypt's test server, for sites' certificates.
   "/usr/bin/pebble": "pebble",
@@ -207,10 +207,10 @@ try {
   counts = { ...broken, passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped"), failures };
   const left: string[] = [];
   // The first service, which sees what any test left, ends last.
-  for (const each of [...others, first]) {
-    await each.stop();
-    left.push(...(JSON.parse(readFileSync(join(each.stateDirectory, leftoversFile), "utf8")) as string[]));
-  }
+  await Promise.all(others.map((each) => each.stop()));
+  await first.stop();
+  for (const { stateDirectory } of [...others, first])
+    left.push(...(JSON.parse(readFileSync(join(stateDirectory, leftoversFile), "utf8")) as string[]));
   if (left.length > 0) {
     counts.failures.push(`The tests left on the engine: ${left.join(", ")}`);
     counts.failed++;

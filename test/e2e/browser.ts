@@ -1,33 +1,58 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { constants, tmpdir } from "node:os";
+import { join } from "node:path";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 import { local, mailedLink } from "./service.ts";
 
-const withoutExtras = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-];
-
 /**
- * The browser that every test of pages uses. Hooks close nothing but this: its end closes all windows, while closing one by itself
- * waits for the browser without a limit.
+ * The browser that every test of pages uses: Chromium without its windows, which takes half the work. Hooks close nothing but this: its
+ * end closes all windows, while closing one by itself waits for the browser without a limit.
  */
 export const launchBrowser = (...args: string[]): Promise<Browser> =>
   chromium.launch({
-    executablePath: "/usr/bin/chromium",
+    executablePath: unawareOfNetworks("/usr/lib/chromium/chromium-headless-shell"),
     timeout: 120_000,
-    args: [...withoutExtras, ...args],
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      ...args,
+    ],
   });
 
-/** Chromium without its windows, for half the work. It breaks off what it loads whenever an address of this machine changes, as Docker's do. */
-export const launchHeadlessShell = (): Promise<Browser> =>
-  chromium.launch({
-    executablePath: "/usr/lib/chromium/chromium-headless-shell",
-    timeout: 120_000,
-    args: withoutExtras,
+/**
+ * A program that runs this one without letting it open a socket of AF_NETLINK: by it, this browser learns of each network that Docker makes,
+ * and breaks off all that it loads (ERR_NETWORK_CHANGED).
+ */
+function unawareOfNetworks(program: string): string {
+  const file = join(mkdtempSync(join(tmpdir(), "berth-browser-")), "browser");
+  const [architecture, socketCall] = process.arch === "arm64" ? [0xc00000b7, 198] : [0xc000003e, 41];
+  // Classic BPF (seccomp(2)): code, jumps if true and if false, operand. Addresses are those of struct seccomp_data.
+  const filter: [code: number, yes: number, no: number, operand: number][] = [
+    [0x20, 0, 0, 4],
+    [0x15, 0, 5, architecture],
+    [0x20, 0, 0, 0],
+    [0x15, 0, 3, socketCall],
+    [0x20, 0, 0, 16],
+    [0x15, 0, 1, 16],
+    [0x06, 0, 0, 0x0005_0000 | constants.errno.EAFNOSUPPORT],
+    [0x06, 0, 0, 0x7fff_0000],
+  ];
+  const bytes = Buffer.alloc(8 * filter.length);
+  for (const [at, [code, yes, no, operand]] of filter.entries()) {
+    bytes.writeUInt16LE(code, 8 * at);
+    bytes.writeUInt8(yes, 8 * at + 2);
+    bytes.writeUInt8(no, 8 * at + 3);
+    bytes.writeUInt32LE(operand, 8 * at + 4);
+  }
+  writeFileSync(`${file}.filter`, bytes);
+  writeFileSync(file, `#!/bin/sh\nexec bwrap --dev-bind / / --seccomp 9 -- ${program} "$@" 9<"$0.filter"\n`, {
+    mode: 0o700,
   });
-export const brokenOff = "net::ERR_NETWORK_CHANGED";
+  return file;
+}
 
 /** Without a script, a page with a log leads on to its lines at once. To leave it before would cut off one of the two. */
 export const atPlainLog = (page: Page): Promise<void> =>

@@ -7,7 +7,7 @@ import type { Command } from "../../protocol/api/commands.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Invoice } from "../../protocol/api/invoices.ts";
 import { dashboardPages, emptyPages, publicPages, type Shown } from "../support/dashboard-pages.ts";
-import { brokenOff, launchBrowser, launchHeadlessShell, newPerson, signedIn } from "./browser.ts";
+import { launchBrowser, newPerson, signedIn } from "./browser.ts";
 import { api, createSite, local, pay, request, until } from "./service.ts";
 
 /** Every page of the dashboard in a real browser: what is promised of all of them. */
@@ -18,11 +18,9 @@ let fresh: Session;
 let shown: Shown;
 let failed: string;
 beforeAll(async () => {
-  const people = await launchBrowser();
-  operator = await sessionOf(people);
-  fresh = await sessionOf(people, await newPerson(people, "New"));
-  await people.close();
-  browser = await launchHeadlessShell();
+  browser = await launchBrowser();
+  operator = await sessionOf();
+  fresh = await sessionOf(await newPerson(browser, "New"));
   const site = local.sampleSite.id;
   // Listed and shown before any deployment mounts it.
   await api("PATCH", `/sites/${site}`, {
@@ -177,26 +175,17 @@ async function faultsOf(path: string, storageState?: Session): Promise<Record<st
   await context.route("**/api/v1/events*", (route) => route.fulfill({ status: 204 }));
   const page = await context.newPage();
   page.on("pageerror", (error) => errors.push(error.message));
-  let isBrokenOff: boolean;
-  page.on("requestfailed", (request) => {
-    if (request.failure()?.errorText === brokenOff) isBrokenOff = true;
-  });
   for (const [viewport, scheme, other] of [
     [desk, "light", "dark"],
     [phone, "dark", "light"],
   ] as const) {
     await page.setViewportSize(viewport);
     await page.emulateMedia({ colorScheme: scheme });
-    do {
-      isBrokenOff = false;
-      await page.goto(local.siteUrl + path, { waitUntil: "load" }).catch((error: unknown) => {
-        if (!isBrokenOff) throw error;
-      });
-      // Islands have drawn, and fonts are there.
-      await page.evaluate(
-        "document.fonts.ready.then(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))",
-      );
-    } while (isBrokenOff);
+    await page.goto(local.siteUrl + path, { waitUntil: "load" });
+    // Islands have drawn, and fonts are there.
+    await page.evaluate(
+      "document.fonts.ready.then(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))",
+    );
     const kind = `${viewport.width} ${scheme}`;
     note(`moved, ${kind}`, await page.evaluate<string[]>("window.shifts"));
     if (scheme === "light") note("script", await scriptOver(page));
@@ -220,8 +209,8 @@ async function faultsOf(path: string, storageState?: Session): Promise<Record<st
 }
 
 type Session = Awaited<ReturnType<BrowserContext["storageState"]>>;
-async function sessionOf(people: Browser, person?: { email: string; password: string }): Promise<Session> {
-  const { context } = await signedIn(people, {}, person);
+async function sessionOf(person?: { email: string; password: string }): Promise<Session> {
+  const { context } = await signedIn(browser, {}, person);
   const session = await context.storageState();
   await context.close();
   return session;
