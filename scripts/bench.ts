@@ -1,18 +1,18 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 import { run } from "./lib/command.ts";
-import { ensureDockerEngine } from "./lib/docker-engine.ts";
+import { ensureDockerEngine, installPackages } from "./lib/docker-engine.ts";
 import { startEmbeddedService } from "./lib/embedded-service.ts";
 import { projectRoot } from "./lib/project-root.ts";
+import { browserPrograms } from "../test/support/browser-programs.ts";
 
 /**
  * First the Worker's benchmarks and backups, then a host's on a service started for them. Arguments select benchmarks
  * by name. What each one prints is written to bench/RESULTS.md, with the machine, its load and the commit.
  */
-const alone = ["startup", "requests", "chat", "ingress", "webhook", "backups"];
+const alone = ["startup", "requests", "memory", "chat", "ingress", "webhook", "backups"];
 const onService = [
-  "memory",
   "deploys",
   "dockerfiles",
   "ten-at-once",
@@ -23,7 +23,8 @@ const onService = [
   "pages",
 ];
 /** These run containers without a service that would start the engine. */
-const onEngine = ["ingress", "backups"];
+const onEngine = ["memory", "ingress", "backups"];
+const inBrowser = ["first-site", "pages"];
 
 const named = process.argv.slice(2);
 const unknown = named.filter((name) => ![...alone, ...onService].includes(name));
@@ -62,6 +63,9 @@ async function measure(name: string): Promise<void> {
     writeFileSync(join(projectRoot, "bench", "RESULTS.md"), results.join("\n"));
   }
 }
+
+const missing = Object.entries(browserPrograms).filter(([program]) => !existsSync(program));
+if (inBrowser.some(wanted) && missing.length > 0) await installPackages(missing.map(([, name]) => name));
 
 if (onEngine.some(wanted)) {
   const stateDirectory = join(projectRoot, ".berth", "bench-engine");
