@@ -86,6 +86,8 @@ const end = (code: number): Promise<void> =>
     process.exit(code);
   })());
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => void end(0));
+// Who read the output may be gone: what was started is ended all the same.
+for (const output of [process.stdout, process.stderr]) output.on("error", () => undefined);
 // The parent process is gone.
 process.once("disconnect", () => void end(0));
 
