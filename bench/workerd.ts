@@ -10,7 +10,7 @@ import { embeddedBindings, embeddedDatabase } from "../scripts/lib/embedded-data
 import { migrate, type Database } from "../scripts/lib/migrate.ts";
 import { projectRoot } from "../scripts/lib/project-root.ts";
 import { freePort } from "../scripts/lib/state.ts";
-import { smallMalloc } from "../scripts/lib/supervisor.ts";
+import { smallHeap, smallMalloc } from "../scripts/lib/supervisor.ts";
 
 export type Workerd = {
   miniflare: Miniflare;
@@ -50,7 +50,7 @@ export async function startWorkerd(
     external: ["cloudflare:*"],
     logLevel: "error",
   });
-  Object.assign(process.env, smallMalloc);
+  Object.assign(process.env, smallMalloc, smallHeap);
   const { workerOptions } = workerOptionsOf(join(projectRoot, "wrangler.toml"));
   const moduleOf = (path: string) => [{ type: "ESModule", path, contents: readFileSync(path) }];
   const [port, barePort, routerPort] = [await freePort(), await freePort(), await freePort()];

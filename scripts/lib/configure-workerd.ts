@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { embeddedBindings, embeddedDatabase } from "./embedded-database.ts";
 import { migrate } from "./migrate.ts";
 import { projectRoot } from "./project-root.ts";
+import { smallHeap } from "./supervisor.ts";
 
 type Options = {
   bundle: string;
@@ -42,6 +43,7 @@ export async function configureWorkerd(options: Options): Promise<void> {
     MINIFLARE_WORKERD_PATH: recorderFile,
     BERTH_WORKERD: workerd,
     BERTH_CONFIGURATION: configuration,
+    ...smallHeap,
   });
   // In a process of its own: wrangler takes 150 MB.
   const workerOptions = JSON.parse(
