@@ -1,22 +1,21 @@
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { formatId } from "../protocol/ids.ts";
 import { succeeds } from "../scripts/lib/command.ts";
 import { installPackages } from "../scripts/lib/docker-engine.ts";
+import { startEmbeddedService } from "../scripts/lib/embedded-service.ts";
 import { removeSites } from "../scripts/lib/engine-objects.ts";
 import { projectRoot } from "../scripts/lib/project-root.ts";
-import { freePort } from "../scripts/lib/state.ts";
 import { deriveKey, mintApiKey, sha256Hex } from "../worker/domain/tokens.ts";
 
 /**
  * The memory of `npm start` by process, less the engine and sites: idle, ten seconds after its sample site was deployed, and once it
- * has answered 100,000 requests with 1,080 keys, each of which has an object of its own in workerd. The proportional set size (PSS) counts what processes share once. npm and
- * scripts/run.mjs, which start it otherwise, are not among them.
+ * has answered 100,000 requests with 1,080 keys, each of which has an object of its own in workerd. The proportional set size (PSS)
+ * counts what processes share once. npm and scripts/run.mjs, which start it otherwise, are not among them.
  */
 const keyCount = 1080;
 const requests = 100_000;
@@ -26,15 +25,14 @@ const perSecond = 1000;
 if (!(await succeeds("sh", ["-c", "command -v wrk"]))) await installPackages(["wrk"]);
 const stateDirectory = join(projectRoot, ".berth", "bench-memory");
 rmSync(stateDirectory, { recursive: true, force: true });
-mkdirSync(stateDirectory, { recursive: true });
-const port = await freePort();
-const ports = ["--port", String(port), "--ingress-port", String(await freePort())];
+const start = () =>
+  startEmbeddedService("bench-memory", { BERTH_SAMPLE_SECONDS: "60" }, { keepsState: true });
 
 const first = await start();
 try {
   await delay(10_000);
   const idle = members();
-  await stop(first);
+  await first.stop();
   const keys = await insertKeys();
   const second = await start();
   try {
@@ -49,39 +47,12 @@ try {
     const sum = (all: Iterable<number>) => [...all].reduce((total, mb) => total + mb, 0).toFixed(0);
     console.log(`| all | ${sum(idle.map(({ mb }) => mb))} | ${sum(after.values())} |`);
   } finally {
-    await stop(second);
+    await second.stop();
   }
 } finally {
-  await stop(first);
+  await first.stop();
   await removeSites(kept("hostToken"));
   rmSync(stateDirectory, { recursive: true, force: true });
-}
-
-async function start(): Promise<ChildProcess> {
-  const child = spawn(
-    process.execPath,
-    [
-      "--disable-warning=ExperimentalWarning",
-      join(projectRoot, "scripts", "start.ts"),
-      "--state-dir",
-      stateDirectory,
-      ...ports,
-    ],
-    { detached: true, stdio: ["ignore", "pipe", "inherit", "ipc"] },
-  );
-  await new Promise<void>((resolve, reject) => {
-    child.once("exit", (code) => reject(new Error(`npm start ended with ${code} before it was ready`)));
-    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-      if (/^ready /m.test(text)) resolve();
-    });
-  });
-  return child;
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill("SIGTERM");
-  await once(child, "exit");
 }
 
 function kept(name: "secretKey" | "hostToken"): string {
@@ -120,7 +91,8 @@ async function insertKeys(): Promise<string[]> {
 
 /** A site, the list of sites and the credits by turns. */
 function sendRequests(keys: readonly string[]): { total: number; wrong: number } {
-  const { sampleSite } = JSON.parse(readFileSync(join(stateDirectory, "local.json"), "utf8")) as {
+  const { siteUrl, sampleSite } = JSON.parse(readFileSync(join(stateDirectory, "local.json"), "utf8")) as {
+    siteUrl: string;
     sampleSite: { id: string };
   };
   const script = join(stateDirectory, "requests.lua");
@@ -144,7 +116,7 @@ function done() for _, thread in ipairs(threads) do io.write("wrong " .. thread:
   );
   let [total, wrong] = [0, 0];
   while (total < requests) {
-    const output = execFileSync("wrk", ["-t1", "-c16", "-d10s", "-s", script, `http://127.0.0.1:${port}`], {
+    const output = execFileSync("wrk", ["-t1", "-c16", "-d10s", "-s", script, siteUrl], {
       encoding: "utf8",
     });
     total += Number(/(\d+) requests in/.exec(output)?.[1]);

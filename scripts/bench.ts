@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 import { run } from "./lib/command.ts";
-import { ensureDockerEngine, installPackages } from "./lib/docker-engine.ts";
+import { ensureDockerEngine, installMissing } from "./lib/docker-engine.ts";
 import { startEmbeddedService } from "./lib/embedded-service.ts";
 import { projectRoot } from "./lib/project-root.ts";
 import { browserPrograms } from "../test/support/browser-programs.ts";
@@ -64,8 +64,7 @@ async function measure(name: string): Promise<void> {
   }
 }
 
-const missing = Object.entries(browserPrograms).filter(([program]) => !existsSync(program));
-if (inBrowser.some(wanted) && missing.length > 0) await installPackages(missing.map(([, name]) => name));
+if (inBrowser.some(wanted)) await installMissing(browserPrograms);
 
 if (onEngine.some(wanted)) {
   const stateDirectory = join(projectRoot, ".berth", "bench-engine");

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { projectRoot } from "./lib/project-root.ts";
-import { installPackages } from "./lib/docker-engine.ts";
+import { installMissing } from "./lib/docker-engine.ts";
 import { leftoversFile } from "./lib/engine-leftovers.ts";
 import { memoryFolder } from "./lib/memory-folder.ts";
 import { startEmbeddedService, type EmbeddedService } from "./lib/embedded-service.ts";
@@ -183,8 +183,7 @@ const given = process.argv.slice(isLong ? 3 : 2);
 let status = 1;
 let counts = broken;
 try {
-  const missing = Object.entries(tools).filter(([program]) => !existsSync(program));
-  if (missing.length > 0) await installPackages(missing.map(([, name]) => name));
+  await installMissing(tools);
   const limits = {
     BERTH_START_TIMEOUT_SECONDS: "15",
     BERTH_BUILD_TIMEOUT_SECONDS: "60",

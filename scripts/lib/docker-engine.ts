@@ -31,6 +31,12 @@ const answers = (socketPath: string): Promise<boolean> =>
 const isDebian = (): boolean => existsSync("/etc/debian_version");
 const isRoot = (): boolean => process.getuid?.() === 0;
 
+/** Installs those of these programs that are missing, by the Debian package that has each. */
+export async function installMissing(packageOf: Readonly<Record<string, string>>): Promise<void> {
+  const missing = Object.entries(packageOf).filter(([program]) => !existsSync(program));
+  if (missing.length > 0) await installPackages(missing.map(([, name]) => name));
+}
+
 /** Installs the Debian packages that are missing. */
 export async function installPackages(packages: string[]): Promise<void> {
   if (!isDebian() || !isRoot())
