@@ -119,10 +119,10 @@ export class StreamServer {
     };
     this.streams.set(streamId, stream);
     this.serve(streamId, stream, target, link).catch((error: unknown) => {
-      const isExpected = error instanceof NotOpened || isReset(error);
-      if (!isExpected && !stream.ending.signal.aborted)
+      const told = toldOf(error, target);
+      if (told === undefined && !stream.ending.signal.aborted)
         log("error", "A stream broke", { kind: target.kind, error });
-      this.fail(streamId, error instanceof NotOpened ? error.message : isReset(error) ? wasReset : broke);
+      this.fail(streamId, told ?? "The connection on the host broke: try again.");
     });
   }
 
@@ -166,10 +166,14 @@ export class StreamServer {
   }
 }
 
-const broke = "The connection on the host broke: try again.";
-const wasReset = "The server at the other end broke the connection off.";
-/** Of a server that ends without reading all that it was sent, as PostgreSQL does not read a client's good-bye of TLS. */
-const isReset = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ECONNRESET";
+/** What is said of what may happen, and is no fault; undefined: it may not. */
+function toldOf(error: unknown, { kind }: StreamTarget): string | undefined {
+  if (error instanceof NotOpened) return error.message;
+  // A database that ends without reading all that it was sent, as PostgreSQL does not read a client's good-bye of TLS.
+  if (kind === "database" && (error as NodeJS.ErrnoException).code === "ECONNRESET")
+    return "The server at the other end broke the connection off.";
+  return undefined;
+}
 
 const tooMany = `The host has ${maxStreams} tunnels and terminals open: close one, or try again later.`;
 
