@@ -1,40 +1,29 @@
-import { join } from "node:path";
 import { Readable } from "node:stream";
-import { Worker } from "node:worker_threads";
 import { JobError } from "../job.ts";
 import type { SharedBase } from "./dockerfile/shared.ts";
+import { openThread } from "./open-thread.ts";
 import type { FromThread, Given, ToThread } from "./prepare-thread.ts";
 import type { Prepared } from "./prepare.ts";
+import type { Failed } from "./thread.ts";
 
 /** What reading one repository may take: the thread's memory, and for how long it may compute. Waiting does not count. */
 export const threadLimits = { memoryMb: 256, busyMs: 60_000 };
 
 const lookMs = 250;
 
-/** The bundle is one file; the sources are not. */
-const program = import.meta.filename.endsWith(".mjs")
-  ? import.meta.filename
-  : join(import.meta.dirname, "prepare-thread.ts");
-
 /**
  * `prepareBuild` in a thread of its own, which is ended when it takes too much: a repository is anybody's, and what it costs
  * to read is one job's, never the agent's. The context must be read to its end or destroyed. @throws JobError
  */
 export async function prepareApart(
-  given: Given,
+  given: Omit<Given, "program">,
   canHave: (image: string) => Promise<boolean>,
   signal: AbortSignal,
   limits = threadLimits,
   shared: (base: SharedBase) => Promise<string | null> = () => Promise.resolve(null),
 ): Promise<Prepared> {
   signal.throwIfAborted();
-  const thread = new Worker(program, {
-    workerData: given,
-    resourceLimits: { maxOldGenerationSizeMb: limits.memoryMb },
-    // Neither the host's token nor the flags of this process are its business.
-    env: {},
-    execArgv: [],
-  });
+  const thread = openThread({ program: "prepare", ...given }, limits.memoryMb);
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
   const say = (message: ToThread) => thread.postMessage(message);
   const context = new Readable({
@@ -60,7 +49,7 @@ export async function prepareApart(
   thread.once("exit", () => {
     if (!isWhole) context.destroy(new Error("The thread that read the repository ended"));
   });
-  thread.on("message", (message: FromThread) => {
+  thread.on("message", (message: FromThread | Failed) => {
     switch (message.type) {
       case "canHave":
         return void canHave(message.image).then(

@@ -1,18 +1,16 @@
 import { on } from "node:events";
-import { parentPort, workerData } from "node:worker_threads";
-import { JobError } from "../job.ts";
+import type { MessagePort } from "node:worker_threads";
 import type { SharedBase } from "./dockerfile/shared.ts";
 import { prepareBuild, type Input, type Prepared } from "./prepare.ts";
 
 /** What the thread is given to begin with. */
-export type Given = { folder: string; input: Input; buildCaFile: string | null };
+export type Given = { program: "prepare"; folder: string; input: Input; buildCaFile: string | null };
 export type FromThread =
   | { type: "canHave"; image: string }
   | { type: "shared"; base: SharedBase }
   | { type: "prepared"; prepared: Omit<Prepared, "context"> }
   /** A piece of the context; null: it is whole. */
-  | { type: "piece"; bytes: Uint8Array | null }
-  | { type: "failed"; message: string; isForOwner: boolean };
+  | { type: "piece"; bytes: Uint8Array | null };
 export type ToThread =
   | { type: "has"; has: boolean }
   | { type: "name"; name: string | null }
@@ -20,17 +18,17 @@ export type ToThread =
 
 const pieceBytes = 256 * 1024;
 
-if (parentPort === null) throw new Error("This is a thread's program");
-const port = parentPort;
-const heard = on(port, "message");
-const say = (message: FromThread) => port.postMessage(message);
-async function hear(): Promise<ToThread> {
-  const { value } = (await heard.next()) as { value: [ToThread] };
-  return value[0];
-}
-
-try {
-  const { folder, input, buildCaFile } = workerData as Given;
+/** Reads one repository for a build, and hands its context over piece by piece. */
+export async function prepareInThread(
+  port: MessagePort,
+  { folder, input, buildCaFile }: Given,
+): Promise<void> {
+  const heard = on(port, "message");
+  const say = (message: FromThread) => port.postMessage(message);
+  async function hear(): Promise<ToThread> {
+    const { value } = (await heard.next()) as { value: [ToThread] };
+    return value[0];
+  }
   const canHave = async (image: string) => {
     say({ type: "canHave", image });
     const answer = await hear();
@@ -57,11 +55,4 @@ try {
   if (bytes > 0) await hand();
   await hear();
   say({ type: "piece", bytes: null });
-} catch (error) {
-  say({
-    type: "failed",
-    message: error instanceof Error ? error.message : String(error),
-    isForOwner: error instanceof JobError,
-  });
 }
-port.close();

@@ -76,7 +76,7 @@ export async function bundleHostPrograms(directory: string): Promise<{ agent: st
   const [agent, responder] = [join(install, "agent.mjs"), join(install, "responder.mjs")];
   const cli = join(install, "berth.mjs");
   await Promise.all([
-    bundleNode("agent/main.ts", agent),
+    bundleNode("agent/index.ts", agent),
     bundleNode("agent/ingress/responder.ts", responder),
     bundleCli(cli),
   ]);
@@ -181,7 +181,7 @@ export async function bundleNode(entry: string, outfile: string): Promise<void> 
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url); const __filename = import.meta.filename; const __dirname = import.meta.dirname;',
     },
-    plugins: [withoutUnused, requiredBuiltins],
+    plugins: [withoutUnused, requiredBuiltins, threadAsText],
   });
   const [character] = /[\u0100-\uffff]/.exec(readFileSync(outfile, "utf8")) ?? [];
   if (character !== undefined)
@@ -198,6 +198,30 @@ const withoutUnused: Plugin = {
       path === "ssh2" || importer.includes("/dockerode/") ? { path, namespace: "unused" } : undefined,
     );
     bundler.onLoad({ filter: /.*/, namespace: "unused" }, () => ({ contents: "module.exports = {};" }));
+  },
+};
+
+/**
+ * Hosts receive a single file. The program of the agent's threads is a text in it: each thread would read the whole file
+ * otherwise, which takes longer than what most are there for.
+ */
+const threadAsText: Plugin = {
+  name: "thread-as-text",
+  setup(bundler) {
+    bundler.onLoad({ filter: /\/image-build\/thread-code\.ts$/ }, async ({ path }) => {
+      const { outputFiles } = await build({
+        entryPoints: [join(dirname(path), "thread.ts")],
+        write: false,
+        bundle: true,
+        platform: "node",
+        // What is given as a text is a script to Node.
+        format: "cjs",
+        target: "node22",
+        minifyWhitespace: true,
+        logLevel: "error",
+      });
+      return { contents: `export const threadCode = ${JSON.stringify(outputFiles[0]?.text)};` };
+    });
   },
 };
 

@@ -1,11 +1,9 @@
-import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setInterval as every } from "node:timers/promises";
-import { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { prepareApart, threadLimits } from "../../agent/image-build/prepare-apart.ts";
 import { prepareBuild, type Input } from "../../agent/image-build/prepare.ts";
@@ -111,19 +109,17 @@ describe("a repository read in a thread of its own", () => {
   });
 });
 
-it("the one file that hosts are served begins as such a thread, too", async () => {
-  const program = join(folder, "agent.mjs");
-  await bundleNode("agent/main.ts", program);
+it("the one file that hosts are served has the thread's program in it", async () => {
+  const served = join(folder, "agent.mjs");
+  await bundleNode("agent/image-build/prepare-apart.ts", served);
   write("source/Dockerfile", "FROM scratch\n");
-  const thread = new Worker(program, {
-    workerData: { folder: join(folder, "source"), input, buildCaFile: null },
-    env: {},
-    execArgv: [],
-  });
-  try {
-    const [message] = (await once(thread, "message")) as [unknown];
-    expect(message).toMatchObject({ type: "prepared", prepared: { dockerfile: "Dockerfile" } });
-  } finally {
-    await thread.terminate();
-  }
+  const { prepareApart: asServed } = (await import(served)) as { prepareApart: typeof prepareApart };
+  const given = { folder: join(folder, "source"), input, buildCaFile: null };
+  const { context, dockerfile } = await asServed(
+    given,
+    () => Promise.resolve(false),
+    new AbortController().signal,
+  );
+  expect(dockerfile).toBe("Dockerfile");
+  expect([...(await filesIn(context)).keys()]).toContain("Dockerfile");
 });

@@ -2,11 +2,12 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { Worker } from "node:worker_threads";
 import type { Question } from "../../../protocol/agent/running.ts";
 import type { SourceInspection } from "../../../protocol/api/sources.ts";
 import type { HostSettings } from "../../host.ts";
 import { JobError } from "../../job.ts";
+import { openThread } from "../open-thread.ts";
+import type { Failed } from "../thread.ts";
 import { outlineOf } from "./outline.ts";
 import type { Described } from "./describe.ts";
 import type { FromThread, Given } from "./inspect-thread.ts";
@@ -18,11 +19,6 @@ export type InspectSource = (asked: Asked, signal: AbortSignal) => Promise<Sourc
 /** On this host; builds have the rest of it. */
 const limits = { atOnce: 2, perAccount: 3, waiting: 20 };
 const threadMemoryMb = 256;
-
-/** The bundle is one file; the sources are not. */
-const program = import.meta.filename.endsWith(".mjs")
-  ? import.meta.filename
-  : join(import.meta.dirname, "inspect-thread.ts");
 
 /** Reads what a repository says about how it is built, without building or keeping anything of it. */
 export function openSourceInspection(host: { workDirectory: string; settings: HostSettings }): InspectSource {
@@ -68,15 +64,9 @@ async function inspect(
 /** In a thread of its own, which is ended when it takes too much. @throws JobError */
 async function describeApart(given: Given, signal: AbortSignal): Promise<Described> {
   signal.throwIfAborted();
-  const thread = new Worker(program, {
-    workerData: given,
-    resourceLimits: { maxOldGenerationSizeMb: threadMemoryMb },
-    // Neither the host's token nor the flags of this process are its business.
-    env: {},
-    execArgv: [],
-  });
+  const thread = openThread(given, threadMemoryMb);
   try {
-    const [message] = (await once(thread, "message", { signal })) as [FromThread];
+    const [message] = (await once(thread, "message", { signal })) as [FromThread | Failed];
     if (message.type === "described") return message.described;
     throw message.isForOwner ? new JobError(message.message) : new Error(message.message);
   } finally {

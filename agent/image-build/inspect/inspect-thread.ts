@@ -1,6 +1,4 @@
 import { readdir } from "node:fs/promises";
-import { parentPort, workerData } from "node:worker_threads";
-import { JobError } from "../../job.ts";
 import { folderInside, sourcesOf } from "../prepare.ts";
 import { readOwn } from "../read-own.ts";
 import { describe, type Described } from "./describe.ts";
@@ -8,15 +6,10 @@ import { exampleFile } from "./variables.ts";
 
 /** What the thread is given to begin with. */
 export type Given = { program: "inspect"; folder: string; rootDir: string | null };
-export type FromThread =
-  | { type: "described"; described: Described }
-  | { type: "failed"; message: string; isForOwner: boolean };
+export type FromThread = { type: "described"; described: Described };
 
-if (parentPort === null) throw new Error("This is a thread's program");
-const port = parentPort;
-const say = (message: FromThread) => port.postMessage(message);
-
-async function read({ folder, rootDir }: Given): Promise<Described> {
+/** What a repository says about how it is built. */
+export async function inspectInThread({ folder, rootDir }: Given): Promise<Described> {
   const root = await folderInside(folder, rootDir);
   const names = await readdir(root);
   const examples = await Promise.all(
@@ -28,14 +21,3 @@ async function read({ folder, rootDir }: Given): Promise<Described> {
     prisma: await readOwn(root, "prisma/schema.prisma"),
   });
 }
-
-try {
-  say({ type: "described", described: await read(workerData as Given) });
-} catch (error) {
-  say({
-    type: "failed",
-    message: error instanceof Error ? error.message : String(error),
-    isForOwner: error instanceof JobError,
-  });
-}
-port.close();
