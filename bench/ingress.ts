@@ -11,6 +11,7 @@ import { readUsage } from "../agent/docker/usage.ts";
 import { accessLogVolume } from "../agent/ingress/access-log.ts";
 import { ingressContainer, startIngress } from "../agent/ingress/container.ts";
 import { openRoutes } from "../agent/ingress/routes.ts";
+import { ensureBaseImages } from "../scripts/lib/base-images.ts";
 import { succeeds } from "../scripts/lib/command.ts";
 import { installPackages } from "../scripts/lib/docker-engine.ts";
 import { freePort } from "../scripts/lib/state.ts";
@@ -41,6 +42,7 @@ const browser = [
 
 if (!(await succeeds("sh", ["-c", "command -v wrk"]))) await installPackages(["wrk"]);
 
+await ensureBaseImages();
 const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const folder = mkdtempSync(join(tmpdir(), "berth-bench-"));
 const routesFile = join(folder, "ingress", "routes.json");

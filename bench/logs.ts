@@ -1,4 +1,7 @@
+import { spawn } from "node:child_process";
 import http from "node:http";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { launch, local, remove, Repository, request, until, type Files } from "../test/e2e/service.ts";
 
@@ -83,17 +86,15 @@ function follow() {
   return { seen, stop: () => outgoing.destroy() };
 }
 
-async function health(): Promise<() => number[]> {
-  const tookMs: number[] = [];
-  const timer = setInterval(() => {
-    const startedMs = performance.now();
-    request(`${local.siteUrl}/health`).then(
-      () => tookMs.push(performance.now() - startedMs),
-      () => tookMs.push(Infinity),
-    );
-  }, 20);
-  await delay(0);
-  return () => (clearInterval(timer), tookMs);
+/** Asks for `/health` until the answers are wanted. */
+function health(): () => Promise<number[]> {
+  const asks = spawn(process.execPath, [join(import.meta.dirname, "asks.ts"), `${local.siteUrl}/health`], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  return async () => {
+    asks.stdin.end();
+    return JSON.parse(await text(asks.stdout)) as number[];
+  };
 }
 
 try {
@@ -103,7 +104,7 @@ try {
   for (const rate of [0, ...rates]) {
     const { seen, stop } = follow();
     await delay(1000);
-    const stopHealth = await health();
+    const stopHealth = health();
     const startedMs = performance.now();
     await request(`${site.url}/write?rate=${rate}&seconds=${seconds}`);
     const total = rate * seconds;
@@ -116,7 +117,7 @@ try {
       ).catch(() => undefined);
     const tookMs = performance.now() - startedMs;
     await delay(1000);
-    const waits = stopHealth();
+    const waits = await stopHealth();
     stop();
     const { received, leftOut, gaps, misplaced, took } = seen;
     const figures = [quantile(waits, 0.5), quantile(waits, 0.99)].map((ms) => ms.toFixed(1));

@@ -128,7 +128,7 @@ export class DiskUse {
       for (const siteId of sites) {
         signal.throwIfAborted();
         await this.of(siteId, Math.min(keptMs, 10 * intervalMs)).catch((error) =>
-          log("error", "A site's disk use was not measured", { siteId, error }),
+          log("error", "The disk use of a site or database was not measured", { id: siteId, error }),
         );
       }
       if (this.walks > before) onMeasured();
