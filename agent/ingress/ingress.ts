@@ -1,4 +1,4 @@
-import type { StopNotice } from "../../protocol/agent/jobs.ts";
+import type { StopNotice } from "../../protocol/agent/stop-notice.ts";
 import type { HostIngressRules } from "../../protocol/api/ingress.ts";
 
 /** The way traffic gets to containers. Every call is idempotent and returns when new requests see the change. */

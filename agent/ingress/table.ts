@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { StopNotice } from "../../protocol/agent/jobs.ts";
+import { StopNotice } from "../../protocol/agent/stop-notice.ts";
 import { HostIngressRules } from "../../protocol/api/ingress.ts";
 import { wildcardOf } from "../../protocol/wildcards.ts";
 import type { Forward as PlainForward, Target as PlainTarget } from "./ingress.ts";

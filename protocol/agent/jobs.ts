@@ -7,6 +7,7 @@ import { Replicas, VolumeName, Volumes } from "../api/volumes.ts";
 import { gitSecrets } from "../git-token.ts";
 import { databaseTypes } from "../states.ts";
 import { StoredBackup, StoredVolume } from "./backups.ts";
+import { StopNotice } from "./stop-notice.ts";
 import {
   BuildOptions,
   GitAddress,
@@ -166,14 +167,6 @@ export const KeptDeployment = Made.extend({
   number: z.number().int().positive(),
 });
 export type KeptDeployment = z.infer<typeof KeptDeployment>;
-
-/** Why the site is stopped, for its placeholder page, if its owner did not stop it. */
-export const StopNotice = z.object({
-  reason: z.literal("suspended"),
-  /** Where to pay to resume the site; null: nothing is payable now. */
-  payUrl: z.url({ protocol: /^https?$/ }).nullable(),
-});
-export type StopNotice = z.infer<typeof StopNotice>;
 
 /** Job kind → its arguments. A kind without a handler or a result schema does not compile. */
 export const jobArgs = {

@@ -76,7 +76,7 @@ export async function bundleHostPrograms(directory: string): Promise<{ agent: st
   const [agent, responder] = [join(install, "agent.mjs"), join(install, "responder.mjs")];
   const cli = join(install, "berth.mjs");
   await Promise.all([
-    bundleNode("agent/index.ts", agent),
+    bundleNode("agent/main.ts", agent),
     bundleNode("agent/ingress/responder.ts", responder),
     bundleCli(cli),
   ]);
