@@ -25,7 +25,7 @@ const firstRequests = 100_000;
 const seconds = 3;
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 7);
 const connections = 16;
-const [steadyPerSecond, steadySeconds] = [100, 20];
+const [steadyPerSecond, steadySeconds] = [100, 10];
 const siteCount = 20;
 
 if (!(await succeeds("wrk", ["--version"])) && !(await succeeds("sh", ["-c", "command -v wrk"])))

@@ -9,7 +9,7 @@ import { browserPrograms } from "../test/support/browser-programs.ts";
 
 /**
  * First the Worker's benchmarks and backups, then a host's on a service started for them. Arguments select benchmarks
- * by name. What each one prints is written to bench/RESULTS.md, with the machine, its load and the commit.
+ * by name. What a run of all prints is also written to bench/RESULTS.md, with the machine, its load and the commit.
  */
 const alone = ["startup", "requests", "memory", "chat", "ingress", "webhook", "backups"];
 const onService = [
@@ -60,7 +60,7 @@ async function measure(name: string): Promise<void> {
     results.push(
       `## ${name}\n\nLoad ${before} before and ${load()} after.\n\n${printed.join("\n").trim()}\n`,
     );
-    writeFileSync(join(projectRoot, "bench", "RESULTS.md"), results.join("\n"));
+    if (named.length === 0) writeFileSync(join(projectRoot, "bench", "RESULTS.md"), results.join("\n"));
   }
 }
 
