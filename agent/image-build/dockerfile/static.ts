@@ -133,8 +133,7 @@ type Made = Pick<SitePlan, "outputs" | "singlePage" | "rules"> & {
 
 /** The files that a stage `build` has made, served. */
 export const servedFiles = (plan: Made, images: BaseImages): string[] => [
-  runs(takeOutput(plan)),
-  runs(removeHidden),
+  runs(`( ${takeOutput(plan)} ) && ${removeHidden}`),
   ...servedFrom("COPY --from=build /output/ /srv/", plan.singlePage, images, plan.rules),
 ];
 
