@@ -19,8 +19,9 @@ const onService = [
   "first-site",
   "idle",
   "logs",
-  "neighbours",
   "pages",
+  // Last: it uses up what an address may sign in.
+  "neighbours",
 ];
 /** These run containers without a service that would start the engine. */
 const onEngine = ["memory", "ingress", "backups"];
