@@ -57,15 +57,17 @@ async function byBerth(): Promise<number> {
   const started = performance.now();
   await Promise.all(sites.map(({ invoiceToken }) => pay(invoiceToken)));
   // One after the other: ten people who reload ten pages would be measured, too.
+  const ends: Promise<void>[] = [];
   for (const { siteId, url } of sites) {
     const end = settled(siteId).then(({ status }) => {
       if (status !== "RUNNING") throw new Error(`A site of the benchmark is ${status}.`);
     });
+    ends.push(end);
     // A site that fails never answers.
     await Promise.race([answers(url), end.then(() => answers(url))]);
   }
   const tookMs = performance.now() - started;
-  for (const { siteId } of sites) await settled(siteId);
+  await Promise.all(ends);
   for (const { siteId } of sites) await remove(siteId);
   for (const source of sources) source.remove();
   return tookMs;

@@ -161,23 +161,27 @@ export async function bundleCli(outfile: string): Promise<void> {
   chmodSync(outfile, 0o755);
 }
 
+/** What hosts run. Node keeps the source in memory, and twice as much of it if there is a character beyond Latin-1. */
+const forHosts = {
+  bundle: true,
+  platform: "node",
+  target: "node22",
+  minifyWhitespace: true,
+  logLevel: "error",
+} satisfies BuildOptions;
+
 /**
  * Bundles a Node program into one file. Without ssh2, which dockerode uses for remote engines and an agent never
  * needs.
  */
 export async function bundleNode(entry: string, outfile: string): Promise<void> {
   await build({
+    ...forHosts,
     entryPoints: [join(projectRoot, entry)],
     outfile,
-    bundle: true,
-    platform: "node",
     format: "esm",
-    target: "node22",
-    // Node keeps the source in memory, and twice as much of it if there is a character beyond Latin-1.
-    minifyWhitespace: true,
     lineLimit: 120,
     sourcemap: "linked",
-    logLevel: "error",
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url); const __filename = import.meta.filename; const __dirname = import.meta.dirname;',
     },
@@ -210,15 +214,11 @@ const threadAsText: Plugin = {
   setup(bundler) {
     bundler.onLoad({ filter: /\/image-build\/thread-code\.ts$/ }, async ({ path }) => {
       const { outputFiles } = await build({
+        ...forHosts,
         entryPoints: [join(dirname(path), "thread.ts")],
         write: false,
-        bundle: true,
-        platform: "node",
         // What is given as a text is a script to Node.
         format: "cjs",
-        target: "node22",
-        minifyWhitespace: true,
-        logLevel: "error",
       });
       return { contents: `export const threadCode = ${JSON.stringify(outputFiles[0]?.text)};` };
     });
