@@ -1,6 +1,8 @@
 import { createHash, createHmac } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { liftBuildLimits } from "../../agent/isolation/build-limits.ts";
 import { removeFirewall } from "../../agent/isolation/firewall.ts";
+import { siteBridgePattern } from "../../agent/isolation/rules.ts";
 import { run, succeeds } from "./command.ts";
 
 /** The agent's id in the engine's labels; agent/config.ts derives it the same way. */
@@ -73,8 +75,9 @@ export async function removeSites(hostToken: string): Promise<void> {
     '{{.Name}} {{.Label "berth.account"}}',
   );
   for (const line of volumes) await run("docker", ["volume", "rm", line.split(" ")[0] ?? ""]);
-  for (const account of new Set([...found, ...volumes].map((line) => line.split(" ")[1] ?? "")))
-    await succeeds("docker", ["network", "rm", `berth-${account}`]);
+  const accounts = [...found, ...volumes].map((line) => `berth-${line.split(" ")[1] ?? ""}`);
+  for (const network of new Set([...accounts, ...(await networksOf(hostToken))]))
+    await removeNetwork(network);
   // An image's label names its site, and only this host's token derives the repository's name from it.
   const images = await lines(
     "images",
@@ -89,6 +92,35 @@ export async function removeSites(hostToken: string): Promise<void> {
   const shared = `berth.invalid/${imageRepository(hostToken, "shared-bases")}`;
   for (const image of await lines("images", "--format", "{{.Repository}}:{{.Tag}}", shared))
     await succeeds("docker", ["rmi", image]);
+}
+
+/** Networks whose bridge this host's agent named: some are used by no container or volume any more. */
+async function networksOf(hostToken: string): Promise<string[]> {
+  const ours = siteBridgePattern(agentIdOf(hostToken)).slice(0, -1);
+  const format = '{{.Name}} {{index .Options "com.docker.network.bridge.name"}}';
+  const named: string[] = [];
+  for (const network of await lines("network", "ls", "--quiet", "--filter", "label=berth.managed=true")) {
+    // Another service on this engine may have just removed its own.
+    const [line = ""] = await lines("network", "inspect", "--format", format, network).catch(() => []);
+    if (line.split(" ")[1]?.startsWith(ours)) named.push(line.split(" ")[0] ?? "");
+  }
+  return named;
+}
+
+/** Removes the network unless containers use it; the engine may need a moment after the last of them has gone. */
+async function removeNetwork(network: string): Promise<void> {
+  let refusal: unknown;
+  for (let attempt = 1; attempt <= 5; attempt++) {
+    if (!(await succeeds("docker", ["network", "inspect", network]))) return;
+    if ((await lines("ps", "--all", "--quiet", "--filter", `network=${network}`)).length > 0) return;
+    try {
+      return void (await run("docker", ["network", "rm", network], { timeoutMs: 30_000 }));
+    } catch (error) {
+      refusal = error;
+      await delay(1000);
+    }
+  }
+  console.error(`The network ${network} was not removed: ${String(refusal)}`);
 }
 
 /** The repository that this host's token derives for the image's site; undefined if its label names none. */

@@ -1,10 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, expect, it } from "vitest";
 import { networkName } from "../../agent/docker/specs.ts";
+import { agentIdOf, removeSites } from "../../scripts/lib/engine-objects.ts";
 import { leaveAccountNetwork, onAccountNetwork } from "../../agent/isolation/account-network.ts";
 import { engine } from "../support/engine.ts";
 
-const agentId = randomBytes(8).toString("hex");
+const hostToken = randomBytes(8).toString("hex");
+const agentId = agentIdOf(hostToken);
 const accountId = `acc_${agentId}`;
 const on = { engine, agentId };
 const made: string[] = [];
@@ -45,4 +47,14 @@ it("the network goes with the last that uses it", async () => {
   for (const id of made.splice(0)) await engine.removeContainer(id);
   await leaveAccountNetwork(on, accountId);
   await expect(engine.subnet(networkName(accountId))).rejects.toThrow("404");
+});
+
+it("the end of a service removes a network that no container is left to name, and none that another's uses", async () => {
+  const network = networkName(accountId);
+  await make("another");
+  await removeSites(hostToken);
+  await expect(engine.subnet(network)).resolves.toContain("/");
+  for (const id of made.splice(0)) await engine.removeContainer(id);
+  await removeSites(hostToken);
+  await expect(engine.subnet(network)).rejects.toThrow("404");
 });
