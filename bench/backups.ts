@@ -15,6 +15,7 @@ import type { Host } from "../agent/host.ts";
 import type { DatabaseSpec } from "../protocol/agent/jobs.ts";
 import { formatId } from "../protocol/ids.ts";
 import { ensureImages } from "../scripts/lib/base-images.ts";
+import { smallMalloc, smallNode } from "../scripts/lib/supervisor.ts";
 import { median } from "./median.ts";
 
 /**
@@ -65,11 +66,12 @@ async function byAgent(): Promise<{ ms: number; roseBytes: number }> {
   const args = { database, backupId: newId("backup"), attempt: 1, serving: true };
   const child = spawn(
     process.execPath,
-    ["--disable-warning=ExperimentalWarning", join(import.meta.dirname, "../test/support/backup-child.ts")],
+    ["--disable-warning=ExperimentalWarning", ...smallNode, join(import.meta.dirname, "../test/support/backup-child.ts")],
     {
       stdio: ["ignore", "pipe", "inherit"],
       env: {
         ...process.env,
+        ...smallMalloc,
         BACKUP: JSON.stringify({ socketPath, url, token: server.token, agentId, args }),
       },
     },

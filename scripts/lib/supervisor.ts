@@ -22,7 +22,7 @@ type Starting = {
 };
 
 /** These programs work little and wait long: a small young generation and few arenas keep them small. */
-const smallNode = ["--max-semi-space-size=1", "--optimize-for-size", "--v8-pool-size=1"];
+export const smallNode = ["--max-semi-space-size=1", "--optimize-for-size", "--v8-pool-size=1"];
 
 /** glibc raises its thresholds whenever something large is freed, and keeps what is freed below them (mallopt(3)). */
 export const smallMalloc = {
