@@ -13,7 +13,8 @@ const lookMs = 250;
 
 /**
  * `prepareBuild` in a thread of its own, which is ended when it takes too much: a repository is anybody's, and what it costs
- * to read is one job's, never the agent's. The context must be read to its end or destroyed. @throws JobError
+ * to read is one job's, never the agent's. It starts at once, beside what `fetched` waits for, and reads after that. The context must be
+ * read to its end or destroyed, or `signal` aborted. @throws JobError, and what `fetched` rejects with
  */
 export async function prepareApart(
   given: Omit<Given, "program">,
@@ -21,6 +22,7 @@ export async function prepareApart(
   signal: AbortSignal,
   limits = threadLimits,
   shared: (base: SharedBase) => Promise<string | null> = () => Promise.resolve(null),
+  fetched: Promise<unknown> = Promise.resolve(),
 ): Promise<Prepared> {
   signal.throwIfAborted();
   const thread = openThread({ program: "prepare", ...given }, limits.memoryMb);
@@ -74,6 +76,10 @@ export async function prepareApart(
         message satisfies never;
     }
   });
+  fetched.then(
+    () => say({ type: "begin" }),
+    (error: Error) => void context.destroy(error),
+  );
   return promise;
 }
 

@@ -12,6 +12,8 @@ export type FromThread =
   /** A piece of the context; null: it is whole. */
   | { type: "piece"; bytes: Uint8Array | null };
 export type ToThread =
+  /** The repository is there. */
+  | { type: "begin" }
   | { type: "has"; has: boolean }
   | { type: "name"; name: string | null }
   | { type: "next" };
@@ -39,6 +41,7 @@ export async function prepareInThread(
     const answer = await hear();
     return answer.type === "name" ? answer.name : null;
   };
+  await hear();
   const { context, ...prepared } = await prepareBuild(folder, input, buildCaFile, canHave, shared);
   say({ type: "prepared", prepared });
   let pieces: Buffer[] = [];

@@ -1,13 +1,12 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { buildKeyOf } from "../image-build/build-key.ts";
 import { describeSource } from "../image-build/fetch-source.ts";
 import { buildFailure } from "../image-build/build-failure.ts";
 import type { SharedBase } from "../image-build/dockerfile/shared.ts";
 import { basesOf } from "../image-build/image-provider.ts";
-import { obtainSource } from "../image-build/obtain-source.ts";
+import { obtainSource, type Wanted } from "../image-build/obtain-source.ts";
 import { prepareApart } from "../image-build/prepare-apart.ts";
 import { packText, type Input, type Prepared } from "../image-build/prepare.ts";
 import type { BuildFailed } from "../docker/buildkit.ts";
@@ -25,16 +24,14 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
   const folder = join(work, "source");
   await rm(work, { recursive: true, force: true });
   await mkdir(work, { recursive: true, mode: 0o700 });
-  let context: Readable | undefined;
+  const over = new AbortController();
+  const signal = AbortSignal.any([job.signal, over.signal]);
+  let fetching = Promise.resolve();
   try {
     const started = performance.now();
+    let cloned = started;
     job.phase("clone");
     const { source } = args;
-    if (source.type === "git") {
-      job.log(`Fetching ${source.address}${source.branch === null ? "" : `, branch ${source.branch}`}.`);
-      await obtainSource(source, folder, host.settings, job);
-    }
-    const cloned = performance.now();
     const input: Input = {
       rootDir: args.rootDir,
       dockerfilePath: args.dockerfilePath,
@@ -45,19 +42,25 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       env: args.run.env,
       memoryMb: host.buildRoom.memoryMb,
     };
+    const obtain = async (from: Wanted): Promise<void> => {
+      job.log(`Fetching ${from.address}${from.branch === null ? "" : `, branch ${from.branch}`}.`);
+      await obtainSource(from, folder, host.settings, { log: job.log, signal });
+      cloned = performance.now();
+    };
+    if (source.type === "git") fetching = obtain(source);
     const [fetched, prepared] = await Promise.all([
-      source.type === "git" ? describeSource(source, folder, job.signal) : null,
+      source.type === "git" ? fetching.then(() => describeSource(source, folder, signal)) : null,
       source.type === "dockerfile"
         ? packText(source.text, input, host.settings.buildCaFile)
         : prepareApart(
             { folder, input, buildCaFile: host.settings.buildCaFile },
             (image) => canHave(host, image, job),
-            job.signal,
+            signal,
             undefined,
             (base) => sharedBase(host, base, job),
+            fetching,
           ),
     ]);
-    context = prepared.context;
     job.phase("build", fetched ?? undefined);
     if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
     for (const note of prepared.notes) job.log(note);
@@ -79,7 +82,8 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       buildMs: Math.round(performance.now() - cloned),
     };
   } finally {
-    context?.destroy();
+    over.abort();
+    await fetching.catch(() => undefined);
     await rm(work, { recursive: true, force: true });
   }
 }

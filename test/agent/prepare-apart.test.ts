@@ -34,7 +34,16 @@ const apart = (
   limits: Partial<typeof threadLimits> = {},
   canHave = (_image: string) => Promise.resolve(false),
   signal = new AbortController().signal,
-) => prepareApart({ folder, input, buildCaFile: null }, canHave, signal, { ...threadLimits, ...limits });
+  fetched?: Promise<unknown>,
+) =>
+  prepareApart(
+    { folder, input, buildCaFile: null },
+    canHave,
+    signal,
+    { ...threadLimits, ...limits },
+    undefined,
+    fetched,
+  );
 
 async function filesIn(context: Readable): Promise<Map<string, string>> {
   const files = new Map<string, string>();
@@ -93,6 +102,21 @@ describe("a repository read in a thread of its own", () => {
   it("is ended with a reason when it takes too much memory", async () => {
     write("package.json", `{"a":[${"[],".repeat(290_000)}[]]}`);
     await expect(apart({ memoryMb: 8 })).rejects.toThrow(/took more than 8 MB of memory/);
+  });
+
+  it("begins once the repository was fetched, and ends with what that failed for", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const prepared = apart({}, undefined, undefined, promise);
+    // A thread that does not wait has read the empty folder by the time that another one is done.
+    await expect(apart()).rejects.toBeInstanceOf(JobError);
+    write("Dockerfile", "FROM scratch\n");
+    resolve();
+    const { context, dockerfile } = await prepared;
+    expect(dockerfile).toBe("Dockerfile");
+    context.destroy();
+
+    const refusal = new JobError("The repository needs a token.");
+    await expect(apart({}, undefined, undefined, Promise.reject(refusal))).rejects.toBe(refusal);
   });
 
   it("ends with the job, while it waits and while it is handed over", async () => {
