@@ -1,20 +1,33 @@
 import http from "node:http";
 
 /**
- * Asks an address fifty times a second until its input ends, then prints how long each answer took, in milliseconds: a process of its
- * own, which nothing else that a benchmark does holds up. Usage: asks.ts <url>
+ * Asks an address at a steady rate until its input ends, whatever became of earlier requests, then prints how long each answer took, in
+ * milliseconds, and how many there were none of. A process of its own, which nothing else that a benchmark does holds up; see
+ * ask-apart.ts. Usage: asks.ts <url> <times a second>
  */
-const [url = ""] = process.argv.slice(2);
+const [address = "", perSecond = ""] = process.argv.slice(2);
+const { port, host, pathname } = new URL(address);
 const agent = new http.Agent({ keepAlive: true });
 const tookMs: number[] = [];
-const timer = setInterval(() => {
-  const startedMs = performance.now();
-  http.get(url, { agent }, (response) =>
-    response.resume().on("end", () => tookMs.push(performance.now() - startedMs)),
-  );
-}, 20);
+let failed = 0;
+const timer = setInterval(
+  () => {
+    const startedMs = performance.now();
+    // No resolver need know the names of sites.
+    http
+      .get({ host: "127.0.0.1", port, path: pathname, headers: { Host: host }, agent }, (response) => {
+        response.resume().on("error", () => undefined);
+        response.on("close", () => {
+          if (response.complete && response.statusCode === 200) tookMs.push(performance.now() - startedMs);
+          else failed++;
+        });
+      })
+      .on("error", () => failed++);
+  },
+  1000 / Number(perSecond),
+);
 process.stdin.resume().on("end", () => {
   clearInterval(timer);
+  console.log(JSON.stringify({ tookMs, failed }));
   agent.destroy();
-  console.log(JSON.stringify(tookMs));
 });

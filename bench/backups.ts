@@ -66,7 +66,11 @@ async function byAgent(): Promise<{ ms: number; roseBytes: number }> {
   const args = { database, backupId: newId("backup"), attempt: 1, serving: true };
   const child = spawn(
     process.execPath,
-    ["--disable-warning=ExperimentalWarning", ...smallNode, join(import.meta.dirname, "../test/support/backup-child.ts")],
+    [
+      "--disable-warning=ExperimentalWarning",
+      ...smallNode,
+      join(import.meta.dirname, "../test/support/backup-child.ts"),
+    ],
     {
       stdio: ["ignore", "pipe", "inherit"],
       env: {

@@ -1,9 +1,7 @@
-import { spawn } from "node:child_process";
 import http from "node:http";
-import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { launch, local, remove, Repository, request, until, type Files } from "../test/e2e/service.ts";
+import { askApart } from "./ask-apart.ts";
 
 /**
  * A site that writes numbered lines of 72 bytes at a steady rate, and one follower of its log through the public API, in turns with the
@@ -86,17 +84,6 @@ function follow() {
   return { seen, stop: () => outgoing.destroy() };
 }
 
-/** Asks for `/health` until the answers are wanted. */
-function health(): () => Promise<number[]> {
-  const asks = spawn(process.execPath, [join(import.meta.dirname, "asks.ts"), `${local.siteUrl}/health`], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  return async () => {
-    asks.stdin.end();
-    return JSON.parse(await text(asks.stdout)) as number[];
-  };
-}
-
 try {
   console.log(
     "\n| lines/s | written in, s | all heard after, s | received/s | received | left out | gaps | out of place | unaccounted | /health p50, ms | p99 |\n|---|---|---|---|---|---|---|---|---|---|---|",
@@ -104,7 +91,7 @@ try {
   for (const rate of [0, ...rates]) {
     const { seen, stop } = follow();
     await delay(1000);
-    const stopHealth = health();
+    const stopHealth = askApart(`${local.siteUrl}/health`, 50);
     const startedMs = performance.now();
     await request(`${site.url}/write?rate=${rate}&seconds=${seconds}`);
     const total = rate * seconds;
@@ -117,7 +104,7 @@ try {
       ).catch(() => undefined);
     const tookMs = performance.now() - startedMs;
     await delay(1000);
-    const waits = await stopHealth();
+    const { tookMs: waits } = await stopHealth();
     stop();
     const { received, leftOut, gaps, misplaced, took } = seen;
     const figures = [quantile(waits, 0.5), quantile(waits, 0.99)].map((ms) => ms.toFixed(1));

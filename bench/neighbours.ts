@@ -14,6 +14,7 @@ import {
   type Created,
   type Files,
 } from "../test/e2e/service.ts";
+import { askApart } from "./ask-apart.ts";
 import { person } from "../test/conformance/service.ts";
 
 /**
@@ -79,17 +80,14 @@ async function removeOf(id: string): Promise<void> {
   );
 }
 
-/** Sends requests at a steady rate, whatever became of earlier ones. */
-function askSteadily(perSecond: number, ask: () => Promise<unknown>) {
-  const tookMs: number[] = [];
-  let failed = 0;
+/** Sends many requests a second from this process, which stands for other machines, whatever became of earlier ones. */
+function askSteadily(perSecond: number, ask: () => Promise<unknown>): () => Promise<void> {
   const pending = new Set<Promise<void>>();
   const timer = setInterval(() => {
-    const startedMs = performance.now();
     const asking: Promise<void> = ask()
       .then(
-        () => void tookMs.push(performance.now() - startedMs),
-        () => void failed++,
+        () => undefined,
+        () => undefined,
       )
       .finally(() => pending.delete(asking));
     pending.add(asking);
@@ -97,14 +95,8 @@ function askSteadily(perSecond: number, ask: () => Promise<unknown>) {
   return async () => {
     clearInterval(timer);
     await Promise.all(pending);
-    return { tookMs, failed };
   };
 }
-
-const expect200 = async (answer: Promise<{ status: number }>): Promise<void> => {
-  const { status } = await answer;
-  if (status !== 200) throw new Error(`answered ${status}`);
-};
 
 const quantile = (values: number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ??
@@ -141,8 +133,8 @@ type Seen = { requests: number[]; reads: number[]; log: number[]; deployMs: numb
 /** A window of the victim's ordinary use. */
 async function use(): Promise<Seen> {
   const stopLog = followLog(local.apiKey);
-  const stopRequests = askSteadily(20, () => expect200(request(victim.url)));
-  const stopReads = askSteadily(2, () => expect200(request(`${local.siteUrl}/health`)));
+  const stopRequests = askApart(victim.url, 20);
+  const stopReads = askApart(`${local.siteUrl}/health`, 20);
   const deployMs: number[] = [];
   const endMs = performance.now() + seconds * 1000;
   for (let done = 0; done < deployments; done++) {
@@ -160,12 +152,6 @@ async function use(): Promise<Seen> {
   const failed = requests.failed + reads.failed + (lost ? 1 : 0);
   return { requests: requests.tookMs, reads: reads.tookMs, log: ageMs, deployMs, failed };
 }
-
-/** Sends many requests a second from this process, which stands for other machines. */
-const load = (url: string, perSecond: number) => async () => {
-  const stop = askSteadily(perSecond, () => request(url));
-  return async () => void (await stop());
-};
 
 type Attack = { name: string; start: () => Promise<() => Promise<void>> };
 
@@ -245,7 +231,7 @@ const attacks: Attack[] = [
         ({ status }) => status !== 200,
         60_000,
       );
-      const stop = await load(url, 400)();
+      const stop = askSteadily(400, () => request(url));
       return async () => {
         await stop();
         await removeOf(id);
@@ -254,7 +240,7 @@ const attacks: Attack[] = [
   },
   {
     name: "400 requests a second to a healthy site (beside it)",
-    start: () => load(local.sampleSite.url, 400)(),
+    start: async () => askSteadily(400, () => request(local.sampleSite.url)),
   },
   {
     name: "an app that writes its log at full speed",
@@ -270,26 +256,24 @@ const attacks: Attack[] = [
   {
     name: "500 invented session cookies a second",
     start: async () => {
-      const stop = askSteadily(500, () =>
+      return askSteadily(500, () =>
         request(`${local.baseUrl}/sites`, {
           headers: { Cookie: `berth_session=${"a".repeat(32)}.${"b".repeat(43)}%3D` },
         }),
       );
-      return async () => void (await stop());
     },
   },
   {
     name: "10 wrong sign-ins a second",
     start: async () => {
       let count = 0;
-      const stop = askSteadily(10, () =>
+      return askSteadily(10, () =>
         request(`${local.siteUrl}/api/auth/sign-in/email`, {
           method: "POST",
           headers: { Origin: local.siteUrl, "Content-Type": "application/json" },
           body: JSON.stringify({ email: `nobody-${count++}@example.com`, password: "wrong password" }),
         }),
       );
-      return async () => void (await stop());
     },
   },
 ];
