@@ -8,7 +8,7 @@ import { log } from "../log.ts";
 import { timesTaken } from "../phase-times.ts";
 import { overQuota } from "../running/disk-use.ts";
 import { buildImage } from "../sites/build-image.ts";
-import { keptImage, unchangedImage, type Obtained } from "../sites/kept-image.ts";
+import { keptImage, type Obtained } from "../sites/kept-image.ts";
 import { pullImage } from "../sites/pull-image.ts";
 import { removeReleaseCommand, runReleaseCommand } from "../sites/release-command.ts";
 import { release, type Released } from "../sites/rollout.ts";
@@ -83,12 +83,9 @@ async function obtainImage(host: Host, args: Args, reference: string, job: JobRu
     job.log(`This host does not have the image of that deployment: it is ${madeAnew(otherwise)}.`);
     return obtainImage(host, { ...args, source: otherwise }, reference, job);
   }
-  const unchanged = source.type === "image" ? null : await unchangedImage(host, args, job);
-  if (unchanged) return unchanged;
+  if (source.type !== "image") return buildImage(host, args, reference, job);
   await host.buildRoom.demandDisk();
-  return source.type === "image"
-    ? pullImage(host, args, source, job)
-    : buildImage(host, args, reference, job);
+  return pullImage(host, args, source, job);
 }
 
 function madeAnew(source: MadeSource): string {

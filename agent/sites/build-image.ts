@@ -14,11 +14,14 @@ import { label } from "../docker/labels.ts";
 import { releaseLabel, siteLabels } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
-import type { Obtained } from "./kept-image.ts";
+import { unchangedImage, type Obtained } from "./kept-image.ts";
 
 type Args = JobArgs<"site.deploy">;
 
-/** Fetches the source and builds it as `reference`. */
+/**
+ * Fetches the source and builds it as `reference`, unless that would only make a kept image again. Git is asked whether it would while it
+ * fetches already: most deployments have something to build.
+ */
 export async function buildImage(host: Host, args: Args, reference: string, job: JobRun): Promise<Obtained> {
   const work = join(host.workDirectory, `${job.jobId}-${job.attempt}`);
   const folder = join(work, "source");
@@ -47,8 +50,9 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       await obtainSource(from, folder, host.settings, { log: job.log, signal });
       cloned = performance.now();
     };
+    const asking = unchangedImage(host, args, job);
     if (source.type === "git") fetching = obtain(source);
-    const [fetched, prepared] = await Promise.all([
+    const reading = Promise.all([
       source.type === "git" ? fetching.then(() => describeSource(source, folder, signal)) : null,
       source.type === "dockerfile"
         ? packText(source.text, input, host.settings.buildCaFile)
@@ -61,6 +65,12 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
             fetching,
           ),
     ]);
+    // It is waited for below, unless what is asked for first fails.
+    reading.catch(() => undefined);
+    const unchanged = await asking;
+    if (unchanged) return unchanged;
+    await host.buildRoom.demandDisk();
+    const [fetched, prepared] = await reading;
     job.phase("build", fetched ?? undefined);
     if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
     for (const note of prepared.notes) job.log(note);

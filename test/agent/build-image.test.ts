@@ -1,0 +1,81 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Host } from "../../agent/host.ts";
+import { buildKeyOf } from "../../agent/image-build/build-key.ts";
+import { JobError } from "../../agent/job.ts";
+import { buildImage } from "../../agent/sites/build-image.ts";
+import { formatId } from "../../protocol/ids.ts";
+import { startGitServer, type GitServer } from "../../scripts/lib/git-server.ts";
+import { deployArgs } from "../support/deploy-args.ts";
+import { jobRun } from "../support/job-run.ts";
+
+const repository = "berth-site/x";
+const deploymentId = formatId("deployment", 1, new Uint8Array(10));
+let root: string;
+let workDirectory: string;
+let server: GitServer;
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), "build-image-"));
+  workDirectory = join(root, "work");
+  mkdirSync(workDirectory);
+  server = await startGitServer(root);
+});
+afterAll(async () => {
+  await server.close();
+  rmSync(root, { recursive: true });
+});
+
+const git = (...args: string[]) =>
+  execFileSync(
+    "git",
+    ["-C", join(root, "app.git"), "-c", "user.name=t", "-c", "user.email=t@t.test", ...args],
+    {
+      encoding: "utf8",
+      env: { PATH: process.env["PATH"], GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" },
+    },
+  ).trim();
+
+it("the newest commit is built, unless its image is kept: then what was fetched meanwhile is gone", async () => {
+  mkdirSync(join(root, "app.git"));
+  git("init", "--quiet", "--initial-branch=main");
+  const commit = () => {
+    git("commit", "--quiet", "--allow-empty", "--message", "One more");
+    return git("rev-parse", "HEAD");
+  };
+  const address = `127.0.0.1:${server.port}/app.git`;
+  const source = { type: "git", address, branch: null, token: null } as const;
+  const full = new JobError("The host is short of disk.");
+  const host = {
+    workDirectory,
+    imageRepository: () => repository,
+    engine: { imageId: () => Promise.resolve("i") },
+    settings: { insecureGitHosts: [`127.0.0.1:${server.port}`], buildCaFile: null },
+    buildRoom: { demandDisk: () => Promise.reject(full) },
+  } as unknown as Host;
+  const first = commit();
+  const kept = [
+    {
+      deploymentId,
+      number: 1,
+      commit: first,
+      commitMessage: "One more",
+      imageDigest: "i",
+      imageId: "i",
+      buildKey: buildKeyOf(deployArgs({ source }), first, repository),
+    },
+  ];
+  const lines: string[] = [];
+  const job = jobRun({ log: (line) => void lines.push(line) });
+  const build = () => buildImage(host, deployArgs({ source, kept }), `${repository}:2`, job);
+
+  await expect(build()).resolves.toMatchObject({ imageId: "i", commit: first, buildMs: null });
+  expect(lines.at(-1)).toBe("Nothing to build has changed: using the image of deployment 1.");
+  expect(readdirSync(workDirectory)).toEqual([]);
+
+  commit();
+  await expect(build()).rejects.toBe(full);
+  expect(readdirSync(workDirectory)).toEqual([]);
+});
