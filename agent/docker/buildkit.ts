@@ -42,6 +42,8 @@ export class BuildFailed extends Error {
 const lastLinesKept = 200;
 /** Per line; longer lines explain nothing and are not shown. */
 const lastLineCharacters = 2000;
+/** The engine repeats the step's whole command, and says at its end what became of it. */
+const failureCharacters = 16 * 1024;
 /**
  * Kept of an unfinished line: more than is shown of a line plus a secret, so that a secret across the cut stays
  * whole.
@@ -294,5 +296,5 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
   for (const { vertex } of partial.values()) end(vertex);
   signal.throwIfAborted();
   if (failure !== undefined)
-    throw new BuildFailed(failure.replace(/\s+/g, " ").slice(0, 1000), written.get(failedStep));
+    throw new BuildFailed(failure.replace(/\s+/g, " ").slice(0, failureCharacters), written.get(failedStep));
 }

@@ -10,6 +10,8 @@ const ofStep = [
 const ours =
   /^(?:\/bin\/)?sh -c (?:export \w+=\\?"\$\(cat \/run\/secrets\/env_\w+; echo \.\)\\?"; \w+=\\?"\$\{\w+%\.\}\\?"; )*/;
 
+/** The owner's command before another of ours; see `apart`. Some engines write a line's end as Go does. */
+const before = /^\((?:\s|\\n)*(?<command>.*?)(?:\s|\\n)*\) && \( for folder in .*$/;
 /** What follows the owner's or the language's command in a step of ours. */
 const fallback = / (?:--logs-dir=\/tmp\/npm )?\|\| \{ grep .*$/;
 /** For the log of a build that goes on without its lock file. */
@@ -54,10 +56,14 @@ export function buildFailure(
   if (/exit code: 137\b|did not complete successfully: cannot allocate memory/.test(message))
     return `The build was killed, most likely because it used more than the ${memoryMb} MB of memory a build has: let it use less.`;
   const step = ofStep.map((pattern) => pattern.exec(message)?.groups).find(Boolean);
-  if (!step) return pullFailure(message) ?? `The build failed: ${message}. See the deployment's log.`;
+  if (!step)
+    return pullFailure(message) ?? `The build failed: ${message.slice(0, 1000)}. See the deployment's log.`;
   const told = lastLines.at(-1) ?? "";
   if (ownSentence.test(told)) return told;
-  const command = (step["command"] ?? "").replace(ours, "").replace(fallback, "");
+  const command = (step["command"] ?? "")
+    .replace(ours, "")
+    .replace(before, "$<command>")
+    .replace(fallback, "");
   const shown = command.length > 200 ? `${command.slice(0, 200)}…` : command;
   return [
     `The build failed: "${shown}" exited with code ${step["code"]}.`,

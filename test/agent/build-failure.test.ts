@@ -22,6 +22,14 @@ describe("a build that failed", () => {
       "executor failed running [sh -c npm run build --logs-dir=/tmp/npm || { grep -q a /tmp/npm || exit 1; }]: exit code: 2",
       "npm run build",
     ],
+    [
+      "executor failed running [sh -c ( npm run build ) && ( for folder in dist; do exit 1; done )]: exit code: 2",
+      "npm run build",
+    ],
+    [
+      String.raw`process "sh -c (\n(cd web && npm run build) # all\n) && ( for folder in dist; do exit 1; done )" did not complete successfully: exit code: 2`,
+      "(cd web && npm run build) # all",
+    ],
   ])(
     "is told by its step as the owner wrote it, its exit code and its last lines: %s",
     (message, command) => {

@@ -53,6 +53,16 @@ describe("a site of files", () => {
     });
   });
 
+  it("is taken from where the owner's command wrote it in that command's own step, whatever that ends with", () => {
+    const files = { "package.json": '{"scripts":{"build":"vite build"}}' };
+    const buildCommand = "cd web && npm run build # all";
+    const steps = dockerfile(files, { buildCommand }).match(/^RUN .*(?:web|\/output).*$/gm);
+    expect(steps).toHaveLength(1);
+    expect(steps?.[0]).toContain(
+      JSON.stringify(`(\n${buildCommand}\n) && ( for folder in dist`).slice(1, -1),
+    );
+  });
+
   it("has neither hidden files nor what lies outside of its folder", () => {
     const left = (path: string) => isLeftOut(path, "web/public");
     for (const path of ["web/public/.env", "web/x", "README.md", "web/public/a/.git"])

@@ -49,6 +49,9 @@ export const starts = (command: string): string => `CMD ${shell(startLine(comman
 export const cache = ({ cacheId }: BuildVariables, name: string, target: string): string =>
   `--mount=type=cache,id=${cacheId}-${name},target=${target}`;
 
+/** A command of the owner's before another of ours in one step, wherever it changes to and whatever it ends with; see build-failure.ts. */
+export const apart = (command: string): string => `(\n${command}\n)`;
+
 export const copyManifests = (manifests: readonly string[]): string[] =>
   manifests.length === 0 ? [] : [`COPY ${manifests.map((file) => `${sourceFolder}/${file}`).join(" ")} ./`];
 

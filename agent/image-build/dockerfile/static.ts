@@ -2,6 +2,7 @@ import type { HeaderRule, Redirect, StaticRules } from "../detect/static-rules.t
 import type { SitePlan, StaticPlan } from "../detect/static.ts";
 import {
   appUser,
+  apart,
   runs,
   sourceFolder,
   starts,
@@ -121,10 +122,17 @@ function indented(lines: readonly string[]): string[] {
   });
 }
 
-export const siteDockerfile = (plan: SitePlan, variables: BuildVariables, images: BaseImages): string[] => [
-  ...nodeBuildStage(plan, "build", variables, images),
-  ...servedFiles({ ...plan, manifest: plan.isOutputGiven ? null : "package.json" }, images),
-];
+export function siteDockerfile(plan: SitePlan, variables: BuildVariables, images: BaseImages): string[] {
+  const made = { ...plan, manifest: plan.isOutputGiven ? null : "package.json" };
+  if (plan.buildCommand === null)
+    return [...nodeBuildStage(plan, "build", variables, images), ...servedFiles(made, images)];
+  // In the build's own step, wherever that ends: one more takes the engine 0.2 s.
+  const buildCommand = `${apart(plan.buildCommand)} && ${take(made)}`;
+  return [
+    ...nodeBuildStage({ ...plan, buildCommand }, "build", variables, images),
+    ...servedTaken(made, images),
+  ];
+}
 
 type Made = Pick<SitePlan, "outputs" | "singlePage" | "rules"> & {
   /** A file of the source; null: the folder is known. */
@@ -133,9 +141,14 @@ type Made = Pick<SitePlan, "outputs" | "singlePage" | "rules"> & {
 
 /** The files that a stage `build` has made, served. */
 export const servedFiles = (plan: Made, images: BaseImages): string[] => [
-  runs(`( ${takeOutput(plan)} ) && ${removeHidden}`),
-  ...servedFrom("COPY --from=build /output/ /srv/", plan.singlePage, images, plan.rules),
+  runs(take(plan)),
+  ...servedTaken(plan, images),
 ];
+
+const take = (plan: Made): string => `( ${takeOutput(plan)} ) && ${removeHidden}`;
+
+const servedTaken = ({ singlePage, rules }: Made, images: BaseImages): string[] =>
+  servedFrom("COPY --from=build /output/ /srv/", singlePage, images, rules);
 
 const noRules: StaticRules = { redirects: [], headers: [], notes: [] };
 
