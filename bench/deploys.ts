@@ -16,11 +16,14 @@ import { median } from "./median.ts";
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 7);
 
+/** The engine keeps what earlier runs built, of which no other is to take anything. */
+const runName = `bench-${Date.now()}`;
+
 /** Answers with its container's name and its version, which distinguishes a new container from the old one. */
 const files = (version: number) => ({
   Dockerfile: siteDockerfile,
-  "package.json": `{ "name": "bench", "private": true }\n`,
-  "server.js": `require("node:http").createServer((q, s) => s.end(require("node:os").hostname() + " ${version}")).listen(process.env.PORT || 3000);\n`,
+  "package.json": `{ "name": "${runName}", "private": true }\n`,
+  "server.js": `require("node:http").createServer((q, s) => s.end(require("node:os").hostname() + " ${runName} ${version}")).listen(process.env.PORT || 3000);\n`,
 });
 
 let version = 0;
@@ -164,7 +167,7 @@ const change = () => repository.commit(files(++version), `Version ${version}`);
 const changeAll = () => {
   version++;
   repository.commit(
-    { ...files(version), "package.json": `{ "name": "bench-${version}", "private": true }\n` },
+    { ...files(version), "package.json": `{ "name": "${runName}-${version}", "private": true }\n` },
     `Dependencies ${version}`,
   );
 };
