@@ -8,11 +8,13 @@ import { ownerOf } from "../../agent/docker/image-user.ts";
 import { deploySite } from "../../agent/handlers/deploy-site.ts";
 import type { Host } from "../../agent/host.ts";
 import type { Ingress } from "../../agent/ingress/ingress.ts";
-import type { JobRun } from "../../agent/job.ts";
 import { DiskUse, nearPack } from "../../agent/running/disk-use.ts";
 import { openRecords, type Records } from "../../agent/running/records.ts";
 import { formatId } from "../../protocol/ids.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
+import { deployArgs } from "../support/deploy-args.ts";
+import { jobRun } from "../support/job-run.ts";
+import { runSpec } from "../support/run-spec.ts";
 
 let folder: string;
 let records: Records;
@@ -199,17 +201,9 @@ describe("what a site holds on disk", () => {
 });
 
 describe("a deployment of a site whose volumes hold more than its pack has", () => {
-  const args = (changes: object = {}) =>
-    ({
-      run: {
-        siteId: "s",
-        accountId: "a",
-        limits: { diskGb: 2 },
-        volumes: [{ name: "data", mountPath: "/data" }],
-      },
-      source: { type: "dockerfile", text: "FROM scratch" },
-      ...changes,
-    }) as unknown as JobArgs<"site.deploy">;
+  const run = runSpec({ volumes: [{ name: "data", mountPath: "/data" }] });
+  run.limits.diskGb = 2;
+  const args = (changes: Partial<JobArgs<"site.deploy">> = {}) => deployArgs({ run, ...changes });
   const host = (volumesMb: number | null) =>
     ({
       volumesMb: () => Promise.resolve(volumesMb),
@@ -219,9 +213,11 @@ describe("a deployment of a site whose volumes hold more than its pack has", () 
         removeImage: () => Promise.resolve(),
         removeNetwork: () => Promise.resolve(),
       },
+      workDirectory: folder,
+      settings: { buildCaFile: null },
       buildRoom: { demandDisk: () => Promise.reject(new Error("it went on")) },
     }) as unknown as Host;
-  const job = { signal: new AbortController().signal } as JobRun;
+  const job = jobRun();
 
   it("is refused with the reason before anything is built", async () => {
     await expect(deploySite(host(2049), args({ rebuild: true }), job)).rejects.toThrow(
@@ -232,7 +228,10 @@ describe("a deployment of a site whose volumes hold more than its pack has", () 
   it("goes on where there is room, or nobody can tell, and as a rollback", async () => {
     for (const megabytes of [2048, 0, null])
       await expect(deploySite(host(megabytes), args({ rebuild: true }), job)).rejects.toThrow("it went on");
-    const rollback = args({ source: { type: "kept", deploymentId: "d" }, kept: [] });
+    const rollback = args({
+      source: { type: "kept", deploymentId: formatId("deployment", 1, new Uint8Array(10)) },
+      kept: [],
+    });
     await expect(deploySite(host(9999), rollback, job)).rejects.toThrow(/image of that deployment/);
   });
 });

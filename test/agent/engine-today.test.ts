@@ -11,9 +11,8 @@ import { unfitReason } from "../../agent/docker/unfit.ts";
 import { ownFolderOf } from "../../agent/docker/own-folder.ts";
 import { buildImage } from "../../agent/sites/build-image.ts";
 import type { Host } from "../../agent/host.ts";
-import type { JobArgs } from "../../protocol/agent/jobs.ts";
+import { deployArgs } from "../support/deploy-args.ts";
 import { jobRun } from "../support/job-run.ts";
-import { runSpec } from "../support/run-spec.ts";
 
 /** What Docker 29 answers, by path: API 1.52 and later, containerd's image store. */
 let answers: Record<string, unknown>;
@@ -262,6 +261,7 @@ it("a build that BuildKit itself saw run out of memory is said to have", async (
     isolation: { demand: () => Promise.resolve() },
     buildRoom: {
       memoryMb: 2048,
+      demandDisk: () => Promise.resolve(),
       enter: () => Promise.resolve({ signal: new AbortController().signal, end: () => undefined }),
     },
     imageRepository: () => "berth-site/x",
@@ -270,12 +270,7 @@ it("a build that BuildKit itself saw run out of memory is said to have", async (
       build: () => Promise.reject(new BuildFailed(said)),
     },
   } as unknown as Host;
-  const args = {
-    run: runSpec(),
-    source: { type: "dockerfile", text: "FROM scratch" },
-    buildTimeoutSeconds: 60,
-  } as unknown as JobArgs<"site.deploy">;
-  await expect(buildImage(host, args, "a:1", jobRun())).rejects.toThrow(
+  await expect(buildImage(host, deployArgs(), "a:1", jobRun())).rejects.toThrow(
     /^The build was killed, most likely because it used more than the 2048 MB/,
   );
 });

@@ -10,6 +10,8 @@ import type { Engine } from "../../agent/docker/engine.ts";
 import { buildImage } from "../../agent/sites/build-image.ts";
 import type { Host } from "../../agent/host.ts";
 import { startGitServer, type GitServer } from "../../scripts/lib/git-server.ts";
+import { deployArgs } from "../support/deploy-args.ts";
+import { jobRun } from "../support/job-run.ts";
 
 // Programs run, on machines that do other things as well.
 vi.setConfig({ testTimeout: 30_000 });
@@ -153,27 +155,8 @@ describe("a deployment", () => {
     for (const [name, text] of Object.entries(files)) writeFileSync(file(`git/owner/app.git/${name}`), text);
     git("add", "--all");
     git("commit", "-m", "x");
-    const args = {
-      run: { siteId: "site_x", env: [], startCommand: null },
-      source: { type: "git", address, branch: null, token: null },
-      rootDir: null,
-      dockerfilePath: null,
-      buildCommand: null,
-      options: {},
-      buildTimeoutSeconds: 60,
-    } as unknown as Parameters<typeof buildImage>[1];
-    const job = {
-      jobId: "job",
-      attempt: 1,
-      print: () => true,
-      printLast: () => undefined,
-      printedUntil: null,
-      afterwards: () => undefined,
-      signal,
-      log: () => undefined,
-      phase: () => undefined,
-    };
-    return buildImage(host, args, "berth-site/x:1", job);
+    const args = deployArgs({ source: { type: "git", address, branch: null, token: null } });
+    return buildImage(host, args, "berth-site/x:1", jobRun({ signal }));
   };
 
   it("reads a repository in a thread that is not the agent's own, until it is cancelled", async () => {
