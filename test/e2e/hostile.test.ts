@@ -49,6 +49,18 @@ const hostile: Hostile[] = [
   },
   { name: "a build step that fails", files: dockerfile("RUN exit 7"), reason: /exited with code 7/ },
   {
+    name: "a site's build command that fails",
+    files: { "package.json": `{"scripts":{"build":"node -e 'process.exit(3)'"}}`, "src/x.txt": "x" },
+    settings: { buildCommand: "cd src && npm run build # the site", outputDir: "dist" },
+    reason: /^The build failed: "cd src && npm run build # the site" exited with code 3\./,
+  },
+  {
+    name: "a site's build command that makes no page",
+    files: { "package.json": `{"scripts":{"build":"node -e 0"}}` },
+    settings: { outputDir: "dist" },
+    reason: /^The build left an index\.html in none of: dist\./,
+  },
+  {
     name: "a build that never ends",
     files: dockerfile("RUN sleep 100000"),
     reason: /took more than 1 minutes/,
