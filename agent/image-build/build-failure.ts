@@ -10,8 +10,6 @@ const ofStep = [
 const ours =
   /^(?:\/bin\/)?sh -c (?:export \w+=\\?"\$\(cat \/run\/secrets\/env_\w+; echo \.\)\\?"; \w+=\\?"\$\{\w+%\.\}\\?"; )*/;
 
-/** The owner's command before another of ours; see `apart`. Some engines write a line's end as Go does. */
-const before = /^\((?:\s|\\n)*(?<command>.*?)(?:\s|\\n)*\) && \( for folder in .*$/;
 /** What follows the owner's or the language's command in a step of ours. */
 const fallback = / (?:--logs-dir=\/tmp\/npm )?\|\| \{ grep .*$/;
 /** For the log of a build that goes on without its lock file. */
@@ -20,6 +18,13 @@ export const lockNote =
 
 /** What steps of ours say, to which their script adds nothing. */
 const ownSentence = /^The build left /;
+
+/** The owner's command where another of ours follows it in one step; see `apart`. Some engines write a line's end as Go does. */
+function ownersPart(command: string): string {
+  const at = command.lastIndexOf(") && ( for folder in ");
+  if (at < 0 || !command.startsWith("(")) return command;
+  return command.slice(1, at).replace(/^\\n/, "").replace(/\\n$/, "").trim();
+}
 
 /** What a registry was asked for, by its address or by the name of the image. */
 const baseImages = [
@@ -60,10 +65,7 @@ export function buildFailure(
     return pullFailure(message) ?? `The build failed: ${message.slice(0, 1000)}. See the deployment's log.`;
   const told = lastLines.at(-1) ?? "";
   if (ownSentence.test(told)) return told;
-  const command = (step["command"] ?? "")
-    .replace(ours, "")
-    .replace(before, "$<command>")
-    .replace(fallback, "");
+  const command = ownersPart((step["command"] ?? "").replace(ours, "")).replace(fallback, "");
   const shown = command.length > 200 ? `${command.slice(0, 200)}…` : command;
   return [
     `The build failed: "${shown}" exited with code ${step["code"]}.`,
