@@ -52,7 +52,12 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     };
     const asking = unchangedImage(host, args, job);
     if (source.type === "git") fetching = obtain(source);
-    const reading = Promise.all([
+    // It is waited for below, unless what is asked for first fails.
+    fetching.catch(() => undefined);
+    const unchanged = await asking;
+    if (unchanged) return unchanged;
+    await host.buildRoom.demandDisk();
+    const [fetched, prepared] = await Promise.all([
       source.type === "git" ? fetching.then(() => describeSource(source, folder, signal)) : null,
       source.type === "dockerfile"
         ? packText(source.text, input, host.settings.buildCaFile)
@@ -65,12 +70,6 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
             fetching,
           ),
     ]);
-    // It is waited for below, unless what is asked for first fails.
-    reading.catch(() => undefined);
-    const unchanged = await asking;
-    if (unchanged) return unchanged;
-    await host.buildRoom.demandDisk();
-    const [fetched, prepared] = await reading;
     job.phase("build", fetched ?? undefined);
     if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
     for (const note of prepared.notes) job.log(note);
