@@ -10,11 +10,12 @@ const { port, host, pathname } = new URL(address);
 const agent = new http.Agent({ keepAlive: true });
 const tookMs: number[] = [];
 let failed = 0;
+const pending = new Set<http.ClientRequest>();
 const timer = setInterval(
   () => {
     const startedMs = performance.now();
     // No resolver need know the names of sites.
-    http
+    const request = http
       .get({ host: "127.0.0.1", port, path: pathname, headers: { Host: host }, agent }, (response) => {
         response.resume().on("error", () => undefined);
         response.on("close", () => {
@@ -22,12 +23,25 @@ const timer = setInterval(
           else failed++;
         });
       })
-      .on("error", () => failed++);
+      .on("error", () => failed++)
+      .on("close", () => {
+        pending.delete(request);
+        endIfDone();
+      });
+    pending.add(request);
   },
   1000 / Number(perSecond),
 );
+let isOver = false;
 process.stdin.resume().on("end", () => {
   clearInterval(timer);
+  isOver = true;
+  endIfDone();
+});
+
+/** The slowest answers are waited for, too. */
+function endIfDone(): void {
+  if (!isOver || pending.size > 0) return;
   console.log(JSON.stringify({ tookMs, failed }));
   agent.destroy();
-});
+}
