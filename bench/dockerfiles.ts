@@ -152,9 +152,8 @@ Time to the first 200 of ${app.name}, medians of ${firstRounds} first deployment
 | deployment | by hand in place, ms | Berth, Dockerfile by hand, ms | Berth, generated, ms | generated / by hand in place | / Dockerfile by hand |
 |---|---|---|---|---|---|`);
   const row = (name: string, of: (times: Times) => number[]) => {
-    const [placedMs = 0, handMs = 0, generatedMs = 0] = [placed, hand, generated].map((times) =>
-      median(times.flatMap(of)),
-    );
+    const medianMs = (times: Times[]) => median(times.flatMap(of));
+    const [placedMs, handMs, generatedMs] = [medianMs(placed), medianMs(hand), medianMs(generated)];
     console.log(
       `| ${name} | ${placedMs.toFixed(0)} | ${handMs.toFixed(0)} | ${generatedMs.toFixed(0)} | ${(generatedMs / placedMs).toFixed(2)} | ${(generatedMs / handMs).toFixed(2)} |`,
     );

@@ -68,10 +68,10 @@ const reject = (family: Family): Rule => [
  * An interface name has at most 15 characters; four characters of the agent's id distinguish its bridges from another
  * agent's.
  */
-const prefix = (agentId: string) => `bth${agentId.slice(0, 4)}`;
-export const siteBridgePattern = (agentId: string): string => `${prefix(agentId)}+`;
+export const bridgePrefix = (agentId: string): string => `bth${agentId.slice(0, 4)}`;
+export const siteBridgePattern = (agentId: string): string => `${bridgePrefix(agentId)}+`;
 export const bridgeName = (agentId: string, network: string): string =>
-  `${prefix(agentId)}${createHash("sha256").update(network).digest("hex").slice(0, 8)}`;
+  `${bridgePrefix(agentId)}${createHash("sha256").update(network).digest("hex").slice(0, 8)}`;
 
 /** Each agent has its own chains, so that agents on one engine do not undo each other's. */
 export function chainNames(agentId: string) {

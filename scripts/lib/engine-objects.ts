@@ -2,7 +2,7 @@ import { createHash, createHmac } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { liftBuildLimits } from "../../agent/isolation/build-limits.ts";
 import { removeFirewall } from "../../agent/isolation/firewall.ts";
-import { siteBridgePattern } from "../../agent/isolation/rules.ts";
+import { bridgePrefix } from "../../agent/isolation/rules.ts";
 import { run, succeeds } from "./command.ts";
 
 /** The agent's id in the engine's labels; agent/config.ts derives it the same way. */
@@ -96,7 +96,7 @@ export async function removeSites(hostToken: string): Promise<void> {
 
 /** Networks whose bridge this host's agent named: some are used by no container or volume any more. */
 async function networksOf(hostToken: string): Promise<string[]> {
-  const ours = siteBridgePattern(agentIdOf(hostToken)).slice(0, -1);
+  const ours = bridgePrefix(agentIdOf(hostToken));
   const format = '{{.Name}} {{index .Options "com.docker.network.bridge.name"}}';
   const named: string[] = [];
   for (const network of await lines("network", "ls", "--quiet", "--filter", "label=berth.managed=true")) {
