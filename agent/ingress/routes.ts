@@ -21,6 +21,8 @@ export function openRoutes(
 ): Ingress {
   mkdirSync(dirname(file), { recursive: true });
   let table = read(file) ?? beginAnew(file, found);
+  /** The version that requests see, all of them. */
+  let seenVersion = -1;
 
   /** @param told which site this says all of: the responder takes it, or nothing has changed */
   async function change(
@@ -43,8 +45,11 @@ export function openRoutes(
     if (next.forwards !== undefined || Object.keys(forwards).length > 0) next.forwards = forwards;
     if (next.lost) next.lost = next.lost.filter((siteId) => siteId !== told);
     replace(next);
+    const { version } = table;
+    if (version === seenVersion) return;
     try {
-      await loaded(statusPort, table.version, patienceMs);
+      await loaded(statusPort, version, patienceMs);
+      seenVersion = Math.max(seenVersion, version);
     } catch (error) {
       if (told !== undefined) takeBack(told, before);
       throw error;
@@ -88,7 +93,10 @@ export function openRoutes(
     async settle(siteId) {
       const next = structuredClone(table);
       delete next.sites[siteId]?.before;
+      const isSeen = table.version === seenVersion;
       replace(next);
+      // Only the agent reads what was kept.
+      if (isSeen) seenVersion = table.version;
       return Promise.resolve();
     },
     takeBack: (siteId, [target = null, ...others]) =>

@@ -43,6 +43,17 @@ describe("the responder", () => {
     expect(routes.current("site_1")).toEqual([target("10.0.0.20")]);
   });
 
+  it("waits for nothing where all requests see it already, and for the responder where that is not known", async () => {
+    const again = (one: Ingress) => one.route("site_s", ["same.localhost"], [target("10.0.5.1")]);
+    await routes.routeOnProbation("site_s", ["same.localhost"], [target("10.0.5.1")]);
+    await routes.settle("site_s");
+    await responder.kill();
+    await again(routes);
+    await expect(again(responder.openRoutes([], 200))).rejects.toThrow(/responder does not answer/);
+    await responder.run();
+    await again(responder.openRoutes());
+  });
+
   it("leads a name to the host where its site is now, and to the copy here while that one takes nothing", async () => {
     const authority = await newAuthority();
     const [here, there, port] = [responder, await TestResponder.start(), await freePort()];
