@@ -1,22 +1,21 @@
-import grpc from "@grpc/grpc-js";
 import protobuf from "protobufjs";
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
+import { posix } from "node:path";
 import type { Duplex, Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-
-/** The part of docker-modem used here: raw requests to the engine. */
-export type Modem = { dial(options: object, callback: (error: Error | null, answer: unknown) => void): void };
+import { dial, openSession, type Modem } from "./buildkit-session.ts";
+import { sendingStream, type Entry } from "./send-files.ts";
 
 export type BuildRequest = {
-  /** The context as a tar stream. */
-  context: Readable;
-  /** Name of the Dockerfile inside the context. */
-  dockerfile: string;
+  /** A stream that sends the context, as `FileSender` does; another one at each call. null: it is empty. */
+  context: (() => Duplex) | null;
+  /** Its name, as a path in the context, where it need not be. */
+  dockerfile: { name: string; text: string };
   tag: string;
   labels: Record<string, string>;
   buildArgs: Record<string, string>;
   /**
-   * Cache mounts and steps are shared only within a namespace, which another tenant's Dockerfile must not be able to
+   * Cache mounts, steps and sent files are shared only within a namespace, which another tenant's Dockerfile must not be able to
    * guess: a cached step may have created a key.
    */
   cacheNamespace: string;
@@ -50,7 +49,7 @@ const failureCharacters = 16 * 1024;
  */
 const openLineCharacters = 48 * 1024;
 
-/** The parts used of moby/buildkit's control.proto and secrets.proto, and of grpc.health.v1. */
+/** The parts used of moby/buildkit's control.proto. */
 const root = protobuf.Root.fromJSON({
   nested: {
     StatusResponse: {
@@ -77,34 +76,9 @@ const root = protobuf.Root.fromJSON({
         msg: { type: "bytes", id: 4 },
       },
     },
-    GetSecretRequest: { fields: { ID: { type: "string", id: 1 } } },
-    HealthCheckRequest: { fields: {} },
-    HealthCheckResponse: { fields: { status: { type: "int32", id: 1 } } },
-    GetSecretResponse: { fields: { data: { type: "bytes", id: 1 } } },
   },
 });
 const StatusResponse = root.lookupType("StatusResponse");
-
-/** A unary gRPC method over the types above. */
-function unary(path: string, request: string, response: string) {
-  const [requestType, responseType] = [root.lookupType(request), root.lookupType(response)];
-  return {
-    path,
-    requestStream: false,
-    responseStream: false,
-    requestSerialize: (value: object) => Buffer.from(requestType.encode(value).finish()),
-    requestDeserialize: (bytes: Buffer) => requestType.decode(bytes),
-    responseSerialize: (value: object) => Buffer.from(responseType.encode(value).finish()),
-    responseDeserialize: (bytes: Buffer) => responseType.decode(bytes),
-  };
-}
-const sessionService = {
-  GetSecret: unary("/moby.buildkit.secrets.v1.Secrets/GetSecret", "GetSecretRequest", "GetSecretResponse"),
-  // The engine checks every five seconds and drops a session that does not answer.
-  Check: unary("/grpc.health.v1.Health/Check", "HealthCheckRequest", "HealthCheckResponse"),
-};
-const answerCheck = (_call: unknown, answer: (error: null, value: object) => void) =>
-  answer(null, { status: 1 });
 
 type Timestamp = { seconds: { toNumber(): number } | number; nanos: number };
 type Status = {
@@ -124,47 +98,30 @@ const longStepMs = 1000;
 const millisecondsOf = ({ seconds, nanos }: Timestamp): number =>
   (typeof seconds === "number" ? seconds : seconds.toNumber()) * 1000 + nanos / 1e6;
 
-const dial = (modem: Modem, options: object): Promise<unknown> =>
-  new Promise((resolve, reject) =>
-    modem.dial(options, (error, answer) => (error ? reject(error) : resolve(answer))),
-  );
+/**
+ * What is sent of a folder that BuildKit asks for by its name. It looks for a .dockerignore of the context's by itself, whose rules
+ * are applied already.
+ */
+function folderOf({ context, dockerfile }: BuildRequest, name: string, paths: string): Duplex {
+  if (name === "dockerfile") return sendingStream(withFolders(dockerfile));
+  return context === null || name !== "context" || paths === ".dockerignore" ? sendingStream([]) : context();
+}
 
-/** A BuildKit session over a hijacked connection, on which the engine requests secrets. */
-async function openSession(
-  modem: Modem,
-  secrets: ReadonlyMap<string, Uint8Array>,
-): Promise<{ id: string; close(): void }> {
-  const id = randomUUID();
-  const socket = (await dial(modem, {
-    method: "POST",
-    path: "/session",
-    hijack: true,
-    headers: {
-      Upgrade: "h2c",
-      "X-Docker-Expose-Session-Uuid": id,
-      "X-Docker-Expose-Session-Name": "berth",
-      "X-Docker-Expose-Session-Grpc-Method": "/moby.buildkit.secrets.v1.Secrets/GetSecret",
-    },
-    statusCodes: { 200: true, 500: "server error" },
-  })) as Duplex;
-  const server = new grpc.Server();
-  const answerSecret = (
-    call: { request: { ID: string } },
-    answer: (error: object | null, value?: object) => void,
-  ) => {
-    const data = secrets.get(call.request.ID);
-    if (data) answer(null, { data });
-    else answer({ code: grpc.status.NOT_FOUND, details: "no such secret" });
-  };
-  server.addService(sessionService, { GetSecret: answerSecret, Check: answerCheck });
-  server.createConnectionInjector(grpc.ServerCredentials.createInsecure()).injectConnection(socket);
-  return {
-    id,
-    close: () => {
-      server.forceShutdown();
-      socket.destroy();
-    },
-  };
+/** Of the same time for the same text: of the same time and size, BuildKit takes it for the one it has. */
+function withFolders({ name, text }: BuildRequest["dockerfile"]): Entry[] {
+  const path = posix.normalize(name);
+  const from = Buffer.from(text);
+  const modifiedMs = createHash("sha256").update(from).digest().readUIntBE(0, 5);
+  const folders = path.split("/").slice(0, -1);
+  return [
+    ...folders.map((_, index) => ({
+      type: "folder" as const,
+      path: folders.slice(0, index + 1).join("/"),
+      permissions: 0o755,
+      modifiedMs,
+    })),
+    { type: "file", path, permissions: 0o644, modifiedMs, bytes: from.length, from },
+  ];
 }
 
 /**
@@ -180,19 +137,23 @@ function ownHost({ cacheNamespace, secrets }: BuildRequest): string {
 
 /** Builds with BuildKit (`/build?version=2`); aborting ends the build in the engine. */
 export async function buildImage(modem: Modem, request: BuildRequest): Promise<void> {
-  const session = await openSession(modem, request.secrets);
+  const session = await openSession(modem, {
+    secrets: request.secrets,
+    folder: (name, paths) => folderOf(request, name, paths),
+    sharedKey: request.cacheNamespace,
+  });
   try {
     request.signal.throwIfAborted();
     const answer = (await dial(modem, {
       path: "/build?",
       method: "POST",
-      file: request.context,
       abortSignal: request.signal,
       options: {
         version: "2",
         session: session.id,
         buildid: session.id,
-        dockerfile: request.dockerfile,
+        remote: "client-session",
+        dockerfile: posix.normalize(request.dockerfile.name),
         t: request.tag,
         labels: JSON.stringify(request.labels),
         buildargs: JSON.stringify({
@@ -204,6 +165,8 @@ export async function buildImage(modem: Modem, request: BuildRequest): Promise<v
         rm: true,
         forcerm: true,
       },
+      // The library's own would not be read, without which the engine does not notice that the connection ends.
+      file: Buffer.alloc(0),
       isStream: true,
       statusCodes: { 200: true, 400: "bad request", 500: "server error" },
     })) as Readable;

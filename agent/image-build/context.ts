@@ -1,52 +1,50 @@
-import { lstatSync } from "node:fs";
-import { sep } from "node:path";
-import type { Readable } from "node:stream";
-import tar from "tar-fs";
-import tarStream from "tar-stream";
+import { lstatSync, readdirSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import type { Entry } from "../docker/send-files.ts";
 import { ignoredBy } from "./ignored.ts";
 import { readOwn } from "./read-own.ts";
 
+/** A build context: each call goes through it from the beginning. */
+export type Context = () => Iterable<Entry>;
+
 /**
- * The build context as a tar stream: the folder without `.git`, what is left out and what .dockerignore names, symbolic links as links.
- * The Dockerfile comes from memory and takes the place of one of that name.
+ * What is built of a folder: all but `.git`, what is left out and what .dockerignore names. Symbolic links are links.
+ * @param below the name under which it lies in the context; null: it is the context
  */
-export async function packContext(
+export async function contextOf(
   folder: string,
-  dockerfile: { name: string; text: string },
   below: string | null,
   isLeftOut: (name: string) => boolean = () => false,
-): Promise<Readable> {
+): Promise<Context> {
   const isIgnored = ignoredBy((await readOwn(folder, ".dockerignore")) ?? "");
-  return tar.pack(folder, {
-    dereference: false,
-    finalize: false,
-    ignore: (path) => {
-      const name = path
-        .slice(folder.length + 1)
-        .split(sep)
-        .join("/");
-      if (name === "") return false;
-      if (name === ".git" || name.startsWith(".git/") || (below === null && name === dockerfile.name))
-        return true;
-      return isLeftOut(name) || isIgnored(name, () => lstatSync(path).isDirectory());
-    },
-    map: (header) => ({
-      ...header,
-      uid: 0,
-      gid: 0,
-      name: below === null ? header.name : `${below}/${header.name}`,
-    }),
-    finish: (pack) => {
-      pack.entry({ name: dockerfile.name }, dockerfile.text);
-      pack.finalize();
-    },
-  });
+
+  function* entriesIn(name: string): Generator<Entry> {
+    for (const last of inByteOrder(readdirSync(join(folder, name)))) {
+      const inner = name === "" ? last : `${name}/${last}`;
+      if (inner === ".git" || isLeftOut(inner)) continue;
+      const from = join(folder, inner);
+      const stats = lstatSync(from);
+      if (isIgnored(inner, () => stats.isDirectory())) continue;
+      const common = { path: below === null ? inner : `${below}/${inner}`, modifiedMs: stats.mtimeMs };
+      if (stats.isDirectory()) {
+        yield { ...common, type: "folder", permissions: stats.mode };
+        yield* entriesIn(inner);
+      } else if (stats.isSymbolicLink()) yield { ...common, type: "link", leadsTo: readlinkSync(from) };
+      else if (stats.isFile())
+        yield { ...common, type: "file", permissions: stats.mode, bytes: stats.size, from };
+    }
+  }
+
+  return function* context() {
+    if (below !== null)
+      yield { path: below, type: "folder", permissions: 0o755, modifiedMs: lstatSync(folder).mtimeMs };
+    yield* entriesIn("");
+  };
 }
 
-/** A context of one file. */
-export function packFile(name: string, text: string): Readable {
-  const pack = tarStream.pack();
-  pack.entry({ name }, text);
-  pack.finalize();
-  return pack;
+/** That of UTF-8, which JavaScript's own is not for all characters. */
+function inByteOrder(names: string[]): string[] {
+  const bytes = new Map(names.map((name) => [name, Buffer.from(name).toString("latin1")]));
+  const of = (name: string): string => bytes.get(name) ?? "";
+  return names.sort((a, b) => (of(a) < of(b) ? -1 : 1));
 }

@@ -1,4 +1,4 @@
-import { Readable } from "node:stream";
+import { Duplex } from "node:stream";
 import { JobError } from "../job.ts";
 import type { SharedBase } from "./dockerfile/shared.ts";
 import { openThread } from "./open-thread.ts";
@@ -13,8 +13,8 @@ const lookMs = 250;
 
 /**
  * `prepareBuild` in a thread of its own, which is ended when it takes too much: a repository is anybody's, and what it costs
- * to read is one job's, never the agent's. It starts at once, beside what `fetched` waits for, and reads after that. The context must be
- * read to its end or destroyed, or `signal` aborted. @throws JobError, and what `fetched` rejects with
+ * to read is one job's, never the agent's. It starts at once, beside what `fetched` waits for, and reads after that. It goes on until
+ * `signal` is aborted. @throws JobError, and what `fetched` rejects with
  */
 export async function prepareApart(
   given: Omit<Given, "program">,
@@ -28,58 +28,57 @@ export async function prepareApart(
   const thread = openThread({ program: "prepare", ...given }, limits.memoryMb);
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
   const say = (message: ToThread) => thread.postMessage(message);
-  const context = new Readable({
-    read: () => say({ type: "next" }),
-    destroy(error, done) {
-      clearInterval(watch);
-      signal.removeEventListener("abort", onAbort);
-      void thread.terminate().then(() => done(error));
-    },
-  });
-  const onAbort = (): void => void context.destroy(signal.reason as Error);
+  const failing = new AbortController();
+  const streams: Duplex[] = [];
+  const end = (reason: Error): void => {
+    if (failing.signal.aborted) return;
+    clearInterval(watch);
+    signal.removeEventListener("abort", onAbort);
+    void thread.terminate();
+    failing.abort(reason);
+    reject(reason);
+    for (const stream of streams) stream.destroy(reason);
+  };
+  const onAbort = (): void => end(signal.reason as Error);
   signal.addEventListener("abort", onAbort, { once: true });
   const watch = setInterval(() => {
-    if (thread.performance.eventLoopUtilization().active > limits.busyMs) context.destroy(tooLong(limits));
+    if (thread.performance.eventLoopUtilization().active > limits.busyMs) end(tooLong(limits));
   }, lookMs);
+  const send = (): Duplex => {
+    const stream = streams.length;
+    const duplex = new Duplex({
+      read: () => say({ type: "next", stream }),
+      write(bytes: Uint8Array, _encoding, done) {
+        say({ type: "heard", stream, bytes });
+        done();
+      },
+    });
+    streams.push(duplex);
+    if (failing.signal.aborted) duplex.destroy(failing.signal.reason as Error);
+    return duplex;
+  };
   const { promise, resolve, reject } = Promise.withResolvers<Prepared>();
-  // Whoever reads it hears of it from the context.
-  context.once("error", reject);
   thread.once("error", (error: NodeJS.ErrnoException) =>
-    context.destroy(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? tooLarge(limits) : error),
+    end(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? tooLarge(limits) : error),
   );
-  let isWhole = false;
-  thread.once("exit", () => {
-    if (!isWhole) context.destroy(new Error("The thread that read the repository ended"));
-  });
+  thread.once("exit", () => end(new Error("The thread that read the repository ended")));
   thread.on("message", (message: FromThread | Failed) => {
     switch (message.type) {
       case "canHave":
-        return void canHave(message.image).then(
-          (has) => say({ type: "has", has }),
-          (error: Error) => context.destroy(error),
-        );
+        return void canHave(message.image).then((has) => say({ type: "has", has }), end);
       case "shared":
-        return void shared(message.base).then(
-          (name) => say({ type: "name", name }),
-          (error: Error) => context.destroy(error),
-        );
+        return void shared(message.base).then((name) => say({ type: "name", name }), end);
       case "prepared":
-        return resolve({ ...message.prepared, context });
+        return resolve({ ...message.prepared, context: { send, failed: failing.signal } });
       case "piece":
-        isWhole = message.bytes === null;
-        return void context.push(message.bytes);
+        return void streams[message.stream]?.push(message.bytes);
       case "failed":
-        return void context.destroy(
-          message.isForOwner ? new JobError(message.message) : new Error(message.message),
-        );
+        return end(message.isForOwner ? new JobError(message.message) : new Error(message.message));
       default:
         message satisfies never;
     }
   });
-  fetched.then(
-    () => say({ type: "begin" }),
-    (error: Error) => void context.destroy(error),
-  );
+  fetched.then(() => say({ type: "begin" }), end);
   return promise;
 }
 

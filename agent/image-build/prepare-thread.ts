@@ -1,26 +1,28 @@
 import { on } from "node:events";
 import type { MessagePort } from "node:worker_threads";
+import { FileSender } from "../docker/send-files.ts";
 import type { SharedBase } from "./dockerfile/shared.ts";
-import { prepareBuild, type Input, type Prepared } from "./prepare.ts";
+import { prepareBuild, type Input, type PreparedFiles } from "./prepare.ts";
 
 /** What the thread is given to begin with. */
 export type Given = { program: "prepare"; folder: string; input: Input; buildCaFile: string | null };
 export type FromThread =
   | { type: "canHave"; image: string }
   | { type: "shared"; base: SharedBase }
-  | { type: "prepared"; prepared: Omit<Prepared, "context"> }
-  /** A piece of the context; null: it is whole. */
-  | { type: "piece"; bytes: Uint8Array | null };
+  | { type: "prepared"; prepared: Omit<PreparedFiles, "context"> }
+  /** Of the context, to BuildKit, on the stream of that number; null: there is no more. */
+  | { type: "piece"; stream: number; bytes: Uint8Array | null };
 export type ToThread =
   /** The repository is there. */
   | { type: "begin" }
   | { type: "has"; has: boolean }
   | { type: "name"; name: string | null }
-  | { type: "next" };
+  /** The next piece is waited for. */
+  | { type: "next"; stream: number }
+  /** What BuildKit said on it. */
+  | { type: "heard"; stream: number; bytes: Uint8Array };
 
-const pieceBytes = 256 * 1024;
-
-/** Reads one repository for a build, and hands its context over piece by piece. */
+/** Reads one repository for a build, then sends its context to BuildKit as often as it asks, until the thread is ended. */
 export async function prepareInThread(
   port: MessagePort,
   { folder, input, buildCaFile }: Given,
@@ -44,18 +46,19 @@ export async function prepareInThread(
   await hear();
   const { context, ...prepared } = await prepareBuild(folder, input, buildCaFile, canHave, shared);
   say({ type: "prepared", prepared });
-  let pieces: Buffer[] = [];
-  let bytes = 0;
-  const hand = async (): Promise<void> => {
-    await hear();
-    say({ type: "piece", bytes: Buffer.concat(pieces) });
-    [pieces, bytes] = [[], 0];
-  };
-  for await (const chunk of context as AsyncIterable<Buffer>) {
-    pieces.push(chunk);
-    if ((bytes += chunk.length) >= pieceBytes) await hand();
+  const streams = new Map<number, { sender: FileSender; isAwaited: boolean }>();
+  for (;;) {
+    const message = await hear();
+    if (message.type !== "next" && message.type !== "heard") continue;
+    const { stream } = message;
+    const one = streams.get(stream) ?? { sender: new FileSender(context()), isAwaited: false };
+    streams.set(stream, one);
+    if (message.type === "heard") one.sender.hear(message.bytes);
+    else one.isAwaited = true;
+    if (!one.isAwaited) continue;
+    const bytes = one.sender.piece();
+    if (bytes.length === 0 && !one.sender.isOver) continue;
+    one.isAwaited = false;
+    say({ type: "piece", stream, bytes: bytes.length > 0 ? bytes : null });
   }
-  if (bytes > 0) await hand();
-  await hear();
-  say({ type: "piece", bytes: null });
 }

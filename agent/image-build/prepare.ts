@@ -1,11 +1,11 @@
 import { lstat, readFile, readdir, realpath } from "node:fs/promises";
 import { join, posix, sep } from "node:path";
-import type { Readable } from "node:stream";
+import type { Duplex } from "node:stream";
 import type { EnvEntry, JobArgs } from "../../protocol/agent/jobs.ts";
 import type { BuildOptions } from "../../protocol/api/sites.ts";
 import { JobError } from "../job.ts";
 import { chooseBaseImages } from "./base-image.ts";
-import { packContext, packFile } from "./context.ts";
+import { contextOf, type Context } from "./context.ts";
 import { detect } from "./detect/index.ts";
 import { isServedAsFiles, type Plan } from "./detect/plan.ts";
 import { repositoryOf } from "./detect/repository.ts";
@@ -21,9 +21,9 @@ import { readOwn } from "./read-own.ts";
 import { readSources } from "./read-sources.ts";
 import { caSecretId, trustCa } from "./trust-ca.ts";
 
-export type Prepared = {
-  context: Readable;
-  dockerfile: string;
+type Steps = {
+  /** Its name, as a path in the context. */
+  dockerfile: { name: string; text: string };
   /** The text that is built, for the log when it is ours. */
   generated: string | null;
   /** What a new version is to run once before it serves. */
@@ -35,6 +35,9 @@ export type Prepared = {
   buildArgs: Record<string, string>;
   secrets: Map<string, Uint8Array>;
 };
+export type PreparedFiles = Steps & { context: Context };
+/** @property context `failed` is aborted with the reason where it cannot be read; null: there is none but the Dockerfile */
+export type Prepared = Steps & { context: { send(): Duplex; failed: AbortSignal } | null };
 
 const procfileNote =
   "The Procfile is not read, as there is a Dockerfile: what it starts and releases with are the settings startCommand and releaseCommand.";
@@ -81,18 +84,17 @@ export async function prepareBuild(
   buildCaFile: string | null,
   canHave: (image: string) => Promise<boolean> = () => Promise.resolve(false),
   shared: (base: SharedBase) => Promise<string | null> = () => Promise.resolve(null),
-): Promise<Prepared> {
+): Promise<PreparedFiles> {
   const root = await folderInside(folder, input.rootDir);
   const names = await readdir(root);
   const { plain, secret, ...variables } = await variablesOf(input.env, buildCaFile);
   const own = ownDockerfile(names, input);
   if (own !== null) {
     const text = textToBuild(await readDockerfile(root, own), variables.buildArgs, buildCaFile);
-    const dockerfile = { name: own, text };
     return {
       ...variables,
-      context: await packContext(root, dockerfile, null),
-      dockerfile: own,
+      context: await contextOf(root, null),
+      dockerfile: { name: own, text },
       generated: null,
       release: null,
       isStatic: false,
@@ -117,16 +119,14 @@ export async function prepareBuild(
     aptPackages(sources),
   );
   const built = await withSharedBases(text, shared);
-  const dockerfile = { name: "Dockerfile", text: textToBuild(built, variables.buildArgs, buildCaFile) };
   return {
     ...variables,
-    context: await packContext(
+    context: await contextOf(
       isBuiltWithRepository(plan) ? folder : root,
-      dockerfile,
       sourceFolder,
       plan.kind === "static" ? (name) => isLeftOut(name, plan.folder) : undefined,
     ),
-    dockerfile: "Dockerfile",
+    dockerfile: { name: "Dockerfile", text: textToBuild(built, variables.buildArgs, buildCaFile) },
     generated: text,
     release,
     isStatic: isServedAsFiles(plan),
@@ -159,12 +159,12 @@ export async function sourcesOf(folder: string, root: string, rootDir: string | 
   };
 }
 
-/** A pasted Dockerfile: a context that holds nothing else. */
-export async function packText(text: string, input: Input, buildCaFile: string | null): Promise<Prepared> {
+/** A pasted Dockerfile, beside which there is nothing. */
+export async function prepareText(text: string, input: Input, buildCaFile: string | null): Promise<Prepared> {
   const { buildArgs, secrets } = await variablesOf(input.env, buildCaFile);
-  const context = packFile("Dockerfile", textToBuild(text, buildArgs, buildCaFile));
-  const nothing = { generated: null, release: null, isStatic: false, notes: [] };
-  return { buildArgs, secrets, context, dockerfile: "Dockerfile", ...nothing };
+  const dockerfile = { name: "Dockerfile", text: textToBuild(text, buildArgs, buildCaFile) };
+  const nothing = { context: null, generated: null, release: null, isStatic: false, notes: [] };
+  return { buildArgs, secrets, dockerfile, ...nothing };
 }
 
 function textToBuild(text: string, buildArgs: Record<string, string>, buildCaFile: string | null): string {

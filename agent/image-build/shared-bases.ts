@@ -4,7 +4,6 @@ import type { Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
 import { log } from "../log.ts";
 import type { JobRun } from "../job.ts";
-import { packFile } from "./context.ts";
 import { stepsOf, type SharedBase } from "./dockerfile/shared.ts";
 import { caSecretId, trustCa } from "./trust-ca.ts";
 
@@ -48,8 +47,8 @@ export function openSharedBases(host: Means, now: () => number = Date.now): Shar
     try {
       const text = [`FROM ${image}`, ...steps, ""].join("\n");
       await engine.build({
-        context: packFile("Dockerfile", buildCaFile === null ? text : trustCa(text)),
-        dockerfile: "Dockerfile",
+        context: null,
+        dockerfile: { name: "Dockerfile", text: buildCaFile === null ? text : trustCa(text) },
         tag: `${repository}:${tag}`,
         labels: { [label.managed]: "true" },
         buildArgs: {},

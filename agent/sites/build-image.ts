@@ -8,7 +8,7 @@ import type { SharedBase } from "../image-build/dockerfile/shared.ts";
 import { basesOf } from "../image-build/image-provider.ts";
 import { obtainSource, type Wanted } from "../image-build/obtain-source.ts";
 import { prepareApart } from "../image-build/prepare-apart.ts";
-import { packText, type Input, type Prepared } from "../image-build/prepare.ts";
+import { prepareText, type Input, type Prepared } from "../image-build/prepare.ts";
 import type { BuildFailed } from "../docker/buildkit.ts";
 import { label } from "../docker/labels.ts";
 import { releaseLabel, siteLabels } from "../docker/specs.ts";
@@ -52,23 +52,28 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     };
     const asking = unchangedImage(host, args, job);
     if (source.type === "git") fetching = obtain(source);
-    // It is waited for below, unless what is asked for first fails.
-    fetching.catch(() => undefined);
-    const unchanged = await asking;
-    if (unchanged) return unchanged;
-    await host.buildRoom.demandDisk();
-    const [fetched, prepared] = await Promise.all([
-      source.type === "git" ? fetching.then(() => describeSource(source, folder, signal)) : null,
+    // Its thread takes as long to start as Git to fetch, and reads once there is something to build and room for it.
+    const { promise: readable, resolve: read } = Promise.withResolvers<void>();
+    const preparing =
       source.type === "dockerfile"
-        ? packText(source.text, input, host.settings.buildCaFile)
+        ? prepareText(source.text, input, host.settings.buildCaFile)
         : prepareApart(
             { folder, input, buildCaFile: host.settings.buildCaFile },
             (image) => canHave(host, image, job),
             signal,
             undefined,
             (base) => sharedBase(host, base, job),
-            fetching,
-          ),
+            readable,
+          );
+    // They are waited for below, unless what is asked for first fails.
+    for (const later of [fetching, preparing]) later.catch(() => undefined);
+    const unchanged = await asking;
+    if (unchanged) return unchanged;
+    await host.buildRoom.demandDisk();
+    read(fetching);
+    const [fetched, prepared] = await Promise.all([
+      source.type === "git" ? fetching.then(() => describeSource(source, folder, signal)) : null,
+      preparing,
     ]);
     job.phase("build", fetched ?? undefined);
     if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
@@ -140,12 +145,11 @@ async function buildWithin(
   await host.engine.removeImage(reference);
   const room = await host.buildRoom.enter();
   const timeout = AbortSignal.timeout(args.buildTimeoutSeconds * 1000);
-  const unread = new AbortController();
-  prepared.context.once("error", (error) => unread.abort(error));
-  if (prepared.context.errored) unread.abort(prepared.context.errored);
+  const { context } = prepared;
+  const ends = [job.signal, timeout, room.signal, ...(context ? [context.failed] : [])];
   try {
     await host.engine.build({
-      context: prepared.context,
+      context: context && context.send,
       dockerfile: prepared.dockerfile,
       tag: reference,
       // The same for every deployment, so that an unchanged source is the same image.
@@ -158,13 +162,13 @@ async function buildWithin(
       cacheNamespace: host.imageRepository(args.run.siteId),
       isFresh: args.rebuild,
       secrets: prepared.secrets,
-      signal: AbortSignal.any([job.signal, timeout, room.signal, unread.signal]),
+      signal: AbortSignal.any(ends),
       onLine: job.log,
     });
   } catch (error) {
     job.signal.throwIfAborted();
     room.signal.throwIfAborted();
-    unread.signal.throwIfAborted();
+    context?.failed.throwIfAborted();
     if (timeout.aborted)
       throw new JobError(
         `The build took more than ${args.buildTimeoutSeconds / 60} minutes: make it shorter.`,

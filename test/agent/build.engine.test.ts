@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { sendingStream } from "../../agent/docker/send-files.ts";
 import { prepareBuild } from "../../agent/image-build/prepare.ts";
 import type { EnvEntry } from "../../protocol/agent/jobs.ts";
 import { engine } from "../support/engine.ts";
@@ -46,6 +47,7 @@ async function build(
   const lines: string[] = [];
   await engine.build({
     ...prepared,
+    context: () => sendingStream(prepared.context()),
     tag,
     labels: { "berth.test": "true" },
     cacheNamespace: "test",

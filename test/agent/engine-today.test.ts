@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
-import { Readable, type Duplex } from "node:stream";
+import type { Duplex } from "node:stream";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -182,8 +182,8 @@ describe("an image", () => {
 
 const building = (onLine: (line: string, stream: string) => void) =>
   engine.build({
-    context: Readable.from([]),
-    dockerfile: "Dockerfile",
+    context: null,
+    dockerfile: { name: "Dockerfile", text: "" },
     tag: "a:1",
     labels: {},
     buildArgs: {},

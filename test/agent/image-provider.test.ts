@@ -12,6 +12,7 @@ import type { Host } from "../../agent/host.ts";
 import { startGitServer, type GitServer } from "../../scripts/lib/git-server.ts";
 import { deployArgs } from "../support/deploy-args.ts";
 import { jobRun } from "../support/job-run.ts";
+import { received } from "../support/received.ts";
 
 // Programs run, on machines that do other things as well.
 vi.setConfig({ testTimeout: 30_000 });
@@ -103,7 +104,7 @@ describe("a deployment", () => {
       removeImage: () => Promise.resolve(),
       pullImage: (name) => (pulled.push(name), Promise.reject(new Error("no registry"))),
       build: async ({ tag, context }) => {
-        for await (const _ of context);
+        if (context !== null) await received(context());
         built.push(tag);
         here.add(tag);
       },

@@ -6,7 +6,7 @@ import { BlockList, createServer, type AddressInfo, type Server } from "node:net
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { packText } from "../../agent/image-build/prepare.ts";
+import { prepareText } from "../../agent/image-build/prepare.ts";
 import { deletedBytes } from "../../agent/docker/deleted-files.ts";
 import { ownFolderOf } from "../../agent/docker/own-folder.ts";
 import { atStartSpeed } from "../../agent/docker/start-speed.ts";
@@ -272,11 +272,12 @@ async function build(
 ): Promise<string[]> {
   const text = ["FROM node:24-bookworm-slim", `RUN echo ${nonce}`, ...steps, ""].join("\n");
   const input = { siteId: "site_test", rootDir: null, dockerfilePath: null, buildCommand: null };
-  const prepared = await packText(text, { ...input, startCommand: null, env: [] }, null);
+  const prepared = await prepareText(text, { ...input, startCommand: null, env: [] }, null);
   const tag = `berth-test/isolation:${randomUUID()}`;
   const lines: string[] = [];
   await engine.build({
     ...prepared,
+    context: null,
     tag,
     labels: { "berth.test": "true" },
     cacheNamespace,

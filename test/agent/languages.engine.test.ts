@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { sendingStream } from "../../agent/docker/send-files.ts";
 import { prepareBuild } from "../../agent/image-build/prepare.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
 import { engine } from "../support/engine.ts";
@@ -64,6 +65,7 @@ async function deploy(
   const lines: string[] = [];
   const building = engine.build({
     ...prepared,
+    context: () => sendingStream(prepared.context()),
     tag,
     cacheNamespace: "test",
     labels: { "berth.test": "true" },

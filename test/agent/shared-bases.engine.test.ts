@@ -1,6 +1,5 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { packFile } from "../../agent/image-build/context.ts";
 import { openSharedBases } from "../../agent/image-build/shared-bases.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
 import { engine } from "../support/engine.ts";
@@ -27,8 +26,8 @@ async function build(tenant: string, text: string): Promise<string> {
   const tag = `berth-test/shared-of-${tenant}:${process.pid}`;
   tags.push(tag);
   await engine.build({
-    context: packFile("Dockerfile", text),
-    dockerfile: "Dockerfile",
+    context: null,
+    dockerfile: { name: "Dockerfile", text },
     tag,
     labels: {},
     buildArgs: {},

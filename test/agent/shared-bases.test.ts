@@ -23,9 +23,7 @@ function host() {
       Promise.resolve([...images.keys()].filter((name) => name.startsWith(`${repository}:`))),
     removeImage: (name: string) => Promise.resolve(void images.delete(name)),
     async build(request: BuildRequest) {
-      const pieces: Buffer[] = [];
-      for await (const piece of request.context as AsyncIterable<Buffer>) pieces.push(piece);
-      const text = Buffer.concat(pieces).toString();
+      const { text } = request.dockerfile;
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const finish = (error?: Error) => (error === undefined ? resolve() : reject(error));
       builds.push({ request, text, finish });

@@ -13,12 +13,11 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { buildFailure } from "../../agent/image-build/build-failure.ts";
 import { checkSource } from "../../agent/image-build/check-source.ts";
-import { packText, prepareBuild } from "../../agent/image-build/prepare.ts";
+import { prepareText, prepareBuild } from "../../agent/image-build/prepare.ts";
 import { moduleAddress } from "../../agent/image-build/source-address.ts";
 import { startLine } from "../../agent/docker/start-line.ts";
 import { trustCa } from "../../agent/image-build/trust-ca.ts";
 import { BuildFailed } from "../../agent/docker/buildkit.ts";
-import { readEntries } from "../../agent/docker/files-in.ts";
 import { exitAdvice } from "../../agent/sites/exit-advice.ts";
 import { JobError } from "../../agent/job.ts";
 import { computedMs } from "../support/computed.ts";
@@ -56,8 +55,7 @@ const input = {
 /** As a deployment reads a repository that was fetched. */
 async function read(changes: Partial<typeof input> | { rootDir: string } | { dockerfilePath: string } = {}) {
   await checkSource(folder, undefined, { lfs: false, submodules: false });
-  const { context } = await prepareBuild(folder, { ...input, ...changes }, null);
-  context.destroy();
+  await prepareBuild(folder, { ...input, ...changes }, null);
 }
 
 describe.each([".gitmodules", ".gitattributes", ".dockerignore", "Dockerfile"])(
@@ -168,11 +166,10 @@ describe("what reads a Dockerfile is Docker's own:", () => {
     write("Dockerfile", `${text}\nFROM scratch\n`);
     const env =
       value === "" ? [] : [{ key: "BUILDKIT_SYNTAX", value, scope: "both", secret: false } as const];
-    const prepared = [
+    await Promise.all([
       prepareBuild(folder, { ...input, env }, null),
-      packText(`${text}\nFROM scratch\n`, { ...input, env }, null),
-    ];
-    for (const one of await Promise.all(prepared)) one.context.destroy();
+      prepareText(`${text}\nFROM scratch\n`, { ...input, env }, null),
+    ]);
   };
 
   it.each([
@@ -226,16 +223,13 @@ it("names that mean something elsewhere are names in .dockerignore", async () =>
   for (const name of ["c++/a", "foo(1).txt", "kept"]) write(name);
   await checkSource(folder);
   const { context } = await prepareBuild(folder, input, null);
-  const names: string[] = [];
-  await readEntries(context, async ({ name }) => Promise.resolve(names.push(name) > 0));
-  expect(names.filter((name) => name !== ".").sort()).toEqual([".dockerignore", "Dockerfile", "kept"]);
+  expect([...context()].map(({ path }) => path)).toEqual([".dockerignore", "Dockerfile", "kept"]);
 });
 
 it("what a Procfile wants to run at a release is told, if it can be a command", async () => {
   write("main.py");
   write("Procfile", "release: ./migrate\nweb: ./serve\n");
-  const { context, release } = await prepareBuild(folder, input, null);
-  context.destroy();
+  const { release } = await prepareBuild(folder, input, null);
   expect(release).toBe("./migrate");
   write("Procfile", `release: ${"x".repeat(2001)}\nweb: ./serve\n`);
   await expect(prepareBuild(folder, input, null)).rejects.toThrow("put it into a script");
@@ -243,8 +237,7 @@ it("what a Procfile wants to run at a release is told, if it can be a command", 
 
 it("beside a Dockerfile of its own, what is not read is said", async () => {
   for (const name of ["Dockerfile", "Procfile", "render.yaml"]) write(name, "FROM scratch\n");
-  const { context, notes } = await prepareBuild(folder, input, null);
-  context.destroy();
+  const { notes } = await prepareBuild(folder, input, null);
   expect(notes).toEqual([
     expect.stringMatching(/^The Procfile is not read, .* releaseCommand/),
     expect.stringContaining("render.yaml"),

@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import { Readable } from "node:stream";
-import { buffer, text } from "node:stream/consumers";
+import { text } from "node:stream/consumers";
 import tar from "tar-stream";
 import { nameBeside, type ContainerSpec, type Engine } from "../../agent/docker/engine.ts";
 import { readEntries } from "../../agent/docker/files-in.ts";
 import type { Files, MemoryContainer } from "./memory-container.ts";
 import { execute, pipe, starts } from "./memory-redis.ts";
+import { received } from "./received.ts";
 
 export type MemoryState = {
   made: number;
@@ -208,11 +209,12 @@ export class MemoryEngine {
         delete this.state.images[reference];
       return done(undefined);
     },
-    /** Only the context's bytes determine the image, unless its steps are rerun. */
-    build: async ({ context, tag, labels, isFresh }) => {
+    /** Only what is sent determines the image, unless its steps are rerun. */
+    build: async ({ context, dockerfile, tag, labels, isFresh }) => {
       const hash = createHash("sha256").update(isFresh ? String(++this.state.made) : "");
-      // After the header, which contains the time.
-      hash.update((await buffer(context)).subarray(512));
+      hash.update(dockerfile.text);
+      const files = context === null ? [] : await received(context());
+      hash.update(JSON.stringify(files.map(({ path, mode, text }) => [path, mode, text])));
       const [repository = "", name = ""] = tag.split(":");
       const id = `sha256:${hash.digest("hex")}`;
       this.state.imageLabels[id] = { ...labels, ...this.state.builtWith };
