@@ -17,7 +17,7 @@ export const dial = (modem: Modem, options: object): Promise<unknown> =>
 export type Offer = {
   secrets: ReadonlyMap<string, Uint8Array>;
   /** A folder by its name, and what of it is looked for (all of it: ""), as a stream that speaks the protocol of `FileSender`. */
-  folder(name: string, paths: string): Duplex;
+  folder: (name: string, paths: string) => Duplex;
   /** What it is sent for another build of the same key, it need not be sent again. */
   sharedKey: string;
 };

@@ -147,9 +147,13 @@ export function sendingStream(entries: Iterable<Entry>): Duplex {
       send();
     },
     write(bytes: Buffer, _encoding, done) {
-      sender.hear(bytes);
-      send();
-      done();
+      try {
+        sender.hear(bytes);
+        send();
+        done();
+      } catch (error) {
+        done(error as Error);
+      }
     },
   });
   return stream;

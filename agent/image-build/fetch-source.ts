@@ -110,6 +110,7 @@ async function fetchFrom(
       ...options,
       "clone",
       "--quiet",
+      "--template=",
       "--depth",
       "1",
       "--single-branch",
@@ -169,7 +170,7 @@ async function fetchCommit(
 ): Promise<void> {
   const inFolder = [...options, "-C", folder];
   for (const args of [
-    [...options, "init", "--quiet", folder],
+    [...options, "init", "--quiet", "--template=", folder],
     [
       ...inFolder,
       "fetch",

@@ -37,7 +37,7 @@ type Steps = {
 };
 export type PreparedFiles = Steps & { context: Context };
 /** @property context `failed` is aborted with the reason where it cannot be read; null: there is none but the Dockerfile */
-export type Prepared = Steps & { context: { send(): Duplex; failed: AbortSignal } | null };
+export type Prepared = Steps & { context: { send: () => Duplex; failed: AbortSignal } | null };
 
 const procfileNote =
   "The Procfile is not read, as there is a Dockerfile: what it starts and releases with are the settings startCommand and releaseCommand.";

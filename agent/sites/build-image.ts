@@ -98,7 +98,10 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
   } finally {
     over.abort();
     await fetching.catch(() => undefined);
-    await rm(work, { recursive: true, force: true });
+    // A large repository takes as long to remove as a container to start.
+    const tidied = rm(work, { recursive: true, force: true });
+    tidied.catch(() => undefined);
+    job.afterwards(() => tidied);
   }
 }
 
@@ -149,7 +152,7 @@ async function buildWithin(
   const ends = [job.signal, timeout, room.signal, ...(context ? [context.failed] : [])];
   try {
     await host.engine.build({
-      context: context && context.send,
+      context: context?.send ?? null,
       dockerfile: prepared.dockerfile,
       tag: reference,
       // The same for every deployment, so that an unchanged source is the same image.

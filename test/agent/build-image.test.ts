@@ -68,14 +68,22 @@ it("the newest commit is built, unless its image is kept: then what was fetched 
     },
   ];
   const lines: string[] = [];
-  const job = jobRun({ log: (line) => void lines.push(line) });
+  const afterwards: (() => Promise<void>)[] = [];
+  const job = jobRun({
+    log: (line) => void lines.push(line),
+    afterwards: (work) => void afterwards.push(work),
+  });
   const build = () => buildImage(host, deployArgs({ source, kept }), `${repository}:2`, job);
+  const left = async () => {
+    for (const work of afterwards.splice(0)) await work();
+    return readdirSync(workDirectory);
+  };
 
   await expect(build()).resolves.toMatchObject({ imageId: "i", commit: first, buildMs: null });
   expect(lines.at(-1)).toBe("Nothing to build has changed: using the image of deployment 1.");
-  expect(readdirSync(workDirectory)).toEqual([]);
+  expect(await left()).toEqual([]);
 
   commit();
   await expect(build()).rejects.toBe(full);
-  expect(readdirSync(workDirectory)).toEqual([]);
+  expect(await left()).toEqual([]);
 });

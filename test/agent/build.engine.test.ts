@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -32,11 +32,13 @@ async function build(
   signal = new AbortController().signal,
   onLine: (text: string) => void = () => undefined,
   isFresh = false,
+  dockerfilePath: string | null = null,
+  cacheNamespace = "test",
 ) {
   const input = {
     siteId: "site_test",
     rootDir: null,
-    dockerfilePath: null,
+    dockerfilePath,
     buildCommand: null,
     startCommand: null,
     env,
@@ -50,7 +52,7 @@ async function build(
     context: () => sendingStream(prepared.context()),
     tag,
     labels: { "berth.test": "true" },
-    cacheNamespace: "test",
+    cacheNamespace,
     isFresh,
     signal,
     onLine: (text) => {
@@ -132,6 +134,58 @@ it("what a build fetches is fetched anew where a build is asked for though nothi
   const first = await built(true);
   expect(await built(false)).toBe(first);
   expect(await built(true)).not.toBe(first);
+});
+
+it("each build has what its repository holds then: links, programs, names of all kinds, and nothing that is gone", async () => {
+  const folder = repository({
+    "docker/App.Dockerfile": "FROM node:24-bookworm-slim\nCOPY . /site\n",
+    "run.sh": "#!/bin/sh\ncat *.txt\n",
+    "größe.txt": "a",
+    "deep/er/b": "b",
+  });
+  chmodSync(join(folder, "run.sh"), 0o755);
+  symlinkSync("deep/er", join(folder, "link"));
+  const list = async () => {
+    const { tag } = await build(folder, [], undefined, undefined, false, "docker/App.Dockerfile");
+    const command = "cd /site && find . -mindepth 1 -printf '%p %y %m %u %l\\n' | sort && ./run.sh";
+    return docker("run", "--rm", "--env", "LC_ALL=C.UTF-8", tag, "sh", "-c", command).trim().split("\n");
+  };
+  expect(await list()).toEqual([
+    "./deep d 755 root ",
+    "./deep/er d 755 root ",
+    "./deep/er/b f 644 root ",
+    "./docker d 755 root ",
+    "./docker/App.Dockerfile f 644 root ",
+    "./größe.txt f 644 root ",
+    "./link l 777 root deep/er",
+    "./run.sh f 755 root ",
+    "a",
+  ]);
+  // A folder becomes a file, a file a link, and one of the same size is another.
+  for (const name of ["deep", "link"]) rmSync(join(folder, name), { recursive: true });
+  writeFileSync(join(folder, "deep"), "");
+  writeFileSync(join(folder, "größe.txt"), "c");
+  symlinkSync("run.sh", join(folder, "link"));
+  expect(await list()).toEqual([
+    "./deep f 644 root ",
+    "./docker d 755 root ",
+    "./docker/App.Dockerfile f 644 root ",
+    "./größe.txt f 644 root ",
+    "./link l 777 root run.sh",
+    "./run.sh f 755 root ",
+    "c",
+  ]);
+});
+
+it("a file that has the name, size and time of another tenant's is not taken for it", async () => {
+  const built = async (tenant: string, text: string) => {
+    const folder = repository({ Dockerfile: "FROM node:24-bookworm-slim\nCOPY file /\n", file: text });
+    utimesSync(join(folder, "file"), 1_700_000_000, 1_700_000_000);
+    const { tag } = await build(folder, [], undefined, undefined, false, null, tenant);
+    return docker("run", "--rm", tag, "cat", "/file");
+  };
+  expect(await built("one", "mine")).toBe("mine");
+  expect(await built("two", "ours")).toBe("ours");
 });
 
 it("a build goes on past the engine's health check of the session", async () => {

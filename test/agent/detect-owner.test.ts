@@ -101,7 +101,7 @@ describe("what a repository is built by", () => {
         ...input,
       },
       null,
-    ).then(({ context: _, ...rest }) => rest);
+    );
 
   it("is detected where its Dockerfile is set aside, and by its Dockerfile where that is demanded", async () => {
     writeFileSync(join(folder, "index.html"), "");

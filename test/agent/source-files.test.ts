@@ -226,6 +226,16 @@ it("names that mean something elsewhere are names in .dockerignore", async () =>
   expect([...context()].map(({ path }) => path)).toEqual([".dockerignore", "Dockerfile", "kept"]);
 });
 
+it("what .dockerignore excepts is built with, and what it names is not, be it the Dockerfile", async () => {
+  for (const name of ["Dockerfile", "src/a.ts", "src/kept/b.ts", "node_modules/x/y", "z"])
+    write(name, "FROM scratch\n");
+  write(".dockerignore", "src\n!src/kept\nnode_modules\nDockerfile\n");
+  const { context, dockerfile } = await prepareBuild(folder, input, null);
+  const paths = [...context()].map(({ path }) => path);
+  expect(paths).toEqual([".dockerignore", "src", "src/kept", "src/kept/b.ts", "z"]);
+  expect(dockerfile).toEqual({ name: "Dockerfile", text: "FROM scratch\n" });
+});
+
 it("what a Procfile wants to run at a release is told, if it can be a command", async () => {
   write("main.py");
   write("Procfile", "release: ./migrate\nweb: ./serve\n");

@@ -75,8 +75,10 @@ export async function received(
       case "FIN":
         stream.end();
         break;
+      case "REQ":
+        throw new Error("Only BuildKit asks for files");
       default:
-        throw new Error(`BuildKit takes no ${String(packet.type)} packet`);
+        packet.type satisfies never;
     }
   return all;
 }
