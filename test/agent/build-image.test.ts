@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +9,7 @@ import { buildImage } from "../../agent/sites/build-image.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { startGitServer, type GitServer } from "../../scripts/lib/git-server.ts";
 import { deployArgs } from "../support/deploy-args.ts";
+import { git } from "../support/git.ts";
 import { jobRun } from "../support/job-run.ts";
 
 const repository = "berth-site/x";
@@ -28,22 +28,14 @@ afterAll(async () => {
   rmSync(root, { recursive: true });
 });
 
-const git = (...args: string[]) =>
-  execFileSync(
-    "git",
-    ["-C", join(root, "app.git"), "-c", "user.name=t", "-c", "user.email=t@t.test", ...args],
-    {
-      encoding: "utf8",
-      env: { PATH: process.env["PATH"], GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" },
-    },
-  ).trim();
+const repositoryFolder = () => join(root, "app.git");
 
 it("the newest commit is built, unless its image is kept: then what was fetched meanwhile is gone", async () => {
-  mkdirSync(join(root, "app.git"));
-  git("init", "--quiet", "--initial-branch=main");
+  mkdirSync(repositoryFolder());
+  git(repositoryFolder(), "init", "--quiet", "--initial-branch=main");
   const commit = () => {
-    git("commit", "--quiet", "--allow-empty", "--message", "One more");
-    return git("rev-parse", "HEAD");
+    git(repositoryFolder(), "commit", "--quiet", "--allow-empty", "--message", "One more");
+    return git(repositoryFolder(), "rev-parse", "HEAD");
   };
   const address = `127.0.0.1:${server.port}/app.git`;
   const source = { type: "git", address, branch: null, token: null } as const;

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +10,7 @@ import { buildImage } from "../../agent/sites/build-image.ts";
 import type { Host } from "../../agent/host.ts";
 import { startGitServer, type GitServer } from "../../scripts/lib/git-server.ts";
 import { deployArgs } from "../support/deploy-args.ts";
+import { git } from "../support/git.ts";
 import { jobRun } from "../support/job-run.ts";
 import { received } from "../support/received.ts";
 
@@ -136,17 +136,10 @@ describe("a deployment", () => {
 
   let server: GitServer;
   let address: string;
-  const git = (...args: string[]) =>
-    execFileSync(
-      "git",
-      ["-C", file("git/owner/app.git"), "-c", "user.name=t", "-c", "user.email=t@t.test", ...args],
-      {
-        stdio: "ignore",
-      },
-    );
+  const repository = () => file("git/owner/app.git");
   beforeEach(async () => {
     mkdirSync(file("git/owner/app.git"), { recursive: true });
-    git("init", "--initial-branch=main");
+    git(repository(), "init", "--initial-branch=main");
     server = await startGitServer(file("git"));
     address = `127.0.0.1:${server.port}/owner/app.git`;
   });
@@ -154,8 +147,8 @@ describe("a deployment", () => {
 
   const deploy = (host: Host, files: Record<string, string>, signal = never) => {
     for (const [name, text] of Object.entries(files)) writeFileSync(file(`git/owner/app.git/${name}`), text);
-    git("add", "--all");
-    git("commit", "-m", "x");
+    git(repository(), "add", "--all");
+    git(repository(), "commit", "-m", "x");
     const args = deployArgs({ source: { type: "git", address, branch: null, token: null } });
     return buildImage(host, args, "berth-site/x:1", jobRun({ signal }));
   };

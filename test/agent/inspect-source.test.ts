@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import net, { type AddressInfo } from "node:net";
@@ -10,6 +9,7 @@ import { Turns } from "../../agent/image-build/inspect/turns.ts";
 import { SourceInspection } from "../../protocol/api/sources.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { startGitServer, type GitServer } from "../../scripts/lib/git-server.ts";
+import { git } from "../support/git.ts";
 
 const languages = join(import.meta.dirname, "../fixtures/languages");
 
@@ -47,12 +47,6 @@ const inspectorOf = (insecureGitHosts: string[]) =>
       drainMaxSeconds: 1,
       probationSeconds: 0,
     },
-  });
-
-const git = (folder: string, ...args: string[]) =>
-  execFileSync("git", ["-C", folder, "-c", "user.name=t", "-c", "user.email=t@t.test", ...args], {
-    env: { PATH: process.env["PATH"], GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" },
-    stdio: ["ignore", "pipe", "ignore"],
   });
 
 let made = 0;

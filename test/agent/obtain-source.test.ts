@@ -21,6 +21,7 @@ import { obtainSource, type Wanted } from "../../agent/image-build/obtain-source
 import { moduleAddress, sharesToken } from "../../agent/image-build/source-address.ts";
 import { placeSubmodule } from "../../agent/image-build/submodules.ts";
 import { startGitServer, type GitServer, type HrefOf } from "../../scripts/lib/git-server.ts";
+import { git } from "../support/git.ts";
 
 // Git runs by the dozen, on machines that do other things as well.
 vi.setConfig({ testTimeout: 60_000 });
@@ -56,12 +57,6 @@ beforeEach(() => {
 
 const hostOf = ({ port }: GitServer) => `127.0.0.1:${port}`;
 const redirectingHost = () => `127.0.0.1:${(redirecting.address() as AddressInfo).port}`;
-const git = (folder: string, ...args: string[]) =>
-  execFileSync("git", ["-C", folder, "-c", "user.name=t", "-c", "user.email=t@t.test", ...args], {
-    encoding: "utf8",
-    env: { PATH: process.env["PATH"], GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" },
-    stdio: ["ignore", "pipe", "ignore"],
-  }).trim();
 
 type Content = {
   files?: Record<string, string>;
