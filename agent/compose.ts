@@ -200,6 +200,7 @@ async function openMeans(
     ...(config.imageProvider && { provideImage: openImageProvider(config.imageProvider) }),
     backups: createStore({ url: config.controlPlaneUrl, token: config.hostToken.reveal() }),
     workDirectory,
+    fileTimes: (siteId) => join(stateDirectory, "file-times", `${siteId}.json`),
     settings,
     imageRepository: config.imageRepository,
     ingress,

@@ -25,6 +25,8 @@ export type Host = {
   backups: BackupStore;
   /** The parent of the jobs' work directories; each job gets a new one, which is removed with the job. */
   workDirectory: string;
+  /** Where the times of a site's files are kept from one build to the next; undefined: they are not. */
+  fileTimes?: ((siteId: string) => string) | undefined;
   settings: HostSettings;
   /** Removes the site's other containers after draining them. */
   retire(siteId: string, keepContainerIds: readonly string[]): void;

@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import type { ContainerSummary } from "../docker/engine.ts";
 import { commandLabels, siteLabels } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
@@ -38,6 +39,7 @@ async function removeSite(
   for (const tag of await host.engine.imageTags(host.imageRepository(siteId)))
     await host.engine.removeImage(tag);
   await leaveAccountNetwork(host, accountId);
+  if (host.fileTimes) await rm(host.fileTimes(siteId), { force: true });
   if (!isUnrouted) await host.ingress.unroute(siteId);
   return {};
 }

@@ -1,11 +1,18 @@
 import { on } from "node:events";
 import type { MessagePort } from "node:worker_threads";
 import { FileSender } from "../docker/send-files.ts";
+import { keepingTimes } from "./file-times.ts";
 import type { SharedBase } from "./dockerfile/shared.ts";
 import { prepareBuild, type Input, type PreparedFiles } from "./prepare.ts";
 
-/** What the thread is given to begin with. */
-export type Given = { program: "prepare"; folder: string; input: Input; buildCaFile: string | null };
+/** What the thread is given to begin with. `fileTimes` is the file of `keepingTimes`; null: the files have the times of their fetch. */
+export type Given = {
+  program: "prepare";
+  folder: string;
+  input: Input;
+  buildCaFile: string | null;
+  fileTimes: string | null;
+};
 export type FromThread =
   | { type: "canHave"; image: string }
   | { type: "shared"; base: SharedBase }
@@ -25,7 +32,7 @@ export type ToThread =
 /** Reads one repository for a build, then sends its context to BuildKit as often as it asks, until the thread is ended. */
 export async function prepareInThread(
   port: MessagePort,
-  { folder, input, buildCaFile }: Given,
+  { folder, input, buildCaFile, fileTimes }: Given,
 ): Promise<void> {
   const heard = on(port, "message");
   const say = (message: FromThread) => port.postMessage(message);
@@ -46,12 +53,13 @@ export async function prepareInThread(
   await hear();
   const { context, ...prepared } = await prepareBuild(folder, input, buildCaFile, canHave, shared);
   say({ type: "prepared", prepared });
+  const timed = fileTimes === null ? context : keepingTimes(context, fileTimes);
   const streams = new Map<number, { sender: FileSender; isAwaited: boolean }>();
   for (;;) {
     const message = await hear();
     if (message.type !== "next" && message.type !== "heard") continue;
     const { stream } = message;
-    const one = streams.get(stream) ?? { sender: new FileSender(context()), isAwaited: false };
+    const one = streams.get(stream) ?? { sender: new FileSender(timed()), isAwaited: false };
     streams.set(stream, one);
     if (message.type === "heard") one.sender.hear(message.bytes);
     else one.isAwaited = true;

@@ -58,7 +58,12 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       source.type === "dockerfile"
         ? prepareText(source.text, input, host.settings.buildCaFile)
         : prepareApart(
-            { folder, input, buildCaFile: host.settings.buildCaFile },
+            {
+              folder,
+              input,
+              buildCaFile: host.settings.buildCaFile,
+              fileTimes: host.fileTimes?.(args.run.siteId) ?? null,
+            },
             (image) => canHave(host, image, job),
             signal,
             undefined,

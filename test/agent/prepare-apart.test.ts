@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setInterval as every } from "node:timers/promises";
@@ -8,17 +8,20 @@ import { prepareBuild, type Input, type Prepared } from "../../agent/image-build
 import { sendingStream } from "../../agent/docker/send-files.ts";
 import { JobError } from "../../agent/job.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
-import { received, textsOf } from "../support/received.ts";
+import { received, textsOf, type Received } from "../support/received.ts";
 
+let root: string;
 let folder: string;
 let over: AbortController;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "prepare-apart-"));
+  root = mkdtempSync(join(tmpdir(), "prepare-apart-"));
+  folder = join(root, "repository");
+  mkdirSync(folder);
   over = new AbortController();
 });
 afterEach(() => {
   over.abort();
-  rmSync(folder, { recursive: true });
+  rmSync(root, { recursive: true });
 });
 function write(name: string, content: string): void {
   mkdirSync(dirname(join(folder, name)), { recursive: true });
@@ -43,7 +46,7 @@ const apart = (
   fetched?: Promise<unknown>,
 ) =>
   prepareApart(
-    { folder, input, buildCaFile: null },
+    { folder, input, buildCaFile: null, fileTimes: join(root, "times.json") },
     canHave,
     signal,
     { ...threadLimits, ...limits },
@@ -51,10 +54,11 @@ const apart = (
     fetched,
   );
 
-const sent = async ({ context }: Prepared): Promise<Map<string, string>> => {
+const receivedOf = async ({ context }: Prepared): Promise<Received[]> => {
   if (!context) throw new Error("There is no context");
-  return textsOf(await received(context.send()));
+  return received(context.send());
 };
+const sent = async (prepared: Prepared): Promise<Map<string, string>> => textsOf(await receivedOf(prepared));
 
 /** For each path, every rule of it is compared to the path's end. */
 const slowToCompare = "*?b\n".repeat(8000);
@@ -75,6 +79,29 @@ describe("a repository read in a thread of its own", () => {
     const expected = textsOf(await received(sendingStream(context())));
     // BuildKit may ask more than once, and at once.
     expect(await Promise.all([sent(prepared), sent(prepared)])).toEqual([expected, expected]);
+  });
+
+  it("gives a file that is as it was the time that it had, fetched anew, and one that is not another", async () => {
+    const times = async () => {
+      const all = await receivedOf(await apart());
+      return Object.fromEntries(all.map(({ path, modTime }) => [path, modTime / 1e9]));
+    };
+    const fetched = (name: string, content: string, seconds: number) => {
+      write(name, content);
+      utimesSync(join(folder, name), seconds, seconds);
+    };
+    const files = ["Dockerfile", "same", "changed", "new"] as const;
+    for (const name of files.slice(0, 3)) fetched(name, `FROM scratch\n# ${name}`, 1000);
+    expect(await times()).toEqual({ Dockerfile: 1000, same: 1000, changed: 1000 });
+    for (const name of files) fetched(name, `FROM scratch\n# ${name}`, 2000);
+    fetched("changed", "FROM scratch\n# CHANGED", 2000);
+    expect(await times()).toEqual({ Dockerfile: 1000, same: 1000, changed: 2000, new: 2000 });
+    // What it was before may be anywhere in a cache, with that time.
+    fetched("changed", "FROM scratch\n# changed", 3000);
+    expect(await times()).toEqual({ Dockerfile: 1000, same: 1000, changed: 3000, new: 2000 });
+    writeFileSync(join(root, "times.json"), '{"');
+    for (const name of files) fetched(name, `FROM scratch\n# ${name}`, 4000);
+    expect(await times()).toEqual({ Dockerfile: 4000, same: 4000, changed: 4000, new: 4000 });
   });
 
   it("says what is wrong with it to its owner", async () => {
@@ -146,7 +173,7 @@ it("the one file that hosts are served has the thread's program in it", async ()
   await bundleNode("agent/image-build/prepare-apart.ts", served);
   write("source/Dockerfile", "FROM scratch\n");
   const { prepareApart: asServed } = (await import(served)) as { prepareApart: typeof prepareApart };
-  const given = { folder: join(folder, "source"), input, buildCaFile: null };
+  const given = { folder: join(folder, "source"), input, buildCaFile: null, fileTimes: null };
   const prepared = await asServed(given, () => Promise.resolve(false), over.signal);
   expect(await sent(prepared)).toEqual(new Map([["Dockerfile", "FROM scratch\n"]]));
 });

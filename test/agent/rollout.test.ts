@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -187,6 +187,9 @@ it("a site is deleted from a disk that has no room left, not even to write down 
     imageTags: () => Promise.resolve([]),
     removeNetwork: () => Promise.resolve(),
   });
+  const kept = join(folder, "times.json");
+  writeFileSync(kept, "{}");
+  host.fileTimes = () => kept;
   await startSite(host, { run: run(), deploymentId }, jobRun());
   host.ingress.unroute = () => {
     if (containers.length > 0) return Promise.reject(new Error("ENOSPC: no space left on device, write"));
@@ -194,7 +197,7 @@ it("a site is deleted from a disk that has no room left, not even to write down 
     return Promise.resolve();
   };
   await deleteSite(host, run(), jobRun());
-  expect([serving, containers]).toEqual([null, []]);
+  expect([serving, containers, existsSync(kept)]).toEqual([null, [], false]);
 });
 
 it("what a new version wrote that does not come up goes into the deployment's log, before its container goes", async () => {

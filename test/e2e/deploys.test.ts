@@ -80,6 +80,25 @@ describe("a deployment", () => {
     );
   });
 
+  it("leaves what browsers have kept of a file valid that it does not change, and of no other", async () => {
+    const files = { "index.html": "<h1>One</h1>", "app.css": "h1 { color: red }" };
+    const repository = new Repository(files);
+    const { id, url } = await launchKept({ githubUrl: repository.address });
+    const tags = async () => {
+      const answers = await Promise.all(Object.keys(files).map((name) => request(`${url}/${name}`)));
+      return answers.map(({ headers }) => headers["etag"]);
+    };
+    const [page, style] = await tags();
+    expect(page).toMatch(/^"\w+"$/);
+    // Of the same size.
+    repository.commit({ "index.html": "<h1>Two</h1>" }, "Second");
+    expect((await redeploy(id)).status).toBe("LIVE");
+    const [newPage, newStyle] = await tags();
+    expect(newStyle).toBe(style);
+    expect(newPage).not.toBe(page);
+    expect((await request(`${url}/app.css`, { headers: { "If-None-Match": style ?? "" } })).status).toBe(304);
+  });
+
   it("by webhook brings the newest commit, and stop, start and restart do what they say", async () => {
     const repository = new Repository(plainServer("one"));
     const record = await launchKept({ githubUrl: repository.address });
