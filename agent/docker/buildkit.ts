@@ -1,6 +1,5 @@
 import protobuf from "protobufjs";
 import { createHash } from "node:crypto";
-import { posix } from "node:path";
 import type { Duplex, Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { dial, openSession, type Modem } from "./buildkit-session.ts";
@@ -9,7 +8,7 @@ import { sendingStream, type Entry } from "./send-files.ts";
 export type BuildRequest = {
   /** A stream that sends the context, as `FileSender` does; another one at each call. null: it is empty. */
   context: (() => Duplex) | null;
-  /** Its name, as a path in the context, where it need not be. */
+  /** Its name, as a clean path in the context, where it need not be. */
   dockerfile: { name: string; text: string };
   tag: string;
   labels: Record<string, string>;
@@ -109,10 +108,9 @@ function folderOf({ context, dockerfile }: BuildRequest, name: string, paths: st
 
 /** Of the same time for the same text: of the same time and size, BuildKit takes it for the one it has. */
 function withFolders({ name, text }: BuildRequest["dockerfile"]): Entry[] {
-  const path = posix.normalize(name);
   const from = Buffer.from(text);
   const modifiedMs = createHash("sha256").update(from).digest().readUIntBE(0, 5);
-  const folders = path.split("/").slice(0, -1);
+  const folders = name.split("/").slice(0, -1);
   return [
     ...folders.map((_, index) => ({
       type: "folder" as const,
@@ -120,7 +118,7 @@ function withFolders({ name, text }: BuildRequest["dockerfile"]): Entry[] {
       permissions: 0o755,
       modifiedMs,
     })),
-    { type: "file", path, permissions: 0o644, modifiedMs, bytes: from.length, from },
+    { type: "file", path: name, permissions: 0o644, modifiedMs, bytes: from.length, from },
   ];
 }
 
@@ -153,7 +151,7 @@ export async function buildImage(modem: Modem, request: BuildRequest): Promise<v
         session: session.id,
         buildid: session.id,
         remote: "client-session",
-        dockerfile: posix.normalize(request.dockerfile.name),
+        dockerfile: request.dockerfile.name,
         t: request.tag,
         labels: JSON.stringify(request.labels),
         buildargs: JSON.stringify({
@@ -226,7 +224,7 @@ async function readProgress(answer: Readable, { onLine, signal }: BuildRequest):
       if (error !== "" && !error.endsWith("context canceled")) failedStep ||= digest;
       // All steps are announced before the first begins; each is logged when it starts.
       if (started === null || named.has(digest)) continue;
-      if (name.startsWith("[internal]") || name.startsWith("copy /context")) continue;
+      if (name.startsWith("[internal]")) continue;
       named.add(digest);
       onLine(cached ? `${name} (cached)` : name, "system");
     }

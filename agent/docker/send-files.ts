@@ -56,11 +56,21 @@ export class FileSender {
   private told = 0;
   private isListed = false;
   private isFinished = false;
+  private isOver = false;
+  private isAwaited = false;
   private sending: { id: number; from: number | Buffer; sent: number } | null = null;
-  isOver = false;
+  private readonly give: (piece: Buffer | null) => void;
 
-  constructor(entries: Iterable<Entry>) {
+  /** @param give hands over the next bytes for BuildKit; null: there are no more */
+  constructor(entries: Iterable<Entry>, give: (piece: Buffer | null) => void) {
     this.entries = entries[Symbol.iterator]();
+    this.give = give;
+  }
+
+  /** The next piece is waited for: it is given at once, or when BuildKit has asked for more. */
+  take(): void {
+    this.isAwaited = true;
+    this.giveIfAwaited();
   }
 
   /** What BuildKit sent. */
@@ -70,10 +80,18 @@ export class FileSender {
       if (type === packetTypes.request) this.asked.push(id);
       if (type === packetTypes.finish || type === packetTypes.error) this.isFinished = true;
     }
+    this.giveIfAwaited();
   }
 
-  /** The next bytes for BuildKit. Empty: there are none until it asks for more, or `isOver`. */
-  piece(): Buffer {
+  private giveIfAwaited(): void {
+    if (!this.isAwaited) return;
+    const piece = this.piece();
+    if (piece.length === 0 && !this.isOver) return;
+    this.isAwaited = false;
+    this.give(piece.length > 0 ? piece : null);
+  }
+
+  private piece(): Buffer {
     const packets: Buffer[] = [];
     for (let bytes = 0; bytes < pieceBytes;) {
       const packet = this.next();
@@ -97,7 +115,7 @@ export class FileSender {
       const from = this.files.get(id);
       this.files.delete(id);
       if (from === undefined) throw new Error(`BuildKit asked for file ${id}, which it was not told of`);
-      this.sending = { id, from: typeof from === "string" ? open(from) : from, sent: 0 };
+      this.sending = { id, from: typeof from === "string" ? openFile(from) : from, sent: 0 };
       return this.nextOf(this.sending);
     }
     return this.isListed ? null : this.nextEntry();
@@ -132,24 +150,12 @@ export class FileSender {
 
 /** The same as a stream: what is read goes to BuildKit, what is written came from it. */
 export function sendingStream(entries: Iterable<Entry>): Duplex {
-  const sender = new FileSender(entries);
-  let isAwaited = false;
-  const send = (): void => {
-    if (!isAwaited) return;
-    const piece = sender.piece();
-    isAwaited = piece.length === 0;
-    if (!isAwaited) stream.push(piece);
-    else if (sender.isOver) stream.push(null);
-  };
+  const sender = new FileSender(entries, (piece) => void stream.push(piece));
   const stream = new Duplex({
-    read() {
-      isAwaited = true;
-      send();
-    },
+    read: () => sender.take(),
     write(bytes: Buffer, _encoding, done) {
       try {
         sender.hear(bytes);
-        send();
         done();
       } catch (error) {
         done(error as Error);
@@ -186,7 +192,8 @@ function writeStat(writer: protobuf.Writer, entry: Entry): protobuf.Writer {
   return writer;
 }
 
-const open = (path: string): number =>
+/** A file of a repository, which is anybody's: no link is followed, and nothing waited for. */
+export const openFile = (path: string): number =>
   openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
 
 function chunkOf(from: number | Buffer, at: number): Uint8Array {

@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readlinkSync } from "node:fs";
+import { lstatSync, readdirSync, readlinkSync, type Dirent } from "node:fs";
 import { join } from "node:path";
 import type { Entry } from "../docker/send-files.ts";
 import { ignoredBy } from "./ignored.ts";
@@ -19,12 +19,11 @@ export async function contextOf(
   const isIgnored = ignoredBy((await readOwn(folder, ".dockerignore")) ?? "");
 
   function* entriesIn(name: string): Generator<Entry> {
-    for (const last of inByteOrder(readdirSync(join(folder, name)))) {
-      const inner = name === "" ? last : `${name}/${last}`;
-      if (inner === ".git" || isLeftOut(inner)) continue;
+    for (const found of inByteOrder(readdirSync(join(folder, name), { withFileTypes: true }))) {
+      const inner = name === "" ? found.name : `${name}/${found.name}`;
+      if (inner === ".git" || isLeftOut(inner) || isIgnored(inner, () => found.isDirectory())) continue;
       const from = join(folder, inner);
       const stats = lstatSync(from);
-      if (isIgnored(inner, () => stats.isDirectory())) continue;
       const common = { path: below === null ? inner : `${below}/${inner}`, modifiedMs: stats.mtimeMs };
       if (stats.isDirectory()) {
         yield { ...common, type: "folder", permissions: stats.mode };
@@ -43,8 +42,8 @@ export async function contextOf(
 }
 
 /** That of UTF-8, which JavaScript's own is not for all characters. */
-function inByteOrder(names: string[]): string[] {
-  const bytes = new Map(names.map((name) => [name, Buffer.from(name).toString("latin1")]));
-  const of = (name: string): string => bytes.get(name) ?? "";
-  return names.sort((a, b) => (of(a) < of(b) ? -1 : 1));
+function inByteOrder(found: Dirent[]): Dirent[] {
+  const bytes = new Map(found.map(({ name }) => [name, Buffer.from(name).toString("latin1")]));
+  const of = ({ name }: Dirent): string => bytes.get(name) ?? "";
+  return found.sort((a, b) => (of(a) < of(b) ? -1 : 1));
 }

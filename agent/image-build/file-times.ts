@@ -1,15 +1,7 @@
 import { createHash } from "node:crypto";
-import {
-  closeSync,
-  constants,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, mkdirSync, readFileSync, readSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { openFile } from "../docker/send-files.ts";
 import type { Context } from "./context.ts";
 
 /**
@@ -46,7 +38,7 @@ function timesIn(file: string): Map<string, number> {
 /** Of a name and of what it holds. */
 function keyOf(path: string, from: string): string {
   const hash = createHash("sha256").update(`${path}\0`);
-  const descriptor = openSync(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const descriptor = openFile(from);
   try {
     for (let bytes = -1; bytes !== 0;) {
       bytes = readSync(descriptor, chunk);

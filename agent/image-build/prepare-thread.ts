@@ -3,7 +3,7 @@ import type { MessagePort } from "node:worker_threads";
 import { FileSender } from "../docker/send-files.ts";
 import { keepingTimes } from "./file-times.ts";
 import type { SharedBase } from "./dockerfile/shared.ts";
-import { prepareBuild, type Input, type PreparedFiles } from "./prepare.ts";
+import { prepareBuild, type Input, type Steps } from "./prepare.ts";
 
 /** What the thread is given to begin with. `fileTimes` is the file of `keepingTimes`; null: the files have the times of their fetch. */
 export type Given = {
@@ -16,7 +16,7 @@ export type Given = {
 export type FromThread =
   | { type: "canHave"; image: string }
   | { type: "shared"; base: SharedBase }
-  | { type: "prepared"; prepared: Omit<PreparedFiles, "context"> }
+  | { type: "prepared"; prepared: Steps }
   /** Of the context, to BuildKit, on the stream of that number; null: there is no more. */
   | { type: "piece"; stream: number; bytes: Uint8Array | null };
 export type ToThread =
@@ -54,19 +54,15 @@ export async function prepareInThread(
   const { context, ...prepared } = await prepareBuild(folder, input, buildCaFile, canHave, shared);
   say({ type: "prepared", prepared });
   const timed = fileTimes === null ? context : keepingTimes(context, fileTimes);
-  const streams = new Map<number, { sender: FileSender; isAwaited: boolean }>();
+  const streams = new Map<number, FileSender>();
   for (;;) {
     const message = await hear();
     if (message.type !== "next" && message.type !== "heard") continue;
     const { stream } = message;
-    const one = streams.get(stream) ?? { sender: new FileSender(timed()), isAwaited: false };
-    streams.set(stream, one);
-    if (message.type === "heard") one.sender.hear(message.bytes);
-    else one.isAwaited = true;
-    if (!one.isAwaited) continue;
-    const bytes = one.sender.piece();
-    if (bytes.length === 0 && !one.sender.isOver) continue;
-    one.isAwaited = false;
-    say({ type: "piece", stream, bytes: bytes.length > 0 ? bytes : null });
+    const sender =
+      streams.get(stream) ?? new FileSender(timed(), (bytes) => say({ type: "piece", stream, bytes }));
+    streams.set(stream, sender);
+    if (message.type === "heard") sender.hear(message.bytes);
+    else sender.take();
   }
 }

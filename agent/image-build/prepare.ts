@@ -21,8 +21,8 @@ import { readOwn } from "./read-own.ts";
 import { readSources } from "./read-sources.ts";
 import { caSecretId, trustCa } from "./trust-ca.ts";
 
-type Steps = {
-  /** Its name, as a path in the context. */
+export type Steps = {
+  /** Its name, as a clean path in the context. */
   dockerfile: { name: string; text: string };
   /** The text that is built, for the log when it is ours. */
   generated: string | null;
@@ -35,7 +35,6 @@ type Steps = {
   buildArgs: Record<string, string>;
   secrets: Map<string, Uint8Array>;
 };
-export type PreparedFiles = Steps & { context: Context };
 /** @property context `failed` is aborted with the reason where it cannot be read; null: there is none but the Dockerfile */
 export type Prepared = Steps & { context: { send: () => Duplex; failed: AbortSignal } | null };
 
@@ -84,7 +83,7 @@ export async function prepareBuild(
   buildCaFile: string | null,
   canHave: (image: string) => Promise<boolean> = () => Promise.resolve(false),
   shared: (base: SharedBase) => Promise<string | null> = () => Promise.resolve(null),
-): Promise<PreparedFiles> {
+): Promise<Steps & { context: Context }> {
   const root = await folderInside(folder, input.rootDir);
   const names = await readdir(root);
   const { plain, secret, ...variables } = await variablesOf(input.env, buildCaFile);
@@ -94,7 +93,7 @@ export async function prepareBuild(
     return {
       ...variables,
       context: await contextOf(root, null),
-      dockerfile: { name: own, text },
+      dockerfile: { name: posix.normalize(own), text },
       generated: null,
       release: null,
       isStatic: false,
