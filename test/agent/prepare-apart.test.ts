@@ -71,9 +71,10 @@ describe("a repository read in a thread of its own", () => {
     const has = (image: string) => Promise.resolve(asked.push(image) > 0);
     const prepared = await apart({}, has);
     const { context, ...other } = await prepareBuild(folder, input, null, has);
-    expect(prepared).toMatchObject({
+    expect(prepared).toEqual({
       ...other,
       secrets: new Map([...other.secrets].map(([id, bytes]) => [id, new Uint8Array(bytes)])),
+      context: prepared.context,
     });
     expect(asked).toEqual(["node:20-bookworm-slim", "node:20-bookworm-slim"]);
     const expected = textsOf(await received(sendingStream(context())));
@@ -146,7 +147,7 @@ describe("a repository read in a thread of its own", () => {
     await expect(apart()).rejects.toBeInstanceOf(JobError);
     write("Dockerfile", "FROM scratch\n");
     resolve();
-    expect((await prepared).dockerfile.text).toBe("FROM scratch\n");
+    expect((await prepared).dockerfile).toEqual({ name: "Dockerfile", text: "FROM scratch\n" });
 
     const refusal = new JobError("The repository needs a token.");
     await expect(apart({}, undefined, undefined, Promise.reject(refusal))).rejects.toBe(refusal);
@@ -175,5 +176,6 @@ it("the one file that hosts are served has the thread's program in it", async ()
   const { prepareApart: asServed } = (await import(served)) as { prepareApart: typeof prepareApart };
   const given = { folder: join(folder, "source"), input, buildCaFile: null, fileTimes: null };
   const prepared = await asServed(given, () => Promise.resolve(false), over.signal);
+  expect(prepared.dockerfile.name).toBe("Dockerfile");
   expect(await sent(prepared)).toEqual(new Map([["Dockerfile", "FROM scratch\n"]]));
 });
