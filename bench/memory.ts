@@ -1,5 +1,6 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -7,15 +8,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { formatId } from "../protocol/ids.ts";
 import { succeeds } from "../scripts/lib/command.ts";
 import { installPackages } from "../scripts/lib/docker-engine.ts";
-import { startEmbeddedService } from "../scripts/lib/embedded-service.ts";
-import { removeSites } from "../scripts/lib/engine-objects.ts";
+import { agentIdOf, lines, removeSites } from "../scripts/lib/engine-objects.ts";
 import { projectRoot } from "../scripts/lib/project-root.ts";
+import { freePort } from "../scripts/lib/state.ts";
 import { deriveKey, mintApiKey, sha256Hex } from "../worker/domain/tokens.ts";
 
 /**
- * The memory of `npm start` by process, less the engine and sites: idle, ten seconds after its sample site was deployed, and once it
- * has answered 100,000 requests with 1,080 keys, each of which has an object of its own in workerd. The proportional set size (PSS)
- * counts what processes share once. npm and scripts/run.mjs, which start it otherwise, are not among them.
+ * The memory of `npm start` by process, npm and the ingress included, less the engine and sites: idle, ten seconds after its sample
+ * site was deployed, and once it has answered 100,000 requests with 1,080 keys, each of which has an object of its own in workerd.
+ * What several of these processes have of one file is counted once, and divided among them; what others have of it is not subtracted.
  */
 const keyCount = 1080;
 const requests = 100_000;
@@ -25,27 +26,30 @@ const perSecond = 1000;
 if (!(await succeeds("sh", ["-c", "command -v wrk"]))) await installPackages(["wrk"]);
 const stateDirectory = join(projectRoot, ".berth", "bench-memory");
 rmSync(stateDirectory, { recursive: true, force: true });
-const start = () =>
-  startEmbeddedService("bench-memory", { BERTH_SAMPLE_SECONDS: "60" }, { keepsState: true });
 
 const first = await start();
 try {
   await delay(10_000);
-  const idle = members();
+  const idle = await members(first.id);
   await first.stop();
   const keys = await insertKeys();
   const second = await start();
   try {
     const sent = sendRequests(keys);
     await delay(10_000);
-    const after = new Map(members().map(({ name, mb }) => [name, mb]));
+    const after = new Map((await members(second.id)).map(({ name, mb }) => [name, mb]));
     console.log(
       `| process | idle, MB | after ${sent.total} requests, ${sent.wrong} refused, MB |\n|---|---|---|`,
     );
     for (const { name, mb } of idle)
       console.log(`| ${name} | ${mb.toFixed(0)} | ${after.get(name)?.toFixed(0)} |`);
-    const sum = (all: Iterable<number>) => [...all].reduce((total, mb) => total + mb, 0).toFixed(0);
-    console.log(`| all | ${sum(idle.map(({ mb }) => mb))} | ${sum(after.values())} |`);
+    const sum = (all: Iterable<number>) => [...all].reduce((total, mb) => total + mb, 0);
+    const [all, allAfter] = [sum(idle.map(({ mb }) => mb)), sum(after.values())];
+    const npm = idle.find(({ name }) => name === "npm")?.mb ?? 0;
+    console.log(
+      `| all but npm | ${(all - npm).toFixed(0)} | ${(allAfter - (after.get("npm") ?? 0)).toFixed(0)} |`,
+    );
+    console.log(`| all | ${all.toFixed(0)} | ${allAfter.toFixed(0)} |`);
   } finally {
     await second.stop();
   }
@@ -53,6 +57,34 @@ try {
   await first.stop();
   await removeSites(kept("hostToken"));
   rmSync(stateDirectory, { recursive: true, force: true });
+}
+
+/** As a user does: by the npm and the Node that the machine has. */
+async function start(): Promise<{ id: number; stop(): Promise<void> }> {
+  const path = (process.env["PATH"] ?? "").split(":").filter((folder) => !folder.includes("node_modules"));
+  const flags = ["--state-dir", stateDirectory, "--port", String(await freePort())];
+  flags.push("--ingress-port", String(await freePort()));
+  const npm = spawn("npm", ["start", "--", ...flags], {
+    cwd: projectRoot,
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, PATH: path.join(":") },
+  });
+  const ended = once(npm, "exit");
+  let said = "";
+  await new Promise<void>((resolve, reject) => {
+    npm.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      said += chunk;
+      if (/^ready /m.test(said)) resolve();
+    });
+    void ended.then(() => reject(new Error(`npm start ended:\n${said}`)));
+  });
+  return {
+    id: npm.pid ?? 0,
+    async stop() {
+      npm.kill("SIGTERM");
+      await ended;
+    },
+  };
 }
 
 function kept(name: "secretKey" | "hostToken"): string {
@@ -126,7 +158,7 @@ function done() for _, thread in ipairs(threads) do io.write("wrong " .. thread:
 }
 
 type Member = { name: string; mb: number };
-function members(): Member[] {
+async function members(npm: number): Promise<Member[]> {
   const parentOf = new Map<number, number>();
   for (const name of readdirSync("/proc").filter((entry) => /^\d+$/.test(entry)))
     // A process may end meanwhile.
@@ -139,17 +171,45 @@ function members(): Member[] {
   const childrenOf = (id: number): number[] =>
     [...parentOf].filter(([, parent]) => parent === id).map(([child]) => child);
   const family = (id: number): number[] => [id, ...childrenOf(id).flatMap(family)];
-  return family(Number(readFileSync(join(stateDirectory, "start.pid"), "utf8")))
-    .map((id) => ({ name: nameOf(id), mb: pssMb(id) }))
-    .filter(({ name }) => !/^(?:dockerd|containerd|docker-proxy|runc)/.test(name));
+  const [ingress = ""] = await lines(
+    "ps",
+    "--quiet",
+    "--filter",
+    `label=berth.ingress=${agentIdOf(kept("hostToken"))}`,
+  );
+  const [init = ""] = await lines("inspect", "--format", "{{.State.Pid}}", ingress);
+  const found = [...family(npm), ...family(Number(init))]
+    .map((id) => ({ name: nameOf(id), ...mappedBy(id) }))
+    .filter(({ name }) => !/^(?:dockerd|containerd|docker-|runc)/.test(name));
+  const ofFile = (file: string) => found.map(({ files }) => files.get(file) ?? 0);
+  return found.map(({ name, own, files }) => ({
+    name,
+    mb:
+      [...files].reduce((total, [file, kb]) => {
+        const all = ofFile(file);
+        return total + (kb * Math.max(...all)) / all.reduce((sum, one) => sum + one, 0);
+      }, own) / 1024,
+  }));
 }
 
-function pssMb(id: number): number {
-  return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${id}/smaps_rollup`, "utf8"))?.[1]) / 1024;
+/** In KiB: what a process has by itself, and by file what it has of it (proc_pid_smaps(5)). */
+function mappedBy(id: number): { own: number; files: Map<string, number> } {
+  const files = new Map<string, number>();
+  let [own, resident, file] = [0, 0, ""];
+  for (const line of readFileSync(`/proc/${id}/smaps`, "utf8").split("\n")) {
+    const [, device, inode] = /^[0-9a-f]+-[0-9a-f]+ \S+ \S+ (\S+) (\d+)/.exec(line) ?? [];
+    if (device !== undefined) file = `${device} ${inode}`;
+    const [, name, kb = ""] = /^(Rss|Anonymous):\s+(\d+)/.exec(line) ?? [];
+    if (name === "Rss") resident = Number(kb);
+    if (name !== "Anonymous") continue;
+    own += Number(kb);
+    if (resident > Number(kb)) files.set(file, (files.get(file) ?? 0) + resident - Number(kb));
+  }
+  return { own, files };
 }
 
 function nameOf(id: number): string {
   const words = readFileSync(`/proc/${id}/cmdline`, "utf8").split("\0");
-  const file = words.find((word) => /\.(?:ts|mjs)$/.test(word)) ?? words[0] ?? "";
+  const file = words.find((word) => /\.(?:ts|mjs)$/.test(word)) ?? words[0]?.split(" ")[0] ?? "";
   return file.split("/").at(-1) ?? file;
 }

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { bundleHostPrograms, bundleLocalPrograms, bundleWorker } from "./lib/bundle.ts";
+import { bundleHostPrograms, bundleLocal, bundleWorker } from "./lib/bundle.ts";
 import { bundleWeb } from "./lib/bundle-web.ts";
 
 /**
- * Bundles what `npm start` runs: the Worker, the agent, the pages, and this machine's own programs. In a process of its
+ * Bundles what `npm start` runs: the Worker, the agent, the pages, and what becomes the control plane. In a process of its
  * own, whose memory is free afterwards. Usage: bundle-service.ts <folder>
  */
 const [folder = ""] = process.argv.slice(2);
@@ -12,5 +12,5 @@ await Promise.all([
   bundleHostPrograms(publicFiles),
   bundleWorker(join(folder, "worker.js")),
   bundleWeb(publicFiles),
-  bundleLocalPrograms(folder),
+  bundleLocal("control-plane", join(folder, "control-plane.mjs")),
 ]);

@@ -11,6 +11,8 @@ import { deploySample, type Sample } from "./lib/deploy-sample.ts";
 import { ensureDockerEngine, installPackages } from "./lib/docker-engine.ts";
 import { removeIngress, removeIsolation, removeSites, stopSites } from "./lib/engine-objects.ts";
 import { leftoversFile, rememberEngine, runsAnother } from "./lib/engine-leftovers.ts";
+import { startGitServer } from "./lib/git-server.ts";
+import { startMailServer } from "./lib/mail-server.ts";
 import { publishExamples } from "./lib/publish-examples.ts";
 import {
   discardState,
@@ -88,8 +90,12 @@ const end = (code: number): Promise<void> =>
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => void end(0));
 // Who read the output may be gone: what was started is ended all the same.
 for (const output of [process.stdout, process.stderr]) output.on("error", () => undefined);
-// The parent process is gone.
+// The parent process is gone. npm may be killed without a signal to this one.
 process.once("disconnect", () => void end(0));
+if (process.env["npm_lifecycle_event"] === "start") {
+  const npm = process.ppid;
+  setInterval(() => process.ppid === npm || void end(0), 1000).unref();
+}
 
 const main = start();
 main.catch((error: unknown) => {
@@ -135,14 +141,9 @@ async function start(): Promise<void> {
   // Runs after everything that would start containers has ended.
   if (!flags.keep) undo.push(() => clearEngine(state.hostToken));
   undo.push(() => supervisor.stop());
-  await supervisor.start(
-    {
-      name: "local-services",
-      file: inState("build", "local-services.mjs"),
-      args: [inState("git"), String(state.ports.git), inState("mail"), String(state.ports.mail)],
-    },
-    "listening",
-  );
+  // What a provider runs elsewhere.
+  await startGitServer(inState("git"), state.ports.git);
+  await startMailServer(inState("mail"), state.ports.mail);
   await step("Starting the control plane in workerd", async () => {
     const bindings = {
       SITE_URL: siteUrl,

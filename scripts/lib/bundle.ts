@@ -32,16 +32,12 @@ export async function bundleWorker(outfile: string): Promise<void> {
   });
 }
 
-/**
- * Bundles what `npm start` keeps running on this machine: a process that reads TypeScript holds 17 MB for the compiler,
- * and one that loads Miniflare as it is distributed 25 MB for what a smaller source does without.
- */
-export async function bundleLocalPrograms(directory: string): Promise<void> {
+/** Bundles a program that `npm start` keeps running on this machine: it would hold 17 MB for the compiler of TypeScript. */
+export async function bundleLocal(name: "start" | "control-plane", outfile: string): Promise<void> {
   const miniflare = createRequire(import.meta.url).resolve("miniflare");
   await build({
-    entryPoints: localPrograms.map((name) => join(projectRoot, "scripts", `${name}.ts`)),
-    outdir: directory,
-    outExtension: { ".js": ".mjs" },
+    entryPoints: [join(projectRoot, "scripts", `${name}.ts`)],
+    outfile,
     bundle: true,
     platform: "node",
     format: "esm",
@@ -49,7 +45,6 @@ export async function bundleLocalPrograms(directory: string): Promise<void> {
     minifyWhitespace: true,
     minifySyntax: true,
     lineLimit: 120,
-    sourcemap: "linked",
     logLevel: "error",
     // Miniflare reads files beside itself, and loads these only where they are needed.
     external: ["sharp", "workerd", "youch"],
@@ -61,9 +56,9 @@ export async function bundleLocalPrograms(directory: string): Promise<void> {
     banner: {
       js: `import { createRequire as __createRequire } from "node:module"; const require = __createRequire(${JSON.stringify(miniflare)});`,
     },
+    plugins: [withoutUnused, requiredBuiltins],
   });
 }
-const localPrograms = ["control-plane", "local-services"];
 
 const sha256 = (file: string): string => createHash("sha256").update(readFileSync(file)).digest("hex");
 

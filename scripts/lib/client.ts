@@ -9,7 +9,13 @@ export type Answer = { status: number; text: string };
  */
 export function request(
   url: string,
-  options: { method?: string; headers?: Record<string, string>; body?: string; agent?: http.Agent } = {},
+  options: {
+    method?: string;
+    headers?: Record<string, string>;
+    body?: string;
+    agent?: http.Agent;
+    timeoutMs?: number;
+  } = {},
 ): Promise<Answer> {
   const { hostname, port, pathname, search, host } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -21,7 +27,7 @@ export function request(
         method: options.method ?? "GET",
         headers: { ...options.headers, Host: host },
         agent: options.agent ?? false,
-        timeout: 60_000,
+        timeout: options.timeoutMs ?? 60_000,
       },
       (response) => {
         let text = "";

@@ -13,17 +13,15 @@ export type EmbeddedService = {
 
 /**
  * Runs `npm start` as a child process with its own ports and a fresh state directory; its output is shown. `beside`:
- * another service of the same run uses the engine, so that only this one's own objects can be left there by it. `keepsState`: it begins
- * with the state that is there, and leaves it and its sites to be started again.
+ * another service of the same run uses the engine, so that only this one's own objects can be left there by it.
  */
 export async function startEmbeddedService(
   name: string,
   limits: Record<string, string> = {},
-  { beside = false, keepsState = false } = {},
+  { beside = false } = {},
 ): Promise<EmbeddedService> {
   const stateDirectory = join(projectRoot, ".berth", name);
-  const flags = ["--state-dir", stateDirectory, ...(beside ? ["--beside"] : [])];
-  if (!keepsState) flags.push("--discard");
+  const flags = ["--state-dir", stateDirectory, "--discard", ...(beside ? ["--beside"] : [])];
   flags.push("--port", String(await freePort()), "--ingress-port", String(await freePort()));
   const child = spawn(
     process.execPath,
@@ -62,7 +60,6 @@ export async function startEmbeddedService(
     },
     async stop() {
       await stop();
-      if (keepsState) return;
       for (const made of ["tmp", "git", "state"])
         rmSync(join(stateDirectory, made), { recursive: true, force: true });
     },

@@ -3,6 +3,7 @@ import { createReadStream, existsSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { json } from "node:stream/consumers";
 
 export type GitServer = {
   port: number;
@@ -25,6 +26,11 @@ export async function startGitServer(
 ): Promise<GitServer> {
   const requests: GitServer["requests"] = [];
   const server = http.createServer((request, response) => {
+    // Whoever asked may be gone.
+    response.on("error", () => undefined);
+    answer(request, response).catch(() => (response.headersSent ? response : response.writeHead(400)).end());
+  });
+  const answer = async (request: http.IncomingMessage, response: http.ServerResponse): Promise<void> => {
     const url = new URL(request.url ?? "/", `http://${request.headers.host}`);
     requests.push({ path: url.pathname, authorization: request.headers.authorization });
     const [, repository, rest] =
@@ -32,7 +38,7 @@ export async function startGitServer(
     if (repository !== undefined && rest !== undefined) {
       const stored = join(root, repository, "lfs");
       if (rest === "objects/batch")
-        answerBatch(request, response, stored, (oid) =>
+        await answerBatch(request, response, stored, (oid) =>
           hrefOf(oid, new URL(oid, url.href.replace("objects/batch", "")).href),
         );
       else
@@ -84,7 +90,7 @@ export async function startGitServer(
     backend.stdout.on("data", onHead);
     backend.stdout.on("end", () => response.end());
     response.on("close", () => backend.kill());
-  });
+  };
   await new Promise<void>((resolve, reject) =>
     server.once("error", reject).listen(port, "127.0.0.1", resolve),
   );
@@ -96,22 +102,18 @@ export async function startGitServer(
 }
 
 /** https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md */
-function answerBatch(
+async function answerBatch(
   request: http.IncomingMessage,
   response: http.ServerResponse,
   stored: string,
   hrefOf: (oid: string) => string,
-): void {
-  let text = "";
-  request.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-  request.on("end", () => {
-    const { objects } = JSON.parse(text) as { objects: { oid: string; size: number }[] };
-    const answer = objects.map(({ oid, size }) =>
-      existsSync(join(stored, oid))
-        ? { oid, size, actions: { download: { href: hrefOf(oid) } } }
-        : { oid, size, error: { code: 404, message: "Object does not exist" } },
-    );
-    response.setHeader("Content-Type", "application/vnd.git-lfs+json");
-    response.end(JSON.stringify({ transfer: "basic", objects: answer }));
-  });
+): Promise<void> {
+  const { objects } = (await json(request)) as { objects: { oid: string; size: number }[] };
+  const answer = objects.map(({ oid, size }) =>
+    existsSync(join(stored, oid))
+      ? { oid, size, actions: { download: { href: hrefOf(oid) } } }
+      : { oid, size, error: { code: 404, message: "Object does not exist" } },
+  );
+  response.setHeader("Content-Type", "application/vnd.git-lfs+json");
+  response.end(JSON.stringify({ transfer: "basic", objects: answer }));
 }

@@ -9,14 +9,15 @@ export async function startMailServer(folder: string, port: number): Promise<voi
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   let count = 0;
   const server = createServer((request, response) => {
-    void json(request).then(
-      (mail) => {
+    response.on("error", () => undefined);
+    json(request)
+      .then((mail) => {
         const name = `${new Date().toISOString().replaceAll(":", "-")}-${++count}.json`;
         writeFileSync(join(folder, name), `${JSON.stringify(mail, null, 2)}\n`, { mode: 0o600 });
         response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify({ id: name }));
-      },
-      () => response.writeHead(400).end(),
-    );
+      })
+      // The service sends it again.
+      .catch((error: unknown) => response.writeHead(error instanceof SyntaxError ? 400 : 500).end());
   });
   await once(server.listen(port, "127.0.0.1"), "listening");
 }

@@ -76,7 +76,7 @@ export function lockState(directory: string): () => Promise<void> {
 
 function isStart(id: string): boolean {
   try {
-    return readFileSync(`/proc/${Number(id)}/cmdline`, "utf8").includes("scripts/start.ts");
+    return /\/start\.(?:ts|mjs)\0/.test(readFileSync(`/proc/${Number(id)}/cmdline`, "utf8"));
   } catch {
     return false;
   }

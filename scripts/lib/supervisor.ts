@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { request } from "./client.ts";
 
 export type Program = {
   name: string;
@@ -160,12 +161,10 @@ async function endWhenSilent(
   let deadline = performance.now() + 5 * withinMs;
   while (child.exitCode === null && child.signalCode === null) {
     await delay(withinMs / 20, undefined, { ref: false });
-    const answered = await fetch(url, { signal: AbortSignal.timeout(withinMs / 4) })
-      .then(({ body }) => body?.cancel())
-      .then(
-        () => true,
-        () => false,
-      );
+    const answered = await request(url, { timeoutMs: withinMs / 4 }).then(
+      () => true,
+      () => false,
+    );
     if (answered) deadline = performance.now() + withinMs;
     else if (performance.now() > deadline) return killGroup(child);
   }
