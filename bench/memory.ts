@@ -14,8 +14,9 @@ import { freePort } from "../scripts/lib/state.ts";
 import { deriveKey, mintApiKey, sha256Hex } from "../worker/domain/tokens.ts";
 
 /**
- * The memory of `npm start` by process, npm and the ingress included, less the engine and sites: idle, ten seconds after its sample
- * site was deployed, and once it has answered 100,000 requests with 1,080 keys, each of which has an object of its own in workerd.
+ * The memory of `npm start` by process, npm and the ingress included, less the engine and sites: idle, once the agent has ended the
+ * thread that read the sample site's repository, and once it has answered 100,000 requests with 1,080 keys, each of which has an
+ * object of its own in workerd.
  * What several of these processes have of one file is counted once, and divided among them; what others have of it is not subtracted.
  */
 const keyCount = 1080;
@@ -27,9 +28,12 @@ if (!(await succeeds("sh", ["-c", "command -v wrk"]))) await installPackages(["w
 const stateDirectory = join(projectRoot, ".berth", "bench-memory");
 rmSync(stateDirectory, { recursive: true, force: true });
 
+/** How long a thread waits for another repository, and some more. */
+const idleMs = 130_000;
+
 const first = await start();
 try {
-  await delay(10_000);
+  await delay(idleMs);
   const idle = await members(first.id);
   await first.stop();
   const keys = await insertKeys();

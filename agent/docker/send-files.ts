@@ -142,7 +142,7 @@ export class FileSender {
     return packetOf(packetTypes.data).uint32(24).uint32(sending.id).uint32(34).bytes(data).finish();
   }
 
-  private close(): void {
+  close(): void {
     if (typeof this.sending?.from === "number") closeSync(this.sending.from);
     this.sending = null;
   }

@@ -1,39 +1,56 @@
 import { Duplex } from "node:stream";
+import { MessageChannel } from "node:worker_threads";
 import { JobError } from "../job.ts";
 import type { SharedBase } from "./dockerfile/shared.ts";
-import { openThread } from "./open-thread.ts";
 import type { FromThread, Given, ToThread } from "./prepare-thread.ts";
 import type { Prepared } from "./prepare.ts";
-import type { Failed } from "./thread.ts";
-
-/** What reading one repository may take: the thread's memory, and for how long it may compute. Waiting does not count. */
-export const threadLimits = { memoryMb: 256, busyMs: 60_000 };
+import type { Failed, Task } from "./thread.ts";
+import { Threads, type threadLimits } from "./threads.ts";
 
 const lookMs = 250;
 
+const builders = new Threads();
+
 /**
  * `prepareBuild` in a thread of its own, which is ended when it takes too much: a repository is anybody's, and what it costs
- * to read is one job's, never the agent's. It starts at once, beside what `fetched` waits for, and reads after that. It goes on until
- * `signal` is aborted. @throws JobError, and what `fetched` rejects with
+ * to read is one job's, never the agent's. It starts at once, beside what `fetched` waits for, and reads after that. The thread is ended
+ * when `signal` is aborted before `done`. @throws JobError, and what `fetched` rejects with
  */
 export async function prepareApart(
-  given: Omit<Given, "program">,
+  { accountId, ...given }: Omit<Given, "program"> & { accountId: string },
   canHave: (image: string) => Promise<boolean>,
   signal: AbortSignal,
-  limits = threadLimits,
+  threads = builders,
   shared: (base: SharedBase) => Promise<string | null> = () => Promise.resolve(null),
   fetched: Promise<unknown> = Promise.resolve(),
 ): Promise<Prepared> {
   signal.throwIfAborted();
-  const thread = openThread({ program: "prepare", ...given }, limits.memoryMb);
+  const { limits } = threads;
+  const thread = threads.take(accountId);
+  const busyMs = () => thread.performance.eventLoopUtilization().active;
+  const busyBeforeMs = busyMs();
+  const { port1: own, port2: port } = new MessageChannel();
+  thread.postMessage({ program: "prepare", ...given, port } satisfies Task, [port]);
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-  const say = (message: ToThread) => thread.postMessage(message);
+  const say = (message: ToThread) => own.postMessage(message);
   const failing = new AbortController();
   const streams: Duplex[] = [];
-  const end = (reason: Error): void => {
-    if (failing.signal.aborted) return;
+  let isOver = false;
+  const leave = (): void => {
+    isOver = true;
     clearInterval(watch);
     signal.removeEventListener("abort", onAbort);
+    thread.off("error", onError).off("exit", onExit);
+    own.close();
+  };
+  const done = (): void => {
+    if (isOver) return;
+    leave();
+    threads.keep(accountId, thread);
+  };
+  const end = (reason: Error): void => {
+    if (isOver) return;
+    leave();
     void thread.terminate();
     failing.abort(reason);
     reject(reason);
@@ -42,7 +59,7 @@ export async function prepareApart(
   const onAbort = (): void => end(signal.reason as Error);
   signal.addEventListener("abort", onAbort, { once: true });
   const watch = setInterval(() => {
-    if (thread.performance.eventLoopUtilization().active > limits.busyMs) end(tooLong(limits));
+    if (busyMs() - busyBeforeMs > limits.busyMs) end(tooLong(limits));
   }, lookMs);
   const send = (): Duplex => {
     const stream = streams.length;
@@ -58,18 +75,18 @@ export async function prepareApart(
     return duplex;
   };
   const { promise, resolve, reject } = Promise.withResolvers<Prepared>();
-  thread.once("error", (error: NodeJS.ErrnoException) =>
-    end(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? tooLarge(limits) : error),
-  );
-  thread.once("exit", () => end(new Error("The thread that read the repository ended")));
-  thread.on("message", (message: FromThread | Failed) => {
+  const onError = (error: NodeJS.ErrnoException): void =>
+    end(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? tooLarge(limits) : error);
+  const onExit = (): void => end(new Error("The thread that read the repository ended"));
+  thread.once("error", onError).once("exit", onExit);
+  own.on("message", (message: FromThread | Failed) => {
     switch (message.type) {
       case "canHave":
         return void canHave(message.image).then((has) => say({ type: "has", has }), end);
       case "shared":
         return void shared(message.base).then((name) => say({ type: "name", name }), end);
       case "prepared":
-        return resolve({ ...message.prepared, context: { send, failed: failing.signal } });
+        return resolve({ ...message.prepared, context: { send, failed: failing.signal, done } });
       case "piece":
         return void streams[message.stream]?.push(message.bytes);
       case "failed":

@@ -29,34 +29,34 @@ export type ToThread =
   /** What BuildKit said on it. */
   | { type: "heard"; stream: number; bytes: Uint8Array };
 
-/** Reads one repository for a build, then sends its context to BuildKit as often as it asks, until the thread is ended. */
+/** Reads one repository for a build, then sends its context to BuildKit as often as it asks, until the port is closed. */
 export async function prepareInThread(
   port: MessagePort,
   { folder, input, buildCaFile, fileTimes }: Given,
 ): Promise<void> {
-  const heard = on(port, "message");
+  const heard = on(port, "message", { close: ["close"] }) as AsyncIterator<[ToThread], undefined>;
   const say = (message: FromThread) => port.postMessage(message);
-  async function hear(): Promise<ToThread> {
-    const { value } = (await heard.next()) as { value: [ToThread] };
-    return value[0];
+  /** undefined: the build is over. */
+  async function hear(): Promise<ToThread | undefined> {
+    const { value } = await heard.next();
+    return value?.[0];
   }
   const canHave = async (image: string) => {
     say({ type: "canHave", image });
     const answer = await hear();
-    return answer.type === "has" && answer.has;
+    return answer?.type === "has" && answer.has;
   };
   const shared = async (base: SharedBase) => {
     say({ type: "shared", base });
     const answer = await hear();
-    return answer.type === "name" ? answer.name : null;
+    return answer?.type === "name" ? answer.name : null;
   };
   await hear();
   const { context, ...prepared } = await prepareBuild(folder, input, buildCaFile, canHave, shared);
   say({ type: "prepared", prepared });
   const timed = fileTimes === null ? context : keepingTimes(context, fileTimes);
   const streams = new Map<number, FileSender>();
-  for (;;) {
-    const message = await hear();
+  for (let message = await hear(); message !== undefined; message = await hear()) {
     if (message.type !== "next" && message.type !== "heard") continue;
     const { stream } = message;
     const sender =
@@ -65,4 +65,5 @@ export async function prepareInThread(
     if (message.type === "heard") sender.hear(message.bytes);
     else sender.take();
   }
+  for (const sender of streams.values()) sender.close();
 }

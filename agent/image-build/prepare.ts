@@ -35,8 +35,13 @@ export type Steps = {
   buildArgs: Record<string, string>;
   secrets: Map<string, Uint8Array>;
 };
-/** @property context `failed` is aborted with the reason where it cannot be read; null: there is none but the Dockerfile */
-export type Prepared = Steps & { context: { send: () => Duplex; failed: AbortSignal } | null };
+/**
+ * @property context `failed` is aborted with the reason where it cannot be read, and `done` says that nothing of it will be asked for
+ * any more; null: there is none but the Dockerfile
+ */
+export type Prepared = Steps & {
+  context: { send: () => Duplex; failed: AbortSignal; done: () => void } | null;
+};
 
 const procfileNote =
   "The Procfile is not read, as there is a Dockerfile: what it starts and releases with are the settings startCommand and releaseCommand.";

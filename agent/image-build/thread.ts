@@ -1,15 +1,16 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort, type MessagePort } from "node:worker_threads";
 import { JobError } from "../job.ts";
 import type { Given as ToInspect, FromThread as Inspected } from "./inspect/inspect-thread.ts";
 import type { Given as ToPrepare } from "./prepare-thread.ts";
 
+/** What the thread is asked for, and where it answers. */
+export type Task = (ToInspect | ToPrepare) & { port: MessagePort };
 export type Failed = { type: "failed"; message: string; isForOwner: boolean };
 
-/** The program of the threads that read repositories; what each does not need is not loaded. */
-async function run(): Promise<void> {
-  if (parentPort === null) throw new Error("This is a thread's program");
-  const port = parentPort;
-  const given = workerData as ToInspect | ToPrepare;
+/** The program of the threads that read repositories; what a task does not need is not loaded. */
+parentPort?.on("message", ({ port, ...given }: Task) => void run(given, port));
+
+async function run(given: ToInspect | ToPrepare, port: MessagePort): Promise<void> {
   const say = (message: Inspected | Failed) => port.postMessage(message);
   try {
     if (given.program === "inspect") {
@@ -26,6 +27,4 @@ async function run(): Promise<void> {
       isForOwner: error instanceof JobError,
     });
   }
-  port.close();
 }
-void run();

@@ -59,6 +59,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
         ? prepareText(source.text, input, host.settings.buildCaFile)
         : prepareApart(
             {
+              accountId: args.run.accountId,
               folder,
               input,
               buildCaFile: host.settings.buildCaFile,
@@ -89,6 +90,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       );
     if (prepared.generated !== null) await ensureBases(host, prepared.generated, job);
     await buildWithin(host, args, prepared, reference, job);
+    prepared.context?.done();
     const imageId = await host.engine.imageId(reference);
     if (imageId === null) throw new JobError("The build made no image: deploy again.");
     return {

@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setInterval as every } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { prepareApart, threadLimits } from "../../agent/image-build/prepare-apart.ts";
+import { prepareApart } from "../../agent/image-build/prepare-apart.ts";
 import { prepareBuild, type Input, type Prepared } from "../../agent/image-build/prepare.ts";
+import { Threads, type threadLimits } from "../../agent/image-build/threads.ts";
 import { sendingStream } from "../../agent/docker/send-files.ts";
 import { JobError } from "../../agent/job.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
@@ -44,12 +45,13 @@ const apart = (
   canHave = (_image: string) => Promise.resolve(false),
   signal = over.signal,
   fetched?: Promise<unknown>,
+  threads = new Threads(limits),
 ) =>
   prepareApart(
-    { folder, input, buildCaFile: null, fileTimes: join(root, "times.json") },
+    { accountId: "acc_1", folder, input, buildCaFile: null, fileTimes: join(root, "times.json") },
     canHave,
     signal,
-    { ...threadLimits, ...limits },
+    threads,
     undefined,
     fetched,
   );
@@ -169,12 +171,73 @@ describe("a repository read in a thread of its own", () => {
   });
 });
 
+describe("a thread that has read a repository", () => {
+  const using = (threads: Threads, signal?: AbortSignal) =>
+    apart(undefined, undefined, signal, undefined, threads);
+
+  it("reads the next one of its account as a new one would, once the build is done", async () => {
+    const threads = new Threads();
+    write("Dockerfile", "FROM scratch\n");
+    write("first", "1");
+    const first = await using(threads);
+    // BuildKit may leave off before it has all.
+    first.context?.send().read();
+    first.context?.done();
+    const thread = threads.take("acc_1");
+    const { threadId } = thread;
+    threads.keep("acc_1", thread);
+
+    rmSync(join(folder, "first"));
+    write("Dockerfile", "FROM busybox\n");
+    write("second", "2");
+    const second = await using(threads);
+    expect(second.dockerfile.text).toBe("FROM busybox\n");
+    expect([...(await sent(second)).keys()]).toEqual(["Dockerfile", "second"]);
+    second.context?.done();
+    expect(threads.take("acc_1").threadId).toBe(threadId);
+
+    rmSync(join(folder, "Dockerfile"));
+    await expect(using(threads)).rejects.toBeInstanceOf(JobError);
+  });
+
+  it("is ended with a build that is not done", async () => {
+    const threads = new Threads();
+    write("Dockerfile", "FROM scratch\n");
+    const cancel = new AbortController();
+    const prepared = await using(threads, cancel.signal);
+    cancel.abort(new Error("Cancelled"));
+    prepared.context?.done();
+    const thread = threads.take("acc_1");
+    threads.keep("acc_1", thread);
+    expect((await using(threads)).dockerfile.text).toBe("FROM scratch\n");
+  });
+
+  it("is for no other account, and waits for a while only, with two others at most", async () => {
+    const threads = new Threads({}, 200);
+    const accounts = ["acc_1", "acc_2", "acc_3", "acc_4"];
+    const all = accounts.map((account) => threads.take(account));
+    expect(new Set(all).size).toBe(4);
+    for (const [index, thread] of all.entries()) threads.keep(accounts[index] ?? "", thread);
+    expect(accounts.map((account) => all.includes(threads.take(account)))).toEqual([false, true, true, true]);
+    const [, , , last] = all;
+    if (last) threads.keep("acc_4", last);
+    await expect.poll(() => last?.threadId).toBe(-1);
+    expect(threads.take("acc_4")).not.toBe(last);
+  });
+});
+
 it("the one file that hosts are served has the thread's program in it", async () => {
   const served = join(folder, "agent.mjs");
   await bundleNode("agent/image-build/prepare-apart.ts", served);
   write("source/Dockerfile", "FROM scratch\n");
   const { prepareApart: asServed } = (await import(served)) as { prepareApart: typeof prepareApart };
-  const given = { folder: join(folder, "source"), input, buildCaFile: null, fileTimes: null };
+  const given = {
+    accountId: "acc_1",
+    folder: join(folder, "source"),
+    input,
+    buildCaFile: null,
+    fileTimes: null,
+  };
   const prepared = await asServed(given, () => Promise.resolve(false), over.signal);
   expect(prepared.dockerfile.name).toBe("Dockerfile");
   expect(await sent(prepared)).toEqual(new Map([["Dockerfile", "FROM scratch\n"]]));

@@ -2,12 +2,13 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { MessageChannel } from "node:worker_threads";
 import type { Question } from "../../../protocol/agent/running.ts";
 import type { SourceInspection } from "../../../protocol/api/sources.ts";
 import type { HostSettings } from "../../host.ts";
 import { JobError } from "../../job.ts";
-import { openThread } from "../open-thread.ts";
-import type { Failed } from "../thread.ts";
+import type { Failed, Task } from "../thread.ts";
+import { openThread } from "../threads.ts";
 import { outlineOf } from "./outline.ts";
 import type { Described } from "./describe.ts";
 import type { FromThread, Given } from "./inspect-thread.ts";
@@ -18,7 +19,6 @@ export type InspectSource = (asked: Asked, signal: AbortSignal) => Promise<Sourc
 
 /** On this host; builds have the rest of it. */
 const limits = { atOnce: 2, perAccount: 3, waiting: 20 };
-const threadMemoryMb = 256;
 
 /** Reads what a repository says about how it is built, without building or keeping anything of it. */
 export function openSourceInspection(host: { workDirectory: string; settings: HostSettings }): InspectSource {
@@ -64,12 +64,18 @@ async function inspect(
 /** In a thread of its own, which is ended when it takes too much. @throws JobError */
 async function describeApart(given: Given, signal: AbortSignal): Promise<Described> {
   signal.throwIfAborted();
-  const thread = openThread(given, threadMemoryMb);
+  const thread = openThread();
+  const { port1: own, port2: port } = new MessageChannel();
   try {
-    const [message] = (await once(thread, "message", { signal })) as [FromThread | Failed];
+    thread.postMessage({ ...given, port } satisfies Task, [port]);
+    const failing = once(thread, "error", { signal }).then(([error]) => Promise.reject(error as Error));
+    const [message] = (await Promise.race([once(own, "message", { signal }), failing])) as [
+      FromThread | Failed,
+    ];
     if (message.type === "described") return message.described;
     throw message.isForOwner ? new JobError(message.message) : new Error(message.message);
   } finally {
+    own.close();
     await thread.terminate();
   }
 }

@@ -1,0 +1,62 @@
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import { threadCode } from "./thread-code.ts";
+
+/** What reading one repository may take: the thread's memory, and for how long it may compute. Waiting does not count. */
+export const threadLimits = { memoryMb: 256, busyMs: 60_000 };
+
+/** A thread that reads repositories (`thread.ts`), with memory of its own. */
+export const openThread = (memoryMb = threadLimits.memoryMb): Worker =>
+  new Worker(threadCode ?? join(import.meta.dirname, "thread.ts"), {
+    eval: threadCode !== null,
+    resourceLimits: { maxOldGenerationSizeMb: memoryMb },
+    // Neither the host's token nor the flags of this process are its business.
+    env: {},
+    execArgv: [],
+  });
+
+/** Each takes some 10 MB. */
+const mostKept = 3;
+
+/**
+ * Threads for builds. To start one takes more of a processor than to read most repositories, so one that has done its work
+ * waits a while for another repository of its account. Never of another account: what it has read may be anything.
+ */
+export class Threads {
+  readonly limits: typeof threadLimits;
+  private readonly keptMs: number;
+  private readonly kept = new Map<Worker, { accountId: string; timer: NodeJS.Timeout; end: () => void }>();
+
+  constructor(limits: Partial<typeof threadLimits> = {}, keptMs = 120_000) {
+    this.limits = { ...threadLimits, ...limits };
+    this.keptMs = keptMs;
+  }
+
+  take(accountId: string): Worker {
+    const [thread] = [...this.kept].find(([, kept]) => kept.accountId === accountId) ?? [];
+    if (!thread) return openThread(this.limits.memoryMb);
+    this.forget(thread);
+    thread.ref();
+    return thread;
+  }
+
+  /** Takes back a thread that has nothing left to do. */
+  keep(accountId: string, thread: Worker): void {
+    const end = (): void => {
+      this.forget(thread);
+      void thread.terminate();
+    };
+    this.kept.set(thread, { accountId, timer: setTimeout(end, this.keptMs).unref(), end });
+    thread.once("error", end).once("exit", end).unref();
+    const [oldest] = this.kept.values();
+    if (this.kept.size > mostKept) oldest?.end();
+  }
+
+  private forget(thread: Worker): void {
+    const kept = this.kept.get(thread);
+    if (!kept) return;
+    this.kept.delete(thread);
+    clearTimeout(kept.timer);
+    thread.off("error", kept.end).off("exit", kept.end);
+  }
+}
