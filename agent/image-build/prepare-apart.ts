@@ -5,11 +5,9 @@ import type { SharedBase } from "./dockerfile/shared.ts";
 import type { FromThread, Given, ToThread } from "./prepare-thread.ts";
 import type { Prepared } from "./prepare.ts";
 import type { Failed, Task } from "./thread.ts";
-import { Threads, type threadLimits } from "./threads.ts";
+import { readers, type threadLimits } from "./threads.ts";
 
 const lookMs = 250;
-
-const builders = new Threads();
 
 /**
  * `prepareBuild` in a thread of its own, which is ended when it takes too much: a repository is anybody's, and what it costs
@@ -20,7 +18,7 @@ export async function prepareApart(
   { accountId, ...given }: Omit<Given, "program"> & { accountId: string },
   canHave: (image: string) => Promise<boolean>,
   signal: AbortSignal,
-  threads = builders,
+  threads = readers,
   shared: (base: SharedBase) => Promise<string | null> = () => Promise.resolve(null),
   fetched: Promise<unknown> = Promise.resolve(),
 ): Promise<Prepared> {

@@ -6,7 +6,7 @@ import { threadCode } from "./thread-code.ts";
 export const threadLimits = { memoryMb: 256, busyMs: 60_000 };
 
 /** A thread that reads repositories (`thread.ts`), with memory of its own. */
-export const openThread = (memoryMb = threadLimits.memoryMb): Worker =>
+const openThread = (memoryMb: number): Worker =>
   new Worker(threadCode ?? join(import.meta.dirname, "thread.ts"), {
     eval: threadCode !== null,
     resourceLimits: { maxOldGenerationSizeMb: memoryMb },
@@ -19,8 +19,8 @@ export const openThread = (memoryMb = threadLimits.memoryMb): Worker =>
 const mostKept = 3;
 
 /**
- * Threads for builds. To start one takes more of a processor than to read most repositories, so one that has done its work
- * waits a while for another repository of its account. Never of another account: what it has read may be anything.
+ * Starting a thread takes more of a processor than reading most repositories, so one that has done its work waits a while for
+ * another repository of its account. Never of another account: what it has read may be anything.
  */
 export class Threads {
   readonly limits: typeof threadLimits;
@@ -60,3 +60,6 @@ export class Threads {
     thread.off("error", kept.end).off("exit", kept.end);
   }
 }
+
+/** Those of this process, for builds and for what is asked before one. */
+export const readers = new Threads();

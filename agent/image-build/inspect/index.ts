@@ -8,7 +8,7 @@ import type { SourceInspection } from "../../../protocol/api/sources.ts";
 import type { HostSettings } from "../../host.ts";
 import { JobError } from "../../job.ts";
 import type { Failed, Task } from "../thread.ts";
-import { openThread } from "../threads.ts";
+import { readers } from "../threads.ts";
 import { outlineOf } from "./outline.ts";
 import type { Described } from "./describe.ts";
 import type { FromThread, Given } from "./inspect-thread.ts";
@@ -27,7 +27,7 @@ export function openSourceInspection(host: { workDirectory: string; settings: Ho
     const late = AbortSignal.timeout(timeoutMs);
     const stop = AbortSignal.any([signal, late]);
     try {
-      return await turns.take(accountId, stop, () => inspect(host, source, rootDir, stop));
+      return await turns.take(accountId, stop, () => inspect(host, accountId, source, rootDir, stop));
     } catch (error) {
       if (late.aborted && !signal.aborted)
         return refused(
@@ -41,6 +41,7 @@ export function openSourceInspection(host: { workDirectory: string; settings: Ho
 
 async function inspect(
   { workDirectory, settings }: { workDirectory: string; settings: HostSettings },
+  accountId: string,
   source: Asked["source"],
   rootDir: string | null,
   signal: AbortSignal,
@@ -53,7 +54,7 @@ async function inspect(
     return {
       reachable: true,
       ...outline,
-      ...(await describeApart({ program: "inspect", folder, rootDir }, signal)),
+      ...(await describeApart(accountId, { program: "inspect", folder, rootDir }, signal)),
     };
   } finally {
     // A program of Git's that was ended may still write.
@@ -62,21 +63,26 @@ async function inspect(
 }
 
 /** In a thread of its own, which is ended when it takes too much. @throws JobError */
-async function describeApart(given: Given, signal: AbortSignal): Promise<Described> {
+async function describeApart(accountId: string, given: Given, signal: AbortSignal): Promise<Described> {
   signal.throwIfAborted();
-  const thread = openThread();
+  const thread = readers.take(accountId);
   const { port1: own, port2: port } = new MessageChannel();
+  const over = new AbortController();
+  const until = { signal: AbortSignal.any([signal, over.signal]) };
   try {
     thread.postMessage({ ...given, port } satisfies Task, [port]);
-    const failing = once(thread, "error", { signal }).then(([error]) => Promise.reject(error as Error));
-    const [message] = (await Promise.race([once(own, "message", { signal }), failing])) as [
-      FromThread | Failed,
-    ];
-    if (message.type === "described") return message.described;
-    throw message.isForOwner ? new JobError(message.message) : new Error(message.message);
+    const failing = once(thread, "error", until).then(([error]) => Promise.reject(error as Error));
+    const [message] = (await Promise.race([once(own, "message", until), failing])) as [FromThread | Failed];
+    if (message.type === "failed")
+      throw message.isForOwner ? new JobError(message.message) : new Error(message.message);
+    readers.keep(accountId, thread);
+    return message.described;
+  } catch (error) {
+    void thread.terminate();
+    throw error;
   } finally {
+    over.abort();
     own.close();
-    await thread.terminate();
   }
 }
 
