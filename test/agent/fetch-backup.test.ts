@@ -110,3 +110,13 @@ it("does not count the time that whoever takes the bytes needs for them", async 
   });
   expect(found.length).toBe(1_000_000);
 });
+
+it("ends with whoever takes the bytes, and judges none that he left", async () => {
+  const backupId = await upload(Buffer.from("some rows"));
+  const stored = { ...server.stored(backupId, "main"), sha256: "another" };
+  const bytes = fetchBackup(storeOf(), leaseOf(backupId), stored, neverAborted);
+  expect((await bytes.next()).value?.toString()).toBe("some rows");
+  // As Node's streams do when they are destroyed.
+  const leftOff = new Error("The program that is fed refuses more");
+  await expect(bytes.throw(leftOff)).rejects.toBe(leftOff);
+});

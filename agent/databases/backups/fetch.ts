@@ -36,6 +36,7 @@ export async function* fetchBackup(
   const clock = reads(store, whole);
   const { signal } = clock;
   let offset = 0;
+  let isWithConsumer = false;
   try {
     for (let pauseMs = firstPauseMs; offset < sizeBytes; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       const { totalBytes, body } = await persist(() => store.read(lease, offset, signal), signal).catch(
@@ -56,10 +57,14 @@ export async function* fetchBackup(
           pauseMs = firstPauseMs;
           // The consumer's time does not count as the store's.
           clock.stop();
+          isWithConsumer = true;
           yield chunk;
+          isWithConsumer = false;
           clock.begin();
         }
-      } catch {
+      } catch (error) {
+        // A stream that is left off throws it in here: no connection broke.
+        if (isWithConsumer) throw error;
         signal.throwIfAborted();
       }
       if (offset < sizeBytes) await pause(pauseMs, signal);
