@@ -78,7 +78,7 @@ async function describeApart(accountId: string, given: Given, signal: AbortSigna
     readers.keep(accountId, thread);
     return message.described;
   } catch (error) {
-    void thread.terminate();
+    await thread.terminate();
     throw error;
   } finally {
     over.abort();
