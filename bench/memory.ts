@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
+import { keptMs } from "../agent/image-build/threads.ts";
 import { formatId } from "../protocol/ids.ts";
 import { succeeds } from "../scripts/lib/command.ts";
 import { installPackages } from "../scripts/lib/docker-engine.ts";
@@ -28,12 +29,9 @@ if (!(await succeeds("sh", ["-c", "command -v wrk"]))) await installPackages(["w
 const stateDirectory = join(projectRoot, ".berth", "bench-memory");
 rmSync(stateDirectory, { recursive: true, force: true });
 
-/** How long a thread waits for another repository, and some more. */
-const idleMs = 130_000;
-
 const first = await start();
 try {
-  await delay(idleMs);
+  await delay(keptMs + 10_000);
   const idle = await members(first.id);
   await first.stop();
   const keys = await insertKeys();

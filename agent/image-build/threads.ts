@@ -15,7 +15,8 @@ const openThread = (memoryMb: number): Worker =>
     execArgv: [],
   });
 
-/** Each takes some 10 MB. */
+/** How long a thread that has done its work waits for more, and how many do. Each takes some 10 MB. */
+export const keptMs = 120_000;
 const mostKept = 3;
 
 /**
@@ -24,12 +25,12 @@ const mostKept = 3;
  */
 export class Threads {
   readonly limits: typeof threadLimits;
-  private readonly keptMs: number;
+  private readonly forMs: number;
   private readonly kept = new Map<Worker, { accountId: string; timer: NodeJS.Timeout; end: () => void }>();
 
-  constructor(limits: Partial<typeof threadLimits> = {}, keptMs = 120_000) {
+  constructor(limits: Partial<typeof threadLimits> = {}, forMs = keptMs) {
     this.limits = { ...threadLimits, ...limits };
-    this.keptMs = keptMs;
+    this.forMs = forMs;
   }
 
   take(accountId: string): Worker {
@@ -46,7 +47,7 @@ export class Threads {
       this.forget(thread);
       void thread.terminate();
     };
-    this.kept.set(thread, { accountId, timer: setTimeout(end, this.keptMs).unref(), end });
+    this.kept.set(thread, { accountId, timer: setTimeout(end, this.forMs).unref(), end });
     thread.once("error", end).once("exit", end).unref();
     const [oldest] = this.kept.values();
     if (this.kept.size > mostKept) oldest?.end();

@@ -76,7 +76,9 @@ export function lockState(directory: string): () => Promise<void> {
 
 function isStart(id: string): boolean {
   try {
-    return /\/start\.(?:ts|mjs)\0/.test(readFileSync(`/proc/${Number(id)}/cmdline`, "utf8"));
+    return /(?:scripts\/start\.ts|berth\/start\.mjs)\0/.test(
+      readFileSync(`/proc/${Number(id)}/cmdline`, "utf8"),
+    );
   } catch {
     return false;
   }
