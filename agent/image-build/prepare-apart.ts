@@ -1,11 +1,10 @@
 import { Duplex } from "node:stream";
-import { MessageChannel } from "node:worker_threads";
 import { JobError } from "../job.ts";
 import type { SharedBase } from "./dockerfile/shared.ts";
 import type { FromThread, Given, ToThread } from "./prepare-thread.ts";
 import type { Prepared } from "./prepare.ts";
-import type { Failed, Task } from "./thread.ts";
-import { readers, type threadLimits } from "./threads.ts";
+import type { Failed } from "./thread.ts";
+import { ask, failureOf, readers, type threadLimits } from "./threads.ts";
 
 const lookMs = 250;
 
@@ -27,8 +26,7 @@ export async function prepareApart(
   const thread = threads.take(accountId);
   const busyMs = () => thread.performance.eventLoopUtilization().active;
   const busyBeforeMs = busyMs();
-  const { port1: own, port2: port } = new MessageChannel();
-  thread.postMessage({ program: "prepare", ...given, port } satisfies Task, [port]);
+  const own = ask(thread, { program: "prepare", ...given });
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
   const say = (message: ToThread) => own.postMessage(message);
   const failing = new AbortController();
@@ -88,7 +86,7 @@ export async function prepareApart(
       case "piece":
         return void streams[message.stream]?.push(message.bytes);
       case "failed":
-        return end(message.isForOwner ? new JobError(message.message) : new Error(message.message));
+        return end(failureOf(message));
       default:
         message satisfies never;
     }

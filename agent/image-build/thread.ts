@@ -3,14 +3,15 @@ import { JobError } from "../job.ts";
 import type { Given as ToInspect, FromThread as Inspected } from "./inspect/inspect-thread.ts";
 import type { Given as ToPrepare } from "./prepare-thread.ts";
 
+export type Given = ToInspect | ToPrepare;
 /** What the thread is asked for, and where it answers. */
-export type Task = (ToInspect | ToPrepare) & { port: MessagePort };
+export type Task = Given & { port: MessagePort };
 export type Failed = { type: "failed"; message: string; isForOwner: boolean };
 
 /** The program of the threads that read repositories; what a task does not need is not loaded. */
 parentPort?.on("message", ({ port, ...given }: Task) => void run(given, port));
 
-async function run(given: ToInspect | ToPrepare, port: MessagePort): Promise<void> {
+async function run(given: Given, port: MessagePort): Promise<void> {
   const say = (message: Inspected | Failed) => port.postMessage(message);
   try {
     if (given.program === "inspect") {

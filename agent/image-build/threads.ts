@@ -1,5 +1,7 @@
 import { join } from "node:path";
-import { Worker } from "node:worker_threads";
+import { MessageChannel, Worker, type MessagePort } from "node:worker_threads";
+import { JobError } from "../job.ts";
+import type { Failed, Given, Task } from "./thread.ts";
 import { threadCode } from "./thread-code.ts";
 
 /** What reading one repository may take: the thread's memory, and for how long it may compute. Waiting does not count. */
@@ -14,6 +16,17 @@ const openThread = (memoryMb: number): Worker =>
     env: {},
     execArgv: [],
   });
+
+/** Hands a task over. @returns where the thread answers */
+export function ask(thread: Worker, given: Given): MessagePort {
+  const { port1: own, port2: port } = new MessageChannel();
+  thread.postMessage({ ...given, port } satisfies Task, [port]);
+  return own;
+}
+
+/** What a thread failed for, to be thrown here. */
+export const failureOf = ({ message, isForOwner }: Failed): Error =>
+  isForOwner ? new JobError(message) : new Error(message);
 
 /** How long a thread that has done its work waits for more, and how many do. Each takes some 10 MB. */
 export const keptMs = 120_000;

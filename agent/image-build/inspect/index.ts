@@ -2,13 +2,12 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { MessageChannel } from "node:worker_threads";
 import type { Question } from "../../../protocol/agent/running.ts";
 import type { SourceInspection } from "../../../protocol/api/sources.ts";
 import type { HostSettings } from "../../host.ts";
 import { JobError } from "../../job.ts";
-import type { Failed, Task } from "../thread.ts";
-import { readers } from "../threads.ts";
+import type { Failed } from "../thread.ts";
+import { ask, failureOf, readers } from "../threads.ts";
 import { outlineOf } from "./outline.ts";
 import type { Described } from "./describe.ts";
 import type { FromThread, Given } from "./inspect-thread.ts";
@@ -66,15 +65,13 @@ async function inspect(
 async function describeApart(accountId: string, given: Given, signal: AbortSignal): Promise<Described> {
   signal.throwIfAborted();
   const thread = readers.take(accountId);
-  const { port1: own, port2: port } = new MessageChannel();
+  const own = ask(thread, given);
   const over = new AbortController();
   const until = { signal: AbortSignal.any([signal, over.signal]) };
   try {
-    thread.postMessage({ ...given, port } satisfies Task, [port]);
     const failing = once(thread, "error", until).then(([error]) => Promise.reject(error as Error));
     const [message] = (await Promise.race([once(own, "message", until), failing])) as [FromThread | Failed];
-    if (message.type === "failed")
-      throw message.isForOwner ? new JobError(message.message) : new Error(message.message);
+    if (message.type === "failed") throw failureOf(message);
     readers.keep(accountId, thread);
     return message.described;
   } catch (error) {
