@@ -20,6 +20,7 @@ import { label } from "./docker/labels.ts";
 import { handle } from "./handlers/index.ts";
 import type { Host } from "./host.ts";
 import { openSourceInspection } from "./image-build/inspect/index.ts";
+import { Readers } from "./image-build/readers.ts";
 import { openSharedBases } from "./image-build/shared-bases.ts";
 import { openImageProvider } from "./image-build/image-provider.ts";
 import { certificatesFileOf, writeCertificates } from "./ingress/certificates.ts";
@@ -200,6 +201,7 @@ async function openMeans(
     ...(config.imageProvider && { provideImage: openImageProvider(config.imageProvider) }),
     backups: createStore({ url: config.controlPlaneUrl, token: config.hostToken.reveal() }),
     workDirectory,
+    readers: new Readers(join(stateDirectory, "readers")),
     fileTimes: (siteId) => join(stateDirectory, "file-times", `${siteId}.json`),
     settings,
     imageRepository: config.imageRepository,

@@ -1,4 +1,5 @@
 import type { ImageProvider } from "./image-build/image-provider.ts";
+import type { Readers } from "./image-build/readers.ts";
 import type { SharedBases } from "./image-build/shared-bases.ts";
 import type { PublicAccess } from "./databases/public-access.ts";
 import type { BackupStore } from "./databases/backups/store.ts";
@@ -25,6 +26,8 @@ export type Host = {
   backups: BackupStore;
   /** The parent of the jobs' work directories; each job gets a new one, which is removed with the job. */
   workDirectory: string;
+  /** The processes that read repositories. */
+  readers: Readers;
   /** Where the times of a site's files are kept from one build to the next; undefined: they are not. */
   fileTimes?: ((siteId: string) => string) | undefined;
   settings: HostSettings;

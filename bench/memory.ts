@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
-import { keptMs } from "../agent/image-build/threads.ts";
+import { keptMs } from "../agent/image-build/readers.ts";
 import { formatId } from "../protocol/ids.ts";
 import { succeeds } from "../scripts/lib/command.ts";
 import { installPackages } from "../scripts/lib/docker-engine.ts";
@@ -16,7 +16,7 @@ import { deriveKey, mintApiKey, sha256Hex } from "../worker/domain/tokens.ts";
 
 /**
  * The memory of `npm start` by process, npm and the ingress included, less the engine and sites: idle, once the agent has ended the
- * thread that read the sample site's repository, and once it has answered 100,000 requests with 1,080 keys, each of which has an
+ * process that read the sample site's repository, and once it has answered 100,000 requests with 1,080 keys, each of which has an
  * object of its own in workerd.
  * What several of these processes have of one file is counted once, and divided among them; what others have of it is not subtracted.
  */

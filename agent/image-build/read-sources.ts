@@ -4,7 +4,7 @@ import type { Sources } from "./detect/sources.ts";
 
 const mostFolders = 500;
 const mostBelow = 5000;
-const mostCode = 200;
+const mostOfAKind = 200;
 const manifestBytes = 900 * 1024;
 const codeBytes = 64 * 1024;
 export const deepest = 3;
@@ -68,16 +68,16 @@ export async function readSources(root: string): Promise<Sources> {
   const files = await listFiles(root);
   const read = (bytes: number) => async (file: string) =>
     [file, await readStart(join(root, file), bytes)] as const;
-  const some = (sign: RegExp) =>
+  const some = (sign: RegExp, bytes: number) =>
     files
       .filter((file) => sign.test(file))
-      .slice(0, mostCode)
-      .map(read(codeBytes));
+      .slice(0, mostOfAKind)
+      .map(read(bytes));
   const texts = await Promise.all([
-    ...files.filter((file) => manifest.test(file)).map(read(manifestBytes)),
-    ...some(packageManifest),
-    ...some(moduleManifest),
-    ...some(code),
+    ...some(manifest, manifestBytes),
+    ...some(packageManifest, codeBytes),
+    ...some(moduleManifest, codeBytes),
+    ...some(code, codeBytes),
   ]);
   return { files: new Set(files), texts: new Map(texts) };
 }

@@ -52,12 +52,13 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     };
     const asking = unchangedImage(host, args, job);
     if (source.type === "git") fetching = obtain(source);
-    // Its thread takes as long to start as Git to fetch, and reads once there is something to build and room for it.
+    // Its process takes as long to start as Git to fetch, and reads once there is something to build and room for it.
     const { promise: readable, resolve: read } = Promise.withResolvers<void>();
     const preparing =
       source.type === "dockerfile"
         ? prepareText(source.text, input, host.settings.buildCaFile)
         : prepareApart(
+            host.readers,
             {
               accountId: args.run.accountId,
               folder,
@@ -67,7 +68,6 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
             },
             (image) => canHave(host, image, job),
             signal,
-            undefined,
             (base) => sharedBase(host, base, job),
             readable,
           );

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { maxBranches, maxRootDirs, maxVariables } from "../inspection-limits.ts";
 import { databaseTypes } from "../states.ts";
 import { text } from "./common.ts";
 import { GitAddress, GitBranch, GitToken, Port, RepositoryPath } from "./sites.ts";
@@ -11,9 +12,6 @@ export const SourceInspect = z.strictObject({
 });
 export type SourceInspect = z.infer<typeof SourceInspect>;
 
-export const maxBranches = 200;
-export const maxRootDirs = 50;
-export const maxVariables = 200;
 const sentence = text.min(1).max(2000);
 const command = text.max(2000).nullable();
 const word = text.max(100).nullable();

@@ -180,7 +180,7 @@ export async function bundleNode(entry: string, outfile: string): Promise<void> 
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url); const __filename = import.meta.filename; const __dirname = import.meta.dirname;',
     },
-    plugins: [withoutUnused, requiredBuiltins, threadAsText],
+    plugins: [withoutUnused, requiredBuiltins, readerAsText],
   });
   const [character] = /[\u0100-\uffff]/.exec(readFileSync(outfile, "utf8")) ?? [];
   if (character !== undefined)
@@ -201,21 +201,20 @@ const withoutUnused: Plugin = {
 };
 
 /**
- * Hosts receive a single file. The program of the agent's threads is a text in it: each thread would read the whole file
+ * Hosts receive a single file. The program of the agent's readers is a text in it: each would read the whole file
  * otherwise, which takes longer than what most are there for.
  */
-const threadAsText: Plugin = {
-  name: "thread-as-text",
+const readerAsText: Plugin = {
+  name: "reader-as-text",
   setup(bundler) {
-    bundler.onLoad({ filter: /\/image-build\/thread-code\.ts$/ }, async ({ path }) => {
+    bundler.onLoad({ filter: /\/image-build\/reader-code\.ts$/ }, async ({ path }) => {
       const { outputFiles } = await build({
         ...forHosts,
-        entryPoints: [join(dirname(path), "thread.ts")],
+        entryPoints: [join(dirname(path), "reader.ts")],
         write: false,
-        // What is given as a text is a script to Node.
         format: "cjs",
       });
-      return { contents: `export const threadCode = ${JSON.stringify(outputFiles[0]?.text)};` };
+      return { contents: `export const readerCode = () => ${JSON.stringify(outputFiles[0]?.text)};` };
     });
   },
 };

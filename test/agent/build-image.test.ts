@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Host } from "../../agent/host.ts";
 import { buildKeyOf } from "../../agent/image-build/build-key.ts";
+import { Readers } from "../../agent/image-build/readers.ts";
 import { JobError } from "../../agent/job.ts";
 import { buildImage } from "../../agent/sites/build-image.ts";
 import { formatId } from "../../protocol/ids.ts";
@@ -42,6 +43,7 @@ it("the newest commit is built, unless its image is kept: then what was fetched 
   const full = new JobError("The host is short of disk.");
   const host = {
     workDirectory,
+    readers: new Readers(join(root, "readers")),
     imageRepository: () => repository,
     engine: { imageId: () => Promise.resolve("i") },
     settings: { insecureGitHosts: [`127.0.0.1:${server.port}`], buildCaFile: null },

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { openSourceInspection, type InspectSource } from "../../agent/image-build/inspect/index.ts";
+import { Readers } from "../../agent/image-build/readers.ts";
 import { Turns } from "../../agent/image-build/inspect/turns.ts";
 import { SourceInspection } from "../../protocol/api/sources.ts";
 import { formatId } from "../../protocol/ids.ts";
@@ -19,12 +20,14 @@ vi.setConfig({ testTimeout: 60_000 });
 const accountId = formatId("account", 1, new Uint8Array(10));
 let root: string;
 let workDirectory: string;
+let readers: Readers;
 let server: GitServer;
 let inspectSource: InspectSource;
 
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), "inspect-source-"));
   workDirectory = mkdtempSync(join(tmpdir(), "inspect-work-"));
+  readers = new Readers(join(root, "readers"));
   server = await startGitServer(root);
   inspectSource = inspectorOf([`127.0.0.1:${server.port}`]);
 });
@@ -34,12 +37,13 @@ afterEach(() => {
 });
 afterAll(async () => {
   await server.close();
-  for (const folder of [root, workDirectory]) rmSync(folder, { recursive: true });
+  for (const folder of [root, workDirectory]) rmSync(folder, { recursive: true, maxRetries: 10 });
 });
 
 const inspectorOf = (insecureGitHosts: string[]) =>
   openSourceInspection({
     workDirectory,
+    readers,
     settings: {
       buildCaFile: null,
       insecureGitHosts,

@@ -1,11 +1,12 @@
+import type { ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setInterval as every } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { prepareApart } from "../../agent/image-build/prepare-apart.ts";
 import { prepareBuild, type Input, type Prepared } from "../../agent/image-build/prepare.ts";
-import { Threads, type threadLimits } from "../../agent/image-build/threads.ts";
+import { endReader, Readers, type ReaderLimits } from "../../agent/image-build/readers.ts";
 import { sendingStream } from "../../agent/docker/send-files.ts";
 import { JobError } from "../../agent/job.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
@@ -22,7 +23,8 @@ beforeEach(() => {
 });
 afterEach(() => {
   over.abort();
-  rmSync(root, { recursive: true });
+  // A process that has just ended may still write.
+  rmSync(root, { recursive: true, maxRetries: 10 });
 });
 function write(name: string, content: string): void {
   mkdirSync(dirname(join(folder, name)), { recursive: true });
@@ -40,18 +42,21 @@ const input: Input = {
     { key: "API", value: "b", scope: "build", secret: false },
   ],
 };
+const readersOf = (limits: Partial<ReaderLimits> = {}, forMs?: number) =>
+  new Readers(join(root, "readers"), limits, forMs);
 const apart = (
-  limits: Partial<typeof threadLimits> = {},
+  limits: Partial<ReaderLimits> = {},
   canHave = (_image: string) => Promise.resolve(false),
   signal = over.signal,
   fetched?: Promise<unknown>,
-  threads = new Threads(limits),
+  from = readersOf(limits),
+  accountId = "acc_1",
 ) =>
   prepareApart(
-    { accountId: "acc_1", folder, input, buildCaFile: null, fileTimes: join(root, "times.json") },
+    from,
+    { accountId, folder, input, buildCaFile: null, fileTimes: join(root, "times.json") },
     canHave,
     signal,
-    threads,
     undefined,
     fetched,
   );
@@ -65,7 +70,7 @@ const sent = async (prepared: Prepared): Promise<Map<string, string>> => textsOf
 /** For each path, every rule of it is compared to the path's end. */
 const slowToCompare = "*?b\n".repeat(8000);
 
-describe("a repository read in a thread of its own", () => {
+describe("a repository read in a process of its own", () => {
   it("is the build that it is otherwise, of any size", async () => {
     write("package.json", JSON.stringify({ scripts: { start: "node server.js" }, engines: { node: "20" } }));
     for (let number = 0; number < 300; number++) write(`files/${number}`, String(number).repeat(5000));
@@ -73,11 +78,7 @@ describe("a repository read in a thread of its own", () => {
     const has = (image: string) => Promise.resolve(asked.push(image) > 0);
     const prepared = await apart({}, has);
     const { context, ...other } = await prepareBuild(folder, input, null, has);
-    expect(prepared).toEqual({
-      ...other,
-      secrets: new Map([...other.secrets].map(([id, bytes]) => [id, new Uint8Array(bytes)])),
-      context: prepared.context,
-    });
+    expect(prepared).toEqual({ ...other, context: prepared.context });
     expect(asked).toEqual(["node:20-bookworm-slim", "node:20-bookworm-slim"]);
     const expected = textsOf(await received(sendingStream(context())));
     // BuildKit may ask more than once, and at once.
@@ -118,7 +119,7 @@ describe("a repository read in a thread of its own", () => {
     write("Dockerfile", "FROM scratch\n");
     write(".dockerignore", slowToCompare);
     for (let number = 0; number < 200; number++) write(`${"a".repeat(240)}${number}`, "");
-    const prepared = await apart({ busyMs: 4000 });
+    const prepared = await apart({ cpuSeconds: 2 });
     const failed = sent(prepared).catch((error: unknown) => error);
     let answered = 0;
     const ended = new AbortController();
@@ -131,7 +132,7 @@ describe("a repository read in a thread of its own", () => {
     const error = await failed;
     expect(error).toBeInstanceOf(JobError);
     expect((error as JobError).message).toMatch(
-      /took more than 4 seconds of computing .*\.dockerignore simpler/,
+      /took more than 2 seconds of computing .*\.dockerignore simpler/,
     );
     expect(prepared.context?.failed.reason).toBe(error);
     expect(answered).toBeGreaterThan(3);
@@ -145,7 +146,7 @@ describe("a repository read in a thread of its own", () => {
   it("begins once the repository was fetched, and ends with what that failed for", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const prepared = apart({}, undefined, undefined, promise);
-    // A thread that does not wait has read the empty folder by the time that another one is done.
+    // A reader that does not wait has read the empty folder by the time that another one is done.
     await expect(apart()).rejects.toBeInstanceOf(JobError);
     write("Dockerfile", "FROM scratch\n");
     resolve();
@@ -171,74 +172,103 @@ describe("a repository read in a thread of its own", () => {
   });
 });
 
-describe("a thread that has read a repository", () => {
-  const using = (threads: Threads, signal?: AbortSignal) =>
-    apart(undefined, undefined, signal, undefined, threads);
+describe("a process that has read a repository", () => {
+  const using = (from: Readers, signal?: AbortSignal) => apart(undefined, undefined, signal, undefined, from);
+  const freeOf = (from: Readers, account = "acc_1") => from.freeFor(account)?.pid;
 
   it("reads the next one of its account as a new one would, once the build is done", async () => {
-    const threads = new Threads();
+    const from = readersOf();
     write("Dockerfile", "FROM scratch\n");
-    write("first", "1");
-    const first = await using(threads);
-    // BuildKit may leave off before it has all.
-    first.context?.send().read();
+    write("first", "1".repeat(5_000_000));
+    const first = await using(from);
+    // BuildKit may leave off before it has all, and say so late.
+    const sending = first.context?.send();
+    sending?.read();
     first.context?.done();
-    const thread = threads.take("acc_1");
-    const { threadId } = thread;
-    threads.keep("acc_1", thread);
+    expect(freeOf(from)).toBeUndefined();
+    await expect.poll(() => freeOf(from)).toBeDefined();
+    const pid = freeOf(from);
 
     rmSync(join(folder, "first"));
     write("Dockerfile", "FROM busybox\n");
     write("second", "2");
-    const second = await using(threads);
+    const reading = using(from);
+    sending?.write("late");
+    sending?.read();
+    const second = await reading;
     expect(second.dockerfile.text).toBe("FROM busybox\n");
     expect([...(await sent(second)).keys()]).toEqual(["Dockerfile", "second"]);
     second.context?.done();
-    expect(threads.take("acc_1").threadId).toBe(threadId);
+    await expect.poll(() => freeOf(from)).toBe(pid);
 
     rmSync(join(folder, "Dockerfile"));
-    await expect(using(threads)).rejects.toBeInstanceOf(JobError);
+    await expect(using(from)).rejects.toBeInstanceOf(JobError);
+    expect(freeOf(from)).toBeUndefined();
   });
 
   it("is ended with a build that is not done", async () => {
-    const threads = new Threads();
+    const from = readersOf();
     write("Dockerfile", "FROM scratch\n");
     const cancel = new AbortController();
-    const prepared = await using(threads, cancel.signal);
+    const prepared = await using(from, cancel.signal);
     cancel.abort(new Error("Cancelled"));
     prepared.context?.done();
-    const thread = threads.take("acc_1");
-    threads.keep("acc_1", thread);
-    expect((await using(threads)).dockerfile.text).toBe("FROM scratch\n");
+    const next = await using(from);
+    expect(next.dockerfile.text).toBe("FROM scratch\n");
+    next.context?.done();
+    await expect.poll(() => freeOf(from)).toBeDefined();
   });
 
   it("is for no other account, and waits for a while only, with two others at most", async () => {
-    const threads = new Threads({}, 200);
+    const from = readersOf({}, 2000);
     const accounts = ["acc_1", "acc_2", "acc_3", "acc_4"];
-    const all = accounts.map((account) => threads.take(account));
-    expect(new Set(all).size).toBe(4);
-    for (const [index, thread] of all.entries()) threads.keep(accounts[index] ?? "", thread);
-    expect(accounts.map((account) => all.includes(threads.take(account)))).toEqual([false, true, true, true]);
-    const [, , , last] = all;
-    if (last) threads.keep("acc_4", last);
-    await expect.poll(() => last?.threadId).toBe(-1);
-    expect(threads.take("acc_4")).not.toBe(last);
+    write("Dockerfile", "FROM scratch\n");
+    const free = () => accounts.map((account) => freeOf(from, account));
+    const used: ChildProcess[] = [];
+    for (const account of accounts) {
+      const { context } = await apart(undefined, undefined, undefined, undefined, from, account);
+      context?.done();
+      await expect.poll(() => freeOf(from, account)).toBeDefined();
+      used.push(...[from.freeFor(account)].filter((reader) => reader !== undefined));
+    }
+    expect(new Set(used.map(({ pid }) => pid)).size).toBe(4);
+    expect(free()).toEqual([undefined, ...used.slice(1).map(({ pid }) => pid)]);
+    const last = from.take("acc_4");
+    expect(last).toBe(used[3]);
+    const ends = () => used.map(({ signalCode }) => signalCode);
+    await expect.poll(ends, { timeout: 5000 }).toEqual(["SIGKILL", "SIGKILL", "SIGKILL", null]);
+    expect(free()).toEqual(accounts.map(() => undefined));
+    await endReader(last);
+  });
+
+  it("is ended in place of waiting where it has taken a third of the time that one repository may take", async () => {
+    const from = readersOf({ cpuSeconds: 3 });
+    const take = vi.spyOn(from, "take");
+    write("Dockerfile", "FROM scratch\n");
+    write(".dockerignore", slowToCompare);
+    for (let number = 0; number < 6; number++) write(`${"a".repeat(240)}${number}`, "");
+    const prepared = await using(from);
+    await sent(prepared);
+    prepared.context?.done();
+    const reader = take.mock.results[0]?.value as ChildProcess;
+    await expect.poll(() => reader.signalCode).toBe("SIGKILL");
+    expect(freeOf(from)).toBeUndefined();
   });
 });
 
-it("the one file that hosts are served has the thread's program in it", async () => {
-  const served = join(folder, "agent.mjs");
-  await bundleNode("agent/image-build/prepare-apart.ts", served);
-  write("source/Dockerfile", "FROM scratch\n");
-  const { prepareApart: asServed } = (await import(served)) as { prepareApart: typeof prepareApart };
-  const given = {
-    accountId: "acc_1",
-    folder: join(folder, "source"),
-    input,
-    buildCaFile: null,
-    fileTimes: null,
-  };
-  const prepared = await asServed(given, () => Promise.resolve(false), over.signal);
-  expect(prepared.dockerfile.name).toBe("Dockerfile");
-  expect(await sent(prepared)).toEqual(new Map([["Dockerfile", "FROM scratch\n"]]));
+it("the one file that hosts are served has the program of the readers in it", async () => {
+  const served = join(root, "agent.mjs");
+  await bundleNode("agent/image-build/readers.ts", served);
+  write("Dockerfile", "FROM scratch\n");
+  const { Readers: AsServed } = (await import(served)) as { Readers: typeof Readers };
+  // As an agent of another version left it.
+  const directory = join(root, "as-served");
+  mkdirSync(directory);
+  writeFileSync(join(directory, "reader.cjs"), "process.exit(1)");
+  const from = new AsServed(directory);
+  for (const _ of [1, 2]) {
+    const prepared = await apart(undefined, undefined, undefined, undefined, from);
+    expect(prepared.dockerfile.name).toBe("Dockerfile");
+    expect(await sent(prepared)).toEqual(new Map([["Dockerfile", "FROM scratch\n"]]));
+  }
 });

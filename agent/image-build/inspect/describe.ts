@@ -1,5 +1,6 @@
 import { JobError } from "../../job.ts";
-import { maxRootDirs, type SourceInspection } from "../../../protocol/api/sources.ts";
+import type { SourceInspection } from "../../../protocol/api/sources.ts";
+import { maxRootDirs } from "../../../protocol/inspection-limits.ts";
 import { detect } from "../detect/index.ts";
 import { isServedAsFiles, type Plan } from "../detect/plan.ts";
 import { appFolders } from "../detect/not-found.ts";

@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Question } from "../../../protocol/agent/running.ts";
 import type { SourceInspection } from "../../../protocol/api/sources.ts";
-import type { HostSettings } from "../../host.ts";
+import type { Host } from "../../host.ts";
 import { JobError } from "../../job.ts";
-import type { Failed } from "../thread.ts";
-import { ask, failureOf, readers } from "../threads.ts";
+import type { FromReader } from "../reader.ts";
+import { endReader, failureOf, onceEnded, say, type Readers } from "../readers.ts";
 import { outlineOf } from "./outline.ts";
 import type { Described } from "./describe.ts";
-import type { FromThread, Given } from "./inspect-thread.ts";
+import type { Given } from "./inspect-in-reader.ts";
 import { Turns } from "./turns.ts";
 
+type Means = Pick<Host, "workDirectory" | "readers" | "settings">;
 type Asked = Extract<Question, { kind: "source" }>;
 export type InspectSource = (asked: Asked, signal: AbortSignal) => Promise<SourceInspection>;
 
@@ -20,7 +20,7 @@ export type InspectSource = (asked: Asked, signal: AbortSignal) => Promise<Sourc
 const limits = { atOnce: 2, perAccount: 3, waiting: 20 };
 
 /** Reads what a repository says about how it is built, without building or keeping anything of it. */
-export function openSourceInspection(host: { workDirectory: string; settings: HostSettings }): InspectSource {
+export function openSourceInspection(host: Means): InspectSource {
   const turns = new Turns(limits);
   return async ({ accountId, source, rootDir, timeoutMs }, signal) => {
     const late = AbortSignal.timeout(timeoutMs);
@@ -39,7 +39,7 @@ export function openSourceInspection(host: { workDirectory: string; settings: Ho
 }
 
 async function inspect(
-  { workDirectory, settings }: { workDirectory: string; settings: HostSettings },
+  { workDirectory, readers, settings }: Means,
   accountId: string,
   source: Asked["source"],
   rootDir: string | null,
@@ -53,7 +53,7 @@ async function inspect(
     return {
       reachable: true,
       ...outline,
-      ...(await describeApart(accountId, { program: "inspect", folder, rootDir }, signal)),
+      ...(await describeApart(readers, accountId, { program: "inspect", folder, rootDir }, signal)),
     };
   } finally {
     // A program of Git's that was ended may still write.
@@ -61,25 +61,34 @@ async function inspect(
   }
 }
 
-/** In a thread of its own, which is ended when it takes too much. @throws JobError */
-async function describeApart(accountId: string, given: Given, signal: AbortSignal): Promise<Described> {
+/** In a process of its own, which is ended when it takes too much. @throws JobError */
+async function describeApart(
+  readers: Readers,
+  accountId: string,
+  given: Given,
+  signal: AbortSignal,
+): Promise<Described> {
   signal.throwIfAborted();
-  const thread = readers.take(accountId);
-  const own = ask(thread, given);
-  const over = new AbortController();
-  const until = { signal: AbortSignal.any([signal, over.signal]) };
+  const reader = readers.take(accountId);
+  const { promise, resolve, reject } = Promise.withResolvers<FromReader>();
+  const onAbort = (): void => reject(signal.reason as Error);
+  signal.addEventListener("abort", onAbort);
+  const leave = onceEnded(reader, readers.limits, reject);
+  reader.once("message", resolve);
   try {
-    const failing = once(thread, "error", until).then(([error]) => Promise.reject(error as Error));
-    const [message] = (await Promise.race([once(own, "message", until), failing])) as [FromThread | Failed];
+    say(reader, { type: "read", given });
+    const message = await promise;
     if (message.type === "failed") throw failureOf(message);
-    readers.keep(accountId, thread);
+    if (message.type !== "described") throw new Error(`A reader answered ${message.type}`);
+    readers.keep(accountId, reader);
     return message.described;
   } catch (error) {
-    await thread.terminate();
+    await endReader(reader);
     throw error;
   } finally {
-    over.abort();
-    own.close();
+    leave();
+    reader.off("message", resolve);
+    signal.removeEventListener("abort", onAbort);
   }
 }
 

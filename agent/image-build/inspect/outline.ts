@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { HostSettings } from "../../host.ts";
 import { JobError } from "../../job.ts";
-import { maxBranches } from "../../../protocol/api/sources.ts";
+import { maxBranches } from "../../../protocol/inspection-limits.ts";
 import { sourceLimits, tooMany } from "../check-source.ts";
 import { atEither, reach, refusalOf, type GitSource } from "../fetch-source.ts";
 import { git, gitEnvironment } from "../git.ts";

@@ -1,4 +1,4 @@
-import { maxVariables } from "../../../protocol/api/sources.ts";
+import { maxVariables } from "../../../protocol/inspection-limits.ts";
 
 /** Where repositories name the variables that an app needs. */
 export const exampleFile =

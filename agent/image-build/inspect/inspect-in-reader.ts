@@ -4,12 +4,11 @@ import { readOwn } from "../read-own.ts";
 import { describe, type Described } from "./describe.ts";
 import { exampleFile } from "./variables.ts";
 
-/** What the thread is given to begin with. */
+/** What a reader is given to begin with. */
 export type Given = { program: "inspect"; folder: string; rootDir: string | null };
-export type FromThread = { type: "described"; described: Described };
 
 /** What a repository says about how it is built. */
-export async function inspectInThread({ folder, rootDir }: Given): Promise<Described> {
+export async function inspectInReader({ folder, rootDir }: Given): Promise<Described> {
   const root = await folderInside(folder, rootDir);
   const names = await readdir(root);
   const examples = await Promise.all(

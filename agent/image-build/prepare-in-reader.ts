@@ -1,11 +1,9 @@
-import { on } from "node:events";
-import type { MessagePort } from "node:worker_threads";
 import { FileSender } from "../docker/send-files.ts";
 import { keepingTimes } from "./file-times.ts";
 import type { SharedBase } from "./dockerfile/shared.ts";
 import { prepareBuild, type Input, type Steps } from "./prepare.ts";
 
-/** What the thread is given to begin with. `fileTimes` is the file of `keepingTimes`; null: the files have the times of their fetch. */
+/** What a reader is given to begin with. `fileTimes` is the file of `keepingTimes`; null: the files have the times of their fetch. */
 export type Given = {
   program: "prepare";
   folder: string;
@@ -13,13 +11,13 @@ export type Given = {
   buildCaFile: string | null;
   fileTimes: string | null;
 };
-export type FromThread =
+export type Said =
   | { type: "canHave"; image: string }
   | { type: "shared"; base: SharedBase }
   | { type: "prepared"; prepared: Steps }
   /** Of the context, to BuildKit, on the stream of that number; null: there is no more. */
   | { type: "piece"; stream: number; bytes: Uint8Array | null };
-export type ToThread =
+export type Heard =
   /** The repository is there. */
   | { type: "begin" }
   | { type: "has"; has: boolean }
@@ -29,18 +27,12 @@ export type ToThread =
   /** What BuildKit said on it. */
   | { type: "heard"; stream: number; bytes: Uint8Array };
 
-/** Reads one repository for a build, then sends its context to BuildKit as often as it asks, until the port is closed. */
-export async function prepareInThread(
-  port: MessagePort,
+/** Reads one repository for a build, then sends its context to BuildKit as often as it asks. @param hear answers undefined once the build is over */
+export async function prepareInReader(
   { folder, input, buildCaFile, fileTimes }: Given,
+  hear: () => Promise<Heard | undefined>,
+  say: (message: Said) => void,
 ): Promise<void> {
-  const heard = on(port, "message", { close: ["close"] }) as AsyncIterator<[ToThread], undefined>;
-  const say = (message: FromThread) => port.postMessage(message);
-  /** undefined: the build is over. */
-  async function hear(): Promise<ToThread | undefined> {
-    const { value } = await heard.next();
-    return value?.[0];
-  }
   const canHave = async (image: string) => {
     say({ type: "canHave", image });
     const answer = await hear();
