@@ -1,4 +1,4 @@
-import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../worker/app.ts";
 import type { Env } from "../../worker/env.ts";
@@ -168,9 +168,68 @@ it("what a limit has counted is kept for its window, and nothing for longer", as
   await runInDurableObject(counter, (_object, { storage }) =>
     storage.kv.put("hits", [Date.now() - window.windowMs]),
   );
+  await evictDurableObject(counter);
   expect(await runDurableObjectAlarm(counter)).toBe(true);
   expect(await runInDurableObject(counter, (_object, { storage }) => [...storage.kv.list()])).toEqual([]);
   expect(await counter.take(window)).toBe(0);
+});
+
+describe("the counts of requests by sessions and addresses", () => {
+  const late = { limit: 30, windowMs: 60_000, isLate: true };
+  const counterOf = (name: string) => bindings.RATE_LIMIT.get(bindings.RATE_LIMIT.idFromName(name));
+  type Counter = ReturnType<typeof counterOf>;
+  const takeAtOnce = async (counter: Counter, times: number) =>
+    (await Promise.all(Array.from({ length: times }, () => counter.take(late)))).filter((wait) => wait === 0)
+      .length;
+  const written = (counter: Counter, uses: number) =>
+    vi.waitFor(
+      async () =>
+        expect(
+          await runInDurableObject(counter, (_, { storage }) => storage.kv.get<number[]>("hits")?.length),
+        ).toBe(uses),
+      10_000,
+    );
+
+  it("are exact, before and after its object slept", async () => {
+    expect([limits.session.isLate, limits.address.isLate]).toEqual([true, true]);
+    const counter = counterOf("slept");
+    expect(await takeAtOnce(counter, 20)).toBe(20);
+    await written(counter, 20);
+    await evictDurableObject(counter);
+    expect(await takeAtOnce(counter, 20)).toBe(10);
+    await counter.giveBack();
+    expect(await takeAtOnce(counter, 20)).toBe(1);
+  });
+
+  it("forgive no more than the last second when its object is killed", async () => {
+    let counter = counterOf("killed");
+    await takeAtOnce(counter, 10);
+    await written(counter, 10);
+    await takeAtOnce(counter, 10);
+    await runInDurableObject(counter, (_object, state) => state.abort("killed")).catch(() => undefined);
+    counter = counterOf("killed");
+    const admitted = await takeAtOnce(counter, 30);
+    expect(admitted).toBeGreaterThanOrEqual(10);
+    expect(admitted).toBeLessThanOrEqual(20);
+  });
+
+  it("cost one write a second at most after the first, and no answer waits for it", async () => {
+    const counter = counterOf("writes");
+    await counter.take(late);
+    let [writes, waited] = [0, 0];
+    await runInDurableObject(counter, (_object, { storage }) => {
+      const put = storage.put.bind(storage) as (...args: unknown[]) => Promise<void>;
+      const kvPut = storage.kv.put.bind(storage.kv);
+      Object.assign(storage, { put: (...args: unknown[]) => (writes++, put(...args)) });
+      Object.assign(storage.kv, { put: (name: string, value: unknown) => (waited++, kvPut(name, value)) });
+    });
+    const begun = Date.now();
+    for (let times = 0; times < 20; times++) expect(await counter.take(late)).toBe(0);
+    await written(counter, 21);
+    expect(waited).toBe(0);
+    expect(writes).toBeGreaterThan(0);
+    expect(writes).toBeLessThanOrEqual(1 + Math.ceil((Date.now() - begun) / 1000));
+  });
 });
 
 it("what only reads goes on where a limit can count nothing, as on a full disk, but not where it is asked too much", async () => {

@@ -3,8 +3,8 @@ import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
 import { countedAs } from "../domain/client-address.ts";
-import type { Window } from "../domain/sliding-window.ts";
 import { logError } from "../log-error.ts";
+import type { CountedWindow } from "../objects/rpc.ts";
 
 const minute = 60_000;
 const day = 24 * 60 * minute;
@@ -12,9 +12,9 @@ const day = 24 * 60 * minute;
 /** All limits except those of API keys, which their guard enforces. */
 export const limits = {
   /** Per account, for sessions. */
-  session: { limit: 600, windowMs: minute },
+  session: { limit: 600, windowMs: minute, isLate: true },
   /** Per client address, for endpoints without credentials. */
-  address: { limit: 600, windowMs: minute },
+  address: { limit: 600, windowMs: minute, isLate: true },
   /** Per deploy webhook, because a Git host sends for all its customers from a few addresses. */
   webhook: { limit: 120, windowMs: minute },
   /**
@@ -54,7 +54,7 @@ export const limits = {
    */
   guessesOfAccount: { limit: 10, windowMs: 60 * minute },
   guessesOfAddress: { limit: 20, windowMs: 60 * minute },
-} as const satisfies Record<string, Window>;
+} as const satisfies Record<string, CountedWindow>;
 
 /** Set by Cloudflare at the edge; only Cloudflare can reach the Worker. */
 export const clientAddress = (c: Context<AppEnv>): string => c.req.header("CF-Connecting-IP") ?? "unknown";

@@ -1,16 +1,12 @@
 import { DurableObject } from "cloudflare:workers";
 import { contextOf } from "../compose.ts";
 import type { Env } from "../env.ts";
-import { logError } from "../log-error.ts";
 import { Guard, type GuardStorage, type KeyActor, type Uses } from "./guard.ts";
 import type { KeyGuardRpc, KeyVerdict } from "./rpc.ts";
-
-/** How much of the window a crash may lose. */
-const persistEveryMs = 1000;
+import { writingSoon } from "./write-soon.ts";
 
 /** One object per API key: a guard in one hop, whose storage survives hibernation. */
 export class KeyGuard extends DurableObject<Env> implements KeyGuardRpc {
-  private isPersisting = false;
   private readonly guard: Guard;
 
   constructor(state: DurableObjectState, env: Env) {
@@ -37,30 +33,18 @@ export class KeyGuard extends DurableObject<Env> implements KeyGuardRpc {
 
   private guardStorage(): GuardStorage {
     const { kv } = this.ctx.storage;
+    const writeSoon = writingSoon(this.ctx, "KeyGuard", () => {
+      const { uses } = this.guard;
+      return uses && this.ctx.storage.put("uses", uses, { allowUnconfirmed: true });
+    });
     return {
       actor: () => kv.get<KeyActor>("actor"),
       keepActor: (actor) => void (actor ? kv.put("actor", actor) : kv.delete("actor")),
       uses: () => kv.get<Uses>("uses"),
-      keepUses: () => this.persistSoon(),
+      keepUses: writeSoon,
       dropUses: () => void kv.delete("uses"),
       isRevoked: () => kv.get("revoked") === true,
       keepRevoked: () => kv.put("revoked", true),
     };
-  }
-
-  /** At most once per second; no answer waits for it. */
-  private persistSoon(): void {
-    if (this.isPersisting) return;
-    this.isPersisting = true;
-    this.ctx.waitUntil(
-      scheduler
-        .wait(persistEveryMs)
-        .then(() => {
-          this.isPersisting = false;
-          const { uses } = this.guard;
-          return uses && this.ctx.storage.put("uses", uses, { allowUnconfirmed: true });
-        })
-        .catch((error: unknown) => logError({ guard: "persist" }, error)),
-    );
   }
 }

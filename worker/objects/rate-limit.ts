@@ -1,18 +1,28 @@
 import { DurableObject } from "cloudflare:workers";
-import { admit, type Window } from "../domain/sliding-window.ts";
+import { admit } from "../domain/sliding-window.ts";
 import type { Env } from "../env.ts";
-import type { RateLimitRpc } from "./rpc.ts";
+import type { CountedWindow, RateLimitRpc } from "./rpc.ts";
+import { writingSoon } from "./write-soon.ts";
 
 /**
  * One object per limited subject (an address, an account, the service): admits a maximum number of uses in any window.
  */
 export class RateLimit extends DurableObject<Env> implements RateLimitRpc {
+  private counted: number[] | undefined;
+  private isLate = false;
+  private readonly writeSoon = writingSoon(
+    this.ctx,
+    "RateLimit",
+    () => this.counted && this.ctx.storage.put("hits", this.counted, { allowUnconfirmed: true }),
+  );
+
   /** Seconds to wait, or 0 if admitted. */
-  async take(window: Window): Promise<number> {
+  async take({ isLate = false, ...window }: CountedWindow): Promise<number> {
     const known = this.hits();
     const { admitted, hits, resetMs } = admit(known ?? [], Date.now(), window);
     if (!admitted) return Math.max(1, Math.ceil(resetMs / 1000));
-    this.ctx.storage.kv.put("hits", hits);
+    this.isLate = isLate && known !== undefined;
+    this.keep(hits);
     if (known) return 0;
     this.ctx.storage.kv.put("windowMs", window.windowMs);
     await this.ctx.storage.setAlarm(Date.now() + window.windowMs);
@@ -22,7 +32,7 @@ export class RateLimit extends DurableObject<Env> implements RateLimitRpc {
   /** Takes back an admitted use. */
   async giveBack(): Promise<void> {
     const hits = this.hits();
-    if (hits) this.ctx.storage.kv.put("hits", hits.slice(0, -1));
+    if (hits) this.keep(hits.slice(0, -1));
   }
 
   /**
@@ -30,11 +40,18 @@ export class RateLimit extends DurableObject<Env> implements RateLimitRpc {
    */
   override async alarm(): Promise<void> {
     const pastAt = (this.hits()?.at(-1) ?? 0) + (this.ctx.storage.kv.get<number>("windowMs") ?? 0);
-    if (pastAt > Date.now()) await this.ctx.storage.setAlarm(pastAt);
-    else await this.ctx.storage.deleteAll();
+    if (pastAt > Date.now()) return this.ctx.storage.setAlarm(pastAt);
+    this.counted = undefined;
+    await this.ctx.storage.deleteAll();
+  }
+
+  private keep(hits: number[]): void {
+    this.counted = hits;
+    if (this.isLate) this.writeSoon();
+    else this.ctx.storage.kv.put("hits", hits);
   }
 
   private hits(): number[] | undefined {
-    return this.ctx.storage.kv.get<number[]>("hits");
+    return (this.counted ??= this.ctx.storage.kv.get<number[]>("hits"));
   }
 }

@@ -78,8 +78,11 @@ export interface DeviceCodeRpc extends Rpc.DurableObjectBranded {
   poll(deviceHash: string): Promise<DevicePolled | number | null>;
 }
 
+/** `isLate`: a use after the first is written down within a second and no answer waits for that, so a crash may forget it. */
+export type CountedWindow = Window & { isLate?: boolean };
+
 export interface RateLimitRpc extends Rpc.DurableObjectBranded {
-  take(window: Window): Promise<number>;
+  take(window: CountedWindow): Promise<number>;
   giveBack(): Promise<void>;
 }
 
