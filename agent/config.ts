@@ -1,5 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { availableParallelism, totalmem } from "node:os";
 import * as z from "zod";
 import { isNetwork } from "../protocol/api/public-access.ts";
 import { parseDestination, type Destination } from "./isolation/addresses.ts";
@@ -110,8 +111,8 @@ const Environment = z
     BERTH_PEER_PORT: port(5302),
     BERTH_RESPONDER_PORT: port(5300),
     BERTH_STATUS_PORT: port(5301),
-    /** Concurrent builds and deployments. The last of several is never a second one of the same account. */
-    BERTH_SLOTS: z.coerce.number().int().min(1).max(32).default(3),
+    /** Concurrent builds and deployments; by default as many as the machine is good for. The last of several is never a second one of the same account. */
+    BERTH_SLOTS: z.coerce.number().int().min(1).max(32).optional(),
     /** Concurrent commands of sites, in addition to the jobs. */
     BERTH_COMMAND_SLOTS: z.coerce.number().int().min(0).max(100).default(4),
     BERTH_DRAIN_SECONDS: z.coerce.number().min(1).max(600).default(2),
@@ -172,7 +173,7 @@ const Environment = z
             },
     },
     peerPort: env.BERTH_PEER_PORT,
-    slots: env.BERTH_SLOTS,
+    slots: env.BERTH_SLOTS ?? slotsOf({ processors: availableParallelism(), memoryBytes: totalmem() }),
     commandSlots: env.BERTH_COMMAND_SLOTS,
     sampleSeconds: env.BERTH_SAMPLE_SECONDS,
     autoUpdate: env.BERTH_AUTO_UPDATE === "on",
@@ -210,6 +211,10 @@ export type AgentConfig = z.infer<typeof Environment>;
 /** Printing or serialising it shows nothing; only `reveal` returns the value. */
 export type Secret = { reveal(): string };
 const secret = (value: string): Secret => ({ reveal: () => value });
+
+/** What waits in a deployment leaves its processor to two others. Each may take 2 GiB; the least is what accounts need to take turns. */
+export const slotsOf = (machine: { processors: number; memoryBytes: number }): number =>
+  Math.max(3, Math.min(machine.processors + 2, Math.floor(machine.memoryBytes / 2 ** 31), 16));
 
 /** Parsed once at startup. @throws with the list of all problems */
 export function readConfig(env: NodeJS.ProcessEnv): AgentConfig {

@@ -18,6 +18,8 @@ export function gitOptions(scheme: "https" | "http", pin: string | null): string
     "transfer.fsckObjects=true",
     "submodule.recurse=false",
     "credential.helper=",
+    // Nothing of it outlives the job.
+    "core.fsync=none",
     "http.lowSpeedLimit=1000",
     "http.lowSpeedTime=30",
     ...(pin === null ? [] : [`http.curloptResolve=${pin}`]),

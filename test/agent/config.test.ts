@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { availableParallelism, totalmem } from "node:os";
 import { inspect } from "node:util";
 import { expect, it } from "vitest";
-import { readConfig } from "../../agent/config.ts";
+import { readConfig, slotsOf } from "../../agent/config.ts";
 import { hardening } from "../../agent/docker/specs.ts";
 import { caddyConfig } from "../../agent/ingress/caddy.ts";
 import { ingressContainer } from "../../agent/ingress/container.ts";
@@ -20,7 +21,7 @@ it("needs the control plane, a token and a place for its state; the rest has def
     dockerSocket: "/var/run/docker.sock",
     ingress: { address: "", port: 80, responderPort: 5300, statusPort: 5301 },
     peerPort: 5302,
-    slots: 3,
+    slots: slotsOf({ processors: availableParallelism(), memoryBytes: totalmem() }),
     settings: {
       drainSeconds: 2,
       drainMaxSeconds: 30,
@@ -31,6 +32,14 @@ it("needs the control plane, a token and a place for its state; the rest has def
   });
   for (const name of Object.keys(least))
     expect(() => readConfig({ ...least, [name]: undefined })).toThrow(name);
+});
+
+it("builds two more at once than the machine has processors, with 2 GiB for each, and three at least", () => {
+  const slots = (processors: number, gib: number) => slotsOf({ processors, memoryBytes: gib * 2 ** 30 });
+  expect([slots(1, 64), slots(2, 2), slots(2, 7.7), slots(2, 8), slots(8, 15.5), slots(64, 512)]).toEqual([
+    3, 3, 3, 4, 7, 16,
+  ]);
+  expect(readConfig({ ...least, BERTH_SLOTS: "2" }).slots).toBe(2);
 });
 
 it("takes a control plane by http on its own machine only", () => {
