@@ -354,14 +354,14 @@ describe("a Node app", () => {
     const last = (files: Files) => dockerfile(files).split(/^(?=FROM )/m)[1];
     const built = { ...manifest, scripts: { ...manifest.scripts, build: "tsc" } };
     expect(last({ "package.json": JSON.stringify(built) })).toMatch(
-      /\/app\/node_modules \/app\/node_modules\nCOPY --from=build --chown=node:node \/own \/app\n/,
+      /\/app\/node_modules \/app\/node_modules\nCOPY --from=build --chown=node:node \/srv\/own \/app\n/,
     );
     // Where nothing is built, the source needs no stage.
     expect(last({ "package.json": JSON.stringify(manifest) })).toMatch(
       /\/app\/node_modules \/app\/node_modules\nCOPY --chown=node:node source\/ \/app\/\n/,
     );
     const made = { scripts: { ...manifest.scripts, postinstall: "node make.js" } };
-    expect(last({ "package.json": JSON.stringify({ ...manifest, ...made }) })).toContain("/own /app");
+    expect(last({ "package.json": JSON.stringify({ ...manifest, ...made }) })).toContain("/srv/own /app");
     const whole = /COPY --from=build --chown=node:node \/app \/app\n/;
     expect(last({ "package.json": JSON.stringify(start) })).toMatch(whole);
     expect(last({ "package.json": JSON.stringify({ ...manifest, workspaces: ["a"] }) })).toMatch(whole);
@@ -1356,7 +1356,9 @@ describe("a site that Python or Ruby builds", () => {
     const last = text.slice(text.lastIndexOf("FROM "));
     expect(text).toContain(`${command}"`);
     expect(text).toContain(`for folder in ${output}; do`);
-    expect(last).toMatch(/^FROM caddy:2\n[^]*COPY --from=build \/output\/ \/srv\/\n[^]*USER 1000:1000\n/);
+    expect(last).toMatch(
+      /^FROM caddy:2\n[^]*COPY --from=build \/srv\/output\/ \/srv\/\n[^]*USER 1000:1000\n/,
+    );
     expect(plan(files, { startCommand: "./serve" })).toMatchObject({ startCommand: "./serve" });
     expect(plan(files, { buildCommand: "make" })).toMatchObject({ buildCommand: "make", startCommand: null });
   });

@@ -35,10 +35,10 @@ it.each<[string, Files, string]>([
     expect(modules).toContain(prune);
     expect(modules.match(/^(?:COPY|ARG)/m)).toBeNull();
     expect(build).toMatch(
-      /^FROM install AS build\nCOPY --from=modules \/state \/state\nCOPY source\/ \.\/\n[^]*run build"\]\n/,
+      /^FROM install AS build\nCOPY --from=modules \/srv\/state \/srv\/state\nCOPY source\/ \.\/\n[^]*run build"\]\n/,
     );
     expect(last).toMatch(
-      /COPY --from=modules --chown=node:node \/app\/node_modules \/app\/node_modules\nCOPY --from=modules --chown=node:node \/state \/app\/node_modules\nCOPY --from=build --chown=node:node \/own \/app\n/,
+      /COPY --from=modules --chown=node:node \/app\/node_modules \/app\/node_modules\nCOPY --from=modules --chown=node:node \/srv\/state \/app\/node_modules\nCOPY --from=build --chown=node:node \/srv\/own \/app\n/,
     );
   },
 );
@@ -181,7 +181,7 @@ it("what a build writes into packages is part of the app, and what it found ther
       text.includes("newercc"),
     );
     const [program = "", ...args] = JSON.parse(line?.text.replace("RUN ", "") ?? "[]") as string[];
-    const own = args.map((arg) => arg.replaceAll("/own", join(folder, "own")));
+    const own = args.map((arg) => arg.replaceAll("/srv/own", join(folder, "own")));
     expect(spawnSync(program, own, { cwd: app, encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
     const read = (path: string) => {
       const file = join(folder, "own", path);

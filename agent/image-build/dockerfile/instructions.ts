@@ -25,6 +25,11 @@ export type BaseImages = typeof baseImages;
 
 /** Where the source lies in a context whose Dockerfile is ours, so that the Dockerfile itself is never part of the app. */
 export const sourceFolder = "source";
+/**
+ * The folder of what one stage makes for another. Not the root: BuildKit looks at everything beside what is copied, which there is the whole
+ * image, a quarter of a second for Node's.
+ */
+export const handedOver = "/srv";
 
 export type BuildVariables = {
   /** Names of plain build-time variables: handed over as build arguments. */

@@ -6,13 +6,14 @@ import {
   buildStep,
   cache,
   copySource,
+  handedOver,
   runs,
   starts,
   type BaseImages,
   type BuildVariables,
 } from "./instructions.ts";
 
-const output = "/output";
+const output = `${handedOver}/output`;
 const gradleHome = "/root/gradle";
 
 /** Of a module, the whole is built from its root: it says how. */
@@ -36,7 +37,7 @@ const findJar = [
     "rm -rf /tmp/jar/*; path=$(realpath $jar); (cd /tmp/jar && jar xf $path META-INF/MANIFEST.MF && grep -q '^Main-Class:' META-INF/MANIFEST.MF) || continue; " +
     'found="$found $jar"; break; done; done',
   "set -- $found",
-  "if [ $# = 1 ]; then cp $1 /output/app.jar; for name in lib libs dependency; do if [ -d ${1%/*}/$name ]; then cp -R ${1%/*}/$name /output/; fi; done; exit 0; fi",
+  `if [ $# = 1 ]; then cp $1 ${output}/app.jar; for name in lib libs dependency; do if [ -d \${1%/*}/$name ]; then cp -R \${1%/*}/$name ${output}/; fi; done; exit 0; fi`,
   "if [ $# = 0 ]; then echo 'The build left no jar that can be started: let its manifest name a Main-Class, as the plugins of Spring Boot, Shade and Shadow do, or set startCommand.' >&2; exit 1; fi",
   'echo "The build left more than one app ($*): set rootDir to the folder of one, or set startCommand." >&2; exit 1',
 ].join("; ");

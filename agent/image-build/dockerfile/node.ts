@@ -8,6 +8,7 @@ import {
   cCompilers,
   compilersOnDemand,
   copyManifests,
+  handedOver,
   installAndCopy,
   installDebian,
   installStep,
@@ -223,11 +224,14 @@ const isInstalledOnly = (plan: NodePlan): boolean =>
   // Its own state lies beside the source.
   plan.packageManager !== "berry";
 
+const own = `${handedOver}/own`;
+const state = `${handedOver}/state`;
+
 /** The app without what was installed: that has a layer of its own, without the state of package managers, which have times. */
 const separate =
-  "mkdir -p node_modules /own/node_modules && " +
-  "find . -mindepth 1 -maxdepth 1 ! -name node_modules -exec cp -a -t /own {} + && " +
-  "find node_modules -mindepth 1 -maxdepth 1 -type f -exec mv -t /own/node_modules {} +";
+  `mkdir -p node_modules ${own}/node_modules && ` +
+  `find . -mindepth 1 -maxdepth 1 ! -name node_modules -exec cp -a -t ${own} {} + && ` +
+  `find node_modules -mindepth 1 -maxdepth 1 -type f -exec mv -t ${own}/node_modules {} +`;
 
 /** Where the configuration says so under a condition only, it may not be there. */
 const standalone =
@@ -253,7 +257,7 @@ function takes(plan: NodePlan): { step: string[]; folders: Folder[] } {
     return { step: [], folders: [["/app", "/app"]] };
   return {
     step: [runs(separate)],
-    folders: [installed, ["/own", "/app"]],
+    folders: [installed, [own, "/app"]],
   };
 }
 
@@ -277,13 +281,12 @@ const prunesApart = (plan: NodePlan): boolean =>
   // Its own state lies beside the source.
   plan.packageManager !== "berry";
 
-const moveState =
-  "mkdir -p node_modules /state && find node_modules -mindepth 1 -maxdepth 1 -type f -exec mv -t /state {} +";
+const moveState = `mkdir -p node_modules ${state} && find node_modules -mindepth 1 -maxdepth 1 -type f -exec mv -t ${state} {} +`;
 
 /** With what the build wrote into packages, such as generated code: it changed after the source was copied. */
 const separateBuilt =
-  "mkdir /own && find . -mindepth 1 -maxdepth 1 ! -name node_modules -exec cp -a -t /own {} + && " +
-  'find node_modules -name .cache -prune -o -newercc package.json "(" -type f -o -type l ")" -exec cp -a --parents -t /own {} +';
+  `mkdir ${own} && find . -mindepth 1 -maxdepth 1 ! -name node_modules -exec cp -a -t ${own} {} + && ` +
+  `find node_modules -name .cache -prune -o -newercc package.json "(" -type f -o -type l ")" -exec cp -a --parents -t ${own} {} +`;
 
 /** The stages that build the app, and what of them is in the image. */
 function buildStages(
@@ -304,14 +307,14 @@ function buildStages(
         prune(` && ${moveState}`),
         "FROM install AS build",
         // Not at once with the build, whose memory it would take.
-        "COPY --from=modules /state /state",
+        `COPY --from=modules ${state} ${state}`,
         ...stage.slice(at),
         runs(separateBuilt),
       ],
       folders: [
         ["/app/node_modules", "/app/node_modules", "modules"],
-        ["/state", "/app/node_modules", "modules"],
-        ["/own", "/app"],
+        [state, "/app/node_modules", "modules"],
+        [own, "/app"],
       ],
     };
   }

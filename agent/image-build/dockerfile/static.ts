@@ -3,6 +3,7 @@ import type { SitePlan, StaticPlan } from "../detect/static.ts";
 import {
   appUser,
   apart,
+  handedOver,
   runs,
   sourceFolder,
   starts,
@@ -27,8 +28,8 @@ export const staticDockerfile = (
 
 /** Files such as .env and .git-credentials are nobody's to read; what browsers and authorities look for is in .well-known. */
 const isHidden = (path: string): boolean => /(?:^|\/)\./.test(path.replace(/^\.well-known(?=\/|$)/, ""));
-const removeHidden =
-  'find /output -mindepth 1 -name ".*" ! -path /output/.well-known -prune -exec rm -rf {} +';
+const output = `${handedOver}/output`;
+const removeHidden = `find ${output} -mindepth 1 -name ".*" ! -path ${output}/.well-known -prune -exec rm -rf {} +`;
 
 /** What of the repository no site of files is made of: all outside of the folder that is served, and hidden files. */
 export function isLeftOut(path: string, folder: string | undefined): boolean {
@@ -148,7 +149,7 @@ export const servedFiles = (plan: Made, images: BaseImages): string[] => [
 const take = (plan: Made): string => `( ${takeOutput(plan)} ) && ${removeHidden}`;
 
 const servedTaken = ({ singlePage, rules }: Made, images: BaseImages): string[] =>
-  servedFrom("COPY --from=build /output/ /srv/", singlePage, images, rules);
+  servedFrom(`COPY --from=build ${output}/ /srv/`, singlePage, images, rules);
 
 const noRules: StaticRules = { redirects: [], headers: [], notes: [] };
 
@@ -180,10 +181,10 @@ function takeOutput({ outputs, manifest }: Made): string {
           `found=$(${written} | sort -n)`,
           'first=$(echo "$found" | head -n 1)',
           // Of those that lie equally deep, each could be meant.
-          'if [ "$(echo "$found" | grep -c "^${first%% *} ")" = 1 ]; then echo "The site is what the build wrote to ${first#* }."; exec cp -R "${first#* }" /output; fi',
+          `if [ "$(echo "$found" | grep -c "^\${first%% *} ")" = 1 ]; then echo "The site is what the build wrote to \${first#* }."; exec cp -R "\${first#* }" ${output}; fi`,
         ];
   return [
-    `for folder in ${outputs.join(" ")}; do if [ -f "$folder/index.html" ]; then exec cp -R "$folder" /output; elif [ -f "$folder/200.html" ]; then cp -R "$folder" /output && exec cp /output/200.html /output/index.html; fi; done`,
+    `for folder in ${outputs.join(" ")}; do if [ -f "$folder/index.html" ]; then exec cp -R "$folder" ${output}; elif [ -f "$folder/200.html" ]; then cp -R "$folder" ${output} && exec cp ${output}/200.html ${output}/index.html; fi; done`,
     ...search,
     `echo '${problem}' >&2; exit 1`,
   ].join("; ");
