@@ -173,7 +173,12 @@ const Environment = z
             },
     },
     peerPort: env.BERTH_PEER_PORT,
-    slots: env.BERTH_SLOTS ?? slotsOf({ processors: availableParallelism(), memoryBytes: totalmem() }),
+    slots:
+      env.BERTH_SLOTS ??
+      slotsOf(
+        { processors: availableParallelism(), memoryMb: totalmem() / 1024 ** 2 },
+        env.BERTH_BUILD_MEMORY_MB,
+      ),
     commandSlots: env.BERTH_COMMAND_SLOTS,
     sampleSeconds: env.BERTH_SAMPLE_SECONDS,
     autoUpdate: env.BERTH_AUTO_UPDATE === "on",
@@ -212,9 +217,12 @@ export type AgentConfig = z.infer<typeof Environment>;
 export type Secret = { reveal(): string };
 const secret = (value: string): Secret => ({ reveal: () => value });
 
-/** What waits in a deployment leaves its processor to two others. Each may take 2 GiB; the least is what accounts need to take turns. */
-export const slotsOf = (machine: { processors: number; memoryBytes: number }): number =>
-  Math.max(3, Math.min(machine.processors + 2, Math.floor(machine.memoryBytes / 2 ** 31), 16));
+/**
+ * What waits in a deployment leaves its processor to two others. Their builds take half of the memory at most, unless there are only three, which is what
+ * accounts need to take turns.
+ */
+export const slotsOf = (machine: { processors: number; memoryMb: number }, buildMb: number): number =>
+  Math.max(3, Math.min(machine.processors + 2, Math.floor(machine.memoryMb / 2 / buildMb), 16));
 
 /** Parsed once at startup. @throws with the list of all problems */
 export function readConfig(env: NodeJS.ProcessEnv): AgentConfig {

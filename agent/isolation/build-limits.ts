@@ -14,6 +14,8 @@ export type BuildLimits = {
   cpus: number | null;
   pids: number;
 };
+/** Of processes: builds need few of theirs, and one that starts them without end should soon come to it. */
+const mostShares = 3;
 type Setting = { file: string; value: string; optional?: true };
 
 const root = "/sys/fs/cgroup";
@@ -27,7 +29,7 @@ export function limitSettings(version: 1 | 2, limits: BuildLimits, slots: number
   const all = {
     memoryMb: limits.memoryMb * slots,
     cpus: limits.cpus && limits.cpus * slots,
-    pids: limits.pids * slots,
+    pids: limits.pids * Math.min(slots, mostShares),
   };
   return version === 1
     ? settingsOne(all)

@@ -49,6 +49,11 @@ describe("the control group of builds", () => {
     expect([of(2, "cpu.max"), of(2, "cpu.weight")]).toEqual(["max 100000", "25"]);
   });
 
+  it("gets the processes of three slots at most", () => {
+    const pids = limitSettings(2, limits, 16).find(({ file }) => file.endsWith("pids.max"));
+    expect(pids?.value).toBe(String(3 * 1024));
+  });
+
   it("lifts the limit of swap before that of memory falls", () => {
     const files = limitSettings(1, limits, 2).map(({ file, value }) => `${file.split("/").at(-1)} ${value}`);
     expect(files.slice(0, 2)).toEqual([

@@ -21,7 +21,7 @@ it("needs the control plane, a token and a place for its state; the rest has def
     dockerSocket: "/var/run/docker.sock",
     ingress: { address: "", port: 80, responderPort: 5300, statusPort: 5301 },
     peerPort: 5302,
-    slots: slotsOf({ processors: availableParallelism(), memoryBytes: totalmem() }),
+    slots: slotsOf({ processors: availableParallelism(), memoryMb: totalmem() / 1024 ** 2 }, 2048),
     settings: {
       drainSeconds: 2,
       drainMaxSeconds: 30,
@@ -34,11 +34,13 @@ it("needs the control plane, a token and a place for its state; the rest has def
     expect(() => readConfig({ ...least, [name]: undefined })).toThrow(name);
 });
 
-it("builds two more at once than the machine has processors, with 2 GiB for each, and three at least", () => {
-  const slots = (processors: number, gib: number) => slotsOf({ processors, memoryBytes: gib * 2 ** 30 });
-  expect([slots(1, 64), slots(2, 2), slots(2, 7.7), slots(2, 8), slots(8, 15.5), slots(64, 512)]).toEqual([
+it("builds two more at once than the machine has processors, in half of its memory, and three at least", () => {
+  const slots = (processors: number, gib: number, buildMb = 2048) =>
+    slotsOf({ processors, memoryMb: gib * 1024 }, buildMb);
+  expect([slots(1, 64), slots(2, 2), slots(2, 15.5), slots(2, 16), slots(8, 31), slots(64, 512)]).toEqual([
     3, 3, 3, 4, 7, 16,
   ]);
+  expect([slots(8, 16, 1024), slots(8, 16, 8192)]).toEqual([8, 3]);
   expect(readConfig({ ...least, BERTH_SLOTS: "2" }).slots).toBe(2);
 });
 
