@@ -46,9 +46,9 @@ export class RateLimit extends DurableObject<Env> implements RateLimitRpc {
   }
 
   private keep(hits: number[]): void {
-    this.counted = hits;
     if (this.isLate) this.writeSoon();
     else this.ctx.storage.kv.put("hits", hits);
+    this.counted = hits;
   }
 
   private hits(): number[] | undefined {
