@@ -218,8 +218,8 @@ export type Secret = { reveal(): string };
 const secret = (value: string): Secret => ({ reveal: () => value });
 
 /**
- * What waits in a deployment leaves its processor to two others. Their builds take half of the memory at most, unless there are only three, which is what
- * accounts need to take turns.
+ * Two more than there are processors, as a deployment waits for much of its time, but no more than half of the memory has room for. Three at least, for
+ * accounts to take turns.
  */
 export const slotsOf = (machine: { processors: number; memoryMb: number }, buildMb: number): number =>
   Math.max(3, Math.min(machine.processors + 2, Math.floor(machine.memoryMb / 2 / buildMb), 16));
