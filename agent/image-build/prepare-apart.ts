@@ -2,8 +2,7 @@ import { Duplex } from "node:stream";
 import type { SharedBase } from "./dockerfile/shared.ts";
 import type { Given } from "./prepare-in-reader.ts";
 import type { Prepared } from "./prepare.ts";
-import type { FromReader, ToReader } from "./reader.ts";
-import { endReader, failureOf, onceEnded, say, type Readers } from "./readers.ts";
+import type { Readers, Told } from "./readers.ts";
 
 /**
  * `prepareBuild` in a process of its own, which is ended when it takes too much: a repository is anybody's, and what it costs
@@ -18,42 +17,15 @@ export async function prepareApart(
   shared: (base: SharedBase) => Promise<string | null> = () => Promise.resolve(null),
   fetched: Promise<unknown> = Promise.resolve(),
 ): Promise<Prepared> {
-  signal.throwIfAborted();
-  const reader = readers.take(accountId);
   const failing = new AbortController();
   const streams: Duplex[] = [];
-  let isOver = false;
-  /** What is said later than that would be about what it reads next. */
-  const tell = (message: ToReader): void => {
-    if (!isOver) say(reader, message);
-  };
-  const leave = (): void => {
-    isOver = true;
-    signal.removeEventListener("abort", onAbort);
-    unwatch();
-    reader.off("message", onMessage);
-  };
-  const done = (): void => {
-    if (isOver) return;
-    leave();
-    readers.keep(accountId, reader);
-  };
-  const end = (reason: Error): void => {
-    if (isOver) return;
-    leave();
-    void endReader(reader);
-    failing.abort(reason);
-    reject(reason);
-    for (const stream of streams) stream.destroy(reason);
-  };
-  const onAbort = (): void => end(signal.reason as Error);
-  signal.addEventListener("abort", onAbort, { once: true });
+  const { promise, resolve, reject } = Promise.withResolvers<Prepared>();
   const send = (): Duplex => {
     const stream = streams.length;
     const duplex = new Duplex({
-      read: () => tell({ type: "next", stream }),
+      read: () => reading.tell({ type: "next", stream }),
       write(bytes: Uint8Array, _encoding, done) {
-        tell({ type: "heard", stream, bytes });
+        reading.tell({ type: "heard", stream, bytes });
         done();
       },
     });
@@ -61,29 +33,32 @@ export async function prepareApart(
     if (failing.signal.aborted) duplex.destroy(failing.signal.reason as Error);
     return duplex;
   };
-  const { promise, resolve, reject } = Promise.withResolvers<Prepared>();
-  const unwatch = onceEnded(reader, readers.limits, end);
-  const onMessage = (message: FromReader) => {
+  const hear = (message: Told): void => {
     switch (message.type) {
       case "canHave":
-        return void canHave(message.image).then((has) => tell({ type: "has", has }), end);
+        return void canHave(message.image).then((has) => reading.tell({ type: "has", has }), reading.end);
       case "shared":
-        return void shared(message.base).then((name) => tell({ type: "name", name }), end);
+        return void shared(message.base).then((name) => reading.tell({ type: "name", name }), reading.end);
       case "prepared":
-        return resolve({ ...message.prepared, context: { send, failed: failing.signal, done } });
+        return resolve({
+          ...message.prepared,
+          context: { send, failed: failing.signal, done: reading.done },
+        });
       case "piece":
         return void streams[message.stream]?.push(message.bytes);
-      case "failed":
-        return end(failureOf(message));
       case "described":
       case "free":
-        return end(new Error(`A reader answered ${message.type}`));
+        return reading.end(new Error(`A reader answered ${message.type}`));
       default:
         message satisfies never;
     }
   };
-  reader.on("message", onMessage);
-  tell({ type: "read", given: { program: "prepare", ...given } });
-  fetched.then(() => tell({ type: "begin" }), end);
+  const failed = (reason: Error): void => {
+    failing.abort(reason);
+    reject(reason);
+    for (const stream of streams) stream.destroy(reason);
+  };
+  const reading = readers.read(accountId, { program: "prepare", ...given }, signal, hear, failed);
+  fetched.then(() => reading.tell({ type: "begin" }), reading.end);
   return promise;
 }

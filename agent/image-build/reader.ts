@@ -6,7 +6,6 @@ import type { Given as ToInspect } from "./inspect/inspect-in-reader.ts";
 import type { Given as ToPrepare, Heard, Said } from "./prepare-in-reader.ts";
 
 export type Given = ToInspect | ToPrepare;
-export type Failed = { type: "failed"; message: string; isForOwner: boolean };
 export type ToReader =
   | { type: "read"; given: Given }
   | Heard
@@ -15,7 +14,7 @@ export type ToReader =
 export type FromReader =
   | { type: "described"; described: Described }
   | Said
-  | Failed
+  | { type: "failed"; message: string; isForOwner: boolean }
   /** The next one may be read. @property cpuSeconds of all that it has read */
   | { type: "free"; cpuSeconds: number };
 

@@ -3,36 +3,17 @@ import { once } from "node:events";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { JobError } from "../job.ts";
-import type { Failed, FromReader, ToReader } from "./reader.ts";
+import type { Heard } from "./prepare-in-reader.ts";
+import type { FromReader, Given, ToReader } from "./reader.ts";
 import { readerCode } from "./reader-code.ts";
 
 /** What reading one repository may take: memory, and time of a processor. Waiting does not count. */
-export const readerLimits = { memoryMb: 256, cpuSeconds: 60 };
+const readerLimits = { memoryMb: 256, cpuSeconds: 60 };
 export type ReaderLimits = typeof readerLimits;
 
 /** The kernel ends it after that much of a processor, also when the agent has ended, and before others when memory is short. */
 const bounded =
   'ulimit -c 0; ulimit -S -t "$1"; { echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null; shift; exec "$@"';
-
-/** Nothing is said to one that has ended. */
-export function say(reader: ChildProcess, message: ToReader): void {
-  if (reader.connected) reader.send(message, () => undefined);
-}
-
-/** What a reader failed for, to be thrown here. */
-export const failureOf = ({ message, isForOwner }: Failed): Error =>
-  isForOwner ? new JobError(message) : new Error(message);
-
-/** Tells why a reader ended that nobody has ended. @returns stops that */
-export function onceEnded(
-  reader: ChildProcess,
-  limits: ReaderLimits,
-  tell: (reason: Error) => void,
-): () => void {
-  const onExit = (code: number | null, signal: NodeJS.Signals | null) => tell(endOf(limits, signal ?? code));
-  reader.once("error", tell).once("exit", onExit);
-  return () => void reader.off("error", tell).off("exit", onExit);
-}
 
 function endOf({ memoryMb, cpuSeconds }: ReaderLimits, end: NodeJS.Signals | number | null): Error {
   if (end === "SIGXCPU")
@@ -47,13 +28,28 @@ function endOf({ memoryMb, cpuSeconds }: ReaderLimits, end: NodeJS.Signals | num
   return new Error(`The process that read the repository ended with ${end}`);
 }
 
-/** Resolves once nothing of it reads or writes any more. */
-export async function endReader(reader: ChildProcess): Promise<void> {
+/** Nothing is said to one that has ended. */
+function say(reader: ChildProcess, message: ToReader): void {
+  if (reader.connected) reader.send(message, () => undefined);
+}
+
+async function endReader(reader: ChildProcess): Promise<void> {
   if (reader.exitCode !== null || reader.signalCode !== null) return;
   const ended = once(reader, "exit");
   reader.kill("SIGKILL");
   await ended;
 }
+
+/** What a reader says of one repository. */
+export type Told = Exclude<FromReader, { type: "failed" }>;
+/** One repository's turn at a reader. Nothing is said or heard once it is over. */
+export type Reading = {
+  tell: (message: Heard) => void;
+  /** Nothing more is wanted of it. */
+  done: () => void;
+  /** Ends the reader with it, and fails for `reason`. */
+  end: (reason: Error) => void;
+};
 
 /** How long a reader that has done its work waits for more, and how many do. Each takes some 20 MB. */
 export const keptMs = 120_000;
@@ -68,7 +64,7 @@ type Kept = { accountId: string; isFree: boolean; end: () => void; forget: () =>
 export class Readers {
   private readonly directory: string;
   private isWritten = false;
-  readonly limits: ReaderLimits;
+  private readonly limits: ReaderLimits;
   private readonly forMs: number;
   private readonly kept = new Map<ChildProcess, Kept>();
 
@@ -84,6 +80,54 @@ export class Readers {
     return [...this.kept].find(([, kept]) => kept.isFree && kept.accountId === accountId)?.[0];
   }
 
+  /**
+   * Has a repository read until `done`. The reader is ended when `signal` is aborted before. @param failed is told why, by a JobError where the
+   * repository takes too much or is not as it should be; `ended` resolves once nothing of the reader reads or writes any more
+   */
+  read(
+    accountId: string,
+    given: Given,
+    signal: AbortSignal,
+    hear: (message: Told) => void,
+    failed: (reason: Error, ended: Promise<void>) => void,
+  ): Reading {
+    signal.throwIfAborted();
+    const reader = this.take(accountId);
+    let isOver = false;
+    const leave = (): void => {
+      isOver = true;
+      signal.removeEventListener("abort", onAbort);
+      reader.off("message", onMessage).off("error", end).off("exit", onExit);
+    };
+    const end = (reason: Error): void => {
+      if (isOver) return;
+      leave();
+      failed(reason, endReader(reader));
+    };
+    const onAbort = (): void => end(signal.reason as Error);
+    const onExit = (code: number | null, by: NodeJS.Signals | null): void =>
+      end(endOf(this.limits, by ?? code));
+    const onMessage = (message: FromReader): void => {
+      if (message.type === "failed")
+        end(message.isForOwner ? new JobError(message.message) : new Error(message.message));
+      else hear(message);
+    };
+    signal.addEventListener("abort", onAbort);
+    reader.on("message", onMessage).once("error", end).once("exit", onExit);
+    say(reader, { type: "read", given });
+    return {
+      tell: (message) => {
+        if (!isOver) say(reader, message);
+      },
+      done: () => {
+        if (isOver) return;
+        leave();
+        this.keep(accountId, reader);
+      },
+      end,
+    };
+  }
+
   take(accountId: string): ChildProcess {
     const reader = this.freeFor(accountId);
     if (!reader) return this.open();
@@ -93,8 +137,8 @@ export class Readers {
     return reader;
   }
 
-  /** Takes back a reader that has said all that is waited for; it is taken again once it has nothing left to do. */
-  keep(accountId: string, reader: ChildProcess): void {
+  /** It is taken again once it has nothing left to do. */
+  private keep(accountId: string, reader: ChildProcess): void {
     const onMessage = (message: FromReader): void => {
       if (message.type !== "free") return;
       // The kernel counts all that it has read.

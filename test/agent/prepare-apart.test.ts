@@ -6,7 +6,7 @@ import { setInterval as every } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { prepareApart } from "../../agent/image-build/prepare-apart.ts";
 import { prepareBuild, type Input, type Prepared } from "../../agent/image-build/prepare.ts";
-import { endReader, Readers, type ReaderLimits } from "../../agent/image-build/readers.ts";
+import { Readers, type ReaderLimits } from "../../agent/image-build/readers.ts";
 import { sendingStream } from "../../agent/docker/send-files.ts";
 import { JobError } from "../../agent/job.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
@@ -238,7 +238,7 @@ describe("a process that has read a repository", () => {
     const ends = () => used.map(({ signalCode }) => signalCode);
     await expect.poll(ends, { timeout: 5000 }).toEqual(["SIGKILL", "SIGKILL", "SIGKILL", null]);
     expect(free()).toEqual(accounts.map(() => undefined));
-    await endReader(last);
+    last.kill("SIGKILL");
   });
 
   it("is ended in place of waiting where it has taken a third of the time that one repository may take", async () => {

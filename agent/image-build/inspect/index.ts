@@ -5,8 +5,7 @@ import type { Question } from "../../../protocol/agent/running.ts";
 import type { SourceInspection } from "../../../protocol/api/sources.ts";
 import type { Host } from "../../host.ts";
 import { JobError } from "../../job.ts";
-import type { FromReader } from "../reader.ts";
-import { endReader, failureOf, onceEnded, say, type Readers } from "../readers.ts";
+import type { Readers } from "../readers.ts";
 import { outlineOf } from "./outline.ts";
 import type { Described } from "./describe.ts";
 import type { Given } from "./inspect-in-reader.ts";
@@ -61,35 +60,26 @@ async function inspect(
   }
 }
 
-/** In a process of its own, which is ended when it takes too much. @throws JobError */
-async function describeApart(
+/** In a process of its own, which is ended when it takes too much, before this rejects. @throws JobError */
+function describeApart(
   readers: Readers,
   accountId: string,
   given: Given,
   signal: AbortSignal,
 ): Promise<Described> {
-  signal.throwIfAborted();
-  const reader = readers.take(accountId);
-  const { promise, resolve, reject } = Promise.withResolvers<FromReader>();
-  const onAbort = (): void => reject(signal.reason as Error);
-  signal.addEventListener("abort", onAbort);
-  const leave = onceEnded(reader, readers.limits, reject);
-  reader.once("message", resolve);
-  try {
-    say(reader, { type: "read", given });
-    const message = await promise;
-    if (message.type === "failed") throw failureOf(message);
-    if (message.type !== "described") throw new Error(`A reader answered ${message.type}`);
-    readers.keep(accountId, reader);
-    return message.described;
-  } catch (error) {
-    await endReader(reader);
-    throw error;
-  } finally {
-    leave();
-    reader.off("message", resolve);
-    signal.removeEventListener("abort", onAbort);
-  }
+  const { promise, resolve, reject } = Promise.withResolvers<Described>();
+  const reading = readers.read(
+    accountId,
+    given,
+    signal,
+    (message) => {
+      if (message.type !== "described") return reading.end(new Error(`A reader answered ${message.type}`));
+      reading.done();
+      resolve(message.described);
+    },
+    (reason, ended) => void ended.then(() => reject(reason)),
+  );
+  return promise;
 }
 
 /** Nothing of it could be read. */
