@@ -2,7 +2,7 @@ import { waitUntil } from "cloudflare:workers";
 import type { SQL } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Answer } from "../protocol/agent/running.ts";
-import { formatId, type Id } from "../protocol/ids.ts";
+import { growingIds, type Id } from "../protocol/ids.ts";
 import { createAuth, type Auth } from "./adapters/auth.ts";
 import { acmeAuthority } from "./adapters/acme.ts";
 import { dnsOverHttps } from "./adapters/dns.ts";
@@ -23,6 +23,7 @@ import { revokeAllKeys } from "./services/keys/revoke-all.ts";
 import { publicSettings, takesSignUps } from "./services/settings/read.ts";
 
 const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+const newId = growingIds(() => Date.now(), random);
 
 /** The guard of a key: in the memory of the Worker where that has them, an object elsewhere. */
 export const guardOf = (env: Env, keyHash: string): Guarding =>
@@ -56,7 +57,7 @@ export function contextOf(
     config,
     now: () => new Date(),
     random,
-    newId: (kind) => formatId(kind, Date.now(), random(10)),
+    newId,
     newMark: () => Buffer.from(random(16)).toString("base64url"),
     get secrets() {
       return (box ??= secretBox([config.SECRET_KEY, ...config.SECRET_KEYS_OLD], random));

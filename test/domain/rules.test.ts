@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatId, idPrefixes, isId, type IdKind } from "../../protocol/ids.ts";
+import { formatId, growingIds, idPrefixes, isId, type IdKind } from "../../protocol/ids.ts";
 import { countedAs } from "../../worker/domain/client-address.ts";
 import { addMonths } from "../../worker/domain/pricing.ts";
 import { pushSkips, readPushEvent } from "../../worker/domain/push-event.ts";
@@ -35,6 +35,40 @@ describe("ids", () => {
     expect(formatId("site", 0, new Uint8Array(10).fill(255))).toBe(
       `site_0${"0".repeat(10)}${"z".repeat(16)}`,
     );
+  });
+
+  it("grow as they are minted, also within a millisecond and whatever chance gives", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ laterMs: fc.constantFrom(0, 0, 1), fill: fc.constantFrom(0, 127, 255) })),
+        (mints) => {
+          let nowMs = 0;
+          let fill = 0;
+          const mint = growingIds(
+            () => nowMs,
+            (bytes) => new Uint8Array(bytes).fill(fill),
+          );
+          const minted = mints.map((one) => {
+            nowMs += one.laterMs;
+            fill = one.fill;
+            return mint("activity");
+          });
+          expect(minted).toEqual([...new Set(minted)].toSorted());
+          expect(minted.every((id) => isId("activity", id))).toBe(true);
+        },
+      ),
+    );
+  });
+
+  it("minted after the clock was put back have its time", () => {
+    let nowMs = 5000;
+    const mint = growingIds(
+      () => nowMs,
+      (bytes) => new Uint8Array(bytes),
+    );
+    mint("site");
+    nowMs = 1000;
+    expect(mint("site")).toBe(formatId("site", 1000, new Uint8Array(10)));
   });
 
   it("sort by the time they were minted", () => {
