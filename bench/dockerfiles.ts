@@ -80,13 +80,14 @@ const certificates = process.env["NODE_EXTRA_CA_CERTS"];
 /** `git clone`, `docker build`, `docker rm` of the old container, `docker run`. */
 async function inPlace({ withVersion }: App, files: Files): Promise<Times> {
   let version = 1;
-  // With a cache of its own, as a new site has one.
-  const Dockerfile = files["Dockerfile"]?.replace("type=cache,", `type=cache,id=bench-${Date.now()},`) ?? "";
+  // With a cache of its own, as a new site has one, and none of the steps that an earlier round has left.
+  const Dockerfile =
+    files["Dockerfile"]
+      ?.replace("type=cache,", `type=cache,id=bench-${Date.now()},`)
+      .replace("\nCOPY", `\nENV BENCH_ROUND=${Date.now()}\nCOPY`) ?? "";
   const repository = new Repository({
     ...files,
     ...withVersion(version),
-    // The engine keeps what earlier rounds built, of which no other is to take anything.
-    "round.txt": `${Date.now()}\n`,
     Dockerfile: certificates === undefined ? Dockerfile : trustCa(Dockerfile),
   });
   const port = await freePort();
