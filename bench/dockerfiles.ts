@@ -80,11 +80,12 @@ const certificates = process.env["NODE_EXTRA_CA_CERTS"];
 /** `git clone`, `docker build`, `docker rm` of the old container, `docker run`. */
 async function inPlace({ withVersion }: App, files: Files): Promise<Times> {
   let version = 1;
+  const round = Date.now();
   // With a cache of its own, as a new site has one, and none of the steps that an earlier round has left.
   const Dockerfile =
     files["Dockerfile"]
-      ?.replace("type=cache,", `type=cache,id=bench-${Date.now()},`)
-      .replace("\nCOPY", `\nENV BENCH_ROUND=${Date.now()}\nCOPY`) ?? "";
+      ?.replace("type=cache,", `type=cache,id=bench-${round},`)
+      .replace("\nCOPY", `\nENV BENCH_ROUND=${round}\nCOPY`) ?? "";
   const repository = new Repository({
     ...files,
     ...withVersion(version),

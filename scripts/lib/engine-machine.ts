@@ -13,13 +13,11 @@ import { dockerSocket } from "./docker-engine.ts";
  * another engine's programs.
  * @param suite   a release of Debian, such as trixie
  * @param images  those of the machine's own engine that it is given, because building each inside would take minutes
- * @param given   names of variables of this process's environment that the program has as well
  */
 export async function runOnMachine(
   suite: string,
   images: readonly string[],
   program: string[],
-  given: readonly string[] = [],
 ): Promise<void> {
   if (!/^[a-z]+$/.test(suite)) throw new Error("Name a release of Debian first, such as trixie");
   const engineOptions = (process.env["BERTH_DOCKERD"] ?? "").split(" ").filter(Boolean);
@@ -78,13 +76,7 @@ export async function runOnMachine(
     console.log(
       `Docker ${(await inside("docker version --format '{{.Server.Version}}'")).trim()} on Debian ${suite}`,
     );
-    const ended = spawn(
-      "docker",
-      ["exec", "--workdir", projectRoot, ...given.flatMap((name) => ["--env", name]), id, ...program],
-      {
-        stdio: "inherit",
-      },
-    );
+    const ended = spawn("docker", ["exec", "--workdir", projectRoot, id, ...program], { stdio: "inherit" });
     const [code] = (await once(ended, "close")) as [number | null];
     process.exitCode = code ?? 1;
   } finally {
