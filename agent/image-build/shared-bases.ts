@@ -97,7 +97,7 @@ export function openSharedBases(host: Means, now: () => number = Date.now): Shar
         base: base.kind,
         error: String(error),
       });
-      run.log("It could not be made: its steps are part of this build.");
+      run.log("It could not be made: its steps are part of this build, where that needs them.");
       return null;
     }
   };

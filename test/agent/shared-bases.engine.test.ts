@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { withSharedBases, type SharedBase } from "../../agent/image-build/dockerfile/shared.ts";
 import { openSharedBases } from "../../agent/image-build/shared-bases.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
 import { engine } from "../support/engine.ts";
@@ -16,7 +17,8 @@ const shared = openSharedBases({
   buildCaFile: null,
 });
 
-beforeAll(() => ensureImages([base.image]), 15 * 60_000);
+const node = "node:24-bookworm-slim";
+beforeAll(() => ensureImages([base.image, node]), 15 * 60_000);
 afterAll(async () => {
   for (const tag of [...tags, ...(await engine.imageTags(repository))]) await engine.removeImage(tag);
 });
@@ -53,4 +55,25 @@ it("what sites share is made once, no build of a tenant's changes it, and it is 
   docker("rmi", name ?? "");
   expect(await shared(base, { signal, log: () => undefined })).toBe(name);
   expect(await engine.imageId(name ?? "")).not.toBeNull();
+});
+
+it("an install by npm finds all that Node has compiled of npm, and leaves nothing there for another", async () => {
+  const install = async (tenant: string) => {
+    const steps = [
+      `FROM ${node}`,
+      "WORKDIR /app",
+      `RUN ["sh","-c","echo '{}' > package.json"]`,
+      `RUN --mount=type=cache,id=${tenant}-${process.pid},target=/root/.npm ["sh","-c","ls $NODE_COMPILE_CACHE > /before; NODE_DEBUG_NATIVE=COMPILE_CACHE npm install > /found 2>&1; touch $NODE_COMPILE_CACHE/spoilt; true"]`,
+    ];
+    const ask = (npm: SharedBase) => shared(npm, { signal, log: () => undefined });
+    const image = await build(tenant, `${await withSharedBases(steps.join("\n"), ask)}\n`);
+    return (...command: string[]) => docker("run", "--rm", image, ...command);
+  };
+  const first = await install("npm-one");
+  const found = first("cat", "/found");
+  expect(found.match(/was accepted/g)?.length).toBeGreaterThan(100);
+  expect(found).not.toMatch(/was rejected|writing cache/);
+  expect(first("sh", "-c", "ls -A /opt/npm-code 2> /dev/null || true")).toBe("");
+  const second = await install("npm-two");
+  expect(second("cat", "/before")).toMatch(/^v24\.\S+$/);
 });

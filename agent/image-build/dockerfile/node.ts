@@ -164,6 +164,15 @@ export const corepackShared = (release: string | null, isYarnFromNpm: boolean): 
       ]),
 ];
 
+/** What Node has compiled of npm: an install of one empty package, offline, leaves it. Node before 22.1 does not. */
+export const npmCode = "/opt/npm-code";
+export const npmShared = [
+  runs(
+    `mkdir -p ${npmCode} /tmp/npm/empty /tmp/npm/app && cd /tmp/npm/app && export NODE_COMPILE_CACHE=${npmCode} ${tools.npm.env} && ` +
+      `echo '{"name":"empty","version":"1.0.0"}' > ../empty/package.json && npm pack ../empty && npm install ./empty-1.0.0.tgz && npm ci && rm -rf /tmp/npm`,
+  ),
+];
+
 /** A stage in which the dependencies are installed and the build script has run, in /app. */
 export function nodeBuildStage(
   plan: NodeBuild,

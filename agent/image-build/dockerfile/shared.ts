@@ -1,4 +1,4 @@
-import { bunShared, corepackShared, nodeShared } from "./node.ts";
+import { bunShared, corepackShared, nodeShared, npmCode, npmShared } from "./node.ts";
 import { phpShared } from "./php.ts";
 import { pythonShared } from "./python.ts";
 
@@ -23,6 +23,7 @@ const sharedSteps: [kind: string, steps: string[]][] = (
       `python-${tool}`,
       pythonShared(tool),
     ]),
+    ["npm", npmShared],
     ["node", nodeShared],
     ["node-bun", [...nodeShared, ...bunShared("bun")]],
     ["node-corepack", [...nodeShared, ...corepackShared(null, false)]],
@@ -46,21 +47,41 @@ export function sharedAt(lines: readonly string[], at: number): (SharedBase & { 
     : { kind: found[0], image, length: found[1].length };
 }
 
-/** The Dockerfile whose stages begin with the images that the host has made of their first steps. */
+/** The step in which npm's own cache is mounted for an install. */
+const npmInstall = /^RUN .*target=\/root\/\.npm .*\bnpm (?:ci|install)\b/;
+
+/**
+ * An install by npm with what Node has compiled of npm, by which it takes a tenth less. Nothing that it writes there is kept, so no code of an
+ * app gets to another; a Dockerfile of ours that somebody takes along does without.
+ */
+const withNpmCode = (install: string, image: string): string =>
+  install
+    .replace("RUN ", `RUN --mount=type=bind,from=${image},source=${npmCode},target=${npmCode} `)
+    .replace('["sh","-c","', `$&export NODE_COMPILE_CACHE=${npmCode}; `);
+
+/** The Dockerfile with the images that the host has made of its stages' first steps and of npm. */
 export async function withSharedBases(
   dockerfile: string,
   nameOf: (base: SharedBase) => Promise<string | null>,
 ): Promise<string> {
   const lines = dockerfile.split("\n");
   const replaced: string[] = [];
+  const stages = new Set<string>();
+  let image = "";
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] ?? "";
+    const [, from, stage] = /^FROM (\S+)(?: AS (\w+))?$/.exec(line) ?? [];
+    if (from !== undefined) image = from;
+    if (stage !== undefined) stages.add(stage);
     const shared = sharedAt(lines, at);
-    const name = shared === null ? null : await nameOf({ kind: shared.kind, image: shared.image });
-    replaced.push(
-      shared === null || name === null ? line : line.replace(`FROM ${shared.image}`, `FROM ${name}`),
-    );
-    if (shared !== null && name !== null) at += shared.length;
+    if (shared !== null) {
+      const name = await nameOf({ kind: shared.kind, image });
+      replaced.push(name === null ? line : line.replace(image, name));
+      if (name !== null) at += shared.length;
+    } else if (npmInstall.test(line) && !stages.has(image)) {
+      const name = await nameOf({ kind: "npm", image });
+      replaced.push(name === null ? line : withNpmCode(line, name));
+    } else replaced.push(line);
   }
   return replaced.join("\n");
 }
