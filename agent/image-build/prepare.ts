@@ -10,6 +10,7 @@ import { detect } from "./detect/index.ts";
 import { isServedAsFiles, type Plan } from "./detect/plan.ts";
 import { repositoryOf } from "./detect/repository.ts";
 import { aptPackages, notesOf, procfileRelease, type Sources } from "./detect/sources.ts";
+import { startNotes } from "./detect/start-notes.ts";
 import { toolNotes } from "./detect/tool-notes.ts";
 import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
@@ -117,6 +118,7 @@ export async function prepareBuild(
       ...notes,
       ...notesOf(sources),
       ...toolNotes(sources, plan),
+      ...startNotes(sources, plan),
       ...notesOfSettings(input),
       ...notesOfRules(plan),
     ],

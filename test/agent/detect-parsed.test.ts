@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { repositoryOf } from "../../agent/image-build/detect/repository.ts";
+import { startNotes } from "../../agent/image-build/detect/start-notes.ts";
 import { toolNotes } from "../../agent/image-build/detect/tool-notes.ts";
 import { workspaceOf } from "../../agent/image-build/detect/workspace.ts";
 import { node, plan } from "../support/detected.ts";
@@ -111,4 +112,30 @@ describe("versions and tables are read as the tools of their language read them:
         plugAndPlay: true,
       }),
   );
+});
+
+describe("a start script that builds first", () => {
+  const notes = (start: string, overrides = {}) => {
+    const files = { "package.json": JSON.stringify({ scripts: { start, build: "tsc" } }) };
+    return startNotes(sourcesOf(files), plan(files, overrides));
+  };
+
+  it.each([
+    ["npm run build && node dist/server.js", " node dist/server.js"],
+    ["pnpm build && NODE_ENV=production node .", " NODE_ENV=production node ."],
+    ["tsc -p . && node dist", " node dist"],
+    ["yarn build && echo '\n# a' && node .", " what comes after that"],
+  ])("is named, as what it builds is there: %j", (start, rest) =>
+    expect(notes(start)).toEqual([
+      `The start script builds the app each time it starts, in the memory of its pack, though it is built by then: set startCommand to${rest}.`,
+    ]),
+  );
+
+  it.each(["node dist", "next build-info && node .", "npm run builder && node ."])(
+    "is not this one: %j",
+    (start) => expect(notes(start)).toEqual([]),
+  );
+
+  it("is not looked at where another command starts the app", () =>
+    expect(notes("npm run build && node .", { startCommand: "node ." })).toEqual([]));
 });

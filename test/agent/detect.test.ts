@@ -851,6 +851,21 @@ describe("an app below the root of a repository", () => {
 });
 
 describe("a site that a framework builds", () => {
+  it.each([
+    ["@sveltejs/kit", "@sveltejs/adapter-vercel", "Vercel", "@sveltejs/adapter-node"],
+    ["@sveltejs/kit", "@sveltejs/adapter-cloudflare", "Cloudflare", "@sveltejs/adapter-node"],
+    ["astro", "@astrojs/netlify", "Netlify", "@astrojs/node"],
+  ])("of %s that %s leaves for another host says what builds it for any", (framework, adapter, host, any) => {
+    const devDependencies = { [framework]: "2", [adapter]: "6" };
+    const manifest = JSON.stringify({ scripts: { build: "vite build" }, devDependencies });
+    expect(dockerfile({ "package.json": manifest })).toContain(
+      `in none of: ${framework === "astro" ? "dist" : "build"}. ${adapter} builds for ${host}: use ${any} in its place, which makes a server, or set outputDir if there are only files.`,
+    );
+    expect(
+      node({ scripts: { build: "vite build" }, devDependencies: { ...devDependencies, [any]: "5" } }),
+    ).toMatchObject({ kind: "node" });
+  });
+
   it.each<[string, object, string[]]>([
     ["vite", { scripts: { build: "vite build" } }, ["dist"]],
     ["astro", { scripts: { start: "astro dev", build: "astro build" } }, ["dist"]],

@@ -12,12 +12,15 @@ export type StaticPlan = {
   folder?: string;
   singlePage?: boolean;
 };
+type Adapter = { name: string; host: string; instead: string };
 /** Files that a build makes. */
 export type SitePlan = NodeBuild & {
   kind: "site";
   rules?: StaticRules;
   /** Where the build may put the site, likeliest first; a `*` stands for any name. */
   outputs: string[];
+  /** What builds it for the servers of one host only, and what does for any. */
+  adapter?: Adapter | undefined;
   /** It is there, as the owner says. */
   isOutputGiven?: boolean;
   /** One page that routes itself: it is also served for paths that are no file. */
@@ -113,6 +116,12 @@ export const isStaticExport = (sources: Sources, manifest: PackageJson): boolean
       dependsOn(manifest, dependency) && configs.some((file) => setting.test(textOf(sources, file))),
   );
 
+const hosts = ["Vercel", "Netlify", "Cloudflare"];
+const adapters: Adapter[] = hosts.flatMap((host) => [
+  { name: `@sveltejs/adapter-${host.toLowerCase()}`, host, instead: "@sveltejs/adapter-node" },
+  { name: `@astrojs/${host.toLowerCase()}`, host, instead: "@astrojs/node" },
+]);
+
 /** What to add to a framework that as its generator makes it leaves nothing that can be served. */
 function lacksAdapter({ files }: Sources, manifest: PackageJson): string | null {
   if (dependsOn(manifest, "@builder.io/qwik-city") && !files.has("adapters/"))
@@ -141,6 +150,7 @@ export function detectSite(sources: Sources, manifest: PackageJson, overrides: O
       ]),
     ],
     singlePage: framework.singlePage?.(sources) ?? false,
+    adapter: adapters.find(({ name }) => dependsOn(manifest, name)),
   };
 }
 
