@@ -6,9 +6,9 @@ const ofStep = [
   /^executor failed running \[(?<command>.*)\]: exit code: (?<code>\d+)$/,
   /process "(?<command>.*)" did not complete successfully: exit code: (?<code>\d+)$/,
 ];
-/** What stands before the owner's command in a step of ours; see buildStep. */
+/** What stands before the owner's or the language's command in a step of ours; see buildStep and installInPlace. */
 const ours =
-  /^(?:\/bin\/)?sh -c (?:export \w+=\\?"\$\(cat \/run\/secrets\/env_\w+; echo \.\)\\?"; \w+=\\?"\$\{\w+%\.\}\\?"; )*/;
+  /^(?:\/bin\/)?sh -c (?:export \w+=\\?"\$\(cat \/run\/secrets\/env_\w+; echo \.\)\\?"; \w+=\\?"\$\{\w+%\.\}\\?"; |export (?:NODE_COMPILE_CACHE|NPM_CONFIG_UPDATE_NOTIFIER)=[^;]*; )*(?:\{ (?=npm ci ))?/;
 
 /** What follows the owner's or the language's command in a step of ours. */
 const fallback = / (?:--logs-dir=\/tmp\/npm )?\|\| \{ grep .*$/;
@@ -109,6 +109,11 @@ const known: [sign: RegExp, advice: (memoryMb: number, otherNode: string | undef
     /\bgyp ERR! (?:configure|build) error\b/,
     () =>
       "A package had to be compiled and could not be: take a release of it that comes compiled for this version of Node, or name Debian's packages that it needs in an Aptfile.",
+  ],
+  [
+    /\bERR_OSSL_EVP_UNSUPPORTED\b|\berror:0308010C\b/,
+    () =>
+      "Its webpack is older than the OpenSSL of this Node: take a release with webpack 5, such as react-scripts 5, or set the build variable NODE_OPTIONS to --openssl-legacy-provider.",
   ],
   [
     /JavaScript heap out of memory/,

@@ -23,6 +23,14 @@ describe("a build that failed", () => {
       "npm run build",
     ],
     [
+      'executor failed running [sh -c export NODE_COMPILE_CACHE=/opt/npm-code; export A="$(cat /run/secrets/env_A; echo .)"; A="${A%.}"; npm ci]: exit code: 2',
+      "npm ci",
+    ],
+    [
+      "executor failed running [sh -c export NODE_COMPILE_CACHE=/opt/npm-code; export NPM_CONFIG_UPDATE_NOTIFIER=false NODE_OPTIONS=--max-old-space-size=1792; { npm ci --logs-dir=/tmp/npm || { grep -q a /tmp/npm || exit 1; }; } && rm -rf /tmp/npm]: exit code: 2",
+      "npm ci",
+    ],
+    [
       "executor failed running [sh -c ( npm run build ) && ( for folder in dist; do exit 1; done )]: exit code: 2",
       "npm run build",
     ],
@@ -69,6 +77,11 @@ describe("a build that failed", () => {
         "npm error A complete log of this run can be found in: /root/.npm/_logs/1-debug-0.log",
       ],
       /code 1\. package-lock\.json does not fit package\.json: run npm install, if need be .*, and commit both\. Its last lines: .*some-package-89@1\.0\.0 from lock file$/,
+    ],
+    [
+      "a webpack that is older than the OpenSSL of today",
+      ["Error: error:0308010C:digital envelope routines::unsupported", "  code: 'ERR_OSSL_EVP_UNSUPPORTED'"],
+      /code 1\. Its webpack is older than the OpenSSL of this Node: .*react-scripts 5.*NODE_OPTIONS.*--openssl-legacy-provider/,
     ],
     [
       "one of pnpm's",

@@ -51,7 +51,7 @@ export function sharedAt(lines: readonly string[], at: number): (SharedBase & { 
 const npmInstall = /^RUN .*target=\/root\/\.npm .*\bnpm (?:ci|install)\b/;
 
 /**
- * An install by npm with what Node has compiled of npm, by which it takes a tenth less. Nothing that it writes there is kept, so no code of an
+ * An install by npm with what Node has compiled of npm, by which it takes up to a tenth less. Nothing that it writes there is kept, so no code of an
  * app gets to another; a Dockerfile of ours that somebody takes along does without.
  */
 const withNpmCode = (install: string, image: string): string =>
