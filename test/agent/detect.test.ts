@@ -541,6 +541,38 @@ describe("a Node app", () => {
     });
   });
 
+  it.each<[string, object, Files, string | null]>([
+    [
+      "names and the repository lacks",
+      { scripts: { start: "node --env-file=.env src/index.js" } },
+      {},
+      ".env",
+    ],
+    [
+      "names first, with a build before",
+      { scripts: { start: "tsx --env-file ./.env.local a.ts", build: "tsc" } },
+      {},
+      ".env.local",
+    ],
+    [
+      "names and the repository has",
+      { scripts: { start: "node --env-file=.env ." } },
+      { ".env": "A=1" },
+      null,
+    ],
+    ["can do without", { scripts: { start: "node --env-file-if-exists=.env ." } }, {}, null],
+    [
+      "would name with other commands",
+      { scripts: { start: "node --env-file=$(id) --env-file=../a --env-file=.env;id ." } },
+      {},
+      null,
+    ],
+  ])("has an empty file of variables where the start script %s it", (_, manifest, files, file) => {
+    const text = dockerfile({ "package.json": JSON.stringify(manifest), ...files });
+    if (file === null) expect(text).not.toContain("touch");
+    else expect(text).toMatch(new RegExp(`RUN \\["sh","-c","touch ${file}"\\]\nUSER node\n`));
+  });
+
   it("of vite-node is no development server of Vite's", () =>
     expect(node({ scripts: { start: "vite-node server.ts" } })).toMatchObject({ startCommand: "npm start" }));
 

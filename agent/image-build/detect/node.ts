@@ -93,6 +93,8 @@ export type NodePlan = NodeBuild & {
   standalone: boolean;
   /** A package that serves what the build makes, and is none of the app's own. */
   server: string | null;
+  /** Files of variables that Node would not start without, and that are not in the repository, as they should not be. */
+  envFiles: string[];
 };
 
 export function detectNode(sources: Sources, manifest: PackageJson, overrides: Overrides): NodePlan {
@@ -114,6 +116,7 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     startVariables: standalone ? [] : (direct?.variables ?? []),
     standalone,
     server: given === null && startCommand === srvxCommand && !dependsOn(manifest, "srvx") ? srvx : null,
+    envFiles: missingEnvFiles(sources, given ?? scriptOf(manifest, "start") ?? ""),
     startsByDevelopment:
       needsDevelopment(manifest, startCommand) ||
       readsTypeScript(sources, manifest) ||
@@ -121,6 +124,12 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
       // Its template lists what its server imports among what is for development.
       dependsOn(manifest, "@builder.io/qwik-city"),
   };
+}
+
+/** An empty one does: the variables are those of the site. */
+function missingEnvFiles({ files }: Sources, command: string): string[] {
+  const named = command.matchAll(/\s--env-file[= ]["']?(?:\.\/)?([\w.][\w.-]{0,99})(?=["'\s])/g);
+  return [...named].map(([, name = ""]) => name).filter((name) => !files.has(name));
 }
 
 function startsNothing({ files }: Sources, { isWorkspace, folder }: NodeBuild): JobError {

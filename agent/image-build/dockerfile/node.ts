@@ -367,6 +367,9 @@ function installInPlace(plan: NodePlan, variables: BuildVariables): string[] {
   ];
 }
 
+const emptyEnvFiles = ({ envFiles }: NodePlan): string[] =>
+  envFiles.length === 0 ? [] : [runs(`touch ${envFiles.join(" ")}`)];
+
 export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images: BaseImages): string[] {
   const tool = toolOf(plan);
   if (isInstalledInPlace(plan, variables))
@@ -375,6 +378,7 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
       ...installDebian(plan.libraries),
       ...installInPlace(plan, variables),
       runEnvironment(plan, []),
+      ...emptyEnvFiles(plan),
       "USER node",
       starts(plan.startCommand),
     ];
@@ -397,6 +401,7 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
     ...folders.map(([from, to, stage = "build"]) => `COPY --from=${stage} --chown=node:node ${from} ${to}`),
     ...(isInstalledOnly(plan) ? [`COPY --chown=node:node ${sourceFolder}/ /app/`] : []),
     `WORKDIR ${nodeFolder(plan)}`,
+    ...emptyEnvFiles(plan),
     "USER node",
     starts(plan.startCommand),
   ];
