@@ -883,6 +883,16 @@ describe("an app below the root of a repository", () => {
 });
 
 describe("a site that a framework builds", () => {
+  it("in a package of a workspace whose root builds nothing is named", () => {
+    const files = { "pnpm-workspace.yaml": "packages: [docs]\n", "docs/package.json": "{}" };
+    expect(() => node({ devDependencies: { astro: "5" } }, files)).toThrow(
+      "Found a workspace whose root builds nothing: set rootDir to the package to deploy (docs), or set buildCommand.",
+    );
+    expect(() => node({ devDependencies: { astro: "5" } })).toThrow(
+      /no "build" script: add one, or set buildCommand\.$/,
+    );
+  });
+
   it.each([
     ["@sveltejs/kit", "@sveltejs/adapter-vercel", "Vercel", "@sveltejs/adapter-node"],
     ["@sveltejs/kit", "@sveltejs/adapter-cloudflare", "Cloudflare", "@sveltejs/adapter-node"],

@@ -164,12 +164,12 @@ export const corepackShared = (release: string | null, isYarnFromNpm: boolean): 
       ]),
 ];
 
-/** What Node has compiled of npm: an install of one empty package, offline, leaves it. Node before 22.1 does not. */
+/** What Node, from 22.1 on, keeps of npm compiled, by an install of one empty package, offline. Where that fails, installs go without. */
 export const npmCode = "/opt/npm-code";
 export const npmShared = [
   runs(
     `mkdir -p ${npmCode} /tmp/npm/empty /tmp/npm/app && cd /tmp/npm/app && export NODE_COMPILE_CACHE=${npmCode} ${tools.npm.env} && ` +
-      `echo '{"name":"empty","version":"1.0.0"}' > ../empty/package.json && npm pack ../empty && npm install ./empty-1.0.0.tgz && npm ci && rm -rf /tmp/npm`,
+      `echo '{"name":"empty","version":"1.0.0"}' > ../empty/package.json && npm pack ../empty && npm install ./empty-1.0.0.tgz && npm ci; rm -rf /tmp/npm`,
   ),
 ];
 
