@@ -82,6 +82,7 @@ const known: [sign: RegExp, advice: (memoryMb: number, otherNode: string | undef
     () => unfitLock("package-lock.json", "npm", ", if need be after deleting it and node_modules"),
   ],
   [/\bERR_PNPM_OUTDATED_LOCKFILE\b/, () => unfitLock("pnpm-lock.yaml", "pnpm")],
+  [/^error: lockfile had changes, but lockfile is frozen/, () => unfitLock("Bun's lock file", "bun")],
   [/\bYN0028\b|^error Your lockfile needs to be updated\b/, () => unfitLock("yarn.lock", "yarn")],
   [
     /^npm error code ERESOLVE\b/,

@@ -84,6 +84,14 @@ describe("a build that failed", () => {
       /code 1\. Its webpack is older than the OpenSSL of this Node: .*react-scripts 5.*NODE_OPTIONS.*--openssl-legacy-provider/,
     ],
     [
+      "one of Bun's",
+      [
+        "error: lockfile had changes, but lockfile is frozen",
+        "note: try re-running without --frozen-lockfile",
+      ],
+      /code 1\. Bun's lock file does not fit package\.json: run bun install, and commit both\./,
+    ],
+    [
       "one of pnpm's",
       [' ERR_PNPM_OUTDATED_LOCKFILE  Cannot install with "frozen-lockfile"', "Failure reason:"],
       /code 1\. pnpm-lock\.yaml does not fit package\.json: run pnpm install, and commit both\. Its last lines: ERR_PNPM/,
