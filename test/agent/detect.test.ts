@@ -573,6 +573,43 @@ describe("a Node app", () => {
     else expect(text).toMatch(new RegExp(`RUN \\["sh","-c","touch ${file}"\\]\nUSER node\n`));
   });
 
+  it.each([
+    "git+https://git.example/a/b.git#v1",
+    "git@git.example:a/b.git",
+    "github:a/b",
+    "a/b#main",
+    "https://git.example/a/b.git",
+  ])("has Git for the package %s where it is installed, and not where it runs", (version) => {
+    const files = { "package.json": JSON.stringify({ ...start, dependencies: { a: version } }) };
+    const [build, last = ""] = dockerfile(files).split(/^(?=FROM )/m);
+    expect(build).toMatch(/apt-get install [^"]* git ca-certificates &&/);
+    expect(last).toMatch(/^FROM /);
+    expect(last).not.toContain(" git ");
+  });
+
+  it.each(["^1.0.0", "./a/b", "file:a/b", "npm:@a/b@1", "workspace:*", "https://a.example/b.tgz"])(
+    "has no Git for the package %s",
+    (version) => {
+      const files = { "package.json": JSON.stringify({ ...start, dependencies: { a: version } }) };
+      expect(dockerfile(files)).not.toContain(" git ");
+    },
+  );
+
+  it.each<[string, string, boolean]>([
+    ["requirements.txt", "flask\nlib @ git+https://git.example/a/lib.git@v1\n", true],
+    ["requirements.txt", "flask\n# lib @ git+https://git.example/a/lib.git\n", false],
+    [
+      "pyproject.toml",
+      '[project]\nname = "a"\n[tool.uv.sources]\nlib = { git = "https://git.example/a/lib" }\n',
+      true,
+    ],
+    ["Pipfile", '[packages.lib]\ngit = "https://git.example/a/lib"\n', true],
+    ["Pipfile", '[packages]\ngitpython = "*"\n', false],
+  ])("of Python has Git where %s takes a package from it: %j", (file, text, has) => {
+    const lines = dockerfile({ "main.py": "", [file]: text }).split("\n");
+    expect(lines.filter((line) => line.includes(" git ca-certificates"))).toHaveLength(has ? 1 : 0);
+  });
+
   it("of vite-node is no development server of Vite's", () =>
     expect(node({ scripts: { start: "vite-node server.ts" } })).toMatchObject({ startCommand: "npm start" }));
 

@@ -30,6 +30,7 @@ import { parseYaml, stringsIn } from "./parse.ts";
 import { configNeedsDevelopment } from "./run-time-config.ts";
 import {
   configsOf,
+  gitPackages,
   placeOf,
   present,
   procfileWeb,
@@ -76,6 +77,8 @@ export type NodeBuild = OwnInstall & {
   generateCommand: string | null;
   /** Debian's packages that it needs where it is built and where it runs. */
   libraries: string[];
+  /** Those that only its install needs. */
+  installPackages: string[];
   /** Folders in which a build finds what the last one compiled; no app reads them. */
   compiled: string[];
   /** What is run before it, and in which folders: it builds the packages of the workspace that the app needs. */
@@ -273,6 +276,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     environment: frameworkEnvironment(manifest, installed),
     generateCommand: generatePrisma(sources, manifest, packageManager, overrides),
     libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
+    installPackages: [manifest, installed].some(takesFromGit) ? gitPackages : [],
     needed: neededBuilds(sources, packageManager, installed, overrides),
     compiled: dependsOn(manifest, "next") ? [".next/cache/turbopack", ".next/cache/webpack"] : [],
     buildCommand: withAdapter(
@@ -375,6 +379,16 @@ function generatePrisma(
 const leastNpmPkg = 16;
 
 const lists = ["dependencies", "devDependencies", "optionalDependencies"] as const;
+
+/** A package by the address of its repository, in the forms of https://docs.npmjs.com/cli/configuring-npm/package-json#git-urls-as-dependencies. */
+const fromGit =
+  /^(?:git(?:\+\w+)?:|git@|(?:github|gitlab|bitbucket|gist):|(?!\.)[\w.-]+\/[\w.-]+(?:#|$)|(?:https?|ssh):\/\/\S+\.git(?:#|$))/;
+const takesFromGit = (manifest: PackageJson): boolean =>
+  lists.some((list) =>
+    Object.values(manifest[list] ?? {}).some(
+      (version) => typeof version === "string" && fromGit.test(version),
+    ),
+  );
 
 /** Also a lock file that does not fit package.json tells nothing: npm adds what it lacks. */
 function lockRunsNoScripts(sources: Sources, manifest: PackageJson): boolean {

@@ -4,6 +4,7 @@ import { newestMinor } from "./newest-minor.ts";
 import { tableIn } from "./parse.ts";
 import { pyprojectOf } from "./pyproject.ts";
 import {
+  gitPackages,
   present,
   procfileWeb,
   servedFolder,
@@ -151,6 +152,12 @@ function dependsOn(sources: Sources, name: string): boolean {
   );
 }
 
+/** `name @ git+https://…`, and a table's `git = "…"`. */
+const takesFromGit = (sources: Sources): boolean =>
+  ["requirements.txt", "pyproject.toml", "Pipfile"].some((file) =>
+    /^[^#\n]*\bgit\+\w+:|^[ \t]*git[ \t]*=|[{,][ \t]*git[ \t]*=/m.test(textOf(sources, file)),
+  );
+
 function systemPackages(sources: Sources): SystemPackages {
   const compiled = [
     { name: "psycopg2", build: ["gcc", "libc6-dev", "libpq-dev"], run: ["libpq5"] },
@@ -161,7 +168,9 @@ function systemPackages(sources: Sources): SystemPackages {
     },
   ].filter(({ name }) => dependsOn(sources, name));
   return {
-    build: [...new Set(compiled.flatMap(({ build }) => build))],
+    build: [
+      ...new Set([...compiled.flatMap(({ build }) => build), ...(takesFromGit(sources) ? gitPackages : [])]),
+    ],
     run: compiled.flatMap(({ run }) => run),
   };
 }

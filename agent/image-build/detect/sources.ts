@@ -140,5 +140,8 @@ function versionIn(asked: unknown): string {
   return typeof version === "string" || typeof version === "number" ? String(version) : "";
 }
 
+/** What fetches packages from repositories of their own; no slim image has it. */
+export const gitPackages = ["git", "ca-certificates"];
+
 /** Debian packages: `build` are installed where dependencies are compiled, `run` where the app runs. */
 export type SystemPackages = { build: string[]; run: string[] };

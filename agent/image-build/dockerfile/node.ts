@@ -204,7 +204,7 @@ export function nodeBuildStage(
     ...(plan.hasDependencies ? nodeShared : []),
     ...(plan.bun === null ? [] : bunShared(plan.bun)),
     ...(usesCorepack(plan) ? corepackShared(plan.release, plan.yarnFromNpm) : []),
-    ...installDebian(plan.libraries),
+    ...installDebian([...plan.libraries, ...plan.installPackages]),
     "WORKDIR /app",
     ...(environment === "" ? [] : [`ENV ${environment}`]),
     ...useYarnFile(plan),
@@ -348,6 +348,7 @@ const runEnvironment = (plan: NodePlan, tools: string[]): string =>
 const isInstalledInPlace = (plan: NodePlan, variables: BuildVariables): boolean =>
   isInstalledOnly(plan) &&
   plan.runsNoScripts &&
+  plan.installPackages.length === 0 &&
   plan.installCommand === undefined &&
   plan.bun === null &&
   plan.server === null &&
