@@ -6,7 +6,7 @@ const ofStep = [
   /^executor failed running \[(?<command>.*)\]: exit code: (?<code>\d+)$/,
   /process "(?<command>.*)" did not complete successfully: exit code: (?<code>\d+)$/,
 ];
-/** What stands before the owner's or the language's command in a step of ours; see buildStep and installInPlace. */
+/** What stands before the owner's or the language's command in a step of ours; see buildStep, installInPlace and withNpmCode. */
 const ours =
   /^(?:\/bin\/)?sh -c (?:export \w+=\\?"\$\(cat \/run\/secrets\/env_\w+; echo \.\)\\?"; \w+=\\?"\$\{\w+%\.\}\\?"; |export (?:NODE_COMPILE_CACHE|NPM_CONFIG_UPDATE_NOTIFIER)=[^;]*; )*(?:\{ (?=npm ci ))?/;
 

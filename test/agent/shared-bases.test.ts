@@ -153,29 +153,32 @@ describe("a Dockerfile of ours", () => {
     return { asked, built };
   };
   const withPackage = '{"scripts":{"start":"node ."},"dependencies":{"a":"1"}}';
-  const built = '{"scripts":{"build":"vite build"},"devDependencies":{"vite":"7"}}';
+  const withBuild = '{"scripts":{"build":"vite build"},"devDependencies":{"vite":"7"}}';
   const ofPhp = '{"scripts":{"build":"php artisan icons && vite build"},"devDependencies":{"vite":"7"}}';
   const lockOf = (manager: string) => ({
     "package.json": withPackage,
     [manager === "pnpm" ? "pnpm-lock.yaml" : "bun.lock"]: "lockfileVersion: '9.0'\n",
   });
 
-  it.each<[Record<string, string>, string]>([
+  it.each<[Record<string, string>, string, string?]>([
     [{ "index.php": "" }, "php of php:8-cli"],
     [{ "main.py": "" }, "python of python:3.13-slim-bookworm"],
     [{ "main.py": "", "uv.lock": "" }, "python-uv of python:3.13-slim-bookworm"],
-    [{ "package.json": withPackage }, "node of node:24-bookworm-slim"],
+    [{ "package.json": withPackage }, "node of node:24-bookworm-slim", "npm of node:24-bookworm-slim"],
     [lockOf("pnpm"), "node-pnpm-10 of node:24-bookworm-slim"],
     [lockOf("bun"), "node-bun of node:24-bookworm-slim"],
-  ])("begins with what sites share, whatever packages of Debian's it names: %o", async (files, expected) => {
-    for (const packages of [[], ["ffmpeg"]]) {
-      const { asked, built } = await kinds(files, packages);
-      expect(asked[0]).toBe(expected);
-      expect(built).toContain(`FROM shared:${expected.split(" ")[0]} AS `);
-      expect(built).not.toMatch(/RUN .*(?:libpq-dev|python3 -m venv|--prefix|corepack install)/);
-      expect(built.includes("install --yes --no-install-recommends ffmpeg")).toBe(packages.length > 0);
-    }
-  });
+  ])(
+    "begins with what sites share, whatever packages of Debian's it names: %o",
+    async (files, expected, ...others) => {
+      for (const packages of [[], ["ffmpeg"]]) {
+        const { asked, built } = await kinds(files, packages);
+        expect(asked).toEqual([expected, ...others]);
+        expect(built).toContain(`FROM shared:${expected.split(" ")[0]} AS `);
+        expect(built).not.toMatch(/RUN .*(?:libpq-dev|python3 -m venv|--prefix|corepack install)/);
+        expect(built.includes("install --yes --no-install-recommends ffmpeg")).toBe(packages.length > 0);
+      }
+    },
+  );
 
   const install =
     /^RUN --mount=type=bind,from=shared:npm,source=(\S+),target=\1 .*"export NODE_COMPILE_CACHE=\1; .*npm (?:ci|install)/gm;
@@ -187,7 +190,7 @@ describe("a Dockerfile of ours", () => {
   it.each<[string, Record<string, string>]>([
     ["in a stage of its own", { "package.json": withPackage }],
     ["where the app runs", locked],
-    ["for an app of another language", { "main.py": "", "package.json": built }],
+    ["for an app of another language", { "main.py": "", "package.json": withBuild }],
   ])("installs by npm %s with what sites share of npm", async (_, files) => {
     const { asked, built } = await kinds(files);
     expect(asked).toContain("npm of node:24-bookworm-slim");

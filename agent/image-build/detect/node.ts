@@ -135,15 +135,25 @@ function missingEnvFiles({ files }: Sources, command: string): string[] {
   return [...named].map(([, name = ""]) => name).filter((name) => !files.has(name));
 }
 
-function startsNothing({ files }: Sources, { isWorkspace, folder }: NodeBuild): JobError {
-  const paths = [...files];
-  const apps = isWorkspace && folder === null ? appsBelow(paths) : null;
-  if (apps !== null)
-    return new JobError(
-      `Found a workspace whose root starts nothing: set rootDir to the package to deploy (${apps}), or set startCommand.`,
-    );
+/** Why the root of a workspace is not what to deploy; null elsewhere, and where no package is found. */
+export function onlyWorkspace(
+  { files }: Sources,
+  { isWorkspace, folder }: NodeBuild,
+  lacking: "starts" | "builds",
+): JobError | null {
+  const apps = isWorkspace && folder === null ? appsBelow([...files]) : null;
+  const setting = { starts: "startCommand", builds: "buildCommand" }[lacking];
+  return apps === null
+    ? null
+    : new JobError(
+        `Found a workspace whose root ${lacking} nothing: set rootDir to the package to deploy (${apps}), or set ${setting}.`,
+      );
+}
+
+function startsNothing(sources: Sources, build: NodeBuild): JobError {
   return (
-    notByItself(paths) ??
+    onlyWorkspace(sources, build, "starts") ??
+    notByItself([...sources.files]) ??
     new JobError('package.json has neither a "start" script nor a "main" file: add one, or set startCommand.')
   );
 }

@@ -144,17 +144,18 @@ const hasOwn = (sources: Sources): boolean =>
     /\b(?:path|workspace|file)[ \t]*=[ \t]*(?:["']|true)/.test(textOf(sources, file)),
   );
 
+/** Where direct dependencies are named. */
+const lists = ["requirements.txt", "pyproject.toml", "Pipfile"];
+
 /** Whether the manifests name a package as a direct dependency. */
 function dependsOn(sources: Sources, name: string): boolean {
   const written = new RegExp(`(?:^|["'])[ \\t]*["']?${name.replace("-", "[-_]")}(?![\\w-])`, "im");
-  return ["requirements.txt", "pyproject.toml", "Pipfile"].some((file) =>
-    written.test(textOf(sources, file)),
-  );
+  return lists.some((file) => written.test(textOf(sources, file)));
 }
 
 /** `name @ git+https://…`, and a table's `git = "…"`. */
 const takesFromGit = (sources: Sources): boolean =>
-  ["requirements.txt", "pyproject.toml", "Pipfile"].some((file) =>
+  lists.some((file) =>
     /^[^#\n]*\bgit\+\w+:|^[ \t]*git[ \t]*=|[{,][ \t]*git[ \t]*=/m.test(textOf(sources, file)),
   );
 
@@ -228,8 +229,7 @@ function startDjango(sources: Sources, manage: string): string {
 /** FastAPI's own extras bring Uvicorn along. */
 function startAsgi(sources: Sources, app: string): string {
   const brought = /fastapi(?:-cli)?\[(?:standard|all)/i;
-  const files = ["requirements.txt", "pyproject.toml", "Pipfile"];
-  if (!dependsOn(sources, "uvicorn") && !files.some((file) => brought.test(textOf(sources, file))))
+  if (!dependsOn(sources, "uvicorn") && !lists.some((file) => brought.test(textOf(sources, file))))
     throw new JobError(
       `Found the app ${app}, but no server for it: add uvicorn to the dependencies, or set startCommand.`,
     );

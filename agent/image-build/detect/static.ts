@@ -1,6 +1,5 @@
 import { JobError } from "../../job.ts";
-import { nodeBuild, type NodeBuild } from "./node.ts";
-import { appsBelow } from "./not-found.ts";
+import { nodeBuild, onlyWorkspace, type NodeBuild } from "./node.ts";
 import { readStaticRules, readStaticfile, type StaticRules } from "./static-rules.ts";
 import { dependsOn, scriptOf, type PackageJson } from "./package-json.ts";
 import { configsOf, present, textOf, type Overrides, type Sources } from "./sources.ts";
@@ -135,15 +134,13 @@ export function detectSite(sources: Sources, manifest: PackageJson, overrides: O
   const build = nodeBuild(sources, manifest, overrides);
   if (build.buildCommand === null) {
     if (!hasFramework(manifest)) return null;
-    const packages = build.isWorkspace && build.folder === null ? appsBelow([...sources.files]) : null;
-    throw new JobError(
-      packages === null
-        ? 'package.json has no "build" script: add one, or set buildCommand.'
-        : `Found a workspace whose root builds nothing: set rootDir to the package to deploy (${packages}), or set buildCommand.`,
+    throw (
+      onlyWorkspace(sources, build, "builds") ??
+      new JobError('package.json has no "build" script: add one, or set buildCommand.')
     );
   }
-  const adapter = lacksAdapter(sources, manifest);
-  if (adapter !== null) throw new JobError(adapter);
+  const lacking = lacksAdapter(sources, manifest);
+  if (lacking !== null) throw new JobError(lacking);
   const framework = frameworkOf(manifest) ?? unknown;
   return {
     kind: "site",

@@ -1,4 +1,4 @@
-import { bunShared, corepackShared, nodeShared, npmCode, npmShared } from "./node.ts";
+import { bunShared, corepackShared, nodeShared, npmCode, npmShared, tools } from "./node.ts";
 import { phpShared } from "./php.ts";
 import { pythonShared } from "./python.ts";
 
@@ -38,17 +38,22 @@ const sharedSteps: [kind: string, steps: string[]][] = (
 export const stepsOf = (kind: string): string[] | null =>
   sharedSteps.find(([name]) => name === kind)?.[1] ?? null;
 
+const stageStart = /^FROM (\S+)(?: AS (\w+))?$/;
+
 /** What a stage whose first line is at `at` begins with. */
 export function sharedAt(lines: readonly string[], at: number): (SharedBase & { length: number }) | null {
-  const image = /^FROM (\S+)(?: AS \w+)?$/.exec(lines[at] ?? "")?.[1];
+  const image = stageStart.exec(lines[at] ?? "")?.[1];
   const found = sharedSteps.find(([, steps]) => steps.every((step, below) => lines[at + 1 + below] === step));
   return image === undefined || found === undefined
     ? null
     : { kind: found[0], image, length: found[1].length };
 }
 
-/** The step in which npm's own cache is mounted for an install. */
-const npmInstall = /^RUN .*target=\/root\/\.npm .*\bnpm (?:ci|install)\b/;
+/** A step with npm's own cache. */
+const isNpmInstall = (line: string): boolean =>
+  line.startsWith("RUN ") &&
+  line.includes(`,target=${tools.npm.cache} `) &&
+  /\bnpm (?:ci|install)\b/.test(line);
 
 /**
  * An install by npm with what Node has compiled of npm, by which it takes up to a tenth less. Nothing that it writes there is kept, so no code of an
@@ -70,7 +75,7 @@ export async function withSharedBases(
   let image = "";
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] ?? "";
-    const [, from, stage] = /^FROM (\S+)(?: AS (\w+))?$/.exec(line) ?? [];
+    const [, from, stage] = stageStart.exec(line) ?? [];
     if (from !== undefined) image = from;
     if (stage !== undefined) stages.add(stage);
     const shared = sharedAt(lines, at);
@@ -78,7 +83,7 @@ export async function withSharedBases(
       const name = await nameOf({ kind: shared.kind, image });
       replaced.push(name === null ? line : line.replace(image, name));
       if (name !== null) at += shared.length;
-    } else if (npmInstall.test(line) && !stages.has(image)) {
+    } else if (isNpmInstall(line) && !stages.has(image)) {
       const name = await nameOf({ kind: "npm", image });
       replaced.push(name === null ? line : withNpmCode(line, name));
     } else replaced.push(line);
