@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -39,6 +40,38 @@ describe("a Java app", () => {
     const text = dockerfile({ "pom.xml": "<groupId>io.quarkus.platform</groupId>" });
     expect(text).toContain("quarkus-app/quarkus-run.jar");
     expect(text).toMatch(/-Dquarkus\.http\.port=\$PORT \$JAVA_OPTS -jar quarkus-run\.jar/);
+  });
+
+  it.each<[string, Files, string, string]>([
+    ["Quarkus", { "pom.xml": "io.quarkus" }, "target/quarkus-app/quarkus-run.jar", "quarkus-run.jar"],
+    ["the application plugin", { "build.gradle.kts": ktor }, "build/install/shop/bin/shop", "bin/app"],
+  ])("of %s is the only app that its build leaves", (_, files, left, started) => {
+    const folder = mkdtempSync(join(tmpdir(), "java-"));
+    const leave = (path: string) => {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), "");
+    };
+    const step = dockerfile(files)
+      .split("\n")
+      .find((line) => line.includes("more than one app"));
+    const [, , command] = JSON.parse(step?.slice(step.indexOf("[")) ?? "") as [string, string, string];
+    const collect = () =>
+      spawnSync("sh", ["-c", command.replaceAll("/srv/output", "output")], { cwd: folder, encoding: "utf8" });
+    try {
+      expect(collect()).toMatchObject({ status: 1, stderr: expect.stringContaining("set startCommand") });
+      leave(`a/${left}`);
+      leave(`a/${left}.bat`);
+      expect(collect()).toMatchObject({ status: 0, stderr: "" });
+      expect(existsSync(join(folder, "output", started))).toBe(true);
+      rmSync(join(folder, "output"), { recursive: true });
+      leave(`b/${left}`);
+      expect(collect()).toMatchObject({
+        status: 1,
+        stderr: expect.stringContaining("more than one app (./a/"),
+      });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it.each<[string, Files, string | null]>([

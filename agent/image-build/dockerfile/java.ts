@@ -28,6 +28,9 @@ function buildOf({ tool, wrapped, within, hasProductionProfile, output }: JavaPl
   return `${wrapped ? "sh gradlew" : "gradle"} --no-daemon${project} ${tasks}`;
 }
 
+const severalApps =
+  'echo "The build left more than one app ($*): set rootDir to the folder of one, or set startCommand." >&2; exit 1';
+
 /** Jars of a folder that can be started, largest first: one beside it that brings no dependencies is smaller. */
 const findJar = [
   `mkdir -p ${output} /tmp/jar`,
@@ -39,22 +42,23 @@ const findJar = [
   "set -- $found",
   `if [ $# = 1 ]; then cp $1 ${output}/app.jar; for name in lib libs dependency; do if [ -d \${1%/*}/$name ]; then cp -R \${1%/*}/$name ${output}/; fi; done; exit 0; fi`,
   "if [ $# = 0 ]; then echo 'The build left no jar that can be started: let its manifest name a Main-Class, as the plugins of Spring Boot, Shade and Shadow do, or set startCommand.' >&2; exit 1; fi",
-  'echo "The build left more than one app ($*): set rootDir to the folder of one, or set startCommand." >&2; exit 1',
+  severalApps,
 ].join("; ");
 
+/** The folder that holds the only ones of these paths. */
 const findFolder = (path: string, take: string, problem: string): string =>
-  `found=$(find . -path '${path}' ! -name '*.bat' | sort | head -n 1); if [ -z "$found" ]; then echo '${problem}' >&2; exit 1; fi; ${take}`;
+  `set -- $(find . -path '${path}' ! -name '*.bat' -printf '%h\\n' | sort -u); if [ $# = 0 ]; then echo '${problem}' >&2; exit 1; fi; if [ $# != 1 ]; then ${severalApps}; fi; ${take}`;
 
 const collect: Record<JavaOutput, string> = {
   jar: findJar,
   quarkus: findFolder(
     "*/quarkus-app/quarkus-run.jar",
-    `cp -R "\${found%/*}" ${output}`,
+    `cp -R $1 ${output}`,
     "The build left no quarkus-app: leave quarkus.package.jar.type as it is, or set startCommand.",
   ),
   distribution: findFolder(
     "*/build/install/*/bin/*",
-    `cp -R "\${found%/bin/*}" ${output} && mv "${output}/bin/\${found##*/}" ${output}/bin/app`,
+    `script=$(find $1 -type f ! -name '*.bat' | sort | head -n 1); cp -R \${1%/bin} ${output} && mv ${output}/bin/\${script##*/} ${output}/bin/app`,
     "The build left nothing in build/install: set startCommand.",
   ),
 };
