@@ -112,6 +112,24 @@ const known: [sign: RegExp, advice: (memoryMb: number, otherNode: string | undef
       "A package had to be compiled and could not be: take a release of it that comes compiled for this version of Node, or name Debian's packages that it needs in an Aptfile.",
   ],
   [
+    /\bfatal error: [\w./-]+\.h: No such file or directory|\bpg_config executable not found\b/,
+    () =>
+      "A package had to be compiled with a file of C that is not there: name Debian's package that has it in an Aptfile (libpq-dev for PostgreSQL), or take a release that comes compiled.",
+  ],
+  [
+    /\brequires? a different python\b/i,
+    () =>
+      "A package asks for another version of Python: name that in .python-version, or take another release of the package.",
+  ],
+  [
+    /^error: .*(?:Cargo\.lock needs to be updated but|because) --locked was passed/,
+    () => "Cargo.lock does not fit Cargo.toml: run cargo check, and commit both.",
+  ],
+  [
+    /\bgemfile changed, but the lockfile can't be updated\b|in (?:deployment|frozen) mode after changing\b/,
+    () => "Gemfile.lock does not fit Gemfile: run bundle install, and commit both.",
+  ],
+  [
     /\bERR_OSSL_EVP_UNSUPPORTED\b|\berror:0308010C\b/,
     () =>
       "Its webpack is older than the OpenSSL of this Node: take a release with webpack 5, such as react-scripts 5, or set the build variable NODE_OPTIONS to --openssl-legacy-provider.",

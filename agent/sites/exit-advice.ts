@@ -11,8 +11,27 @@ const writesElsewhere =
   "it may not write to $1, only below /app and /tmp: give the site a volume, or let a variable of the app name a path there";
 const path = String.raw`(\/[^\s'"\u2019:]{1,200})`;
 
+/** Debian names the package of a library after it and its version: libGL.so.1 is in libgl1, libatk-1.0.so.0 in libatk1.0-0. */
+function packageOf(library: string): string {
+  const [, name = "", version = ""] = /^(lib[\w+.-]*?)\.so(?:\.(\d+))?/.exec(library) ?? [];
+  const own = name
+    .toLowerCase()
+    .replace(/-(?=\d)/, "")
+    .replaceAll("_", "-");
+  return /\d$/.test(own) && version !== "" ? `${own}-${version}` : own + version;
+}
+
+function lacksLibrary(library: string): string {
+  const named = packageOf(library);
+  const probably = named === "" ? "" : `, probably ${named},`;
+  return `the image that runs lacks the library ${library}: name Debian's package of it${probably} in an Aptfile, or install it in the Dockerfile`;
+}
+
+const variable = String.raw`([A-Z][A-Z\d]*(?:_[A-Z\d]+)+)`;
+const setVariable = "set the site's variable $1";
+
 /** What apps lack at their first start that came up elsewhere, by what one of their lines tells; `$1` is what the last sign found. */
-const known: [signs: RegExp[], advice: string][] = [
+const known: [signs: RegExp[], advice: string | ((found: string) => string)][] = [
   [
     [/exec format error|: \d+: .?ELF.{0,200}not found/i],
     `its program is built for another processor: build it for that of this host, ${process.arch}`,
@@ -59,8 +78,23 @@ const known: [signs: RegExp[], advice: string][] = [
     "the image lacks the package $1: list it among dependencies of package.json, as devDependencies are only there for the build",
   ],
   [
-    [/error while loading shared libraries: ([^\s:]{1,100}):/],
-    "the image that runs lacks the library $1: install the package that has it there",
+    [/No module named '(distutils|imp|pkg_resources|cgi|imghdr|pipes|telnetlib|asyncore|asynchat)\b/],
+    "newer releases of Python come without $1: name an older one, such as 3.11, in .python-version, or take newer releases of the packages that import it",
+  ],
+  [
+    [/No module named '([\w.]{1,100})'/],
+    "there is no module $1: name the package that has it among the dependencies, or correct the start command",
+  ],
+  [
+    [/cannot load such file -- ([\w./-]{1,100})(?: \(LoadError\))?$/],
+    "there is no $1 to load: name the gem that has it in the Gemfile, in no group for development or tests, or correct the start command",
+  ],
+  // Of the loader, as it tells C, Python, Ruby and Node; and of Python's cffi.
+  [
+    [
+      /error while loading shared libraries: ([^\s:]{1,100}):|\b(lib[^\s:'"/]{1,100}): cannot open shared object file|cannot load library '(lib[^\s']{1,100})'/,
+    ],
+    lacksLibrary,
   ],
   [
     [/Missing `secret_key_base`|Missing encryption key to decrypt|MessageEncryptor::InvalidMessage/],
@@ -79,8 +113,32 @@ const known: [signs: RegExp[], advice: string][] = [
     [/node::RemoveEnvironmentCleanupHook/],
     "a package made of C++ does not fit this release of Node: take the package's newest one, or name another Node in .nvmrc, such as 22",
   ],
+  // Of Python, Ruby and Spring, and as most say it themselves.
   [
-    [/127\.0\.0\.1|::1\b|localhost/, /refused/i],
+    [
+      new RegExp(
+        `\\bKeyError: '${variable}'|key not found: "${variable}"|Could not resolve placeholder '${variable}'`,
+      ),
+    ],
+    setVariable,
+  ],
+  [
+    [
+      /\benv(?:ironment)? ?var/i,
+      /missing|required|must be|\bset the\b|unset|undefined|not (?:set|found|defined|present|provided)/i,
+      new RegExp(`\\b${variable}\\b`),
+    ],
+    setVariable,
+  ],
+  // A name without a dot, of Node, Go, PostgreSQL's library, MySQL's, Java, PHP, Python's Redis and Prisma.
+  [
+    [
+      /getaddrinfo (?:ENOTFOUND|EAI_AGAIN) ([\w-]{1,60})(?![\w.-])|\blookup ([\w-]{1,60})(?: on \S{1,60})?: |host name "([\w-]{1,60})" to address|Unknown (?:MySQL )?server host '([\w-]{1,60})'|UnknownHostException: ([\w-]{1,60})(?![\w.-])|getaddrinfo for ([\w-]{1,60}) failed|connecting to ([\w-]{1,60}):\d+\. (?:Temporary failure|Name or service)|reach database server at `?(?!localhost)([\w-]{1,60}):\d/,
+    ],
+    "no server is called $1 where it runs, as one may be beside it in Docker Compose: set the variable that names its address",
+  ],
+  [
+    [/127\.0\.0\.1|::1\b|localhost/, /refused|Can't reach/i],
     "it looks for another server, such as its database, inside its own container: set the variable that names its address, such as DATABASE_URL",
   ],
 ];
@@ -99,7 +157,9 @@ export const lastSaid = (lines: readonly string[]): string =>
 export function exitAdvice(lines: readonly string[]): string {
   for (const [signs, advice] of known) {
     const found = lines.find((line) => signs.every((sign) => sign.test(line)));
-    if (found !== undefined) return advice.replace("$1", () => signs.at(-1)?.exec(found)?.[1] ?? "");
+    if (found === undefined) continue;
+    const named = signs.at(-1)?.exec(found)?.slice(1).find(Boolean) ?? "";
+    return typeof advice === "string" ? advice.replace("$1", () => named) : advice(named);
   }
   return "correct it or its start command";
 }

@@ -122,6 +122,39 @@ describe("a build that failed", () => {
       /could not be: take a release of it that comes compiled .* Its last lines: .*`make` failed with exit code: 2$/,
     ],
     [
+      "a file of C that is not there",
+      [
+        "      src/conn.c:5:10: fatal error: libpq-fe.h: No such file or directory",
+        "error: command 'gcc' failed",
+      ],
+      /code 1\. A package had to be compiled with a file of C .* Aptfile \(libpq-dev for PostgreSQL\).* lines: .*libpq-fe\.h/,
+    ],
+    [
+      "a version of Python that a package refuses",
+      ["ERROR: Package 'shop' requires a different Python: 3.13.5 not in '<3.12,>=3.8'"],
+      /code 1\. A package asks for another version of Python: name that in \.python-version/,
+    ],
+    [
+      "versions that another Python would take",
+      [
+        "ERROR: Ignored the following versions that require a different python version: 1.21.0 Requires-Python <3.11",
+        "ERROR: No matching distribution found for numpy==1.21.0",
+      ],
+      /code 1\. A package asks for another version of Python: .* numpy==1\.21\.0$/,
+    ],
+    [
+      "Cargo's lock file",
+      ["error: cannot update the lock file /app/Cargo.lock because --locked was passed to prevent this"],
+      /code 1\. Cargo\.lock does not fit Cargo\.toml: run cargo check, and commit both\./,
+    ],
+    [
+      "Bundler's lock file",
+      [
+        "The dependencies in your gemfile changed, but the lockfile can't be updated because frozen mode is set",
+      ],
+      /code 1\. Gemfile\.lock does not fit Gemfile: run bundle install, and commit both\./,
+    ],
+    [
       "a heap that is full",
       [
         "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",

@@ -57,9 +57,74 @@ describe("an app that exited", () => {
       "Error [ERR_MODULE_NOT_FOUND]: Cannot find package '@next/mdx' imported from /app/a.js",
       /package @next\/mdx:/,
     ],
+    ["ModuleNotFoundError: No module named 'psycopg2'", /: there is no module psycopg2: name the package/],
+    ["ModuleNotFoundError: No module named 'pkg_resources'", /without pkg_resources: name an older one/],
+    [
+      "boot.rb:3:in 'require': cannot load such file -- bootsnap/setup (LoadError)",
+      /no bootsnap\/setup to load/,
+    ],
+    ["KeyError: 'DATABASE_URL'", /: set the site's variable DATABASE_URL\./],
+    [`config.rb:3:in 'fetch': key not found: "STRIPE_KEY" (KeyError)`, /variable STRIPE_KEY\./],
+    ["error: Environment variable not found: DATABASE_URL.", /variable DATABASE_URL\./],
+    ["** (RuntimeError) environment variable SECRET_KEY_BASE is missing.", /variable SECRET_KEY_BASE\./],
+    [`Could not resolve placeholder 'MAIL_HOST' in value "\${MAIL_HOST}"`, /variable MAIL_HOST\./],
+    ["ImproperlyConfigured: Set the REDIS_URL environment variable", /variable REDIS_URL\./],
+    ["KeyError: 'name'", /: correct it or its start command\./],
+    ["NODE_ENV and other environment variables were loaded", /: correct it or its start command\./],
+    [
+      "Error: getaddrinfo ENOTFOUND mongo",
+      /: no server is called mongo where it runs, .* Docker Compose: set/,
+    ],
+    ["Error: getaddrinfo ENOTFOUND db.example.com", /: correct it or its start command\./],
+    ["dial tcp: lookup db on 127.0.0.11:53: no such host", /called db where/],
+    [
+      'could not translate host name "postgres" to address: Name or service not known',
+      /called postgres where/,
+    ],
+    [
+      "redis.exceptions.ConnectionError: Error -2 connecting to redis:6379. Name or service not known.",
+      /redis/,
+    ],
+    ["Can't reach database server at `db:5432`", /called db where/],
+    ["Can't reach database server at `localhost:5432`", /inside its own container/],
     ["Error: Cannot find module '/app/dist/index.js'", /: correct it or its start command\./],
     ["Error: listen EACCES: permission denied 0.0.0.0:80", /: correct it or its start command\./],
   ])("is told what to do: %s", async (line, advice) => expect(await reasonOf(1, line)).toMatch(advice));
+
+  it.each([
+    [
+      "ImportError: libGL.so.1: cannot open shared object file: No such file or directory",
+      "libGL.so.1",
+      "libgl1",
+    ],
+    [
+      "node: error while loading shared libraries: libatk-1.0.so.0: cannot open",
+      "libatk-1.0.so.0",
+      "libatk1.0-0",
+    ],
+    ["chrome: error while loading shared libraries: libnss3.so: cannot open", "libnss3.so", "libnss3"],
+    [
+      "LoadError: Could not open library 'libX11.so.6': libX11.so.6: cannot open shared object file",
+      "libX11.so.6",
+      "libx11-6",
+    ],
+    [
+      "Error: libvips-cpp.so.42: cannot open shared object file: No such file",
+      "libvips-cpp.so.42",
+      "libvips-cpp42",
+    ],
+  ])(
+    "because a library is not there is told in which package it probably is: %s",
+    async (line, library, name) =>
+      expect(await reasonOf(1, line)).toContain(
+        `: the image that runs lacks the library ${library}: name Debian's package of it, probably ${name}, in an Aptfile, or install it in the Dockerfile.`,
+      ),
+  );
+
+  it("because a library is not there that has no version is told of the library only", async () =>
+    expect(await reasonOf(1, "OSError: cannot load library 'libgobject-2.0-0': cannot open")).toContain(
+      "lacks the library libgobject-2.0-0: name Debian's package of it in an Aptfile",
+    ));
 
   it("well is told what runs programs that end", async () =>
     expect(await reasonOf(0, "done")).toMatch(
