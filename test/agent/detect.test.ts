@@ -1273,6 +1273,38 @@ describe("a PHP app", () => {
     expect(served({ ...laravel, Procfile: "web: heroku-php-nginx $(id)\n" })).toContain(" -t . ");
     expect(served({ ...laravel, Procfile: "web: php artisan octane:start\n" })).toBe(
       "php artisan octane:start",
+  it.each([
+    ["go-getting-started", "/usr/local/bin/go-getting-started"],
+    ["PORT=80 exec go-getting-started -v", "/usr/local/bin/go-getting-started"],
+    ["bin/web -port=$PORT", "/app/bin/web"],
+    ["GIN_MODE=release ./server", "/app/server"],
+    ["bin/start", "/usr/local/bin/app"],
+    ["./static", "/usr/local/bin/app"],
+    ["sh -c app", "/usr/local/bin/app"],
+    ["/usr/local/bin/app serve", "/usr/local/bin/app"],
+    ["../../bin/web", "/usr/local/bin/app"],
+  ])("that is started by %s is built to where that is", (web, program) => {
+    const module = "// of Heroku\nmodule github.com/heroku/go-getting-started/v2\n";
+    const files = { ...gin, "go.mod": module, "bin/start": "", "static/a": "", Procfile: `web: ${web}\n` };
+    const text = dockerfile(files);
+    expect(text).toContain(`-o ${program} ./"`);
+    expect(text).toContain(`CMD ["sh","-c","${web.startsWith("PORT=") ? "" : "exec "}`);
+    expect(text.includes(`COPY --from=build ${program} ${program}`)).toBe(!program.startsWith("/app/"));
+  });
+
+  it("with several programs is the one that its Procfile starts", () => {
+    const main = "package main\n";
+    const cmd = { "cmd/web/main.go": main, "cmd/worker/main.go": main };
+    for (const web of ["web", "bin/web", "exec ./web"]) {
+      expect(plan({ "go.mod": "module shop", ...cmd, Procfile: `web: ${web}\n` })).toMatchObject({
+        main: "./cmd/web",
+      });
+      expect(
+        plan({ "go.mod": "module web", "main.go": main, ...cmd, Procfile: `web: ${web}\n` }),
+      ).toMatchObject({ main: "./" });
+    }
+  });
+
     );
   });
 

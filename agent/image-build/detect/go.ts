@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { JobError } from "../../job.ts";
 import {
   placeOf,
@@ -9,37 +10,44 @@ import {
   type Sources,
 } from "./sources.ts";
 
-export type GoPlan = Place & {
-  kind: "go";
-  /** Such as 1.24; null: the newest, or what go.mod asks for. */
-  version: string | null;
-  manifests: string[];
-  /** Dependencies lie in vendor/. */
-  vendored: boolean;
-  /** Modules are downloaded before the source is copied. */
-  downloads: boolean;
-  /** A module is made of C, too. */
-  needsC: boolean;
+export type GoPlan = Place &
+  Program & {
+    kind: "go";
+    /** Such as 1.24; null: the newest, or what go.mod asks for. */
+    version: string | null;
+    manifests: string[];
+    /** Dependencies lie in vendor/. */
+    vendored: boolean;
+    /** Modules are downloaded before the source is copied. */
+    downloads: boolean;
+    /** A module is made of C, too. */
+    needsC: boolean;
+    buildCommand: string | null;
+    startCommand: string;
+  };
+type Program = {
   /** The package that is built, such as ./cmd/web, or its files; null when buildCommand builds. */
   main: string | null;
-  buildCommand: string | null;
-  startCommand: string;
+  /** The file that it is built to: an absolute path, or one below the app's folder. */
+  program: string;
 };
 
 /** Programs with these are built without C, and fail when they start. */
 const madeOfC =
   /github\.com\/(?:mattn\/go-sqlite3|confluentinc\/confluent-kafka-go|marcboeker\/go-duckdb|duckdb\/duckdb-go|chai2010\/webp|kolesa-team\/go-webp)\b/;
 
-/** The program that a plan without a buildCommand builds. */
-export const goProgram = "/usr/local/bin/app";
+const programs = "/usr/local/bin";
+const usualProgram = `${programs}/app`;
+
+/** What a command starts, by a relative path or a name, after variables that it sets. */
+const startedProgram = /^(?:(?:exec|env|\w+=\S*) +)*((?:\.\/)?[\w-][\w.-]*(?:\/[\w-][\w.-]*)*)(?= |$)/;
 
 /** `go run`, with the package or files and the program's arguments: the image has no compiler, so they are built beforehand. */
 const goRun = /^(?:exec )?go run (\.[\w./-]*|[\w./-]+\.go(?: [\w./-]+\.go)*)((?: .*)?)$/;
 
 export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null {
   const isModule = sources.files.has("go.mod");
-  const loose = looseFiles(sources);
-  if (!isModule && !sources.files.has("go.work") && loose.length === 0) return null;
+  if (!isModule && !sources.files.has("go.work") && looseFiles(sources).length === 0) return null;
   const { buildCommand } = overrides;
   const given = overrides.startCommand ?? procfileWeb(sources);
   if (buildCommand !== null && given === null)
@@ -59,14 +67,32 @@ export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null 
     vendored,
     downloads: isModule && !vendored && !local && within === null && sources.files.has("go.sum"),
     needsC: madeOfC.test(textOf(sources, "go.mod")),
-    main:
-      buildCommand !== null
-        ? null
-        : (runs ?? (isModule || loose.length === 0 ? mainPackage(sources) : loose.join(" "))),
+    ...(buildCommand === null && runs === undefined
+      ? programOf(sources, startedProgram.exec(given ?? "")?.[1] ?? "")
+      : { main: runs ?? null, program: usualProgram }),
     buildCommand,
-    startCommand: runs === undefined ? (given ?? goProgram) : `${goProgram}${args}`,
+    startCommand: runs === undefined ? (given ?? usualProgram) : `${usualProgram}${args}`,
   };
 }
+
+/** A command may start the program as Go names it (`web`), or where a build by hand leaves it (`bin/web`, `./server`). */
+function programOf(sources: Sources, started: string): Program {
+  const name = posix.basename(started);
+  const main = mainPackage(sources, name);
+  if (!started.includes("/"))
+    return { main, program: started === nameOf(sources, main) ? `${programs}/${name}` : usualProgram };
+  const program = posix.normalize(started);
+  const isThere = sources.files.has(program) || sources.files.has(`${program}/`);
+  return { main, program: isThere ? usualProgram : program };
+}
+
+/** What `go install` calls the program of a package, or of files. */
+const nameOf = (sources: Sources, main: string): string =>
+  main === "./"
+    ? posix.basename(
+        /^module[ \t]+"?([^\s"]+?)(?:\/v\d+)?"?[ \t]*$/m.exec(textOf(sources, "go.mod"))?.[1] ?? "",
+      )
+    : posix.basename(main.split(" ")[0] ?? "", ".go");
 
 /** Files of a program that is no module: what it imports is Go's own. */
 const looseFiles = ({ files, texts }: Sources): string[] =>
@@ -74,11 +100,17 @@ const looseFiles = ({ files, texts }: Sources): string[] =>
     ? []
     : [...texts].flatMap(([file, text]) => (/^\w[\w.-]*\.go$/.test(file) && isMain(file, text) ? file : []));
 
-function mainPackage(sources: Sources): string {
+/** The one of that name, or the only one. */
+function mainPackage(sources: Sources, name: string): string {
+  const loose = looseFiles(sources);
+  if (loose.length > 0) return loose.join(" ");
   const mains = [...sources.texts]
     .filter(([file, text]) => file.endsWith(".go") && isMain(file, text))
     .map(([file]) => `./${file.slice(0, file.lastIndexOf("/") + 1)}`.replace(/(.)\/$/, "$1"));
   const all = [...new Set(mains)];
+  const isRoot = all.includes(".") && nameOf(sources, "./") === name;
+  const named = isRoot ? [] : all.filter((one) => posix.basename(one) === name);
+  if (named.length === 1 && named[0] !== undefined) return named[0];
   if (all.includes(".")) return "./";
   const commands = all.filter((one) => /^\.\/cmd\b/.test(one));
   const packages = commands.length > 0 ? commands : all;

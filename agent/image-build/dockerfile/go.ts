@@ -1,4 +1,5 @@
-import { goProgram, type GoPlan } from "../detect/go.ts";
+import { posix } from "node:path";
+import type { GoPlan } from "../detect/go.ts";
 import type { BackendPlan } from "../detect/plan.ts";
 import {
   appFolder,
@@ -25,7 +26,8 @@ export function goDockerfile(
     plan.downloads || installCommand !== undefined
       ? installStep(installCommand ?? "go mod download", variables, [modules])
       : [];
-  const compile = `go build -trimpath -ldflags='-s -w' -o ${goProgram} ${plan.main}`;
+  const program = posix.resolve(appFolder(plan), plan.program);
+  const compile = `go build -trimpath -ldflags='-s -w' -o ${program} ${plan.main}`;
   return [
     `FROM ${images.go} AS build`,
     "WORKDIR /app",
@@ -40,7 +42,7 @@ export function goDockerfile(
     // Templates and files that the program reads.
     `COPY --from=build --chown=${appUser} /app /app`,
     `WORKDIR ${appFolder(plan)}`,
-    ...(plan.main === null ? [] : [`COPY --from=build ${goProgram} ${goProgram}`]),
+    ...(plan.main === null || program.startsWith("/app/") ? [] : [`COPY --from=build ${program} ${program}`]),
     `USER ${appUser}`,
     starts(plan.startCommand),
   ];
