@@ -23,6 +23,7 @@ import { repositoryOf } from "../../agent/image-build/detect/repository.ts";
 import { workspaceOf } from "../../agent/image-build/detect/workspace.ts";
 import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
 import type { BuildVariables } from "../../agent/image-build/dockerfile/instructions.ts";
+import { frameworkOf } from "../../agent/image-build/inspect/frameworks.ts";
 import { parseInstructions } from "../../agent/image-build/instructions.ts";
 import { readSources } from "../../agent/image-build/read-sources.ts";
 import { JobError } from "../../agent/job.ts";
@@ -1108,13 +1109,43 @@ describe("a Python app", () => {
       "uvicorn shop.main:app --host 0.0.0.0 --port $PORT",
     ],
     [
+      "Django and Waitress",
+      { ...django, "requirements.txt": "Django\nwaitress" },
+      "waitress-serve --port=$PORT shop.wsgi:application",
+    ],
+    [
+      "Django with Channels",
+      { ...django, "shop/asgi.py": "", "requirements.txt": "channels[daphne]\ngunicorn" },
+      "daphne --bind 0.0.0.0 --port $PORT shop.asgi:application",
+    ],
+    [
+      "Django and Uvicorn",
+      { ...django, "shop/asgi.py": "", "requirements.txt": "Django\nuvicorn" },
+      "uvicorn shop.asgi:application --host 0.0.0.0 --port $PORT",
+    ],
+    [
+      "Django without a server of its own",
+      { ...django, "requirements.txt": "Django\nuvicorn" },
+      "python manage.py runserver --noreload 0.0.0.0:$PORT",
+    ],
+    [
+      "Flask and Waitress",
+      { "requirements.txt": "flask\nwaitress", "app.py": "app = Flask(__name__)" },
+      "waitress-serve --port=$PORT app:app",
+    ],
+    [
+      "Flask made by a function and Waitress",
+      { "requirements.txt": "flask\nwaitress", "shop/__init__.py": "def create_app():" },
+      "waitress-serve --port=$PORT --call shop:create_app",
+    ],
+    [
       "Django in a folder",
       {
         "requirements.txt": "Django\ngunicorn\n",
         "site/manage.py": django["manage.py"],
         "site/shop/wsgi.py": "",
       },
-      "gunicorn --chdir site shop.wsgi --bind 0.0.0.0:$PORT",
+      "cd site && gunicorn shop.wsgi --bind 0.0.0.0:$PORT",
     ],
     [
       "Streamlit",
@@ -1186,13 +1217,41 @@ describe("a Python app", () => {
   });
 
   it("whose requirements name files of the repository has them when they are installed", () => {
-    for (const line of ["-r base.txt", "-e .", "--find-links wheels", "./a.whl", "x @ file:./x"])
+    for (const line of [
+      "-r base.txt",
+      "-c ../a.txt",
+      "-e .",
+      "--find-links wheels",
+      "./a.whl",
+      "x @ file:./x",
+    ])
       expect(plan({ "main.py": "", "requirements.txt": `flask\n${line}\n` })).toMatchObject({
         needsSource: true,
       });
     expect(plan({ "main.py": "", "requirements.txt": "flask==3.0 # -r\nrequests" })).toMatchObject({
       needsSource: false,
     });
+  });
+
+  it("is what the files say that requirements.txt includes, and is installed again only when one of them changes", () => {
+    const files = {
+      ...django,
+      "requirements.txt": "-r requirements/production.txt\n",
+      "requirements/production.txt":
+        "--requirement=base.txt\n-c ../constraints.txt\ngunicorn\nwhitenoise\npsycopg2\n",
+      "requirements/base.txt": "-r production.txt\nDjango\n",
+      "constraints.txt": "Django<6\n",
+    };
+    expect(plan(files)).toMatchObject({
+      startCommand: "gunicorn shop.wsgi --bind 0.0.0.0:$PORT",
+      buildCommand: "python manage.py collectstatic --noinput",
+      packages: { run: ["libpq5"] },
+      needsSource: false,
+    });
+    expect(dockerfile(files)).toContain(
+      "\nCOPY source/requirements.txt source/constraints.txt ./\nCOPY source/requirements/production.txt source/requirements/base.txt ./requirements/\n",
+    );
+    expect(frameworkOf(sourcesOf(files))).toBe("Django");
   });
 });
 

@@ -3,6 +3,7 @@ import { appsBelow } from "./not-found.ts";
 import { newestMinor } from "./newest-minor.ts";
 import { tableIn } from "./parse.ts";
 import { pyprojectOf } from "./pyproject.ts";
+import { manifestText, pythonManifests, requirementsOf } from "./requirements.ts";
 import {
   gitPackages,
   present,
@@ -64,17 +65,19 @@ export function planPython(sources: Sources, overrides: Overrides, startCommand:
   if (startCommand === null && !mkdocs && servedFolder(overrides) === null) throw startsNothing(sources);
   const { folder: within = null, root = sources, uvMember = null } = sources.repository ?? {};
   const installer = uvMember === null ? installerOf(sources) : "uv";
+  const requirements = installer === "pip" ? requirementsOf(sources).files : null;
   return {
     kind: "python",
     version: versionOf(sources, installer),
     installer,
     within,
     uvMember,
-    manifests: installer === null ? [] : present(uvMember === null ? sources : root, manifests[installer]),
+    manifests:
+      requirements ??
+      (installer === null ? [] : present(uvMember === null ? sources : root, manifests[installer])),
     needsSource:
       uvMember === null &&
-      (within !== null ||
-        (installer === "pip" ? readsOtherFiles(textOf(sources, "requirements.txt")) : hasOwn(sources))),
+      (within !== null || (installer === "pip" ? requirements === null : hasOwn(sources))),
     isPackage:
       uvMember !== null ||
       ((installer === "uv" || installer === "pyproject") &&
@@ -129,50 +132,51 @@ function versionOf(sources: Sources, installer: PythonInstaller | null): string 
   );
 }
 
-const otherFile =
-  /^(?:-[rcef]\b|--(?:requirement|constraint|editable|find-links)\b|\.|[\w-]+\/|.*@\s*file:|\S+\.(?:whl|tar\.gz|zip)\b)/;
-/** No line that is meant is longer; what is longer is only slow to read. */
-const mostOfLine = 1000;
-
-/** Lines that name a file or a folder of the repository. */
-const readsOtherFiles = (requirements: string): boolean =>
-  requirements.split("\n").some((line) => otherFile.test(line.trimStart().slice(0, mostOfLine)));
-
 /** Dependencies that are folders of the repository. */
 const hasOwn = (sources: Sources): boolean =>
   ["pyproject.toml", "Pipfile"].some((file) =>
     /\b(?:path|workspace|file)[ \t]*=[ \t]*(?:["']|true)/.test(textOf(sources, file)),
   );
 
-/** Where direct dependencies are named. */
-const lists = ["requirements.txt", "pyproject.toml", "Pipfile"];
+const isInManifest = (sources: Sources, sign: RegExp): boolean =>
+  pythonManifests.some((file) => sign.test(manifestText(sources, file)));
 
 /** Whether the manifests name a package as a direct dependency. */
 function dependsOn(sources: Sources, name: string): boolean {
   const written = new RegExp(`(?:^|["'])[ \\t]*["']?${name.replace("-", "[-_]")}(?![\\w-])`, "im");
-  return lists.some((file) => written.test(textOf(sources, file)));
+  return isInManifest(sources, written);
 }
 
 /** `name @ git+https://…`, and a table's `git = "…"`. */
 const takesFromGit = (sources: Sources): boolean =>
-  lists.some((file) =>
-    /^[^#\n]*\bgit\+\w+:|^[ \t]*git[ \t]*=|[{,][ \t]*git[ \t]*=/m.test(textOf(sources, file)),
-  );
+  isInManifest(sources, /^[^#\n]*\bgit\+\w+:|^[ \t]*git[ \t]*=|[{,][ \t]*git[ \t]*=/m);
+
+/** What packages are compiled with, are linked to, or call. */
+const systemPackagesOf: (SystemPackages & { name: string })[] = [
+  { name: "psycopg2", build: ["gcc", "libc6-dev", "libpq-dev"], run: ["libpq5"] },
+  {
+    name: "mysqlclient",
+    build: ["gcc", "libc6-dev", "pkg-config", "default-libmysqlclient-dev"],
+    run: ["libmariadb3"],
+  },
+  ...[
+    { name: "opencv-python", libraries: ["libgl1", "libglib2.0-0"] },
+    { name: "weasyprint", libraries: ["libpango-1.0-0", "libpangoft2-1.0-0", "libharfbuzz-subset0"] },
+    { name: "python-magic", libraries: ["libmagic1"] },
+    // Commands of a build, such as Django's, import the app.
+  ].map(({ name, libraries }) => ({ name, build: libraries, run: libraries })),
+  { name: "pdf2image", build: [], run: ["poppler-utils"] },
+  { name: "pydub", build: [], run: ["ffmpeg"] },
+  { name: "pytesseract", build: [], run: ["tesseract-ocr"] },
+];
 
 function systemPackages(sources: Sources): SystemPackages {
-  const compiled = [
-    { name: "psycopg2", build: ["gcc", "libc6-dev", "libpq-dev"], run: ["libpq5"] },
-    {
-      name: "mysqlclient",
-      build: ["gcc", "libc6-dev", "pkg-config", "default-libmysqlclient-dev"],
-      run: ["libmariadb3"],
-    },
-  ].filter(({ name }) => dependsOn(sources, name));
+  const found = systemPackagesOf.filter(({ name }) => dependsOn(sources, name));
   return {
     build: [
-      ...new Set([...compiled.flatMap(({ build }) => build), ...(takesFromGit(sources) ? gitPackages : [])]),
+      ...new Set([...found.flatMap(({ build }) => build), ...(takesFromGit(sources) ? gitPackages : [])]),
     ],
-    run: compiled.flatMap(({ run }) => run),
+    run: found.flatMap(({ run }) => run),
   };
 }
 
@@ -205,9 +209,9 @@ function startOf(sources: Sources): string | null {
     findApp(sources, asgiApp) ?? (dependsOn(sources, "fastapi") ? findApp(sources, madeApp) : null);
   if (asgi !== null) return startAsgi(sources, asgi);
   const wsgi = findApp(sources, /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?Flask\(/m);
-  if (wsgi !== null) return startFlask(sources, wsgi, wsgi);
+  if (wsgi !== null) return startFlask(sources, wsgi, false);
   const factory = dependsOn(sources, "flask") ? findApp(sources, /^def (create_app)\(/m) : null;
-  if (factory !== null) return startFlask(sources, factory, `'${factory}()'`);
+  if (factory !== null) return startFlask(sources, factory, true);
   const entry = present(sources, ["streamlit_app.py", ...entries])[0];
   if (entry === undefined) return null;
   return (starters.find(([name]) => dependsOn(sources, name))?.[1] ?? "python") + ` ${entry}`;
@@ -220,26 +224,47 @@ function startDjango(sources: Sources, manage: string): string {
   const settings = /DJANGO_SETTINGS_MODULE["']\s*,\s*["'](\w+)/.exec(textOf(sources, manage))?.[1];
   const others = [...sources.files].map((file) => /(?:^|\/)(\w+)\/wsgi\.py$/.exec(file)?.[1]);
   const project = [settings, ...others].find(isHere);
-  const below = folder === "" ? "" : `--chdir ${folder.replace("/", "")} `;
-  return project !== undefined && dependsOn(sources, "gunicorn")
-    ? `gunicorn ${below}${project}.wsgi --bind 0.0.0.0:$PORT`
-    : `python ${manage} runserver --noreload 0.0.0.0:$PORT`;
+  const start = project === undefined ? undefined : serverOf(sources, folder, project);
+  if (start === undefined) return `python ${manage} runserver --noreload 0.0.0.0:$PORT`;
+  return folder === "" ? start : `cd ${folder.slice(0, -1)} && ${start}`;
+}
+
+/** The server that Django's app brings; for WebSockets, which Channels are for, one of ASGI. */
+function serverOf(sources: Sources, folder: string, project: string): string | undefined {
+  const wsgi: [isThere: boolean, command: string][] = [
+    [dependsOn(sources, "gunicorn"), `gunicorn ${project}.wsgi --bind 0.0.0.0:$PORT`],
+    [dependsOn(sources, "waitress"), `waitress-serve --port=$PORT ${project}.wsgi:application`],
+  ];
+  const hasAsgi = sources.files.has(`${folder}${project}/asgi.py`);
+  const hasDaphne = dependsOn(sources, "daphne") || isInManifest(sources, /\bchannels\[daphne\]/i);
+  const asgi: typeof wsgi = [
+    [hasAsgi && hasDaphne, `daphne --bind 0.0.0.0 --port $PORT ${project}.asgi:application`],
+    [
+      hasAsgi && dependsOn(sources, "uvicorn"),
+      `uvicorn ${project}.asgi:application --host 0.0.0.0 --port $PORT`,
+    ],
+  ];
+  const servers = dependsOn(sources, "channels") ? [...asgi, ...wsgi] : [...wsgi, ...asgi];
+  return servers.find(([isThere]) => isThere)?.[1];
 }
 
 /** FastAPI's own extras bring Uvicorn along. */
 function startAsgi(sources: Sources, app: string): string {
   const brought = /fastapi(?:-cli)?\[(?:standard|all)/i;
-  if (!dependsOn(sources, "uvicorn") && !lists.some((file) => brought.test(textOf(sources, file))))
+  if (!dependsOn(sources, "uvicorn") && !isInManifest(sources, brought))
     throw new JobError(
       `Found the app ${app}, but no server for it: add uvicorn to the dependencies, or set startCommand.`,
     );
   return `uvicorn ${app} --host 0.0.0.0 --port $PORT`;
 }
 
-const startFlask = (sources: Sources, app: string, callable: string): string =>
-  dependsOn(sources, "gunicorn")
-    ? `gunicorn ${callable} --bind 0.0.0.0:$PORT`
-    : `flask --app ${app} run --host 0.0.0.0 --port $PORT`;
+function startFlask(sources: Sources, app: string, isFactory: boolean): string {
+  if (dependsOn(sources, "gunicorn"))
+    return `gunicorn ${isFactory ? `'${app}()'` : app} --bind 0.0.0.0:$PORT`;
+  if (dependsOn(sources, "waitress"))
+    return `waitress-serve --port=$PORT ${isFactory ? "--call " : ""}${app}`;
+  return `flask --app ${app} run --host 0.0.0.0 --port $PORT`;
+}
 
 const pythonModule = /^(?:src\/)?(?:\w+\/)?\w+\.py$/;
 

@@ -100,12 +100,14 @@ const precompile = (sources: Sources): string | null =>
     : null;
 
 function systemPackages(sources: Sources): SystemPackages {
-  const compiled = [
+  const found = [
     { gem: "pg", build: ["libpq-dev"], run: ["libpq5"] },
     { gem: "mysql2", build: ["default-libmysqlclient-dev"], run: ["libmariadb3"] },
+    { gem: "ruby-vips", build: [], run: ["libvips"] },
+    { gem: "rmagick", build: ["libmagickwand-dev"], run: ["libmagickwand-6.q16-6"] },
   ].filter(({ gem }) => uses(sources, gem));
   return {
-    build: ["build-essential", "git", "libyaml-dev", "pkg-config", ...compiled.flatMap(({ build }) => build)],
-    run: compiled.flatMap(({ run }) => run),
+    build: ["build-essential", "git", "libyaml-dev", "pkg-config", ...found.flatMap(({ build }) => build)],
+    run: found.flatMap(({ run }) => run),
   };
 }

@@ -4,9 +4,9 @@ import {
   appFolder,
   appUser,
   buildStep,
+  copyManifests,
   copySource,
   installStep,
-  sourceFolder,
   starts,
   type BaseImages,
   type BuildVariables,
@@ -14,14 +14,6 @@ import {
 import { servedFiles } from "./static.ts";
 
 const output = "/app/out";
-
-/** Each project's file in its own folder, as projects refer to each other. */
-function copyProjects({ manifests }: DotnetPlan): string[] {
-  const folders = Map.groupBy(manifests, (file) => file.replace(/[^/]*$/, ""));
-  return [...folders].map(
-    ([folder, files]) => `COPY ${files.map((file) => `${sourceFolder}/${file}`).join(" ")} ./${folder}`,
-  );
-}
 
 export function dotnetDockerfile(
   plan: DotnetPlan & BackendPlan,
@@ -38,7 +30,7 @@ export function dotnetDockerfile(
     `FROM ${images.dotnetSdk} AS build`,
     "WORKDIR /app",
     "ENV DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1",
-    ...(plan.needsSource ? [...copy, ...restore] : [...copyProjects(plan), ...restore, ...copy]),
+    ...(plan.needsSource ? [...copy, ...restore] : [...copyManifests(plan.manifests), ...restore, ...copy]),
     ...buildStep(plan.buildCommand ?? publish, variables),
   ];
   if (plan.isWebAssembly)

@@ -57,8 +57,13 @@ export const cache = ({ cacheId }: BuildVariables, name: string, target: string)
 /** A command of the owner's before another of ours in one step, wherever it changes to and whatever it ends with; see build-failure.ts. */
 export const apart = (command: string): string => `(\n${command}\n)`;
 
-export const copyManifests = (manifests: readonly string[]): string[] =>
-  manifests.length === 0 ? [] : [`COPY ${manifests.map((file) => `${sourceFolder}/${file}`).join(" ")} ./`];
+/** Each to the folder that it has in the repository. */
+export function copyManifests(manifests: readonly string[]): string[] {
+  const folders = Map.groupBy(manifests, (file) => file.replace(/[^/]*$/, ""));
+  return [...folders].map(
+    ([folder, files]) => `COPY ${files.map((file) => `${sourceFolder}/${file}`).join(" ")} ./${folder}`,
+  );
+}
 
 /** With the newlines at its end, which $(…) takes away where nothing follows them. */
 const exported = (name: string): string =>

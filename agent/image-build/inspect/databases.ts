@@ -1,5 +1,6 @@
 import type { DatabaseType } from "../../../protocol/states.ts";
-import { textOf, type Sources } from "../detect/sources.ts";
+import { manifestText, pythonManifests } from "../detect/requirements.ts";
+import type { Sources } from "../detect/sources.ts";
 
 /** In an address or a variable of an example, and among the packages that a manifest names. */
 const signs: Record<DatabaseType, { example: RegExp; dependency: RegExp }> = {
@@ -30,17 +31,9 @@ const others: [name: string, sign: RegExp][] = [
   ["Kafka", /\bKAFKA_?(?:URL|BROKERS?|BOOTSTRAP_SERVERS)\b|"kafkajs"\s*:/i],
   ["RabbitMQ", /\bamqps?:\/\/|"amqplib"\s*:/i],
 ];
-const manifests = [
-  "package.json",
-  "requirements.txt",
-  "pyproject.toml",
-  "Pipfile",
-  "Gemfile",
-  "go.mod",
-  "composer.json",
-];
+const manifests = ["package.json", ...pythonManifests, "Gemfile", "go.mod", "composer.json"];
 
-const manifestsOf = (sources: Sources): string[] => manifests.map((file) => textOf(sources, file));
+const manifestsOf = (sources: Sources): string[] => manifests.map((file) => manifestText(sources, file));
 
 /** The databases of Berth's that an app appears to connect to. */
 export function databasesOf(sources: Sources, examples: readonly string[]): DatabaseType[] {

@@ -1,4 +1,5 @@
-import { textOf, type Sources } from "../detect/sources.ts";
+import { manifestText, pythonManifests } from "../detect/requirements.ts";
+import type { Sources } from "../detect/sources.ts";
 
 const inPackageJson = (name: string): RegExp => new RegExp(`"${name}"\\s*:\\s*"`);
 const inPython = (name: string): RegExp => new RegExp(`^[ \\t"']*${name}\\b(?!-)`, "im");
@@ -41,7 +42,7 @@ const known: [files: string[], names: [sign: RegExp, name: string][]][] = [
     ).map(([name, shown]) => [inPackageJson(name.replaceAll(".", "\\.")), shown]),
   ],
   [
-    ["requirements.txt", "pyproject.toml", "Pipfile"],
+    pythonManifests,
     (
       [
         ["django", "Django"],
@@ -85,7 +86,7 @@ const known: [files: string[], names: [sign: RegExp, name: string][]][] = [
 /** What an app is made with, for people; null where nothing tells. */
 export function frameworkOf(sources: Sources): string | null {
   for (const [files, names] of known) {
-    const texts = files.map((file) => textOf(sources, file));
+    const texts = files.map((file) => manifestText(sources, file));
     const found = names.find(([sign]) => texts.some((text) => sign.test(text)));
     if (found) return found[1];
   }
