@@ -8,7 +8,7 @@ function askedFor(plan: Plan): [role: keyof BaseImages, images: string[]][] {
   const version = "version" in plan ? plan.version : null;
   const node = plan.kind === "node" || plan.kind === "site" ? plan : "assets" in plan ? plan.assets : null;
   const asked: [keyof BaseImages, string[]][] = [];
-  if (plan.kind === "php" && version !== null) asked.push(["php", [`php:${version}-cli`]]);
+  if (plan.kind === "php" && version !== null) asked.push(["php", [`php:${version}-apache`]]);
   if ((plan.kind === "python" || plan.kind === "ruby") && version !== null) {
     const versions = new Set([version, version.replace(/^(\d\.\d+)\.\d+$/, "$1")]);
     asked.push([plan.kind, [...versions].map((one) => `${plan.kind}:${one}-slim-bookworm`)]);

@@ -38,7 +38,7 @@ const standIns: Record<string, () => Promise<unknown>> = {
   "caddy:2": () => buildCaddy("caddy:2"),
   "python:3.13-slim-bookworm": buildPython,
   "golang:1-bookworm": buildGo,
-  "php:8-cli": buildPhp,
+  "php:8-apache": buildPhp,
   "composer:2": buildComposer,
   "ruby:3-slim-bookworm": buildRuby,
   "rust:1-bookworm": buildRust,
@@ -236,7 +236,7 @@ const installExtensions = [
   "case $name in",
   "pdo_mysql|mysqli) package=mysql ;;",
   "pdo_pgsql|pgsql) package=pgsql ;;",
-  "calendar|exif|gettext|pcntl|sockets) continue ;;",
+  "calendar|exif|ffi|gettext|pcntl|shmop|sockets|sysv*) continue ;;",
   "*) package=$name ;;",
   "esac",
   "apt-get install --yes --no-install-recommends php8.4-$package",
@@ -249,14 +249,15 @@ function buildPhp() {
   const script = "/usr/local/bin/docker-php-ext-install";
   const configure = "/usr/local/bin/docker-php-ext-configure";
   return buildFromPackages(
-    "php:8-cli",
-    ["php8.4-cli", ...modules],
+    "php:8-apache",
+    ["php8.4-cli", "apache2", "libapache2-mod-php8.4", ...modules],
     [
       `RUN printf '%s\\n' ${installExtensions.map((line) => `'${line}'`).join(" ")} > ${script} && chmod +x ${script}`,
       // Debian's PHP has everything enabled.
       `RUN ln -s /bin/true ${configure}`,
       "WORKDIR /var/www/html",
-      'CMD ["php", "-a"]',
+      "STOPSIGNAL SIGWINCH",
+      'CMD ["apache2ctl", "-D", "FOREGROUND"]',
     ],
     { from: "trixie" },
   );

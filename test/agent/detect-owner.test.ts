@@ -47,7 +47,7 @@ describe("the owner's settings", () => {
     ["Node", node, "22", { node: "node:22-bookworm-slim" }],
     ["Python", { "main.py": "", ".python-version": "3.11" }, "3.12", { python: "python:3.12-slim-bookworm" }],
     ["Go", { "go.mod": "", "main.go": "package main\n" }, "1.24", { go: "golang:1.24-bookworm" }],
-    ["PHP", { "index.php": "" }, "8.3", { php: "php:8.3-cli" }],
+    ["PHP", { "index.php": "" }, "8.3", { php: "php:8.3-apache" }],
     ["Java", { "pom.xml": "" }, "17", { jre: "eclipse-temurin:17-jre", maven: "maven:3-eclipse-temurin-17" }],
     [".NET", { "a.csproj": "" }, "9", { dotnetSdk: "mcr.microsoft.com/dotnet/sdk:9.0" }],
     ["Rust", { "Cargo.toml": "" }, "1.85", { rust: "rust:1.85-bookworm" }],

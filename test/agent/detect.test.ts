@@ -1273,6 +1273,38 @@ describe("a Go app", () => {
     expect(plan(files)).toMatchObject({ main, startCommand: `/usr/local/bin/app${args}` });
   });
 
+  it.each([
+    ["go-getting-started", "/usr/local/bin/go-getting-started"],
+    ["PORT=80 exec go-getting-started -v", "/usr/local/bin/go-getting-started"],
+    ["bin/web -port=$PORT", "/app/bin/web"],
+    ["GIN_MODE=release ./server", "/app/server"],
+    ["bin/start", "/usr/local/bin/app"],
+    ["./static", "/usr/local/bin/app"],
+    ["sh -c app", "/usr/local/bin/app"],
+    ["/usr/local/bin/app serve", "/usr/local/bin/app"],
+    ["../../bin/web", "/usr/local/bin/app"],
+  ])("that is started by %s is built to where that is", (web, program) => {
+    const module = "// of Heroku\nmodule github.com/heroku/go-getting-started/v2\n";
+    const files = { ...gin, "go.mod": module, "bin/start": "", "static/a": "", Procfile: `web: ${web}\n` };
+    const text = dockerfile(files);
+    expect(text).toContain(`-o ${program} ./"`);
+    expect(text).toContain(`CMD ["sh","-c","${web.startsWith("PORT=") ? "" : "exec "}`);
+    expect(text.includes(`COPY --from=build ${program} ${program}`)).toBe(!program.startsWith("/app/"));
+  });
+
+  it("with several programs is the one that its Procfile starts", () => {
+    const main = "package main\n";
+    const cmd = { "cmd/web/main.go": main, "cmd/worker/main.go": main };
+    for (const web of ["web", "bin/web", "exec ./web"]) {
+      expect(plan({ "go.mod": "module shop", ...cmd, Procfile: `web: ${web}\n` })).toMatchObject({
+        main: "./cmd/web",
+      });
+      expect(
+        plan({ "go.mod": "module web", "main.go": main, ...cmd, Procfile: `web: ${web}\n` }),
+      ).toMatchObject({ main: "./" });
+    }
+  });
+
   it("may lie in cmd/ itself or in the only folder with a main.go", () => {
     const main = "package main\n";
     expect(plan({ "go.mod": "", "cmd/main.go": main })).toMatchObject({ main: "./cmd" });
@@ -1309,61 +1341,29 @@ describe("a Go app", () => {
 describe("a PHP app", () => {
   it("is served from public/ where its page lies there", () => {
     expect(plan(laravel)).toMatchObject({
-      startCommand: "php -S 0.0.0.0:$PORT -t public /usr/local/etc/app/router.php",
+      startCommand: "serve-php public",
       composer: "install",
     });
     expect(plan({ "index.php": "" })).toMatchObject({
-      startCommand: "php -S 0.0.0.0:$PORT -t . /usr/local/etc/app/router.php",
+      startCommand: "serve-php .",
       composer: null,
     });
   });
 
   it("is served from htdocs/ where its page lies there", () =>
     expect(plan({ "htdocs/index.php": "", "composer.json": "{}" })).toMatchObject({
-      startCommand: expect.stringContaining("-t htdocs "),
+      startCommand: "serve-php htdocs",
     }));
 
   it("is served from web/ or where Heroku's server, which is not here, is told to serve it from", () => {
     const served = (files: Files) =>
       (plan({ "composer.json": "{}", ...files }) as { startCommand: string }).startCommand;
-    expect(served({ "web/index.php": "" })).toContain(" -t web ");
-    expect(served({ Procfile: "web: vendor/bin/heroku-php-apache2 docs/\n" })).toContain(" -t docs ");
-    expect(served({ ...laravel, Procfile: "web: heroku-php-nginx -C nginx.conf\n" })).toContain(" -t . ");
-    expect(served({ ...laravel, Procfile: "web: heroku-php-nginx $(id)\n" })).toContain(" -t . ");
+    expect(served({ "web/index.php": "" })).toBe("serve-php web");
+    expect(served({ Procfile: "web: vendor/bin/heroku-php-apache2 docs/\n" })).toBe("serve-php docs");
+    expect(served({ ...laravel, Procfile: "web: heroku-php-nginx -C nginx.conf\n" })).toBe("serve-php .");
+    expect(served({ ...laravel, Procfile: "web: heroku-php-nginx $(id)\n" })).toBe("serve-php .");
     expect(served({ ...laravel, Procfile: "web: php artisan octane:start\n" })).toBe(
       "php artisan octane:start",
-  it.each([
-    ["go-getting-started", "/usr/local/bin/go-getting-started"],
-    ["PORT=80 exec go-getting-started -v", "/usr/local/bin/go-getting-started"],
-    ["bin/web -port=$PORT", "/app/bin/web"],
-    ["GIN_MODE=release ./server", "/app/server"],
-    ["bin/start", "/usr/local/bin/app"],
-    ["./static", "/usr/local/bin/app"],
-    ["sh -c app", "/usr/local/bin/app"],
-    ["/usr/local/bin/app serve", "/usr/local/bin/app"],
-    ["../../bin/web", "/usr/local/bin/app"],
-  ])("that is started by %s is built to where that is", (web, program) => {
-    const module = "// of Heroku\nmodule github.com/heroku/go-getting-started/v2\n";
-    const files = { ...gin, "go.mod": module, "bin/start": "", "static/a": "", Procfile: `web: ${web}\n` };
-    const text = dockerfile(files);
-    expect(text).toContain(`-o ${program} ./"`);
-    expect(text).toContain(`CMD ["sh","-c","${web.startsWith("PORT=") ? "" : "exec "}`);
-    expect(text.includes(`COPY --from=build ${program} ${program}`)).toBe(!program.startsWith("/app/"));
-  });
-
-  it("with several programs is the one that its Procfile starts", () => {
-    const main = "package main\n";
-    const cmd = { "cmd/web/main.go": main, "cmd/worker/main.go": main };
-    for (const web of ["web", "bin/web", "exec ./web"]) {
-      expect(plan({ "go.mod": "module shop", ...cmd, Procfile: `web: ${web}\n` })).toMatchObject({
-        main: "./cmd/web",
-      });
-      expect(
-        plan({ "go.mod": "module web", "main.go": main, ...cmd, Procfile: `web: ${web}\n` }),
-      ).toMatchObject({ main: "./" });
-    }
-  });
-
     );
   });
 
@@ -1425,6 +1425,45 @@ describe("a PHP app", () => {
     expect(dockerfile(laravel)).not.toContain("APP_ENV");
   });
 
+  it("has what Composer's scripts make by PHP, but for caches that it makes itself, and is not put in development", () => {
+    const scripts = {
+      "auto-scripts": {
+        "cache:clear": "symfony-cmd",
+        "assets:install %PUBLIC_DIR%": "symfony-cmd",
+        "sass:build": "symfony-cmd",
+        "npm run x": "script",
+      },
+      "post-install-cmd": ["@auto-scripts", "@php bin/console cache:warmup"],
+      "post-autoload-dump": [
+        "Illuminate\\Foundation\\ComposerScripts::postAutoloadDump",
+        "@php artisan package:discover --ansi",
+        "@php artisan config:cache",
+        "@php -r \"copy('.env.example', '.env');\"",
+        "@php artisan filament:upgrade",
+        "@post-autoload-dump",
+      ],
+      "post-update-cmd": "@php artisan never",
+    };
+    const require = { "symfony/asset-mapper": "7", "symfonycasts/sass-bundle": "0.8" };
+    const app = (composer: object) =>
+      plan({ "web/index.php": "", "composer.json": JSON.stringify(composer) });
+    expect(app({ require, scripts, extra: { "public-dir": "web/" } })).toMatchObject({
+      buildCommand:
+        "php artisan filament:upgrade && php bin/console assets:install web && php bin/console importmap:install && php bin/console sass:build && php bin/console asset-map:compile",
+    });
+    expect(app({ require: { "a/b": "1" }, scripts: { "post-install-cmd": "@php x.php" } })).toMatchObject({
+      buildCommand: "php x.php",
+    });
+    for (const odd of [
+      null,
+      "x",
+      [1],
+      { "post-install-cmd": { a: 1 } },
+      { "post-install-cmd": [null, "php x"] },
+    ])
+      expect(app({ require: { "a/b": "1" }, scripts: odd })).toMatchObject({ buildCommand: null });
+  });
+
   it("has its assets made of what Composer installed, too", () => {
     const assets = { "package.json": JSON.stringify(vite), "package-lock.json": "" };
     expect(dockerfile({ ...laravel, ...assets })).toMatch(
@@ -1461,7 +1500,7 @@ describe("a PHP app", () => {
   ])("runs on the newest PHP that composer.json allows: %s", async (php, version) => {
     const app = plan({ ...laravel, "composer.json": JSON.stringify({ require: { php, "a/b": "1" } }) });
     const { images } = await chooseBaseImages(app, () => Promise.resolve(true));
-    expect(images.php).toBe(version === null ? "php:8-cli" : `php:${version}-cli`);
+    expect(images.php).toBe(version === null ? "php:8-apache" : `php:${version}-apache`);
     // Composer's own may be newer than that.
     expect(generateDockerfile(app, variables)).toMatch(/composer install .*--ignore-platform-req=php\+/);
   });
@@ -1480,11 +1519,13 @@ describe("a PHP app", () => {
 
   it("logs its errors and shows visitors none, also where the image has no php.ini", () =>
     expect(dockerfile(laravel)).toMatch(
-      /FROM php:8-cli AS php\n.*'display_errors=0' 'log_errors=1' > (\S+)\/errors\.ini [^]*PHP_INI_SCAN_DIR=:\1\n/,
+      /FROM php:8-apache AS php\n.*'display_errors=0' 'log_errors=1' > (\S+)\/errors\.ini [^]*PHP_INI_SCAN_DIR=:\1\n/,
     ));
 
-  it("says in its Dockerfile that PHP's own server serves it", () =>
-    expect(dockerfile(laravel)).toMatch(/^# PHP's own server/));
+  it("says in its Dockerfile that Apache serves it, and ends at the signal at which other programs do", () =>
+    expect(dockerfile(laravel)).toMatch(
+      /^# Apache serves the app, with \.htaccess[^]*\nFROM php\n[^]*STOPSIGNAL SIGTERM\n/,
+    ));
 });
 
 describe("a Ruby app", () => {
@@ -1793,6 +1834,10 @@ describe("no text of a repository takes longer to read than in proportion to its
       { "go.mod": text, "main.go": text },
       { "index.php": "", "composer.json": text, Procfile: `web: ${text}`, "mise.toml": text },
       { "index.php": "", "composer.json": JSON.stringify({ require: { php: text } }), "composer.lock": text },
+      {
+        "index.php": "",
+        "composer.json": JSON.stringify({ require: { "a/b": "1" }, scripts: { "post-install-cmd": text } }),
+      },
     ];
     for (const kind of kinds) {
       const sources = sourcesOf(kind);

@@ -24,7 +24,7 @@ beforeAll(
       "debian:bookworm-slim",
       "python:3.13-slim-bookworm",
       "golang:1-bookworm",
-      "php:8-cli",
+      "php:8-apache",
       "composer:2",
       "ruby:3-slim-bookworm",
       "rust:1-bookworm",
@@ -154,8 +154,46 @@ it("a PHP app answers for what is no file, also where that has a dot in its name
     "-c",
     "cd public && mkdir .well-known && echo 1 | tee .env > .well-known/known",
   );
-  expect(await get(`${address}/.env`, container)).toEqual({ status: 404, text: "" });
+  expect((await get(`${address}/.env`, container)).status).toBe(404);
   expect(await get(`${address}/.well-known/known`, container)).toEqual({ status: 200, text: "1\n" });
+});
+
+it("a PHP app is served as its .htaccess says, and told that its visitor came by HTTPS", async () => {
+  const { address, container } = await deploy("php");
+  const files = {
+    ".htaccess":
+      "RewriteEngine On\nRewriteRule ^shop/(\\d+)$ shop.php?id=$1 [L]\nRewriteRule ^user/.*\\.yaml$ - [F]\nHeader set X-Theme dark\n",
+    "shop.php": "<?php echo $_GET['id'], ' ', $_SERVER['HTTPS'] ?? 'off', ' ', getenv('HOME');",
+    "user/a.yaml": "secret",
+    "data/.htaccess": "Require all denied\n",
+    "data/users.db": "secret",
+    "old/.htaccess": "Order allow,deny\nDeny from all\n",
+    "old/users.db": "secret",
+  };
+  const write = 'mkdir -p "$(dirname "$1")" && printf %s "$2" > "$1"';
+  for (const [path, text] of Object.entries(files))
+    docker("exec", container, "sh", "-c", write, "sh", `/app/public/${path}`, text);
+  const shop = await fetch(`${address}/shop/7`, { headers: { "x-forwarded-proto": "https" } });
+  expect([shop.headers.get("x-theme"), await shop.text()]).toEqual(["dark", "7 on /app"]);
+  expect((await get(`${address}/shop/7`, container)).text).toBe("7 off /app");
+  for (const path of ["user/a.yaml", "data/users.db", "old/users.db", ".htaccess"])
+    expect((await get(`${address}/${path}`, container)).text).not.toContain("secret");
+  expect((await get(`${address}/data/users.db`, container)).status).toBe(403);
+});
+
+it("a PHP app that is stopped answers the request that it is at", async () => {
+  const { address, container } = await deploy("php");
+  const slow = "<?php touch('/tmp/begun'); while (!file_exists('/tmp/go')) usleep(10000); echo 'done';";
+  docker("exec", container, "sh", "-c", 'printf %s "$1" > public/slow.php', "sh", slow);
+  await get(address, container);
+  const answer = fetch(`${address}/slow.php`);
+  const begun = () => docker("exec", container, "sh", "-c", "ls /tmp").includes("begun");
+  await expect.poll(begun, { timeout: 10_000 }).toBe(true);
+  docker("kill", "--signal", "TERM", container);
+  await expect.poll(() => fetch(address).then(String, () => "refused"), { timeout: 10_000 }).toBe("refused");
+  docker("exec", container, "touch", "/tmp/go");
+  expect(await (await answer).text()).toBe("done");
+  expect(docker("wait", container)).toBe("0");
 });
 
 it("an app below the root of a workspace is installed with the packages that it shares", async () => {

@@ -6,7 +6,7 @@ import { withSharedBases, type SharedBase } from "../../agent/image-build/docker
 import { openSharedBases } from "../../agent/image-build/shared-bases.ts";
 import { sourcesOf } from "../support/sources.ts";
 
-const php: SharedBase = { kind: "php", image: "php:8-cli" };
+const php: SharedBase = { kind: "php", image: "php:8-apache" };
 const python: SharedBase = { kind: "python", image: "python:3.13-slim-bookworm" };
 
 /** An engine that keeps what is built, each once `finish` is called. */
@@ -63,7 +63,7 @@ describe("what all sites share of a base image", () => {
     expect(one).toMatch(/^berth\.invalid\/shared:php-[0-9a-f]{24}-[0-9a-f]{24}$/);
     expect([other, await ask(php)]).toEqual([one, one]);
     expect(builds).toHaveLength(1);
-    expect(builds[0]?.text).toMatch(/FROM php:8-cli\nRUN .*docker-php-ext-install mysqli/s);
+    expect(builds[0]?.text).toMatch(/FROM php:8-apache\nRUN .*docker-php-ext-install mysqli/s);
     expect(builds[0]?.request).toMatchObject({
       buildArgs: {},
       secrets: new Map(),
@@ -161,7 +161,7 @@ describe("a Dockerfile of ours", () => {
   });
 
   it.each<[Record<string, string>, string, string?]>([
-    [{ "index.php": "" }, "php of php:8-cli"],
+    [{ "index.php": "" }, "php of php:8-apache"],
     [{ "main.py": "" }, "python of python:3.13-slim-bookworm"],
     [{ "main.py": "", "uv.lock": "" }, "python-uv of python:3.13-slim-bookworm"],
     [{ "package.json": withPackage }, "node of node:24-bookworm-slim", "npm of node:24-bookworm-slim"],

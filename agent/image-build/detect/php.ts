@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import { JobError } from "../../job.ts";
+import { readComposerJson, scriptsOf, type ComposerJson } from "./composer.ts";
 import { newestMinor } from "./newest-minor.ts";
 import { buildRunsPhp, type PackageJson } from "./package-json.ts";
 import {
@@ -41,17 +42,24 @@ const extensionPackages: Record<string, string[]> = {
   bz2: ["libbz2-dev"],
   calendar: [],
   exif: [],
+  ffi: ["libffi-dev"],
   gd: ["libfreetype-dev", "libjpeg62-turbo-dev", "libpng-dev", "libwebp-dev"],
   gettext: [],
   gmp: ["libgmp-dev"],
   intl: ["libicu-dev"],
+  ldap: ["libldap2-dev"],
   mysqli: [],
   pcntl: [],
   pdo_mysql: [],
   pdo_pgsql: ["libpq-dev"],
   pgsql: ["libpq-dev"],
+  shmop: [],
   soap: ["libxml2-dev"],
   sockets: [],
+  sysvmsg: [],
+  sysvsem: [],
+  sysvshm: [],
+  tidy: ["libtidy-dev"],
   xsl: ["libxslt1-dev"],
   zip: ["libzip-dev"],
 };
@@ -64,8 +72,8 @@ const inImage = new Set(
   ),
 );
 
-/** Sends to the page what has a dot in its name and is no file, such as /sitemap.xml: PHP's server answers 404 to that. */
-export const phpRouter = "/usr/local/etc/app/router.php";
+/** Starts Apache on a folder of the app. */
+export const phpServer = "serve-php";
 
 /** The folder that one of Heroku's servers, which is only there, is to serve; null for another command. */
 function servedByHeroku(command: string | null): string | null {
@@ -90,7 +98,8 @@ export function detectPhp(
     throw new JobError(
       "Found composer.json, but no index.php in public/, web/, htdocs/ or at the root: add one, or set startCommand.",
     );
-  const { require, autoload, config, repositories } = readComposerJson(textOf(sources, "composer.json"));
+  const composer = readComposerJson(textOf(sources, "composer.json"));
+  const { require, autoload, config, repositories } = composer;
   const required = Object.keys(require ?? {});
   const wanted = new Set([...phpDrivers, ...extensionsOf([...required, ...lockedRequirements(sources)])]);
   const extensions = Object.keys(extensionPackages).filter((name) => wanted.has(name));
@@ -110,13 +119,25 @@ export function detectPhp(
     manifests: present(sources, ["composer.json", "composer.lock"]),
     needsSource: within !== null || namesFolders(repositories),
     assetsNeedPhp: manifest !== null && buildRunsPhp(manifest),
-    buildCommand:
-      overrides.buildCommand ?? (required.includes("symfony/asset-mapper") ? compileAssetMap : null),
-    startCommand: given ?? `php -S 0.0.0.0:$PORT -t ${documentRoot} ${phpRouter}`,
+    buildCommand: overrides.buildCommand ?? afterInstall(composer, required),
+    startCommand: given ?? `${phpServer} ${documentRoot}`,
   };
 }
 
-const compileAssetMap = "php bin/console importmap:install && php bin/console asset-map:compile";
+/** What makes an app's files of its packages: PHP's part of Composer's scripts, and Symfony's assets. Null: nothing. */
+function afterInstall(composer: ComposerJson, required: readonly string[]): string | null {
+  const scripts = required.some(isPackage) ? scriptsOf(composer) : [];
+  const assets = required.includes("symfony/asset-mapper")
+    ? [
+        "importmap:install",
+        ...(required.includes("symfonycasts/sass-bundle") ? ["sass:build"] : []),
+        ...(required.includes("symfonycasts/tailwind-bundle") ? ["tailwind:build --minify"] : []),
+        "asset-map:compile",
+      ].map((command) => `php bin/console ${command}`)
+    : [];
+  const commands = [...scripts.filter((one) => !assets.includes(one)), ...assets];
+  return commands.length === 0 ? null : commands.join(" && ");
+}
 
 const extensionsOf = (required: readonly string[]): string[] =>
   required.flatMap((name) => /^ext-([\w-]{1,40})$/.exec(name)?.[1]?.toLowerCase() ?? []);
@@ -146,21 +167,3 @@ const namesFolders = (repositories: unknown): boolean =>
   Object.values(repositories ?? {}).some((one: { type?: unknown } | null) =>
     ["path", "artifact"].includes(String(one?.type)),
   );
-
-type ComposerJson = {
-  repositories?: unknown;
-  require?: { php?: unknown };
-  autoload?: unknown;
-  config?: { platform?: { php?: unknown } };
-};
-
-function readComposerJson(text: string): ComposerJson {
-  if (text === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null) return value;
-  } catch {
-    // Said below.
-  }
-  throw new JobError("composer.json is not valid JSON: mend it and deploy again.");
-}

@@ -8,7 +8,7 @@ export const baseImages = {
   python: "python:3.13-slim-bookworm",
   go: "golang:1-bookworm",
   debian: "debian:bookworm-slim",
-  php: "php:8-cli",
+  php: "php:8-apache",
   composer: "composer:2",
   ruby: "ruby:3-slim-bookworm",
   rust: "rust:1-bookworm",

@@ -1,5 +1,5 @@
 import type { BackendPlan } from "../detect/plan.ts";
-import { phpDrivers, phpRouter, type PhpPlan } from "../detect/php.ts";
+import { phpDrivers, phpServer, type PhpPlan } from "../detect/php.ts";
 import {
   appFolder,
   appUser,
@@ -23,20 +23,70 @@ const otherPlatform = "--ignore-platform-req='ext-*' --ignore-platform-req=php+"
 const install = `composer install --no-dev --no-interaction --no-progress --prefer-dist --no-scripts --no-autoloader ${otherPlatform}`;
 const autoload = `composer dump-autoload --no-dev --optimize ${otherPlatform}`;
 const settings = "/usr/local/etc/app";
-const router = [
-  "<?php",
-  "if ((function () {",
-  '$path = urldecode(parse_url($_SERVER["REQUEST_URI"], PHP_URL_PATH) ?: "/");',
+const modules =
+  "mpm_prefork access_compat alias auth_basic authn_core authn_file authz_core authz_host authz_user deflate dir env expires filter headers mime rewrite setenvif".split(
+    " ",
+  );
+
+/** Apache's, whoever the user: the folder that is served may say more in .htaccess, as it may where PHP is usually hosted. */
+const apacheConfig = [
+  ...modules.map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`),
+  "Include /etc/apache2/mods-enabled/php*.load",
+  "ServerName localhost",
+  "Listen ${PORT}",
+  "PidFile /tmp/apache2.pid",
+  "Mutex file:/tmp default",
+  "ErrorLog /dev/stderr",
+  "ErrorLogFormat %M",
+  "LogLevel notice core:warn mpm_prefork:warn",
+  "TypesConfig /etc/mime.types",
+  "ServerTokens Prod",
+  "TraceEnable Off",
+  // A connection that waits for its next request would keep a process.
+  "KeepAlive Off",
+  "StartServers 2",
+  "MinSpareServers 1",
+  "MaxSpareServers 4",
+  "MaxRequestWorkers ${WEB_CONCURRENCY}",
+  "SetEnvIf X-Forwarded-Proto ^https$ HTTPS=on",
   // Hidden files are nobody's to read, as where plain files are served.
-  'if (preg_match("#/[.](?!well-known(/|$)|[.](/|$))#", $path)) { http_response_code(404); exit; }',
-  '$root = $_SERVER["DOCUMENT_ROOT"];',
-  'return strpos(basename($path), ".") === false || file_exists($root . $path) || !is_file("$root/index.php");',
-  "})()) return false;",
-  '$_SERVER["SCRIPT_NAME"] = $_SERVER["PHP_SELF"] = "/index.php";',
-  '$_SERVER["SCRIPT_FILENAME"] = $_SERVER["DOCUMENT_ROOT"] . "/index.php";',
-  'chdir($_SERVER["DOCUMENT_ROOT"]);',
-  'require $_SERVER["SCRIPT_FILENAME"];',
+  'RedirectMatch 404 "/[.](?!well-known(?:/|$))"',
+  "DirectoryIndex index.php index.html",
+  "DocumentRoot ${DOCUMENT_ROOT}",
+  "<Directory />",
+  "AllowOverride None",
+  "Require all denied",
+  "</Directory>",
+  "<Directory ${DOCUMENT_ROOT}>",
+  "Options FollowSymLinks",
+  "AllowOverride All",
+  "Require all granted",
+  // Its page answers for what is no file, such as /sitemap.xml.
+  "FallbackResource /index.php",
+  "</Directory>",
+  '<FilesMatch "[.]php$">',
+  "SetHandler application/x-httpd-php",
+  "</FilesMatch>",
 ];
+
+/** Apache on a folder of the app, with a process for each 64 MB that it may use. It ends once the requests that it has are answered. */
+const server = [
+  "#!/bin/sh",
+  "memory=$(cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2> /dev/null | head -n 1)",
+  // None has a limit of 12 digits: it is that of a host.
+  'case $memory in "" | *[!0-9]* | ????????????*) processes=16 ;; *) processes=$((memory / 67108864)) ;; esac',
+  "[ $processes -ge 2 ] || processes=2",
+  "[ $processes -le 256 ] || processes=256",
+  'export WEB_CONCURRENCY="${WEB_CONCURRENCY:-$processes}" DOCUMENT_ROOT="$(realpath "${1:-.}")"',
+  // Of a container that was killed.
+  "rm -f /tmp/apache2.pid",
+  `apache2 -D FOREGROUND -f ${settings}/apache.conf &`,
+  "server=$!",
+  'trap "kill -WINCH $server" TERM INT',
+  "while status=0; wait $server || status=$?; kill -0 $server 2> /dev/null; do :; done",
+  "exit $status",
+];
+const serverPath = `/usr/local/bin/${phpServer}`;
 
 const driverPackages = ["libpq-dev"];
 
@@ -44,7 +94,13 @@ const driverPackages = ["libpq-dev"];
 export const phpShared = [
   // The image has no php.ini: errors would be shown to visitors, and not logged.
   runs(
-    `mkdir -p ${settings} && ${write(["display_errors=0", "log_errors=1"], `${settings}/errors.ini`)} && ${write(router, phpRouter)}`,
+    [
+      `mkdir -p ${settings}`,
+      write(["display_errors=0", "log_errors=1"], `${settings}/errors.ini`),
+      write(apacheConfig, `${settings}/apache.conf`),
+      write(server, serverPath),
+      `chmod +x ${serverPath}`,
+    ].join(" && "),
   ),
   ...installDebian(driverPackages),
   runs(`docker-php-ext-install ${phpDrivers.join(" ")}`),
@@ -91,7 +147,7 @@ export function phpDockerfile(
     ...assets(["FROM php AS assets", "COPY --from=node /usr/local /usr/local"]),
   ];
   return [
-    "# PHP's own server serves the app. For php-fpm or Apache, or for other extensions, add a Dockerfile.",
+    "# Apache serves the app, with .htaccess. For php-fpm, or for other extensions, add a Dockerfile.",
     ...plan.lacking.map((name) => `# composer.json requires ext-${name}, which is not installed here.`),
     ...(plan.composer === null ? [] : composer),
     ...(plan.assets !== null && plan.assetsNeedPhp ? both : [...assets(), ...php]),
@@ -101,7 +157,9 @@ export function phpDockerfile(
     ...buildStep(plan.composer === null ? (plan.installCommand ?? null) : null, variables),
     ...buildStep(plan.buildCommand, variables),
     "FROM php",
-    "ENV PORT=3000 HOME=/app PHP_CLI_SERVER_WORKERS=4",
+    "ENV PORT=3000 HOME=/app",
+    // Apache's image has another, at which no other program ends.
+    "STOPSIGNAL SIGTERM",
     `COPY --from=build --chown=${appUser} /app /app`,
     `WORKDIR ${appFolder(plan)}`,
     `USER ${appUser}`,
