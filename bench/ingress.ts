@@ -192,8 +192,8 @@ async function run({ port, processorMs: ofIngress }: Place, hostname = host): Pr
     agentUs: ((processorMs(reader?.pid) - before.agent) * 1000) / count,
     responderUs: ((processorMs(responder.pid) - before.responder) * 1000) / count,
     toolUs: (toolSeconds * 1e6) / count,
-    p50Ms: msIn(/50%\s+(\S+)/.exec(output)?.[1]),
-    p99Ms: msIn(/99%\s+(\S+)/.exec(output)?.[1]),
+    p50Ms: msIn(/^ +50% +(\S+)/m.exec(output)?.[1]),
+    p99Ms: msIn(/^ +99% +(\S+)/m.exec(output)?.[1]),
   };
 }
 
