@@ -231,7 +231,7 @@ it.each([
   [
     "a library",
     "/app/server: error while loading shared libraries: libpq.so.5: cannot open shared object file",
-    /libpq\.so\.5: install the package/,
+    /libpq\.so\.5: name Debian.s package of it, probably libpq5,/,
   ],
   ["anything else", "TypeError: x is not a function", /: correct it or its start command\./],
 ])("what an app lacks that came up elsewhere is said first: %s", async (_, line, advice) => {

@@ -33,7 +33,10 @@ function run(args: string[], { cwd = checkout, interruptedBy = /$^/ } = {}): Pro
     told.stderr += part.toString();
     if (!child.killed && interruptedBy.test(told.stderr)) child.kill("SIGINT");
   });
-  return new Promise((resolve) => child.once("close", (code) => resolve({ ...told, code })));
+  // As a shell tells it, where the program was already gone so far that it no longer listens to the signal.
+  return new Promise((resolve) =>
+    child.once("close", (code, by) => resolve({ ...told, code: by === "SIGINT" ? 130 : code })),
+  );
 }
 
 it("a checkout gets its berth.json, the site that it describes, and changes only by it", async () => {
