@@ -253,8 +253,9 @@ function buildPhp() {
     ["php8.4-cli", "apache2", "libapache2-mod-php8.4", ...modules],
     [
       `RUN printf '%s\\n' ${installExtensions.map((line) => `'${line}'`).join(" ")} > ${script} && chmod +x ${script}`,
+      `RUN printf '%s\\n' '#!/bin/sh' 'apt-get update && apt-get install --yes --no-install-recommends php8.4-$2' > /usr/local/bin/pecl && chmod +x /usr/local/bin/pecl`,
       // Debian's PHP has everything enabled.
-      `RUN ln -s /bin/true ${configure}`,
+      `RUN ln -s /bin/true ${configure} && ln -s /bin/true /usr/local/bin/docker-php-ext-enable`,
       "WORKDIR /var/www/html",
       "STOPSIGNAL SIGWINCH",
       'CMD ["apache2ctl", "-D", "FOREGROUND"]',

@@ -1387,7 +1387,7 @@ describe("a PHP app", () => {
 
   it("speaks to the databases of a host, though no framework requires the drivers", () =>
     expect(dockerfile({ "index.php": "" })).toMatch(
-      /libpq-dev[^]*docker-php-ext-install mysqli pdo_mysql pdo_pgsql"/,
+      /libpq-dev[^]*docker-php-ext-install mysqli pdo_mysql pdo_pgsql"[^]*for name in redis; do [^\n]*pecl install/,
     ));
 
   it("has the extensions that composer.json or its packages require and the image lacks", () => {
@@ -1407,11 +1407,19 @@ describe("a PHP app", () => {
   });
 
   it("says in its Dockerfile which extension it requires and does not get", () => {
-    const require = { "ext-redis": "*", "ext-json": "*", "ext-PDO": "*", "ext-constructor": "*" };
+    const require = {
+      "ext-swoole": "*",
+      "ext-json": "*",
+      "ext-PDO": "*",
+      "ext-constructor": "*",
+      "ext-redis": "*",
+      "ext-imagick": "*",
+    };
     const text = dockerfile({ "index.php": "", "composer.json": JSON.stringify({ require }) });
-    expect(text).toContain("\n# composer.json requires ext-redis, which is not installed here.\n");
+    expect(text).toContain("\n# composer.json requires ext-swoole, which is not installed here.\n");
     expect(text).toContain("ext-constructor");
-    expect(text).not.toMatch(/ext-(json|pdo)\b/);
+    expect(text).not.toMatch(/ext-(json|pdo|redis|imagick)\b/);
+    expect(text).toMatch(/libmagickwand-dev[^]*for name in imagick; do [^\n]*pecl install/);
   });
 
   it("of Symfony is in production, whatever its .env says, and has its assets where it maps them", () => {

@@ -162,8 +162,9 @@ it("a PHP app is served as its .htaccess says, and told that its visitor came by
   const { address, container } = await deploy("php");
   const files = {
     ".htaccess":
-      "RewriteEngine On\nRewriteRule ^shop/(\\d+)$ shop.php?id=$1 [L]\nRewriteRule ^user/.*\\.yaml$ - [F]\nHeader set X-Theme dark\n",
-    "shop.php": "<?php echo $_GET['id'], ' ', $_SERVER['HTTPS'] ?? 'off', ' ', getenv('HOME');",
+      "IndexIgnore *\nOptions -MultiViews\nRewriteEngine On\nRewriteRule ^shop/(\\d+)$ shop.php?id=$1 [L]\nRewriteRule ^user/.*\\.yaml$ - [F]\nHeader set X-Theme dark\n",
+    "shop.php":
+      "<?php echo $_GET['id'], ' ', $_SERVER['HTTPS'] ?? 'off', ' ', getenv('HOME'), ' ', class_exists('Redis') ? 'redis' : '';",
     "user/a.yaml": "secret",
     "data/.htaccess": "Require all denied\n",
     "data/users.db": "secret",
@@ -174,8 +175,8 @@ it("a PHP app is served as its .htaccess says, and told that its visitor came by
   for (const [path, text] of Object.entries(files))
     docker("exec", container, "sh", "-c", write, "sh", `/app/public/${path}`, text);
   const shop = await fetch(`${address}/shop/7`, { headers: { "x-forwarded-proto": "https" } });
-  expect([shop.headers.get("x-theme"), await shop.text()]).toEqual(["dark", "7 on /app"]);
-  expect((await get(`${address}/shop/7`, container)).text).toBe("7 off /app");
+  expect([shop.headers.get("x-theme"), await shop.text()]).toEqual(["dark", "7 on /app redis"]);
+  expect((await get(`${address}/shop/7`, container)).text).toBe("7 off /app redis");
   for (const path of ["user/a.yaml", "data/users.db", "old/users.db", ".htaccess"])
     expect((await get(`${address}/${path}`, container)).text).not.toContain("secret");
   expect((await get(`${address}/data/users.db`, container)).status).toBe(403);

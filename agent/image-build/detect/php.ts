@@ -25,6 +25,9 @@ export type PhpPlan = Place & {
   needsSource: boolean;
   /** Extensions that are compiled, as the image lacks them, and what they are compiled with. */
   extensions: string[];
+  /** Others that PECL has. */
+  peclExtensions: string[];
+  /** Debian's, for both. */
   extensionPackages: string[];
   /** Those that are required and cannot be had. */
   lacking: string[];
@@ -66,6 +69,16 @@ const extensionPackages: Record<string, string[]> = {
 
 /** Of the databases that a host has. Frameworks require none of them, as they can do with any. */
 export const phpDrivers = ["mysqli", "pdo_mysql", "pdo_pgsql"];
+export const peclDrivers = ["redis"];
+
+const peclPackages: Record<string, string[]> = {
+  apcu: [],
+  igbinary: [],
+  imagick: ["libmagickwand-dev"],
+  memcached: ["libmemcached-dev", "libssl-dev", "zlib1g-dev"],
+  mongodb: ["libssl-dev"],
+  msgpack: [],
+};
 const inImage = new Set(
   "ctype curl date dom fileinfo filter ftp hash iconv json libxml mbstring mysqlnd opcache openssl pcre pdo pdo_sqlite phar posix random readline reflection session simplexml sodium spl sqlite3 standard tokenizer xml xmlreader xmlwriter zend-opcache zlib".split(
     " ",
@@ -103,6 +116,7 @@ export function detectPhp(
   const required = Object.keys(require ?? {});
   const wanted = new Set([...phpDrivers, ...extensionsOf([...required, ...lockedRequirements(sources)])]);
   const extensions = Object.keys(extensionPackages).filter((name) => wanted.has(name));
+  const peclExtensions = Object.keys(peclPackages).filter((name) => wanted.has(name));
   const { within } = placeOf(sources);
   return {
     kind: "php",
@@ -110,9 +124,19 @@ export function detectPhp(
       versionOf(config?.platform?.php) ?? versionOf(toolVersion(sources, "php")) ?? versionOf(require?.php),
     composer: required.some(isPackage) ? "install" : autoload === undefined ? null : "autoload",
     extensions,
-    extensionPackages: [...new Set(extensions.flatMap((name) => extensionPackages[name] ?? []))],
+    peclExtensions,
+    extensionPackages: [
+      ...new Set(
+        [...extensions, ...peclExtensions].flatMap(
+          (name) => extensionPackages[name] ?? peclPackages[name] ?? [],
+        ),
+      ),
+    ],
     lacking: extensionsOf(required).filter(
-      (name) => !inImage.has(name) && !Object.hasOwn(extensionPackages, name),
+      (name) =>
+        !inImage.has(name) &&
+        !peclDrivers.includes(name) &&
+        ![extensionPackages, peclPackages].some((packages) => Object.hasOwn(packages, name)),
     ),
     symfony: required.includes("symfony/framework-bundle"),
     within,

@@ -1,5 +1,5 @@
 import type { BackendPlan } from "../detect/plan.ts";
-import { phpDrivers, phpServer, type PhpPlan } from "../detect/php.ts";
+import { peclDrivers, phpDrivers, phpServer, type PhpPlan } from "../detect/php.ts";
 import {
   appFolder,
   appUser,
@@ -24,11 +24,11 @@ const install = `composer install --no-dev --no-interaction --no-progress --pref
 const autoload = `composer dump-autoload --no-dev --optimize ${otherPlatform}`;
 const settings = "/usr/local/etc/app";
 const modules =
-  "mpm_prefork access_compat alias auth_basic authn_core authn_file authz_core authz_host authz_user deflate dir env expires filter headers mime rewrite setenvif".split(
+  "mpm_prefork access_compat alias auth_basic authn_core authn_file authz_core authz_host authz_user autoindex deflate dir env expires filter headers mime negotiation rewrite setenvif".split(
     " ",
   );
 
-/** Apache's, whoever the user: the folder that is served may say more in .htaccess, as it may where PHP is usually hosted. */
+/** Apache's, whoever the user. The folder that is served may say more in .htaccess, as it may where PHP is usually hosted, with the modules that are on there. */
 const apacheConfig = [
   ...modules.map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`),
   "Include /etc/apache2/mods-enabled/php*.load",
@@ -88,6 +88,17 @@ const server = [
 ];
 const serverPath = `/usr/local/bin/${phpServer}`;
 
+/** Where its server cannot be reached, the app does without: it may need none. */
+function installPecl(names: readonly string[]): string {
+  const install =
+    "yes '' | timeout 300 pecl install $name > /tmp/pecl.log 2>&1 && docker-php-ext-enable $name";
+  const failed =
+    'tail -n 3 /tmp/pecl.log; echo "ext-$name could not be installed from PECL: an app that uses it fails."';
+  return runs(
+    `for name in ${names.join(" ")}; do { ${install}; } || { ${failed}; }; done; rm -rf /tmp/pear /tmp/pecl.log`,
+  );
+}
+
 const driverPackages = ["libpq-dev"];
 
 /** The same for every app. */
@@ -104,6 +115,7 @@ export const phpShared = [
   ),
   ...installDebian(driverPackages),
   runs(`docker-php-ext-install ${phpDrivers.join(" ")}`),
+  installPecl(peclDrivers),
 ];
 
 export function phpDockerfile(
@@ -137,6 +149,7 @@ export function phpDockerfile(
       ? [runs("docker-php-ext-configure gd --with-freetype --with-jpeg --with-webp")]
       : []),
     ...(others.length === 0 ? [] : [runs(`docker-php-ext-install ${others.join(" ")}`)]),
+    ...(plan.peclExtensions.length === 0 ? [] : [installPecl(plan.peclExtensions)]),
   ];
   // Assets may be made of what Composer installed.
   const assets = (base?: string[]) =>
