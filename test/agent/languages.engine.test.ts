@@ -154,7 +154,10 @@ it("a PHP app answers for what is no file, also where that has a dot in its name
     "-c",
     "cd public && mkdir .well-known && echo 1 | tee .env > .well-known/known",
   );
-  expect((await get(`${address}/.env`, container)).status).toBe(404);
+  expect(await get(`${address}/.env`, container)).toEqual({
+    status: 404,
+    text: expect.stringContaining("<title>404 Not Found</title>"),
+  });
   expect(await get(`${address}/.well-known/known`, container)).toEqual({ status: 200, text: "1\n" });
 });
 
