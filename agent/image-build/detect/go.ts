@@ -10,26 +10,23 @@ import {
   type Sources,
 } from "./sources.ts";
 
-export type GoPlan = Place &
-  Program & {
-    kind: "go";
-    /** Such as 1.24; null: the newest, or what go.mod asks for. */
-    version: string | null;
-    manifests: string[];
-    /** Dependencies lie in vendor/. */
-    vendored: boolean;
-    /** Modules are downloaded before the source is copied. */
-    downloads: boolean;
-    /** A module is made of C, too. */
-    needsC: boolean;
-    buildCommand: string | null;
-    startCommand: string;
-  };
-type Program = {
+export type GoPlan = Place & {
+  kind: "go";
+  /** Such as 1.24; null: the newest, or what go.mod asks for. */
+  version: string | null;
+  manifests: string[];
+  /** Dependencies lie in vendor/. */
+  vendored: boolean;
+  /** Modules are downloaded before the source is copied. */
+  downloads: boolean;
+  /** A module is made of C, too. */
+  needsC: boolean;
   /** The package that is built, such as ./cmd/web, or its files; null when buildCommand builds. */
   main: string | null;
   /** The file that it is built to: an absolute path, or one below the app's folder. */
   program: string;
+  buildCommand: string | null;
+  startCommand: string;
 };
 
 /** Programs with these are built without C, and fail when they start. */
@@ -76,7 +73,7 @@ export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null 
 }
 
 /** A command may start the program as Go names it (`web`), or where a build by hand leaves it (`bin/web`, `./server`). */
-function programOf(sources: Sources, started: string): Program {
+function programOf(sources: Sources, started: string): Pick<GoPlan, "main" | "program"> {
   const name = posix.basename(started);
   const main = mainPackage(sources, name);
   if (!started.includes("/"))

@@ -78,7 +78,10 @@ const peclPackages: Record<string, string[]> = {
   memcached: ["libmemcached-dev", "libssl-dev", "zlib1g-dev"],
   mongodb: ["libssl-dev"],
   msgpack: [],
+  redis: [],
 };
+/** Debian's packages that an extension is compiled with, of all that can be had. */
+const packagesOf = { ...extensionPackages, ...peclPackages };
 const inImage = new Set(
   "ctype curl date dom fileinfo filter ftp hash iconv json libxml mbstring mysqlnd opcache openssl pcre pdo pdo_sqlite phar posix random readline reflection session simplexml sodium spl sqlite3 standard tokenizer xml xmlreader xmlwriter zend-opcache zlib".split(
     " ",
@@ -116,7 +119,9 @@ export function detectPhp(
   const required = Object.keys(require ?? {});
   const wanted = new Set([...phpDrivers, ...extensionsOf([...required, ...lockedRequirements(sources)])]);
   const extensions = Object.keys(extensionPackages).filter((name) => wanted.has(name));
-  const peclExtensions = Object.keys(peclPackages).filter((name) => wanted.has(name));
+  const peclExtensions = Object.keys(peclPackages).filter(
+    (name) => wanted.has(name) && !peclDrivers.includes(name),
+  );
   const { within } = placeOf(sources);
   return {
     kind: "php",
@@ -126,18 +131,9 @@ export function detectPhp(
     extensions,
     peclExtensions,
     extensionPackages: [
-      ...new Set(
-        [...extensions, ...peclExtensions].flatMap(
-          (name) => extensionPackages[name] ?? peclPackages[name] ?? [],
-        ),
-      ),
+      ...new Set([...extensions, ...peclExtensions].flatMap((name) => packagesOf[name] ?? [])),
     ],
-    lacking: extensionsOf(required).filter(
-      (name) =>
-        !inImage.has(name) &&
-        !peclDrivers.includes(name) &&
-        ![extensionPackages, peclPackages].some((packages) => Object.hasOwn(packages, name)),
-    ),
+    lacking: extensionsOf(required).filter((name) => !inImage.has(name) && !Object.hasOwn(packagesOf, name)),
     symfony: required.includes("symfony/framework-bundle"),
     within,
     manifests: present(sources, ["composer.json", "composer.lock"]),
