@@ -277,6 +277,36 @@ describe("a checkout", () => {
     });
   });
 
+  it("is not begun of an invoice that is overdue, unless it is a renewal's", async () => {
+    const due = { due_at: at(0) };
+    const [change, renewal] = [
+      await billed({ ...due, kind: "change" }),
+      await billed({ ...due, kind: "renewal" }),
+    ];
+    const { createCheckout } = opening();
+    const ctx = withProcessor({ createCheckout });
+    await expect(openCheckout(ctx, change.id)).rejects.toMatchObject(
+      because("was due on 2026-03-10 and can no longer be paid"),
+    );
+    expect(await openCheckout(ctx, renewal.id)).toMatchObject({ status: "open" });
+    // One that was begun in time may be completed.
+    const begun = reported({ status: "open" });
+    await write(checkoutRow(change.id, "open", { session_id: begun.id }));
+    const retrieve = () => Promise.resolve(begun);
+    expect(await openCheckout(withProcessor({ retrieve }), change.id)).toEqual(begun);
+  });
+
+  it("is not begun anew when one that was held open ends after the invoice was due", async () => {
+    const invoice = await billed({ kind: "change", due_at: at(0) });
+    const ended = reported({ status: "expired" });
+    await write(checkoutRow(invoice.id, "open", { session_id: ended.id }));
+    const retrieve = () => Promise.resolve(ended);
+    await expect(openCheckout(withProcessor({ retrieve }), invoice.id)).rejects.toMatchObject(
+      because("can no longer be paid"),
+    );
+    expect(await checkoutsOf(invoice.id)).toEqual([{ number: 1, status: "expired" }]);
+  });
+
   it("that is at the bank is waited for", async () => {
     const invoice = await billed();
     const session = reported({ status: "processing" });

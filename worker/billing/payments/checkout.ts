@@ -49,6 +49,11 @@ export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promi
         "A payment was received that does not match this invoice. The operator will look into it.",
       );
     if (!checkout) {
+      // Else one checkout after another would keep what was never paid for: its memory, and a term without its renewal.
+      if (invoice.kind !== "renewal" && invoice.dueAt <= ctx.now())
+        throw conflict(
+          `This invoice was due on ${invoice.dueAt.toISOString().slice(0, 10)} and can no longer be paid. Order anew what it was for.`,
+        );
       await begin(ctx, invoice);
       continue;
     }
