@@ -309,6 +309,46 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       expect(woken()).toEqual([null, null, null, null]);
     });
 
+    it("of what was suspended with its account within its term goes on from the end of that, as of what runs", async () => {
+      const row = {
+        ...service,
+        host_id: hostId,
+        status: "SUSPENDED",
+        suspended_at: at(-1),
+        pack_changed_at: 5,
+      };
+      const account = { suspended_at: at(-1) };
+      const made = await make(
+        kind,
+        { row, account },
+        {
+          same: renewed(),
+          larger: renewed({ pack_id: packIds.large }),
+          released: { ...renewed(), account: { suspended_at: null } },
+        },
+      );
+      const { ctx } = listening();
+      for (const one of Object.values(made)) await pay(ctx, invoiceId(one));
+      const paid = {
+        status: "SUSPENDED",
+        paid_until: Date.UTC(2026, 3, 14, 12, 0, 0, 7),
+        pack_id: packIds.small,
+        pack_changed_at: 5,
+        next_pack_id: null,
+        next_pack_at: null,
+      };
+      expect(await rowOf(kind, made.same.id)).toMatchObject(paid);
+      expect(await rowOf(kind, made.larger.id)).toMatchObject({
+        ...paid,
+        next_pack_id: packIds.large,
+        next_pack_at: at(4, 7),
+      });
+      expect(await rowOf(kind, made.released.id)).toMatchObject({
+        ...paid,
+        status: kind === "sites" ? "DEPLOYING" : "STOPPED",
+      });
+    });
+
     it("has no effect on what was never paid for or is being deleted, nor with another amount", async () => {
       const made = await make(
         kind,
@@ -408,6 +448,37 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
         ]);
       }
       expect((await rowOf(kind, untouched.other.id))?.["paid_until"]).toBe(until);
+    });
+
+    it("of a renewal takes back the pack that was to begin with its term, and no pack of another", async () => {
+      const bought = { next_pack_id: packIds.large, next_pack_at: at(5) };
+      const made = await make(
+        kind,
+        { row: { paid_until: until, ...bought }, beside: (one) => [refundRow(one)] },
+        {
+          bought: {},
+          chosen: { row: { next_pack_at: null } },
+          due: { row: { next_pack_at: at(-5) } },
+          "of a later one": { beside: later() },
+        },
+      );
+      for (const one of Object.values(made)) {
+        const invoice = {
+          id: invoiceId(one),
+          kind: "renewal",
+          resourceId: one.id,
+          periodEnd: new Date(at(5)),
+        };
+        await refund(invoice as never, `mark-${one.id}`);
+      }
+      const next = async (name: keyof typeof made) => {
+        const row = await rowOf(kind, made[name].id);
+        return [row?.["next_pack_id"], row?.["next_pack_at"]];
+      };
+      expect(await next("bought")).toEqual([null, null]);
+      expect(await next("chosen")).toEqual([packIds.large, null]);
+      expect(await next("due")).toEqual([packIds.large, at(-5)]);
+      expect(await next("of a later one")).toEqual([packIds.large, at(5)]);
     });
 
     it("of an invoice that is of nothing any more ends no term", async () => {
