@@ -4,6 +4,7 @@ import { leaseHeaders, partHashHeader } from "../../protocol/agent/backups.ts";
 import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { Backup, BackupLink, FailingBackups } from "../../protocol/api/backups.ts";
 import type { SiteVolumes, VolumeChanged } from "../../protocol/api/site-volumes.ts";
+import { suspendOfAccounts } from "../../worker/billing/terms/suspend.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { reconcileBackups } from "../../worker/jobs/backups/reconcile.ts";
 import {
@@ -195,6 +196,22 @@ describe("a volume's backup", () => {
     const { expiresAt, createdAt } = await backup(id);
     const days = (Date.parse(expiresAt ?? "") - Date.parse(createdAt)) / 86_400_000;
     expect(days).toBeCloseTo(30, 1);
+  });
+
+  it("that waits for its host when its site is suspended is made all the same", async () => {
+    host.close();
+    const { id } = (await api<Backup>(key, "POST", `${path}/backups`)).body;
+    await run(
+      "UPDATE accounts SET suspended_at = 1 WHERE id = (SELECT account_id FROM sites WHERE id = ?)",
+      siteId,
+    );
+    await suspendOfAccounts(ctx());
+    host = await readyAgent(10, host.token);
+    const jobs = [await host.next("job"), await host.next("job")];
+    expect(jobs.map(({ job }) => job.kind).toSorted()).toEqual(["site.stop", "volume.backup"]);
+    await store(jobs.find(({ job }) => job.kind === "volume.backup") as Taken<"volume.backup">);
+    await check();
+    expect(await backup(id)).toMatchObject({ status: "VERIFIED" });
   });
 
   it("that waits when its site is deleted ends", async () => {

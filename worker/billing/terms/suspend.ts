@@ -78,10 +78,10 @@ async function suspend(
       tell,
       commands: cancelCommands(ctx, siteId, suspended),
       deployments: cancelDeployments(ctx, siteId, suspended),
-      // Queued jobs would run after the stop.
+      // They would run after the stop. What its volumes' backups ask for does not start it.
       waitingJobs: ctx.statement(sql`
         UPDATE jobs SET status = 'CANCELLED', finished_at = ${now}
-        WHERE site_id = ${row.id} AND status = 'QUEUED' AND kind <> 'site.evict' AND ${suspended}`),
+        WHERE site_id = ${row.id} AND status = 'QUEUED' AND kind LIKE 'site.%' AND kind <> 'site.evict' AND ${suspended}`),
       orphans: endOrphans(ctx, siteId),
       activity,
       stop,
