@@ -179,6 +179,24 @@ describe("the device flow", () => {
     expect((await poll(started.device_code)).body["status"]).toBe("approved");
   });
 
+  it("is not approved for a suspended account, which is told why, and waits until it is released", async () => {
+    const started = await start();
+    const ctx = contextOf(bindings, { type: "system" }, () => undefined);
+    const [accountId, token] = [ctx.newId("account"), ctx.newMark()];
+    const own = await sessionOf(accountId, token);
+    const suspended = (at: number | null) =>
+      bindings.DB.prepare("UPDATE accounts SET suspended_at = ?, suspended_for = ? WHERE id = ?")
+        .bind(at, at && "It sends spam.", accountId)
+        .run();
+    await suspended(1);
+    const refused = await decide(own, started.user_code, "approve");
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("It sends spam.")]);
+    expect((await poll(started.device_code)).body).toEqual({ status: "pending" });
+    await suspended(null);
+    expect((await decide(own, started.user_code, "approve")).status).toBe(200);
+    expect((await poll(started.device_code)).body["status"]).toBe("approved");
+  });
+
   it("is approved by nobody who is not signed in, nor by another site's page", async () => {
     const started = await start();
     const anonymous = await call(`/device?code=${started.user_code}`, { redirect: "manual" });

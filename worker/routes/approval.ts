@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import * as z from "zod";
+import { refuseSuspended } from "../api/access.ts";
 import type { AppEnv } from "../app-env.ts";
 import type { Actor } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
@@ -16,13 +17,15 @@ export const Decision = z.object({
 
 /**
  * Why this person's approval makes no key: the code of the second step that they typed. null: it may make one, which is
- * counted. @throws AppError conflict for an account with as many keys as it may have, rate_limited
+ * counted. @throws AppError forbidden for a suspended account, conflict for one with as many keys as it may have,
+ * rate_limited
  */
 export async function approvalRefusal(
   c: Context<AppEnv>,
   actor: Actor & { type: "session" },
   secondFactor: string,
 ): Promise<string | null> {
+  refuseSuspended(actor);
   const ctx = contextFor(c, actor);
   await requireRoomForKey(ctx, actor.accountId);
   try {
