@@ -7,13 +7,13 @@ import { projectName } from "./project-file.ts";
 export type Site = Answer<"getSite">;
 type Named = { id: string; name: string };
 
+/** The site that this run is told to be about: --site, BERTH_SITE. */
+export const givenSite = (): string | undefined =>
+  globalOptions().site ?? (process.env["BERTH_SITE"] || undefined);
+
 /** What a person named: the argument, --site, BERTH_SITE, the checkout's link. */
 export const namedSite = async (argument?: string): Promise<string | undefined> =>
-  argument ??
-  globalOptions().site ??
-  (process.env["BERTH_SITE"] || undefined) ??
-  (await linkedSite()) ??
-  undefined;
+  argument ?? givenSite() ?? (await linkedSite()) ?? undefined;
 
 /** What names the site: a person, or the name in berth.json. */
 export async function chosenSite(argument?: string): Promise<string> {

@@ -2,13 +2,13 @@ import { existsSync, writeFileSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import type { Client, ProjectFile } from "../../client/index.ts";
 import { command } from "../command.ts";
-import { connect, connection, globalOptions, signal } from "../context.ts";
+import { connect, connection, signal } from "../context.ts";
 import { usage } from "../failure.ts";
-import { checkoutRoot, currentBranch, linkedSite, originAddress } from "../git.ts";
+import { checkoutRoot, currentBranch, originAddress } from "../git.ts";
 import { projectFileName } from "../project-file.ts";
 import { fileOf } from "../project/plan.ts";
 import { actualOf } from "../project/state.ts";
-import { findSite } from "../site.ts";
+import { findSite, namedSite } from "../site.ts";
 import { bold, dim, safe, say, showValue, spin } from "../terminal.ts";
 
 /** A site's name from a repository's. */
@@ -33,10 +33,10 @@ export const init = command(
     if (existsSync(file) && !force)
       throw usage(`${file} exists.`, "Add --force to replace it; `berth diff` compares it with the site.");
     const client = await connect();
-    const site = globalOptions().site ?? (process.env["BERTH_SITE"] || (await linkedSite()));
+    const site = await namedSite();
     const content: ProjectFile = {
       $schema: `${connection().url}/install/berth.schema.json`,
-      ...(site === null || name !== undefined
+      ...(site === undefined || name !== undefined
         ? await detected(client, { name, rootDir })
         : await existing(client, site)),
     };
@@ -47,7 +47,7 @@ export const init = command(
 
 async function existing(client: Client, named: string): Promise<ProjectFile> {
   const site = await findSite(client, named);
-  const { databases, schedules } = await actualOf(client, site.name, null);
+  const { databases, schedules } = await actualOf(client, site.name);
   return fileOf(site, { databases, schedules });
 }
 

@@ -1,8 +1,9 @@
 import type { Client, ProjectFile } from "../../client/index.ts";
-import { signal } from "../context.ts";
+import { globalOptions, signal } from "../context.ts";
 import { usage } from "../failure.ts";
 import { linkedSite } from "../git.ts";
 import { findProjectFile, projectFileName, readProjectFile } from "../project-file.ts";
+import { givenSite } from "../site.ts";
 import { safe } from "../terminal.ts";
 import { planOf, secretsOf, type Actual, type Step } from "./plan.ts";
 
@@ -22,9 +23,9 @@ export async function loadProject(): Promise<{ path: string; file: ProjectFile }
 }
 
 /** What the account has of what the file is about. */
-export async function actualOf(client: Client, name: string, linked: string | null): Promise<Actual> {
+export async function actualOf(client: Client, name: string): Promise<Actual> {
   const [site, databases] = await Promise.all([
-    siteOf(client, name, linked),
+    siteOf(client, name),
     all(client.items("listDatabases", { limit: 100 }, { signal })),
   ]);
   const schedules = site
@@ -33,8 +34,10 @@ export async function actualOf(client: Client, name: string, linked: string | nu
   return { site, databases, schedules };
 }
 
-/** By its name: a checkout that is linked to another one is more likely a mistake than a wish. */
-async function siteOf(client: Client, name: string, linked: string | null): Promise<Actual["site"]> {
+/** By its name: where another one is given or linked, that is more likely a mistake than a wish. */
+async function siteOf(client: Client, name: string): Promise<Actual["site"]> {
+  const given = givenSite();
+  const linked = given === undefined ? await linkedSite() : null;
   let found: Actual["site"] = null;
   for await (const site of client.items("listSites", { limit: 100 }, { signal }))
     if (site.name === name) found = site;
@@ -43,6 +46,11 @@ async function siteOf(client: Client, name: string, linked: string | null): Prom
         `This checkout is linked to ${safe(site.name)}, and ${projectFileName} is about ${safe(name)}.`,
         "Change `name` in it, or `berth unlink` first.",
       );
+  if (given !== undefined && given !== name && given !== found?.id)
+    throw usage(
+      `${globalOptions().site === undefined ? "BERTH_SITE" : "--site"} is ${safe(given)}, and ${projectFileName} is about ${safe(name)}.`,
+      `Leave it out if you mean ${safe(name)}; otherwise change \`name\` in the file.`,
+    );
   return found;
 }
 
@@ -57,7 +65,7 @@ export async function comparison(
   client: Client,
 ): Promise<{ file: ProjectFile; actual: Actual; steps: Step[] }> {
   const { file } = await loadProject();
-  const actual = await actualOf(client, file.name, await linkedSite());
+  const actual = await actualOf(client, file.name);
   const secrets = secretsOf(file, actual);
   if (secrets.length > 0)
     throw usage(

@@ -267,22 +267,29 @@ it("Ctrl-C at any moment of exec leaves a command that was asked for cancelled, 
   }
 });
 
-it("Ctrl-C at any moment of up ends with 130, and what was asked for is the beginning of what up asks for", async () => {
+/** A folder with this berth.json; the account has the site shop, and what else is given. */
+function projectFolder(file: object, shop: object = {}): string {
   const checkout = mkdtempSync(join(home, "checkout-"));
+  writeFileSync(join(checkout, "berth.json"), JSON.stringify({ name: "shop", ...file }));
+  const [listed] = (answerOf("listSites").value as { data: object[] }).data;
+  const staging = { ...listed, id: "site_001m80000000000000000000001", name: "shop-staging" };
+  const own = { ...listed, id: site, name: "shop", domains: [], envVariables: [], ...shop };
+  service.instead = ({ id }) => (id === "listSites" ? { data: [staging, own] } : undefined);
+  return checkout;
+}
+const changesSince = (from: number) => service.asked.slice(from).filter(({ method }) => method !== "GET");
+
+it("Ctrl-C at any moment of up ends with 130, and what was asked for is the beginning of what up asks for", async () => {
   const variables = Object.fromEntries(Array.from({ length: 450 }, (_, at) => [`VARIABLE_${at}`, "1"]));
   const domains = ["a.example.org", "b.example.org", "c.example.org"];
-  writeFileSync(join(checkout, "berth.json"), JSON.stringify({ name: "shop", variables, domains }));
-  const [listed] = (answerOf("listSites").value as { data: object[] }).data;
-  const shop = { ...listed, id: site, name: "shop", domains: [], envVariables: [] };
-  service.instead = ({ id }) => (id === "listSites" ? { data: [shop] } : undefined);
+  const checkout = projectFolder({ variables, domains });
   const changes = async (afterMs: number) => {
     const from = service.asked.length;
     const started = start(["up"], {}, program, "", checkout);
     const timer = setTimeout(() => started.child.kill("SIGINT"), afterMs);
     const { code } = await started.ended;
     clearTimeout(timer);
-    const made = service.asked.slice(from).filter(({ method }) => method !== "GET");
-    return { code, made: made.map(({ id, body }) => [id, body]) };
+    return { code, made: changesSince(from).map(({ id, body }) => [id, body]) };
   };
   const whole = await changes(60_000);
   expect([whole.code, whole.made.map(([id]) => id)]).toEqual([
@@ -297,6 +304,40 @@ it("Ctrl-C at any moment of up ends with 130, and what was asked for is the begi
     if (code === 0) expect(made).toEqual(whole.made);
     if (code === null) expect([0, whole.made.length]).toContain(made.length);
   }
+  service.instead = () => undefined;
+});
+
+it.each([
+  ["--site", ["--site", "shop-staging"], ""],
+  ["--site, with an id", ["--site", "site_001m80000000000000000000001"], site],
+  ["--site, with what there is not", ["--site", "shop-stagign"], ""],
+  ["BERTH_SITE", [], "shop-staging"],
+])("up and diff refuse another site than that of berth.json: %s", async (_, args, BERTH_SITE) => {
+  const checkout = projectFolder({ variables: { GREETING: "hello" } });
+  const from = service.asked.length;
+  for (const name of ["up", "diff"]) {
+    const run = await start([name, ...args], { BERTH_SITE }, program, "", checkout).ended;
+    expect(run).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(
+        /(--site|BERTH_SITE) is (shop-sta|site_)\S+, .* berth\.json is about shop\./,
+      ),
+    });
+  }
+  expect(changesSince(from)).toEqual([]);
+  service.instead = () => undefined;
+});
+
+it.each([
+  ["its name, before BERTH_SITE", ["--site", "shop"], "shop-staging"],
+  ["its id", ["--site", site], ""],
+  ["BERTH_SITE", [], "shop"],
+])("up changes the site of berth.json where it is chosen by %s", async (_, args, BERTH_SITE) => {
+  const checkout = projectFolder({ variables: { GREETING: "hello" } });
+  const from = service.asked.length;
+  const run = await start(["up", ...args], { BERTH_SITE }, program, "", checkout).ended;
+  expect([run.code, changesSince(from).map(({ url }) => url)]).toEqual([0, [`/api/v1/sites/${site}`]]);
   service.instead = () => undefined;
 });
 
