@@ -31,6 +31,14 @@ export class Failure extends Error {
 export const usage = (message: string, hint?: string): Failure =>
   new Failure(message, { exitCode: exitCodes.usage, ...(hint !== undefined && { hint }) });
 
+/** What ended a run some of whose steps are done: its `cause`. */
+export class HalfDone extends Error {
+  override name = "HalfDone";
+  constructor(cause: unknown) {
+    super("Some steps are done.", { cause });
+  }
+}
+
 /** The reason of an abort by Ctrl-C. */
 export class Interrupted extends Error {
   override name = "Interrupted";

@@ -1,7 +1,7 @@
 import { CommanderError } from "@commander-js/extra-typings";
 import type { ApiError } from "../client/index.ts";
 import { connection } from "./context.ts";
-import { exitCodes, Failure, type ExitCode } from "./failure.ts";
+import { exitCodes, Failure, HalfDone, type ExitCode } from "./failure.ts";
 import { dim, output, prepareOutput, safe, styled } from "./terminal.ts";
 
 type Told = {
@@ -45,7 +45,14 @@ const codes: Record<ExitCode, string> = {
   [exitCodes.interrupted]: "interrupted",
 };
 
+const unchanged = "Nothing was changed.";
+
 async function tell(error: unknown): Promise<Told> {
+  if (error instanceof HalfDone) {
+    const told = await tell(error.cause);
+    const rest = "The steps before it are done: mend the cause, and run `berth up` again for the rest.";
+    return { ...told, hint: `${told.hint?.replace(unchanged, "") ?? ""} ${rest}`.trim() };
+  }
   if (error instanceof Failure)
     return {
       code: codes[error.exitCode],
@@ -112,8 +119,8 @@ const refusals: Partial<Record<ApiError["code"], { exitCode: ExitCode; message?:
     message: "Too many requests, and waiting did not help.",
     hint: "Try again in a minute.",
   },
-  invalid_request: { exitCode: exitCodes.usage, hint: "Correct this and try again; nothing was changed." },
-  conflict: { exitCode: exitCodes.refused, hint: "Nothing was changed." },
+  invalid_request: { exitCode: exitCodes.usage, hint: `Correct this and try again. ${unchanged}` },
+  conflict: { exitCode: exitCodes.refused, hint: unchanged },
 };
 
 type Details = ApiError["details"];
@@ -181,7 +188,7 @@ function tellRefusal(error: ApiError): Told {
         ? undefined
         : (known.hint ??
           (requestId === undefined
-            ? "Nothing was changed."
+            ? unchanged
             : `Tell the operator of the service this request id: ${requestId}`))),
     exitCode: known.exitCode ?? (error.status >= 500 ? exitCodes.failure : exitCodes.refused),
     details: error.details,

@@ -1,6 +1,6 @@
 import type { Client, Input, ProjectFile } from "../../client/index.ts";
 import { connection, signal } from "../context.ts";
-import { usage } from "../failure.ts";
+import { HalfDone, usage } from "../failure.ts";
 import { linkSite, originAddress } from "../git.ts";
 import { dim, link, safe, say, styled } from "../terminal.ts";
 import { settingsOf, type Actual, type Step } from "./plan.ts";
@@ -10,13 +10,29 @@ export type Applied = { siteId: string; invoices: string[]; deploys: boolean };
 
 /**
  * Takes the steps in their order. Each has its effect once, however often it is taken: a run that was cut off is
- * completed by the next one.
+ * completed by the next one. @throws HalfDone by what ended it, once a step is done
  */
 export async function apply(
   client: Client,
   file: ProjectFile,
   actual: Actual,
   steps: readonly Step[],
+): Promise<Applied> {
+  let isBegun = false;
+  try {
+    return await take(client, { file, actual, steps }, (text) => {
+      isBegun = true;
+      say(`${styled("green", "✓")} ${safe(text)}`);
+    });
+  } catch (error) {
+    throw isBegun ? new HalfDone(error) : error;
+  }
+}
+
+async function take(
+  client: Client,
+  { file, actual, steps }: { file: ProjectFile; actual: Actual; steps: readonly Step[] },
+  done: (text: string) => void,
 ): Promise<Applied> {
   const invoices: string[] = [];
   // Said at once: whatever ends the run later, what it has made can be paid.
@@ -109,8 +125,6 @@ export async function apply(
   if (deploys && actual.site !== null) say(dim("The next deployment has the changes: `berth deploy`."));
   return { siteId: id, invoices, deploys };
 }
-
-const done = (text: string): void => say(`${styled("green", "✓")} ${safe(text)}`);
 
 async function creationOf(file: ProjectFile): Promise<Input<"createSite">> {
   const { name, source } = file;

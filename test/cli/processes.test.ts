@@ -342,6 +342,31 @@ it.each([
 });
 
 it.each([
+  [2, { status: 400, body: { error: "invalid_request", issues: [] } }, "Correct this"],
+  [5, { status: 409, body: { error: "conflict", reason: "It is another site's." } }, ""],
+  [7, { status: 402, body: { error: "payment_required", invoiceToken: "inv_1" } }, "/invoice/inv_1"],
+  [1, { status: 500, body: { error: "server_error", requestId: "r1" } }, "r1"],
+])(
+  "up that is refused half-way, with %s, says that the steps before are done, and how to take the rest",
+  async (code, answer, text) => {
+    const checkout = projectFolder({ variables: { GREETING: "hello" }, domains: ["a.example.org"] });
+    const refusedAt = async (operation: string) => {
+      service.refusal = ({ id }) => (id === operation ? answer : undefined);
+      const run = await start(["up", "--json"], {}, program, "", checkout).ended;
+      service.refusal = () => refuse;
+      const { error } = JSON.parse(run.stderr.trim().split("\n").at(-1) ?? "") as { error: { hint: string } };
+      expect([run.code, error.hint]).toEqual([code, expect.stringContaining(text)]);
+      return error.hint;
+    };
+    const halfWay = await refusedAt("createDomain");
+    expect(halfWay).toMatch(/steps before it are done.*`berth up` again/);
+    expect(halfWay).not.toMatch(/nothing was changed/i);
+    expect(await refusedAt("patchSite")).not.toContain("steps before");
+    service.instead = () => undefined;
+  },
+);
+
+it.each([
   [
     "that nobody approved",
     { status: 200, body: { status: "pending" } },
