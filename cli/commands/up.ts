@@ -2,7 +2,7 @@ import { command } from "../command.ts";
 import { confirmed, connect } from "../context.ts";
 import { isRemoval } from "../project/plan.ts";
 import { apply } from "../project/apply.ts";
-import { comparison } from "../project/state.ts";
+import { comparison, requireFreeLinks } from "../project/state.ts";
 import { planText } from "../project/text.ts";
 import { output, print, say, showValue } from "../terminal.ts";
 
@@ -11,7 +11,8 @@ export const diff = command(
   "How the site differs from berth.json; exits with 1 if it does",
   "difference",
 ).action(async () => {
-  const { steps } = await comparison(await connect());
+  const { file, actual, steps } = await comparison(await connect());
+  requireFreeLinks(file, actual);
   const changes = steps.filter((step) => !isRemoval(step));
   showValue("difference", { changes, kept: steps.filter(isRemoval) }, () =>
     steps.length === 0 ? "No difference." : planText(steps, false),
@@ -27,6 +28,7 @@ export const up = command("up", "Make the site what berth.json says; shows the c
   .action(async ({ prune }) => {
     const client = await connect();
     const { file, actual, steps } = await comparison(client);
+    requireFreeLinks(file, actual);
     const taken = steps.filter((step) => prune === true || !isRemoval(step));
     if (!output.json && steps.length > 0) say(planText(steps, prune === true));
     if (taken.length === 0) {

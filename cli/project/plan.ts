@@ -86,11 +86,7 @@ export function planOf(file: ProjectFile, { site, databases, schedules }: Actual
 
 /** Secrets, databases and volumes are never among them. */
 function removalsOf(file: ProjectFile, { site, databases, schedules }: Actual): Removal[] {
-  const linked = new Set(
-    databases.flatMap(({ links }) =>
-      links.flatMap(({ siteId, variable }) => (siteId === site?.id ? variable : [])),
-    ),
-  );
+  const linked = new Set(linksOf(site, databases).map(({ variable }) => variable));
   const { variables, domains } = file;
   const kept = new Set(domains?.map((name) => name.toLowerCase()));
   const names = new Set(file.schedules?.map(({ name }) => name));
@@ -113,14 +109,32 @@ export const secretsOf = ({ variables }: ProjectFile, { site }: Actual): string[
     .filter(({ key, encrypted }) => encrypted && Object.hasOwn(variables ?? {}, key))
     .map(({ key }) => key);
 
+/** The databases of a site, each with its variable. */
+const linksOf = (site: Site | null, databases: readonly Database[]) =>
+  databases.flatMap(({ name, type, links }) =>
+    links.filter(({ siteId }) => siteId === site?.id).map(({ variable }) => ({ name, type, variable })),
+  );
+
+/** The first link that the service would refuse: a site has a database once, and a variable has one database. */
+export function linkInTheWay(
+  file: ProjectFile,
+  { site, databases }: Actual,
+): Record<"wanted" | "has", { name: string; variable: string }> | undefined {
+  const links = linksOf(site, databases);
+  for (const database of file.databases ?? []) {
+    const wanted = { name: database.name, variable: variableOf(database) };
+    const has = links.find((one) => (one.name === wanted.name) !== (one.variable === wanted.variable));
+    if (has) return { wanted, has: { name: has.name, variable: has.variable } };
+  }
+  return undefined;
+}
+
 const set = (settings: object) =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));
 
 /** The file that describes a site as it is. Applying it changes nothing. */
 export function fileOf(site: Site, { databases, schedules }: Omit<Actual, "site">): ProjectFile {
-  const linked = databases.flatMap(({ name, type, links }) =>
-    links.filter(({ siteId }) => siteId === site.id).map(({ variable }) => ({ name, type, variable })),
-  );
+  const linked = linksOf(site, databases);
   const { githubUrl, branch, rootDir, image, name } = site;
   const source = set({ repository: githubUrl, branch, rootDir, image });
   const settings = set({

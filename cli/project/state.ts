@@ -5,7 +5,7 @@ import { linkedSite } from "../git.ts";
 import { findProjectFile, projectFileName, readProjectFile } from "../project-file.ts";
 import { givenSite } from "../site.ts";
 import { safe } from "../terminal.ts";
-import { planOf, secretsOf, type Actual, type Step } from "./plan.ts";
+import { linkInTheWay, planOf, secretsOf, type Actual, type Step } from "./plan.ts";
 
 /** The nearest berth.json. @throws Failure (usage) with each thing that is wrong in it */
 export async function loadProject(): Promise<{ path: string; file: ProjectFile }> {
@@ -73,4 +73,18 @@ export async function comparison(
       `Take ${secrets.length === 1 ? "it" : "them"} out of ${projectFileName}; \`berth env set --secret\` changes a secret.`,
     );
   return { file, actual, steps: planOf(file, actual) };
+}
+
+/**
+ * The service would refuse such a link only after earlier steps are taken; a deployment goes on with the links that there
+ * are. @throws Failure (usage) if another link is in the way of one that the file wants
+ */
+export function requireFreeLinks(file: ProjectFile, actual: Actual): void {
+  const link = linkInTheWay(file, actual);
+  if (link === undefined) return;
+  const { wanted, has } = link;
+  throw usage(
+    `The site has the database ${safe(has.name)} as ${safe(has.variable)}, and ${projectFileName} wants ${safe(wanted.name)} as ${safe(wanted.variable)}.`,
+    `Write ${wanted.name === has.name ? `"variable": "${safe(has.variable)}"` : 'another "variable"'} for ${safe(wanted.name)} in ${projectFileName}. Or \`berth databases unlink ${safe(has.name)}\` first, which takes ${safe(has.variable)} from the site.`,
+  );
 }

@@ -366,6 +366,34 @@ it.each([
   },
 );
 
+it("up finds a database that is linked as another variable before it changes anything, and says what to write", async () => {
+  const checkout = projectFolder({
+    variables: { GREETING: "hello" },
+    databases: [{ name: "shop-data", type: "postgresql" }],
+  });
+  const [listed] = (answerOf("listDatabases").value as { data: object[] }).data;
+  const data = { ...listed, name: "shop-data", links: [{ siteId: site, variable: "PG_URL" }] };
+  const sites = service.instead;
+  service.instead = (asked) => (asked.id === "listDatabases" ? { data: [data] } : sites(asked));
+  const from = service.asked.length;
+  const run = await start(["up"], {}, program, "", checkout).ended;
+  expect([run.code, changesSince(from)]).toEqual([2, []]);
+  expect(run.stderr).toContain("has the database shop-data as PG_URL");
+  expect(run.stderr).toContain('"variable": "PG_URL"');
+  writeFileSync(
+    join(checkout, "berth.json"),
+    JSON.stringify({
+      name: "shop",
+      databases: [{ name: "shop-data", type: "postgresql", variable: "PG_URL" }],
+    }),
+  );
+  expect(await start(["up"], {}, program, "", checkout).ended).toMatchObject({
+    code: 0,
+    stdout: "No difference.\n",
+  });
+  service.instead = () => undefined;
+});
+
 it.each([
   [
     "that nobody approved",

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Answer, ProjectFile } from "../../client/index.ts";
 import { nameFrom } from "../../cli/commands/init.ts";
-import { fileOf, isRemoval, planOf, secretsOf, type Actual } from "../../cli/project/plan.ts";
+import { fileOf, isRemoval, linkInTheWay, planOf, secretsOf, type Actual } from "../../cli/project/plan.ts";
 import { planText } from "../../cli/project/text.ts";
 import { ProjectFile as schema } from "../../protocol/api/project-file.ts";
 
@@ -54,6 +54,12 @@ const full: Actual = {
   },
   databases: [
     {
+      id: "db_2",
+      name: "orders",
+      type: "mysql",
+      links: [{ siteId: "site_2", variable: "MAIN_URL" }],
+    } as Actual["databases"][number],
+    {
       id: "db_1",
       name: "main",
       type: "postgresql",
@@ -92,7 +98,7 @@ it("each difference is one step, in the order in which they have to be taken", (
     settings: { port: 8080, startCommand: null, volumes: [{ name: "data", mountPath: "/srv/data" }] },
     variables: { GREETING: "good morning", COLOUR: "red" },
     databases: [
-      { name: "main", type: "postgresql", variable: "MAIN_URL" },
+      { name: "orders", type: "mysql", variable: "ORDERS_URL" },
       { name: "cache", type: "redis" },
     ],
     domains: ["BÜCHER.example", "shop.example"],
@@ -133,6 +139,26 @@ it("a new site is created with its settings, so that they are no steps of their 
 
 it("a variable that is a secret on the site does not belong into the file", () => {
   expect(secretsOf({ name: "shop", variables: { TOKEN: "x", GREETING: "y" } }, full)).toEqual(["TOKEN"]);
+});
+
+it.each([
+  ["main", "MAIN_URL", "a database that the site has under another variable"],
+  ["orders", "DATABASE_URL", "a variable under which the site has another database"],
+])("%s as %s: %s is told before anything is changed", (name, variable) => {
+  const file: ProjectFile = { name: "shop", databases: [{ name, type: "postgresql", variable }] };
+  expect(linkInTheWay(file, full)).toEqual({
+    wanted: { name, variable },
+    has: { name: "main", variable: "DATABASE_URL" },
+  });
+  expect(linkInTheWay(file, nothing)).toBe(undefined);
+});
+
+it("links that are as the file wants them, and those of other sites, are in nobody's way", () => {
+  const databases: ProjectFile["databases"] = [
+    { name: "main", type: "postgresql" },
+    { name: "orders", type: "mysql", variable: "ORDERS_URL" },
+  ];
+  expect(linkInTheWay({ name: "shop", databases }, full)).toBe(undefined);
 });
 
 it.each([
