@@ -16,6 +16,25 @@ export function parsed(text: string): unknown {
   }
 }
 
+/**
+ * Fields that take text of any form, which may look like a number. A list, as the program starts without the operations'
+ * schemas; a test holds it against them.
+ */
+export const textFields: ReadonlySet<string> = new Set(
+  [
+    "name note message email address country vatId url username password ipv4 ipv6",
+    "githubUrl branch gitToken rootDir dockerfile dockerfilePath image registryUsername registryPassword region",
+    "languageVersion installCommand buildCommand releaseCommand startCommand outputDir healthCheckPath",
+    "primaryDomain headers.* logo accent termsUrl privacyUrl imprintUrl supportUrl",
+  ].flatMap((line) => line.split(" ")),
+);
+
+/** What a field is set to: JSON as such, and where it takes text all that is neither null nor in quotes as it is typed. */
+function valueOf(text: string, takesText: boolean): unknown {
+  const value = parsed(text);
+  return takesText && value !== null && typeof value !== "string" ? text : value;
+}
+
 type Nested = { [name: string]: unknown };
 
 /** The object that `field=value` and `field.inner=value` say. @throws Failure (usage) */
@@ -35,9 +54,9 @@ export function fieldsFrom(pairs: readonly string[]): Nested {
       at[name] = inner;
       at = inner as Nested;
     }
-    at[last] = parsed(value);
+    at[last] = valueOf(value, textFields.has(last) || textFields.has(`${names.at(-1)}.*`));
   }
   return all;
 }
 
-export const pairsHelp = "fields to change; a value that is JSON is taken as such, null unsets";
+export const pairsHelp = "fields to change; JSON is taken as such where the field is not text, null unsets";

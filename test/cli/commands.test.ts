@@ -40,7 +40,7 @@ const rows: Record<string, string[] | string> = {
   "sites show": [],
   "sites create": ["shop", "--repository", "https://github.com/acme/shop.git"],
   "sites clone": ["shop-two"],
-  "sites set": ["port=8080", "keptImages=3", "healthCheckPath=/up"],
+  "sites set": ["port=8080", "keptImages=3", "healthCheckPath=/up", "languageVersion=22"],
   "sites resize": ["pack_001k0000000000000000000002"],
   "sites start": [],
   "sites stop": [],
