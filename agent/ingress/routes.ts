@@ -51,7 +51,7 @@ export function openRoutes(
       await loaded(statusPort, version, patienceMs);
       seenVersion = Math.max(seenVersion, version);
     } catch (error) {
-      if (told !== undefined) takeBack(told, before);
+      if (told !== undefined) takeBack(told, before, next);
       throw error;
     }
   }
@@ -68,11 +68,14 @@ export function openRoutes(
   }
 
   /** Of this site only: others may have changed meanwhile. */
-  function takeBack(siteId: string, before: RouteTable): void {
+  function takeBack(siteId: string, before: RouteTable, after: RouteTable): void {
     const next = structuredClone(table);
     const site = before.sites[siteId];
     if (site) next.sites[siteId] = site;
     else delete next.sites[siteId];
+    next.rules = restored(siteId, table.rules, before.rules, after.rules);
+    next.told = restored(siteId, table.told, before.told, after.told);
+    next.forwards = restored(siteId, table.forwards, before.forwards, after.forwards);
     if (before.lost?.includes(siteId)) next.lost = [...(next.lost ?? []), siteId];
     replace(next);
   }
@@ -165,6 +168,18 @@ export function openRoutes(
 }
 
 type Site = RouteTable["sites"][string];
+
+/** With the site's entry of before a change, unless it is no longer as the change left it: what came meanwhile is newer. */
+function restored<T>(
+  siteId: string,
+  now: Record<string, T> | undefined,
+  before: Record<string, T> | undefined,
+  after: Record<string, T> | undefined,
+): Record<string, T> | undefined {
+  const entry = before?.[siteId];
+  const isAsLeft = JSON.stringify(now?.[siteId]) === JSON.stringify(after?.[siteId]);
+  return entry !== undefined && isAsLeft ? { ...now, [siteId]: entry } : now;
+}
 
 function setRules(rules: NonNullable<RouteTable["rules"]>, siteId: string, settings: HostIngressRules): void {
   if (Object.keys(settings).length > 0) rules[siteId] = settings;

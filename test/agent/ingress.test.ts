@@ -265,6 +265,33 @@ describe("the responder", () => {
     await routes.unroute("site_9");
   });
 
+  it("a removal that it does not take leaves the site its password, the names it was told of and the host it is on", async () => {
+    const ofSite = () => {
+      const { sites, rules, told, forwards } = RouteTable.parse(
+        JSON.parse(readFileSync(responder.file, "utf8")),
+      );
+      return [sites, rules, told, forwards].map((part) => part?.["site_11"]);
+    };
+    const names = ["guarded.localhost"];
+    const ingress = { basicAuth: { username: "ann", hash: `scrypt$16384$8$1$${"ab".repeat(16)}` } };
+    await routes.route("site_11", names, [target("10.0.0.11")]);
+    await routes.tell("site_11", { hostnames: names, ingress, readAtMs: 2000 });
+    await routes.forward({ site_11: { hostnames: names, hostId: "host_b", address: "127.0.0.1", port: 1 } });
+    const before = ofSite();
+    await responder.kill();
+    const impatient = responder.openRoutes([], 50);
+    await expect(impatient.unroute("site_11")).rejects.toThrow("does not answer");
+    expect(ofSite()).toEqual(before);
+
+    // What it is told while the removal is not known to have failed is the newest.
+    const removal = impatient.unroute("site_11");
+    const told = impatient.tell("site_11", { hostnames: names, ingress: { maxBodyMb: 5 }, readAtMs: 3000 });
+    await Promise.allSettled([removal, told]);
+    expect(ofSite()).toMatchObject([before[0], { maxBodyMb: 5 }, { readAtMs: 3000 }, before[3]]);
+    await responder.run();
+    await routes.unroute("site_11");
+  });
+
   it("goes on serving what it knows when the file is damaged or lost, and takes the next whole one", async () => {
     await routes.route("site_5", ["held.localhost"], [target("10.0.0.5")]);
     for (const damage of [
