@@ -6,16 +6,18 @@ type Immediate<T> = {
 }[keyof T];
 
 /**
- * Members that only read, or follow a signal of their own. All that answer at once are among them: nobody would await their
- * refusal, and a rejection that nobody awaits ends the agent.
+ * Members that only read, or follow a signal of their own, and the one that wakes what a run has frozen, which is to run whoever
+ * it belongs to. All that answer at once are among them: nobody would await their refusal, and a rejection that nobody awaits ends
+ * the agent.
  */
-const harmless: Record<Immediate<Host["engine"]> | Immediate<Host["ingress"]>, true> = {
+const harmless: Record<Immediate<Host["engine"]> | Immediate<Host["ingress"]> | "resumeContainer", true> = {
   current: true,
   fallback: true,
   followLog: true,
   hostnames: true,
   lost: true,
   newest: true,
+  resumeContainer: true,
   sites: true,
   watchContainers: true,
 };

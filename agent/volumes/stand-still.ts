@@ -4,6 +4,7 @@ import { log } from "../log.ts";
 
 /** How long a site's visitors wait at most. */
 const stillMs = 5000;
+const againMs = 1000;
 
 /** The running containers that can write to a volume: the site's own and those of its commands. */
 export async function usersOf(engine: Engine, siteId: string, volume: string): Promise<string[]> {
@@ -28,18 +29,15 @@ export type Standstill = {
 export async function standStill(engine: Engine, containerIds: readonly string[]): Promise<Standstill> {
   if (containerIds.length === 0) return { end: () => Promise.resolve(true) };
   let isStill = true;
-  const wake = async () => {
-    for (const id of containerIds)
-      await engine
-        .resumeContainer(id)
-        .catch((error: unknown) => log("error", "A container was not resumed", { id, error }));
-  };
+  const wake = () => Promise.all(containerIds.map((id) => resume(engine, id)));
   const timer = setTimeout(() => {
     isStill = false;
     void wake();
   }, stillMs);
   try {
     for (const id of containerIds) await engine.pauseContainer(id);
+    // The engine may have frozen one only after all were woken.
+    if (!isStill) await wake();
   } catch (error) {
     clearTimeout(timer);
     await wake();
@@ -52,4 +50,14 @@ export async function standStill(engine: Engine, containerIds: readonly string[]
       return isStill;
     },
   };
+}
+
+/** Waits for one attempt; those that follow a failure are nobody's to wait for, and outlive the job. */
+async function resume(engine: Engine, id: string, isFirst = true): Promise<void> {
+  try {
+    await engine.resumeContainer(id);
+  } catch (error) {
+    if (isFirst) log("error", "A container was not resumed yet: it is tried until it is", { id, error });
+    setTimeout(() => void resume(engine, id, false), againMs).unref();
+  }
 }

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Engine } from "../../agent/docker/engine.ts";
+import { fencedHost } from "../../agent/fenced-host.ts";
+import type { Host } from "../../agent/host.ts";
 import { standStill } from "../../agent/volumes/stand-still.ts";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -26,6 +28,37 @@ it("containers stand still until the end, or for five seconds, and are woken onc
   expect(done.splice(4)).toEqual(["pause one", "resume one"]);
   expect(await long.end()).toBe(false);
   expect(done).toHaveLength(4);
+});
+
+it("a container that the engine does not wake is woken once it does, also after the job; the others, and the job, wait for none", async () => {
+  const { engine, done } = engineThatNotes();
+  let isAway = true;
+  engine.resumeContainer = async (id) => {
+    if (isAway && id === "one") throw new Error("connect ECONNREFUSED");
+    done.push(`resume ${id}`);
+  };
+  const over = new AbortController();
+  const fenced = fencedHost({ engine } as Host, over.signal);
+  const still = await standStill(fenced.engine, ["one", "two"]);
+  expect(await still.end()).toBe(true);
+  expect(done.splice(0)).toEqual(["pause one", "pause two", "resume two"]);
+  over.abort(new Error("The job is over"));
+  await vi.advanceTimersByTimeAsync(60_000);
+  isAway = false;
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([done, vi.getTimerCount()]).toEqual([["resume one"], 0]);
+});
+
+it("containers that an engine freezes only when the time is up are woken at once", async () => {
+  const { engine, done } = engineThatNotes();
+  engine.pauseContainer = async (id) => {
+    await new Promise((resolve) => void setTimeout(resolve, 3000));
+    done.push(`pause ${id}`);
+  };
+  const begun = standStill(engine, ["one", "two"]);
+  await vi.advanceTimersByTimeAsync(6000);
+  expect(await (await begun).end()).toBe(false);
+  expect(done.slice(-3)).toEqual(["pause two", "resume one", "resume two"]);
 });
 
 it("where nothing runs, everything stands still for as long as it takes", async () => {
