@@ -364,8 +364,10 @@ export function createEngine({
       }
     },
 
-    writeFiles: async (id, folder, tar) =>
-      void (await docker.getContainer(id).putArchive(tar, { path: folder })),
+    writeFiles: async (id, folder, tar, signal) =>
+      void (await docker
+        .getContainer(id)
+        .putArchive(tar, { path: folder, ...(signal && { abortSignal: signal }) })),
 
     async execute(id, { input = "", ...program }, signal) {
       const timeout = AbortSignal.timeout(executeTimeoutMs);

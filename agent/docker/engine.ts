@@ -127,8 +127,8 @@ export type Engine = {
   removeVolume(name: string): Promise<boolean>;
   /** A file or directory of a container, running or not, as a tar; null if it does not exist. */
   readFiles(id: string, path: string): Promise<Readable | null>;
-  /** Unpacks a tar into a directory of the container, with the owners in its entries. */
-  writeFiles(id: string, folder: string, tar: Buffer | Readable): Promise<void>;
+  /** Unpacks a tar into a directory of the container, with the owners in its entries. Aborted, the rest of it is not waited for. */
+  writeFiles(id: string, folder: string, tar: Buffer | Readable, signal?: AbortSignal): Promise<void>;
   /**
    * Runs a program in the container with this input and resolves when it ends. @throws if it takes minutes or prints
    * megabytes (it keeps running then), and on abort

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import tar from "tar-stream";
-import { partBytes, type StoredBackup } from "../../../protocol/agent/backups.ts";
+import type { StoredBackup } from "../../../protocol/agent/backups.ts";
 import type { DatabaseSpec } from "../../../protocol/agent/jobs.ts";
 import { ensureImage } from "../../image-build/ensure-image.ts";
 import { stopGraceSeconds } from "../../docker/database-objects.ts";
@@ -144,32 +144,29 @@ async function removeCopy(host: Host, name: string): Promise<void> {
 
 async function putFile(
   host: Host,
-  { id, spec }: Server,
+  { id, spec, signal }: Server,
   name: string,
   size: number,
   bytes: AsyncIterable<Buffer>,
 ): Promise<void> {
   const archive = tar.pack();
-  const put = host.engine.writeFiles(id, engines[spec.type].dataPath, archive);
+  const over = new AbortController();
+  const end = AbortSignal.any([signal, over.signal]);
+  const put = host.engine.writeFiles(id, engines[spec.type].dataPath, archive, end);
+  // It may fail while bytes are waited for: the next ones meet its failure.
+  put.catch(() => undefined);
   const entry = archive.entry({ name, size, mode: 0o644 });
-  const write = async (chunk: Buffer) => {
-    written += chunk.length;
-    if (!entry.write(chunk)) await Promise.race([once(entry, "drain"), put]);
-  };
-  let written = 0;
-  let failure: unknown;
   try {
-    for await (const chunk of bytes) await write(chunk);
+    for await (const chunk of bytes) if (!entry.write(chunk)) await Promise.race([once(entry, "drain"), put]);
   } catch (error) {
-    failure = error;
-    // The engine waits for the announced number of bytes, whatever they are.
-    for (let missing = size - written; missing > 0; missing = size - written)
-      await write(Buffer.alloc(Math.min(partBytes, missing)));
+    // The engine would wait for the announced number of bytes.
+    over.abort();
+    archive.destroy();
+    throw error;
   }
   entry.end();
   archive.finalize();
   await put;
-  if (failure !== undefined) throw failure;
 }
 
 /** Waits until the server has loaded the file. @throws UnfitError if the server ends instead */
