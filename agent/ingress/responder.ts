@@ -53,7 +53,7 @@ const reachable = new Reachable();
 const covering = (hostname: string): string =>
   names.has(hostname) || forwards.has(hostname) ? hostname : wildcardOf(hostname);
 const answerFor = (name: string): Answer => names.get(covering(name)) ?? "unknown";
-const waiting = new Waiting(answerFor, reachable);
+const waiting = new Waiting(answerFor, covering, reachable);
 let table = emptyTable;
 let names = new Map<string, Answer>();
 let notices: ReturnType<typeof noticesByHostname> = new Map();

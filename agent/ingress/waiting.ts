@@ -1,7 +1,7 @@
 import type { Place, Reachable } from "./reachable.ts";
 import type { Answer } from "./table.ts";
 
-/** So long a request waits for a site of which nothing takes a connection, and so many of one name at most. */
+/** So long a request waits for a site of which nothing takes a connection, and so many of one name or wildcard at most. */
 export const waitMs = 3000;
 export const maxWaiting = 200;
 /** A site that has been out for so long is not starting: who asks is told at once, until it takes connections again. */
@@ -15,20 +15,28 @@ type Outage = { sinceMs: number; askedAtMs: number; places: string; waiting: Set
 
 /**
  * The sites that were asked for when nothing of them took a connection. However many ask for one, it is looked at once per
- * interval; requests are held here and not tried again and again.
+ * interval; requests are held here and not tried again and again. Names below a wildcard are one: visitors can think of any number.
  */
 export class Waiting {
   private readonly outages = new Map<string, Outage>();
   private readonly answerFor: (name: string) => Answer;
+  private readonly covering: (name: string) => string;
   private readonly reachable: Pick<Reachable, "takesAny">;
 
-  constructor(answerFor: (name: string) => Answer, reachable: Pick<Reachable, "takesAny">) {
+  /** @param covering the name or wildcard of the table that covers a name */
+  constructor(
+    answerFor: (name: string) => Answer,
+    covering: (name: string) => string,
+    reachable: Pick<Reachable, "takesAny">,
+  ) {
     this.answerFor = answerFor;
+    this.covering = covering;
     this.reachable = reachable;
   }
 
   /** Waits until it is worth to ask for this name once more; false: it is not. */
-  async wait(name: string): Promise<boolean> {
+  async wait(asked: string): Promise<boolean> {
+    const name = this.covering(asked);
     const places = this.placesOf(name);
     if (places === null) return true;
     const outage = this.outages.get(name) ?? this.begin(name, places);
@@ -46,8 +54,8 @@ export class Waiting {
   }
 
   /** Whether this name leads to nothing that may be waited for. */
-  isOut(name: string): boolean {
-    const outage = this.outages.get(name);
+  isOut(asked: string): boolean {
+    const outage = this.outages.get(this.covering(asked));
     if (!outage || !isLong(outage)) return false;
     outage.askedAtMs = performance.now();
     return true;

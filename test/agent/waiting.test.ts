@@ -11,7 +11,8 @@ let waiting: Waiting;
 beforeEach(() => {
   vi.useFakeTimers();
   [answer, isUp, looks] = [[{ address: "10.0.0.1", port: 3000 }], false, 0];
-  waiting = new Waiting(() => answer, {
+  const covering = (asked: string) => (asked.endsWith(".shop.example") ? "*.shop.example" : asked);
+  waiting = new Waiting(() => answer, covering, {
     takesAny: async () => {
       looks++;
       return isUp;
@@ -21,9 +22,9 @@ beforeEach(() => {
 afterEach(() => void vi.useRealTimers());
 
 /** What came of it, once it is known. */
-function ask() {
+function ask(whom = name) {
   const asked: { isUp?: boolean } = {};
-  void waiting.wait(name).then((known) => (asked.isUp = known));
+  void waiting.wait(whom).then((known) => (asked.isUp = known));
   return asked;
 }
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
@@ -55,7 +56,7 @@ describe("a request that met nobody", () => {
   });
 
   it("waits with no more than so many others, which are looked for together", async () => {
-    const all = Array.from({ length: maxWaiting + 5 }, ask);
+    const all = Array.from({ length: maxWaiting + 5 }, () => ask());
     await pass(0);
     expect(all.filter((asked) => asked.isUp === false)).toHaveLength(5);
     await pass(1000);
@@ -63,6 +64,19 @@ describe("a request that met nobody", () => {
     isUp = true;
     await pass(100);
     expect(all.filter((asked) => asked.isUp === true)).toHaveLength(maxWaiting);
+  });
+
+  it("waits with no more than so many others below a wildcard, whatever names are thought of, which are looked for once", async () => {
+    const all = Array.from({ length: 1000 }, (_, index) => ask(`v${index}.shop.example`));
+    await pass(0);
+    expect(all.filter((asked) => asked.isUp === false)).toHaveLength(1000 - maxWaiting);
+    await pass(1000);
+    expect(looks).toBeLessThan(30);
+    await pass(patienceMs);
+    expect(waiting.isOut("another.shop.example")).toBe(true);
+    isUp = true;
+    await pass(1000);
+    expect(waiting.isOut("another.shop.example")).toBe(false);
   });
 
   it("does not wait for a site that has been out for long, until that is back or replaced", async () => {
