@@ -12,9 +12,9 @@ import type { Handler } from "./handler.ts";
 export const backupDatabase: Handler<"database.backup"> = async (host, args, job) => {
   const { database, backupId, attempt, serving } = args;
   const { signal } = job;
-  const before = await host.engine.inspectContainer(containerName(database.databaseId));
-  if (!before?.running) await bringUp(host, database, signal);
   try {
+    const before = await host.engine.inspectContainer(containerName(database.databaseId));
+    if (!before?.running) await bringUp(host, database, signal);
     const found = await host.engine.inspectContainer(containerName(database.databaseId));
     if (!found?.running) throw new JobError("The database does not run: start it, then try again.");
     await endStrays(host.engine, found.id);

@@ -100,6 +100,26 @@ describe("an agent may end before any step of a database's", () => {
     await databaseCrashes(await after(machine, stop), backUp(false));
   });
 
+  it.each(["is told to end", "finds that the server does not start"])(
+    "and a backup of a stopped one that %s leaves it stopped",
+    async (what) => {
+      const machine = await after(await provisioned(), stop);
+      const before = machine.holds();
+      const over = new AbortController();
+      const { engine } = machine.docker;
+      const start = engine.startContainer.bind(engine);
+      engine.startContainer = async (id) => {
+        await start(id);
+        if (what === "is told to end") over.abort(new Stopped("cancelled", "Cancelled."));
+        else throw new Error("the engine is gone");
+      };
+      const agent = await machine.agent();
+      await expect(agent.does(backUp(false), 1, { signal: over.signal })).rejects.toThrow();
+      agent.close();
+      expect(machine.holds()).toEqual(before);
+    },
+  );
+
   it.each([true, false])("restore, of one that serves: %s", async (serving) => {
     const machine = await provisioned();
     await after(machine, backUp(true));
