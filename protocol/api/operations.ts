@@ -388,7 +388,7 @@ export const operations = {
     path: "/sites/{id}/clone",
     tag: "Sites",
     summary:
-      "Create another site with the settings and plain variables of this one, and its first invoice. Secrets, domains and the data of volumes are not copied",
+      "Create another site with the settings, rules of the ingress and plain variables of this one, and its first invoice. Secrets, domains and the data of volumes are not copied",
     access: "key",
     body: SiteClone,
     creates: "site",
@@ -1436,7 +1436,7 @@ export const operations = {
       body: { clientName: "CLI on laptop" },
       answer: {
         device_code: "dev_BCDF2345Zx4dK1m8QpT0vWb7YhN3sJ6rLc9aEf2gUiX5oMtR8zC",
-        user_code: "BCDF-2345",
+        user_code: "BCDF-4Z79",
         verification_url: "https://berth.example/device?code=BCDF-2345",
         expires_in: 600,
         interval: 2,

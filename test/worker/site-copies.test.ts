@@ -48,6 +48,34 @@ describe("a copy of a site", () => {
     expect(made.location).toMatch(/^\/sites\/site_[0-9a-z]+\/variables$/);
   });
 
+  it("is protected as the site is: its rules come with it, but for the name that is the site's own", async () => {
+    const { siteId } = await createSite(key);
+    const { hostname } = await site(key, siteId);
+    const rules = {
+      basicAuth: { username: "ada", password: "correct horse battery" },
+      allow: ["192.0.2.0/24"],
+      headers: { "X-Robots-Tag": "noindex" },
+    };
+    const set = { settings: { ingress: { ...rules, primaryDomain: hostname } } };
+    expect((await api(key, "PATCH", `/sites/${siteId}`, set)).status).toBe(200);
+    const { body } = await api<{ siteId: string }>(key, "POST", `/sites/${siteId}/clone`, {
+      name: "protected",
+    });
+    const { ingress } = await site(key, body.siteId);
+    expect(ingress).toMatchObject({
+      basicAuth: { username: "ada", hasPassword: true },
+      allow: rules.allow,
+      headers: rules.headers,
+      primaryDomain: null,
+    });
+    const stored = await bindings.DB.prepare(
+      "SELECT count(DISTINCT json_extract(ingress, '$.basicAuth.hash')) AS hashes FROM sites WHERE id IN (?, ?)",
+    )
+      .bind(siteId, body.siteId)
+      .first();
+    expect(stored).toEqual({ hashes: 1 });
+  });
+
   it("with a wrong name is refused at the field, with what was typed kept; a stranger's site is no page", async () => {
     const { siteId } = await createSite(key);
     const form = fieldsOf((await pages.show(`/sites/${siteId}/clone`)).text, "clone");

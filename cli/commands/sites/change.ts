@@ -32,7 +32,7 @@ export const resizeSite = command(
 
 export const cloneSite = command(
   "clone",
-  "Create another site with the settings and plain variables of this one",
+  "Create another site with the settings, ingress rules and plain variables of this one",
   "cloneSite",
 )
   .argument("<name>", "of the new site")

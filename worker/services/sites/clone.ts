@@ -11,8 +11,8 @@ import { siteIdOf } from "./owned.ts";
 import { setSiteEnv } from "./set-env.ts";
 
 /**
- * Creates a PENDING site with the settings and plain variables of another one. Secrets are not copied, and neither is
- * the data of volumes.
+ * Creates a PENDING site with the settings, ingress rules and plain variables of another one. Secrets are not copied, and
+ * neither is the data of volumes.
  */
 export async function cloneSite(ctx: Ctx, { id, ...wanted }: ById & SiteClone): Promise<SiteCloned> {
   const {
@@ -49,7 +49,9 @@ export async function cloneSite(ctx: Ctx, { id, ...wanted }: ById & SiteClone): 
   const given = Object.fromEntries(
     Object.entries(settings).filter(([, value]) => value !== null && value !== undefined),
   );
-  const created = await createSite(ctx, parsed(SiteCreate, given));
+  // Its names are its own.
+  const { primaryDomain: _, ...ingress } = from.ingress;
+  const created = await createSite(ctx, parsed(SiteCreate, given), ingress);
   const env = from.env ?? [];
   const plain = env.filter(({ secret }) => !secret);
   if (plain.length > 0)

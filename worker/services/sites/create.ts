@@ -1,4 +1,5 @@
 import { and, eq } from "drizzle-orm";
+import type { IngressRules } from "../../../protocol/api/ingress.ts";
 import { BuildOptions, type SiteCreate, type SiteCreated } from "../../../protocol/api/sites.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
@@ -16,7 +17,11 @@ import { refuseUnfetched } from "./refuse-unfetched.ts";
 import { newSegment } from "../webhooks/address.ts";
 
 /** Creates a PENDING site and its unpaid invoice; nothing is deployed yet. */
-export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreated> {
+export async function createSite(
+  ctx: Ctx,
+  input: SiteCreate,
+  ingress: IngressRules = {},
+): Promise<SiteCreated> {
   const accountId = accountOf(ctx);
   if (input.deployType === "github") refuseUnfetched(ctx, "githubUrl", input.githubUrl);
   const {
@@ -85,6 +90,7 @@ export async function createSite(ctx: Ctx, input: SiteCreate): Promise<SiteCreat
     lifecycle: input.lifecycle,
     volumes: input.volumes,
     region: input.region,
+    ingress,
     packId: pack.id,
     billingTerm: input.billingTerm,
     slug: siteSlug(input.name, ctx.random(8)),
