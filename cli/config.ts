@@ -65,5 +65,14 @@ export function siteUrlOf(typed: string): string {
       `${typed} is not the address of a Berth service.`,
       "Give an address such as https://berth.example.",
     );
+  if (url.protocol === "http:" && !isLocal(url.hostname))
+    throw usage(
+      `${typed} is not encrypted: others on the network could read your key.`,
+      `Give the address with https, or make a tunnel to this computer: only its own addresses may be http.`,
+    );
   return url.origin;
 }
+
+/** Whether what is sent to this host never leaves the computer (RFC 6761, section 6.3). */
+const isLocal = (host: string): boolean =>
+  /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|.*\.localhost)$/.test(host);

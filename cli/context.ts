@@ -67,10 +67,6 @@ export const clientName = (): string =>
 /** A client for the service. Loaded on first use: `--help` and `--version` need none of it. */
 export async function clientFor(url: string, token: string | undefined): Promise<Client> {
   const { createClient } = await import("../client/index.ts");
-  const { protocol, hostname: host } = new URL(url);
-  const isLocal = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|.*\.localhost)$/.test(host);
-  if (protocol === "http:" && !isLocal && token !== undefined)
-    say(dim(`Warning: ${url} is not encrypted; others on the network can read your key.`));
   return createClient({
     siteUrl: url,
     userAgent,

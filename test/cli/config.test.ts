@@ -67,6 +67,19 @@ it.each([
   expect(() => siteUrlOf(typed)).toThrow("is not the address"),
 );
 
+it.each([
+  "http://b.example",
+  "http://10.0.0.5:8787",
+  "http://localhost.b.example",
+  "http://127.0.0.1.b.example",
+])("%s is refused, as a key would be sent in clear text", (typed) =>
+  expect(() => siteUrlOf(typed)).toThrow("is not encrypted"),
+);
+it.each(["http://localhost:8787", "http://berth.localhost", "http://[::1]:8787"])(
+  "%s is on this computer, and needs no encryption",
+  (typed) => expect(siteUrlOf(typed)).toBe(typed),
+);
+
 const config = {
   current: "default",
   profiles: {
