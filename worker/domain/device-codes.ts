@@ -1,7 +1,9 @@
 import { base62 } from "./tokens.ts";
 
-/** Consonants and digits that cannot be confused with one another. */
-const letters = "BCDFGHJKLMNPQRSTVWXZ2456789";
+/** Consonants and digits that cannot be misread for one another. */
+const letters = "BCDFGHJKLMNPQRSTVWXZ479";
+/** Digits that somebody may have read in place of these letters. */
+const misread: Record<string, string> = { "2": "Z", "5": "S", "6": "G", "8": "B" };
 export const lifetimeSeconds = 600;
 export const pollIntervalSeconds = 2;
 
@@ -18,7 +20,10 @@ export function formatUserCode(random: Uint8Array): string {
 
 /** The canonical form of what a person typed; null if it cannot be a code. */
 export function readUserCode(text: string): string | null {
-  const plain = text.toUpperCase().replace(/[\s-]/g, "");
+  const plain = text
+    .toUpperCase()
+    .replace(/[\s-]/g, "")
+    .replace(/[2568]/g, (digit) => misread[digit] ?? digit);
   return new RegExp(`^[${letters}]{8}$`).test(plain) ? `${plain.slice(0, 4)}-${plain.slice(4)}` : null;
 }
 

@@ -48,8 +48,8 @@ export const limits = {
   chatPro: { limit: 30, windowMs: minute },
   chatProDaily: { limit: 1000, windowMs: day },
   /**
-   * Wrong device codes. There are 27^8 = 2.8 × 10^11: with a thousand pending at once, ten guesses per hour from each
-   * of ten thousand accounts find one in three years. There is no global limit, since it could be used to lock
+   * Wrong device codes. There are 23^8 = 7.8 × 10^10: with a thousand pending at once, ten guesses per hour from each
+   * of ten thousand accounts find one in a year. There is no global limit, since it could be used to lock
    * everyone out.
    */
   guessesOfAccount: { limit: 10, windowMs: 60 * minute },
