@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatId, growingIds, idPrefixes, isId, type IdKind } from "../../protocol/ids.ts";
 import { countedAs } from "../../worker/domain/client-address.ts";
+import { formatUserCode, readUserCode } from "../../worker/domain/device-codes.ts";
 import { addMonths } from "../../worker/domain/pricing.ts";
 import { pushSkips, readPushEvent } from "../../worker/domain/push-event.ts";
 import { admit } from "../../worker/domain/sliding-window.ts";
@@ -160,6 +161,23 @@ describe("a site's address", () => {
   });
 });
 
+describe("a device's code", () => {
+  it("has no two characters that are misread for one another, and is found by one that was", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 64, maxLength: 64, max: 200 }), (random) => {
+        const code = formatUserCode(random);
+        expect(code).not.toMatch(/[0-1AEIOU2568]/);
+        expect(readUserCode(code.toLowerCase().replaceAll("s", "5").replaceAll("b", "8"))).toBe(code);
+      }),
+    );
+    expect([readUserCode("2568-CDFG"), readUserCode("ZSGB cdfg"), readUserCode("1CDF-GHJK")]).toEqual([
+      "ZSGB-CDFG",
+      "ZSGB-CDFG",
+      null,
+    ]);
+  });
+});
+
 describe("a webhook's delivery", () => {
   const push = (ref: string, branch: string | null, defaultBranch?: string) =>
     pushSkips(
@@ -252,6 +270,9 @@ describe("a webhook's delivery", () => {
     ["GitLab's merge request", "Merge Request Hook", {}, true],
     ["GitLab's hidden comment", "Confidential Note Hook", {}, true],
     ["Bitbucket's pull request", "pullrequest:created", {}, true],
+    ["Bitbucket Data Center's pull request", "pr:opened", {}, true],
+    ["Bitbucket Data Center's comment on one", "pr:comment:added", {}, true],
+    ["Bitbucket Data Center's comment on a commit", "repo:comment:added", {}, true],
     ["GitHub's workflow that ended", "workflow_run", { action: "completed" }, false],
     ["GitHub's release", "release", { action: "published" }, false],
   ])("of %s is skipped, or deploys, by what it says", (_, event, payload, isSkipped) => {

@@ -20,7 +20,7 @@ const pushes: (string | null)[] = [
 ];
 /** Events without a source change, and branch creation and deletion, which a push reports as well. */
 const aboutNoSource =
-  /^(?:ping|diagnostics:ping|pull_?request|merge request|(?:confidential )?(?:issue|note)|discussion|commit_comment|star|watch|repo:(?:fork|commit_)|fork|wiki|gollum|create|delete|label|milestone|member|emoji)/i;
+  /^(?:ping|diagnostics:ping|pull_?request|pr:|git\.pullrequest|merge request|(?:confidential )?(?:issue|note)|discussion|commit_comment|star|watch|repo:(?:fork|comment|commit_)|fork|wiki|gollum|create|delete|label|milestone|member|emoji)/i;
 
 /** Skips events that are not a push, and pushes to other branches than the site's. Anything unclear deploys. */
 export function pushSkips({ event, ref, defaultBranch }: PushEvent, branch: string | null): boolean {
