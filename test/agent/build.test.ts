@@ -306,7 +306,7 @@ describe("a site's container", () => {
     expect(spec.Env).toEqual(["BERTH_SITE_ID=site_1", "BERTH_DEPLOYMENT_ID=dep_1", "A=1", "PORT=3000"]);
   });
 
-  it("is told its address and its commit where there are such, unless its owner says otherwise", () => {
+  it("is told its address and its commit where there are such, unless its owner says otherwise, and always the settings' port", () => {
     const own = {
       key: "BERTH_SITE_URL",
       value: "https://a.example",
@@ -320,6 +320,10 @@ describe("a site's container", () => {
     expect(envOf([own])?.filter((entry) => entry.startsWith("BERTH_SITE_URL="))).toEqual([
       "BERTH_SITE_URL=https://a.example",
     ]);
+    const ports = envOf([{ ...own, key: "PORT", value: "8080" }])?.filter((entry) =>
+      entry.startsWith("PORT="),
+    );
+    expect(ports).toEqual(["PORT=3000"]);
   });
 
   it("shows none of its image's own labels that the agent goes by, nor does a command's", () => {

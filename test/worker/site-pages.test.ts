@@ -345,6 +345,18 @@ describe("variables", () => {
     expect(row).not.toContain("<form");
   });
 
+  it("of the name PORT leave the port of the settings where it is, and the page says so", async () => {
+    const { siteId } = await createSite(await operator(), { port: 4000 });
+    const path = `/sites/${siteId}/variables`;
+    const builtIn = async () =>
+      /<code>PORT<\/code> <span class="chip">built in<\/span>[^]*?<\/tr>/.exec((await page(path)).text)?.[0];
+    const before = await builtIn();
+    await post(path, "set", { key: "PORT", value: "8080" });
+    expect(before).toContain("<code>4000</code>");
+    expect(before).toContain("a variable of this name is used in builds only");
+    expect(await builtIn()).toBe(before);
+  });
+
   it("are set, replaced and removed, and a secret is never shown", async () => {
     const { siteId } = await createSite(await operator());
     const path = `/sites/${siteId}/variables`;

@@ -115,11 +115,18 @@ const Linked = ({ database: { id, name }, variable }: { database: Database; vari
   </tr>
 );
 
-/** What the app finds in its environment without a variable of its owner. */
-const builtIn = ({ envVariables, port }: Site): [key: string, value: string, why: string][] =>
-  envVariables.some(({ key }) => key === "PORT")
-    ? []
-    : [["PORT", String(port), "the port of the settings; a variable of this name goes before it"]];
+/** What the app finds in its environment whatever its owner's variables are. */
+const BuiltIn = ({ site: { port } }: { site: Site }) => (
+  <tr>
+    <td>
+      <code>PORT</code> <span class="chip">built in</span>
+    </td>
+    <td>
+      <code>{port}</code>
+    </td>
+    <td class="end soft small">the port of the settings; a variable of this name is used in builds only</td>
+  </tr>
+);
 
 /** As `.env` files are written; secrets have no value that could be written. */
 const asFile = ({ envVariables }: Site): string =>
@@ -341,17 +348,7 @@ export const siteVariables: Screen = {
           )}
           <table class="variables roomy">
             <tbody>
-              {builtIn(site).map(([key, value, why]) => (
-                <tr>
-                  <td>
-                    <code>{key}</code> <span class="chip">built in</span>
-                  </td>
-                  <td>
-                    <code>{value}</code>
-                  </td>
-                  <td class="end soft small">{why}</td>
-                </tr>
-              ))}
+              <BuiltIn site={site} />
               {site.envVariables.map((variable) => (
                 <Row
                   site={site}
