@@ -3,7 +3,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { launchBrowser, signedIn } from "./browser.ts";
 import { event, lineOf } from "./log-events.ts";
-import { api, local, request, until } from "./service.ts";
+import { api, createSite, local, request, site, until } from "./service.ts";
 
 /** A site's pages in a real browser, for what their scripts do. */
 let browser: Browser;
@@ -319,5 +319,36 @@ it("variables are staged and saved as one version", async () => {
   expect(await page.locator(".staged strong").innerText()).toBe("1 change");
   await page.click(".staged [data-discard]");
   expect(await page.locator(".staged").isVisible()).toBe(false);
+  await context.close();
+});
+
+it("staged variables are there again where saving is refused; those that a link sets are told at once, and each can be taken back", async () => {
+  const { context, page } = await signedIn(browser);
+  const { siteId } = await createSite({ githubUrl: "git.invalid/owner/repository" });
+  const database = { name: `linked-${process.pid}`, type: "postgresql", billingTerm: 1 };
+  const { databaseId } = (await api<{ databaseId: string }>("POST", "/databases", database)).body;
+  await api("POST", `/databases/${databaseId}/links`, { siteId });
+  await page.goto(`${local.siteUrl}/sites/${siteId}/variables`);
+  const warning = { hasText: "The link to a database sets DATABASE_URL" };
+  await page.fill("#form-set [name=key]", "DATABASE_URL");
+  await page.locator("#form-set .known", warning).waitFor();
+  await page.fill("#form-set [name=key]", "");
+  await page.fill("#form-many [name=file]", "ONE=1\nDATABASE_URL=mine\nTWO='2 and \"more\"'\n");
+  await page.locator("#form-many .known", warning).waitFor();
+  await page.check("#form-many [name=encrypted]");
+  await page.click('#form-many button:has-text("Add all")');
+  await page.click('.staged button:text-is("Save")');
+  await page.locator("main [role=alert]", { hasText: "DATABASE_URL is set by the link" }).waitFor();
+  expect(await page.locator(".staged strong").innerText()).toBe("3 changes");
+  await page.click('button[aria-label="Take back: DATABASE_URL"]');
+  expect(await page.locator(".staged strong").innerText()).toBe("2 changes");
+  await page.click('.staged button:text-is("Save")');
+  await page.locator("[data-flash]", { hasText: "Saved." }).waitFor();
+  expect(await page.locator(".staged").isVisible()).toBe(false);
+  expect((await site(siteId)).envVariables).toEqual(
+    ["ONE", "TWO"].map((key) => ({ key, value: null, encrypted: true, scope: "both" })),
+  );
+  await api("DELETE", `/databases/${databaseId}`);
+  await api("DELETE", `/sites/${siteId}`);
   await context.close();
 });

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Pack } from "../../protocol/api/packs.ts";
 import type { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
+import { fieldsOf } from "./pages.ts";
 import {
   account,
   api,
@@ -339,10 +340,22 @@ describe("variables", () => {
     await post(path, "set", { key: "OWN", value: "1" });
     const { text } = await page(path);
     expect(text).toMatch(/Variables · 2/);
-    const [, row = ""] = /<tr><td><code>DATABASE_URL<\/code>([^]*?)<\/tr>/.exec(text) ?? [];
+    const [, row = ""] = /<tr data-linked="DATABASE_URL">([^]*?)<\/tr>/.exec(text) ?? [];
     expect(row).toContain("database link");
     expect(row).toContain(`href="/databases/${databaseId}"`);
     expect(row).not.toContain("<form");
+  });
+
+  it("that are staged and refused are on the page again", async () => {
+    const { siteId } = await createSite(await operator());
+    const path = `/sites/${siteId}/variables`;
+    const staged = Array.from({ length: 201 }, (_, index) => ({ key: `A${index}`, value: '"1" & 2' }));
+    const changes = JSON.stringify(staged);
+    const { status, text } = await post(path, "changes", { changes });
+    expect(status).toBe(400);
+    expect(text).toContain("Nothing was changed. Save at most 200 variables at a time.");
+    expect(fieldsOf(text, "changes")["changes"]).toBe(changes);
+    expect(fieldsOf((await page(path)).text, "changes")["changes"]).toBe("");
   });
 
   it("of the name PORT leave the port of the settings where it is, and the page says so", async () => {

@@ -27,6 +27,7 @@ class Variables extends HTMLElement {
       name.addEventListener("input", () => this.#check(name));
     for (const file of this.querySelectorAll<HTMLTextAreaElement>("[name=file]"))
       file.addEventListener("input", () => this.#checkFile(file));
+    this.#stageAgain();
   }
   disconnectedCallback(): void {
     removeEventListener("beforeunload", this.#warn);
@@ -36,11 +37,29 @@ class Variables extends HTMLElement {
     if (this.#changes.size > 0 && !this.#sends) event.preventDefault();
   };
 
+  /** Where saving was refused, the page has what was sent. */
+  #stageAgain(): void {
+    const refused = this.#field()?.value ?? "";
+    if (refused === "") return;
+    for (const change of JSON.parse(refused) as EnvVariable[]) this.#changes.set(change.key, change);
+    this.#show();
+  }
+
   #bar(): HTMLFormElement | null {
     return this.querySelector<HTMLFormElement>("form.staged");
   }
+  #field(): HTMLInputElement | null {
+    return this.querySelector<HTMLInputElement>("form.staged [name=changes]");
+  }
   #row(key: string): HTMLElement | null {
     return this.querySelector<HTMLElement>(`tr[data-key="${CSS.escape(key)}"]`);
+  }
+  /** A warning where a link to a database sets one of these; saving them would be refused. */
+  #linked(keys: readonly string[]): string {
+    const linked = keys.filter((key) => this.querySelector(`tr[data-linked="${CSS.escape(key)}"]`));
+    return linked.length > 0
+      ? `The link to a database sets ${linked.join(", ")}: remove the link first, or use another name.`
+      : "";
   }
 
   /** Names are marked while they are typed. */
@@ -51,9 +70,7 @@ class Variables extends HTMLElement {
       name,
       name.value !== "" && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name.value)
         ? "A name has letters, digits and _, and does not begin with a digit."
-        : isKnown
-          ? "This name exists: its value is replaced."
-          : "",
+        : this.#linked([name.value]) || (isKnown ? "This name exists: its value is replaced." : ""),
     );
   }
 
@@ -62,14 +79,13 @@ class Variables extends HTMLElement {
     const typed = file.value.slice(0, file.selectionStart).split("\n").length;
     const { variables, problems } = parseEnvFile(file.value);
     const problem = problems.find(({ line }) => line !== typed);
-    const known = variables.map(({ key }) => key).filter((key) => this.#row(key) || this.#changes.has(key));
+    const keys = variables.map(({ key }) => key);
+    const known = keys.filter((key) => this.#row(key) || this.#changes.has(key));
     this.#tell(
       file,
       problem
         ? `Line ${problem.line}: ${problem.text}.`
-        : known.length > 0
-          ? `Replaced: ${known.join(", ")}.`
-          : "",
+        : this.#linked(keys) || (known.length > 0 ? `Replaced: ${known.join(", ")}.` : ""),
     );
   }
 
@@ -125,9 +141,11 @@ class Variables extends HTMLElement {
     for (const { key, value } of this.#changes.values()) {
       const row = this.#row(key) ?? this.#newRow(key);
       const mark = document.createElement("span");
-      mark.className = "dot busy unsaved";
-      mark.textContent = value === null ? "to be removed" : "not saved";
-      row?.querySelector("td")?.append(mark);
+      const isRefused = this.#linked([key]) !== "";
+      mark.className = `dot ${isRefused ? "bad" : "busy"} unsaved`;
+      mark.textContent =
+        value === null ? "to be removed" : isRefused ? "the link to a database sets it" : "not saved";
+      row?.querySelector("td")?.append(mark, this.#takeBack(key));
       row?.classList.toggle("gone", value === null);
     }
     const bar = this.#bar();
@@ -135,8 +153,23 @@ class Variables extends HTMLElement {
     bar.hidden = this.#changes.size === 0;
     const count = bar.querySelector("[data-count]");
     if (count) count.textContent = this.#changes.size === 1 ? "1 change" : `${this.#changes.size} changes`;
-    const field = bar.querySelector<HTMLInputElement>("[name=changes]");
+    const field = this.#field();
     if (field) field.value = JSON.stringify([...this.#changes.values()]);
+  }
+
+  #takeBack(key: string): HTMLElement {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "ghost unsaved";
+    button.textContent = "Take back";
+    button.setAttribute("aria-label", `Take back: ${key}`);
+    button.addEventListener("click", () => {
+      this.#changes.delete(key);
+      this.#show();
+      // The button that had the focus is gone.
+      this.querySelector<HTMLElement>("button.unsaved, #form-set [name=key]")?.focus();
+    });
+    return button;
   }
 
   #newRow(key: string): HTMLElement | null {

@@ -100,7 +100,7 @@ const Row = ({
 
 /** What a link to a database sets: the address with the password. */
 const Linked = ({ database: { id, name }, variable }: { database: Database; variable: string }) => (
-  <tr>
+  <tr data-linked={variable}>
     <td>
       <code>{variable}</code> <span class="chip">database link</span>
     </td>
@@ -287,7 +287,7 @@ const one = (fields: Fields): EnvVariable =>
     ...(fields.text("encrypted") === "true" && { encrypted: true }),
   });
 
-const Staged = z.array(EnvVariable).min(1).max(200);
+const Staged = z.array(EnvVariable).min(1).max(200, "Save at most 200 variables at a time");
 
 /** A JSON text that the island sends. */
 function staged(text: string): EnvVariable[] {
@@ -362,9 +362,9 @@ export const siteVariables: Screen = {
           </table>
           <AsFile site={site} />
         </Card>
-        <form method="post" data-enhanced class="staged" hidden>
+        <form method="post" data-enhanced class="staged" id="form-changes" hidden>
           <input type="hidden" name="form" value="changes" />
-          <input type="hidden" name="changes" value="" />
+          <input type="hidden" name="changes" value={typedInto("changes")?.["changes"] ?? ""} />
           <strong data-count></strong>
           <Saves site={site} />
           <button type="button" class="ghost" data-discard>
