@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Pack } from "../../protocol/api/packs.ts";
 import type { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
-import { fieldsOf } from "./pages.ts";
+import { fieldsOf, visitorWith } from "./pages.ts";
 import {
   account,
   api,
@@ -356,6 +356,19 @@ describe("variables", () => {
     expect(text).toContain("Nothing was changed. Save at most 200 variables at a time.");
     expect(fieldsOf(text, "changes")["changes"]).toBe(changes);
     expect(fieldsOf((await page(path)).text, "changes")["changes"]).toBe("");
+  });
+
+  it("are saved where the restart that is asked for with them is refused, and both is said", async () => {
+    const [on, key] = [await quietAgent(), await operator()];
+    const { siteId } = await runningSite(key, on);
+    await post(`/sites/${siteId}`, "stop");
+    const { job, attempt } = await on.next("job");
+    await finish(on, job, attempt);
+    const fields = { key: "A", value: "1", apply: "restart" };
+    const { said } = await visitorWith(cookie).send(`/sites/${siteId}/variables`, "set", fields);
+    expect(said).toMatch(/^Saved, but not restarted: ./);
+    expect((await site(key, siteId)).envVariables).toMatchObject([{ key: "A", value: "1" }]);
+    on.close();
   });
 
   it("of the name PORT leave the port of the settings where it is, and the page says so", async () => {

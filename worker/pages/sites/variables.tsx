@@ -12,6 +12,7 @@ import { Act, Button, Check, Field, Form, Select, TextArea, typedInto } from "..
 import { Card, Copy, Time } from "../kit/parts.tsx";
 import type { Done, Fields, Screen } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
+import { orWhy } from "./or-why.ts";
 
 const scopes = [
   ["both", "builds and the running site"],
@@ -266,13 +267,12 @@ const servingOf = async (ctx: Ctx, deploymentId: string): Promise<number | null>
 async function save(ctx: Ctx, id: string, envVariables: EnvVariable[], apply: string): Promise<Done> {
   const saved = await call(ctx, "patchSite", { id, envVariables });
   const to = `/sites/${id}/variables`;
-  if (apply === "restart") {
-    await call(ctx, "patchSite", { id, action: "restart" });
-    return { to, said: "Saved. The site is restarting with it." };
-  }
-  if (apply === "deploy") {
-    const made = await call(ctx, "patchSite", { id, action: "deploy" });
-    return { to: "deploymentId" in made ? `/deployments/${made.deploymentId ?? ""}` : to };
+  if (apply === "restart" || apply === "deploy") {
+    const { found, why } = await orWhy(call(ctx, "patchSite", { id, action: apply }));
+    if (why !== null) return { to, said: `Saved, but not ${apply}ed: ${why}`, tone: "warn" };
+    return "deploymentId" in found
+      ? { to: `/deployments/${found.deploymentId ?? ""}` }
+      : { to, said: "Saved. The site is restarting with it." };
   }
   const waits = "restartRequired" in saved && saved.restartRequired;
   return { to, said: waits ? "Saved. Restart or deploy the site to use it." : "Saved." };
