@@ -1,6 +1,7 @@
 /** On every page: forms that replace only what changed, live parts, times and copying. Each page works without it. */
 
 import { ago } from "../protocol/ago.ts";
+import { errorOn } from "./lib/error-page.ts";
 
 const policy =
   "trustedTypes" in globalThis
@@ -34,6 +35,10 @@ document.addEventListener("submit", (event) => {
   void send(form, event.submitter);
 });
 
+/** Neither what a form led to nor why it was refused: such a page has nothing of what was typed. */
+const isError = ({ ok, status, redirected }: Response): boolean =>
+  !ok && !redirected && status !== 400 && status !== 409;
+
 /** A request that only asks is given up for the next one of its form. */
 let asking: { form: HTMLFormElement; request: AbortController } | undefined;
 
@@ -60,7 +65,12 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
       tell("You are signed out. Sign in in another tab, then send this form again: nothing is lost.");
       return;
     }
-    show(await answer.text(), answer.url);
+    const page = parse(await answer.text());
+    if (isError(answer) && !page.getElementById(form.getAttribute("id") ?? "")) {
+      tell(errorOn(page) || `The service answered with an error (${answer.status}). Try again in a moment.`);
+      return;
+    }
+    show(page, answer.url);
   } catch {
     if (request.signal.aborted) return;
     tell("The form was not sent: the service cannot be reached. Try again.");
@@ -83,8 +93,7 @@ const withoutHash = (): string => location.pathname + location.search;
 let shown = withoutHash();
 
 /** Replaces the page's content by another page's. */
-function show(text: string, url: string): void {
-  const page = parse(text);
+function show(page: Document, url: string): void {
   const [now, then] = [main(), page.querySelector("#main")];
   if (!now || !then) {
     location.assign(url);

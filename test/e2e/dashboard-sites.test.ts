@@ -352,3 +352,28 @@ it("staged variables are there again where saving is refused; those that a link 
   await api("DELETE", `/sites/${siteId}`);
   await context.close();
 });
+
+it("what was typed stays where an error answers its form, and the error is told", async () => {
+  const { context, page } = await signedIn(browser);
+  await page.goto(`${local.siteUrl}/sites/${await sample()}/variables`);
+  const told = async (text: string, changes: string) => {
+    await page.click('.staged button:text-is("Save")');
+    await page.locator("main > [role=alert]", { hasText: text }).waitFor();
+    expect(await page.locator(".staged strong").innerText()).toBe(changes);
+  };
+  const large = Array.from({ length: 40 }, (_, index) => `LARGE_${index}=${"x".repeat(30_000)}`);
+  await page.fill("#form-many [name=file]", large.join("\n"));
+  await page.click('#form-many button:has-text("Add all")');
+  await told("Too large. What was sent is larger than this page takes.", "40 changes");
+  await page.click(".staged [data-discard]");
+  await page.fill("#form-set [name=key]", "SMALL");
+  await page.click('#form-set button:text-is("Add")');
+  const sendsTo = (path: string) =>
+    page.evaluate(`document.querySelector(".staged").setAttribute("action", "${path}")`);
+  await sendsTo("/sites/site_unknown/variables");
+  await told("Not found. This page does not exist.", "1 change");
+  await page.route("**/away", (route) => route.fulfill({ status: 502, body: "Bad gateway" }));
+  await sendsTo("/away");
+  await told("The service answered with an error (502).", "1 change");
+  await context.close();
+});

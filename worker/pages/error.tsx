@@ -15,7 +15,10 @@ const said: Partial<Record<ErrorCode, [title: string, text: string]>> = {
     "Not paid yet",
     "It can be used once its invoice is paid: Billing lists what is unpaid.",
   ],
-  payload_too_large: ["Too large", "What was sent is larger than this page takes. Go back and shorten it."],
+  payload_too_large: [
+    "Too large",
+    "What was sent is larger than this page takes. Shorten it, and send it again.",
+  ],
   rate_limited: ["Too many attempts", "Wait a few minutes, then try again."],
   conflict: ["Not possible right now", "The state has changed in the meantime. Go back and reload the page."],
   server_error: ["That did not work", "It is our fault, not yours. Try again in a moment."],
