@@ -377,3 +377,21 @@ it("what was typed stays where an error answers its form, and the error is told"
   await told("The service answered with an error (502).", "1 change");
   await context.close();
 });
+
+it("a repository that could not be looked at is said to be so where the answer says why, and can be looked at again", async () => {
+  const { context, page } = await signedIn(browser);
+  await page.goto(`${local.siteUrl}/sites/new`);
+  const found = page.locator("#found");
+  await page.fill("main [name=githubUrl]", "git.invalid/owner/repository");
+  await page.fill("main [name=branch]", "feature/");
+  await found.filter({ hasText: "The repository was not looked at. Branch: a Git branch name." }).waitFor();
+  expect(await found.getAttribute("aria-busy")).toBeNull();
+  let asked = 0;
+  await page.route("**/sites/new", (route) => (asked++ === 0 ? route.abort() : route.continue()));
+  await page.fill("main [name=branch]", "main");
+  await expect.poll(() => asked).toBe(1);
+  await expect.poll(() => found.innerText()).toBe("");
+  await page.fill("main [name=branch]", "main");
+  await found.filter({ hasText: "git.invalid" }).waitFor();
+  await context.close();
+});

@@ -1,8 +1,18 @@
 /** Checks the repository as it is typed, and sums up. Without it a button does the one, the payment page the other. */
 
+import { errorOn } from "../lib/error-page.ts";
+
 type Prices = Record<string, { name: string; currency: string; terms: Record<string, number> }>;
 
 const looksComplete = (text: string): boolean => /^\S*[^\s/]+\/[^\s/]+\/[^\s/]+$/.test(text.trim());
+
+/** What a refused form says beside its fields. */
+const problemsOn = (page: Document): string =>
+  [...page.querySelectorAll(".field > .problem")]
+    .map(
+      (problem) => `${problem.parentElement?.querySelector("label")?.textContent}: ${problem.textContent}.`,
+    )
+    .join(" ");
 
 class NewSite extends HTMLElement {
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -56,13 +66,20 @@ class NewSite extends HTMLElement {
     request.setRequestHeader("Content-Type", "application/x-www-form-urlencoded");
     request.setRequestHeader("Accept", "text/html");
     request.responseType = "document";
-    request.addEventListener("load", () => {
-      found.removeAttribute("aria-busy");
-      const page = request.response as Document | null;
-      if (page && request.status === 200) this.take(page);
-    });
-    request.addEventListener("error", () => found.removeAttribute("aria-busy"));
     const note = document.createElement("p");
+    const fail = (why: string) => {
+      // The same may be asked again.
+      this.checked = "";
+      note.className = "problem";
+      note.textContent = why && `The repository was not looked at. ${why}`;
+    };
+    request.addEventListener("load", () => {
+      const page = request.response as Document | null;
+      if (request.status === 200 && page?.querySelector("#found")) this.take(page);
+      else fail(page ? problemsOn(page) || errorOn(page) : "");
+    });
+    request.addEventListener("error", () => fail(""));
+    request.addEventListener("loadend", () => found.removeAttribute("aria-busy"));
     note.className = "soft";
     note.textContent = "Looking at the repository …";
     found.replaceChildren(note);
