@@ -298,7 +298,7 @@ it("a tab in the background says by its icon and title how a deployment goes", a
   await context.close();
 });
 
-it("variables are staged and saved as one version", async () => {
+it("variables are staged, whatever else is done on their page, and saved as one version", async () => {
   const { context, page } = await signedIn(browser);
   const id = await sample();
   const before = (await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data.length;
@@ -312,9 +312,16 @@ it("variables are staged and saved as one version", async () => {
   await page.click('#form-set button:text-is("Add")');
   expect(await page.locator(".staged strong").innerText()).toBe("3 changes");
   expect((await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data).toHaveLength(before);
+  // Another form of the page has its answer shown in place of this one.
+  await page.click("#generate summary");
+  await page.fill("#form-generate [name=key]", "RANDOM");
+  await page.click("#form-generate button");
+  await page.locator("[data-flash]", { hasText: "RANDOM has a new random value." }).waitFor();
+  expect(await page.locator(".staged strong").innerText()).toBe("3 changes");
   await page.click('.staged button:text-is("Save")');
   await page.locator("[data-flash]", { hasText: "Saved." }).waitFor();
-  expect((await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data).toHaveLength(before + 1);
+  expect((await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data).toHaveLength(before + 2);
+  expect(await page.locator(".staged").isVisible()).toBe(false);
   await page.click('tr[data-key=THREE] button:has-text("Remove")');
   expect(await page.locator(".staged strong").innerText()).toBe("1 change");
   await page.click(".staged [data-discard]");

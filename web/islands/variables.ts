@@ -1,6 +1,9 @@
 import type { EnvVariable } from "../../protocol/api/sites.ts";
 import { parseEnvFile } from "../../protocol/env-file.ts";
 
+/** What was staged when another form of the page was sent, whose answer takes the place of the element. */
+let waiting: readonly EnvVariable[] = [];
+
 /**
  * Variables of a site: what the page's forms change is collected and saved at once, as one version of the environment. Without a
  * script each form saves by itself.
@@ -40,8 +43,10 @@ class Variables extends HTMLElement {
   /** Where saving was refused, the page has what was sent. */
   #stageAgain(): void {
     const refused = this.#field()?.value ?? "";
-    if (refused === "") return;
-    for (const change of JSON.parse(refused) as EnvVariable[]) this.#changes.set(change.key, change);
+    const changes = refused === "" ? waiting : (JSON.parse(refused) as EnvVariable[]);
+    waiting = [];
+    if (changes.length === 0) return;
+    for (const change of changes) this.#changes.set(change.key, change);
     this.#show();
   }
 
@@ -108,6 +113,7 @@ class Variables extends HTMLElement {
       return typeof value === "string" ? value : "";
     };
     const kind = text("form").split(":")[0];
+    waiting = kind === "changes" ? [] : [...this.#changes.values()];
     if (kind === "changes") {
       // What is sent now is not what leaving the page would lose.
       this.#sends = true;
