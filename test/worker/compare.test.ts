@@ -3,7 +3,7 @@ import type { Answer } from "../../protocol/agent/running.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { SetAsideList } from "../../protocol/api/hosts.ts";
 import { formatId } from "../../protocol/ids.ts";
-import { clearAway, hostRecord, sql } from "./hosts-service.ts";
+import { clearAway, hostRecord, sql, tick } from "./hosts-service.ts";
 import {
   account,
   agent,
@@ -114,6 +114,27 @@ describe("what a host has is compared with the record", () => {
     await finish(host, stop.job, stop.attempt);
     await say({ sites: [{ ...nothing, id, serving }] });
     expect((await host.next("job")).job.kind).toBe("site.stop");
+  });
+
+  it("rules and names that it did not take are told again, until it does", async () => {
+    const { siteId: id } = await runningSite(key, host);
+    const serving = { ...nothing, id, serving: [await current(id)] };
+    const ingress = { allow: ["192.0.2.0/24"] };
+    host.close();
+    expect((await api(key, "PATCH", `/sites/${id}`, { settings: { ingress } })).status).toBe(200);
+    await sql("UPDATE jobs SET deadline_at = 1 WHERE site_id = ? AND kind = 'site.route'", id);
+    await tick();
+    host = await comparing(host.token);
+    await say({ sites: [serving] });
+    const again = await host.next("job");
+    expect(again.job).toMatchObject({ kind: "site.route", args: { siteId: id, ingress } });
+    await fail(host, again.job, again.attempt, "The disk is full");
+    await say({ sites: [serving] });
+    const { job, attempt } = await host.next("job");
+    expect(job.kind).toBe("site.route");
+    await finish(host, job, attempt);
+    await say({ sites: [serving] });
+    expect(host.waiting()).toEqual([]);
   });
 
   it("what runs beside what serves goes", async () => {

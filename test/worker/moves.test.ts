@@ -47,6 +47,26 @@ describe("a move that waits", () => {
   });
 });
 
+it("a password, a name or another rule that is set during a move is told to the new host once the site is there", async () => {
+  const key = await account();
+  const old = await hostFor(2);
+  const { siteId } = await runningSite(key, old);
+  const fresh = await hostFor(2);
+  await drain(old);
+  const { job, attempt } = await fresh.next("job");
+  expect(job).toMatchObject({ kind: "site.deploy", args: { run: { siteId } } });
+  const ingress = { allow: ["192.0.2.0/24"] };
+  expect((await api(key, "PATCH", `/sites/${siteId}`, { settings: { ingress } })).status).toBe(200);
+  const there = await old.next("job");
+  expect(there.job).toMatchObject({ kind: "site.route", args: { ingress } });
+  await finish(old, there.job, there.attempt);
+  await finish(fresh, job, attempt, deployResult);
+  const arrived = await fresh.next("job");
+  expect(arrived.job).toMatchObject({ kind: "site.route", args: { siteId, ingress } });
+  old.close();
+  fresh.close();
+});
+
 it("a move runs the version with the settings it has, and not with those that wait for the next deployment", async () => {
   const key = await account();
   const old = await hostFor(2);

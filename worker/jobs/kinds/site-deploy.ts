@@ -3,6 +3,7 @@ import type { KeptDeployment } from "../../../protocol/agent/jobs.ts";
 import type { DeploymentRow } from "../../db/rows.ts";
 import { deployments, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
+import { queueRoutes } from "../../services/domains/queue-routes.ts";
 import { linksFollowed } from "../databases/linked-env.ts";
 import { reconcileDatabases } from "../databases/reconcile.ts";
 import { forgetOldBuilds } from "../deployments/forget-builds.ts";
@@ -52,6 +53,13 @@ export const siteDeploy: Kind<"site.deploy"> = {
       {
         followed: linksFollowed(ctx, siteId, ended),
         arrived: job.hostId === null ? undefined : arrive(ctx, siteId, job.hostId, ended),
+        // Names and rules that were set meanwhile were told to the host that the site has left.
+        routes: queueRoutes(
+          ctx,
+          siteId,
+          sql`s.leaving_host_id IS NOT NULL AND ${ended} AND EXISTS (SELECT 1 FROM jobs told
+            WHERE told.lane = s.id || ':route' AND told.created_at >= ${job.leasedAt?.getTime() ?? 0})`,
+        ),
         superseded: ctx.db
           .update(deployments)
           .set({ status: "SUPERSEDED" })

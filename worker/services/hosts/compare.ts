@@ -8,6 +8,7 @@ import { databaseEvents } from "../../domain/database-events.ts";
 import { databaseVerdict, siteVerdict, type Known, type Place } from "../../domain/inventory.ts";
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { deploymentQueue, queueSiteJob } from "../../jobs/deployments/queue.ts";
+import { queueRoutes } from "../domains/queue-routes.ts";
 import { eachAlone } from "../../each-alone.ts";
 import { idleLane, openJob } from "../../db/job-conditions.ts";
 import { arePaymentsRead } from "../../billing/payments/read-events.ts";
@@ -60,6 +61,7 @@ export async function compareHost(
     if (!isBusy) await settleDatabase(ctx, { hostId, id, asOf, held, verdict }, lists);
   });
 
+  if (inventory.upTo === null) await repeatRoutes(ctx, hostId);
   await ctx.db
     .update(hosts)
     .set({
@@ -69,6 +71,16 @@ export async function compareHost(
     .where(eq(hosts.id, hostId));
   ctx.hosts.wake(hostId);
   return lists;
+}
+
+/** Names and rules are in no inventory: those that the host did not take the last time are told again. */
+async function repeatRoutes(ctx: Ctx, hostId: Id<"host">): Promise<void> {
+  const failed = sql`EXISTS (SELECT 1 FROM jobs f WHERE f.lane = s.id || ':route' AND f.status = 'FAILED'
+    AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.lane = f.lane AND j.seq > f.seq))`;
+  const due = await ctx.db.all<{ id: Id<"site"> }>(
+    sql`SELECT s.id FROM sites s WHERE s.host_id = ${hostId} AND ${failed} LIMIT 100`,
+  );
+  for (const { id } of due) await queueRoutes(ctx, id, failed);
 }
 
 /** Placement is unaware of the memory it uses here. */
