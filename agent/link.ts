@@ -1,4 +1,10 @@
-import { closeCodes, protocolVersion, ToAgent, type FromAgent } from "../protocol/agent/messages.ts";
+import {
+  closeCodes,
+  FromAgent,
+  maxFrameBytes,
+  protocolVersion,
+  ToAgent,
+} from "../protocol/agent/messages.ts";
 import type { InventoryReporter } from "./inventory/reporter.ts";
 import { log } from "./log.ts";
 import type { Runner } from "./runner.ts";
@@ -142,7 +148,30 @@ export function startLink({
   };
 }
 
-const send = (socket: Socket, message: FromAgent): void => socket.send(JSON.stringify(message));
+/**
+ * The control plane would end the connection, and with it all that tenants have open through it, for a message that is too long or
+ * does not parse: none of those leaves.
+ * @returns whether it was sent
+ */
+function send(socket: Socket, message: FromAgent): boolean {
+  const text = JSON.stringify(message);
+  const reason = unfitness(message, text);
+  if (reason === null) {
+    socket.send(text);
+    return true;
+  }
+  const kind = message.type === "answer" ? message.answer.kind : undefined;
+  log("error", "A message is not fit for the link and was not sent", { type: message.type, kind, reason });
+  return false;
+}
+
+/** Nothing of what the message contains, which may be a tenant's; null: it is fit. */
+function unfitness(message: FromAgent, text: string): string | null {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > maxFrameBytes) return `it has ${bytes} bytes`;
+  const [issue] = FromAgent.safeParse(message).error?.issues ?? [];
+  return issue ? `${issue.path.join(".")}: ${issue.message}` : null;
+}
 
 function parse(text: string): ToAgent | undefined {
   try {

@@ -1,4 +1,4 @@
-import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
+import { unfitAnswer, type FromAgent, type ToAgent } from "../protocol/agent/messages.ts";
 import type { DatabaseVolumes, Kept } from "../protocol/agent/inventory.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { Answer, Question, SiteLogLine } from "../protocol/agent/running.ts";
@@ -77,7 +77,7 @@ const sizesWithinMs = 6000;
  */
 export class QuestionServer {
   private readonly means: Means;
-  private send: (message: FromAgent) => void = () => undefined;
+  private send: (message: FromAgent) => boolean = () => false;
   private readonly asked = new Map<string, AbortController>();
   /** Called for each answer to a question that the control plane acknowledges. */
   private readonly acknowledged = new Map<string, () => void>();
@@ -87,7 +87,8 @@ export class QuestionServer {
     this.means = means;
   }
 
-  connected(send: (message: FromAgent) => void): void {
+  /** @param send whether the message was fit to be sent */
+  connected(send: (message: FromAgent) => boolean): void {
     this.send = send;
     this.reportCrashes();
     this.measured();
@@ -95,7 +96,7 @@ export class QuestionServer {
   }
 
   disconnected(): void {
-    this.send = () => undefined;
+    this.send = () => false;
     clearInterval(this.resend);
     for (const asking of this.asked.values()) asking.abort();
     this.asked.clear();
@@ -160,7 +161,9 @@ export class QuestionServer {
       if (signal.aborted) return;
       if (last) this.asked.delete(requestId);
       const ack = !last && "window" in question && question.window !== undefined;
-      this.send({ type: "answer", requestId, answer, last, ...(ack && { ack }) });
+      if (this.send({ type: "answer", requestId, answer, last, ...(ack && { ack }) })) return;
+      this.send({ type: "answer", requestId, answer: unfitAnswer, last: true });
+      this.receive({ type: "endAsk", requestId });
     };
     const onAcknowledged = (callback: () => void) => void this.acknowledged.set(requestId, callback);
     this.answer(question, signal, { say, onAcknowledged }).catch((error) => {

@@ -22,6 +22,13 @@ export const hostDeadSeconds = 25;
 /** The maximum size of one message in either direction. */
 export const maxFrameBytes = 1024 * 1024;
 
+/** In place of an answer that is longer, or none of the schema's: its question alone ends. */
+export const unfitAnswer = {
+  kind: "refused",
+  error:
+    "The host's answer was too large to be sent, or not of the expected form: ask for less, or ask the operator, who finds the reason in a log.",
+} as const satisfies Answer;
+
 /** Streams that a host has open at once. */
 export const maxStreams = 40;
 

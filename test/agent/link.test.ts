@@ -8,17 +8,21 @@ import { openJournal, type Journal } from "../../agent/journal.ts";
 import type { InventoryReporter } from "../../agent/inventory/reporter.ts";
 import { retryDelayMs, startLink } from "../../agent/link.ts";
 import type { StreamServer } from "../../agent/streams/stream-server.ts";
-import type { QuestionServer } from "../../agent/question-server.ts";
+import { QuestionServer, type Means } from "../../agent/question-server.ts";
 import { Runner } from "../../agent/runner.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
+import { maxFrameBytes, unfitAnswer } from "../../protocol/agent/messages.ts";
+import type { Question } from "../../protocol/agent/running.ts";
+import type { SiteRequest } from "../../protocol/api/requests.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { deployArgs } from "../support/deploy-args.ts";
 import { Hub, type Connection } from "../support/hub.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { noneRequested } from "../support/none-requested.ts";
 import { offerOf } from "../support/offer.ts";
 
 let made = 0;
-const newId = <K extends "job" | "site" | "deployment" | "account">(kind: K) =>
+const newId = <K extends "job" | "site" | "deployment" | "account" | "database">(kind: K) =>
   formatId(kind, ++made, new Uint8Array(10).fill(made));
 
 const stopJob = (siteId = newId("site")): Job<"site.stop"> => ({
@@ -73,9 +77,12 @@ const noInventory = {
 
 const noStreams = { connected: () => undefined, disconnected: () => undefined } as unknown as StreamServer;
 
+const login = { username: "u", password: "p" };
+const noRows = { columns: [], rows: [], truncated: false, affectedRows: null, durationMs: 1 };
+
 let received: unknown[] = [];
 
-function start(slots = 2): void {
+function start(slots = 2, questionServer = idleDesk): void {
   received = [];
   const runner = startRunner(slots);
   const facts = () => ({ cpuCount: 1, memoryMb: 1, diskFreeMb: 1 });
@@ -83,7 +90,7 @@ function start(slots = 2): void {
     url: hub.url,
     token: "token",
     runner,
-    questionServer: idleDesk,
+    questionServer,
     streams: noStreams,
     inventory: noInventory,
     agentVersion: "test",
@@ -392,6 +399,64 @@ describe("the link", () => {
     last.cut();
     expect((await hub.greeted()).hello).toMatchObject({ running: [], finished: [] });
     expect(runs).toBe(1);
+  });
+
+  it("carries what is too long, or not of the protocol, as a refusal of its question alone", async () => {
+    const requests: SiteRequest[] = [];
+    let taken: () => void = () => undefined;
+    const means = {
+      records: { crashes: () => [], databasesOut: () => [], events: () => [{ at: "Error" }] },
+      diskUse: { databases: () => [] },
+      requests: {
+        ...noneRequested,
+        after: () => requests.splice(0),
+        onTaken: (_id: string, callback: () => void) => (taken = callback),
+      },
+      inspect: (question: Question) =>
+        Promise.resolve(
+          question.kind === "schema"
+            ? { kind: "statementRefused", error: "Another time." }
+            : { kind: "query", result: { ...noRows, rows: [["\u00e9".repeat(maxFrameBytes / 2)]] } },
+        ),
+    } satisfies Partial<Record<keyof Means, unknown>> as unknown as Means;
+    start(2, new QuestionServer(means));
+    const { agent } = await hub.greeted();
+    const ask = (requestId: string, question: object) =>
+      agent.send({ type: "ask", requestId, question: question as Question });
+    const server = { databaseId: newId("database"), type: "mysql", databaseName: "d", login };
+    const siteId = newId("site");
+    ask("1", { kind: "requests", siteId, filters: {}, limit: 1, place: null, follow: true });
+    ask("2", { kind: "events", siteId });
+    ask("3", { kind: "query", statement: "SELECT 1", write: null, limit: 1, timeoutMs: 1000, ...server });
+    ask("4", { kind: "schema", ...server });
+    const found = [await agent.next("answer"), await agent.next("answer"), await agent.next("answer")];
+    const refused = { answer: unfitAnswer, last: true };
+    expect(found.toSorted((a, b) => a.requestId.localeCompare(b.requestId))).toMatchObject([
+      { requestId: "2", ...refused },
+      { requestId: "3", ...refused },
+      { requestId: "4", answer: { kind: "statementRefused" } },
+    ]);
+    // What is followed ends with it.
+    requests.push({ id: "no number" } as SiteRequest);
+    taken();
+    expect(await agent.next("answer")).toMatchObject({ requestId: "1", ...refused });
+    requests.push({ id: "no number" } as SiteRequest);
+    taken();
+    ask("5", { kind: "schema", ...server });
+    expect(await agent.next("answer")).toMatchObject({ requestId: "5" });
+  });
+
+  it("leaves out what else is not of the protocol, so that no connection ends for it", async () => {
+    const work = held();
+    start();
+    const { agent } = await hub.greeted();
+    const job = deployJob("x");
+    offer(agent, job);
+    const run = await work.run();
+    run.print({ at: "Error", stream: "stdout", text: "grabbing logs" });
+    work.release();
+    expect(await agent.next("done")).toMatchObject({ jobId: job.id });
+    expect(agent.waiting("log")).toEqual([]);
   });
 
   it("waits longer with every failure, at most five seconds, and does not hurry where it was refused", () => {

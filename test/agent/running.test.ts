@@ -890,7 +890,11 @@ describe("a crash", () => {
       onStart: () => undefined,
     });
     const sent: FromAgent[] = [];
-    return { questionServer, sent, connect: () => questionServer.connected((message) => sent.push(message)) };
+    return {
+      questionServer,
+      sent,
+      connect: () => questionServer.connected((message) => sent.push(message) > 0),
+    };
   };
 
   it("is reported at every connection until it is known", () => {
@@ -1070,7 +1074,7 @@ describe("a database's server that keeps exiting", () => {
     });
     const sent: string[] = [];
     for (let connection = 0; connection < 2; connection++) {
-      questionServer.connected(({ type }) => sent.push(type));
+      questionServer.connected(({ type }) => sent.push(type) > 0);
       await settle();
       questionServer.disconnected();
     }

@@ -351,7 +351,7 @@ ${server.split("process.on")[0]}`;
       inspect: () => Promise.reject(new Error("no database")),
       onStart: () => undefined,
     });
-    questionServer.connected((message) => sent.push(message));
+    questionServer.connected((message) => sent.push(message) > 0);
     const asked = async (question: object) => {
       questionServer.receive({
         type: "ask",

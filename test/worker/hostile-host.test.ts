@@ -1,5 +1,5 @@
-import { beforeEach, expect, it } from "vitest";
-import { maxFrameBytes } from "../../protocol/agent/messages.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { maxFrameBytes, unfitAnswer } from "../../protocol/agent/messages.ts";
 import { deployResult, account, api, call, finish, hello, readyAgent, runningSite, site } from "./service.ts";
 
 let key: string;
@@ -39,6 +39,58 @@ it("an answer without an end is not waited for, nor kept", async () => {
   for (let count = 0; count < 2; count++) host.send({ type: "answer", requestId, answer, last: false });
   expect(await host.next("endAsk")).toEqual({ type: "endAsk", requestId });
   expect((await reading).status).toBe(409);
+});
+
+describe("an answer that is too long, or none of the protocol,", () => {
+  const lines = (text: string, at = new Date().toISOString()) => [{ at, stream: "stdout", text }];
+  const unfit = [
+    { kind: "logs", lines: lines("x", "Error") },
+    { kind: "logs", lines: lines("x".repeat(maxFrameBytes)) },
+  ];
+
+  it("ends its question alone, with a reason", async () => {
+    for (const answer of unfit) {
+      const reading = api<{ reason: string }>(key, "GET", `/sites/${siteId}/logs`);
+      const { requestId } = await host.next("ask");
+      // What came before it is not all that there is.
+      const part = { kind: "logs", lines: lines("one") };
+      host.send({ type: "answer", requestId, answer: part, last: false });
+      host.send({ type: "answer", requestId, answer, last: true });
+      const { status, body } = await reading;
+      expect([status, body.reason]).toEqual([409, unfitAnswer.error]);
+      expect(await host.next("endAsk")).toEqual({ type: "endAsk", requestId });
+    }
+  });
+
+  it("ends what a reader follows, and nothing that others do", async () => {
+    const headers = { Authorization: `Bearer ${key}` };
+    const follow = async () => {
+      const { body } = await call(`/api/v1/sites/${siteId}/logs?follow=1`, { headers });
+      const { requestId } = await host.next("ask");
+      return { requestId, reader: body!.pipeThrough(new TextDecoderStream()).getReader() };
+    };
+    for (const answer of unfit) {
+      const [one, other] = [await follow(), await follow()];
+      host.send({ type: "answer", requestId: one.requestId, answer, last: false });
+      expect(await host.next("endAsk")).toEqual({ type: "endAsk", requestId: one.requestId });
+      expect((await one.reader.read()).value).toBe(": following\n\n");
+      expect((await one.reader.read()).done).toBe(true);
+      const good = { kind: "logs", lines: lines("goes on") };
+      host.send({ type: "answer", requestId: other.requestId, answer: good, last: false });
+      await other.reader.read();
+      expect((await other.reader.read()).value).toContain("goes on");
+      await other.reader.cancel();
+      host.send({ type: "answer", requestId: other.requestId, answer: good, last: false });
+      await host.next("endAsk");
+    }
+  });
+
+  it("to a question that nobody has asked counts like any other message", async () => {
+    const stranger = await readyAgent();
+    for (let count = 0; count < 300; count++)
+      stranger.send({ type: "answer", requestId: "r", answer: unfit[1], last: true });
+    expect((await stranger.closed).code).toBe(4002);
+  });
 });
 
 it("what a reader follows does not count: a site may write without end", async () => {

@@ -6,6 +6,7 @@ import {
   hostDeadSeconds,
   linkDeadSeconds,
   maxFrameBytes,
+  unfitAnswer,
   type ToAgent,
 } from "../../protocol/agent/messages.ts";
 import { HostInbox } from "../domain/host-inbox.ts";
@@ -246,12 +247,18 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       return;
     }
     const { length } = text;
-    const message = length <= maxFrameBytes ? parse(text) : undefined;
+    const fit = length <= maxFrameBytes ? parse(text) : undefined;
+    const message = fit ?? unfitAnswerIn(text);
     if (!message || (message.type !== "hello" && !state.greeted))
       return socket.close(closeCodes.protocolError, "not a message of this protocol");
     // Log answers are exempt: busy sites with many followers are not the host's fault.
-    if (message.type === "answer" && this.questions.isOpen(socket, message.requestId))
+    if (message.type === "answer" && this.questions.isOpen(socket, message.requestId)) {
+      if (!fit) {
+        logError({ answer: state.hostId, length }, new Error("It is too long or does not parse"));
+        this.send(socket, { type: "endAsk", requestId: message.requestId });
+      }
       return this.questions.receive(socket, message);
+    }
     if (isAboutStreams(message) && this.streams.receive(socket, message)) return;
     const inbox = this.inboxOf(socket);
     if (!inbox.admits(length, Date.now()))
@@ -534,4 +541,11 @@ function parse(text: string): FromAgent | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** An answer that is too long or does not parse ends its question alone, and not all that goes over the host's connection. */
+function unfitAnswerIn(text: string): FromAgent | undefined {
+  const requestId = /^\{"type":"answer","requestId":"([\w-]{1,64})"/.exec(text)?.[1];
+  if (requestId === undefined) return undefined;
+  return { type: "answer", requestId, answer: unfitAnswer, last: true };
 }

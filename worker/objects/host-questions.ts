@@ -236,5 +236,8 @@ const linesOf = (parts: Answer[]): number =>
 function joined(parts: Answer[]): Answer {
   const [first] = parts;
   if (first?.kind !== "logs") return first ?? refused(slow);
+  // In place of the rest.
+  const refusal = parts.find(({ kind }) => kind === "refused");
+  if (refusal) return refusal;
   return { kind: "logs", lines: parts.flatMap((part) => (part.kind === "logs" ? part.lines : [])) };
 }
