@@ -1,5 +1,15 @@
 import * as z from "zod";
-import { maxBranches, maxRootDirs, maxVariables } from "../inspection-limits.ts";
+import {
+  maxBranches,
+  maxBranchName,
+  maxCommand,
+  maxFolder,
+  maxNotes,
+  maxRootDirs,
+  maxSentence,
+  maxVariables,
+  maxWord,
+} from "../inspection-limits.ts";
 import { databaseTypes } from "../states.ts";
 import { text } from "./common.ts";
 import { GitAddress, GitBranch, GitToken, Port, RepositoryPath } from "./sites.ts";
@@ -12,22 +22,23 @@ export const SourceInspect = z.strictObject({
 });
 export type SourceInspect = z.infer<typeof SourceInspect>;
 
-const sentence = text.min(1).max(2000);
-const command = text.max(2000).nullable();
-const word = text.max(100).nullable();
+const sentence = text.min(1).max(maxSentence);
+const command = text.max(maxCommand).nullable();
+const word = text.max(maxWord).nullable();
+const branch = text.max(maxBranchName).nullable();
 
 /** What a repository's files say about how it is built and started. */
 export const SourceInspection = z.object({
   reachable: z.boolean().describe("Whether the repository and the branch could be read."),
   commit: z.string().max(64).nullable(),
-  branch: word.describe("The branch that was read."),
-  defaultBranch: word,
+  branch: branch.describe("The branch that was read."),
+  defaultBranch: branch,
   branches: z
-    .array(z.string().max(300))
+    .array(z.string().max(maxBranchName))
     .max(maxBranches)
     .describe("The first 200, the default branch first."),
   rootDirs: z
-    .array(z.string().max(300))
+    .array(z.string().max(maxFolder))
     .max(maxRootDirs)
     .describe("Folders below the root that look like apps, each a possible rootDir."),
   builder: z
@@ -49,7 +60,10 @@ export const SourceInspection = z.object({
     .max(maxVariables)
     .describe("The names in .env.example and similar files."),
   databases: z.array(z.enum(databaseTypes)).max(10).describe("What it appears to connect to."),
-  notes: z.array(sentence).max(20).describe("What the repository says and is not read, or is worth knowing."),
+  notes: z
+    .array(sentence)
+    .max(maxNotes)
+    .describe("What the repository says and is not read, or is worth knowing."),
   problem: sentence.nullable().describe("Why it will not work as it is, and what to do."),
 });
 export type SourceInspection = z.infer<typeof SourceInspection>;

@@ -260,6 +260,43 @@ describe("a repository by a stranger", () => {
     expect(await inspected(name)).toMatchObject({ framework: "Next.js", problem: null });
   });
 
+  it("may say more, or other characters, than fit into the answer, which has all the rest", async () => {
+    const long = "x".repeat(2500);
+    const name = repository({
+      "package.json": JSON.stringify({
+        packageManager: `pnpm@9.12.1+sha512.${"e5a7".repeat(32)}`,
+        scripts: { build: "tsc" },
+        dependencies: { express: "5" },
+      }),
+      "pnpm-lock.yaml": "lockfileVersion: '9.0'\n",
+      Procfile: `web: node index.js ${long}\nrelease: node \0 release.js\n`,
+      "index.js": "",
+      [`${"d".repeat(200)}/${"e".repeat(200)}/package.json`]: "{}",
+      "apps/web/package.json": "{}",
+    });
+    const branch = `feature/${"b".repeat(150)}`;
+    git(join(root, name), "branch", branch);
+    expect(await inspected(name, { branch })).toMatchObject({
+      branch,
+      framework: "Express",
+      packageManager: "pnpm",
+      rootDirs: ["apps/web"],
+      startCommand: null,
+      releaseCommand: null,
+      notes: [
+        "Its start command is too long to be shown here, or has characters that cannot be: its files say what it is.",
+        "Its release command is too long to be shown here, or has characters that cannot be: its files say what it is.",
+      ],
+      problem: null,
+    });
+    const folders = Array.from({ length: 50 }, (_, index) => `${index}${"d".repeat(240)}/${"e".repeat(240)}`);
+    const many = repository(Object.fromEntries(folders.map((folder) => [`${folder}/package.json`, "{}"])));
+    expect(await inspected(many)).toMatchObject({
+      rootDirs: [],
+      problem: expect.stringMatching(/…$/) as string,
+    });
+  });
+
   it("is read with the token that is given, which nobody else sees", async () => {
     server.requests.length = 0;
     await inspected(repository(nextApp), { token: "very-secret" });

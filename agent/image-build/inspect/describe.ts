@@ -1,6 +1,6 @@
 import { JobError } from "../../job.ts";
 import type { SourceInspection } from "../../../protocol/api/sources.ts";
-import { maxRootDirs } from "../../../protocol/inspection-limits.ts";
+import { maxFolder, maxRootDirs } from "../../../protocol/inspection-limits.ts";
 import { detect } from "../detect/index.ts";
 import { isServedAsFiles, type Plan } from "../detect/plan.ts";
 import { appFolders } from "../detect/not-found.ts";
@@ -24,7 +24,9 @@ const usualPort = 3000;
 export function describe(sources: Sources, { dockerfile, examples, prisma }: Extra): Described {
   const texts = [...examples, ...(prisma === null ? [] : [prisma])];
   const found = {
-    rootDirs: appFolders([...sources.files]).slice(0, maxRootDirs),
+    rootDirs: appFolders([...sources.files])
+      .filter((folder) => folder.length <= maxFolder)
+      .slice(0, maxRootDirs),
     variables: namesIn(examples),
     databases: databasesOf(sources, texts),
     framework: frameworkOf(sources),

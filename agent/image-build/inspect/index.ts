@@ -8,6 +8,7 @@ import { JobError } from "../../job.ts";
 import type { Readers } from "../readers.ts";
 import { outlineOf } from "./outline.ts";
 import type { Described } from "./describe.ts";
+import { sentence } from "./fitting.ts";
 import type { Given } from "./inspect-in-reader.ts";
 import { Turns } from "./turns.ts";
 
@@ -31,7 +32,7 @@ export function openSourceInspection(host: Means): InspectSource {
         return refused(
           `The repository ${source.address} took more than ${Math.round(timeoutMs / 1000)} seconds to read: try again, or create the site without a check.`,
         );
-      if (error instanceof JobError) return refused(error.message);
+      if (error instanceof JobError) return refused(sentence(error.message));
       throw error;
     }
   };

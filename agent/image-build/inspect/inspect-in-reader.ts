@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { folderInside, sourcesOf } from "../prepare.ts";
 import { readOwn } from "../read-own.ts";
 import { describe, type Described } from "./describe.ts";
+import { fitting } from "./fitting.ts";
 import { exampleFile } from "./variables.ts";
 
 /** What a reader is given to begin with. */
@@ -14,9 +15,10 @@ export async function inspectInReader({ folder, rootDir }: Given): Promise<Descr
   const examples = await Promise.all(
     names.filter((name) => exampleFile.test(name)).map((name) => readOwn(root, name)),
   );
-  return describe(await sourcesOf(folder, root, rootDir), {
+  const described = describe(await sourcesOf(folder, root, rootDir), {
     dockerfile: await readOwn(root, "Dockerfile"),
     examples: examples.filter((text) => text !== null),
     prisma: await readOwn(root, "prisma/schema.prisma"),
   });
+  return fitting(described);
 }

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { HostSettings } from "../../host.ts";
 import { JobError } from "../../job.ts";
-import { maxBranches } from "../../../protocol/inspection-limits.ts";
+import { maxBranches, maxBranchName } from "../../../protocol/inspection-limits.ts";
 import { sourceLimits, tooMany } from "../check-source.ts";
 import { atEither, reach, refusalOf, type GitSource } from "../fetch-source.ts";
 import { git, gitEnvironment } from "../git.ts";
@@ -49,6 +49,8 @@ export const outlineOf = (
     return { ...listed.value, commit, branch: one.branch ?? listed.value.defaultBranch };
   });
 
+const isShort = (name: string): boolean => name.length <= maxBranchName;
+
 async function listBranches(
   source: GitSource,
   args: string[],
@@ -57,8 +59,8 @@ async function listBranches(
 ): Promise<Pick<Outline, "defaultBranch" | "branches">> {
   const { code, stdout, stderr } = await git(args, env, signal);
   if (code !== 0) throw refusalOf(stderr, source);
-  const defaultBranch = /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout)?.[1]?.slice(0, 100) ?? null;
-  const all = [...stdout.matchAll(/\trefs\/heads\/(\S{1,300})$/gm)].map(([, name = ""]) => name);
+  const defaultBranch = /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout)?.slice(1).find(isShort) ?? null;
+  const all = [...stdout.matchAll(/\trefs\/heads\/(\S+)$/gm)].map(([, name = ""]) => name).filter(isShort);
   const branches = all.filter((name) => name !== defaultBranch).slice(0, maxBranches - 1);
   return { defaultBranch, branches: [...(defaultBranch === null ? [] : [defaultBranch]), ...branches] };
 }
