@@ -89,6 +89,12 @@ async function opened(folder: FileHandle, name: string, more: number): Promise<F
   throw new NotShown("It is the kernel's, not a file of the site.");
 }
 
+/** A tenant may give a file any of both: what an answer does not hold is told as the nearest that it does. */
+const sizeOf = ({ size }: Stats): number => Math.min(size, Number.MAX_SAFE_INTEGER);
+const lastMs = Date.parse("9999-12-31T23:59:59.999Z");
+const modifiedAt = ({ mtimeMs }: Stats): string =>
+  new Date(Math.max(0, Math.min(mtimeMs, lastMs))).toISOString();
+
 const kindOf = (found: Stats): BrowsedEntry["kind"] =>
   found.isDirectory() ? "folder" : found.isFile() ? "file" : found.isSymbolicLink() ? "link" : "other";
 
@@ -107,8 +113,8 @@ async function folderOf(folder: FileHandle): Promise<Omit<Extract<Browsed, { kin
     entries.push({
       name: name.toWellFormed(),
       kind: kindOf(found),
-      sizeBytes: found.isFile() ? found.size : null,
-      modifiedAt: new Date(Math.max(0, Math.min(found.mtimeMs, 8.64e15))).toISOString(),
+      sizeBytes: found.isFile() ? sizeOf(found) : null,
+      modifiedAt: modifiedAt(found),
     });
   }
   return { kind: "folder", entries: entries.toSorted((a, b) => (a.name < b.name ? -1 : 1)), truncated };
@@ -120,11 +126,12 @@ async function fileOf(
 ): Promise<Omit<Extract<Browsed, { kind: "file" }>, "path">> {
   const file = await opened(folder, name, 0);
   try {
-    const { size } = await file.stat();
-    if (!(await file.stat()).isFile()) throw new NotShown("It changed meanwhile: try again.");
+    const found = await file.stat();
+    if (!found.isFile()) throw new NotShown("It changed meanwhile: try again.");
     const { buffer, bytesRead } = await file.read(Buffer.alloc(maxFileBytes), 0, maxFileBytes, 0);
     const bytes = buffer.subarray(0, bytesRead);
-    return { kind: "file", sizeBytes: size, text: textOf(bytes), truncated: size > bytesRead };
+    const text = textOf(bytes);
+    return { kind: "file", sizeBytes: sizeOf(found), text, truncated: found.size > bytesRead };
   } finally {
     await file.close();
   }

@@ -1,7 +1,7 @@
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { plain } from "../../protocol/redact.ts";
 import { engineTimeBefore, LogParser, withNanoseconds, type LogEntry } from "../docker/log-parser.ts";
-import { bytesOf, byTime, type Written } from "./line-batches.ts";
+import { byTime, type Written } from "./line-batches.ts";
 import { sideBySide } from "./side-by-side.ts";
 import { containersOf, earlierLines, lineMaker, type SiteLogs } from "./site-log.ts";
 import { LogPlaces } from "./log-places.ts";
@@ -16,7 +16,7 @@ type Asked = {
   timeoutMs: number;
 };
 
-/** The limit of one answer: the newest lines win. */
+/** The limit of one answer, as it is sent: the newest lines win. */
 const maxBytes = 512 * 1024;
 const concurrency = 2;
 
@@ -69,7 +69,10 @@ export async function searchLog(
   found.sort(byTime);
   let bytes = 0;
   const cut = found.findLastIndex(
-    ({ line }, index) => (bytes += bytesOf(line)) > maxBytes || found.length - index > limit,
+    ({ line }, index) => (bytes += sentBytes(line)) > maxBytes || found.length - index > limit,
   );
   return { lines: found.slice(cut + 1).map(({ line }) => line), complete: isWhole && cut < 0 };
 }
+
+/** JSON takes six characters for one that only a terminal reads, and logs are coloured with such. */
+const sentBytes = (line: SiteLogLine): number => Buffer.byteLength(JSON.stringify(line)) + 1;

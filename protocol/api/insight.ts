@@ -4,6 +4,7 @@ import { text, Timestamp } from "./common.ts";
 /** A result fits into one message on the host's link, with room for its envelope. */
 export const maxResultBytes = 960 * 1024;
 export const maxShownStatement = 2000;
+export const maxActiveQueries = 50;
 
 const Milliseconds = z.number().nonnegative();
 const Statement = z.string().max(maxShownStatement);
@@ -44,7 +45,7 @@ export const DatabaseInsight = z
             ),
         }),
       )
-      .max(50)
+      .max(maxActiveQueries)
       .describe(
         "Longest first, without the query of this request. Includes sessions that are idle in a transaction and may hold locks.",
       ),

@@ -6,12 +6,14 @@ import {
   rmSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
 import { browse, NotThere } from "../../agent/running/browse.ts";
+import { Browsed } from "../../protocol/api/files.ts";
 
 let folder: string;
 let root: string;
@@ -106,6 +108,24 @@ it("what is outside is not read while a folder and a link to it take turns", asy
   await reading;
   expect([...seen]).toContain("inside");
   expect([...seen]).not.toContain("canary");
+});
+
+it("a file of any size and time is shown, with the nearest that an answer holds", async () => {
+  // A file system in memory takes sparse files of any size, and times after the year 9999.
+  const shm = mkdtempSync("/dev/shm/berth-browse-");
+  onTestFinished(() => rmSync(shm, { recursive: true }));
+  const huge = join(shm, "huge");
+  writeFileSync(huge, "");
+  execFileSync("truncate", ["--size", "9000000000000000000", huge]);
+  utimesSync(huge, 300_000_000_000, 300_000_000_000);
+  const folder = Browsed.parse(await browse(shm, "/"));
+  expect(folder).toMatchObject({
+    entries: [{ sizeBytes: Number.MAX_SAFE_INTEGER, modifiedAt: "9999-12-31T23:59:59.999Z" }],
+  });
+  expect(Browsed.parse(await browse(shm, "/huge"))).toMatchObject({
+    sizeBytes: Number.MAX_SAFE_INTEGER,
+    truncated: true,
+  });
 });
 
 it("much is cut, and what is no text is not shown", async () => {

@@ -1,13 +1,13 @@
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { networkName } from "../../agent/docker/specs.ts";
-import { openInspection } from "../../agent/databases/inspect/index.ts";
+import { longest, openInspection } from "../../agent/databases/inspect/index.ts";
 import { boundedSocket } from "../../agent/databases/inspect/place.ts";
 import { RedisClient, RedisError } from "../../agent/databases/redis/client.ts";
 import { wordsOf } from "../../agent/databases/redis/words.ts";
 import { exactNumber, Rows } from "../../agent/databases/inspect/rows.ts";
 import type { ServerQuestion } from "../../protocol/agent/running.ts";
-import { maxResultBytes } from "../../protocol/api/insight.ts";
+import { maxActiveQueries, maxResultBytes } from "../../protocol/api/insight.ts";
 
 describe("the words of a command", () => {
   const texts = (line: string) => wordsOf(line)?.map(String);
@@ -90,6 +90,12 @@ describe("questions", () => {
   });
 });
 
+it("of more statements than are told the longest are", () => {
+  const active = Array.from({ length: 2 * maxActiveQueries }, (_, durationMs) => ({ durationMs }));
+  const told = longest(active);
+  expect([told.length, told[0], told.at(-1)]).toEqual([50, { durationMs: 99 }, { durationMs: 50 }]);
+});
+
 describe("rows", () => {
   it("end at their number, and are as many as there are", () => {
     const rows = new Rows(2);
@@ -109,6 +115,20 @@ describe("rows", () => {
     expect(Buffer.byteLength(JSON.stringify(rows.rows))).toBeGreaterThan(maxResultBytes - 3000);
     // What JSON escapes counts as it is sent.
     expect(() => new Rows(1).add(["\u0001".repeat(maxResultBytes / 6)])).toThrow("larger than 960 KiB");
+  });
+
+  it("leave room for the names of their columns, however many and long those are", () => {
+    const columns = Array.from({ length: 1600 }, (_, index) => ({
+      name: `${index}`.padEnd(63, "\u0001"),
+      type: "text",
+    }));
+    const rows = new Rows(1000);
+    while (rows.add(columns.map(() => null)));
+    const answer = rows.answer(columns, null);
+    expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThanOrEqual(maxResultBytes + 200);
+    expect([answer.rows.length > 10, answer.truncated]).toEqual([true, true]);
+    const longer = columns.map((column) => ({ ...column, name: column.name.repeat(2) }));
+    expect(() => new Rows(1000).answer(longer, null)).toThrow("larger than 960 KiB");
   });
 
   it("hold numbers only where JSON does", () => {

@@ -1,5 +1,5 @@
 import type { Answer, ServerQuestion } from "../../../protocol/agent/running.ts";
-import { maxResultBytes } from "../../../protocol/api/insight.ts";
+import { maxActiveQueries, maxResultBytes } from "../../../protocol/api/insight.ts";
 import type { Engine } from "../../docker/engine.ts";
 import { networkName } from "../../docker/specs.ts";
 import { containerName } from "../../docker/database-objects.ts";
@@ -34,6 +34,10 @@ const statementRefused = (error: string): Answer => ({
   kind: "statementRefused",
   error: error.length > maxErrorCharacters ? `${error.slice(0, maxErrorCharacters)}…` : error,
 });
+
+/** Of those of all logins together. */
+export const longest = <T extends { durationMs: number }>(queries: readonly T[]): T[] =>
+  queries.toSorted((one, other) => other.durationMs - one.durationMs).slice(0, maxActiveQueries);
 
 /** Queries database servers with their owners' rights or less, over the accounts' own networks. */
 export function openInspection({ engine, agentId, useOnce }: Means): Inspection {
@@ -99,8 +103,10 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
   async function answer(question: ServerQuestion, place: Place): Promise<Answer> {
     const inspector = await inspectors[question.type]();
     switch (question.kind) {
-      case "insight":
-        return { kind: "insight", insight: await inspector.insight(place) };
+      case "insight": {
+        const insight = await inspector.insight(place);
+        return { kind: "insight", insight: { ...insight, activeQueries: longest(insight.activeQueries) } };
+      }
       case "schema": {
         const schema = await inspector.schema(place);
         while (Buffer.byteLength(JSON.stringify(schema)) > maxResultBytes) {

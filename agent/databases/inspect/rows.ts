@@ -1,5 +1,8 @@
 import { maxResultBytes } from "../../../protocol/api/insight.ts";
-import { tooLarge, type Answered } from "./place.ts";
+import { StatementError, tooLarge, type Answered } from "./place.ts";
+
+/** As it is sent, in a list. */
+const bytesOf = (value: unknown[]): number => Buffer.byteLength(JSON.stringify(value)) + 1;
 
 /** Collects rows up to a count and a size; the server may send more. */
 export class Rows {
@@ -15,7 +18,7 @@ export class Rows {
   /** @returns false if this row exceeds a limit. @throws StatementError if not even the first row fits */
   add(row: unknown[]): boolean {
     if (this.truncated) return false;
-    const size = Buffer.byteLength(JSON.stringify(row)) + 1;
+    const size = bytesOf(row);
     if (this.rows.length === 0 && size > maxResultBytes) throw tooLarge();
     if (this.rows.length === this.limit || this.bytes + size > maxResultBytes) {
       this.truncated = true;
@@ -26,7 +29,15 @@ export class Rows {
     return true;
   }
 
+  /** @throws StatementError if not even the columns fit */
   answer(columns: Answered["columns"], affectedRows: number | null): Answered {
+    const room = maxResultBytes - bytesOf(columns);
+    if (room < 0)
+      throw new StatementError(
+        "The names of the result's columns are larger than 960 KiB: select fewer of them.",
+      );
+    for (let row; this.bytes > room && (row = this.rows.pop()); this.bytes -= bytesOf(row))
+      this.truncated = true;
     return { columns, rows: this.rows, truncated: this.truncated, affectedRows };
   }
 }

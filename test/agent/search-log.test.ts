@@ -1,0 +1,40 @@
+import { expect, it } from "vitest";
+import { searchLog } from "../../agent/running/search-log.ts";
+import type { SiteLogs } from "../../agent/running/site-log.ts";
+import { maxFrameBytes } from "../../protocol/agent/messages.ts";
+import { engineFrame } from "../support/engine-frame.ts";
+
+/** One container whose log is these frames. */
+const logsOf = (frames: readonly Buffer[]): SiteLogs =>
+  ({
+    engine: {
+      listContainers: () => Promise.resolve([{ id: "c".repeat(64) }]),
+      inspectContainer: () => Promise.resolve({ env: [], labels: {} }),
+      followLog: async function* () {
+        yield* frames;
+      },
+    },
+    agentId: "a",
+    records: { lastLines: () => [] },
+    onStart: () => undefined,
+  }) as unknown as SiteLogs;
+
+const search = (frames: readonly Buffer[]) =>
+  searchLog(
+    logsOf(frames),
+    "site_x",
+    { text: "x", after: null, before: null, limit: 500, masks: [], timeoutMs: 5000 },
+    new AbortController().signal,
+  );
+
+const at = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, "0")}.000000001Z`;
+
+it("the newest lines that fit into one message are found, however JSON writes what they hold", async () => {
+  // Six characters in JSON for each escape.
+  const text = `x${"\u001b[m".repeat(5000)}`;
+  const lines = Array.from({ length: 60 }, (_, second) => engineFrame(`${at(second)} ${text}\n`));
+  const found = await search(lines);
+  expect(Buffer.byteLength(JSON.stringify(found))).toBeLessThan(maxFrameBytes);
+  expect([found.complete, found.lines.at(-1)?.at]).toEqual([false, at(59)]);
+  expect(found.lines.length).toBeGreaterThan(10);
+});
