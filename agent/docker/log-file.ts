@@ -168,7 +168,12 @@ async function successors(path: string, { inode }: File): Promise<{ newer: File[
   return { newer: [], isLost: false };
 }
 
+/** Checked by hand: a site may write a hundred thousand lines a second. */
 type Message = { log: string; stream: LogEntry["stream"]; time: string };
+const isMessage = (found: Partial<Message> | null): found is Message =>
+  typeof found?.log === "string" &&
+  typeof found.time === "string" &&
+  (found.stream === "stdout" || found.stream === "stderr");
 
 /** Reads the entries of one file after the other. */
 class LineReader {
@@ -230,9 +235,10 @@ class LineReader {
 
 function messageIn(line: string): Message | null {
   try {
-    return JSON.parse(line) as Message;
+    const found = JSON.parse(line) as Partial<Message> | null;
+    return isMessage(found) ? found : null;
   } catch {
-    // Half a line, of an engine that was killed.
+    // Half a line, of an engine that was killed, or a damaged one.
     return null;
   }
 }

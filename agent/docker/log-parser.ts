@@ -1,3 +1,4 @@
+import { Timestamp } from "../../protocol/api/common.ts";
 import { StreamFrames } from "./stream-frames.ts";
 
 export type LogEntry = {
@@ -15,8 +16,9 @@ export class LogEntries {
   private lastAt = "";
   private readonly open = new Map<LogEntry["stream"], LogEntry>();
 
-  /** @returns the entry that this message completes */
+  /** @returns the entry that this message completes. What has no time is none: a file of the engine's may be damaged */
   message(stream: LogEntry["stream"], at: string, text: string): LogEntry | undefined {
+    if (!isTime(at)) return undefined;
     const isWhole = text.endsWith("\n");
     const part = isWhole ? text.slice(0, -1) : text;
     const open = this.open.get(stream);
@@ -41,10 +43,14 @@ export class LogEntries {
   }
 }
 
+const isTime = (at: string): boolean => at.length === 30 && Timestamp.safeParse(at).success;
+
 /** Parses a container's log as the engine sends it with timestamps, one message per frame. */
 export class LogParser {
   /** The number of complete messages so far. */
   messages = 0;
+  /** The engine could not read a part of the log, or what follows there. */
+  isDamaged = false;
   private readonly frames = new StreamFrames();
   private pieces: Buffer[] = [];
   private readonly entries = new LogEntries();
@@ -54,9 +60,14 @@ export class LogParser {
     for (const { stream, bytes, isLast } of this.frames.push(chunk)) {
       this.pieces.push(bytes);
       if (!isLast) continue;
-      const entry = this.message(stream, Buffer.concat(this.pieces).toString());
-      if (entry) entries.push(entry);
+      const text = Buffer.concat(this.pieces).toString();
       this.pieces = [];
+      if (stream === "engine") {
+        this.isDamaged = true;
+        continue;
+      }
+      const entry = this.message(stream, text);
+      if (entry) entries.push(entry);
       this.messages++;
     }
     return entries;

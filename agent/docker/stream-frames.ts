@@ -1,13 +1,15 @@
 /** A chunk of output of a container or a program in it; a payload may arrive in several. */
 export type StreamPiece = {
-  stream: "stdout" | "stderr";
+  /** `engine`: what it says itself, such as that a file of the log is damaged. */
+  stream: "stdout" | "stderr" | "engine";
   bytes: Buffer;
   /** Whether this is the last chunk of its payload. */
   isLast: boolean;
 };
 
 const headerBytes = 8;
-const stderrByte = 2;
+/** The first byte of a header. */
+const streams: Record<number, StreamPiece["stream"]> = { 2: "stderr", 3: "engine" };
 const keptErrorBytes = 8192;
 
 /**
@@ -33,7 +35,7 @@ export class StreamFrames {
       this.payloadLength -= bytes.length;
       const isLast = this.payloadLength === 0;
       if (isLast) this.headerLength = 0;
-      yield { stream: this.header[0] === stderrByte ? "stderr" : "stdout", bytes, isLast };
+      yield { stream: streams[this.header[0] ?? 0] ?? "stdout", bytes, isLast };
     }
   }
 
@@ -42,7 +44,7 @@ export class StreamFrames {
   }
 }
 
-/** A program's stdout as it arrives; the last bytes of its stderr are passed to the callback. */
+/** A program's stdout as it arrives; the last bytes of its stderr, and of what the engine says, are passed to the callback. */
 export async function* stdoutOf(
   stream: AsyncIterable<Buffer>,
   onStderr: (last: string) => void,
@@ -55,10 +57,12 @@ export async function* stdoutOf(
       else onStderr((errors = (errors + bytes.toString()).slice(-keptErrorBytes)));
 }
 
-/** The text of one stream, or of both as they were written. */
-export function textOf(raw: Buffer, only?: StreamPiece["stream"]): string {
+/** The text of one stream of the program's, or of both as they were written. */
+export function textOf(raw: Buffer, only?: "stdout" | "stderr"): string {
   const pieces = [...new StreamFrames().push(raw)];
   return Buffer.concat(
-    pieces.filter(({ stream }) => only === undefined || stream === only).map(({ bytes }) => bytes),
+    pieces
+      .filter(({ stream }) => (only === undefined ? stream !== "engine" : stream === only))
+      .map(({ bytes }) => bytes),
   ).toString();
 }

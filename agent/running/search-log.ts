@@ -61,6 +61,7 @@ export async function searchLog(
     try {
       for await (const chunk of logs.engine.followLog(containerId, request, signal))
         for (const entry of parser.push(chunk)) if (isWanted(entry)) keep(shown(entry));
+      if (parser.isDamaged) isWhole = false;
     } catch {
       // It was removed meanwhile, or the time is up.
       isWhole = false;

@@ -3,7 +3,7 @@ import { maxSiteLineCharacters, type Question, type SiteLogLine } from "../../pr
 import type { Engine } from "../docker/engine.ts";
 import { lastEntries } from "../docker/last-entries.ts";
 import type { LeftOut } from "../docker/log-file.ts";
-import { engineTimeBefore, shifted, type LogEntry } from "../docker/log-parser.ts";
+import { engineTimeBefore, nanosecondAfter, shifted, type LogEntry } from "../docker/log-parser.ts";
 import { labelsOf, ownerOf, replicaOf, secretsIn } from "../docker/specs.ts";
 import { printable, redactor } from "../../protocol/redact.ts";
 import { bytesOf, byTime, LineBatches, type Written } from "./line-batches.ts";
@@ -63,11 +63,16 @@ async function linesOf(
   const read = async (containerId: string) => {
     const from = places.of(containerId);
     const shown = await lineMaker(logs.engine, containerId, masks);
-    const entries = await lastEntries(logs.engine, containerId, { tail, since: engineTimeBefore(from) });
-    return inTurns(
+    let isDamaged = false;
+    const asked = { tail, since: engineTimeBefore(from) };
+    const entries = await lastEntries(logs.engine, containerId, asked, () => (isDamaged = true));
+    const lines = await inTurns(
       entries.filter(({ at }) => at > from),
       shown,
     );
+    const last = lines.at(-1)?.line.at;
+    if (!isDamaged || last === undefined) return lines;
+    return [...lines, leftOutLine(shown, { leftOut: null, at: nanosecondAfter(last) })];
   };
   const lines = (await Promise.all(containers.map(read))).flat();
   return [...lines, ...earlierLines(logs, siteId, { containers, places, masks })].sort(byTime);

@@ -59,6 +59,20 @@ const all = async (pieces: AsyncIterable<LogPiece>) => {
 };
 
 describe("a log that is read from the engine's files", () => {
+  it("goes on after what is damaged in it", async () => {
+    const damaged = [
+      "null",
+      "{}",
+      "7",
+      "\0\0\0",
+      JSON.stringify({ log: "x\n", stream: "stdout", time: "Error" }),
+    ];
+    write(1);
+    appendFileSync(file, `${damaged.join("\n")}\n`);
+    write(1);
+    expect(numbers(await all(follow()))).toEqual([1, 2]);
+  });
+
   it("is complete over rotations, also of before it was followed, each line once", async () => {
     write(5);
     rotate();

@@ -19,12 +19,13 @@ import { LimitWarnings } from "../../agent/running/limit-warnings.ts";
 import { LineBatches } from "../../agent/running/line-batches.ts";
 import { databaseCrashes, databasesStillOut } from "../../agent/running/databases-out.ts";
 import { openRecords, type Crash, type DatabaseCrash, type Records } from "../../agent/running/records.ts";
-import { followSiteLog, readSiteLog } from "../../agent/running/site-log.ts";
+import { followSiteLog, keepLastLines, readSiteLog } from "../../agent/running/site-log.ts";
 import { startSampling, sumOf, usedBetween } from "../../agent/running/sampler.ts";
 import { watchSites } from "../../agent/running/watch.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { formatId } from "../../protocol/ids.ts";
+import { frame } from "../support/engine-frame.ts";
 import { noneKept, noSources } from "../support/none-kept.ts";
 import { noneRequested } from "../support/none-requested.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
@@ -35,14 +36,6 @@ const second = (n: number) => `2026-01-01T00:00:0${n}.000000000Z`;
 
 let folder: string;
 let records: Records;
-
-function frame(stream: 1 | 2, text: string): Buffer {
-  const payload = Buffer.from(text);
-  const header = Buffer.alloc(8);
-  header[0] = stream;
-  header.writeUInt32BE(payload.length, 4);
-  return Buffer.concat([header, payload]);
-}
 
 describe("a container's log", () => {
   const raw = Buffer.concat([
@@ -73,6 +66,17 @@ describe("a container's log", () => {
     }
   });
 
+  it("has nothing that the engine says of it, nor what begins with no time", () => {
+    const parser = new LogParser();
+    const [one, two] = [frame(1, `${second(1)} one\n`), frame(2, `${second(2)} two\n`)];
+    const others = [
+      damage,
+      frame(1, "Error grabbing logs\n"),
+      frame(1, "2026-99-01T00:00:00.000000000Z x\n"),
+    ];
+    expect(parser.push(Buffer.concat([one, ...others, two])).map(({ text }) => text)).toEqual(["one", "two"]);
+  });
+
   it("has times that carry over and that the engine takes", () => {
     expect(nanosecondAfter("2026-12-31T23:59:59.999999999Z")).toBe("2027-01-01T00:00:00.000000000Z");
     expect(withNanoseconds("2026-01-01T00:00Z")).toBe(second(0));
@@ -80,6 +84,9 @@ describe("a container's log", () => {
     expect(engineTimeBefore("2026-01-01T00:00:01.000000005Z")).toBe("1767225600.000000005");
   });
 });
+
+/** What the engine says where a file of its log is damaged, as after a power cut. */
+const damage = frame(3, "Error grabbing logs: invalid character '\\x00' looking for beginning of value\n");
 
 describe("the last lines of a container", () => {
   const part = (line: number, text: string) => frame(1, `${second(line)} ${text}`);
@@ -103,6 +110,16 @@ describe("the last lines of a container", () => {
     const whole = (line: number) => `${"x".repeat(40)}${line} ends`;
     expect(await read([1, 2, 3, 4].flatMap(long), 3)).toEqual([2, 3, 4].map(whole));
     expect(await read([1, 2].flatMap(long), 3)).toEqual([1, 2].map(whole));
+  });
+
+  it("of a log that is damaged are those that can be read, and say that there are others", async () => {
+    const messages = [part(1, "one\n"), part(2, "two\n"), damage];
+    expect(await read(messages, 5)).toEqual(["one", "two", "Lines left out"]);
+    expect(await read([damage], 5)).toEqual([]);
+    const container = { env: [], labels: { "berth.site": siteId } };
+    const engine = { ...engineOf(messages), inspectContainer: () => Promise.resolve(container as never) };
+    await keepLastLines({ engine, records }, "c");
+    expect(records.lastLines(siteId)).toMatchObject([{ lines: [{ text: "one" }, { text: "two" }] }]);
   });
 
   it("begin with no half of a line, in which half a secret would be known to nobody", async () => {

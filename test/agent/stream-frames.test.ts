@@ -2,17 +2,19 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { StreamFrames, stdoutOf, textOf } from "../../agent/docker/stream-frames.ts";
 
+const numbers = { stdout: 1, stderr: 2, engine: 3 };
+type Stream = keyof typeof numbers;
 const payloads = fc.array(
-  fc.record({ stream: fc.constantFrom("stdout" as const, "stderr" as const), text: fc.string() }),
+  fc.record({ stream: fc.constantFrom<Stream>("stdout", "stderr", "engine"), text: fc.string() }),
 );
 const cutSizes = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1 });
 
-function framed(messages: readonly { stream: "stdout" | "stderr"; text: string }[]): Buffer {
+function framed(messages: readonly { stream: Stream; text: string }[]): Buffer {
   return Buffer.concat(
     messages.map(({ stream, text }) => {
       const payload = Buffer.from(text);
       const header = Buffer.alloc(8);
-      header[0] = stream === "stderr" ? 2 : 1;
+      header[0] = numbers[stream];
       header.writeUInt32BE(payload.length, 4);
       return Buffer.concat([header, payload]);
     }),
@@ -48,10 +50,11 @@ it("the same payloads come out however the connection cuts the bytes", () =>
     }),
   ));
 
-it("a program's stdout is kept apart from its stderr", async () => {
+it("a program's stdout is kept apart from its stderr, and both from what the engine says", async () => {
   const raw = framed([
     { stream: "stdout", text: "one " },
     { stream: "stderr", text: "failed" },
+    { stream: "engine", text: " broke" },
     { stream: "stdout", text: "two" },
   ]);
   expect([textOf(raw), textOf(raw, "stdout"), textOf(raw, "stderr")]).toEqual([
@@ -65,5 +68,5 @@ it("a program's stdout is kept apart from its stderr", async () => {
   })();
   const printed: Buffer[] = [];
   for await (const bytes of stdoutOf(chunks, (last) => (errors = last))) printed.push(bytes);
-  expect([Buffer.concat(printed).toString(), errors]).toEqual(["one two", "failed"]);
+  expect([Buffer.concat(printed).toString(), errors]).toEqual(["one two", "failed broke"]);
 });

@@ -1,5 +1,5 @@
-/** Output as the engine sends it. @param stream 1: stdout, 2: stderr, 3: the engine's own */
-export function engineFrame(text: string, stream = 1): Buffer {
+/** Output as the engine sends it: of stdout, of stderr, or the engine's own words. */
+export function frame(stream: 1 | 2 | 3, text: string): Buffer {
   const payload = Buffer.from(text);
   const header = Buffer.alloc(8);
   header[0] = stream;
