@@ -7,6 +7,8 @@ export type Written = { containerId: string; line: SiteLogLine };
 const flushMs = 40;
 const batchBytes = 64 * 1024;
 const batchLines = 1000;
+/** What the places of a batch may add to it: it is one message of the link. */
+const placesBytes = 384 * 1024;
 /** Batches a second to a control plane that acknowledges none. */
 const unacknowledgedMs = 60;
 /**
@@ -31,9 +33,17 @@ export class LineBatches {
   private heldBytes = 0;
   private timer: NodeJS.Timeout | undefined;
   private waiting: (() => void)[] = [];
+  private readonly places: { readonly length: number };
 
-  constructor(deliver: (lines: Written[]) => void, signal: AbortSignal, window: number | null = null) {
+  /** @param places how long the place of a line may be */
+  constructor(
+    deliver: (lines: Written[]) => void,
+    signal: AbortSignal,
+    window: number | null = null,
+    places: { readonly length: number } = { length: 1 },
+  ) {
     this.deliver = deliver;
+    this.places = places;
     this.signal = signal;
     this.window = window;
     signal.addEventListener("abort", () => this.wake(), { once: true });
@@ -75,11 +85,12 @@ export class LineBatches {
   }
 
   private send(): void {
+    const most = Math.min(batchLines, Math.floor(placesBytes / this.places.length));
     let bytes = 0;
     let count = 0;
     for (const { line } of this.held) {
       const size = bytesOf(line);
-      if (count >= batchLines || (count > 0 && bytes + size > batchBytes)) break;
+      if (count >= most || (count > 0 && bytes + size > batchBytes)) break;
       bytes += size;
       count++;
     }

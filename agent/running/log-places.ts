@@ -4,6 +4,11 @@ const beginning = "1970-01-01T00:00:00.000000000Z";
 /** The short form in which engines show ids. */
 const short = (containerId: string): string => containerId.slice(0, 12);
 
+/** So many containers fit into a place of the protocol's; of others that are behind, a reader who resumes may miss lines. */
+const maxBehind = 120;
+const timeCharacters = 30;
+const behindCharacters = ";0123456789ab-1234567890123456789".length;
+
 /**
  * The positions of a reader in the logs of several containers. Each is read at its own pace, so a line may arrive
  * after a later one of another container: resuming from the last line's time alone would lose it.
@@ -53,6 +58,11 @@ export class LogPlaces {
       const seen = this.seen.get(id) ?? this.start;
       return seen < this.newest ? [`${id}-${nanosecondsBetween(seen, this.newest)}`] : [];
     });
-    return [this.newest, ...behind].join(";");
+    return [this.newest, ...behind.slice(0, maxBehind)].join(";");
+  }
+
+  /** The most characters that a position has now. */
+  get length(): number {
+    return timeCharacters + behindCharacters * Math.min(this.open.size, maxBehind);
   }
 }

@@ -136,6 +136,7 @@ export async function followSiteLog(
       ),
     signal,
     window,
+    places,
   );
   onAcknowledged(() => batches.acknowledged());
   const reading = new Set<string>();

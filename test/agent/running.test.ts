@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -22,7 +23,7 @@ import { openRecords, type Crash, type DatabaseCrash, type Records } from "../..
 import { followSiteLog, keepLastLines, readSiteLog } from "../../agent/running/site-log.ts";
 import { startSampling, sumOf, usedBetween } from "../../agent/running/sampler.ts";
 import { watchSites } from "../../agent/running/watch.ts";
-import type { FromAgent } from "../../protocol/agent/messages.ts";
+import { FromAgent, maxFrameBytes } from "../../protocol/agent/messages.ts";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { frame } from "../support/engine-frame.ts";
@@ -129,6 +130,49 @@ describe("the last lines of a container", () => {
     const first = Array.from({ length: 1200 }, () => part(1, "s3cret"));
     expect(await read([...first, part(1, "\n"), part(2, "next\n")], 5)).toEqual(["next"]);
   });
+});
+
+it("a log of many containers is followed in messages that fit the link, each with the places in all of them", async () => {
+  const ids = Array.from({ length: 150 }, (_, index) => `${index}`.padEnd(64, "a"));
+  const lines = (from: number, count: number) =>
+    Buffer.concat(
+      Array.from({ length: count }, (_, index) =>
+        frame(1, `2026-01-01T00:00:01.${String(from + index).padStart(9, "0")}Z x\n`),
+      ),
+    );
+  const engine = {
+    listContainers: () => Promise.resolve(ids.map((id) => ({ id }))),
+    inspectContainer: () => Promise.resolve({ env: [], labels: {}, running: true }),
+    readLog: () => Promise.resolve(lines(1, 1)),
+    followLog: async function* (id: string, _: unknown, signal: AbortSignal) {
+      if (id === ids[0]) yield lines(2, 5000);
+      await once(signal, "abort");
+    },
+  } as unknown as Engine;
+  const over = new AbortController();
+  const sent: object[] = [];
+  let lineCount = 0;
+  await followSiteLog(
+    { engine, agentId: "agent", records, onStart: () => undefined },
+    siteId,
+    { tail: 150, after: null, masks: [] },
+    {
+      signal: over.signal,
+      window: null,
+      onAcknowledged: () => undefined,
+      deliver: (found) => {
+        lineCount += found.length;
+        sent.push({ type: "answer", requestId: "r", answer: { kind: "logs", lines: found }, last: false });
+      },
+    },
+  );
+  await vi.waitUntil(() => lineCount === 5150, 10_000);
+  over.abort();
+  expect(sent.flatMap((message) => FromAgent.safeParse(message).error?.issues.slice(0, 1) ?? [])).toEqual([]);
+  const longest = Math.max(...sent.map((message) => Buffer.byteLength(JSON.stringify(message))));
+  expect(longest).toBeLessThan(maxFrameBytes);
+  const places = /"place":"[^;"]+(?:;[0-9a-f]{12}-\d+){100}/;
+  expect(places.test(JSON.stringify(sent.at(-1)))).toBe(true);
 });
 
 describe("a log of two containers that is followed", () => {
