@@ -115,6 +115,29 @@ describe("the panel beside a page", () => {
     expect(await page.locator("aside.panel").count()).toBe(0);
   });
 
+  it("takes a typed yes as one to the card on screen, and to nothing where an answer was stopped before its card", async () => {
+    const unanswered = async (text: string): Promise<unknown> => {
+      await page.route("**/chat/stream", () => undefined);
+      const sent = page.waitForRequest("**/chat/stream");
+      await ask(text);
+      const body: unknown = (await sent).postDataJSON();
+      await page.click("aside.panel [data-stop]");
+      await page.unroute("**/chat/stream");
+      return body;
+    };
+    await page.click("[data-assistant]");
+    await page.click('aside.panel button:text-is("New")');
+    await page.locator("aside.panel .message").first().waitFor({ state: "detached" });
+    expect(await unanswered("Delete my site.")).not.toHaveProperty("confirm");
+    expect(await unanswered("yes")).toMatchObject({ confirm: "none" });
+    says(open, use("delete_site", { site }), { text: "I ask first." });
+    await ask("Delete my site.");
+    const id = await page.getAttribute("aside.panel .pending button[name=confirm]", "value");
+    expect(await unanswered("Yes!")).toMatchObject({ confirm: id });
+    expect(await unanswered("No.")).not.toHaveProperty("confirm");
+    await page.press("aside.panel textarea", "Escape");
+  });
+
   it("deletes what it was asked to after a click, and not after another", async () => {
     await page.click("[data-assistant]");
     await page.click('aside.panel button:text-is("New")');

@@ -6,6 +6,8 @@ export type Said = {
   isCut?: boolean;
   /** Nothing comes after its beginning, until the client gives up. */
   stalls?: true;
+  /** It is said once this has come about. */
+  after?: Promise<unknown>;
   status?: number;
   /** Default: 90 of the prompt and 10 of the answer. */
   tokens?: { prompt: number; completion: number };
@@ -41,6 +43,7 @@ export class ScriptedModel {
     const { signal } = request;
     this.asked.push(asked);
     const said = this.turns[Math.min(this.asked.length, this.turns.length) - 1] ?? { text: "Hello." };
+    await said.after;
     return said.stalls ? stalled(signal) : this.say(said);
   }
 

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { Activity } from "../../protocol/api/activity.ts";
-import type { Conversation, ConversationWithMessages } from "../../protocol/api/chat.ts";
+import type { ChatPrice, Conversation, ConversationWithMessages } from "../../protocol/api/chat.ts";
 import type { Page } from "../../protocol/api/common.ts";
 import type { Credits } from "../../protocol/api/credits.ts";
 import { tools, type ToolName } from "../../protocol/api/tools.ts";
@@ -12,6 +12,7 @@ import { runConfirmed, runTool } from "../../worker/assistant/run-tool.ts";
 import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
 import { forgetOldConversations } from "../../worker/services/chat/conversations.ts";
+import type { Said } from "../support/scripted-model.ts";
 import { funded, open, ownerOf, say, scripted, use, withoutChatLimit } from "./assistant.ts";
 import {
   account,
@@ -248,6 +249,26 @@ describe("what is destructive", () => {
     const right = await ask();
     expect((await say(key, "yes", right)).body.toolCalls).toEqual([{ tool: "stop_site", ok: true }]);
     expect(await wantedOf(siteId)).toBe("STOPPED");
+  });
+
+  it("is not done by a plain yes that was said before the person could see what was asked", async () => {
+    const key = await funded();
+    await createSite(key, { name: "unseen" });
+    scripted({ text: "Hello." });
+    const { conversationId } = (await say(key, "Hello")).body;
+    const asking = held({ text: "Shall I?" });
+    const model = scripted(open("sites"), use("delete_site", { site: "unseen" }), asking.turn, {
+      text: "Nothing waits for that.",
+    });
+    const asked = say(key, "Delete unseen", { conversationId });
+    await expect.poll(() => model.asked.length).toBe(3);
+    const early = say(key, "yes", { conversationId });
+    // It waits behind the message before: its credits are held.
+    await expect.poll(async () => (await api<ChatPrice>(key, "GET", "/chat/price")).body.balance).toBe(17);
+    asking.go();
+    expect((await asked).body.pendingAction).not.toBeNull();
+    expect((await early).body.toolCalls).toEqual([]);
+    expect((await api<Page<unknown>>(key, "GET", "/sites")).body.data).toHaveLength(1);
   });
 
   it("is not done where its resource has changed since the person was asked", async () => {
@@ -523,6 +544,12 @@ const streamed = (key: string, body: object, headers: Record<string, string> = {
     body: JSON.stringify(body),
   });
 
+/** A turn of the model that waits for `go`. */
+function held(turn: Said): { turn: Said; go: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { turn: { ...turn, after: promise }, go: resolve };
+}
+
 describe("a streamed answer", () => {
   it("tells text and tools as they come and ends with the whole reply", async () => {
     const key = await funded(2);
@@ -556,6 +583,53 @@ describe("a streamed answer", () => {
     const events = await eventsOf(resumed);
     expect([events[0]?.id, events.at(-1)?.event]).toEqual([3, "done"]);
     expect(await balanceOf(key)).toBe(1);
+  });
+
+  it("is heard by the reader of its own message alone, who waits for it behind those before, and asks for what it asks", async () => {
+    const key = await funded();
+    const names = ["shop", "staging"];
+    for (const name of names) await createSite(key, { name });
+    scripted({ text: "Hello." });
+    const { conversationId } = (await say(key, "Hello")).body;
+    const first = held(use("delete_site", { site: "shop" }));
+    const second = held(use("delete_site", { site: "staging" }));
+    const model = scripted(
+      open("sites"),
+      use("list_sites", {}),
+      first.turn,
+      { text: "Shall I delete it?" },
+      second.turn,
+      { text: "Shall I delete staging?" },
+      { text: "It is deleted." },
+    );
+    const stopped = await streamed(key, { message: "Delete shop", conversationId });
+    await expect.poll(() => model.asked.length).toBe(3);
+    await stopped.body?.cancel();
+    const waiting = await streamed(key, { message: "Delete staging", conversationId });
+    const path = `/api/v1/chat/conversations/${conversationId}/events`;
+    const resumed = (lastEventId: object) =>
+      call(path, { headers: { Authorization: `Bearer ${key}`, ...lastEventId } });
+    // Cut off before it heard anything, and while the answer of the message before was written.
+    const [cutEarly, cutLate] = [await resumed({}), await resumed({ "Last-Event-ID": "3" })];
+    first.go();
+    const heardLate = await eventsOf(cutLate);
+    expect([heardLate[0]?.id, heardLate.at(-1)?.data]).toMatchObject([
+      4,
+      { pendingAction: { summary: expect.stringContaining("Delete the site shop") as string } },
+    ]);
+    second.go();
+    const heard = await eventsOf(waiting);
+    expect(await eventsOf(cutEarly)).toEqual(heard);
+    expect(heard.map(({ event }) => event)).toContain("action");
+    expect(JSON.stringify(heard)).not.toContain("shop");
+    expect(heard.at(-1)?.data).toMatchObject({
+      pendingAction: { summary: expect.stringContaining("Delete the site staging") as string },
+    });
+    expect((await say(key, "yes", { conversationId })).body.toolCalls).toEqual([
+      { tool: "delete_site", ok: true },
+    ]);
+    const { body } = await api<Page<{ name: string }>>(key, "GET", "/sites");
+    expect(body.data.map(({ name }) => name)).toEqual(["shop"]);
   });
 
   it("asked for again under its Idempotency-Key is neither given nor charged twice: it is in the conversation", async () => {

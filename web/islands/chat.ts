@@ -1,5 +1,6 @@
 import { createParser } from "eventsource-parser";
 import type { ChatReply } from "../../protocol/api/chat.ts";
+import { isYes } from "../../protocol/yes.ts";
 
 /**
  * A conversation with the assistant: streams its answer, folds its steps, and shows what waits for the person's word. The server
@@ -7,6 +8,7 @@ import type { ChatReply } from "../../protocol/api/chat.ts";
  */
 class Chat extends HTMLElement {
   private stopping: AbortController | null = null;
+  private hasAsked = false;
 
   connectedCallback(): void {
     this.addEventListener("submit", (event) => {
@@ -49,9 +51,19 @@ class Chat extends HTMLElement {
     return message;
   }
 
-  private async send(text: string, confirm?: string): Promise<void> {
+  /** The ids of the actions on screen, which the server renders as fields of forms. */
+  private get shown(): NodeListOf<HTMLButtonElement | HTMLInputElement> {
+    return this.querySelectorAll("[name=confirm]");
+  }
+
+  /** What a yes is about. Of what came after a page's first message, nothing that it has not shown, such as the end of a stopped answer. */
+  private get meant(): string | undefined {
+    return this.shown[0]?.value ?? (this.hasAsked ? "none" : undefined);
+  }
+
+  private async send(text: string, confirm = isYes(text) ? this.meant : undefined): Promise<void> {
     if (text === "" || this.stopping) return;
-    for (const asked of this.querySelectorAll(".pending")) asked.remove();
+    this.hasAsked = true;
     const isFirst = this.dataset["conversation"] === "";
     const about = this.dataset["about"] ?? "";
     this.add("user", text);
@@ -73,6 +85,7 @@ class Chat extends HTMLElement {
         }),
       });
       if (!response.ok || !response.body) return this.refused(answer, text, response);
+      for (const asked of this.shown) asked.closest(".callout")?.remove();
       const parser = createParser({
         onEvent: ({ event, data }) =>
           this.take(answer, event ?? "message", JSON.parse(data) as Record<string, unknown>),
@@ -172,6 +185,8 @@ class Chat extends HTMLElement {
     const confirm = element("button", "primary", "Confirm") as HTMLButtonElement;
     const decline = element("button", "", "Decline") as HTMLButtonElement;
     confirm.type = decline.type = "button";
+    confirm.name = "confirm";
+    confirm.value = id;
     confirm.addEventListener("click", () => void this.send("yes", id));
     decline.addEventListener("click", () => void this.send("No, do not do that."));
     buttons.append(confirm, decline);

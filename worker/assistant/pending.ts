@@ -1,4 +1,5 @@
 import type { ToolName } from "../../protocol/api/tools.ts";
+import { isYes } from "../../protocol/yes.ts";
 import type { Ctx } from "../ctx.ts";
 
 /** One destructive call with its arguments and consequence. */
@@ -8,12 +9,6 @@ export type PendingStep = { tool: ToolName; input: unknown; summary: string; ver
 export type PendingAction = { id: string; steps: PendingStep[]; expiresAtMs: number };
 
 export const pendingForMs = 10 * 60_000;
-
-/** An unambiguous yes and nothing else: any other text is a new request. */
-export const isYes = (message: string): boolean =>
-  /^\s*(?:yes|y|yep|yeah|confirm|confirmed|i confirm|yes,? (?:please|do it|go ahead|confirm)|do it|go ahead|please do|ja|oui|si|sí)\s*[.!]*\s*$/i.test(
-    message,
-  );
 
 /** The action that this message confirms, by its id or by a plain yes. */
 export const agreedTo = (

@@ -26,9 +26,10 @@ const heartbeatMs = 15_000;
 const isEnd = (name: string): boolean => name === "done" || name === "error";
 const nothing = (): void => undefined;
 
-/** The credits that are held for a message. */
-type Held = { id: Id<"message">; credits: number };
-type Listener = (seq: number, name: string, data: string) => void;
+/** The credits that are held for a message, and the action that waited when it came. */
+type Held = { id: Id<"message">; credits: number; waiting: string | undefined };
+/** Hears the messages from this one on, until the answer to one of them ends. */
+type Listener = { number: number; hear: (seq: number, name: string, data: string) => void };
 
 /**
  * One conversation: takes its messages one after the other, keeps their texts for thirty days, streams what happens, and goes on
@@ -36,6 +37,9 @@ type Listener = (seq: number, name: string, data: string) => void;
  */
 export class Conversation extends DurableObject<Env> implements ConversationRpc {
   private turn: Promise<unknown> = Promise.resolve();
+  /** Messages since the object is in memory: how many came, and which of them is answered or was last. */
+  private arrived = 0;
+  private current = 0;
   private readonly listeners = new Set<Listener>();
   private readonly encoder = new TextEncoder();
 
@@ -47,17 +51,16 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
   /** The whole answer. */
   async send(sent: Sent): Promise<{ reply: ChatReply } | Refused> {
     return refusing(async () => {
-      return { reply: await this.interact(sent, await this.begin(sent)) };
+      return { reply: await this.interact(sent, await this.begin(sent)).reply };
     });
   }
 
   /** The answer as it comes; it comes to its end, whether or not anybody reads. */
   async stream(sent: Sent): Promise<{ events: ReadableStream<Uint8Array> } | Refused> {
     return refusing(async () => {
-      const held = await this.begin(sent);
-      const events = this.follow(this.lastSeq());
-      this.ctx.waitUntil(this.interact(sent, held).catch(() => undefined));
-      return { events };
+      const { number, reply } = this.interact(sent, await this.begin(sent));
+      this.ctx.waitUntil(reply.catch(nothing));
+      return { events: this.follow(number, 0) };
     });
   }
 
@@ -68,7 +71,8 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
   ): Promise<{ events: ReadableStream<Uint8Array> } | Refused> {
     return refusing(async () => {
       this.requireOwner(accountId);
-      return { events: this.follow(afterSeq) };
+      // Whoever has seen a part of the answer that is written goes on with it; of one that waits, nobody has seen anything.
+      return { events: this.follow(this.firstSeq() <= afterSeq ? this.current : this.arrived, afterSeq) };
     });
   }
 
@@ -120,6 +124,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     const { storage } = this.ctx;
     if (isNew && storage.kv.get("accountId") === undefined) storage.kv.put("accountId", speaker.accountId);
     this.requireOwner(speaker.accountId);
+    const waiting = storage.kv.get<Memory["pending"]>("pending")?.id;
     const alarm = storage.setAlarm(Date.now() + keepMs);
     const ctx = this.context({ speaker, conversationId, requestId });
     const id = ctx.newId("message");
@@ -132,18 +137,22 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
       expiresAt: new Date(ctx.now().getTime() + holdMs),
     });
     await alarm;
-    return { id, credits };
+    return { id, credits, waiting };
   }
 
   /** After what was said before. */
-  private interact(sent: Sent, held: Held): Promise<ChatReply> {
-    const done = this.turn.then(() => this.interactNow(sent, held));
-    this.turn = done.catch(() => undefined);
-    return done;
+  private interact(sent: Sent, held: Held): { number: number; reply: Promise<ChatReply> } {
+    const number = ++this.arrived;
+    const reply = this.turn.then(() => this.interactNow(number, sent, held));
+    this.turn = reply.catch(nothing);
+    return { number, reply };
   }
 
-  private async interactNow(sent: Sent, held: Held): Promise<ChatReply> {
+  private async interactNow(number: number, sent: Sent, held: Held): Promise<ChatReply> {
     const ctx = this.context(sent);
+    this.current = number;
+    // Only the events of the newest message that is answered are gone on with.
+    this.ctx.storage.sql.exec("DELETE FROM events");
     try {
       const reply = await this.answer(ctx, sent, held);
       this.tell("done", reply);
@@ -156,8 +165,13 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     }
   }
 
-  private async answer(ctx: Ctx, sent: Sent, { id: interactionId, credits }: Held): Promise<ChatReply> {
+  private async answer(
+    ctx: Ctx,
+    sent: Sent,
+    { id: interactionId, credits, waiting }: Held,
+  ): Promise<ChatReply> {
     const { kv } = this.ctx.storage;
+    const asked = kv.get<Memory["pending"]>("pending");
     const said = this.ctx.storage.sql
       .exec<Memory["history"][number] & { seq: number }>(
         "SELECT seq, role, text FROM messages WHERE seq > ? ORDER BY seq",
@@ -168,7 +182,8 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
       summary: kv.get<string>("summary") ?? null,
       history: said,
       groups: kv.get<Memory["groups"]>("groups") ?? [],
-      pending: kv.get<Memory["pending"]>("pending"),
+      // What was asked since the message came, its author has not seen.
+      pending: asked?.id === waiting ? asked : undefined,
     };
     // Gone before it is acted on: it is good once, whatever happens next.
     kv.delete("pending");
@@ -231,8 +246,6 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
       sql.exec("INSERT INTO tool_calls SELECT max(seq), ? FROM messages", JSON.stringify(calls));
     for (const table of ["tool_calls", "messages"])
       sql.exec(`DELETE FROM ${table} WHERE seq <= (SELECT max(seq) FROM messages) - ?`, maxMessages);
-    // Only the events of the newest message are gone on with.
-    if (role === "user") sql.exec("DELETE FROM events");
   }
 
   private emit({ type, ...data }: ChatEvent): void {
@@ -246,18 +259,26 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     const seq = this.lastSeq() + 1;
     this.ctx.storage.kv.put("lastSeq", seq);
     this.ctx.storage.sql.exec("INSERT INTO events (seq, name, data) VALUES (?, ?, ?)", seq, name, kept);
-    for (const listener of this.listeners) listener(seq, name, data);
+    for (const listener of this.listeners)
+      if (listener.number <= this.current) listener.hear(seq, name, data);
   }
 
   private lastSeq(): number {
     return this.ctx.storage.kv.get<number>("lastSeq") ?? 0;
   }
 
-  private follow(afterSeq: number): ReadableStream<Uint8Array> {
+  /** Where the events of the answer that is written, or was last, begin. */
+  private firstSeq(): number {
+    const { sql } = this.ctx.storage;
+    return sql.exec<{ first: number | null }>("SELECT min(seq) AS first FROM events").one().first ?? Infinity;
+  }
+
+  private follow(number: number, afterSeq: number): ReadableStream<Uint8Array> {
     const past = this.ctx.storage.sql
       .exec<{ seq: number; name: string; data: string }>(
-        "SELECT seq, name, data FROM events WHERE seq > ? ORDER BY seq",
+        "SELECT seq, name, data FROM events WHERE seq > ? AND ? ORDER BY seq",
         afterSeq,
+        Number(number <= this.current),
       )
       .toArray();
     let stop = nothing;
@@ -267,12 +288,13 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
         const write = (text: string) => controller.enqueue(this.encoder.encode(text));
         write(": conversation\n\n");
         const beat = setInterval(() => write(": beat\n\n"), heartbeatMs);
-        const listener: Listener = (seq, name, data) => {
+        const hear: Listener["hear"] = (seq, name, data) => {
           write(`id: ${seq}\nevent: ${name}\ndata: ${data}\n\n`);
           if (!isEnd(name)) return;
           stop();
           controller.close();
         };
+        const listener = { number, hear };
         stop = () => {
           clearInterval(beat);
           this.listeners.delete(listener);
@@ -280,7 +302,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
         this.listeners.add(listener);
         for (const { seq, name, data } of past) {
           if (!this.listeners.has(listener)) return;
-          listener(seq, name, data);
+          hear(seq, name, data);
         }
       },
       cancel: () => stop(),
