@@ -282,6 +282,88 @@ describe("what is destructive", () => {
     expect(await wantedOf(siteId)).toBe("RUNNING");
   });
 
+  describe("in several steps", () => {
+    const maintenance = (name: string) => use("set_maintenance_mode", { site: name, on: true });
+    const migration = (name: string) => use("run_command", { site: name, command: "npm run migrate" });
+    const commandsOf = async (key: string, siteId: string) =>
+      (await api<Page<unknown>>(key, "GET", `/sites/${siteId}/commands`)).body.data.length;
+    const isInMaintenance = async (key: string, siteId: string) =>
+      (await site(key, siteId)).ingress.maintenance !== null;
+
+    it("is one confirmation: each is done, also where the one before has changed the same resource", async () => {
+      const key = await funded();
+      const { siteId } = await runningSite(key, await readyAgent(), { name: "migrated" });
+      scripted(
+        open("sites"),
+        maintenance("migrated"),
+        open("jobs"),
+        migration("migrated"),
+        { text: "Shall I?" },
+        { text: "Both are done." },
+      );
+      const { conversationId, pendingAction } = (await say(key, "Put it away and migrate")).body;
+      expect(pendingAction?.tool).toBe("set_maintenance_mode, run_command");
+      expect([await isInMaintenance(key, siteId), await commandsOf(key, siteId)]).toEqual([false, 0]);
+      const { body } = await say(key, "yes", { conversationId });
+      expect([body.message, body.toolCalls]).toEqual([
+        "Both are done.",
+        [
+          { tool: "set_maintenance_mode", ok: true },
+          { tool: "run_command", ok: true },
+        ],
+      ]);
+      expect([await isInMaintenance(key, siteId), await commandsOf(key, siteId)]).toEqual([true, 1]);
+    });
+
+    it("is not begun where one is about what somebody else has changed since, and the answer says which", async () => {
+      const key = await funded();
+      const host = await readyAgent();
+      const { siteId } = await runningSite(key, host, { name: "kept" });
+      const { siteId: other } = await runningSite(key, host, { name: "moved-on" });
+      scripted(
+        open("sites"),
+        maintenance("kept"),
+        maintenance("moved-on"),
+        { text: "Shall I?" },
+        { text: "Hm." },
+      );
+      const { conversationId } = (await say(key, "Put both away")).body;
+      await api(key, "PATCH", `/sites/${other}`, { settings: { port: 4321 } });
+      const { body } = await say(key, "yes", { conversationId });
+      expect(body.toolCalls).toEqual([{ tool: "set_maintenance_mode", ok: false }]);
+      expect(body.message).toBe(
+        "Hm.\n\nNot all of what you confirmed was done:\n1. set_maintenance_mode: not begun.\n2. set_maintenance_mode: The resource has changed since you were asked to confirm: request the action again.",
+      );
+      expect([await isInMaintenance(key, siteId), await isInMaintenance(key, other)]).toEqual([false, false]);
+    });
+
+    it("ends with the first that is refused, and the answer says which were done, whatever the model says", async () => {
+      const key = await funded();
+      const { siteId } = await runningSite(key, await readyAgent(), { name: "halfway" });
+      const nightly = { name: "nightly", cron: "@daily", command: "npm run clean" };
+      await api(key, "POST", `/sites/${siteId}/schedules`, nightly);
+      const deletion = use("delete_cron_job", { site: "halfway", name: "nightly" });
+      const model = scripted(
+        open("sites"),
+        use("set_maintenance_mode", { site: "halfway", on: true }),
+        open("jobs"),
+        deletion,
+        deletion,
+        migration("halfway"),
+        { text: "Shall I?" },
+        { text: "All is done." },
+      );
+      const { conversationId } = (await say(key, "Do all of it")).body;
+      const { body } = await say(key, "yes", { conversationId });
+      expect(body.toolCalls.map(({ ok }) => ok)).toEqual([true, true, false]);
+      expect(body.message).toMatch(
+        /^All is done\.\n\nNot all of what you confirmed was done:\n1\. set_maintenance_mode: done\.\n2\. delete_cron_job: done\.\n3\. delete_cron_job: .*nightly.*\n4\. run_command: not begun\.$/,
+      );
+      expect(model.prompts).toContain("not begun");
+      expect([await isInMaintenance(key, siteId), await commandsOf(key, siteId)]).toEqual([true, 0]);
+    });
+  });
+
   it("is not done to what has its name by now", async () => {
     const key = await funded();
     const host = await readyAgent();

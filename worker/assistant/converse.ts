@@ -14,7 +14,7 @@ import {
 } from "./pending.ts";
 import { fittingGroups, isGroup, offered, openTools, ownTokens } from "./prompt.ts";
 import { budget, newest, promptOf, summaryPromptOf, type Said } from "./prompt-budget.ts";
-import { isTool, refuseCall, runConfirmed, runTool, type ToolOutcome } from "./run-tool.ts";
+import { changedSince, isTool, refuseCall, runTool, runUnchanged, type ToolOutcome } from "./run-tool.ts";
 import { cutTo, tokenEstimate } from "./token-estimate.ts";
 import { untrusted } from "./untrusted.ts";
 
@@ -80,6 +80,8 @@ export async function converse(
 }
 
 type Ran = { tool: string; outcome: ToolOutcome };
+const notBegun: ToolOutcome = { status: "refused", error: "not begun.", code: "conflict" };
+const isDone = ({ status }: ToolOutcome): boolean => status === "done";
 
 class Turn {
   private readonly toolCalls: { tool: string; ok: boolean }[] = [];
@@ -88,6 +90,7 @@ class Turn {
   private groups: ToolGroup[];
   private summary: string | null;
   private summarized = 0;
+  private fate = "";
   private used: TokenUse = { promptTokens: 0, completionTokens: 0 };
   private readonly ctx: Ctx;
   private readonly emit: (event: ChatEvent) => void;
@@ -101,13 +104,21 @@ class Turn {
     this.summary = summary;
   }
 
-  /** Runs the confirmed steps in order; stops at the first refusal. */
+  /** Runs the confirmed steps in order: none if one is about what has changed since, and none after the first refusal. */
   async confirmed({ steps }: PendingAction): Promise<Ran[]> {
+    // All of them before any is run: what one step changes is no reason to refuse the next.
+    const refusals = await Promise.all(steps.map((step) => changedSince(this.ctx, step)));
+    let goesOn = refusals.every((refusal) => refusal === null);
     const ran: Ran[] = [];
-    for (const step of steps) {
-      if (ran.some(({ outcome }) => outcome.status !== "done")) break;
-      ran.push({ tool: step.tool, outcome: await this.run(step.tool, () => runConfirmed(this.ctx, step)) });
+    for (const [index, step] of steps.entries()) {
+      const refusal = refusals[index];
+      let outcome: ToolOutcome = notBegun;
+      if (refusal) outcome = await this.run(step.tool, () => Promise.resolve(refusal));
+      else if (goesOn) outcome = await this.run(step.tool, () => runUnchanged(this.ctx, step));
+      goesOn &&= isDone(outcome);
+      ran.push({ tool: step.tool, outcome });
     }
+    this.fate = fateOf(ran);
     return ran;
   }
 
@@ -197,10 +208,10 @@ class Turn {
             steps: this.steps,
             expiresAtMs: this.ctx.now().getTime() + pendingForMs,
           };
-    // Code states what would happen, whatever the model claims.
+    // Code states what was done and what would happen, whatever the model claims.
     const asks = pending ? `\n\n${summaryOf(pending)}\nConfirm with “yes” within ten minutes.` : "";
     return {
-      message: `${message}${asks}`.trim(),
+      message: `${message}${this.fate}${asks}`.trim(),
       shown: this.shown,
       toolCalls: this.toolCalls,
       memory: { groups: this.groups, pending, summary: this.summary },
@@ -239,6 +250,16 @@ class Turn {
     if (outcome.status === "done" && outcome.shown !== null) this.shown.push(outcome.shown);
     return outcome;
   }
+}
+
+/** What became of the steps of a plan that was not done as a whole. */
+function fateOf(ran: Ran[]): string {
+  if (ran.length === 1 || ran.every(({ outcome }) => isDone(outcome))) return "";
+  const lines = ran.map(
+    ({ tool, outcome }, index) =>
+      `\n${index + 1}. ${tool}: ${outcome.status === "refused" ? outcome.error : "done."}`,
+  );
+  return `\n\nNot all of what you confirmed was done:${lines.join("")}`;
 }
 
 /** undefined: it is none. */

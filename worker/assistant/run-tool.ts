@@ -55,15 +55,24 @@ export async function runTool(
   });
 }
 
-/** Runs a confirmed step with its stored arguments, unless the resource has changed since. */
-export function runConfirmed(ctx: Ctx, { tool, input, version }: PendingStep): Promise<Done | Refusal> {
-  return onRecord(ctx, tool, input as object, async () => {
+/** The refusal, on record, of a confirmed step whose resource has changed since the person was asked; null: it has not. */
+export async function changedSince(ctx: Ctx, { tool, input, version }: PendingStep): Promise<Refusal | null> {
+  try {
     const now = await toolOf(tool).consequence?.(ctx, input);
-    if ((now?.version ?? null) !== version)
-      throw conflict("The resource has changed since you were asked to confirm: request the action again.");
-    return done(await toolOf(tool).run(ctx, input));
-  });
+    if ((now?.version ?? null) === version) return null;
+    throw conflict("The resource has changed since you were asked to confirm: request the action again.");
+  } catch (error) {
+    return onRecord(ctx, tool, input as object, () => Promise.resolve(refusalOf(error)));
+  }
 }
+
+/** Runs a confirmed step with its stored arguments, whatever has changed since. */
+export const runUnchanged = (ctx: Ctx, { tool, input }: PendingStep): Promise<Done | Refusal> =>
+  onRecord(ctx, tool, input as object, async () => done(await toolOf(tool).run(ctx, input)));
+
+/** Runs a step that was confirmed by itself. */
+export const runConfirmed = async (ctx: Ctx, step: PendingStep): Promise<Done | Refusal> =>
+  (await changedSince(ctx, step)) ?? runUnchanged(ctx, step);
 
 /** A call that comes to no tool. */
 export async function refuseCall(ctx: Ctx, name: string, code: ErrorCode, error: string): Promise<Refusal> {
