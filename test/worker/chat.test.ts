@@ -264,7 +264,7 @@ describe("what is destructive", () => {
     await expect.poll(() => model.asked.length).toBe(3);
     const early = say(key, "yes", { conversationId });
     // It waits behind the message before: its credits are held.
-    await expect.poll(async () => (await api<ChatPrice>(key, "GET", "/chat/price")).body.balance).toBe(17);
+    await expect.poll(async () => (await api<ChatPrice>(key, "GET", "/chat/price")).body.balance).toBe(15);
     asking.go();
     expect((await asked).body.pendingAction).not.toBeNull();
     expect((await early).body.toolCalls).toEqual([]);
@@ -727,6 +727,76 @@ describe("a streamed answer", () => {
     expect([model.asked.length, await balanceOf(key)]).toEqual([1, 1]);
     const { body } = await api<Page<Conversation>>(key, "GET", "/chat/conversations");
     expect(body.data).toHaveLength(1);
+  });
+});
+
+describe("a conversation that is deleted while an answer is written", () => {
+  const keptIn = (conversationId: string) =>
+    runInDurableObject(
+      bindings.CONVERSATION.get(bindings.CONVERSATION.idFromName(conversationId)),
+      async (_, { storage }) => ({
+        alarm: await storage.getAlarm(),
+        values: [...storage.kv.list()],
+        rows: ["messages", "tool_calls", "events"].flatMap((table) =>
+          storage.sql.exec(`SELECT * FROM ${table}`).toArray(),
+        ),
+      }),
+    );
+  const nothing = { alarm: null, values: [], rows: [] };
+  const rowsOf = async (conversationId: string) =>
+    (await bindings.DB.prepare("SELECT id FROM conversations WHERE id = ?").bind(conversationId).all())
+      .results;
+
+  it("does not come back: its readers are told, no further tool runs, and what the model did until then is paid", async () => {
+    const key = await funded(7);
+    const { siteId } = await createSite(key, { name: "left-alone" });
+    scripted({ text: "Hello." });
+    const { conversationId } = (await say(key, "Hello")).body;
+    await expect.poll(() => rowsOf(conversationId)).toHaveLength(1);
+    const next = held(use("set_env_vars", { site: "left-alone", entries: [{ key: "A", value: "1" }] }));
+    const model = scripted(
+      open("environment"),
+      use("delete_env_vars", { site: "left-alone", keys: ["B"] }),
+      next.turn,
+      { text: "It is set." },
+    );
+    const [reader, waiting] = [
+      await streamed(key, { message: "Set A", conversationId }),
+      await streamed(key, { message: "And B", conversationId }),
+    ];
+    const queued = say(key, "And C", { conversationId });
+    await expect.poll(async () => (await api<ChatPrice>(key, "GET", "/chat/price")).body.balance).toBe(0);
+    await expect.poll(() => model.asked.length).toBe(3);
+    expect((await api(key, "DELETE", `/chat/conversations/${conversationId}`)).status).toBe(200);
+    for (const heard of [await eventsOf(reader), await eventsOf(waiting)])
+      expect(heard.at(-1)).toMatchObject({ event: "error", data: { error: "Not found" } });
+    next.go();
+    // It is refused when those before have come to their end.
+    expect((await queued).status).toBe(404);
+    expect([model.asked.length, (await site(key, siteId)).envVariables]).toEqual([3, []]);
+    expect([await keptIn(conversationId), await rowsOf(conversationId)]).toEqual([nothing, []]);
+    expect((await say(key, "Hello?", { conversationId })).status).toBe(404);
+    expect((await api<ChatPrice>(key, "GET", "/chat/price")).body.balance).toBe(5);
+  });
+
+  it("with its account leaves nothing either", async () => {
+    const key = await funded(5);
+    scripted({ text: "Hello." });
+    const { conversationId } = (await say(key, "Hello")).body;
+    await expect.poll(() => rowsOf(conversationId)).toHaveLength(1);
+    const answer = held({ text: "You live in Berlin." });
+    const model = scripted(answer.turn);
+    const asked = say(key, "Where do I live?", { conversationId });
+    await expect.poll(() => model.asked.length).toBe(1);
+    // As `services/accounts/remove.ts` does before it tells the conversation, which may come late.
+    const id = await ownerOf(key);
+    await bindings.DB.batch([
+      bindings.DB.prepare("UPDATE accounts SET deleted_at = 1 WHERE id = ?").bind(id),
+      bindings.DB.prepare("DELETE FROM conversations WHERE account_id = ?").bind(id),
+    ]);
+    answer.go();
+    expect((await asked).status).toBe(404);
+    expect([await keptIn(conversationId), await rowsOf(conversationId)]).toEqual([nothing, []]);
   });
 });
 

@@ -27,7 +27,12 @@ export type Memory = {
   groups: ToolGroup[];
   pending: PendingAction | undefined;
 };
-export type Asked = { message: string; confirm?: string | undefined };
+export type Asked = {
+  message: string;
+  confirm?: string | undefined;
+  /** Aborted: nobody wants the answer any more, so that no further tool is run. */
+  signal?: AbortSignal;
+};
 /** What a message may cost. */
 export type Purse = { prices: ChatPrices; credits: number };
 
@@ -62,7 +67,7 @@ export async function converse(
   purse: Purse,
   emit: (event: ChatEvent) => void,
 ): Promise<Interaction> {
-  const turn = new Turn(ctx, emit, memory, purse);
+  const turn = new Turn(ctx, emit, memory, purse, asked.signal);
   const agreed = agreedTo(memory.pending, asked, ctx.now().getTime());
   // Any other message withdraws the pending action.
   const results = agreed ? await turn.confirmed(agreed) : null;
@@ -95,8 +100,16 @@ class Turn {
   private readonly ctx: Ctx;
   private readonly emit: (event: ChatEvent) => void;
   private readonly purse: Purse;
+  private readonly signal: AbortSignal | undefined;
 
-  constructor(ctx: Ctx, emit: (event: ChatEvent) => void, { groups, summary }: Memory, purse: Purse) {
+  constructor(
+    ctx: Ctx,
+    emit: (event: ChatEvent) => void,
+    { groups, summary }: Memory,
+    purse: Purse,
+    signal: AbortSignal | undefined,
+  ) {
+    this.signal = signal;
     this.ctx = ctx;
     this.emit = emit;
     this.purse = purse;
@@ -115,7 +128,7 @@ class Turn {
       let outcome: ToolOutcome = notBegun;
       if (refusal) outcome = await this.run(step.tool, () => Promise.resolve(refusal));
       else if (goesOn) outcome = await this.run(step.tool, () => runUnchanged(this.ctx, step));
-      goesOn &&= isDone(outcome);
+      goesOn &&= isDone(outcome) && !this.isOver();
       ran.push({ tool: step.tool, outcome });
     }
     this.fate = fateOf(ran);
@@ -136,7 +149,7 @@ class Turn {
       results && untrusted(results.map(({ tool, outcome }) => ({ tool, answered: forModel(outcome) })));
     const exchange: ModelMessage[] = [];
     let text = "";
-    for (let round = 0; round < maxRounds; round++) {
+    for (let round = 0; round < maxRounds && !this.isOver(); round++) {
       if (round > 0 && !this.affordsMore())
         return `${text}\n\nYour credits pay no further step. Buy more, or ask for less at once.`.trim();
       const turn = await this.ask(
@@ -155,8 +168,10 @@ class Turn {
       text += turn.text;
       if (turn.toolCalls.length === 0) return text;
       exchange.push({ role: "assistant", content: turn.text, toolCalls: turn.toolCalls });
-      for (const call of turn.toolCalls)
+      for (const call of turn.toolCalls) {
+        if (this.isOver()) return text;
         exchange.push({ role: "tool", toolCallId: call.id, content: await this.answer(call) });
+      }
     }
     return `${text}\n\nThat took more steps than one message allows. Say how to continue.`.trim();
   }
@@ -188,6 +203,10 @@ class Turn {
     const turn = await model.respond(messages, tools, onText);
     this.used = plus(this.used, turn.used ?? estimatedUse(messages, tools, turn));
     return turn;
+  }
+
+  private isOver(): boolean {
+    return this.signal?.aborted === true;
   }
 
   private affordsMore(): boolean {

@@ -40,6 +40,9 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
   /** Messages since the object is in memory: how many came, and which of them is answered or was last. */
   private arrived = 0;
   private current = 0;
+  private readonly removal = new AbortController();
+  /** The last statement that puts it into its account's list, and whether it did. */
+  private listing = Promise.resolve(true);
   private readonly listeners = new Set<Listener>();
   private readonly encoder = new TextEncoder();
 
@@ -92,10 +95,15 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     });
   }
 
+  /** For good. An answer that is written meanwhile is not waited for: it ends with its next tool, and writes nothing any more. */
   async remove(): Promise<void> {
+    this.removal.abort();
+    for (const { hear } of this.listeners)
+      hear(this.lastSeq() + 1, "error", JSON.stringify(bodyOf(deleted())));
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
     this.createTables();
+    await this.listing;
   }
 
   override alarm(): Promise<void> {
@@ -114,6 +122,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
 
   /** @throws AppError not_found, forbidden */
   private requireOwner(accountId: string): void {
+    if (this.removal.signal.aborted) throw deleted();
     const owner = this.ctx.storage.kv.get<string>("accountId");
     if (owner === undefined) throw new AppError("not_found");
     if (owner !== accountId) throw new AppError("forbidden");
@@ -151,16 +160,18 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
   private async interactNow(number: number, sent: Sent, held: Held): Promise<ChatReply> {
     const ctx = this.context(sent);
     this.current = number;
-    // Only the events of the newest message that is answered are gone on with.
-    this.ctx.storage.sql.exec("DELETE FROM events");
     try {
+      this.requireOwner(sent.speaker.accountId);
+      // Only the events of the newest message that is answered are gone on with.
+      this.ctx.storage.sql.exec("DELETE FROM events");
       const reply = await this.answer(ctx, sent, held);
       this.tell("done", reply);
       return reply;
     } catch (error) {
-      logError({ conversation: sent.conversationId, requestId: sent.requestId }, error);
-      await voidHold(ctx, held.id).catch(() => undefined);
-      this.tell("error", { error: "server_error" });
+      if (!(error instanceof AppError))
+        logError({ conversation: sent.conversationId, requestId: sent.requestId }, error);
+      await voidHold(ctx, held.id).catch(nothing);
+      this.tell("error", bodyOf(error));
       throw error;
     }
   }
@@ -189,27 +200,40 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     kv.delete("pending");
     this.keep("user", sent.message);
     const prices = chatPricesOf(ctx.config);
-    const done = await converse(ctx, modelOf(ctx.config), memory, sent, { prices, credits }, (event) =>
-      this.emit(event),
+    const { signal } = this.removal;
+    const done = await converse(
+      ctx,
+      modelOf(ctx.config),
+      memory,
+      { ...sent, signal },
+      { prices, credits },
+      (event) => this.emit(event),
     );
-    const summarizedSeq = said[done.summarized - 1]?.seq;
-    if (summarizedSeq !== undefined && done.memory.summary !== null) {
-      kv.put("summary", done.memory.summary);
-      kv.put("summarizedSeq", summarizedSeq);
+    if (!signal.aborted) {
+      const summarizedSeq = said[done.summarized - 1]?.seq;
+      if (summarizedSeq !== undefined && done.memory.summary !== null) {
+        kv.put("summary", done.memory.summary);
+        kv.put("summarizedSeq", summarizedSeq);
+      }
+      kv.put("groups", done.memory.groups);
+      if (done.memory.pending) kv.put("pending", done.memory.pending);
+      this.keep("assistant", done.message, done.toolCalls);
+      this.listing = touchConversation(ctx, sent.conversationId, sent.message).catch((error: unknown) => {
+        logError({ conversation: sent.conversationId, requestId: sent.requestId }, error);
+        return true;
+      });
     }
-    kv.put("groups", done.memory.groups);
-    if (done.memory.pending) kv.put("pending", done.memory.pending);
-    this.keep("assistant", done.message, done.toolCalls);
     const price = Math.min(credits, chatPrice(prices, done.used));
     // Side by side: whoever has the answer may ask for the conversation.
-    const [{ isSpent, available }] = await Promise.all([
+    const [{ isSpent, available }, isListed] = await Promise.all([
       done.isComplete
         ? spendHold(ctx, interactionId, price)
         : unspent(ctx, interactionId, sent.speaker.accountId),
-      touchConversation(ctx, sent.conversationId, sent.message).catch((error: unknown) =>
-        logError({ conversation: sent.conversationId, requestId: sent.requestId }, error),
-      ),
+      this.listing,
     ]);
+    // The account is deleted, and with it everything that was said.
+    if (!isListed) await this.remove();
+    if (signal.aborted) throw deleted();
     const { pending } = done.memory;
     const pendingAction = pending
       ? {
@@ -257,8 +281,10 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     // The last word may hold a secret that is shown once: who was cut off before it asks for it again.
     const kept = name === "done" ? JSON.stringify({ ...value, message: "" }) : data;
     const seq = this.lastSeq() + 1;
-    this.ctx.storage.kv.put("lastSeq", seq);
-    this.ctx.storage.sql.exec("INSERT INTO events (seq, name, data) VALUES (?, ?, ?)", seq, name, kept);
+    if (!this.removal.signal.aborted) {
+      this.ctx.storage.kv.put("lastSeq", seq);
+      this.ctx.storage.sql.exec("INSERT INTO events (seq, name, data) VALUES (?, ?, ?)", seq, name, kept);
+    }
     for (const listener of this.listeners)
       if (listener.number <= this.current) listener.hear(seq, name, data);
   }
@@ -309,6 +335,11 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     });
   }
 }
+
+const deleted = () => new AppError("not_found", { reason: "The conversation was deleted." });
+/** As the API answers with it. */
+const bodyOf = (error: unknown): object =>
+  error instanceof AppError ? { error: error.message, ...error.extra } : { error: "server_error" };
 
 async function unspent(ctx: Ctx, holdId: string, accountId: Id<"account">) {
   await voidHold(ctx, holdId);

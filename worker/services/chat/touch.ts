@@ -4,12 +4,16 @@ import { accountOf, type Ctx } from "../../ctx.ts";
 
 const maxTitleLength = 80;
 
-/** The conversation is in its account's list, by its first message, as the newest. */
-export async function touchConversation(ctx: Ctx, id: Id<"conversation">, message: string): Promise<void> {
+/**
+ * The conversation is in its account's list, by its first message, as the newest. @returns false: its account is deleted, and has
+ * none
+ */
+export async function touchConversation(ctx: Ctx, id: Id<"conversation">, message: string): Promise<boolean> {
   const now = ctx.now().getTime();
   const title = message.trim().replaceAll(/\s+/g, " ").slice(0, maxTitleLength);
-  await ctx.statement(sql`
+  const listed = await ctx.db.all(sql`
     INSERT INTO conversations (id, account_id, title, created_at, updated_at)
-    VALUES (${id}, ${accountOf(ctx)}, ${title}, ${now}, ${now})
-    ON CONFLICT (id) DO UPDATE SET updated_at = ${now}`);
+    SELECT ${id}, id, ${title}, ${now}, ${now} FROM accounts WHERE id = ${accountOf(ctx)} AND deleted_at IS NULL
+    ON CONFLICT (id) DO UPDATE SET updated_at = ${now} RETURNING id`);
+  return listed.length > 0;
 }
