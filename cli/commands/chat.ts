@@ -57,7 +57,7 @@ async function sent(
       signal,
       end: ["done", "error"],
     })) {
-      const value = JSON.parse(data) as { text?: string; tool?: string; error?: string };
+      const value = JSON.parse(data) as { text?: string; tool?: string; error?: string; reason?: string };
       if (event === "delta" && value.text !== undefined) {
         spinner.stop();
         isWriting = true;
@@ -66,9 +66,11 @@ async function sent(
       } else if (event === "tool" && value.tool !== undefined && !isWriting)
         spinner.say(`${safe(value.tool)} …`);
       else if (event === "error")
-        throw new ApiError("server_error", 500, {
-          reason: `The assistant failed: ${value.error ?? "unknown"}`,
-        });
+        throw value.error === "payment_required"
+          ? new ApiError("payment_required", 402, value)
+          : new ApiError("server_error", 500, {
+              reason: value.reason ?? `The assistant failed: ${value.error ?? "unknown"}`,
+            });
       else if (event === "done") {
         spinner.stop();
         const reply = JSON.parse(data) as Reply;

@@ -139,6 +139,12 @@ it("credits that are missing are told by number, with where to get them", async 
     code: 7,
     stderr: expect.stringMatching(/takes 5 credits, and you have 2[^]*credits buy/),
   });
+  // As well where they are gone when the message, which waited for another, has its turn.
+  const { instead } = service;
+  service.instead = () => ({ error: "payment_required", balance: 2, needed: 5 });
+  const waited = await berth("chat", "hello");
+  service.instead = instead;
+  expect([waited.code, waited.stderr]).toEqual([run.code, run.stderr]);
 });
 
 it.each([

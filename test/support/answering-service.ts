@@ -154,7 +154,9 @@ export async function answeringService(
         const lines = (changed as { data?: unknown[] }).data ?? [];
         const events =
           id === "chatStream"
-            ? [{ event: "done", data: answerOf("chat").value }]
+            ? "error" in changed
+              ? [{ event: "error", data: changed }]
+              : [{ event: "done", data: answerOf("chat").value }]
             : id === "followEvents"
               ? [
                   { event: "ready", data: {} },

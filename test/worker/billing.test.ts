@@ -5,6 +5,7 @@ import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
 import { holdCredits } from "../../worker/billing/credits/hold.ts";
 import { spendHold } from "../../worker/billing/credits/post-hold.ts";
+import { renewHold } from "../../worker/billing/credits/renew-hold.ts";
 import { voidExpiredHolds, voidHold } from "../../worker/billing/credits/void-hold.ts";
 import { invoiceById } from "../../worker/billing/invoices/by-id.ts";
 import { openCheckout } from "../../worker/billing/payments/checkout.ts";
@@ -211,6 +212,19 @@ describe("the balance", () => {
     await expect(hold(again, 4)).rejects.toThrow();
     await reconcileBilling(later(61_000));
     await hold(again, 4);
+  });
+
+  it("stays held for as long as the hold is renewed, which an ended one is not", async () => {
+    const { hold } = await rich(4);
+    const [kept, ended] = [uniqueName("kept"), uniqueName("ended")];
+    await hold(kept, 3);
+    await hold(ended, 1);
+    const at = (ms: number) => later(ms).now();
+    expect(await renewHold(ctx, kept, at(120_000))).toBe(true);
+    await voidExpiredHolds(later(61_000));
+    expect([await renewHold(ctx, ended, at(120_000)), await spend(ended, 1)]).toEqual([false, false]);
+    expect([await spend(kept, 3), await renewHold(ctx, kept, at(120_000))]).toEqual([true, false]);
+    await expect(hold(uniqueName("more"), 2)).rejects.toMatchObject({ extra: { balance: 1 } });
   });
 
   it("is guarded by the database itself", async () => {

@@ -1,5 +1,5 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Activity } from "../../protocol/api/activity.ts";
 import type { ChatPrice, Conversation, ConversationWithMessages } from "../../protocol/api/chat.ts";
 import type { Page } from "../../protocol/api/common.ts";
@@ -9,6 +9,8 @@ import { converse } from "../../worker/assistant/converse.ts";
 import { pendingForMs } from "../../worker/assistant/pending.ts";
 import { systemPrompt } from "../../worker/assistant/prompt.ts";
 import { runConfirmed, runTool } from "../../worker/assistant/run-tool.ts";
+import { holdCredits } from "../../worker/billing/credits/hold.ts";
+import { voidExpiredHolds } from "../../worker/billing/credits/void-hold.ts";
 import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
 import { forgetOldConversations } from "../../worker/services/chat/conversations.ts";
@@ -797,6 +799,72 @@ describe("a conversation that is deleted while an answer is written", () => {
     answer.go();
     expect((await asked).status).toBe(404);
     expect([await keptIn(conversationId), await rowsOf(conversationId)]).toEqual([nothing, []]);
+  });
+});
+
+describe("a message that waits behind others", () => {
+  afterEach(() => vi.useRealTimers());
+  const minutes = (count: number) => vi.setSystemTime(Date.now() + count * 60_000);
+  const system = () => contextOf(bindings, { type: "system" }, () => undefined);
+  const freeBalance = async (key: string) => (await api<ChatPrice>(key, "GET", "/chat/price")).body.balance;
+
+  /** Messages of one conversation whose answers come when they are let go; each holds two credits. */
+  async function line(key: string, texts: string[]) {
+    scripted({ text: "Hello." });
+    const { conversationId } = (await say(key, "Hello")).body;
+    const turns = texts.map((text) => held({ text }));
+    const model = scripted(...turns.map(({ turn }) => turn));
+    vi.useFakeTimers({ now: Date.now(), toFake: ["Date"] });
+    const before = await freeBalance(key);
+    const replies: ReturnType<typeof say>[] = [];
+    for (const text of texts) {
+      replies.push(say(key, text, { conversationId }));
+      await expect.poll(() => freeBalance(key)).toBe(before - 2 * replies.length);
+    }
+    return { conversationId, turns, model, replies };
+  }
+
+  it("longer than its credits are held is paid once like any other", async () => {
+    const key = await funded(20);
+    const { turns, model, replies } = await line(key, ["One.", "Two.", "Three."]);
+    minutes(20);
+    turns[0]?.go();
+    await expect.poll(() => model.asked.length).toBe(2);
+    // The second was renewed when its turn began; the third still waits, and what was held for it is given back.
+    minutes(20);
+    await voidExpiredHolds(system());
+    expect(await freeBalance(key)).toBe(16);
+    for (const { go } of turns) go();
+    const answers = await Promise.all(replies);
+    expect(answers.map(({ status, body }) => [status, body.message, body.creditsUsed])).toEqual([
+      [200, "One.", 1],
+      [200, "Two.", 1],
+      [200, "Three.", 1],
+    ]);
+    expect([await freeBalance(key), await balanceOf(key)]).toEqual([16, 16]);
+  });
+
+  it("is refused when its turn comes, as at its arrival, where its credits are gone by then", async () => {
+    const key = await funded(7);
+    const { conversationId, turns, replies, model } = await line(key, ["One.", "Two."]);
+    const stream = await streamed(key, { message: "Three.", conversationId });
+    minutes(40);
+    await voidExpiredHolds(system());
+    const accountId = await ownerOf(key);
+    const expiresAt = new Date(Date.now() + 60_000);
+    await holdCredits(system(), { id: uniqueName("other"), accountId, amount: 6, expiresAt });
+    for (const { go } of turns) go();
+    expect(await replies[1]).toMatchObject({
+      status: 402,
+      body: { error: "payment_required", balance: 0, needed: 1 },
+    });
+    expect(await eventsOf(stream)).toMatchObject([
+      { event: "error", data: { error: "payment_required", balance: 0, needed: 1 } },
+    ]);
+    expect(model.asked).toHaveLength(1);
+    const path = `/chat/conversations/${conversationId}`;
+    const { messages } = (await api<ConversationWithMessages>(key, "GET", path)).body;
+    expect(messages.map(({ text }) => text)).toEqual(["Hello", "Hello.", "One.", "One."]);
   });
 });
 

@@ -113,7 +113,7 @@ class Chat extends HTMLElement {
     const said = (await response.json().catch(() => ({}))) as { error?: string; reason?: string };
     const shown =
       response.status === 402
-        ? "You have too few credits for a message. Buy credits under Billing."
+        ? tooFewCredits
         : response.status === 429
           ? "Too many messages: wait a minute."
           : response.status === 401
@@ -150,7 +150,9 @@ class Chat extends HTMLElement {
           element(
             "p",
             "bad",
-            textOf(data["message"] ?? data["reason"]) || "The assistant did not answer. It cost nothing.",
+            data["error"] === "payment_required"
+              ? tooFewCredits
+              : textOf(data["message"] ?? data["reason"]) || "The assistant did not answer. It cost nothing.",
           ),
         );
         break;
@@ -194,6 +196,8 @@ class Chat extends HTMLElement {
     answer.append(card);
   }
 }
+
+const tooFewCredits = "You have too few credits for a message. Buy credits under Billing.";
 
 const credits = (amount: number): string =>
   `${Math.round(amount * 100) / 100} ${amount === 1 ? "credit" : "credits"}`;

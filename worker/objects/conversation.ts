@@ -7,6 +7,7 @@ import { summaryOf } from "../assistant/pending.ts";
 import { availableCredits } from "../billing/credits/balance.ts";
 import { holdCredits } from "../billing/credits/hold.ts";
 import { spendHold } from "../billing/credits/post-hold.ts";
+import { renewHold } from "../billing/credits/renew-hold.ts";
 import { voidHold } from "../billing/credits/void-hold.ts";
 import { contextOf } from "../compose.ts";
 import { chatPricesOf } from "../config.ts";
@@ -19,15 +20,19 @@ import { logError } from "../log-error.ts";
 import { touchConversation } from "../services/chat/touch.ts";
 
 const keepMs = 30 * 86_400_000;
-const holdMs = 15 * 60_000;
+/** Longer than a turn takes: nine requests to the model within a minute each, and 24 calls of tools that wait for a host or a database. */
+const holdMs = 30 * 60_000;
 const maxMessages = 400;
 const heartbeatMs = 15_000;
 
+const holdEnd = (ctx: Ctx): Date => new Date(ctx.now().getTime() + holdMs);
 const isEnd = (name: string): boolean => name === "done" || name === "error";
 const nothing = (): void => undefined;
 
-/** The credits that are held for a message, and the action that waited when it came. */
-type Held = { id: Id<"message">; credits: number; waiting: string | undefined };
+/** The credits that are held for a message. */
+type Held = { id: Id<"message">; credits: number };
+/** Whose credits are held, with the action that waited when it came. */
+type Admitted = { held: Held; waiting: string | undefined };
 /** Hears the messages from this one on, until the answer to one of them ends. */
 type Listener = { number: number; hear: (seq: number, name: string, data: string) => void };
 
@@ -129,42 +134,51 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
   }
 
   /** Whose it is, and whether it can be paid for. @throws AppError not_found, forbidden, payment_required */
-  private async begin({ speaker, isNew, requestId, conversationId }: Sent): Promise<Held> {
+  private async begin({ speaker, isNew, requestId, conversationId }: Sent): Promise<Admitted> {
     const { storage } = this.ctx;
     if (isNew && storage.kv.get("accountId") === undefined) storage.kv.put("accountId", speaker.accountId);
     this.requireOwner(speaker.accountId);
     const waiting = storage.kv.get<Memory["pending"]>("pending")?.id;
     const alarm = storage.setAlarm(Date.now() + keepMs);
-    const ctx = this.context({ speaker, conversationId, requestId });
+    const held = await this.hold(this.context({ speaker, conversationId, requestId }), speaker.accountId);
+    await alarm;
+    return { held, waiting };
+  }
+
+  /** @throws AppError payment_required */
+  private async hold(ctx: Ctx, accountId: Id<"account">): Promise<Held> {
     const id = ctx.newId("message");
     const prices = chatPricesOf(ctx.config);
     const credits = await holdCredits(ctx, {
       id,
-      accountId: speaker.accountId,
+      accountId,
       amount: highestPrice(prices),
       least: priceToBegin(prices),
-      expiresAt: new Date(ctx.now().getTime() + holdMs),
+      expiresAt: holdEnd(ctx),
     });
-    await alarm;
-    return { id, credits, waiting };
+    return { id, credits };
   }
 
   /** After what was said before. */
-  private interact(sent: Sent, held: Held): { number: number; reply: Promise<ChatReply> } {
+  private interact(sent: Sent, admitted: Admitted): { number: number; reply: Promise<ChatReply> } {
     const number = ++this.arrived;
-    const reply = this.turn.then(() => this.interactNow(number, sent, held));
+    const reply = this.turn.then(() => this.interactNow(number, sent, admitted));
     this.turn = reply.catch(nothing);
     return { number, reply };
   }
 
-  private async interactNow(number: number, sent: Sent, held: Held): Promise<ChatReply> {
+  private async interactNow(number: number, sent: Sent, { held, waiting }: Admitted): Promise<ChatReply> {
     const ctx = this.context(sent);
+    const { accountId } = sent.speaker;
     this.current = number;
     try {
-      this.requireOwner(sent.speaker.accountId);
+      this.requireOwner(accountId);
       // Only the events of the newest message that is answered are gone on with.
       this.ctx.storage.sql.exec("DELETE FROM events");
-      const reply = await this.answer(ctx, sent, held);
+      // It may have waited for longer than the credits were held.
+      if (!(await renewHold(ctx, held.id, holdEnd(ctx)))) held = await this.hold(ctx, accountId);
+      this.requireOwner(accountId);
+      const reply = await this.answer(ctx, sent, { held, waiting });
       this.tell("done", reply);
       return reply;
     } catch (error) {
@@ -179,7 +193,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
   private async answer(
     ctx: Ctx,
     sent: Sent,
-    { id: interactionId, credits, waiting }: Held,
+    { held: { id: interactionId, credits }, waiting }: Admitted,
   ): Promise<ChatReply> {
     const { kv } = this.ctx.storage;
     const asked = kv.get<Memory["pending"]>("pending");
@@ -299,14 +313,16 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     return sql.exec<{ first: number | null }>("SELECT min(seq) AS first FROM events").one().first ?? Infinity;
   }
 
+  /** What is said of a message, from an event on; of one that waits, once its turn has come. */
   private follow(number: number, afterSeq: number): ReadableStream<Uint8Array> {
-    const past = this.ctx.storage.sql
-      .exec<{ seq: number; name: string; data: string }>(
-        "SELECT seq, name, data FROM events WHERE seq > ? AND ? ORDER BY seq",
-        afterSeq,
-        Number(number <= this.current),
-      )
-      .toArray();
+    const { sql } = this.ctx.storage;
+    type Event = { seq: number; name: string; data: string };
+    const past =
+      number > this.current
+        ? []
+        : sql
+            .exec<Event>("SELECT seq, name, data FROM events WHERE seq > ? ORDER BY seq", afterSeq)
+            .toArray();
     let stop = nothing;
     return new ReadableStream({
       type: "bytes",
