@@ -41,6 +41,30 @@ it("an answer without an end is not waited for, nor kept", async () => {
   expect((await reading).status).toBe(409);
 });
 
+it("a tenant's secrets that no message holds are refused where they would be masked, and the host stays connected", async () => {
+  const secrets = (version: number) =>
+    Array.from({ length: 5 }, (_, at) => ({
+      key: `SECRET_${at}`,
+      value: `${version}${at}`.padEnd(32_000, "x"),
+      encrypted: true,
+    }));
+  for (let version = 1; version <= 7; version++)
+    expect((await api(key, "PATCH", `/sites/${siteId}`, { envVariables: secrets(version) })).status).toBe(
+      200,
+    );
+  for (const path of ["logs", "logs/search?text=x", "logs?follow=1", "files?path=/"]) {
+    const { status, body } = await api<{ reason: string }>(key, "GET", `/sites/${siteId}/${path}`);
+    expect([path, status, body.reason]).toEqual([
+      path,
+      409,
+      expect.stringContaining("too large to be masked"),
+    ]);
+  }
+  expect(host.waiting()).toEqual([]);
+  const { siteId: other } = await runningSite(key, host);
+  expect(other).not.toBe(siteId);
+});
+
 describe("an answer that is too long, or none of the protocol,", () => {
   const lines = (text: string, at = new Date().toISOString()) => [{ at, stream: "stdout", text }];
   const unfit = [

@@ -485,8 +485,17 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   }
 
   /** A newer connection may have closed it; its hello makes up for the lost message. */
+  /** An agent ends the connection, and with it everybody's tunnels and logs, for a message that is too long: none of those leaves. */
   private send(socket: WebSocket, message: ToAgent): void {
-    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+    if (socket.readyState !== WebSocket.OPEN) return;
+    const text = JSON.stringify(message);
+    const bytes = Buffer.byteLength(text);
+    if (bytes <= maxFrameBytes) return socket.send(text);
+    const { hostId } = this.attached(socket);
+    logError(
+      { host: hostId, type: message.type, bytes },
+      new Error("A message is too long and was not sent"),
+    );
   }
 
   /** The socket with the newest epoch. */

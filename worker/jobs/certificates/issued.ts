@@ -7,8 +7,9 @@ import { certificates, hosts } from "../../db/schema.ts";
 import { ownCertificates } from "../../domain/certificates.ts";
 import { issuesWildcards, wildcardsOnly } from "./reconcile.ts";
 
-/** As many as one message holds. */
+/** As many as one message holds, with a key each. */
 const maxCertificates = 100;
+const maxChainsBytes = 640 * 1024;
 
 /**
  * The certificates that the host is given, with their keys: that of the sites' own names, of wildcards of sites that it has, and of
@@ -41,8 +42,9 @@ export async function issuedCertificates(ctx: Ctx, hostId: Id<"host">): Promise<
     )
     .orderBy(desc(isOwn), desc(wildcardsOnly), certificates.notBefore)
     .limit(maxCertificates);
+  let bytes = 0;
   return rows.flatMap(({ id: name, chain, keySealed, notAfter }) =>
-    chain !== null && keySealed !== null && notAfter !== null
+    chain !== null && keySealed !== null && notAfter !== null && (bytes += chain.length) <= maxChainsBytes
       ? {
           name,
           chain,

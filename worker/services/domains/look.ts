@@ -186,6 +186,9 @@ async function keptUntilOf(ctx: Ctx, name: string): Promise<Date | null> {
   return kept?.notAfter ?? null;
 }
 
+/** Of a certificate with its authorities'; a host may claim anything, and all that it does share one message to another host. */
+const maxChainCharacters = 16 * 1024;
+
 /**
  * Keeps what the host has obtained: another one serves it at once when the site moves, before the name leads there and also if
  * this host is lost. The hosts renew it.
@@ -196,6 +199,7 @@ async function keep(
   { chain, key, notAfter }: Certificate,
   told: DomainRow["certificate"],
 ): Promise<void> {
+  if (chain.length > maxChainCharacters) return;
   const kept = {
     chain,
     keySealed: ctx.secrets.seal(key, `certificates.key:${name}`),

@@ -4,13 +4,17 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
+import { conflict } from "../../domain/app-error.ts";
 import { requireOwned } from "../owned.ts";
 import { keptEnvVersions } from "../sites/forget-env.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { siteById, siteIdOf } from "../sites/owned.ts";
 import { lastMove } from "./last-move.ts";
 
-/** The caller's site, and the secrets to mask in its output. @throws AppError not_found, forbidden */
+/** What of a message of the host's link they may be: the rest is the question's. */
+const maxMasksBytes = 768 * 1024;
+
+/** The caller's site, and the secrets to mask in its output. @throws AppError not_found, forbidden, conflict */
 export async function siteAndMasks(
   ctx: Ctx,
   siteId: string,
@@ -26,7 +30,12 @@ export async function siteAndMasks(
     move: lastMove(ctx, id),
   });
   const site = requireOwned(ctx, found);
-  return { site, masks: masksOf(ctx, site, environments), movedAt: move?.at ?? null };
+  const masks = masksOf(ctx, site, environments);
+  if (Buffer.byteLength(JSON.stringify(masks)) > maxMasksBytes)
+    throw conflict(
+      `The secrets of the site's builds, with those of its last ${keptEnvVersions} sets of variables, are too large to be masked in what it wrote. Give large secrets the scope "runtime"; what they were before is masked until ${keptEnvVersions} changes later.`,
+    );
+  return { site, masks, movedAt: move?.at ?? null };
 }
 
 /** The secrets to mask in a site's output, for readers other than customers. */
