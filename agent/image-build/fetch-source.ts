@@ -3,8 +3,9 @@ import { join } from "node:path";
 import type { HostSettings } from "../host.ts";
 import { JobError } from "../job.ts";
 import { publicAddressOf } from "./address.ts";
-import { sourceLimits, tooLarge, tooMany, type SourceLimits } from "./check-source.ts";
+import { sourceLimits, tooLarge, type SourceLimits } from "./check-source.ts";
 import { git, gitEnvironment, gitOptions, maxMegabytes, memoryMegabytes } from "./git.ts";
+import { listTree } from "./list-tree.ts";
 
 export type GitSource = {
   address: string;
@@ -129,7 +130,6 @@ async function fetchFrom(
   await checkOut(source, "HEAD", folder, options, limits, signal);
 }
 
-/** Counted before it is written: a few kilobytes of a repository may stand for any number of files. */
 async function checkOut(
   source: GitSource,
   commit: "HEAD" | "FETCH_HEAD",
@@ -140,18 +140,13 @@ async function checkOut(
 ): Promise<void> {
   const inFolder = [...options, "-C", folder];
   const env = gitEnvironment(`${folder}.home`, "none", null);
-  let [files, bytes, rest] = [0, 0, ""];
-  const count = (text: string): boolean => {
-    const entries = (rest + text).split("\0");
-    rest = entries.pop() ?? "";
-    files += entries.length;
-    // Mode, type, object and size, then the path.
-    for (const entry of entries) bytes += Number(/^\d+ blob \w+ +(\d+)\t/.exec(entry)?.[1] ?? 0);
-    return files <= limits.files && bytes <= limits.megabytes * 1024 * 1024;
+  let bytes = 0;
+  const count = (about: string): JobError | null => {
+    bytes += Number(/^\d+ blob \w+ +(\d+)$/.exec(about)?.[1] ?? 0);
+    return bytes > limits.megabytes * 1024 * 1024 ? tooLarge(limits.megabytes) : null;
   };
-  const listed = await git([...inFolder, "ls-tree", "-r", "-l", "-z", commit], env, signal, count);
-  if (files > limits.files) throw tooMany(limits.files);
-  if (bytes > limits.megabytes * 1024 * 1024) throw tooLarge(limits.megabytes);
+  const list = [...inFolder, "ls-tree", "-r", "-l", "-z", commit];
+  const listed = await listTree(list, env, signal, limits.files, count);
   // Nothing was pushed yet, which is told later.
   if (/Not a valid object name/.test(listed.stderr)) return;
   if (listed.code !== 0) throw refusalOf(listed.stderr, source);

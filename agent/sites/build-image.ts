@@ -1,4 +1,4 @@
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { buildKeyOf } from "../image-build/build-key.ts";
@@ -14,6 +14,7 @@ import { label } from "../docker/labels.ts";
 import { releaseLabel, siteLabels } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
+import { removeTree } from "../volumes/remove-tree.ts";
 import { unchangedImage, type Obtained } from "./kept-image.ts";
 
 type Args = JobArgs<"site.deploy">;
@@ -25,7 +26,7 @@ type Args = JobArgs<"site.deploy">;
 export async function buildImage(host: Host, args: Args, reference: string, job: JobRun): Promise<Obtained> {
   const work = join(host.workDirectory, `${job.jobId}-${job.attempt}`);
   const folder = join(work, "source");
-  await rm(work, { recursive: true, force: true });
+  await removeTree(work);
   await mkdir(work, { recursive: true, mode: 0o700 });
   const over = new AbortController();
   const signal = AbortSignal.any([job.signal, over.signal]);
@@ -106,7 +107,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     over.abort();
     await fetching.catch(() => undefined);
     // A large repository takes as long to remove as a container to start.
-    const tidied = rm(work, { recursive: true, force: true });
+    const tidied = removeTree(work);
     tidied.catch(() => undefined);
     job.afterwards(() => tidied);
   }

@@ -1,6 +1,18 @@
 import { execFile } from "node:child_process";
+import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 
+const mostTries = 10;
+
 /** Removes a folder with whatever a tenant put into it: names that are no UTF-8 and paths of any length, as Node cannot. */
-export const removeTree = async (path: string): Promise<void> =>
-  void (await promisify(execFile)("rm", ["-rf", "--one-file-system", "--", path]));
+export async function removeTree(path: string): Promise<void> {
+  for (let tries = 1; ; tries++)
+    try {
+      await promisify(execFile)("rm", ["-rf", "--one-file-system", "--", path]);
+      return;
+    } catch (error) {
+      // A program of Git's that was ended may still write.
+      if (tries === mostTries) throw error;
+      await setTimeout(50);
+    }
+}

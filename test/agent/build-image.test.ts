@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -80,4 +81,29 @@ it("the newest commit is built, unless its image is kept: then what was fetched 
   commit();
   await expect(build()).rejects.toBe(full);
   expect(await left()).toEqual([]);
+});
+
+it("what a repository or an attempt before wrote is gone at the end, however long its paths are", async () => {
+  const job = jobRun({ afterwards: (work) => void later.push(work) });
+  const later: (() => Promise<void>)[] = [];
+  const long = Array.from({ length: 25 }, () => "d".repeat(200)).join("/");
+  const write = (name: string) =>
+    execFileSync("mkdir", ["-p", join(workDirectory, `${job.jobId}-${job.attempt}`, name, long)]);
+  const full = new JobError("The host is short of disk.");
+  const demandDisk = () => {
+    write("source");
+    return Promise.reject(full);
+  };
+  const host = {
+    workDirectory,
+    readers: new Readers(join(root, "readers")),
+    imageRepository: () => repository,
+    settings: { insecureGitHosts: [], buildCaFile: null },
+    buildRoom: { demandDisk },
+  } as unknown as Host;
+  write("before");
+  const source = { type: "dockerfile", text: "FROM scratch" } as const;
+  await expect(buildImage(host, deployArgs({ source }), `${repository}:2`, job)).rejects.toBe(full);
+  for (const work of later) await work();
+  expect(readdirSync(workDirectory)).toEqual([]);
 });

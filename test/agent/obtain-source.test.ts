@@ -201,6 +201,24 @@ it("a repository of a few kilobytes that stands for a billion files is refused b
   await expect(obtain(name, { commit: bomb })).rejects.toThrow(/more than 100000 files/);
 });
 
+it("a repository with a path longer than any usual one is refused before it is written, as no agent could read or remove it", async () => {
+  const name = unique("long");
+  const long = Array.from({ length: 20 }, () => "d".repeat(200)).join("/");
+  commit(name, { files: { [`${"d".repeat(250)}/${"e".repeat(250)}/${"f".repeat(250)}/a.txt`]: "a" } });
+  await obtain(name);
+  const folder = join(root, `${name}.git`);
+  const blob = git(
+    folder,
+    "rev-parse",
+    `HEAD:${"d".repeat(250)}/${"e".repeat(250)}/${"f".repeat(250)}/a.txt`,
+  );
+  git(folder, "update-index", "--add", "--cacheinfo", `100644,${blob},${long}`);
+  git(folder, "commit", "--quiet", "-m", "long");
+  const refused = /has a path of more than 800 bytes \(d{60}…\): shorten the names/;
+  await expect(obtain(name)).rejects.toThrow(refused);
+  await expect(obtain(name, { commit: git(folder, "rev-parse", "HEAD") })).rejects.toThrow(refused);
+});
+
 it("a repository without a commit is fetched as such", async () => {
   const name = unique("empty");
   mkdirSync(join(root, `${name}.git`), { recursive: true });

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Question } from "../../../protocol/agent/running.ts";
 import type { SourceInspection } from "../../../protocol/api/sources.ts";
 import type { Host } from "../../host.ts";
 import { JobError } from "../../job.ts";
+import { removeTree } from "../../volumes/remove-tree.ts";
 import type { Readers } from "../readers.ts";
 import { outlineOf } from "./outline.ts";
 import type { Described } from "./describe.ts";
@@ -56,8 +57,7 @@ async function inspect(
       ...(await describeApart(readers, accountId, { program: "inspect", folder, rootDir }, signal)),
     };
   } finally {
-    // A program of Git's that was ended may still write.
-    await rm(work, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+    await removeTree(work);
   }
 }
 

@@ -3,9 +3,10 @@ import { dirname, join } from "node:path";
 import type { HostSettings } from "../../host.ts";
 import { JobError } from "../../job.ts";
 import { maxBranches, maxBranchName } from "../../../protocol/inspection-limits.ts";
-import { sourceLimits, tooMany } from "../check-source.ts";
+import { sourceLimits } from "../check-source.ts";
 import { atEither, reach, refusalOf, type GitSource } from "../fetch-source.ts";
 import { git, gitEnvironment } from "../git.ts";
+import { listTree } from "../list-tree.ts";
 import { deepest, isRead } from "../read-sources.ts";
 import { exampleFile } from "./variables.ts";
 
@@ -131,18 +132,11 @@ const isWanted = (path: string): boolean =>
 /** Its own files, without links and submodules. */
 async function listFiles(inFolder: string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<string[]> {
   const files: string[] = [];
-  let [count, rest] = [0, ""];
-  const take = (text: string): boolean => {
-    const entries = (rest + text).split("\0");
-    rest = entries.pop() ?? "";
-    count += entries.length;
-    for (const entry of entries) {
-      const path = /^100(?:644|755) blob \w+\t([^\0]+)$/.exec(entry)?.[1];
-      if (path !== undefined && !/(?:^|\/)(?:\.{0,2}|\.git)(?:\/|$)/i.test(path)) files.push(path);
-    }
-    return count <= sourceLimits.files;
+  const take = (about: string, path: string): null => {
+    if (/^100(?:644|755) blob \w+$/.test(about) && !/(?:^|\/)(?:\.{0,2}|\.git)(?:\/|$)/i.test(path))
+      files.push(path);
+    return null;
   };
-  await git([...inFolder, "ls-tree", "-r", "-z", "HEAD"], env, signal, take);
-  if (count > sourceLimits.files) throw tooMany(sourceLimits.files);
+  await listTree([...inFolder, "ls-tree", "-r", "-z", "HEAD"], env, signal, sourceLimits.files, take);
   return files;
 }
