@@ -33,10 +33,11 @@ export function openBuildRoom(options: {
     return [...new Set([rootDirectory, imageDirectory])];
   };
   const disk = async () => fullestOf(await directories(), minFreeDiskMb);
-  const cache = openBuildCache({ engine, disk, maxMb: options.maxCacheMb });
+  const cache = openBuildCache({ engine, disk, maxMb: options.maxCacheMb, minFreeDiskMb });
   return {
     memoryMb: limits.memoryMb,
     async demandDisk() {
+      await cache.makeRoom();
       await demandDisk([...(await directories()), workDirectory], minFreeDiskMb);
     },
     disk,

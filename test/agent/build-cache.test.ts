@@ -4,7 +4,10 @@ import { cacheBytes, openBuildCache } from "../../agent/isolation/build-cache.ts
 const gibibyte = 1024 ** 3;
 const disk = (gibibytes: number) => ({ freeBytes: 0, totalBytes: gibibytes * gibibyte });
 
-function cacheOf(prune: (keepBytes: number, signal: AbortSignal) => Promise<number>) {
+function cacheOf(
+  prune: (keepBytes: number, signal: AbortSignal) => Promise<number>,
+  found = { ...disk(100), freeBytes: 50 * gibibyte },
+) {
   const pruned: number[] = [];
   const clock = { ms: 0 };
   const cache = openBuildCache({
@@ -14,8 +17,9 @@ function cacheOf(prune: (keepBytes: number, signal: AbortSignal) => Promise<numb
         return prune(keepBytes, signal);
       },
     },
-    disk: () => Promise.resolve(disk(100)),
+    disk: () => Promise.resolve({ ...found }),
     maxMb: null,
+    minFreeDiskMb: null,
     now: () => clock.ms,
   });
   return { cache, pruned, clock };
@@ -60,4 +64,60 @@ it("a build that begins ends it, and it goes on after that", async () => {
   await ended;
   await cache.buildEnds();
   expect(pruned).toHaveLength(2);
+});
+
+/** A cache on a disk of 100 GiB, of which 95 can be free. */
+function filledCache() {
+  const found = { totalBytes: 100 * gibibyte, freeBytes: 95 * gibibyte };
+  const fill = (gibibytes: number) => void (found.freeBytes = (95 - gibibytes) * gibibyte);
+  const opened = cacheOf((keepBytes) => {
+    const freedBytes = Math.max(95 * gibibyte - found.freeBytes - keepBytes, 0);
+    found.freeBytes += freedBytes;
+    return Promise.resolve(freedBytes);
+  }, found);
+  return { ...opened, fill, found };
+}
+
+it("a build that fills the disk right after it was kept has it kept again", async () => {
+  const { cache, pruned, fill, found } = filledCache();
+  cache.buildBegins();
+  await cache.buildEnds();
+  cache.buildBegins();
+  fill(94);
+  await cache.buildEnds();
+  expect(pruned).toEqual([10 * gibibyte, 10 * gibibyte]);
+  expect(found.freeBytes).toBe(85 * gibibyte);
+});
+
+it("what it holds is given up before a deployment is refused for want of room, unless something is built", async () => {
+  const { cache, pruned, fill, found } = filledCache();
+  await cache.makeRoom();
+  expect(pruned).toEqual([]);
+  fill(94);
+  cache.buildBegins();
+  await cache.makeRoom();
+  expect(pruned).toEqual([]);
+  await cache.buildEnds();
+  fill(94);
+  await Promise.all([cache.makeRoom(), cache.makeRoom()]);
+  expect(pruned).toEqual([10 * gibibyte, 10 * gibibyte]);
+  expect(found.freeBytes).toBe(85 * gibibyte);
+});
+
+it("on a disk that is full of other things, all of it is given up, and every ten minutes at most", async () => {
+  const { cache, pruned, clock } = cacheOf(() => Promise.resolve(0), disk(100));
+  cache.buildBegins();
+  await Promise.all([cache.buildEnds(), cache.makeRoom(), cache.makeRoom()]);
+  await cache.makeRoom();
+  expect(pruned.splice(0)).toEqual([10 * gibibyte, 10 * gibibyte, 0]);
+  clock.ms = 10 * 60_000;
+  await cache.makeRoom();
+  expect(pruned).toHaveLength(2);
+});
+
+it("an engine that does not prune is asked every ten minutes at most", async () => {
+  const { cache, pruned } = cacheOf(() => Promise.reject(new Error("no")), disk(100));
+  await cache.makeRoom();
+  await cache.makeRoom();
+  expect(pruned).toHaveLength(1);
 });

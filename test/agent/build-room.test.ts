@@ -1,7 +1,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { Engine } from "../../agent/docker/engine.ts";
 import { limitSettings, noLimits, watchSteps } from "../../agent/isolation/build-limits.ts";
+import { openBuildRoom } from "../../agent/isolation/build-room.ts";
 import {
   demandDisk,
   diskAt,
@@ -127,6 +129,26 @@ describe("the disk's floor", () => {
       /^This host has only \d+\.\d GB of free disk space, and a deployment needs /,
     );
     await demandDisk(["/not/to/be/seen/from/here"], 1e9);
+  });
+
+  it("is made by giving up the engine's build cache before a deployment is refused", async () => {
+    const kept: number[] = [];
+    const directories = { rootDirectory: tmpdir(), imageDirectory: tmpdir() };
+    const engine = {
+      facts: () => Promise.resolve(directories),
+      pruneBuildCache: (keepBytes: number) => Promise.resolve(kept.push(keepBytes)),
+    } as unknown as Engine;
+    const room = openBuildRoom({
+      engine,
+      workDirectory: tmpdir(),
+      limits,
+      slots: 1,
+      minFreeDiskMb: 1e9,
+      maxCacheMb: 1024,
+    });
+    await expect(room.demandDisk()).rejects.toThrow(/^This host has only/);
+    await expect(room.demandDisk()).rejects.toThrow(/^This host has only/);
+    expect(kept).toEqual([gibibyte, 0]);
   });
 
   it("is that of files where those run out before bytes do, and of bytes where files have no bound", () => {
