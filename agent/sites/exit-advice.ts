@@ -73,6 +73,12 @@ const known: [signs: RegExp[], advice: string | ((found: string) => string)][] =
     "package.json asks for another release of pnpm or Node than the image has: correct packageManager or engines there",
   ],
   [
+    [
+      /Cannot find module '[^']{1,300}\.node'|Could not locate the bindings file|No native build was found for /,
+    ],
+    "a package lacks its native part, which its install script makes or fetches: let that run, for pnpm by naming the package in onlyBuiltDependencies (from pnpm 11 on in allowBuilds), for Bun in trustedDependencies, and remove ignore-scripts from .npmrc",
+  ],
+  [
     // The path of a file is its own affair.
     [/Cannot find (?:module|package) '((?:@[\w.-]{1,100}\/)?\w[\w.-]{0,100})/],
     "the image lacks the package $1: list it among dependencies of package.json, as devDependencies are only there for the build",

@@ -59,6 +59,39 @@ describe("the release of a package manager", () => {
   });
 });
 
+describe("the packages' install scripts", () => {
+  const allowed =
+    /^ENV .*NPM_CONFIG_DANGEROUSLY_ALLOW_ALL_BUILDS=true PNPM_CONFIG_DANGEROUSLY_ALLOW_ALL_BUILDS=true/gm;
+  it.each<[string, object, Files]>([
+    ["with a lock file of pnpm 9", {}, pnpm],
+    ["without one", {}, { "pnpm-workspace.yaml": "packages: []\n" }],
+    ["where engines allows a release that runs them all", { engines: { pnpm: ">=9" } }, pnpm],
+    ["of a workspace", {}, { ...pnpm, "pnpm-workspace.yaml": "packages:\n  - packages/*\n" }],
+  ])("are run by whatever pnpm is taken where nobody says which: %s", (_, more, files) =>
+    expect(dockerfile({ ...start, ...more }, files).match(allowed)).toHaveLength(1),
+  );
+
+  it.each<[string, object, Files]>([
+    ["package.json names the release", { packageManager: "pnpm@10.2.0" }, pnpm],
+    ["engines asks for one that runs none by itself", { engines: { pnpm: "^10" } }, pnpm],
+    ["package.json approves some", { pnpm: { onlyBuiltDependencies: [] } }, pnpm],
+    [
+      "the workspace approves some",
+      {},
+      { ...pnpm, "pnpm-workspace.yaml": "allowBuilds:\n  esbuild: false\n" },
+    ],
+    [
+      "the workspace refuses some",
+      {},
+      { ...pnpm, "pnpm-workspace.yaml": "ignoredBuiltDependencies: [esbuild]\n" },
+    ],
+    [".npmrc says it", {}, { ...pnpm, ".npmrc": "never-built-dependencies[]=esbuild\n" }],
+    ["another manager installs", {}, { "package-lock.json": "" }],
+  ])("are run by the rules of pnpm where %s", (_, more, files) =>
+    expect(dockerfile({ ...start, ...more }, files)).not.toMatch(allowed),
+  );
+});
+
 describe("the package manager", () => {
   it.each<[string, object, Files, string]>([
     ["engines asks for pnpm", { engines: { pnpm: ">=9" } }, {}, "pnpm"],

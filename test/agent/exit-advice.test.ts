@@ -11,6 +11,8 @@ const reasonOf = (code: number, ...lines: string[]) => {
 };
 const frames = Array.from({ length: 14 }, (_, at) => `    at Module.f${at} (node:internal/modules:${at}:5)`);
 
+const nativePart = /: a package lacks its native part, .* onlyBuiltDependencies /;
+
 describe("an app that exited", () => {
   it("is told of by its error, without the stack, however long that is", async () => {
     const lines = [
@@ -57,6 +59,10 @@ describe("an app that exited", () => {
       "Error [ERR_MODULE_NOT_FOUND]: Cannot find package '@next/mdx' imported from /app/a.js",
       /package @next\/mdx:/,
     ],
+    ["Error: Cannot find module '/app/node_modules/bcrypt/lib/binding/napi-v3/bcrypt_lib.node'", nativePart],
+    ["Error: Cannot find module '../build/Release/canvas.node'", nativePart],
+    ["Error: Could not locate the bindings file. Tried:", nativePart],
+    ["Error: No native build was found for platform=linux arch=x64 runtime=node abi=127", nativePart],
     ["ModuleNotFoundError: No module named 'psycopg2'", /: there is no module psycopg2: name the package/],
     ["ModuleNotFoundError: No module named 'pkg_resources'", /without pkg_resources: name an older one/],
     [

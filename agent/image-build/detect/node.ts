@@ -17,6 +17,7 @@ import {
   type PackageJson,
 } from "./package-json.ts";
 import {
+  approvesNoScripts,
   bunRelease,
   locksOf,
   namedBy,
@@ -68,6 +69,8 @@ export type NodeBuild = OwnInstall & {
   hasDependencies: boolean;
   /** The lock file says that no package runs anything when it is installed: none is compiled. */
   runsNoScripts: boolean;
+  /** It says nothing of which packages' install scripts pnpm is to run. */
+  approvesNoScripts: boolean;
   hasDevDependencies: boolean;
   /** Packages of the repository are installed together. */
   isWorkspace: boolean;
@@ -281,6 +284,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
       // It may install the apps of its folders.
       ownScripts.length > 0,
     runsNoScripts: packageManager === "npm" && lockRunsNoScripts(root, installed),
+    approvesNoScripts: approvesNoScripts(root, packageManager, installed),
     hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
     isWorkspace,
     environment: frameworkEnvironment(manifest, installed),

@@ -94,6 +94,22 @@ export function releaseOf(sources: Sources, manager: PackageManager, manifest: P
   return `${program}@${major === undefined ? asked : within(asked, major)}`;
 }
 
+/**
+ * From pnpm 10 on, a package's install script is run only where the repository approves it. Up to 9, which writes the same lock file, all
+ * are: whether that is to be so tells a repository only that names a release, or what it approves.
+ */
+export function approvesNoScripts(sources: Sources, manager: PackageManager, manifest: PackageJson): boolean {
+  const asked = askedOf(sources, manifest, "pnpm");
+  const settings = ["package.json", "pnpm-workspace.yaml", ".npmrc"].map((file) => textOf(sources, file));
+  return (
+    manager === "pnpm" &&
+    namedBy(manifest).name !== "pnpm" &&
+    (asked === null || allows(asked, "9")) &&
+    !settings.some((text) => approvals.test(text))
+  );
+}
+const approvals = /(?:only|never|ignored)-?built-?dependencies|allow-?(?:all-?)?builds/i;
+
 /** The part of a range that is of one major version. */
 function within(range: string, major: number): string {
   if (subset(`${major}`, range)) return `${major}`;

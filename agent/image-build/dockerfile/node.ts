@@ -84,6 +84,9 @@ export const tools: Record<PackageManager, Tool> = {
     env: "DO_NOT_TRACK=1",
   },
 };
+/** By pnpm 10 and by 11, to which it is no error, as it is to skip any. */
+const runEveryScript =
+  "NPM_CONFIG_DANGEROUSLY_ALLOW_ALL_BUILDS=true PNPM_CONFIG_DANGEROUSLY_ALLOW_ALL_BUILDS=true";
 const npmRegistry = "COREPACK_NPM_REGISTRY=https://registry.npmjs.org";
 const bunHome = "/opt/bun";
 const pnpmWorkspacePrune = "CI=true pnpm install --prod --frozen-lockfile --ignore-scripts --prefer-offline";
@@ -183,8 +186,9 @@ export function nodeBuildStage(
   base = [`FROM ${images.node} AS ${stage}`],
 ): string[] {
   const tool = toolOf(plan);
+  const scripts = plan.approvesNoScripts ? [runEveryScript] : [];
   const environment =
-    `${unlessGiven([tool.env, ...plan.environment].join(" "), variables)}${heap(variables)}`.trim();
+    `${unlessGiven([tool.env, ...scripts, ...plan.environment].join(" "), variables)}${heap(variables)}`.trim();
   const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
   const compiled = plan.compiled.map((folder) =>
     cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${nodeFolder(plan)}/${folder}`),
