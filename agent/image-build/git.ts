@@ -50,7 +50,10 @@ export function gitEnvironment(home: string, scheme: string, token: string | nul
 
 type Run = { code: number; stdout: string; stderr: string };
 
-/** @param onOutput takes what it prints, as it comes; a false ends it. Left out: it is answered as a whole. */
+/**
+ * @param onOutput takes what it prints, as it comes, a character for each byte: paths are of any bytes; a false ends it. Left out: it is
+ * answered as a whole.
+ */
 export function git(
   args: string[],
   env: NodeJS.ProcessEnv,
@@ -69,7 +72,7 @@ export function git(
       stdio: ["ignore", "pipe", "pipe"],
     });
     let [stdout, stderr] = ["", ""];
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    child.stdout.setEncoding(onOutput ? "latin1" : "utf8").on("data", (text: string) => {
       if (onOutput === undefined) stdout = (stdout + text).slice(0, 1_000_000);
       else if (!onOutput(text)) child.kill("SIGKILL");
     });

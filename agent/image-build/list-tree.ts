@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { JobError } from "../job.ts";
 import { tooMany } from "./check-source.ts";
 import { git } from "./git.ts";
@@ -27,21 +28,28 @@ export async function listTree(
     rest = entries.pop() ?? "";
     for (const entry of entries) {
       const tab = entry.indexOf("\t");
+      const path = Buffer.from(entry.slice(tab + 1), "latin1");
       refused ??=
         ++files > mostFiles
           ? tooMany(mostFiles)
-          : (refusalOf(entry.slice(tab + 1)) ?? onFile(entry.slice(0, tab), entry.slice(tab + 1)));
+          : (refusalOf(path) ?? onFile(entry.slice(0, tab), path.toString()));
     }
-    if (rest.length > longestPath + longestAbout) refused ??= refusalOf(rest.slice(rest.indexOf("\t") + 1));
+    if (rest.length > longestPath + longestAbout)
+      refused ??= refusalOf(Buffer.from(rest.slice(rest.indexOf("\t") + 1), "latin1"));
     return refused === null;
   });
   if (refused) throw refused;
   return listed;
 }
 
-const refusalOf = (path: string): JobError | null =>
-  Buffer.byteLength(path) <= longestPath
+function refusalOf(path: Buffer): JobError | null {
+  if (path.length > longestPath)
+    return new JobError(
+      `The repository has a path of more than ${longestPath} bytes (${path.toString().slice(0, 60)}…): shorten the names of its folders and files.`,
+    );
+  return isUtf8(path)
     ? null
     : new JobError(
-        `The repository has a path of more than ${longestPath} bytes (${path.slice(0, 60)}…): shorten the names of its folders and files.`,
+        `The name ${path.toString()} in the repository is not UTF-8, which image builds demand: rename it, as by git mv.`,
       );
+}

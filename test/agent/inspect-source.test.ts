@@ -297,6 +297,16 @@ describe("a repository by a stranger", () => {
     });
   });
 
+  it("is told of a name that its deployment would fail with", async () => {
+    const name = repository((folder) =>
+      writeFileSync(Buffer.concat([Buffer.from(`${folder}/caf`), Buffer.of(0xe9)]), ""),
+    );
+    expect(await inspected(name)).toMatchObject({
+      reachable: false,
+      problem: expect.stringMatching(/^The name caf\uFFFD in the repository is not UTF-8/) as string,
+    });
+  });
+
   it("is read with the token that is given, which nobody else sees", async () => {
     server.requests.length = 0;
     await inspected(repository(nextApp), { token: "very-secret" });

@@ -219,6 +219,21 @@ it("a repository with a path longer than any usual one is refused before it is w
   await expect(obtain(name, { commit: git(folder, "rev-parse", "HEAD") })).rejects.toThrow(refused);
 });
 
+it("a repository with a file name that is not UTF-8 is refused by that name; any other name is fetched", async () => {
+  const name = unique("latin1");
+  commit(name, { files: { "a.txt": "a", "menü/�.txt": "b" } });
+  expect((await obtain(name)).read("menü/�.txt")).toBe("b");
+  const folder = join(root, `${name}.git`);
+  const blob = git(folder, "rev-parse", "HEAD:a.txt");
+  execFileSync("git", ["-C", folder, "update-index", "-z", "--index-info"], {
+    input: Buffer.from(`100644 ${blob}\tmen\xfc/caf\xe9.txt\0`, "latin1"),
+  });
+  git(folder, "commit", "--quiet", "-m", "latin1");
+  await expect(obtain(name)).rejects.toThrow(
+    "The name men�/caf�.txt in the repository is not UTF-8, which image builds demand: rename it, as by git mv.",
+  );
+});
+
 it("a repository without a commit is fetched as such", async () => {
   const name = unique("empty");
   mkdirSync(join(root, `${name}.git`), { recursive: true });
