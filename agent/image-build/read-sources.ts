@@ -43,7 +43,7 @@ const manifest = new RegExp(
     "deno\\.jsonc?",
     "\\.(?:deno-version|dvmrc)",
     "global\\.json",
-    "Directory\\.Build\\.props",
+    "Directory\\.(?:Build|Packages)\\.(?:props|targets)",
     "pom\\.xml",
     "(?:build|settings)\\.gradle(?:\\.kts)?",
     "gradle/(?:libs\\.versions\\.toml|wrapper/gradle-wrapper\\.properties)",

@@ -70,6 +70,45 @@ describe("a .NET app", () => {
     });
   });
 
+  const refers = (to: string) => `${sdk(".Web")}<ProjectReference Include="${to}" />`;
+  it.each<[string, Files]>([
+    [
+      "a project deeper than two folders",
+      { "src/Web/Web.csproj": refers("..\\Modules\\Users\\Users.csproj") },
+    ],
+    ["a project by a variable", { "src/Web/Web.csproj": refers("$(Modules)Users.csproj") }],
+    ["a file by name", { "src/Web/Web.csproj": `${sdk(".Web")}<Import Project="..\\..\\common.props" />` }],
+    [
+      "a file by that of all projects",
+      { "Directory.Build.props": '<Import Project="build/common.props" />' },
+    ],
+    ["a file by that of all packages", { "Directory.Packages.props": '<Import Project="versions.props" />' }],
+    ["a file of all projects in a folder", { "src/Directory.Build.props": "" }],
+    ["a file of all packages in a folder", { "src/Web/Directory.Packages.props": "" }],
+    ["a feed of a folder", { "src/NuGet.Config": "" }],
+  ])("that is restored by %s is restored where the whole source is", (_, files) => {
+    const text = dockerfile({ ...shop, ...files });
+    expect(text.indexOf("COPY source/ ./")).toBeLessThan(text.indexOf("dotnet restore"));
+  });
+
+  it("that refers to projects which are listed is restored before the source is copied", () => {
+    const text = dockerfile({ ...shop, "src/Web/Web.csproj": refers("../Core/Core.csproj") });
+    expect(text.indexOf("COPY source/ ./")).toBeGreaterThan(text.indexOf("dotnet restore"));
+  });
+
+  it("below the root of its repository is built by what lies there for all projects", () => {
+    const root = {
+      "global.json": '{"sdk": {"version": "8.0.404"}}',
+      "Directory.Build.props": "<TargetFramework>net8.0</TargetFramework>",
+    };
+    const app = sourcesOf({ "Web.csproj": '<Project Sdk="Microsoft.NET.Sdk.Web"></Project>' });
+    const found = detect({ ...app, repository: repositoryOf(app, sourcesOf(root), "src/Web") }, none);
+    expect(found).toMatchObject({ within: "src/Web", needsSource: true, sdk: "8.0.404", version: "8.0" });
+    const between = sourcesOf({ "src/Directory.Packages.props": "", "test/Directory.Build.props": "" });
+    expect(repositoryOf(app, between, "src/Web")).not.toBeNull();
+    expect(repositoryOf(app, between, "source/Web")).toBeNull();
+  });
+
   it("that refers to a project of another folder is built with the repository", () => {
     const app = { "Web.csproj": `${sdk(".Web")}<ProjectReference Include="..\\Core\\Core.csproj" />` };
     expect(repositoryOf(sourcesOf(app), sourcesOf({}), "Web")).not.toBeNull();

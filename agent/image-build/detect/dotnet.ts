@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { JobError } from "../../job.ts";
 import {
   placeOf,
@@ -38,6 +39,7 @@ const shared = [
   "NuGet.Config",
   "packages.lock.json",
 ];
+const sharedBelow = /\/(?:Directory\.[\w.]{1,60}\.(?:props|targets)|nuget\.config)$/i;
 const mostProjects = 30;
 
 export function detectDotnet(sources: Sources, overrides: Overrides): DotnetPlan | null {
@@ -55,9 +57,10 @@ export function detectDotnet(sources: Sources, overrides: Overrides): DotnetPlan
   return {
     kind: "dotnet",
     within,
-    version: versionOf([text, ...["Directory.Build.props"].map((file) => textOf(sources, file))]),
+    version: versionOf([text, textAbove(sources, "Directory.Build.props")]),
     sdk:
-      /"version"[ \t]{0,20}:[ \t]{0,20}"(\d+\.\d+\.\d+)"/.exec(textOf(sources, "global.json"))?.[1] ?? null,
+      /"version"[ \t]{0,20}:[ \t]{0,20}"(\d+\.\d+\.\d+)"/.exec(textAbove(sources, "global.json"))?.[1] ??
+      null,
     project: published,
     manifests: [
       ...present(sources, shared),
@@ -67,13 +70,28 @@ export function detectDotnet(sources: Sources, overrides: Overrides): DotnetPlan
         .map((file) => file.replace(/[^/]*$/, "packages.lock.json"))
         .filter((file) => file.includes("/") && sources.files.has(file)),
     ],
-    needsSource: within !== null || projects.length > mostProjects,
+    needsSource: within !== null || projects.length > mostProjects || readsMore(sources, projects),
     locked: published !== null && sources.files.has(published.replace(/[^/]*$/, "packages.lock.json")),
     isWebAssembly: given === null && isWebAssembly(text),
     buildCommand: overrides.buildCommand,
     startCommand: given ?? `ASPNETCORE_URLS=http://+:$PORT dotnet ${assemblyOf(published ?? "", text)}.dll`,
   };
 }
+
+/** Of the app, or of the root of the repository that it is built with. */
+const textAbove = (sources: Sources, file: string): string =>
+  textOf(sources, file) || (sources.repository ? textOf(sources.repository.root, file) : "");
+
+/** A restore reads other files than the manifests that are found without evaluating them. */
+const readsMore = (sources: Sources, projects: string[]): boolean =>
+  [...sources.files].some((file) => sharedBelow.test(file)) ||
+  [...shared, ...projects].some((file) => /<Import\s/.test(textOf(sources, file))) ||
+  projects.some((file) => referredBy(file, textOf(sources, file)).some((other) => !projects.includes(other)));
+
+const referredBy = (file: string, text: string): string[] =>
+  [...text.matchAll(/<ProjectReference\s[^>]{0,500}?\bInclude\s{0,9}=\s{0,9}["']([^"']{1,300})["']/g)].map(
+    ([, path = ""]) => posix.join(posix.dirname(file), path.replaceAll("\\", "/")),
+  );
 
 const isWebAssembly = (text: string): boolean => text.includes("Microsoft.NET.Sdk.BlazorWebAssembly");
 const isWeb = (text: string): boolean =>

@@ -20,7 +20,8 @@ const outside: [file: string, sign: RegExp][] = [
 /** The repository, where an app below its root is not built without the rest of it. */
 export function repositoryOf(app: Sources, root: Sources, folder: string): Repository | null {
   const uvMember = isUvMember(app, root, folder) ? projectName(app) : null;
-  const isNamed = outside.some(([file, sign]) => sign.test(textOf(app, file))) || isOfDotnet(app);
+  const isNamed =
+    outside.some(([file, sign]) => sign.test(textOf(app, file))) || isOfDotnet(app, root, folder);
   const isMember =
     uvMember !== null ||
     isOfGoWork(app, root, folder) ||
@@ -44,9 +45,15 @@ const isOfGoWork = (app: Sources, root: Sources, folder: string): boolean =>
           .replace(/\/$/, "") === folder,
     );
 
-/** A project that refers to one of another folder. */
-const isOfDotnet = ({ texts }: Sources): boolean =>
-  [...texts].some(([file, text]) => /^[^/]+\.(?:cs|fs|vb)proj$/.test(file) && /"\.\.[\\/]/.test(text));
+const ofAllProjects = /(?:^|\/)(?:Directory\.(?:Build|Packages)\.(?:props|targets)|nuget\.config)$/i;
+
+/** A project that refers to one of another folder, or below a folder with a file that is part of all projects in it. */
+const isOfDotnet = ({ files, texts }: Sources, root: Sources, folder: string): boolean =>
+  [...texts].some(([file, text]) => /^[^/]+\.(?:cs|fs|vb)proj$/.test(file) && /"\.\.[\\/]/.test(text)) ||
+  ([...files].some((file) => /^[^/]+\.(?:(?:cs|fs|vb)proj|slnx?)$/.test(file)) &&
+    [...root.files].some(
+      (file) => ofAllProjects.test(file) && folder.startsWith(file.replace(/[^/]*$/, "")),
+    ));
 
 /** A workspace of Cargo's takes in the packages below it, and has their lock file. */
 const isOfCargo = (app: Sources, root: Sources): boolean =>
