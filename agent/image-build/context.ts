@@ -10,13 +10,20 @@ export type Context = () => Iterable<Entry>;
 /**
  * What is built of a folder: all but `.git`, what is left out and what .dockerignore names. Symbolic links are links.
  * @param below the name under which it lies in the context; null: it is the context
+ * @param dockerfile the repository's own: a .dockerignore by its name goes before that of the folder
  */
 export async function contextOf(
   folder: string,
   below: string | null,
   isLeftOut: (name: string) => boolean = () => false,
+  dockerfile: string | null = null,
 ): Promise<Context> {
-  const isIgnored = ignoredBy((await readOwn(folder, ".dockerignore")) ?? "");
+  const name = `${dockerfile}.dockerignore`;
+  const own = dockerfile === null ? null : await readOwn(folder, name);
+  const isIgnored =
+    own === null
+      ? ignoredBy((await readOwn(folder, ".dockerignore")) ?? "")
+      : ignoredBy(own, undefined, name);
 
   function* entriesIn(name: string): Generator<Entry> {
     for (const found of inByteOrder(readdirSync(join(folder, name), { withFileTypes: true }))) {

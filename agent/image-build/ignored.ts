@@ -15,24 +15,26 @@ const mostSteps = 1_000_000_000;
 /**
  * What a .dockerignore leaves out of a build context (https://docs.docker.com/build/concepts/context/#dockerignore-files).
  * Not by regular expressions: strangers' patterns would hold up the agent for hours.
+ * @param name of the file, for what is thrown
  * @throws JobError when the engine could not read it either, and, as does the function it answers, when it asks for too much
  */
 export function ignoredBy(
   text: string,
   steps = mostSteps,
+  name = ".dockerignore",
 ): (path: string, isFolder: () => boolean) => boolean {
   if (text.length > mostCharacters)
-    throw new JobError(`The file .dockerignore is larger than ${mostCharacters / 1024} KB: make it smaller.`);
+    throw new JobError(`The file ${name} is larger than ${mostCharacters / 1024} KB: make it smaller.`);
   const rules = text
     .replace(/^\uFEFF/, "")
     .split("\n")
-    .flatMap(ruleOf);
+    .flatMap((line) => ruleOf(line, name));
   const exceptions = rules.filter(({ isException }) => isException);
   let left = steps;
   const take: Take = (count) => {
     if ((left -= count) < 0)
       throw new JobError(
-        "The file .dockerignore takes too long to compare with the repository's files: have fewer and simpler patterns, with fewer * in each.",
+        `The file ${name} takes too long to compare with the repository's files: have fewer and simpler patterns, with fewer * in each.`,
       );
   };
   return (path, isFolder) => {
@@ -52,7 +54,7 @@ export function ignoredBy(
 /** Counts what is compared. @throws JobError */
 type Take = (count: number) => void;
 
-function ruleOf(line: string): Rule[] {
+function ruleOf(line: string, name: string): Rule[] {
   const trimmed = line.startsWith("#") ? "" : line.trim();
   const isException = trimmed.startsWith("!");
   const written = isException ? trimmed.slice(1).trim() : trimmed;
@@ -61,7 +63,9 @@ function ruleOf(line: string): Rule[] {
     .normalize(written)
     .replace(/(?<=.)\/$/, "")
     .replace(/^\/(?=.)/, "");
-  return [{ matches: matcher(partsOf(pattern)), isException, start: /^[^*?[\\]*/.exec(pattern)?.[0] ?? "" }];
+  return [
+    { matches: matcher(partsOf(pattern, name)), isException, start: /^[^*?[\\]*/.exec(pattern)?.[0] ?? "" },
+  ];
 }
 
 const exactly = (character: string): Part => ({
@@ -70,7 +74,7 @@ const exactly = (character: string): Part => ({
   costs: 1,
 });
 
-function partsOf(pattern: string): Part[] {
+function partsOf(pattern: string, name: string): Part[] {
   const characters = Array.from(pattern);
   const parts: Part[] = [];
   for (let at = 0; at < characters.length; at++) {
@@ -82,8 +86,7 @@ function partsOf(pattern: string): Part[] {
     else if (character === "?") parts.push({ kind: "character", isIt: (other) => other !== "/", costs: 1 });
     else if (character === "[") {
       const end = characters.indexOf("]", at + 2);
-      if (end < 0)
-        throw new JobError(`The pattern ${pattern} in .dockerignore has a [ without its ]: mend it.`);
+      if (end < 0) throw new JobError(`The pattern ${pattern} in ${name} has a [ without its ]: mend it.`);
       parts.push({ kind: "character", isIt: oneOf(characters.slice(at + 1, end)), costs: end - at });
       at = end;
     } else parts.push(exactly(character === "\\" ? (characters[++at] ?? "\\") : character));

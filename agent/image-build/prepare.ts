@@ -98,7 +98,7 @@ export async function prepareBuild(
     const text = textToBuild(await readDockerfile(root, own), variables.buildArgs, buildCaFile);
     return {
       ...variables,
-      context: await contextOf(root, null),
+      context: await contextOf(root, null, undefined, own),
       dockerfile: { name: posix.normalize(own), text },
       generated: null,
       release: null,

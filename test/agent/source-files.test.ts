@@ -236,6 +236,32 @@ it("what .dockerignore excepts is built with, and what it names is not, be it th
   expect(dockerfile).toEqual({ name: "Dockerfile", text: "FROM scratch\n" });
 });
 
+it("what a Dockerfile's own .dockerignore names is left out in place of what the root's names", async () => {
+  for (const name of ["docker/api.Dockerfile", "Dockerfile", "api/x", "secret", "web/x"]) write(name);
+  write(".dockerignore", "api\n");
+  write("docker/api.Dockerfile.dockerignore", "docker\nsecret\nweb\n");
+  const paths = async (dockerfilePath: string | null) =>
+    [...(await prepareBuild(folder, { ...input, dockerfilePath }, null)).context()].map(({ path }) => path);
+  expect(await paths("docker/api.Dockerfile")).toEqual([".dockerignore", "Dockerfile", "api", "api/x"]);
+  expect(await paths("./docker/../docker/api.Dockerfile")).toContain("api/x");
+  expect(await paths(null)).toContain("secret");
+  expect(await paths(null)).not.toContain("api/x");
+  write("Dockerfile.dockerignore", "*\n");
+  expect(await paths(null)).toEqual([]);
+});
+
+it.each([
+  ["larger than 1 MB", () => large("Dockerfile.dockerignore")],
+  ["larger than 32 KB", () => write("Dockerfile.dockerignore", "a\n".repeat(20_000))],
+  ["[ without its ]", () => write("Dockerfile.dockerignore", "[a")],
+  ["does not exist in the repository", () => symlinkSync(pipe, join(folder, "Dockerfile.dockerignore"))],
+])("a Dockerfile's own .dockerignore that is no such file is refused by its name: %s", async (why, make) => {
+  write("Dockerfile", "FROM scratch\n");
+  make();
+  await expect(read()).rejects.toThrow(why);
+  await expect(read()).rejects.toThrow("Dockerfile.dockerignore");
+});
+
 it("what a Procfile wants to run at a release is told, if it can be a command", async () => {
   write("main.py");
   write("Procfile", "release: ./migrate\nweb: ./serve\n");
