@@ -28,6 +28,7 @@ import { sendDueMails } from "./mails/send-due.ts";
 import { forgetOldActivity } from "./services/activity/forget-old.ts";
 import { forgetOldChanges } from "./services/events/forget-old.ts";
 import { forgetOldConversations } from "./services/chat/conversations.ts";
+import { forgetEndedSessions } from "./services/accounts/forget-ended-sessions.ts";
 import { finishAccountChanges } from "./services/accounts/tell-guards.ts";
 import { lookAtDueDomains } from "./services/domains/look-due.ts";
 import { sendDueNotifications } from "./services/notifications/send-due.ts";
@@ -81,6 +82,7 @@ const tasks: Record<string, (ctx: Ctx) => Promise<void>> = {
   jobs: purgeOldJobs,
   keys: finishRevocations,
   accounts: finishAccountChanges,
+  sessions: forgetEndedSessions,
 };
 
 export const runTasks = (ctx: Ctx): Promise<void>[] =>

@@ -202,6 +202,13 @@ describe("the log of a deployment", () => {
     await bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id)).remove();
     await bindings.DB.prepare("UPDATE deployments SET finished_at = 1 WHERE id = ?").bind(id).run();
     expect(await (await followed(key, id)).text()).toMatch(/event: end\ndata: {}\n\n$/);
+    // Reading it has not made it anew.
+    const tables = await runInDurableObject(
+      bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.idFromName(id)),
+      (_object, { storage }) =>
+        storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT GLOB '_cf_*'").toArray(),
+    );
+    expect(tables).toEqual([]);
     agent.close();
   });
 

@@ -428,7 +428,7 @@ describe("a job", () => {
     on.close();
   });
 
-  it("that ended long ago is forgotten, but that of a deployment", async () => {
+  it("that ended long ago is forgotten, and that of a deployment with its site", async () => {
     const key = await account();
     const on = await readyAgent();
     const { siteId } = await runningSite(key, on);
@@ -446,6 +446,12 @@ describe("a job", () => {
     await expireJobs(siteId);
     await tick();
     expect(await kinds()).toEqual(["site.deploy"]);
+    await api(key, "DELETE", `/sites/${siteId}`);
+    const deletion = await on.next("job");
+    await finish(on, deletion.job, deletion.attempt);
+    await expireJobs(siteId);
+    await tick();
+    expect(await kinds()).toEqual([]);
     on.close();
   });
 });

@@ -470,6 +470,31 @@ it("the disk of a database, its backups, invoices and certificates are told from
   expect(new Set(mailed.map(({ kind }) => kind))).toEqual(new Set(["limit_near", "certificate"]));
 });
 
+it("receivers of others that fail hold up nobody's first notification", async () => {
+  await run("DELETE FROM deliveries");
+  answers = () => new Response(null, { status: 500 });
+  const due = async (key: string, count: number, createdAt: number) => {
+    const { id } = await channel(key, { type: "webhook", url: url(), kinds: ["crash_loop"] });
+    const { body } = await api<{ id: string }>(key, "GET", "/account");
+    for (let number = 0; number < count; number++)
+      await run(
+        `INSERT INTO deliveries (id, account_id, channel_id, kind, occasion, subject, text, status, attempts, created_at, try_at)
+         VALUES (?, ?, ?, 'crash_loop', ?, 'It crashes', 'It crashes.', 'pending', 0, ?, ?)`,
+        at().newId("delivery"),
+        body.id,
+        id,
+        `${number}`,
+        createdAt,
+        createdAt,
+      );
+  };
+  for (let other = 0; other < 7; other++) await due(await account(), 6, 1);
+  const key = await account();
+  await due(key, 1, 2);
+  await sendDueNotifications(at());
+  expect(await deliveriesOf(key)).toMatchObject([{ attempts: 1 }]);
+});
+
 it("an account is sent at most sixty notifications an hour", async () => {
   const key = await account();
   await channel(key, { type: "mail", kinds: ["crash_loop"] });

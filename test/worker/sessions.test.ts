@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { app } from "../../worker/app.ts";
 import { hashPassword, isPassword } from "../../worker/adapters/password.ts";
+import { contextOf } from "../../worker/compose.ts";
+import { runTasks } from "../../worker/cron.ts";
 import { bindings, call, createSite, operator, siteUrl, uniqueName } from "./service.ts";
 
 const email = "operator@example.com";
@@ -195,6 +197,19 @@ describe("a session", () => {
         expect(text).not.toContain(decodeURIComponent(set).split("=")[1]?.split(".")[0]);
       expect(text).not.toContain('"token"');
     }
+  });
+
+  it("is forgotten at its end, with its address and browser, also where nobody comes back", async () => {
+    await operator();
+    await cookie();
+    const count = async () =>
+      (await bindings.DB.prepare("SELECT count(*) AS n FROM sessions").first<{ n: number }>())?.n;
+    const before = (await count()) ?? 0;
+    await bindings.DB.prepare(
+      "UPDATE sessions SET expires_at = 1 WHERE id = (SELECT id FROM sessions ORDER BY created_at DESC LIMIT 1)",
+    ).run();
+    await Promise.all(runTasks(contextOf(bindings, { type: "system" }, () => undefined)));
+    expect(await count()).toBe(before - 1);
   });
 
   it("past its end is worth nothing", async () => {

@@ -92,7 +92,10 @@ export const sessions = sqliteTable(
     updatedAt: time("updated_at").notNull(),
     expiresAt: time("expires_at").notNull(),
   },
-  (t) => [index("sessions_account").on(t.accountId)], // sign out everywhere
+  (t) => [
+    index("sessions_account").on(t.accountId), // sign out everywhere
+    index("sessions_end").on(t.expiresAt), // the cron
+  ],
 );
 
 /**

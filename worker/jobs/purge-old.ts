@@ -1,4 +1,4 @@
-import { and, inArray, lt, notInArray, sql } from "drizzle-orm";
+import { and, inArray, lt, sql } from "drizzle-orm";
 import type { Ctx } from "../ctx.ts";
 import { jobs } from "../db/schema.ts";
 import { keptDays } from "../domain/job-rules.ts";
@@ -15,7 +15,7 @@ export async function purgeOldJobs(ctx: Ctx): Promise<void> {
       and(
         inArray(jobs.status, ["DONE", "FAILED", "CANCELLED"]),
         lt(jobs.deadlineAt, addDays(ctx.now(), -keptDays)),
-        notInArray(jobs.kind, ["site.deploy", "site.evict"]),
+        sql`NOT (kind IN ('site.deploy', 'site.evict') AND EXISTS (SELECT 1 FROM sites s WHERE s.id = jobs.site_id))`,
         sql`NOT (kind = 'database.restore' AND status = 'DONE' AND EXISTS (SELECT 1 FROM databases d WHERE d.id = jobs.database_id))`,
       ),
     );

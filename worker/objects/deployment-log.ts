@@ -38,23 +38,28 @@ type Watcher = {
 };
 type Row = Pick<LogLine, "seq" | "at" | "stream" | "text" | "step">;
 type StoredRow = Omit<Row, "step"> & { step: DeploymentStep | null };
-const columns = "seq INTEGER PRIMARY KEY, at TEXT, stream TEXT, text TEXT, step TEXT";
+const table =
+  "CREATE TABLE IF NOT EXISTS lines (seq INTEGER PRIMARY KEY, at TEXT, stream TEXT, text TEXT, step TEXT)";
 
 /**
  * One object per deployment or command. Stores its log for thirty days and streams it to watchers as server-sent
- * events.
+ * events. Without lines it has no table: an object that stores nothing is gone.
  */
 export class DeploymentLog extends DurableObject<Env> implements DeploymentLogRpc {
   private readonly watchers = new Set<Watcher>();
   private readonly encoder = new TextEncoder();
   private heartbeat: ReturnType<typeof setInterval> | undefined;
+  private hasTable: boolean;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    ctx.storage.sql.exec(`CREATE TABLE IF NOT EXISTS lines (${columns})`);
+    const names = ctx.storage.sql
+      .exec<{ name: string }>("SELECT name FROM pragma_table_info('lines')")
+      .toArray();
+    this.hasTable = names.length > 0;
     // Logs that began before lines had a step.
-    const known = ctx.storage.sql.exec("SELECT 1 FROM pragma_table_info('lines') WHERE name = 'step'");
-    if (known.toArray().length === 0) ctx.storage.sql.exec("ALTER TABLE lines ADD COLUMN step TEXT");
+    if (this.hasTable && !names.some(({ name }) => name === "step"))
+      ctx.storage.sql.exec("ALTER TABLE lines ADD COLUMN step TEXT");
   }
 
   /**
@@ -135,7 +140,7 @@ export class DeploymentLog extends DurableObject<Env> implements DeploymentLogRp
     for (const watcher of this.watchers) watcher.isOver = true;
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
-    this.ctx.storage.sql.exec(`CREATE TABLE IF NOT EXISTS lines (${columns})`);
+    this.hasTable = false;
     this.wakeAll();
   }
 
@@ -148,6 +153,7 @@ export class DeploymentLog extends DurableObject<Env> implements DeploymentLogRp
   }
 
   private linesAfter(afterSeq: number, limit: number): Row[] {
+    if (!this.hasTable) return [];
     return this.ctx.storage.sql
       .exec<StoredRow>(
         "SELECT seq, at, stream, text, step FROM lines WHERE seq > ? ORDER BY seq LIMIT ?",
@@ -159,6 +165,8 @@ export class DeploymentLog extends DurableObject<Env> implements DeploymentLogRp
   }
 
   private insert(lines: AgentLogLine[]): void {
+    this.ctx.storage.sql.exec(table);
+    this.hasTable = true;
     let seq = this.ctx.storage.sql
       .exec<{ seq: number }>("SELECT coalesce(max(seq), 0) AS seq FROM lines")
       .one().seq;

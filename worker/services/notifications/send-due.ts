@@ -7,7 +7,7 @@ import { eachAlone } from "../../each-alone.ts";
 import { deliver, type Outcome } from "./deliver.ts";
 
 const atOnce = 30;
-/** Of one account, whose receivers may all be slow. */
+/** Of one account, whose receivers may all be slow. Each account has its first before another has its second. */
 const perAccount = 5;
 const gone = 410;
 
@@ -19,7 +19,7 @@ export async function sendDueNotifications(ctx: Ctx): Promise<void> {
     SELECT id FROM (
       SELECT id, try_at, row_number() OVER (PARTITION BY account_id ORDER BY try_at) AS turn
       FROM deliveries WHERE status = 'pending' AND try_at <= ${now.getTime()})
-    WHERE turn <= ${perAccount} ORDER BY try_at LIMIT ${atOnce}`);
+    WHERE turn <= ${perAccount} ORDER BY turn, try_at LIMIT ${atOnce}`);
   await Promise.all(due.map((one) => eachAlone("send notifications", [one], ({ id }) => send(ctx, id))));
 }
 
