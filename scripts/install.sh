@@ -77,6 +77,8 @@ ensure_programs() {
     apt-get update -qq
     # shellcheck disable=SC2046
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(printf '%s' "$missing" | sed 's/docker/docker.io/') >/dev/null
+    # Since Debian 13 the client has a package of its own, which apt leaves out where it installs nothing recommended.
+    has docker || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq docker-cli >/dev/null
     case "$missing" in *docker*) systemctl --quiet enable --now docker ;; esac
   fi
   docker version >/dev/null 2>&1 || fail "Docker is installed but does not answer: start it (systemctl start docker), then run this again."

@@ -53,11 +53,23 @@ export async function installPackages(packages: string[]): Promise<void> {
   });
 }
 
+/** Since Debian 13 the client has a package of its own, which docker.io only recommends. */
+export async function installClient(install = installPackages): Promise<void> {
+  if (!(await succeeds("docker", ["--version"]))) await install(["docker-cli"]);
+}
+
+/** Docker where it is missing: the engine, and the client of it. */
+export async function installDocker(install = installPackages): Promise<void> {
+  if (!(await succeeds("dockerd", ["--version"]))) await install(["docker.io", "iptables"]);
+  await installClient(install);
+}
+
 /** Ensures that a Docker engine is running; installs and starts one if possible. */
 export async function ensureDockerEngine(stateDirectory: string): Promise<DockerEngine> {
   const socketPath = dockerSocket();
   const left: DockerEngine = { socketPath, stop: async () => undefined };
   if (await answers(socketPath)) {
+    await installClient();
     const file = pidFile(stateDirectory);
     const id = existsSync(file) ? Number(readFileSync(file, "utf8")) : 0;
     return isEngine(id) ? owned(socketPath, stateDirectory, id) : left;
@@ -70,7 +82,7 @@ export async function ensureDockerEngine(stateDirectory: string): Promise<Docker
     throw new Error(
       "No Docker engine answers. Start Docker (and let this user use it), or run this as root on Debian or Ubuntu.",
     );
-  if (!(await succeeds("dockerd", ["--version"]))) await installPackages(["docker.io", "iptables"]);
+  await installDocker();
   if (await succeeds("systemctl", ["is-system-running", "--quiet"])) {
     await step("Starting Docker (systemd)", () =>
       run("systemctl", ["start", "docker"]).then(() => untilAnswers(socketPath, undefined)),

@@ -1,6 +1,8 @@
-import { readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { installCommand, installScript } from "../../worker/domain/install-script.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -36,4 +38,51 @@ it("a host that has no Node of its own runs the one that everything was tested w
     devDependencies: Record<string, string>;
   };
   expect(template).toContain(`\nNODE_VERSION=${devDependencies["node"]}\n`);
+});
+
+const machines: string[] = [];
+afterEach(() => {
+  for (const folder of machines.splice(0)) rmSync(folder, { recursive: true });
+});
+
+/** Calls one of the script's functions on a machine that has these programs, and answers which of them were run. */
+function runs(call: string, programs: Record<string, string>) {
+  const bin = mkdtempSync(join(tmpdir(), "berth-machine-"));
+  machines.push(bin);
+  writeFileSync(join(bin, "calls"), "");
+  for (const [name, text] of Object.entries(programs))
+    writeFileSync(join(bin, name), `#!/bin/sh\nprintf '%s\\n' "${name} $*" >>"$BIN/calls"\n${text}\n`, {
+      mode: 0o755,
+    });
+  const functions = template.trim().split("\n").slice(0, -1).join("\n");
+  const has = 'has() { [ -e "$BIN/$1" ]; }';
+  const { status, stdout, stderr } = spawnSync("sh", ["-c", `${functions}\n${has}\n${call}`], {
+    env: { PATH: `${bin}:${process.env["PATH"]}`, BIN: bin },
+    encoding: "utf8",
+  });
+  const called = readFileSync(join(bin, "calls"), "utf8").split("\n").filter(Boolean);
+  return { status, said: stdout + stderr, called };
+}
+
+const becomes = (name: string) => `{ printf '#!/bin/sh\\n' >"$BIN/${name}"; chmod 755 "$BIN/${name}"; }`;
+const installsOf = (called: string[]) => called.filter((one) => one.startsWith("apt-get install"));
+
+it("Docker's client is installed where docker.io does not bring it, and only there", () => {
+  const others = { git: "", iptables: "", systemctl: "" };
+  const trixie = runs("ensure_programs", {
+    ...others,
+    "apt-get": `case "$*" in *docker-cli*) ${becomes("docker")} ;; esac`,
+  });
+  expect(trixie.said).not.toContain("berth:");
+  expect(trixie.status).toBe(0);
+  expect(installsOf(trixie.called)).toEqual([
+    "apt-get install -y -qq docker.io",
+    "apt-get install -y -qq docker-cli",
+  ]);
+  const bookworm = runs("ensure_programs", {
+    ...others,
+    "apt-get": `case "$*" in *docker.io*) ${becomes("docker")} ;; esac`,
+  });
+  expect(bookworm.status).toBe(0);
+  expect(installsOf(bookworm.called)).toEqual(["apt-get install -y -qq docker.io"]);
 });
