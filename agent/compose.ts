@@ -20,6 +20,7 @@ import { label } from "./docker/labels.ts";
 import { handle } from "./handlers/index.ts";
 import type { Host } from "./host.ts";
 import { openSourceInspection } from "./image-build/inspect/index.ts";
+import { openNewerImages } from "./image-build/newer-images.ts";
 import { Readers } from "./image-build/readers.ts";
 import { openSharedBases } from "./image-build/shared-bases.ts";
 import { openImageProvider } from "./image-build/image-provider.ts";
@@ -197,6 +198,12 @@ async function openMeans(
       // No registry can ever answer for it.
       repository: `berth.invalid/${config.imageRepository("shared-bases")}`,
       buildCaFile: settings.buildCaFile,
+    }),
+    newerImages: openNewerImages({
+      engine,
+      receive: () => buildRoom.receive(),
+      localImages: settings.localImages ?? [],
+      file: join(stateDirectory, "pulled-images.json"),
     }),
     ...(config.imageProvider && { provideImage: openImageProvider(config.imageProvider) }),
     backups: createStore({ url: config.controlPlaneUrl, token: config.hostToken.reveal() }),

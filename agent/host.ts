@@ -1,4 +1,5 @@
 import type { ImageProvider } from "./image-build/image-provider.ts";
+import type { NewerImages } from "./image-build/newer-images.ts";
 import type { Readers } from "./image-build/readers.ts";
 import type { SharedBases } from "./image-build/shared-bases.ts";
 import type { PublicAccess } from "./databases/public-access.ts";
@@ -20,6 +21,8 @@ export type Host = {
   publicAccess: PublicAccess;
   /** undefined: images that no registry has are missing. */
   provideImage?: ImageProvider | undefined;
+  /** undefined: an image that is here is never pulled again. */
+  newerImages?: NewerImages | undefined;
   /** undefined: each build runs all its steps itself. */
   sharedBases?: SharedBases | undefined;
   /** The store of backups. */

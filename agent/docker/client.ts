@@ -195,6 +195,12 @@ export function createEngine({
     }
   }
 
+  /** The engine also accepts an id or its prefix, which may match another tenant's image. */
+  async function imageNamed(reference: string) {
+    const found = await inspectImage(reference);
+    return found?.RepoTags?.includes(tagOf(reference)) ? found : null;
+  }
+
   /** With containerd's image store every image has a digest; pulled ones are marked from API 1.53 on. */
   async function wasMadeHere({ RepoDigests, Descriptor, Identity }: ImageOrigin): Promise<boolean> {
     if (!Descriptor) return (RepoDigests ?? []).length === 0;
@@ -506,10 +512,19 @@ export function createEngine({
     imageLabels: async (reference) => (await inspectImage(reference))?.Config.Labels ?? {},
 
     async localImage(reference) {
-      const found = await inspectImage(reference);
-      // The engine also accepts an id or its prefix, which may match another tenant's image.
-      const isNamed = found?.RepoTags?.includes(tagOf(reference)) ?? false;
-      return found && isNamed && (await wasMadeHere(found)) ? found.Id : null;
+      const found = await imageNamed(reference);
+      return found && (await wasMadeHere(found)) ? found.Id : null;
+    },
+
+    async wasPulled(reference) {
+      const found = await imageNamed(reference);
+      return found !== null && !(await wasMadeHere(found));
+    },
+
+    async removeUnnamed(id) {
+      if (((await inspectImage(id))?.RepoTags ?? []).length > 0) return false;
+      await unless([404, 409], docker.getImage(id).remove({ force: false }));
+      return (await inspectImage(id)) === null;
     },
 
     tagImage: async (id, repository, tag) => void (await docker.getImage(id).tag({ repo: repository, tag })),

@@ -156,6 +156,10 @@ export type Engine = {
   followLog(id: string, request: LogRequest & { until?: Date }, signal: AbortSignal): AsyncIterable<Buffer>;
   /** `sha256:…` of the image, or null. */
   imageId(reference: string): Promise<string | null>;
+  /** Whether an image of exactly this name is here that a registry gave; where the engine does not say, one did. */
+  wasPulled(reference: string): Promise<boolean>;
+  /** Removes an image that has no name any more. @returns false if it is named, or a container uses it */
+  removeUnnamed(id: string): Promise<boolean>;
   imageLabels(reference: string): Promise<Labels>;
   tagImage(id: string, repository: string, tag: string): Promise<void>;
   removeImage(reference: string): Promise<void>;

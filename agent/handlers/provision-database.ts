@@ -11,7 +11,10 @@ import { leaveAccountNetwork } from "../isolation/account-network.ts";
 export const provisionDatabase: Handler<"database.provision"> = async (host, { database }, job) => {
   try {
     await host.buildRoom.demandDisk();
-    return await bringUp(host, database, job.signal, true);
+    const up = await bringUp(host, database, job.signal, true);
+    // For the next one, and for this one's next start.
+    job.afterwards(async () => void host.newerImages?.pullDaily([database.image]));
+    return up;
   } catch (error) {
     const found = await host.engine.inspectContainer(containerName(database.databaseId));
     const isNew = found !== null && !(await isMarked(host, found.id, database));

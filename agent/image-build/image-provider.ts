@@ -13,6 +13,9 @@ const known = new Set<string>(Object.values(baseImages));
 /** Of databases, and of the ingress. */
 const ofServers = /^(?:postgres|mariadb|redis|caddy):[\w.-]+$/;
 
+/** Named by us, and never by a tenant alone. */
+export const isOurs = (image: string): boolean => known.has(image) || ofServers.test(image);
+
 /** The base images of a Dockerfile of ours: names of our own list, never one that a tenant wrote. */
 export const basesOf = (dockerfile: string): string[] => [
   ...new Set(
@@ -31,7 +34,7 @@ export function openImageProvider(
   const making = new Map<string, Making>();
   return async (image, { signal, log }) => {
     signal.throwIfAborted();
-    if (!known.has(image) && !ofServers.test(image)) throw new Error(`${image} is none of our base images`);
+    if (!isOurs(image)) throw new Error(`${image} is none of our base images`);
     let one = making.get(image);
     if (one) log(`${image} is being made on this host already; waiting for it.`);
     else {

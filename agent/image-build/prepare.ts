@@ -18,6 +18,7 @@ import { sourceFolder } from "./dockerfile/instructions.ts";
 import { withSharedBases, type SharedBase } from "./dockerfile/shared.ts";
 import { isLeftOut } from "./dockerfile/static.ts";
 import { demandKnownFrontend } from "./frontend.ts";
+import { namedImages } from "./named-images.ts";
 import { readOwn } from "./read-own.ts";
 import { readSources } from "./read-sources.ts";
 import { caSecretId, trustCa } from "./trust-ca.ts";
@@ -31,6 +32,8 @@ export type Steps = {
   release: string | null;
   /** Its files are served by a server of ours: no program of the repository's runs. */
   isStatic: boolean;
+  /** The images of the Dockerfile's stages. */
+  bases: string[];
   /** For the log: what the repository says, and nobody heeds. */
   notes: string[];
   buildArgs: Record<string, string>;
@@ -103,6 +106,7 @@ export async function prepareBuild(
       generated: null,
       release: null,
       isStatic: false,
+      bases: namedImages(text, variables.buildArgs),
       notes: [...(names.includes("Procfile") ? [procfileNote] : []), ...notesOf(filesOf(names))],
     };
   }
@@ -136,6 +140,7 @@ export async function prepareBuild(
     generated: text,
     release,
     isStatic: isServedAsFiles(plan),
+    bases: namedImages(text, {}),
     notes: [],
   };
 }
@@ -169,7 +174,8 @@ export async function sourcesOf(folder: string, root: string, rootDir: string | 
 export async function prepareText(text: string, input: Input, buildCaFile: string | null): Promise<Prepared> {
   const { buildArgs, secrets } = await variablesOf(input.env, buildCaFile);
   const dockerfile = { name: "Dockerfile", text: textToBuild(text, buildArgs, buildCaFile) };
-  const nothing = { context: null, generated: null, release: null, isStatic: false, notes: [] };
+  const bases = namedImages(text, buildArgs);
+  const nothing = { context: null, generated: null, release: null, isStatic: false, bases, notes: [] };
   return { buildArgs, secrets, dockerfile, ...nothing };
 }
 

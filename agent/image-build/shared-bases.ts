@@ -22,6 +22,8 @@ export type SharedBases = (base: SharedBase, run: Run) => Promise<string | null>
 const mostMinutes = 15;
 /** One that could not be made is not tried again at once: each deployment would wait for it. */
 const pauseMs = 10 * 60_000;
+/** So long after its name was given, no build begins with it any more. */
+const lentMs = 60 * 60_000;
 const hash = (...parts: string[]): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 24);
 
@@ -34,6 +36,7 @@ export function openSharedBases(host: Means, now: () => number = Date.now): Shar
   const { engine, repository, buildCaFile } = host;
   const making = new Map<string, Promise<void>>();
   const failed = new Map<string, number>();
+  const lentUntil = new Map<string, number>();
   let last = Promise.resolve();
 
   async function make(
@@ -60,9 +63,23 @@ export function openSharedBases(host: Means, now: () => number = Date.now): Shar
     } finally {
       room.end();
     }
-    for (const old of await engine.imageTags(repository))
-      if (old.startsWith(`${repository}:${prefix}`) && old !== `${repository}:${tag}`)
-        await engine.removeImage(old);
+    await removeOlder(prefix, tag);
+  }
+
+  const lent = (name: string): string => {
+    lentUntil.set(name, now() + lentMs);
+    return name;
+  };
+
+  /** A build that was given the older one's name may not have begun. */
+  async function removeOlder(prefix: string, tag: string): Promise<void> {
+    const isOlder = (name: string) =>
+      name.startsWith(`${repository}:${prefix}`) && name !== `${repository}:${tag}`;
+    for (const old of (await engine.imageTags(repository)).filter(isOlder)) {
+      if ((lentUntil.get(old) ?? 0) > now()) continue;
+      await engine.removeImage(old);
+      lentUntil.delete(old);
+    }
   }
 
   return async (base, run) => {
@@ -72,7 +89,10 @@ export function openSharedBases(host: Means, now: () => number = Date.now): Shar
     const prefix = `${base.kind}-${hash(base.image)}-`;
     const tag = `${prefix}${hash(imageId, ...steps)}`;
     const name = `${repository}:${tag}`;
-    if ((await engine.imageId(name)) !== null) return name;
+    if ((await engine.imageId(name)) !== null) {
+      await removeOlder(prefix, tag);
+      return lent(name);
+    }
     if ((failed.get(tag) ?? 0) > now()) return null;
     let made = making.get(tag);
     run.log(
@@ -89,7 +109,7 @@ export function openSharedBases(host: Means, now: () => number = Date.now): Shar
     }
     try {
       await orAborted(made, run.signal);
-      return name;
+      return lent(name);
     } catch (error) {
       run.signal.throwIfAborted();
       failed.set(tag, now() + pauseMs);

@@ -4,8 +4,6 @@ import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { buildKeyOf } from "../image-build/build-key.ts";
 import { describeSource } from "../image-build/fetch-source.ts";
 import { buildFailure } from "../image-build/build-failure.ts";
-import type { SharedBase } from "../image-build/dockerfile/shared.ts";
-import { basesOf } from "../image-build/image-provider.ts";
 import { obtainSource, type Wanted } from "../image-build/obtain-source.ts";
 import { prepareApart } from "../image-build/prepare-apart.ts";
 import { prepareText, type Input, type Prepared } from "../image-build/prepare.ts";
@@ -15,6 +13,7 @@ import { releaseLabel, siteLabels } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
 import { removeTree } from "../volumes/remove-tree.ts";
+import { basesFor } from "./build-bases.ts";
 import { unchangedImage, type Obtained } from "./kept-image.ts";
 
 type Args = JobArgs<"site.deploy">;
@@ -51,6 +50,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       await obtainSource(from, folder, host.settings, { log: job.log, signal });
       cloned = performance.now();
     };
+    const bases = basesFor(host, args, job);
     const asking = unchangedImage(host, args, job);
     if (source.type === "git") fetching = obtain(source);
     // Its process takes as long to start as Git to fetch, and reads once there is something to build and room for it.
@@ -67,9 +67,9 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
               buildCaFile: host.settings.buildCaFile,
               fileTimes: host.fileTimes?.(args.run.siteId) ?? null,
             },
-            (image) => canHave(host, image, job),
+            (image) => bases.canHave(image),
             signal,
-            (base) => sharedBase(host, base, job),
+            (base) => bases.shared(base),
             readable,
           );
     // They are waited for below, unless what is asked for first fails.
@@ -89,7 +89,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       job.log(
         `${args.options.builder === "detect" ? "Building with this Dockerfile" : "No Dockerfile found; building with this one"}:\n${prepared.generated}`,
       );
-    if (prepared.generated !== null) await ensureBases(host, prepared.generated, job);
+    await bases.ready(prepared);
     await buildWithin(host, args, prepared, reference, job);
     prepared.context?.done();
     const imageId = await host.engine.imageId(reference);
@@ -110,37 +110,6 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     const tidied = removeTree(work);
     tidied.catch(() => undefined);
     job.afterwards(() => tidied);
-  }
-}
-
-/** Whether the engine has a base image, or gets it from a registry. */
-async function canHave(host: Host, image: string, job: JobRun): Promise<boolean> {
-  if ((await host.engine.imageId(image)) !== null) return true;
-  job.log(`Pulling ${image}.`);
-  try {
-    await host.engine.pullImage(image, null, job.signal);
-    return true;
-  } catch {
-    job.signal.throwIfAborted();
-    return false;
-  }
-}
-
-/** The name of what sites on this host share of a base image, which it needs first. */
-async function sharedBase(host: Host, base: SharedBase, job: JobRun): Promise<string | null> {
-  if (!host.sharedBases) return null;
-  if (!(await canHave(host, base.image, job))) await ensureBases(host, `FROM ${base.image}`, job);
-  return host.sharedBases(base, job);
-}
-
-/** The base images of a Dockerfile of ours, where the operator named a program that makes what no registry gives. */
-async function ensureBases(host: Host, dockerfile: string, job: JobRun): Promise<void> {
-  if (!host.provideImage) return;
-  for (const image of basesOf(dockerfile)) {
-    if (await canHave(host, image, job)) continue;
-    await host.provideImage(image, job);
-    if ((await host.engine.imageId(image)) === null)
-      throw new JobError(`The base image ${image} is missing on this host: ask the operator.`);
   }
 }
 

@@ -139,12 +139,14 @@ describe("an image", () => {
     image("loaded");
     expect(await engine.localImage("built")).toBe("sha256:2222");
     expect(await engine.localImage("loaded")).toBe("sha256:2222");
+    expect(await engine.wasPulled("loaded")).toBe(false);
   });
 
   it("that was pulled is none, nor one of which the engine cannot tell", async () => {
     answers["/version"] = { ApiVersion: "1.53" };
     image("pulled", { Pull: [{ Repository: "registry.example/pulled" }] });
     expect(await engine.localImage("pulled")).toBeNull();
+    expect(await engine.wasPulled("pulled")).toBe(true);
     answers["/version"] = { ApiVersion: "1.52" };
     image("loaded");
     expect(await engine.localImage("loaded")).toBeNull();

@@ -85,8 +85,8 @@ describe("what all sites share of a base image", () => {
     ]);
   });
 
-  it("is made anew where it is gone, and of a newer base image in place of the older", async () => {
-    const { ask, builds, begun, images } = host();
+  it("is made anew where it is gone, and of a newer base image, beside the older until no build has that any more", async () => {
+    const { ask, builds, begun, images, later } = host();
     const made = async (count: number) => {
       const asked = ask(php);
       await begun(count);
@@ -99,6 +99,10 @@ describe("what all sites share of a base image", () => {
     images.set(php.image, "sha256:newer");
     const second = await made(3);
     expect(second).not.toBe(first);
+    // A build that waits for its turn was given its name.
+    expect([...images.keys()]).toEqual([php.image, python.image, first, second]);
+    later(60 * 60_000);
+    expect(await ask(php)).toBe(second);
     expect([...images.keys()]).toEqual([php.image, python.image, second]);
   });
 
