@@ -284,6 +284,9 @@ uninstall_host() {
     done
     docker volume ls --quiet --filter label=berth.managed=true | xargs -r docker volume rm >/dev/null || true
     docker images --quiet --filter label=berth.managed=true | sort -u | xargs -r docker rmi --force >/dev/null || true
+    # Images that were pulled for sites have no label.
+    docker images --filter 'reference=berth-site/*' --format '{{.Repository}}:{{.Tag}}' |
+      xargs -r docker rmi --force >/dev/null || true
     docker network ls --quiet --filter label=berth.managed=true | xargs -r docker network rm >/dev/null || true
     docker volume ls --quiet --filter label=berth.database | xargs -r docker volume rm >/dev/null || true
   fi

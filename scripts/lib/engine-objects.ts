@@ -61,7 +61,7 @@ export async function removeSites(hostToken: string): Promise<void> {
     "--filter",
     sitesOf(hostToken),
     "--format",
-    '{{.ID}} {{.Label "berth.account"}}',
+    '{{.ID}} {{.Label "berth.account"}} {{.Label "berth.site"}}',
   );
   const ids = found.map((line) => line.split(" ")[0] ?? "");
   if (ids.length > 0) await run("docker", ["rm", "--force", "--volumes", ...ids]);
@@ -89,9 +89,12 @@ export async function removeSites(hostToken: string): Promise<void> {
   for (const image of images.filter((name) => name.startsWith("berth-site/")))
     if (image.startsWith(`${await repositoryOf(image, hostToken)}:`))
       await succeeds("docker", ["rmi", image]);
-  const shared = `berth.invalid/${imageRepository(hostToken, "shared-bases")}`;
-  for (const image of await lines("images", "--format", "{{.Repository}}:{{.Tag}}", shared))
-    await succeeds("docker", ["rmi", image]);
+  // Those that were pulled have no label of ours: only their sites' containers name the repository.
+  const sites = new Set(found.map((line) => line.split(" ")[2]).filter(Boolean));
+  const repositories = [...sites].map((site) => imageRepository(hostToken, site ?? ""));
+  for (const repository of [...repositories, `berth.invalid/${imageRepository(hostToken, "shared-bases")}`])
+    for (const image of await lines("images", "--format", "{{.Repository}}:{{.Tag}}", repository))
+      await succeeds("docker", ["rmi", image]);
 }
 
 /** Networks whose bridge this host's agent named: some are used by no container or volume any more. */

@@ -64,6 +64,28 @@ function runs(call: string, programs: Record<string, string>) {
   return { status, said: stdout + stderr, called };
 }
 
+it("a purge removes every image of Berth's, also those that were pulled, which have no label of its own", () => {
+  const { called, status } = runs(
+    "purge=yes; UNITS=$BIN; LIB=$BIN/lib; ETC=$BIN/etc; STATE=$BIN/state; uninstall_host",
+    {
+      id: "echo 0",
+      systemctl: "",
+      iptables: "exit 1",
+      ip6tables: "exit 1",
+      docker: `case "$*" in
+      images*label=berth.managed*) echo built ;;
+      images*reference=berth-site/\\**) echo berth-site/a:1; echo berth-site/a:2 ;;
+      images*) echo somebody-elses ;;
+    esac`,
+    },
+  );
+  expect(status).toBe(0);
+  const removed = called.filter((one) => one.startsWith("docker rmi"));
+  expect(removed.join(" ")).toMatch(/\bbuilt\b/);
+  expect(removed.join(" ")).toContain("berth-site/a:1 berth-site/a:2");
+  expect(removed.join(" ")).not.toContain("somebody");
+});
+
 const becomes = (name: string) => `{ printf '#!/bin/sh\\n' >"$BIN/${name}"; chmod 755 "$BIN/${name}"; }`;
 const installsOf = (called: string[]) => called.filter((one) => one.startsWith("apt-get install"));
 
