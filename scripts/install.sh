@@ -93,14 +93,14 @@ fetch() {
   fi
 }
 
-# Node 22.12 or newer: $NODE, the one in PATH, or the binary from npm's registry.
+# Node 22.13 or newer: $NODE, the one in PATH, or the binary from npm's registry.
 node_is_new_enough() {
-  "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 12) ? 0 : 1)' 2>/dev/null
+  "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 23 || (a === 22 && b >= 13) || (a === 23 && b >= 4) ? 0 : 1)' 2>/dev/null
 }
 
 ensure_node() {
   if [ -n "${NODE:-}" ]; then
-    node_is_new_enough "$NODE" || fail "NODE=$NODE is not Node 22.12 or newer: name a newer one."
+    node_is_new_enough "$NODE" || fail "NODE=$NODE is not Node 22.13 or newer: name a newer one."
     return
   fi
   for NODE in "$(command -v node || true)" "$LIB/node"; do
@@ -113,15 +113,15 @@ ensure_node() {
   esac
   say "Installing Node $NODE_VERSION …"
   fetch "https://registry.npmjs.org/$package/-/$package-$NODE_VERSION.tgz" "$LIB/node.tgz" ||
-    fail "Node 22.12 or newer is needed, and registry.npmjs.org could not be reached: install it, or name one with NODE=/path/of/node."
+    fail "Node 22.13 or newer is needed, and registry.npmjs.org could not be reached: install it, or name one with NODE=/path/of/node."
   if [ "$(sha512sum "$LIB/node.tgz" | cut -d ' ' -f 1)" != "$sha512" ]; then
     rm -f "$LIB/node.tgz"
-    fail "the downloaded Node differs from the expected one (SHA-512): install Node 22.12 or newer yourself."
+    fail "the downloaded Node differs from the expected one (SHA-512): install Node 22.13 or newer yourself."
   fi
   tar -xzf "$LIB/node.tgz" -C "$LIB" --strip-components=2 package/bin/node
   rm -f "$LIB/node.tgz"
   NODE="$LIB/node"
-  node_is_new_enough "$NODE" || fail "Node $NODE_VERSION does not run here: install Node 22.12 or newer, and name it with NODE=/path/of/node."
+  node_is_new_enough "$NODE" || fail "Node $NODE_VERSION does not run here: install Node 22.13 or newer, and name it with NODE=/path/of/node."
 }
 
 download() {

@@ -40,6 +40,16 @@ it("a host that has no Node of its own runs the one that everything was tested w
   expect(template).toContain(`\nNODE_VERSION=${devDependencies["node"]}\n`);
 });
 
+it("takes the releases of Node in which the agent has SQLite without a flag, and older ones never", () => {
+  const takes = (version: string) => {
+    const fake = `process = { versions: { node: "${version}" }, exit: process.exit }; `;
+    const node = `${process.execPath} -e '${fake}'"$2"`;
+    return runs("node_is_new_enough berth-node", { "berth-node": node }).status === 0;
+  };
+  const versions = ["20.19.0", "22.12.0", "22.13.0", "22.21.1", "23.0.0", "23.4.0", "24.0.0"];
+  expect(versions.filter(takes)).toEqual(["22.13.0", "22.21.1", "23.4.0", "24.0.0"]);
+});
+
 const machines: string[] = [];
 afterEach(() => {
   for (const folder of machines.splice(0)) rmSync(folder, { recursive: true });
