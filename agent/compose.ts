@@ -58,7 +58,7 @@ import { isHandingOver } from "./sites/hand-over.ts";
 import { openReaddressing } from "./sites/readdress.ts";
 import { openRetirement } from "./sites/retire.ts";
 import { adoptCommands } from "./startup/adopt-commands.ts";
-import { untilEngineAnswers, untilEngineIsFit } from "./startup/engine-ready.ts";
+import { untilEngineAnswers, untilEngineIsFit, warnOfOldGit } from "./startup/engine-ready.ts";
 import { ensureIngress } from "./startup/ensure-ingress.ts";
 import { reviveServing, sweep } from "./startup/sweep.ts";
 import { openChannels } from "./streams/open-channel.ts";
@@ -100,6 +100,7 @@ export function compose(config: AgentConfig, program: Program): Agent {
       await isolation.refresh();
       await untilEngineAnswers(engine);
       await untilEngineIsFit(engine);
+      await warnOfOldGit();
 
       const means = await openMeans(config, foundation);
       const { host, records } = means;

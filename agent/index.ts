@@ -2,12 +2,12 @@ import { compose } from "./compose.ts";
 import { defaultDockerSocket, readConfig } from "./config.ts";
 import { raiseFirewall } from "./isolation/isolation.ts";
 import { liftKernelBounds } from "./isolation/kernel-bounds.ts";
-import { checkEngine } from "./startup/engine-ready.ts";
+import { checkMachine } from "./startup/engine-ready.ts";
 
 const command = process.argv[2];
 // The install script runs this before there is a configuration.
 if (command === "check")
-  process.exit(await checkEngine(process.env["BERTH_DOCKER_SOCKET"] || defaultDockerSocket));
+  process.exit(await checkMachine(process.env["BERTH_DOCKER_SOCKET"] || defaultDockerSocket));
 
 const config = readConfig(process.env);
 await liftKernelBounds();

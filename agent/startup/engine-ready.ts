@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createEngine } from "../docker/client.ts";
 import type { Engine } from "../docker/engine.ts";
 import { nftablesLimit, unfitReason } from "../docker/unfit.ts";
+import { unfitGit } from "../image-build/git-version.ts";
 import { log } from "../log.ts";
 
 export async function untilEngineAnswers(engine: Engine): Promise<void> {
@@ -26,8 +27,21 @@ export async function untilEngineIsFit(engine: Engine): Promise<void> {
   }
 }
 
-/** Prints whether Berth works with this engine. @returns the exit code */
-export async function checkEngine(socketPath: string): Promise<number> {
+/** One that runs already goes on with its sites; those who install another are refused (`checkMachine`). */
+export async function warnOfOldGit(): Promise<void> {
+  const reason = await unfitGit();
+  if (reason !== null) log("warn", reason);
+}
+
+/** Prints whether Berth works with this machine's engine and Git. @returns the exit code */
+export async function checkMachine(socketPath: string): Promise<number> {
+  const reason = await unfitGit();
+  if (reason !== null) console.error(reason);
+  const code = await checkEngine(socketPath);
+  return reason === null ? code : 1;
+}
+
+async function checkEngine(socketPath: string): Promise<number> {
   const facts = await createEngine({ socketPath })
     .facts()
     .catch((error: unknown) => console.error(`Docker does not answer at ${socketPath}: ${String(error)}`));

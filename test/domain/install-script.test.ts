@@ -100,7 +100,7 @@ const becomes = (name: string) => `{ printf '#!/bin/sh\\n' >"$BIN/${name}"; chmo
 const installsOf = (called: string[]) => called.filter((one) => one.startsWith("apt-get install"));
 
 it("Docker's client is installed where docker.io does not bring it, and only there", () => {
-  const others = { git: "", iptables: "", systemctl: "" };
+  const others = { git: "echo git version 2.39.5", iptables: "", systemctl: "" };
   const trixie = runs("ensure_programs", {
     ...others,
     "apt-get": `case "$*" in *docker-cli*) ${becomes("docker")} ;; esac`,
@@ -117,4 +117,25 @@ it("Docker's client is installed where docker.io does not bring it, and only the
   });
   expect(bookworm.status).toBe(0);
   expect(installsOf(bookworm.called)).toEqual(["apt-get install -y -qq docker.io"]);
+});
+
+it("a machine whose Git ignores the address that was checked becomes no host, and is told what to do", () => {
+  const withGit = (version: string, service = "yes") =>
+    runs(`service=${service}; ensure_programs`, {
+      git: `echo "git version ${version}"`,
+      docker: "",
+      iptables: "",
+    });
+  for (const version of ["2.37.0", "2.39.5 (Apple Git-154)", "2.43.0", "3.0.1"])
+    expect(withGit(version)).toMatchObject({ status: 0, said: "" });
+  for (const version of ["2.34.1", "2.36.9", "1.9.0"]) {
+    const refused = withGit(version);
+    expect(refused.status).toBe(1);
+    expect(refused.said).toMatch(`Git ${version} is too old`);
+    expect(refused.said).toContain("ppa:git-core/ppa");
+    expect(withGit(version, "no")).toMatchObject({
+      status: 0,
+      said: refused.said.replace(/^berth: (.*) Then run.*/, "Before you run the agent: $1"),
+    });
+  }
 });

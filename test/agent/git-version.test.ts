@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import http from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { unfitGit } from "../../agent/image-build/git-version.ts";
+import { checkMachine } from "../../agent/startup/engine-ready.ts";
+
+let programs: string;
+beforeEach(() => {
+  programs = mkdtempSync(join(tmpdir(), "berth-git-"));
+  vi.stubEnv("PATH", programs);
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+  rmSync(programs, { recursive: true });
+});
+const install = (version: string) =>
+  writeFileSync(join(programs, "git"), `#!/bin/sh\necho "git version ${version}"\n`, { mode: 0o755 });
+
+it.each(["2.37.0", "2.39.5", "2.50.1 (Apple Git-155)", "3.0.0"])("Git %s does", async (version) => {
+  install(version);
+  expect(await unfitGit()).toBeNull();
+});
+
+it.each(["2.34.1", "2.36.6", "1.9.1"])(
+  "Git %s does not keep to an address, which is said",
+  async (version) => {
+    install(version);
+    expect(await unfitGit()).toMatch(`Git ${version} on this host is too old`);
+  },
+);
+
+it("a check of a machine fails by its Git alone, by its engine alone, and says why", async () => {
+  const said = vi.spyOn(console, "error").mockReturnValue();
+  const info = { NCPU: 1, MemTotal: 2 ** 30, DockerRootDir: "/", SecurityOptions: [] };
+  const server = http.createServer((_, response) => response.end(JSON.stringify(info)));
+  const socket = join(programs, "engine.sock");
+  await new Promise<void>((resolve) => server.listen(socket, resolve));
+  expect(await checkMachine(socket)).toBe(1);
+  install("2.34.1");
+  expect(await checkMachine(socket)).toBe(1);
+  install("2.37.0");
+  expect(await checkMachine(socket)).toBe(0);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  expect(await checkMachine(socket)).toBe(1);
+  expect(said.mock.calls.map(([line]) => String(line))).toEqual([
+    expect.stringMatching(/^Git does not run .*install it/),
+    expect.stringMatching(/^Git 2\.34\.1 .*Install Git 2\.37 or newer/),
+    expect.stringMatching(/^Docker does not answer/),
+  ]);
+});
