@@ -65,11 +65,11 @@ check_machine() {
 }
 
 # Before 2.37 Git ignores that it is to keep to the address that was checked.
-old_git() {
-  has git || return 1
+tell_old_git() {
+  has git || return 0
   version="$(git --version | sed 's/^[^0-9]*\([0-9.]*\).*/\1/')"
-  [ "$(printf '%s\n2.37\n' "$version" | sort -V | head -n 1)" != 2.37 ] || return 1
-  too_old="Git $version is too old: repositories of tenants could lead it into private networks. Install Git 2.37 or newer (on Ubuntu 22.04: add-apt-repository ppa:git-core/ppa, then apt-get install git)."
+  [ "$(printf '%s\n2.37\n' "$version" | sort -V | head -n 1)" != 2.37 ] || return 0
+  say "Git $version is old: repositories of tenants could lead it to addresses in private networks. Better install Git 2.37 or newer (on Ubuntu 22.04: add-apt-repository ppa:git-core/ppa, then apt-get install git)."
 }
 
 ensure_programs() {
@@ -77,8 +77,8 @@ ensure_programs() {
   for program in docker git iptables; do has "$program" || missing="$missing $program"; done
   if [ "$service" = no ]; then
     [ -z "$missing" ] || say "The agent needs what is missing here:$missing."
-    old_git && say "Before you run the agent: $too_old"
-    return 0
+    tell_old_git
+    return
   fi
   if [ -n "$missing" ]; then
     has apt-get || fail "Missing here:$missing. Install them (Docker: https://docs.docker.com/engine/install/), then run this again."
@@ -90,7 +90,7 @@ ensure_programs() {
     has docker || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq docker-cli >/dev/null
     case "$missing" in *docker*) systemctl --quiet enable --now docker ;; esac
   fi
-  old_git && fail "$too_old Then run this again."
+  tell_old_git
   docker version >/dev/null 2>&1 || fail "Docker is installed but does not answer: start it (systemctl start docker), then run this again."
 }
 
@@ -173,7 +173,7 @@ write_settings() {
   mv -f "$file.new" "$file"
 }
 
-# The agent checks whether it supports the engine and Git, and prints the reason if not.
+# The agent checks whether it supports the engine, and prints the reason if not.
 check_engine() {
   BERTH_DOCKER_SOCKET="$(sed -n 's/^BERTH_DOCKER_SOCKET=//p' "$ETC/agent.env")" "$NODE" "$LIB/agent.mjs" check ||
     fail "this machine cannot be used as it is: nothing was started. Fix the problem above, then run this again."

@@ -27,21 +27,16 @@ export async function untilEngineIsFit(engine: Engine): Promise<void> {
   }
 }
 
-/** One that runs already goes on with its sites; those who install another are refused (`checkMachine`). */
+/** No reason to be no host: Ubuntu 22.04 has such a Git, and what it connects to has to prove its name by a certificate. */
 export async function warnOfOldGit(): Promise<void> {
   const reason = await unfitGit();
   if (reason !== null) log("warn", reason);
 }
 
-/** Prints whether Berth works with this machine's engine and Git. @returns the exit code */
+/** Prints whether Berth works with this machine's engine, and what is wrong with its Git. @returns the exit code */
 export async function checkMachine(socketPath: string): Promise<number> {
-  const reason = await unfitGit();
-  if (reason !== null) console.error(reason);
-  const code = await checkEngine(socketPath);
-  return reason === null ? code : 1;
-}
-
-async function checkEngine(socketPath: string): Promise<number> {
+  const oldGit = await unfitGit();
+  if (oldGit !== null) console.error(oldGit);
   const facts = await createEngine({ socketPath })
     .facts()
     .catch((error: unknown) => console.error(`Docker does not answer at ${socketPath}: ${String(error)}`));
