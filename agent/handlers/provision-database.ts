@@ -11,10 +11,7 @@ import { leaveAccountNetwork } from "../isolation/account-network.ts";
 export const provisionDatabase: Handler<"database.provision"> = async (host, { database }, job) => {
   try {
     await host.buildRoom.demandDisk();
-    const up = await bringUp(host, database, job.signal, true);
-    // For the next one, and for this one's next start.
-    job.afterwards(async () => void host.newerImages?.pullDaily([database.image]));
-    return up;
+    return await bringUp(host, database, job.signal, true);
   } catch (error) {
     const found = await host.engine.inspectContainer(containerName(database.databaseId));
     const isNew = found !== null && !(await isMarked(host, found.id, database));

@@ -6,7 +6,7 @@ import { isOurs } from "./image-provider.ts";
 
 /** Base images that this host has, pulled again because their tags move: it is how updates of security reach what is built and started. */
 export type NewerImages = {
-  /** Whether a registry gave the image that is here: what the operator or the host itself made is nobody else's to replace. */
+  /** Whether a registry gave the image that is here, and no database needs it as it is. What the operator or the host made stays. */
   mayReplace(image: string): Promise<boolean>;
   /** @throws where no registry gives it: the image that is here, if there is one, stays */
   pull(image: string, signal: AbortSignal): Promise<void>;
@@ -16,6 +16,11 @@ export type NewerImages = {
 
 const hourMs = 60 * 60_000;
 const dayMs = 24 * hourMs;
+/**
+ * Databases that are there start again with these: a newer image of the same version may sort text otherwise, by another C library, and
+ * PostgreSQL's indexes would be wrong.
+ */
+const ofDatabases = /^(?:postgres|mariadb|redis):/;
 /** A registry may never end its answer. */
 export const longestPullMs = 10 * 60_000;
 
@@ -61,7 +66,9 @@ export function openNewerImages(
 
   const own = new Set(localImages.map(tagOf));
   const mayReplace = async (image: string): Promise<boolean> =>
-    (isOurs(image) || !own.has(tagOf(image))) && (await engine.wasPulled(image));
+    !ofDatabases.test(tagOf(image)) &&
+    (isOurs(image) || !own.has(tagOf(image))) &&
+    (await engine.wasPulled(image));
 
   async function pullIfDue(image: string): Promise<void> {
     if (!isDue(image) || !(await mayReplace(image))) return;

@@ -52,13 +52,6 @@ function storedIn({ stored }: Machine): StoredBackup {
   return { backupId, attempt: 1, databaseName: database.databaseName, sizeBytes, sha256, fingerprintSha256 };
 }
 
-it("a database's first start asks for a newer image of its server, for the next one; those that run are let be", async () => {
-  const machine = await provisioned();
-  expect(machine.pulledDaily).toEqual([database.image]);
-  await after(machine, with_("start"), with_("restart"));
-  expect(machine.pulledDaily).toEqual([database.image]);
-});
-
 describe("an agent may end before any step of a database's", () => {
   it("first start", async () => {
     await databaseCrashes(await machineAfter(), with_("provision"));

@@ -103,6 +103,18 @@ describe("a base image that is here", () => {
     expect(asked).toEqual([]);
   });
 
+  it("is left alone where databases start with it: text would be sorted otherwise than in their indexes", async () => {
+    const servers = ["postgres:17", "mariadb:11", "redis:8"];
+    const { newer, asked } = hostWith(
+      Object.fromEntries(servers.map((name) => [name, "1"])),
+      Object.fromEntries(servers.map((name) => [name, "2"])),
+    );
+    const named = [...servers, "docker.io/library/postgres:17"];
+    await newer.pullDaily(named);
+    expect(asked).toEqual([]);
+    for (const name of named) expect(await newer.mayReplace(name)).toBe(false);
+  });
+
   it("is pulled one after another", async () => {
     const { newer, asked, hang } = hostWith({ [node]: "1", "caddy:2": "1" }, { [node]: "2", "caddy:2": "2" });
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -119,8 +119,6 @@ let hasHung = false;
 export class Machine {
   readonly docker: MemoryEngine;
   readonly stored: Map<string, Kept>;
-  /** The images that its agents asked registries for in the background. */
-  readonly pulledDaily: string[] = [];
   private readonly files = mkdtempSync(join(folder, "machine-"));
 
   constructor(docker = new MemoryEngine(), stored: Map<string, Kept> = new Map()) {
@@ -169,9 +167,6 @@ export class Machine {
         settings: { buildCaFile: null, insecureGitHosts: [], probationSeconds: 0, ...patience },
         imageRepository: () => "berth-site/a",
         volumesMb: () => Promise.resolve(0),
-        newerImages: {
-          pullDaily: (images: string[]) => Promise.resolve(void this.pulledDaily.push(...images)),
-        },
         isolation: one.wrap(
           {
             demand: () => Promise.resolve(),
