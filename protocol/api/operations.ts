@@ -2181,7 +2181,7 @@ export const operations = {
 
 export type OperationId = keyof typeof operations;
 
-type Params<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+export type Params<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
   ? { [Key in Name]: string } & Params<Rest>
   : unknown;
 type Given<Schema> = Schema extends z.ZodType ? z.output<Schema> : unknown;

@@ -61,7 +61,7 @@ export const ImageReference = z
 
 export const Port = z.number().int().min(1).max(65535);
 
-const HealthCheckPath = z
+export const HealthCheckPath = z
   .string()
   .max(300)
   .regex(/^\/[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*$/, "a path that starts with /");

@@ -18,16 +18,18 @@ import { operations, type OperationId } from "./operations.ts";
 import { Pack, PackChanged } from "./packs.ts";
 import { BasicAuth, Redirect } from "./ingress.ts";
 import { Network } from "./public-access.ts";
-import { Timestamp } from "./common.ts";
+import { text, Timestamp } from "./common.ts";
 import { RequestStats, RequestWindow } from "./requests.ts";
 import { LogFound } from "./running.ts";
 import { CronExpression, Schedule } from "./schedules.ts";
 import { Domain, DomainName } from "./domains.ts";
 import {
+  command,
   DeployedSettings,
   EnvChanged,
   EnvKey,
   HealthCheck,
+  HealthCheckPath,
   Lifecycle,
   LabelName,
   Site,
@@ -66,7 +68,7 @@ export type ToolSpec = {
   secret?: true;
 };
 
-const short = z.string().min(1).max(200);
+const short = text.min(1).max(200);
 const site = short.describe("Name or id of a site.");
 const db = short.describe("Name or id of a database.");
 const deployment = short.describe("Id of a deployment.");
@@ -123,7 +125,7 @@ export const tools = {
       deployType: z.enum(["github", "dockerfile", "image"]),
       githubUrl: short.optional().describe("Such as github.com/owner/repository; for deployType github."),
       image: short.optional().describe("For deployType image."),
-      dockerfile: z.string().max(20_000).optional().describe("For deployType dockerfile."),
+      dockerfile: text.max(20_000).optional().describe("For deployType dockerfile."),
       branch: short.optional(),
       port: z.number().int(),
       buildCommand: short.optional(),
@@ -183,7 +185,7 @@ export const tools = {
     input: only({
       site,
       on: z.boolean(),
-      message: z.string().max(2000).optional().describe("What the page says."),
+      message: text.max(2000).optional().describe("What the page says."),
     }),
     output: Site.shape.ingress,
     // Where it is turned on.
@@ -315,7 +317,7 @@ export const tools = {
       "Set what must succeed before a new version takes over, and is checked from then on: a path that answers (null: any answer), or a port that takes connections. The running version is restarted with it.",
     input: only({
       site,
-      path: short.nullable().optional().describe("Default: unchanged."),
+      path: HealthCheckPath.nullable().optional().describe("Default: unchanged."),
       check: HealthCheck.optional().describe("Replaces kind, interval, timeout and failures."),
     }),
     output: Applied,
@@ -445,7 +447,7 @@ export const tools = {
     input: only({
       site,
       entries: z
-        .array(only({ key: EnvKey, value: z.string().max(32_768), secret: z.boolean().optional() }))
+        .array(only({ key: EnvKey, value: text.max(32_768), secret: z.boolean().optional() }))
         .min(1)
         .max(50),
     }),
@@ -646,13 +648,13 @@ export const tools = {
   run_read_query: {
     group: "databases",
     summary: "Run one statement that can change nothing, and show its rows.",
-    input: only({ db, query: z.string().min(1).max(10_000), limit }),
+    input: only({ db, query: text.trim().min(1).max(10_000), limit }),
     output: answer("queryDatabase"),
   },
   run_write_query: {
     group: "databases",
     summary: "Run one statement that may change data. The person sees first how many rows it would change.",
-    input: only({ db, query: z.string().min(1).max(10_000) }),
+    input: only({ db, query: text.trim().min(1).max(10_000) }),
     output: answer("queryDatabase"),
     destructive: true,
   },
@@ -750,7 +752,7 @@ export const tools = {
     summary: "List a folder or show one text file of a running site, or of one of its volumes.",
     input: only({
       site,
-      path: z.string().min(1).max(1000).optional().describe("Such as /app; default: the root."),
+      path: text.min(1).max(1000).optional().describe("Such as /app; default: the root."),
       volume: VolumeName.optional().describe("Default: the container."),
     }),
     output: answer("browseFiles"),
@@ -788,7 +790,7 @@ export const tools = {
       site,
       name: LabelName,
       cron: CronExpression,
-      command: short,
+      command,
       enabled: z.boolean().optional(),
     }),
     output: Schedule,
@@ -803,7 +805,7 @@ export const tools = {
   run_command: {
     group: "jobs",
     summary: "Run a command once in a new container of the site's image, with its environment.",
-    input: only({ site, command: z.string().min(1).max(4000), timeoutSeconds: TimeoutSeconds.optional() }),
+    input: only({ site, command, timeoutSeconds: TimeoutSeconds.optional() }),
     output: answer("runCommand"),
     destructive: true,
   },

@@ -1,7 +1,7 @@
 import type { Database, DatabaseActionAccepted, DatabasePatch } from "../../protocol/api/databases.ts";
 import type { PackChanged } from "../../protocol/api/packs.ts";
 import type { EnvChanged, Site, SiteActionAccepted, SitePatch } from "../../protocol/api/sites.ts";
-import { call } from "../api/call.ts";
+import { call } from "./call.ts";
 import type { Ctx } from "../ctx.ts";
 import { findDatabase } from "../services/databases/find.ts";
 import { findSite } from "../services/sites/find.ts";

@@ -1,4 +1,4 @@
-import { call } from "../../api/call.ts";
+import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { invalid } from "../../domain/app-error.ts";
 import {

@@ -1,4 +1,4 @@
-import { call } from "../../api/call.ts";
+import { call } from "../call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { changeDatabase, changeSite, databaseId, payAt, siteId } from "../resources.ts";
 import type { Tools } from "../tool.ts";

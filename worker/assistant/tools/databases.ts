@@ -1,8 +1,6 @@
-import { call } from "../../api/call.ts";
-import { DatabaseCreate } from "../../../protocol/api/databases.ts";
+import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
-import { parsed } from "../../domain/parsed.ts";
 import {
   changeDatabase,
   databaseId,
@@ -46,7 +44,7 @@ async function consequenceFor(ctx: Ctx, db: string, says: (name: string) => stri
 
 /** Runs the statement that the person confirmed: requests the service's own confirmation and gives it at once. */
 async function write(ctx: Ctx, id: string, statement: string) {
-  const asked = { id, statement, write: true, dryRun: false, limit: 100, timeoutSeconds: 10 };
+  const asked = { id, statement, write: true };
   try {
     return await call(ctx, "queryDatabase", asked);
   } catch (error) {
@@ -59,8 +57,7 @@ async function write(ctx: Ctx, id: string, statement: string) {
 /** One sentence about a statement's effect, from a dry run. */
 async function rowsChangedBy(ctx: Ctx, id: string, statement: string): Promise<string> {
   try {
-    const asked = { id, statement, write: false, dryRun: true, limit: 1, timeoutSeconds: 10 };
-    const { affectedRows } = await call(ctx, "queryDatabase", asked);
+    const { affectedRows } = await call(ctx, "queryDatabase", { id, statement, dryRun: true, limit: 1 });
     return affectedRows === null
       ? "A dry run succeeded; it changes no counted rows."
       : `By a dry run, it changes ${affectedRows} ${affectedRows === 1 ? "row" : "rows"}.`;
@@ -87,7 +84,7 @@ export const databaseTools: Tools<Names> = {
   get_database: { run: (ctx, { db }) => databaseNamed(ctx, db) },
   create_database: {
     async run(ctx, asked) {
-      const created = await call(ctx, "createDatabase", parsed(DatabaseCreate, asked));
+      const created = await call(ctx, "createDatabase", asked);
       return { ...created, payAt: payAt(ctx, created.invoiceToken) };
     },
   },
@@ -179,10 +176,7 @@ export const databaseTools: Tools<Names> = {
       call(ctx, "queryDatabase", {
         id: await databaseId(ctx, db),
         statement: query,
-        write: false,
-        dryRun: false,
         limit,
-        timeoutSeconds: 10,
       }),
   },
   run_write_query: {
@@ -230,7 +224,7 @@ export const databaseTools: Tools<Names> = {
     async run(ctx, { db, minutes = 60 }) {
       const id = await databaseId(ctx, db);
       const [{ data }, { sizeMb, connections, cacheHitRatio }] = [
-        await call(ctx, "getDatabaseMetrics", { id, minutes, window: "24h" }),
+        await call(ctx, "getDatabaseMetrics", { id, minutes }),
         await call(ctx, "getDatabaseInsight", { id }),
       ];
       return { sizeMb, connections, cacheHitRatio, minutes: window(data) };
@@ -241,7 +235,6 @@ export const databaseTools: Tools<Names> = {
       const id = await databaseId(ctx, db);
       const log = await call(ctx, "getDatabaseLogs", {
         id,
-        follow: "0",
         tail: search ? 1000 : (tail ?? 100),
         since,
       });

@@ -1,8 +1,6 @@
-import { call } from "../../api/call.ts";
-import { SiteDeploy } from "../../../protocol/api/sites.ts";
+import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
-import { parsed } from "../../domain/parsed.ts";
 import { changeSite, lastLines, siteId, siteNamed } from "../resources.ts";
 import { Revealed, type Tools } from "../tool.ts";
 
@@ -22,7 +20,7 @@ type Names =
 async function logOf(ctx: Ctx, id: string) {
   const lines: { seq: number; text: string }[] = [];
   for (let cursor = 0; ;) {
-    const page = await call(ctx, "getDeploymentLogs", { id, follow: "0", limit: 1000, cursor });
+    const page = await call(ctx, "getDeploymentLogs", { id, cursor });
     if (page instanceof ReadableStream) return lines;
     lines.push(...page.data.map(({ seq, text }) => ({ seq, text })));
     if (page.nextCursor === null || lines.length > 20_000) return lines;
@@ -36,11 +34,7 @@ const newest = async (ctx: Ctx, site: string) =>
 export const deploymentTools: Tools<Names> = {
   deploy_site: {
     run: async (ctx, { site, rebuild, ref }) =>
-      changeSite<"action">(
-        ctx,
-        await siteId(ctx, site),
-        parsed(SiteDeploy, { action: "deploy", rebuild, ref }),
-      ),
+      changeSite<"action">(ctx, await siteId(ctx, site), { action: "deploy", rebuild, ref }),
   },
   list_deployments: {
     async run(ctx, { site, limit = 20 }) {

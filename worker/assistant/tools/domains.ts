@@ -1,5 +1,5 @@
 import type { IngressChange } from "../../../protocol/api/ingress.ts";
-import { call } from "../../api/call.ts";
+import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { changeSite, siteId, siteNamed } from "../resources.ts";

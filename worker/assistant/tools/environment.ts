@@ -1,4 +1,4 @@
-import { call } from "../../api/call.ts";
+import { call } from "../call.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { changeSite, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";

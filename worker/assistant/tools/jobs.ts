@@ -1,8 +1,7 @@
-import { call } from "../../api/call.ts";
-import { ScheduleCreate, type Schedule } from "../../../protocol/api/schedules.ts";
+import { call } from "../call.ts";
+import type { Schedule } from "../../../protocol/api/schedules.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
-import { parsed } from "../../domain/parsed.ts";
 import { siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
@@ -26,7 +25,7 @@ export const jobTools: Tools<Names> = {
       const { id, data } = await schedulesOf(ctx, site);
       const found = data.find(({ name }) => name === wanted.name);
       if (found) return call(ctx, "patchSchedule", { id: found.id, ...wanted });
-      return call(ctx, "createSchedule", { id, ...parsed(ScheduleCreate, wanted) });
+      return call(ctx, "createSchedule", { id, ...wanted });
     },
   },
   delete_cron_job: {
@@ -41,7 +40,7 @@ export const jobTools: Tools<Names> = {
     },
   },
   run_command: {
-    run: async (ctx, { site, command, timeoutSeconds = 600 }) =>
+    run: async (ctx, { site, command, timeoutSeconds }) =>
       call(ctx, "runCommand", { id: await siteId(ctx, site), command, timeoutSeconds }),
     async consequence(ctx, { site, command }) {
       const { name, updatedAt } = await siteNamed(ctx, site);
@@ -57,7 +56,7 @@ export const jobTools: Tools<Names> = {
       if (run === undefined)
         return (await call(ctx, "listCommands", { id: await siteId(ctx, site ?? ""), limit: 20 })).data;
       const command = await call(ctx, "getCommand", { id: run });
-      const log = await call(ctx, "getCommandLogs", { id: run, follow: "0", limit: 1000, cursor: 0 });
+      const log = await call(ctx, "getCommandLogs", { id: run });
       const output = log instanceof ReadableStream ? [] : log.data.slice(-200).map(({ text }) => text);
       return { command, output };
     },

@@ -1,6 +1,5 @@
-import { call } from "../../api/call.ts";
+import { call } from "../call.ts";
 import type { SiteSample } from "../../../protocol/api/running.ts";
-import { RequestFilters } from "../../../protocol/api/requests.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { databaseId, lastLines, siteId } from "../resources.ts";
 import type { Tools } from "../tool.ts";
@@ -23,21 +22,12 @@ export function window(samples: SiteSample[]): SiteSample[] {
 
 const sum = (sizes: (number | null)[]) => sizes.reduce<number>((all, one) => all + (one ?? 0), 0);
 
-/** As the API takes them. @throws AppError invalid_request */
-function requestFiltersIn(filters: object): RequestFilters {
-  const found = RequestFilters.safeParse(filters);
-  if (found.success) return found.data;
-  const [issue] = found.error.issues;
-  throw invalid(String(issue?.path[0] ?? "status"), issue?.message ?? "not valid");
-}
-
 export const runningTools: Tools<Names> = {
   get_site_logs: {
     async run(ctx, { site, tail, since, search }) {
       const id = await siteId(ctx, site);
       const log = await call(ctx, "getSiteLogs", {
         id,
-        follow: "0",
         tail: search ? 1000 : (tail ?? 100),
         since,
       });
@@ -57,8 +47,7 @@ export const runningTools: Tools<Names> = {
       const id = await siteId(ctx, site);
       const requests = await call(ctx, "getSiteRequests", {
         id,
-        ...requestFiltersIn(filters),
-        follow: "0",
+        ...filters,
         limit,
       });
       if (requests instanceof ReadableStream) return [];
@@ -80,7 +69,7 @@ export const runningTools: Tools<Names> = {
   get_site_metrics: {
     async run(ctx, { site, minutes = 60 }) {
       const id = await siteId(ctx, site);
-      return window((await call(ctx, "getSiteMetrics", { id, minutes, window: "24h" })).data);
+      return window((await call(ctx, "getSiteMetrics", { id, minutes })).data);
     },
   },
   get_disk_usage: {

@@ -1,10 +1,7 @@
-import { call } from "../../api/call.ts";
-import { SiteProbe } from "../../../protocol/api/diagnosis.ts";
-import { SiteCreate, type Site, type SiteSettings } from "../../../protocol/api/sites.ts";
-import { SourceInspect } from "../../../protocol/api/sources.ts";
+import { call } from "../call.ts";
+import type { Site, SiteCreate, SiteSettings } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
-import { parsed } from "../../domain/parsed.ts";
 import { changeSite, payAt, reachOfSite, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
@@ -26,15 +23,6 @@ type Names =
   | "diagnose_site"
   | "probe_url"
   | "scale_site";
-
-/**
- * Creates a site from a model's or a person's arguments, as strictly as the API does. @throws AppError
- * invalid_request
- */
-async function create(ctx: Ctx, asked: Record<string, unknown>) {
-  const created = await call(ctx, "createSite", parsed(SiteCreate, asked));
-  return { ...created, payAt: payAt(ctx, created.invoiceToken) };
-}
 
 /** Of the variables only the keys: their values are asked for by themselves. */
 const shown = ({ envVariables, ...site }: Site) => ({
@@ -70,8 +58,14 @@ export const siteTools: Tools<Names> = {
   get_site: {
     run: async (ctx, { site }) => shown(await siteNamed(ctx, site)),
   },
-  detect_framework: { run: (ctx, input) => call(ctx, "inspectSource", parsed(SourceInspect, input)) },
-  create_site: { run: (ctx, input) => create(ctx, input) },
+  detect_framework: { run: (ctx, input) => call(ctx, "inspectSource", input) },
+  create_site: {
+    async run(ctx, input) {
+      // Which fields go with which type is for the operation's schema to say.
+      const created = await call(ctx, "createSite", input as SiteCreate);
+      return { ...created, payAt: payAt(ctx, created.invoiceToken) };
+    },
+  },
   update_site_settings: {
     run: async (ctx, { site, settings }) =>
       shown(await changeSite<"settings">(ctx, await siteId(ctx, site), { settings })),
@@ -118,13 +112,8 @@ export const siteTools: Tools<Names> = {
     },
   },
   clone_site: {
-    async run(ctx, { site, name, packId, billingTerm = 1 }) {
-      const created = await call(ctx, "cloneSite", {
-        id: await siteId(ctx, site),
-        name,
-        packId,
-        billingTerm,
-      });
+    async run(ctx, { site, ...wanted }) {
+      const created = await call(ctx, "cloneSite", { id: await siteId(ctx, site), ...wanted });
       return { ...created, payAt: payAt(ctx, created.invoiceToken) };
     },
   },
@@ -142,8 +131,7 @@ export const siteTools: Tools<Names> = {
   },
   diagnose_site: { run: async (ctx, { site }) => call(ctx, "diagnoseSite", { id: await siteId(ctx, site) }) },
   probe_url: {
-    run: async (ctx, { site, ...asked }) =>
-      call(ctx, "probeSite", { id: await siteId(ctx, site), ...parsed(SiteProbe, asked) }),
+    run: async (ctx, { site, ...asked }) => call(ctx, "probeSite", { id: await siteId(ctx, site), ...asked }),
   },
   set_lifecycle_policy: {
     run: (ctx, { site, policy }) => setNow(ctx, site, { lifecycle: policy }),
