@@ -1,10 +1,13 @@
+import type { Backup } from "../../protocol/api/backups.ts";
 import type { Database, DatabaseActionAccepted, DatabasePatch } from "../../protocol/api/databases.ts";
 import type { PackChanged } from "../../protocol/api/packs.ts";
 import type { EnvChanged, Site, SiteActionAccepted, SitePatch } from "../../protocol/api/sites.ts";
 import { call } from "./call.ts";
 import type { Ctx } from "../ctx.ts";
+import { sha256Hex } from "../domain/tokens.ts";
 import { findDatabase } from "../services/databases/find.ts";
 import { findSite } from "../services/sites/find.ts";
+import type { Consequence } from "./tool.ts";
 
 /** Names and ids resolve only within the requesting account. */
 export const siteNamed = async (ctx: Ctx, name: string): Promise<Site> =>
@@ -43,19 +46,67 @@ export const changeDatabase = async <Kind extends keyof DatabaseAnswers>(
 
 const listed = (items: string[]): string => (items.length === 0 ? "none" : items.join(", "));
 
-/** One sentence about everything attached to a site. */
-export const reachOfSite = ({ status, domains, volumes, envVariables }: Site): string =>
-  `It is ${status}; its own domains: ${listed(domains.map(({ domain }) => domain))}; volumes: ${listed(
-    volumes.map(({ name }) => name),
-  )}; variables: ${envVariables.length}.`;
+/** A sentence about what is attached to a resource, and what it is told from: an age in it changes by itself. */
+type Reach = { text: string; facts: unknown };
 
-/** One sentence about everything attached to a database, including the age of its last backup. */
-export async function reachOfDatabase(ctx: Ctx, { id, status, links }: Database): Promise<string> {
-  const { data } = await call(ctx, "listBackups", { id, limit: 100 });
-  const last = data.find((backup) => backup.status === "VERIFIED" || backup.status === "STORED");
-  const hours = last && Math.floor((ctx.now().getTime() - Date.parse(last.createdAt)) / 3_600_000);
-  const age = hours === undefined ? "there is none" : hours < 1 ? "less than an hour old" : `${hours} h old`;
-  return `It is ${status}; linked sites: ${links.length}; last backup: ${age}.`;
+/**
+ * What a person is asked to confirm. It holds for what it says and for these facts: once one of them is another, nothing is
+ * done.
+ */
+export const asks = (says: string, facts: unknown, reach?: Reach): Consequence => ({
+  summary: reach ? `${says} ${reach.text}` : says,
+  version: sha256Hex(JSON.stringify([says, facts, reach?.facts])),
+});
+
+/** @param says returns what would happen to the site of this name */
+export async function asksAboutSite(
+  ctx: Ctx,
+  name: string,
+  says: (site: Site) => string,
+): Promise<Consequence> {
+  const site = await siteNamed(ctx, name);
+  return asks(says(site), [site.id, site.updatedAt], reachOfSite(site));
+}
+
+/** @param says returns what would happen to the database of this name */
+export async function asksAboutDatabase(
+  ctx: Ctx,
+  name: string,
+  says: (database: Database) => string | Promise<string>,
+  facts?: unknown,
+): Promise<Consequence> {
+  const database = await databaseNamed(ctx, name);
+  return asks(
+    await says(database),
+    [database.id, database.updatedAt, facts],
+    await reachOfDatabase(ctx, database),
+  );
+}
+
+const reachOfSite = ({ status, domains, volumes, envVariables }: Site): Reach => ({
+  text: `It is ${status}; its own domains: ${listed(domains.map(({ domain }) => domain))}; volumes: ${listed(
+    volumes.map(({ name }) => name),
+  )}; variables: ${envVariables.length}.`,
+  facts: [domains.map(({ id }) => id), volumes, envVariables],
+});
+
+/** Including the age of its last backup. */
+async function reachOfDatabase(ctx: Ctx, { id, status, links }: Database): Promise<Reach> {
+  const last = lastGood((await call(ctx, "listBackups", { id, limit: 100 })).data);
+  return {
+    text: `It is ${status}; linked sites: ${links.length}; last backup: ${ageOf(ctx, last)}.`,
+    facts: [status, links, last?.id],
+  };
+}
+
+/** Of backups, the newest first: the last one that data can be restored from. */
+export const lastGood = (backups: Backup[]): Backup | undefined =>
+  backups.find(({ status }) => status === "VERIFIED" || status === "STORED");
+
+function ageOf(ctx: Ctx, backup: Backup | undefined): string {
+  if (!backup) return "there is none";
+  const hours = Math.floor((ctx.now().getTime() - Date.parse(backup.createdAt)) / 3_600_000);
+  return hours < 1 ? "less than an hour old" : `${hours} h old`;
 }
 
 /** The last lines, optionally of those that contain a text. */

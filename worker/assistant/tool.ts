@@ -11,7 +11,7 @@ export class Revealed<Result> {
   }
 }
 
-/** What the person is asked to confirm. `version` is the resource's: if it has changed since, nothing is done. */
+/** What the person is asked to confirm. `version` is of all that it says: if that has changed since, nothing is done. */
 export type Consequence = { summary: string; version: string | null };
 
 export type Tool<Name extends ToolName> = {

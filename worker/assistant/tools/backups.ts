@@ -2,11 +2,12 @@ import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { invalid } from "../../domain/app-error.ts";
 import {
+  asks,
+  asksAboutDatabase,
   changeDatabase,
   changeSite,
   databaseId,
-  databaseNamed,
-  reachOfDatabase,
+  lastGood,
   siteId,
   siteNamed,
 } from "../resources.ts";
@@ -77,24 +78,22 @@ export const backupTools: Tools<Names> = {
       const of = subjectOf(named);
       if ("site" in of) {
         const found = await siteNamed(ctx, of.site);
-        return {
-          summary: `Replace all data of the volume ${of.volume} of the site ${found.name} (${found.status}) with ${await about(ctx, backup)}; a backup of the present data is taken first. A volume that does not exist yet is created.`,
-          version: found.updatedAt,
-        };
+        return asks(
+          `Replace all data of the volume ${of.volume} of the site ${found.name} (${found.status}) with ${await about(ctx, backup)}; a backup of the present data is taken first. A volume that does not exist yet is created.`,
+          [found.id, found.updatedAt],
+        );
       }
-      const found = await databaseNamed(ctx, of.database);
-      return {
-        summary: `Replace all data of the database ${found.name} with ${await about(ctx, backup)}; a backup of the present data is taken first. ${await reachOfDatabase(ctx, found)}`,
-        version: found.updatedAt,
-      };
+      return asksAboutDatabase(
+        ctx,
+        of.database,
+        async ({ name }) =>
+          `Replace all data of the database ${name} with ${await about(ctx, backup)}; a backup of the present data is taken first.`,
+      );
     },
   },
   delete_backup: {
     run: (ctx, { backup }) => call(ctx, "deleteBackup", { id: backup }),
-    consequence: async (ctx, { backup }) => ({
-      summary: `Delete ${await about(ctx, backup)} permanently.`,
-      version: null,
-    }),
+    consequence: async (ctx, { backup }) => asks(`Delete ${await about(ctx, backup)} permanently.`, backup),
   },
   set_backup_schedule: {
     async run(ctx, { settings, ...named }) {
@@ -116,10 +115,11 @@ export const backupTools: Tools<Names> = {
         `Download ${backup} until ${expiresAt}: ${url}`,
       );
     },
-    consequence: async (ctx, { backup }) => ({
-      summary: `Show a short-lived address here with which anyone can download ${await about(ctx, backup)}.`,
-      version: null,
-    }),
+    consequence: async (ctx, { backup }) =>
+      asks(
+        `Show a short-lived address here with which anyone can download ${await about(ctx, backup)}.`,
+        backup,
+      ),
   },
   browse_files: {
     async run(ctx, { site, path = "/", volume }) {
@@ -140,14 +140,15 @@ export const backupTools: Tools<Names> = {
     async consequence(ctx, { site, name }) {
       const found = await siteNamed(ctx, site);
       const { data } = await call(ctx, "listVolumeBackups", { id: found.id, name, limit: 100 });
-      const last = data.find(({ status }) => status === "VERIFIED" || status === "STORED");
+      const last = lastGood(data);
       const backups = last
         ? `Its last backup is of ${last.createdAt} and is kept for 30 days.`
         : "There is no backup of it.";
-      return {
-        summary: `Delete the volume ${name} of the site ${found.name} with all its data. ${backups}`,
-        version: found.updatedAt,
-      };
+      return asks(`Delete the volume ${name} of the site ${found.name} with all its data. ${backups}`, [
+        found.id,
+        found.updatedAt,
+        last?.id,
+      ]);
     },
   },
 };

@@ -1,6 +1,6 @@
 import { call } from "../call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
-import { changeDatabase, changeSite, databaseId, payAt, siteId } from "../resources.ts";
+import { asks, changeDatabase, changeSite, databaseId, payAt, siteId } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
 type Names =
@@ -46,10 +46,10 @@ export const billingTools: Tools<Names> = {
       const { kind, status, lines, amountCents, currency } = await call(ctx, "getInvoice", { id: invoice });
       const loses =
         kind === "site" || kind === "database" ? ` The ${kind} that waits for it is deleted.` : "";
-      return {
-        summary: `Cancel the ${status} invoice of ${(amountCents / 100).toFixed(2)} ${currency.toUpperCase()} for ${lines.map(({ description }) => description).join(", ")}.${loses}`,
-        version: status,
-      };
+      return asks(
+        `Cancel the ${status} invoice of ${(amountCents / 100).toFixed(2)} ${currency.toUpperCase()} for ${lines.map(({ description }) => description).join(", ")}.${loses}`,
+        invoice,
+      );
     },
   },
   change_pack: {
@@ -77,10 +77,10 @@ export const billingTools: Tools<Names> = {
       const { data } = await call(ctx, "listKeys", { limit: 100 });
       const found = data.find(({ id }) => id === key);
       if (!found) throw new AppError("not_found", { reason: `The account has no key ${key}.` });
-      return {
-        summary: `Revoke the API key “${found.name}” (${found.start}…): requests that use it are refused at once.`,
-        version: null,
-      };
+      return asks(
+        `Revoke the API key “${found.name}” (${found.start}…): requests that use it are refused at once.`,
+        key,
+      );
     },
   },
   list_activity: {

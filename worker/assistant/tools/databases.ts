@@ -2,15 +2,16 @@ import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
 import {
+  asks,
+  asksAboutDatabase,
   changeDatabase,
   databaseId,
   databaseNamed,
   lastLines,
   payAt,
-  reachOfDatabase,
   siteId,
 } from "../resources.ts";
-import { Revealed, type Consequence, type Tools } from "../tool.ts";
+import { Revealed, type Tools } from "../tool.ts";
 import { window } from "./running.ts";
 
 type Names =
@@ -35,12 +36,6 @@ type Names =
 
 const act = async (ctx: Ctx, db: string, action: "start" | "stop" | "restart") =>
   changeDatabase<"action">(ctx, await databaseId(ctx, db), { action });
-
-/** @param says returns what would happen to the database of this name */
-async function consequenceFor(ctx: Ctx, db: string, says: (name: string) => string): Promise<Consequence> {
-  const found = await databaseNamed(ctx, db);
-  return { summary: `${says(found.name)} ${await reachOfDatabase(ctx, found)}`, version: found.updatedAt };
-}
 
 /** Runs the statement that the person confirmed: requests the service's own confirmation and gives it at once. */
 async function write(ctx: Ctx, id: string, statement: string) {
@@ -92,12 +87,12 @@ export const databaseTools: Tools<Names> = {
   stop_database: {
     run: (ctx, { db }) => act(ctx, db, "stop"),
     consequence: (ctx, { db }) =>
-      consequenceFor(ctx, db, (name) => `Stop the database ${name}: linked sites cannot reach it.`),
+      asksAboutDatabase(ctx, db, ({ name }) => `Stop the database ${name}: linked sites cannot reach it.`),
   },
   restart_database: {
     run: (ctx, { db }) => act(ctx, db, "restart"),
     consequence: (ctx, { db }) =>
-      consequenceFor(ctx, db, (name) => `Restart the database ${name}: open connections are closed.`),
+      asksAboutDatabase(ctx, db, ({ name }) => `Restart the database ${name}: open connections are closed.`),
   },
   delete_database: {
     run: async (ctx, { db, skipFinalBackup = false }) =>
@@ -106,10 +101,10 @@ export const databaseTools: Tools<Names> = {
         skipFinalBackup: skipFinalBackup ? "1" : "0",
       }),
     consequence: (ctx, { db, skipFinalBackup = false }) =>
-      consequenceFor(
+      asksAboutDatabase(
         ctx,
         db,
-        (name) =>
+        ({ name }) =>
           `Delete the database ${name} with all its data; ${skipFinalBackup ? "no last backup is taken" : "a last backup is taken and kept for 30 days"}.`,
       ),
   },
@@ -123,7 +118,11 @@ export const databaseTools: Tools<Names> = {
       );
     },
     consequence: (ctx, { db }) =>
-      consequenceFor(ctx, db, (name) => `Show the address of the database ${name} with its password here.`),
+      asksAboutDatabase(
+        ctx,
+        db,
+        ({ name }) => `Show the address of the database ${name} with its password here.`,
+      ),
   },
   link_database: {
     async run(ctx, { db, site, variable, linked = true }) {
@@ -133,21 +132,21 @@ export const databaseTools: Tools<Names> = {
     async consequence(ctx, { db, site, linked = true }) {
       if (linked) return null;
       const id = await siteId(ctx, site);
-      const asked = await consequenceFor(
+      return asksAboutDatabase(
         ctx,
         db,
-        (name) => `Unlink the database ${name} from the site ${site}: the site loses its address.`,
+        ({ name }) => `Unlink the database ${name} from the site ${site}: the site loses its address.`,
+        id,
       );
-      return { ...asked, version: `${asked.version} ${id}` };
     },
   },
   rotate_database_password: {
     run: async (ctx, { db }) => call(ctx, "rotateDatabase", { id: await databaseId(ctx, db) }),
     consequence: (ctx, { db }) =>
-      consequenceFor(
+      asksAboutDatabase(
         ctx,
         db,
-        (name) =>
+        ({ name }) =>
           `Give the database ${name} a new password: linked sites are restarted with it, other clients are disconnected.`,
       ),
   },
@@ -183,10 +182,11 @@ export const databaseTools: Tools<Names> = {
     run: async (ctx, { db, query }) => write(ctx, await databaseId(ctx, db), query),
     async consequence(ctx, { db, query }) {
       const rows = await rowsChangedBy(ctx, await databaseId(ctx, db), query);
-      return consequenceFor(
+      return asksAboutDatabase(
         ctx,
         db,
-        (name) => `Run this statement, which may change data, in the database ${name}:\n${query}\n${rows} `,
+        ({ name }) =>
+          `Run this statement, which may change data, in the database ${name}:\n${query}\n${rows} `,
       );
     },
   },
@@ -210,10 +210,9 @@ export const databaseTools: Tools<Names> = {
         ? `whose ${kind?.toUpperCase() ?? "statement"} has run for ${Math.round(found.durationMs / 1000)} s`
         : "which runs nothing at the moment";
       const waiting = activeQueries.filter(({ blockedBy = [] }) => blockedBy.includes(query)).length;
-      return {
-        summary: `End the session ${query} of the database ${name}, ${doing}: its transaction is rolled back. Sessions that wait for its locks: ${waiting}.`,
-        version: found?.statement ?? null,
-      };
+      const says = `End the session ${query} of the database ${name}`;
+      const text = `${doing}: its transaction is rolled back. Sessions that wait for its locks: ${waiting}.`;
+      return asks(`${says},`, id, { text, facts: found?.statement });
     },
   },
   list_slow_queries: {

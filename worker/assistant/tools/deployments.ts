@@ -1,7 +1,7 @@
 import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
-import { changeSite, lastLines, siteId, siteNamed } from "../resources.ts";
+import { asks, changeSite, lastLines, siteId, siteNamed } from "../resources.ts";
 import { Revealed, type Tools } from "../tool.ts";
 
 type Names =
@@ -94,12 +94,12 @@ export const deploymentTools: Tools<Names> = {
       const target = data.find(({ id }) => id === deployment);
       if (deployment !== undefined && !target)
         throw conflict(`${found.name} has no deployment ${deployment}.`);
-      return {
-        summary: `Roll the site ${found.name} back to ${
+      return asks(
+        `Roll the site ${found.name} back to ${
           target ? `deployment ${target.number}` : "the deployment before the current one"
         }, with that deployment's image and ${withEnv ? "environment" : "the newest environment"}.`,
-        version: found.updatedAt,
-      };
+        [found.id, found.updatedAt, found.currentDeployment?.id],
+      );
     },
   },
   get_deploy_webhook: {
@@ -121,11 +121,8 @@ export const deploymentTools: Tools<Names> = {
     },
     async consequence(ctx, { site }) {
       const { id, name } = await siteNamed(ctx, site);
-      return {
-        summary: `Give the site ${name} a new deploy webhook address: the old address stops working.`,
-        // Another site may have the name by then.
-        version: id,
-      };
+      // Another site may have the name by then.
+      return asks(`Give the site ${name} a new deploy webhook address: the old address stops working.`, id);
     },
   },
 };

@@ -2,7 +2,7 @@ import type { IngressChange } from "../../../protocol/api/ingress.ts";
 import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { changeSite, siteId, siteNamed } from "../resources.ts";
+import { asks, changeSite, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
 type Names =
@@ -40,10 +40,10 @@ export const domainTools: Tools<Names> = {
       call(ctx, "deleteDomain", { id: await siteId(ctx, site), name: domain }),
     async consequence(ctx, { site, domain }) {
       const found = await siteNamed(ctx, site);
-      return {
-        summary: `Remove the domain ${domain} from the site ${found.name}: visitors can no longer reach it by that name.`,
-        version: found.updatedAt,
-      };
+      return asks(
+        `Remove the domain ${domain} from the site ${found.name}: visitors can no longer reach it by that name.`,
+        [found.id, found.updatedAt, found.domains.find((one) => one.domain === domain)?.id],
+      );
     },
   },
   get_certificate: {

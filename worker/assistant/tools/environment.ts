@@ -1,6 +1,6 @@
 import { call } from "../call.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { changeSite, siteId, siteNamed } from "../resources.ts";
+import { asks, changeSite, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
 type Names =
@@ -26,10 +26,11 @@ export const environmentTools: Tools<Names> = {
       }),
     async consequence(ctx, { site, keys }) {
       const found = await siteNamed(ctx, site);
-      return {
-        summary: `Remove ${keys.join(", ")} from the environment of the site ${found.name}, effective at its next restart or deployment.`,
-        version: found.updatedAt,
-      };
+      const { data } = await call(ctx, "listEnvVersions", { id: found.id });
+      return asks(
+        `Remove ${keys.join(", ")} from the environment of the site ${found.name}, effective at its next restart or deployment.`,
+        [found.id, found.updatedAt, data[0]?.version],
+      );
     },
   },
   list_env_history: {
@@ -43,10 +44,10 @@ export const environmentTools: Tools<Names> = {
       const { data } = await call(ctx, "listEnvVersions", { id: found.id });
       const wanted = data.find((one) => one.version === version);
       if (!wanted) throw conflict(`Version ${version} of the environment of ${found.name} is not kept.`);
-      return {
-        summary: `Replace the environment of the site ${found.name} (${found.envVariables.length} variables) with version ${version} of ${wanted.at} (${wanted.variables} variables), effective at its next restart or deployment.`,
-        version: `${found.updatedAt} ${data[0]?.version}`,
-      };
+      return asks(
+        `Replace the environment of the site ${found.name} (${found.envVariables.length} variables) with version ${version} of ${wanted.at} (${wanted.variables} variables), effective at its next restart or deployment.`,
+        [found.id, found.updatedAt, data[0]?.version],
+      );
     },
   },
   generate_secret: {

@@ -2,7 +2,7 @@ import { call } from "../call.ts";
 import type { Schedule } from "../../../protocol/api/schedules.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
-import { siteId, siteNamed } from "../resources.ts";
+import { asks, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
 type Names = "list_cron_jobs" | "set_cron_job" | "delete_cron_job" | "run_command" | "get_job_output";
@@ -33,21 +33,21 @@ export const jobTools: Tools<Names> = {
       call(ctx, "deleteSchedule", { id: (await scheduleNamed(ctx, site, name)).id }),
     async consequence(ctx, { site, name }) {
       const { id, command, updatedAt } = await scheduleNamed(ctx, site, name);
-      return {
-        summary: `Delete the schedule ${name} of the site ${site}, which no longer runs: ${command}`,
-        version: `${id} ${updatedAt}`,
-      };
+      return asks(`Delete the schedule ${name} of the site ${site}, which no longer runs: ${command}`, [
+        id,
+        updatedAt,
+      ]);
     },
   },
   run_command: {
     run: async (ctx, { site, command, timeoutSeconds }) =>
       call(ctx, "runCommand", { id: await siteId(ctx, site), command, timeoutSeconds }),
     async consequence(ctx, { site, command }) {
-      const { name, updatedAt } = await siteNamed(ctx, site);
-      return {
-        summary: `Run this command once with the image, environment and volumes of the site ${name}:\n${command}`,
-        version: updatedAt,
-      };
+      const { id, name, updatedAt } = await siteNamed(ctx, site);
+      return asks(
+        `Run this command once with the image, environment and volumes of the site ${name}:\n${command}`,
+        [id, updatedAt],
+      );
     },
   },
   get_job_output: {

@@ -2,7 +2,7 @@ import { call } from "../call.ts";
 import type { Site, SiteCreate, SiteSettings } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
-import { changeSite, payAt, reachOfSite, siteId, siteNamed } from "../resources.ts";
+import { asksAboutSite, changeSite, payAt, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
 type Names =
@@ -73,13 +73,12 @@ export const siteTools: Tools<Names> = {
   start_site: { run: (ctx, { site }) => act(ctx, site, "start") },
   stop_site: {
     run: (ctx, { site }) => act(ctx, site, "stop"),
-    async consequence(ctx, { site }) {
-      const found = await siteNamed(ctx, site);
-      return {
-        summary: `Stop the site ${found.name}: visitors receive 503 until it is started. ${reachOfSite(found)}`,
-        version: found.updatedAt,
-      };
-    },
+    consequence: (ctx, { site }) =>
+      asksAboutSite(
+        ctx,
+        site,
+        ({ name }) => `Stop the site ${name}: visitors receive 503 until it is started.`,
+      ),
   },
   restart_site: { run: (ctx, { site }) => act(ctx, site, "restart") },
   set_maintenance_mode: {
@@ -89,27 +88,25 @@ export const siteTools: Tools<Names> = {
     },
     async consequence(ctx, { site, on }) {
       if (!on) return null;
-      const found = await siteNamed(ctx, site);
-      return {
-        summary: `Show visitors of the site ${found.name} a maintenance page: they receive 503 until it is turned off. ${reachOfSite(found)}`,
-        version: found.updatedAt,
-      };
+      return asksAboutSite(
+        ctx,
+        site,
+        ({ name }) =>
+          `Show visitors of the site ${name} a maintenance page: they receive 503 until it is turned off.`,
+      );
     },
   },
   delete_site: {
     run: async (ctx, { site, deleteVolumes = false }) =>
       call(ctx, "deleteSite", { id: await siteId(ctx, site), deleteVolumes: deleteVolumes ? "1" : "0" }),
-    async consequence(ctx, { site, deleteVolumes = false }) {
-      const found = await siteNamed(ctx, site);
-      if (!deleteVolumes && found.volumes.length > 0)
-        throw conflict(
-          `${found.name} has volumes (${found.volumes.map(({ name }) => name).join(", ")}), whose data would be lost: ask the person, then call this with deleteVolumes.`,
-        );
-      return {
-        summary: `Delete the site ${found.name} permanently, with its containers, images, volumes, variables and domains. ${reachOfSite(found)}`,
-        version: found.updatedAt,
-      };
-    },
+    consequence: (ctx, { site, deleteVolumes = false }) =>
+      asksAboutSite(ctx, site, ({ name, volumes }) => {
+        if (!deleteVolumes && volumes.length > 0)
+          throw conflict(
+            `${name} has volumes (${volumes.map((one) => one.name).join(", ")}), whose data would be lost: ask the person, then call this with deleteVolumes.`,
+          );
+        return `Delete the site ${name} permanently, with its containers, images, volumes, variables and domains.`;
+      }),
   },
   clone_site: {
     async run(ctx, { site, ...wanted }) {
