@@ -62,6 +62,12 @@ describe("what the person was asked to confirm is not done", () => {
           .run(),
     ],
     ["delete_site", "a domain was added", () => change("PATCH", ofSite(""), { domain: "late.example.org" })],
+    ["delete_site", "a backup of its volume was made", () => aBackup("volume")],
+    [
+      "delete_site",
+      "a database was unlinked",
+      () => change("DELETE", ofDatabase(`/links?siteId=${account.ids.site}`)),
+    ],
     [
       "delete_env_vars",
       "a value was changed",

@@ -575,6 +575,42 @@ describe("a request with a key", () => {
     },
   );
 
+  it("costs four round trips to D1 for what a person is told before a site is deleted, with its databases and backups", async () => {
+    const name = uniqueName("reach");
+    const on = await readyAgent();
+    const volumes = [{ name: "data", mountPath: "/data" }];
+    const made = await runningSite(key, on, { name, volumes });
+    await run(
+      "INSERT INTO database_links (database_id, site_id, variable, created_at) VALUES (?, ?, 'DATABASE_URL', 0)",
+      databaseId,
+      made.siteId,
+    );
+    const { name: database } = (await api<{ name: string }>(key, "GET", `/databases/${databaseId}`)).body;
+    await run(
+      `INSERT INTO backups (id, database_id, account_id, status, "trigger", name, database_name, type, image, pack_id, created_at)
+        SELECT 'bak_reach', id || '/data', account_id, 'VERIFIED', 'api', name, '', 'volume', '', pack_id, ? FROM sites WHERE id = ?`,
+      Date.now() - 5 * 3_600_000,
+      made.siteId,
+    );
+    const { contextOf } = await import("../../worker/compose.ts");
+    const { catalogue } = await import("../../worker/assistant/catalogue.ts");
+    const counts: Counts = { guard: 0, d1: 0 };
+    const actor = {
+      type: "assistant" as const,
+      accountId: await ownerOf(key),
+      role: "user" as const,
+      plan: "free" as const,
+      conversationId: "conv_test" as const,
+      credential: "key_test" as const,
+    };
+    const ctx = contextOf(countedEnv(counts), actor, () => undefined);
+    const asked = await catalogue.delete_site.consequence?.(ctx, { site: name, deleteVolumes: true });
+    expect(asked?.summary).toContain(
+      `linked databases: ${database}; volumes: data (last backup: 5 h old); variables: 0.`,
+    );
+    expect(counts).toEqual({ guard: 0, d1: 4 });
+  });
+
   it("that is refused for its key or its limit costs no round trip to D1 at all", async () => {
     const owner = key;
     // Whoever else asks with the owner's key is not to meet its limit.

@@ -65,7 +65,7 @@ export async function asksAboutSite(
   says: (site: Site) => string,
 ): Promise<Consequence> {
   const site = await siteNamed(ctx, name);
-  return asks(says(site), [site.id, site.updatedAt], reachOfSite(site));
+  return asks(says(site), [site.id, site.updatedAt], await reachOfSite(ctx, site));
 }
 
 /** @param says returns what would happen to the database of this name */
@@ -83,25 +83,59 @@ export async function asksAboutDatabase(
   );
 }
 
-const reachOfSite = ({ status, domains, volumes, envVariables }: Site): Reach => ({
-  text: `It is ${status}; its own domains: ${listed(domains.map(({ domain }) => domain))}; volumes: ${listed(
-    volumes.map(({ name }) => name),
-  )}; variables: ${envVariables.length}.`,
-  facts: [domains.map(({ id }) => id), volumes, envVariables],
-});
+/** Including the databases that are linked to it, and the age of the last backup of each of its volumes. */
+async function reachOfSite(ctx: Ctx, site: Site): Promise<Reach> {
+  const { status, domains, volumes, envVariables } = site;
+  const [databases, backups] = await Promise.all([linkedTo(ctx, site), lastOfVolumes(ctx, site)]);
+  const stored = volumes.map(({ name }) => `${name} (last backup: ${ageOf(ctx, backups.get(name))})`);
+  return {
+    text: [
+      `It is ${status}; its own domains: ${listed(domains.map(({ domain }) => domain))}`,
+      `linked databases: ${listed(databases.map(({ name }) => name))}`,
+      `volumes: ${listed(stored)}`,
+      `variables: ${envVariables.length}.`,
+    ].join("; "),
+    facts: [
+      [status, volumes, envVariables],
+      [...domains, ...databases, ...backups.values()].map(({ id }) => id),
+    ],
+  };
+}
+
+async function linkedTo(ctx: Ctx, { id }: Site): Promise<Database[]> {
+  const linked: Database[] = [];
+  for (let cursor: string | undefined; ;) {
+    const { data, nextCursor } = await call(ctx, "listDatabases", { limit: 100, cursor });
+    linked.push(...data.filter(({ links }) => links.some(({ siteId }) => siteId === id)));
+    if (nextCursor === null) return linked;
+    cursor = nextCursor;
+  }
+}
+
+/** By the volume's name. */
+async function lastOfVolumes(ctx: Ctx, { id: siteId, volumes }: Site): Promise<Map<string, Backup>> {
+  const last = new Map<string, Backup>();
+  for (let cursor: string | undefined; volumes.some(({ name }) => !last.has(name));) {
+    const { data, nextCursor } = await call(ctx, "listAllBackups", { siteId, limit: 100, cursor });
+    for (const backup of data.filter(isGood))
+      if (backup.volume && !last.has(backup.volume.name)) last.set(backup.volume.name, backup);
+    if (nextCursor === null) break;
+    cursor = nextCursor;
+  }
+  return last;
+}
 
 /** Including the age of its last backup. */
 async function reachOfDatabase(ctx: Ctx, { id, status, links }: Database): Promise<Reach> {
-  const last = lastGood((await call(ctx, "listBackups", { id, limit: 100 })).data);
+  const last = (await call(ctx, "listBackups", { id, limit: 100 })).data.find(isGood);
   return {
     text: `It is ${status}; linked sites: ${links.length}; last backup: ${ageOf(ctx, last)}.`,
     facts: [status, links, last?.id],
   };
 }
 
-/** Of backups, the newest first: the last one that data can be restored from. */
-export const lastGood = (backups: Backup[]): Backup | undefined =>
-  backups.find(({ status }) => status === "VERIFIED" || status === "STORED");
+/** Data can be restored from it. */
+export const isGood = ({ status }: Backup): boolean => status === "VERIFIED" || status === "STORED";
 
 function ageOf(ctx: Ctx, backup: Backup | undefined): string {
   if (!backup) return "there is none";

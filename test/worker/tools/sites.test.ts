@@ -126,7 +126,9 @@ effectsOf("sites", {
     async () => {
       const { key, host, name, siteId } = await running();
       const { asked } = await useTool(key, "delete_site", { site: name });
-      expect(asked).toContain(name);
+      expect(asked).toContain(
+        `${name} permanently, with its containers, images, volumes, variables and domains. It is RUNNING; its own domains: none; linked databases: none; volumes: none; variables: 0.`,
+      );
       const removal = await jobOf(host, "site.delete");
       await finish(host, removal.job, removal.attempt);
       expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);

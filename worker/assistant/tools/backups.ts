@@ -7,7 +7,7 @@ import {
   changeDatabase,
   changeSite,
   databaseId,
-  lastGood,
+  isGood,
   siteId,
   siteNamed,
 } from "../resources.ts";
@@ -140,7 +140,7 @@ export const backupTools: Tools<Names> = {
     async consequence(ctx, { site, name }) {
       const found = await siteNamed(ctx, site);
       const { data } = await call(ctx, "listVolumeBackups", { id: found.id, name, limit: 100 });
-      const last = lastGood(data);
+      const last = data.find(isGood);
       const backups = last
         ? `Its last backup is of ${last.createdAt} and is kept for 30 days.`
         : "There is no backup of it.";
