@@ -28,6 +28,7 @@ import {
   DeployedSettings,
   EnvChanged,
   EnvKey,
+  EnvVariable,
   HealthCheck,
   HealthCheckPath,
   Lifecycle,
@@ -447,9 +448,17 @@ export const tools = {
     input: only({
       site,
       entries: z
-        .array(only({ key: EnvKey, value: text.max(32_768), secret: z.boolean().optional() }))
+        .array(
+          only({
+            key: EnvKey,
+            value: text.max(32_768),
+            secret: z.boolean().optional(),
+            scope: EnvVariable.shape.scope.unwrap().optional(),
+          }),
+        )
         .min(1)
         .max(50),
+      apply: z.boolean().optional().describe("Restart the running site with them now, without downtime."),
     }),
     output: EnvChanged,
   },

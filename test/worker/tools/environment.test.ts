@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { EnvHistory } from "../../../protocol/api/env-history.ts";
 import { effectsOf, jobOf, scene, useTool } from "../assistant.ts";
-import { api, createSite, runningSite, site } from "../service.ts";
+import { api, createSite, finish, runningSite, site } from "../service.ts";
 
 const shown = async (key: string, siteId: string) =>
   (await site(key, siteId)).envVariables.map(({ key: name, value }) => [name, value]);
@@ -46,11 +46,36 @@ effectsOf("environment", {
         ["B", null],
       ]);
       await api(key, "PATCH", `/sites/${siteId}`, { action: "restart" });
-      const { job } = await jobOf(host, "site.restart");
+      const { job, attempt } = await jobOf(host, "site.restart");
       expect(job.args.run.env).toMatchObject([
         { key: "A", value: "1" },
         { key: "B", value: "2" },
       ]);
+      await finish(host, job, attempt);
+      // For builds alone, and the site restarted with the others at once.
+      const { result } = await useTool(key, "set_env_vars", {
+        site: "to-set",
+        entries: [
+          { key: "A", value: "3" },
+          { key: "C", value: "4", scope: "build" },
+        ],
+        apply: true,
+      });
+      expect(result).toMatchObject({ restartRequired: false });
+      const applied = await jobOf(host, "site.restart");
+      expect(applied.job.args.run.env).toMatchObject([
+        { key: "A", value: "3" },
+        { key: "B", value: "2" },
+        { key: "C", value: "4", scope: "build" },
+      ]);
+      await finish(host, applied.job, applied.attempt);
+      expect((await site(key, siteId)).envVariables).toMatchObject([{}, {}, { key: "C", scope: "build" }]);
+      // Where it cannot be restarted, what was done is said.
+      await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
+      const late = { site: "to-set", entries: [{ key: "A", value: "5" }], apply: true };
+      const { result: refused } = await useTool(key, "set_env_vars", late);
+      expect((refused as { error: string }).error).toContain("The variables are stored, but");
+      expect((await shown(key, siteId))[0]).toEqual(["A", "5"]);
     },
   ],
   delete_env_vars: [

@@ -1,5 +1,5 @@
 import { call } from "../call.ts";
-import { conflict } from "../../domain/app-error.ts";
+import { AppError, conflict } from "../../domain/app-error.ts";
 import { asks, changeSite, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
@@ -14,9 +14,18 @@ type Names =
 export const environmentTools: Tools<Names> = {
   list_env_vars: { run: async (ctx, { site }) => (await siteNamed(ctx, site)).envVariables },
   set_env_vars: {
-    async run(ctx, { site, entries }) {
-      const envVariables = entries.map(({ key, value, secret }) => ({ key, value, encrypted: secret }));
-      return changeSite<"envVariables">(ctx, await siteId(ctx, site), { envVariables });
+    async run(ctx, { site, entries, apply = false }) {
+      const { id, status } = await siteNamed(ctx, site);
+      const envVariables = entries.map(({ secret, ...entry }) => ({ ...entry, encrypted: secret }));
+      const changed = await changeSite<"envVariables">(ctx, id, { envVariables });
+      if (!apply || status !== "RUNNING") return changed;
+      await changeSite<"action">(ctx, id, { action: "restart" }).catch((error: unknown) => {
+        if (!(error instanceof AppError)) throw error;
+        const { reason } = error.extra;
+        const why = typeof reason === "string" ? reason : error.message;
+        throw conflict(`The variables are stored, but the site was not restarted with them: ${why}`);
+      });
+      return { ...changed, restartRequired: false };
     },
   },
   delete_env_vars: {
