@@ -78,6 +78,12 @@ export const Database = z
     billingTerm: z.number(),
     host: z.string().describe("The host name for the account's sites on the same host."),
     port: z.number(),
+    sizeMb: z
+      .number()
+      .nullable()
+      .describe(
+        "What its data takes of the pack's disk, measured every ten minutes while it runs; null: not measured yet.",
+      ),
     databaseName: z.string().nullable().describe("null: the engine identifies databases by number only."),
     username: z.string(),
     restoring: z

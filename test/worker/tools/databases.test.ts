@@ -1,4 +1,4 @@
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import type { Database } from "../../../protocol/api/databases.ts";
 import type { DatabaseInsight, DatabaseSchema } from "../../../protocol/api/insight.ts";
 import { answerNext, effectsOf, jobOf, runningDatabase, scene, useTool } from "../assistant.ts";
@@ -84,11 +84,14 @@ effectsOf("databases", {
     },
   ],
   get_database: [
-    "shows version and status without the password",
+    "shows version, status and size without the password",
     async () => {
-      const { key, name, databaseId, spec } = await running();
+      const { key, host, name, databaseId, spec } = await running();
       const { result } = await useTool(key, "get_database", { db: name });
-      expect(result).toMatchObject({ id: databaseId, version: "17.2", status: "RUNNING" });
+      expect(result).toMatchObject({ id: databaseId, version: "17.2", status: "RUNNING", sizeMb: null });
+      host.send({ type: "diskUse", databases: [{ databaseId, usedMb: 41.2 }] });
+      await vi.waitFor(async () => expect(await read(key, databaseId)).toMatchObject({ sizeMb: 42 }));
+      expect((await useTool(key, "get_database", { db: name })).result).toMatchObject({ sizeMb: 42 });
       expect(JSON.stringify(result)).not.toContain(spec.logins[0]?.password);
     },
   ],

@@ -62,6 +62,7 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
   billingTerm: row.billingTerm,
   host: databaseHostname(row.name),
   port: databaseEngines[row.type].port,
+  sizeMb: row.diskMb,
   databaseName: row.type === "redis" ? null : row.databaseName,
   username: usernameOf(row.databaseName, row.generation),
   restoring: row.restoring && { ...row.restoring, since: new Date(row.restoring.since).toISOString() },
