@@ -92,6 +92,12 @@ const Bill = Invoice.omit({ token: true }).extend({ payAt: payAt.nullable() });
 const SiteShown = Site.omit({ envVariables: true }).extend({
   variables: z.array(z.string()).describe("Their keys."),
 });
+const Costs = z.object({
+  pack: z.string(),
+  months: z.number().int(),
+  amountCents: z.number().int().describe("For all of these months."),
+  currency: z.string(),
+});
 const Applied = Site.pick({
   healthCheckPath: true,
   healthCheck: true,
@@ -114,9 +120,13 @@ export const tools = {
   },
   get_site: {
     group: "sites",
-    summary: "Show a site: settings, current and latest deployment, domains, what it costs.",
+    summary:
+      "Show a site: settings, current and latest deployment, domains, what it costs, what is known to be wrong.",
     input: only({ site }),
-    output: SiteShown,
+    output: SiteShown.extend({
+      problem: z.string().nullable().describe("Why it is not well, by the record: nothing is probed."),
+      costs: Costs.nullable().describe("null: its pack is no longer sold."),
+    }),
   },
   create_site: {
     group: "sites",

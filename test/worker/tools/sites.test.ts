@@ -6,7 +6,17 @@ import { operations } from "../../../protocol/api/operations.ts";
 import { SourceInspection } from "../../../protocol/api/sources.ts";
 import { wellContainer } from "../../support/site-container.ts";
 import { answerNext, effectsOf, jobOf, scene, serving, useTool } from "../assistant.ts";
-import { account, api, createSite, finish, runningSite, site, siteUrl, uniqueName } from "../service.ts";
+import {
+  account,
+  api,
+  bindings,
+  createSite,
+  finish,
+  runningSite,
+  site,
+  siteUrl,
+  uniqueName,
+} from "../service.ts";
 
 const sitesOf = async (key: string) => (await api<Page<Site>>(key, "GET", "/sites")).body.data;
 
@@ -29,13 +39,20 @@ effectsOf("sites", {
     },
   ],
   get_site: [
-    "shows settings and the names of variables, not their values",
+    "shows settings, what it costs, why it is not well, and the names of variables, not their values",
     async () => {
       const { key, name, siteId } = await running({ port: 4321 });
       await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "TONE", value: "low-voice" }] });
       const { result } = await useTool(key, "get_site", { site: name });
       expect(result).toMatchObject({ id: siteId, port: 4321, variables: ["TONE"] });
       expect(JSON.stringify(result)).not.toContain("low-voice");
+      expect(result).toMatchObject({
+        problem: null,
+        costs: { pack: expect.any(String) as string, months: 1, amountCents: expect.any(Number) as number },
+      });
+      await bindings.DB.prepare("UPDATE sites SET status = 'FAILED' WHERE id = ?").bind(siteId).run();
+      const { result: failed } = await useTool(key, "get_site", { site: name });
+      expect(failed).toMatchObject({ problem: "it is FAILED" });
     },
   ],
   create_site: [

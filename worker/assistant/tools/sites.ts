@@ -56,7 +56,29 @@ export const siteTools: Tools<Names> = {
     },
   },
   get_site: {
-    run: async (ctx, { site }) => shown(await siteNamed(ctx, site)),
+    async run(ctx, { site }) {
+      const found = await siteNamed(ctx, site);
+      const [unhealthy, packs] = await Promise.all([
+        call(ctx, "listUnhealthy", {}),
+        call(ctx, "listPacks", { limit: 100 }),
+      ]);
+      const pack = packs.data.find(({ id }) => id === found.packId);
+      const term = pack?.terms.find(({ months }) => months === found.billingTerm);
+      return {
+        // First, as a long result is cut at its end.
+        problem: unhealthy.data.find(({ id }) => id === found.id)?.reason ?? null,
+        costs:
+          pack && term
+            ? {
+                pack: pack.name,
+                months: term.months,
+                amountCents: term.amountCents,
+                currency: pack.currency,
+              }
+            : null,
+        ...shown(found),
+      };
+    },
   },
   detect_framework: { run: (ctx, input) => call(ctx, "inspectSource", input) },
   create_site: {
