@@ -10,7 +10,7 @@ import { Backup, BackupSettings } from "./backups.ts";
 import { Command, TimeoutSeconds } from "./commands.ts";
 import { CreditPackage } from "./credits.ts";
 import { Database, DatabaseActionAccepted } from "./databases.ts";
-import { Deployment, LogLine } from "./deployments.ts";
+import { Deployment, DeploymentComparison, LogLine } from "./deployments.ts";
 import { DiskUse } from "./disk.ts";
 import { DatabaseInsight, DatabaseTable } from "./insight.ts";
 import { Invoice } from "./invoices.ts";
@@ -282,7 +282,8 @@ export const tools = {
   },
   list_rollback_targets: {
     group: "deployments",
-    summary: "List the deployments that a site can be rolled back to.",
+    summary:
+      "List the deployments that a site can be rolled back to: age, size of the image, and how the environment has changed since.",
     input: only({ site }),
     output: z.array(
       Deployment.pick({
@@ -292,6 +293,12 @@ export const tools = {
         commitMessage: true,
         envVersion: true,
         finishedAt: true,
+      }).extend({
+        ageHours: z.number().int().nullable(),
+        sizeMb: z.number().nullable().describe("null: its host does not say."),
+        environment: DeploymentComparison.shape.environment.describe(
+          "How it changed from the earlier of this and the version in service to the later.",
+        ),
       }),
     ),
   },

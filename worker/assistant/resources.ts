@@ -137,9 +137,12 @@ async function reachOfDatabase(ctx: Ctx, { id, status, links }: Database): Promi
 /** Data can be restored from it. */
 export const isGood = ({ status }: Backup): boolean => status === "VERIFIED" || status === "STORED";
 
+export const hoursSince = (ctx: Ctx, at: string): number =>
+  Math.floor((ctx.now().getTime() - Date.parse(at)) / 3_600_000);
+
 function ageOf(ctx: Ctx, backup: Backup | undefined): string {
   if (!backup) return "there is none";
-  const hours = Math.floor((ctx.now().getTime() - Date.parse(backup.createdAt)) / 3_600_000);
+  const hours = hoursSince(ctx, backup.createdAt);
   return hours < 1 ? "less than an hour old" : `${hours} h old`;
 }
 

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import { effectsOf, jobOf, scene, useTool } from "../assistant.ts";
+import { answerNext, effectsOf, jobOf, scene, useTool } from "../assistant.ts";
 import {
   api,
   bindings,
@@ -38,10 +38,11 @@ async function deploying() {
 }
 
 /** A site that was deployed twice. */
-async function redeployed() {
+async function redeployed(envVariables?: object[]) {
   const { key, host } = await scene();
   const name = uniqueName("tool");
   const { siteId } = await runningSite(key, host, { name });
+  if (envVariables) await api(key, "PATCH", `/sites/${siteId}`, { envVariables });
   await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
   const { job, attempt } = await jobOf(host, "site.deploy");
   await finish(host, job, attempt, {
@@ -113,14 +114,31 @@ effectsOf("deployments", {
     },
   ],
   list_rollback_targets: [
-    "lists deployments whose image is kept, and none that failed",
+    "lists deployments whose image is kept with age, size and what their environment lacks, and none of many that failed",
     async () => {
-      const { key, host, name, siteId, first, second } = await redeployed();
+      const { key, host, name, siteId, first, second } = await redeployed([{ key: "COLOUR", value: "blue" }]);
       await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
       const { job, attempt } = await jobOf(host, "site.deploy");
       await fail(host, job, attempt);
-      const { result } = await useTool(key, "list_rollback_targets", { site: name });
-      expect((result as { id: string }[]).map(({ id }) => id)).toEqual([second?.id, first?.id]);
+      // More than a page of them.
+      await bindings.DB.prepare(
+        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120)
+          INSERT INTO deployments (id, site_id, account_id, number, status, trigger, created_at)
+          SELECT 'dep_zzz' || i, site_id, account_id, 100 + i, 'FAILED', 'api', 0 FROM deployments, n WHERE id = ?`,
+      )
+        .bind(first?.id)
+        .run();
+      await bindings.DB.prepare("UPDATE deployments SET finished_at = finished_at - 7200000 WHERE id = ?")
+        .bind(first?.id)
+        .run();
+      const listing = useTool(key, "list_rollback_targets", { site: name });
+      const images = [{ deploymentId: first?.id ?? "", sizeMb: 12.5 }];
+      const found = { writtenMb: 0, volumes: [], images, logMb: 0, buildCacheMb: null, countedMb: 0 };
+      await answerNext(host, { kind: "disk", found: [{ id: siteId as Id<"site">, ...found }] });
+      expect((await listing).result).toMatchObject([
+        { id: second?.id, ageHours: 0, sizeMb: null, environment: [] },
+        { id: first?.id, ageHours: 2, sizeMb: 12.5, environment: [{ key: "COLOUR", change: "added" }] },
+      ]);
     },
   ],
   rollback_site: [

@@ -1,7 +1,8 @@
+import type { Deployment } from "../../../protocol/api/deployments.ts";
 import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
-import { asks, changeSite, lastLines, siteId, siteNamed } from "../resources.ts";
+import { asks, changeSite, hoursSince, lastLines, siteId, siteNamed } from "../resources.ts";
 import { Revealed, type Tools } from "../tool.ts";
 
 type Names =
@@ -73,17 +74,34 @@ export const deploymentTools: Tools<Names> = {
   },
   cancel_deployment: { run: (ctx, { deployment }) => call(ctx, "cancelDeployment", { id: deployment }) },
   list_rollback_targets: {
-    run: async (ctx, { site }) =>
-      (await newest(ctx, site))
-        .filter(({ canRollBack }) => canRollBack)
-        .map(({ id, number, commit, commitMessage, envVersion, finishedAt }) => ({
-          id,
-          number,
-          commit,
-          commitMessage,
-          envVersion,
-          finishedAt,
+    async run(ctx, { site }) {
+      const { id: siteId, currentDeployment } = await siteNamed(ctx, site);
+      // By status: those that failed may be more than a page.
+      const [live, superseded, disk] = await Promise.all([
+        call(ctx, "listDeployments", { id: siteId, status: "LIVE", limit: 100 }),
+        call(ctx, "listDeployments", { id: siteId, status: "SUPERSEDED", limit: 100 }),
+        call(ctx, "getSiteDisk", { id: siteId }),
+      ]);
+      const targets = [...live.data, ...superseded.data].filter(({ canRollBack }) => canRollBack);
+      const current = targets.find(({ id }) => id === currentDeployment?.id);
+      const differences = async ({ id, envVersion }: Deployment) =>
+        current === undefined || envVersion === current.envVersion
+          ? []
+          : (await call(ctx, "compareDeployments", { id, deploymentId: current.id })).environment;
+      return Promise.all(
+        targets.map(async (target) => ({
+          id: target.id,
+          number: target.number,
+          commit: target.commit,
+          commitMessage: target.commitMessage,
+          envVersion: target.envVersion,
+          finishedAt: target.finishedAt,
+          ageHours: target.finishedAt === null ? null : hoursSince(ctx, target.finishedAt),
+          sizeMb: disk.images.find(({ deploymentId }) => deploymentId === target.id)?.sizeMb ?? null,
+          environment: await differences(target),
         })),
+      );
+    },
   },
   rollback_site: {
     run: async (ctx, { site, deployment, withEnv = true }) =>
