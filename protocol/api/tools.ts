@@ -805,9 +805,20 @@ export const tools = {
 
   list_cron_jobs: {
     group: "jobs",
-    summary: "List a site's schedules with their next run.",
+    summary: "List a site's schedules with their next run and how the last one ended.",
     input: only({ site }),
-    output: answer("listSchedules").shape.data,
+    output: z.array(
+      Schedule.extend({
+        lastRun: Command.pick({
+          id: true,
+          status: true,
+          exitCode: true,
+          error: true,
+          createdAt: true,
+          finishedAt: true,
+        }).nullable(),
+      }),
+    ),
   },
   set_cron_job: {
     group: "jobs",

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Schedule } from "../../../protocol/api/schedules.ts";
 import { effectsOf, jobOf, scene, useTool } from "../assistant.ts";
-import { api, finish, runningSite, ready } from "../service.ts";
+import { api, bindings, finish, runningSite, ready } from "../service.ts";
 
 async function withSite() {
   const { key, host } = await scene();
@@ -16,12 +16,24 @@ const nightly = { name: "nightly", cron: "0 3 * * *", command: "npm run clean" }
 
 effectsOf("jobs", {
   list_cron_jobs: [
-    "lists schedules with their next run",
+    "lists schedules with their next run and how the last one ended",
     async () => {
       const { key, siteId } = await withSite();
       await api(key, "POST", `/sites/${siteId}/schedules`, nightly);
       const { result } = await useTool(key, "list_cron_jobs", { site: "works" });
-      expect(result).toMatchObject([{ ...nightly, nextRunAt: expect.stringContaining("T03:00") as string }]);
+      expect(result).toMatchObject([
+        { ...nightly, nextRunAt: expect.stringContaining("T03:00") as string, lastRun: null },
+      ]);
+      await api(key, "POST", `/sites/${siteId}/commands`, { command: "true" });
+      await bindings.DB.prepare(
+        `UPDATE commands SET schedule_id = (SELECT id FROM schedules WHERE site_id = commands.site_id), status = 'FAILED', exit_code = 3
+          WHERE site_id = ?`,
+      )
+        .bind(siteId)
+        .run();
+      expect((await useTool(key, "list_cron_jobs", { site: "works" })).result).toMatchObject([
+        { name: "nightly", lastRun: { status: "FAILED", exitCode: 3 } },
+      ]);
     },
   ],
   set_cron_job: [

@@ -1,4 +1,5 @@
 import { call } from "../call.ts";
+import type { Command } from "../../../protocol/api/commands.ts";
 import type { Schedule } from "../../../protocol/api/schedules.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
@@ -18,8 +19,27 @@ async function scheduleNamed(ctx: Ctx, site: string, name: string): Promise<Sche
   return found;
 }
 
+const resultOf = ({ id, status, exitCode, error, createdAt, finishedAt }: Command) => ({
+  id,
+  status,
+  exitCode,
+  error,
+  createdAt,
+  finishedAt,
+});
+
 export const jobTools: Tools<Names> = {
-  list_cron_jobs: { run: async (ctx, { site }) => (await schedulesOf(ctx, site)).data },
+  list_cron_jobs: {
+    async run(ctx, { site }) {
+      const { id, data } = await schedulesOf(ctx, site);
+      return Promise.all(
+        data.map(async (schedule) => {
+          const runs = await call(ctx, "listCommands", { id, scheduleId: schedule.id, limit: 1 });
+          return { ...schedule, lastRun: runs.data.map(resultOf)[0] ?? null };
+        }),
+      );
+    },
+  },
   set_cron_job: {
     async run(ctx, { site, ...wanted }) {
       const { id, data } = await schedulesOf(ctx, site);
