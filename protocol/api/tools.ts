@@ -92,6 +92,9 @@ const Bill = Invoice.omit({ token: true }).extend({ payAt: payAt.nullable() });
 const SiteShown = Site.omit({ envVariables: true }).extend({
   variables: z.array(z.string()).describe("Their keys."),
 });
+const PackShown = Pack.omit({ terms: true }).extend({
+  termsCents: z.record(z.string(), z.number().int()).describe("For a whole billing term, by its months."),
+});
 const Costs = z.object({
   pack: z.string(),
   months: z.number().int(),
@@ -855,9 +858,9 @@ export const tools = {
 
   list_packs: {
     group: "billing",
-    summary: "List what can be bought: packs for sites and databases, or packages of credits, with prices.",
+    summary: "List what can be bought: packs for sites and databases and packages of credits, with prices.",
     input: only({ kind: z.enum(["site", "database", "credits"]).optional() }),
-    output: z.array(z.union([Pack, CreditPackage])),
+    output: z.array(z.union([PackShown, CreditPackage])),
   },
   list_invoices: {
     group: "billing",

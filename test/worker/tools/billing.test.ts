@@ -21,13 +21,17 @@ effectsOf("billing", {
     },
   ],
   list_packs: [
-    "lists what can be bought with prices, by kind",
+    "lists what can be bought with prices, by kind, and without one credits as well",
     async () => {
       const key = await funded();
       const { result } = await useTool(key, "list_packs", { kind: "database" });
       const packs = result as { kind: string; amountCents: number }[];
       expect(packs.length).toBeGreaterThan(0);
       expect(packs.every(({ kind, amountCents }) => kind === "database" && amountCents > 0)).toBe(true);
+      const all = (await useTool(key, "list_packs", {})).result as { kind?: string; credits?: number }[];
+      expect(new Set(all.map(({ kind, credits = 0 }) => kind ?? credits > 0))).toEqual(
+        new Set(["site", "database", true]),
+      );
     },
   ],
   list_invoices: [

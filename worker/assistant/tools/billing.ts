@@ -19,9 +19,18 @@ type Names =
 export const billingTools: Tools<Names> = {
   list_packs: {
     async run(ctx, { kind }) {
-      if (kind === "credits") return (await call(ctx, "listCreditPackages", { limit: 100 })).data;
-      const { data } = await call(ctx, "listPacks", { limit: 100 });
-      return data.filter((pack) => kind === undefined || pack.kind === kind);
+      const [packs, packages] = await Promise.all([
+        call(ctx, "listPacks", { limit: 100 }),
+        call(ctx, "listCreditPackages", { limit: 100 }),
+      ]);
+      if (kind === "credits") return packages.data;
+      const shown = packs.data
+        .filter((pack) => kind === undefined || pack.kind === kind)
+        .map(({ terms, ...pack }) => ({
+          ...pack,
+          termsCents: Object.fromEntries(terms.map(({ months, amountCents }) => [months, amountCents])),
+        }));
+      return kind === undefined ? [...shown, ...packages.data] : shown;
     },
   },
   list_invoices: {
