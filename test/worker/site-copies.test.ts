@@ -50,7 +50,7 @@ describe("a copy of a site", () => {
 
   it("is protected as the site is: its rules come with it, but for the name that is the site's own", async () => {
     const { siteId } = await createSite(key);
-    const { hostname } = await site(key, siteId);
+    const { hostname } = new URL((await site(key, siteId)).url);
     const rules = {
       basicAuth: { username: "ada", password: "correct horse battery" },
       allow: ["192.0.2.0/24"],
