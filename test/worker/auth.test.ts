@@ -480,6 +480,45 @@ describe("with a second step", () => {
     expect((await ask("/change-email", { newEmail })).status).toBe(401);
   });
 
+  it("a cookie that is written so that only one of two readers finds a session in it is none", async () => {
+    const { accountId } = await cautious();
+    const { cookie } = await session(accountId);
+    const other = await session((await person()).accountId);
+    const { ask } = service();
+    const [name, value] = cookie.Cookie.split(/=(.*)/);
+    const odd = [
+      `${name}="${value}x`,
+      `${name}="${value}"`,
+      `${name}="${value}x; ${other.cookie.Cookie}`,
+      `${other.cookie.Cookie}; ${cookie.Cookie}`,
+    ];
+    // The other's own account may have changed.
+    for (const Cookie of odd) await ask("/two-factor/disable", { password, code: "" }, { Cookie });
+    expect(await rows("SELECT two_factor_enabled FROM accounts WHERE id = ?", accountId)).toEqual([
+      { two_factor_enabled: 1 },
+    ]);
+  });
+
+  it("no browser is trusted to need none, though better-auth would remember it", async () => {
+    const { email } = await cautious();
+    const { ask } = service();
+    const about = cookieOf(await ask("/sign-in/email", { email, password }));
+    const right = await ask("/two-factor/verify-totp", { code: await appCode(), trustDevice: true }, about, {
+      laterMs: 0,
+    });
+    expect(right.status).toBe(200);
+    const again = await ask("/sign-in/email", { email, password }, cookieOf(right));
+    expect(again.body["twoFactorRedirect"]).toBe(true);
+  });
+
+  it("a password is checked by no request that does nothing else", async () => {
+    const { accountId } = await person();
+    const { cookie } = await session(accountId);
+    const { ask } = service();
+    for (const typed of [password, "wrong"])
+      expect((await ask("/verify-password", { password: typed }, cookie)).status).toBe(404);
+  });
+
   it("an app is set up with the installation's name", async () => {
     const { accountId } = await person();
     const { cookie } = await session(accountId);
@@ -727,6 +766,11 @@ describe("a new account", () => {
       const { ask, done, mails } = service(changes);
       const asked = signUp();
       expect((await ask("/sign-up/email", asked)).status).toBe(400);
+      // Nor does anybody learn whether an address has an account.
+      const { email } = await person();
+      const known = await ask("/sign-up/email", signUp({ email }));
+      const unknown = await ask("/sign-up/email", signUp());
+      expect([known.status, known.body]).toEqual([400, unknown.body]);
       await done();
       expect([await found(asked.email), mails]).toEqual([undefined, []]);
     }

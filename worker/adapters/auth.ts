@@ -102,12 +102,14 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
     ),
     plugins: [secondStep(twoFactor)],
     // Codes by mail are not offered, and nobody needs the secret a second time. Other sessions are ended by our own API:
-    // better-auth would look for them by tokens that only their hashes are kept of, and say that they had ended.
+    // better-auth would look for them by tokens that only their hashes are kept of, and say that they had ended. A password is
+    // typed where it is needed: asked for by itself it would only be guessed.
     disabledPaths: [
       "/two-factor/send-otp",
       "/two-factor/verify-otp",
       "/two-factor/get-totp-uri",
       "/revoke-other-sessions",
+      "/verify-password",
     ],
     user: {
       // Confirmed by the old address first, then by the new one.

@@ -81,7 +81,8 @@ async function emailIn(request: Request): Promise<string> {
  * Passes one request to better-auth with rate limits, and converts its errors to our format. @throws AppError
  * rate_limited
  */
-export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Response> {
+export async function toAuth(c: Context<AppEnv>, sent: Request): Promise<Response> {
+  const request = withPlainCookies(sent);
   const path = new URL(request.url).pathname.slice("/api/auth".length);
   const limit = guarded[path];
   const address = countedAddress(c);
@@ -112,13 +113,34 @@ export async function toAuth(c: Context<AppEnv>, request: Request): Promise<Resp
   return remembered;
 }
 
+/** RFC 6265, section 4.1.1, without quotes. */
+const plainCookie = /^([\w!#$%&'*.^`|~+-]+)=[!#-+\--:<-[\]-~]*$/;
+
+/**
+ * Only cookies that we and better-auth read alike, each once: what we have checked of a session must be true of the one that it
+ * acts for. None says that a browser needs no second step: nobody could take that back.
+ */
+function withPlainCookies(request: Request): Request {
+  const kept = new Map<string, string>();
+  for (const cookie of (request.headers.get("Cookie") ?? "").split(";").map((one) => one.trim())) {
+    const name = plainCookie.exec(cookie)?.[1];
+    if (name !== undefined && !kept.has(name) && !name.endsWith("trust_device")) kept.set(name, cookie);
+  }
+  const headers = new Headers(request.headers);
+  // Without any, a request is a program's, of which no origin is asked.
+  if (kept.size > 0) headers.set("Cookie", [...kept.values()].join("; "));
+  else headers.delete("Cookie");
+  return new Request(request, { headers });
+}
+
 /** Whose password is checked, where it comes from a device that has proven to be theirs. */
 const knownHere = (c: Context<AppEnv>, email: string): string | null =>
   isKnownDevice(c, email) ? email : null;
 
 async function checkCode(c: Context<AppEnv>, request: Request): Promise<void> {
   const actor = await sessionActor(c);
-  if (actor) await requireSecondFactor(contextFor(c, actor), actor.accountId, await codeSentIn(request));
+  if (!actor) throw new AppError("unauthorized");
+  await requireSecondFactor(contextFor(c, actor), actor.accountId, await codeSentIn(request));
 }
 
 const Verified = z.object({ token: z.string(), user: z.object({ id: z.string() }) });
@@ -166,8 +188,12 @@ async function answeredByMailOnly(
   request: Request,
 ): Promise<Response | null> {
   const config = configOf(c.env);
-  const isRefused = path === "/sign-up/email" && !(await takesSignUps(contextFor(c, { type: "link" })));
-  const schema = canMail(config) && !isRefused ? answeredByMail[path] : undefined;
+  // Whether or not the address has an account, of which better-auth would tell its owner.
+  if (path === "/sign-up/email" && !(await takesSignUps(contextFor(c, { type: "link" }))))
+    return inOurShape(
+      Response.json({ message: "Nobody can sign up here", code: "SIGN_UP_CLOSED" }, { status: 400 }),
+    );
+  const schema = canMail(config) ? answeredByMail[path] : undefined;
   const sent = schema?.safeParse(await sentIn(request));
   if (!sent?.success) return null;
   const origin = request.headers.get("Origin");
