@@ -15,6 +15,7 @@ import {
   createSite,
   operator,
   operatorCookie,
+  operatorLogin,
   pay,
   readyAgent,
   site,
@@ -280,6 +281,38 @@ describe("the operator's console", () => {
       expect(text).toContain('action="/view-as/end"');
     }
     expect((await me.get("/")).text).not.toContain("/view-as/end");
+    // The session is the operator's, whose own account such a form would change.
+    const own = operatorLogin.password;
+    const forms = [
+      ["/account/two-factor", "form=off", `password=${own}`, "code=000000"],
+      ["/account", "form=password", `current=${own}`, "password=a new long password"],
+      ["/account", "form=email", "email=other@example.com"],
+      ["/confirm-email"],
+    ] as const;
+    for (const [path, ...fields] of forms) {
+      const sent = await call(path, {
+        method: "POST",
+        redirect: "manual",
+        headers: { ...headers, Cookie: `${cookie}; ${started.headers.get("Set-Cookie")?.split(";")[0]}` },
+        body: new URLSearchParams(fields.join("&")),
+      });
+      expect([path, fields[0], sent.status, await sent.text()]).toEqual([
+        path,
+        fields[0],
+        path === "/confirm-email" ? 403 : 400,
+        expect.stringContaining("can change nothing"),
+      ]);
+    }
+    expect(
+      (
+        await call("/sign-in", {
+          method: "POST",
+          redirect: "manual",
+          headers: { Origin: siteUrl },
+          body: new URLSearchParams(operatorLogin),
+        })
+      ).status,
+    ).toBe(303);
   });
 
   it("says what a refund does before it is made, and makes it", async () => {

@@ -22,13 +22,13 @@ export function requireAccess({ actor }: Ctx, operation: Asked): void {
   if (actor.type !== "assistant" && method !== "get") refuseSuspended(actor);
 }
 
+export const onlyViewed = (): AppError =>
+  new AppError("forbidden", { reason: "You see this account as its owner does, and can change nothing." });
+
 /** What an operator sees of an account that is not theirs. @throws AppError forbidden, with the reason */
 function requireViewable({ access, method, ownersOnly }: Asked): void {
   if (access === "operator") throw new AppError("forbidden");
-  if (method !== "get")
-    throw new AppError("forbidden", {
-      reason: "You see this account as its owner does, and can change nothing.",
-    });
+  if (method !== "get") throw onlyViewed();
   if (ownersOnly) throw new AppError("forbidden", { reason: "This is shown to the account's owner only." });
 }
 

@@ -10,6 +10,7 @@ import { limitAddress } from "../middleware/limit.ts";
 import { say } from "../middleware/page.ts";
 import { requireSameOrigin } from "../middleware/session.ts";
 import { personOf, toSignIn } from "../middleware/signed-in.ts";
+import { onlyViewed } from "../api/access.ts";
 import { call } from "../api/call.ts";
 import { assistant } from "../pages/assistant/chat.tsx";
 import { keys } from "../pages/account/keys.tsx";
@@ -146,6 +147,7 @@ export const dashboard = new Hono<AppEnv>()
   .post("/confirm-email", async (c) => {
     const ctx = await personOf(c);
     if (!ctx) return toSignIn(c);
+    if (ctx.actor.type === "viewer") throw onlyViewed();
     const { email } = await call(ctx, "getAccount", {});
     await formToAuth(c, "/send-verification-email", { email, callbackURL: "/confirmed" });
     say(c, { tone: "good", text: `We sent a link to ${email}. It is valid for one hour.` });

@@ -1,6 +1,7 @@
 import { Hono, type Context } from "hono";
 import { html } from "hono/html";
 import * as z from "zod";
+import { onlyViewed } from "../api/access.ts";
 import { call } from "../api/call.ts";
 import type { AppEnv } from "../app-env.ts";
 import { accountOf } from "../ctx.ts";
@@ -28,6 +29,8 @@ async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
     query: (name) => c.req.query(name),
     count: (limit) => (limit === "chat" ? takeForChat(c) : takeFrom(c, limit, accountOf(ctx))),
     async toAuth(path, fields) {
+      // The session is the operator's, whose own account it would change.
+      if (ctx.actor.type === "viewer") throw onlyViewed();
       const answer = await formToAuth(c, path, fields);
       for (const cookie of answer.headers.getSetCookie()) c.header("Set-Cookie", cookie, { append: true });
       return answer;
