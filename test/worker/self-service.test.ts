@@ -77,6 +77,7 @@ describe("a signed-in person", () => {
       ],
     });
     await api(await operator(), "POST", "/credits/grants", { accountId: await ownerOf(key), amount: 3 });
+    await api(key, "PATCH", "/billing/details", { name: "Ada Ltd" });
     const { status, headers, body } = await as<Record<string, Record<string, unknown>[]>>(
       cookie,
       "GET",
@@ -88,6 +89,7 @@ describe("a signed-in person", () => {
     ]);
     expect(body).toMatchObject({
       account: { id: await ownerOf(key) },
+      billingDetails: { name: "Ada Ltd" },
       sites: [{ id: siteId, deployments: [], schedules: [], commands: [] }],
       databases: [],
       invoices: [{ kind: "site", status: "unpaid" }],
@@ -137,6 +139,7 @@ describe("the deletion of an account", () => {
     const [id, { cookie }, other] = [await ownerOf(key), await sessionOf(key), await sessionOf(key)];
     const { invoiceId } = await createSite(key);
     await api(key, "POST", `/invoices/${invoiceId}/cancel`);
+    await api(key, "PATCH", "/billing/details", { name: "Ada Ltd", address: "1 High Street" });
     await run(
       "INSERT INTO identities (id, account_id, provider_id, provider_account_id, created_at, updated_at) VALUES (?, ?, 'github', ?, 1, 1)",
       id,
@@ -154,7 +157,7 @@ describe("the deletion of an account", () => {
     expect([removed.status, removed.body]).toEqual([200, { id, deleted: true }]);
     expect((await api(key, "GET", "/account")).status).toBe(401);
     for (const one of [cookie, other.cookie]) expect((await as(one, "GET", "/account")).status).toBe(401);
-    for (const table of ["sessions", "identities", "mails"])
+    for (const table of ["sessions", "identities", "mails", "billing_details"])
       expect(
         await bindings.DB.prepare(`SELECT count(*) AS n FROM ${table} WHERE account_id = ?`)
           .bind(id)

@@ -58,7 +58,7 @@ const Deletion = ({
         signed out.{" "}
         {deletion.backups > 0 &&
           `So ${deletion.backups === 1 ? "is" : "are"} ${count(deletion.backups, "backup", "backups")} of databases that you have deleted. `}
-        Invoices and payments are kept without your name. This cannot be undone.
+        Invoices and payments are kept, with the buyer whom they name. This cannot be undone.
       </p>
     </ConfirmByName>
   );

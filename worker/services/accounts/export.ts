@@ -3,6 +3,7 @@ import type { Page } from "../../../protocol/api/common.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { ledgerTransfers } from "../../db/schema.ts";
 import { listActivity } from "../activity/list.ts";
+import { getBillingDetails } from "../billing-details/change.ts";
 import { listBackups } from "../backups/list.ts";
 import { listConversations } from "../chat/conversations.ts";
 import { listCommands } from "../commands/list.ts";
@@ -38,7 +39,7 @@ const listed: Record<string, Lister> = {
 export async function exportAccount(ctx: Ctx): Promise<ReadableStream<Uint8Array>> {
   // What is refused is refused before the answer begins.
   const account = await getAccount(ctx);
-  const parts = documentOf(ctx, account);
+  const parts = documentOf(ctx, account, await getBillingDetails(ctx));
   const encoder = new TextEncoder();
   return new ReadableStream({
     async pull(controller) {
@@ -50,8 +51,13 @@ export async function exportAccount(ctx: Ctx): Promise<ReadableStream<Uint8Array
   });
 }
 
-async function* documentOf(ctx: Ctx, account: object): AsyncGenerator<string, undefined> {
+async function* documentOf(
+  ctx: Ctx,
+  account: object,
+  billingDetails: object,
+): AsyncGenerator<string, undefined> {
   yield `{"exportedAt":${JSON.stringify(ctx.now().toISOString())},\n"account":${JSON.stringify(account)}`;
+  yield `,\n"billingDetails":${JSON.stringify(billingDetails)}`;
   yield* array("sites", sitesOf(ctx));
   for (const [name, lister] of Object.entries(listed)) yield* array(name, all(ctx, lister));
   yield* array("conversations", conversationsOf(ctx));

@@ -44,6 +44,8 @@ export async function removeAccount(
     identities: ctx.statement(sql`DELETE FROM identities WHERE account_id = ${id} AND ${gone}`),
     twoFactors: ctx.statement(sql`DELETE FROM two_factors WHERE account_id = ${id} AND ${gone}`),
     verifications: ctx.statement(sql`DELETE FROM verifications WHERE value = ${id} AND ${gone}`),
+    // Invoices have a copy of their own.
+    billingDetails: ctx.statement(sql`DELETE FROM billing_details WHERE account_id = ${id} AND ${gone}`),
     mails: ctx.statement(sql`DELETE FROM mails WHERE account_id = ${id} AND sent_at IS NULL AND ${gone}`),
     channels: ctx.statement(sql`DELETE FROM notification_channels WHERE account_id = ${id} AND ${gone}`),
     deliveries: ctx.statement(sql`DELETE FROM deliveries WHERE account_id = ${id} AND ${gone}`),
