@@ -199,17 +199,26 @@ describe("a session", () => {
     }
   });
 
-  it("is forgotten at its end, with its address and browser, also where nobody comes back", async () => {
-    await operator();
-    await cookie();
-    const count = async () =>
-      (await bindings.DB.prepare("SELECT count(*) AS n FROM sessions").first<{ n: number }>())?.n;
-    const before = (await count()) ?? 0;
-    await bindings.DB.prepare(
-      "UPDATE sessions SET expires_at = 1 WHERE id = (SELECT id FROM sessions ORDER BY created_at DESC LIMIT 1)",
-    ).run();
+  it("is forgotten at its end, where nobody comes back; the last one without its address and browser", async () => {
+    const accountId = "acc_001m80000000000000000000001";
+    const sessionOf = (id: string, at: number) =>
+      bindings.DB.prepare(
+        `INSERT INTO sessions (id, token_hash, account_id, ip_address, user_agent, created_at, updated_at, expires_at)
+         VALUES (?, ?, ?, '192.0.2.7', 'Browser', ?, ?, ?)`,
+      )
+        .bind(id, id, accountId, at, at, at)
+        .run();
+    await sessionOf("session_old", 1);
+    await sessionOf("session_last", 2);
     await Promise.all(runTasks(contextOf(bindings, { type: "system" }, () => undefined)));
-    expect(await count()).toBe(before - 1);
+    const { results } = await bindings.DB.prepare(
+      "SELECT id, ip_address, user_agent, updated_at FROM sessions WHERE account_id = ?",
+    )
+      .bind(accountId)
+      .all();
+    // Operators see when the account was last used.
+    expect(results).toEqual([{ id: "session_last", ip_address: null, user_agent: null, updated_at: 2 }]);
+    await bindings.DB.prepare("DELETE FROM sessions WHERE account_id = ?").bind(accountId).run();
   });
 
   it("past its end is worth nothing", async () => {
