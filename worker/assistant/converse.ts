@@ -120,7 +120,9 @@ class Turn {
   /** Runs the confirmed steps in order: none if one is about what has changed since, and none after the first refusal. */
   async confirmed({ steps }: PendingAction): Promise<Ran[]> {
     // All of them before any is run: what one step changes is no reason to refuse the next.
-    const refusals = await Promise.all(steps.map((step) => changedSince(this.ctx, step)));
+    // One after the other: a host answers only a few questions about a database at once.
+    const refusals: (ToolOutcome | null)[] = [];
+    for (const step of steps) refusals.push(await changedSince(this.ctx, step));
     let goesOn = refusals.every((refusal) => refusal === null);
     const ran: Ran[] = [];
     for (const [index, step] of steps.entries()) {

@@ -182,12 +182,13 @@ export const databaseTools: Tools<Names> = {
     run: async (ctx, { db, query }) => write(ctx, await databaseId(ctx, db), query),
     async consequence(ctx, { db, query }) {
       const rows = await rowsChangedBy(ctx, await databaseId(ctx, db), query);
-      return asksAboutDatabase(
+      const asked = await asksAboutDatabase(
         ctx,
         db,
-        ({ name }) =>
-          `Run this statement, which may change data, in the database ${name}:\n${query}\n${rows} `,
+        ({ name }) => `Run this statement, which may change data, in the database ${name}:\n${query}\n`,
       );
+      // The number of rows of a table in use is another at each moment.
+      return { ...asked, summary: `${asked.summary} ${rows}` };
     },
   },
   list_active_queries: {
