@@ -1435,9 +1435,9 @@ export const operations = {
     examples: {
       body: { clientName: "CLI on laptop" },
       answer: {
-        device_code: "dev_BCDF2345Zx4dK1m8QpT0vWb7YhN3sJ6rLc9aEf2gUiX5oMtR8zC",
+        device_code: "dev_BCDF4Z79Zx4dK1m8QpT0vWb7YhN3sJ6rLc9aEf2gUiX5oMtR8zC",
         user_code: "BCDF-4Z79",
-        verification_url: "https://berth.example/device?code=BCDF-2345",
+        verification_url: "https://berth.example/device?code=BCDF-4Z79",
         expires_in: 600,
         interval: 2,
       },

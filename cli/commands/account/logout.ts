@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { readConfig, writeConfig } from "../../config.ts";
+import { readConfig, siteUrlOf, writeConfig } from "../../config.ts";
 import { clientFor, globalOptions, profilesFile, signal } from "../../context.ts";
 import { exitCodes } from "../../failure.ts";
 import { safe, say, showValue, styled } from "../../terminal.ts";
@@ -42,7 +42,7 @@ export const logout = command(
 async function revoke(url: string, token: string): Promise<string | null> {
   const { ApiError } = await import("../../../client/index.ts");
   try {
-    await (await clientFor(url, token)).call("revokeOwnKey", {}, { signal });
+    await (await clientFor(siteUrlOf(url), token)).call("revokeOwnKey", {}, { signal });
     return null;
   } catch (error) {
     // It was revoked before, such as by a first attempt whose answer was lost.
