@@ -4,7 +4,7 @@ import type { Readers } from "./image-build/readers.ts";
 import type { SharedBases } from "./image-build/shared-bases.ts";
 import type { PublicAccess } from "./databases/public-access.ts";
 import type { BackupStore } from "./databases/backups/store.ts";
-import type { Engine } from "./docker/engine.ts";
+import type { ContainerSummary, Engine } from "./docker/engine.ts";
 import type { Ingress } from "./ingress/ingress.ts";
 import type { BuildRoom } from "./isolation/build-room.ts";
 import type { Isolation } from "./isolation/isolation.ts";
@@ -36,6 +36,8 @@ export type Host = {
   settings: HostSettings;
   /** Removes the site's other containers after draining them. */
   retire(siteId: string, keepContainerIds: readonly string[]): void;
+  /** Whether a container is draining, or being removed after that. */
+  isRetiring(containerId: string): boolean;
   /** Returns a container to service; false if it was already being removed. */
   recall(containerId: string): Promise<boolean>;
   /**
@@ -45,6 +47,8 @@ export type Host = {
   goOnRetiring(containerId: string): "under way" | "over" | null;
   /** Resolves when no container is draining any more. */
   retired(): Promise<void>;
+  /** Stops a site's container in its grace period, keeps its last lines, and removes it. */
+  discard(container: Pick<ContainerSummary, "id" | "labels">): Promise<void>;
   /** The present size of a site's volumes in megabytes; null if the host cannot tell. */
   volumesMb(siteId: string): Promise<number | null>;
   /** The repository of a site's images; another tenant's Dockerfile must not be able to guess it. */

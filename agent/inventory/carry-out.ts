@@ -38,15 +38,17 @@ async function setAsideOne(host: Host, id: string): Promise<void> {
     log("warn", "No record knows this resource: it is stopped and set aside", { id });
 }
 
-async function removeBeside({ engine, ingress, agentId }: Host, siteId: string, containerIds: string[]) {
-  const own = await engine.listContainers({ ...labelsOf(siteId), [label.agent]: agentId });
+async function removeBeside(host: Host, siteId: string, containerIds: string[]) {
+  const { ingress } = host;
+  const own = await host.engine.listContainers({ ...labelsOf(siteId), [label.agent]: host.agentId });
   const serving = servingIds(ingress, siteId);
   // Nothing is left to fall back to, and the record says that what serves is right.
   if (ingress.fallback(siteId)?.some(({ containerId }) => containerIds.includes(containerId)))
     await ingress.settle(siteId);
-  for (const { id } of own) {
-    if (!containerIds.includes(id) || serving.length === 0 || serving.includes(id)) continue;
-    await engine.stopContainer(id, stopGraceSeconds);
-    await engine.removeContainer(id);
+  if (serving.length === 0) return;
+  for (const container of own) {
+    const { id } = container;
+    if (containerIds.includes(id) && !serving.includes(id) && !host.isRetiring(id))
+      await host.discard(container);
   }
 }

@@ -8,11 +8,11 @@ import { servingOf } from "../ingress/ingress.ts";
 import { isAside } from "../docker/aside.ts";
 import { label } from "../docker/labels.ts";
 
-type Means = Pick<Host, "engine" | "ingress" | "agentId">;
+type Means = Pick<Host, "engine" | "ingress" | "agentId" | "isRetiring">;
 
 /** All or nothing: what could not be inspected must not count as gone. @throws if anything cannot be inspected */
 export async function gather(
-  { engine, ingress, agentId }: Means,
+  { engine, ingress, agentId, isRetiring }: Means,
   out: ReadonlySet<string>,
 ): Promise<{ sites: HeldSite[]; databases: HeldDatabase[] }> {
   const all = await engine.listContainers({ [label.managed]: "true", [label.agent]: agentId });
@@ -31,7 +31,7 @@ export async function gather(
         id,
         serving: deploymentsOf(own.filter((one) => routed.includes(one.id))),
         unrouted: running
-          .filter((one) => !routed.includes(one.id))
+          .filter((one) => !routed.includes(one.id) && !isRetiring(one.id))
           .slice(0, 50)
           .map((one) => ({ containerId: one.id, deploymentId: deploymentsOf([one])[0] ?? null })),
         memoryMb: memoryOf(running),

@@ -28,7 +28,7 @@ export function openRetirement(options: {
   /** Its log goes with it. */
   keepLastLines: (containerId: string) => Promise<void>;
   onError: (error: unknown) => void;
-}): Pick<Host, "retire" | "recall" | "goOnRetiring" | "retired"> {
+}): Pick<Host, "retire" | "isRetiring" | "recall" | "goOnRetiring" | "retired" | "discard"> {
   const { engine, agentId, patience, drains, keepLastLines, onError } = options;
   const drainMs = patience.drainSeconds * 1000;
   const drainMaxMs = Math.max(patience.drainSeconds, patience.drainMaxSeconds) * 1000;
@@ -72,6 +72,12 @@ export function openRetirement(options: {
     }
   }
 
+  async function discard({ id, labels }: { id: string; labels: Labels }): Promise<void> {
+    await engine.stopContainer(id, stopGraceOf(labels));
+    await keepLastLines(id).catch(onError);
+    await engine.removeContainer(id);
+  }
+
   /** @returns false: it was called back before. */
   async function remove(id: string, until: Date, signal: AbortSignal): Promise<boolean> {
     const began = performance.now();
@@ -83,9 +89,7 @@ export function openRetirement(options: {
         // The clock may have been set meanwhile.
         await drain(id, Math.min(longestMs, Math.max(0, until.getTime() - Date.now())), signal);
         if (signal.aborted) return false;
-        await engine.stopContainer(id, stopGraceOf(labels));
-        await keepLastLines(id).catch(onError);
-        await engine.removeContainer(id);
+        await discard({ id, labels });
         note(() => drains.drained(id));
         return true;
       } catch (error) {
@@ -118,6 +122,7 @@ export function openRetirement(options: {
         await Promise.all(old.map(({ id, labels }) => leave(id, untilOf(labels))));
       });
     },
+    isRetiring: (containerId) => leaving.has(containerId),
     async recall(containerId) {
       const one = leaving.get(containerId);
       one?.back.abort();
@@ -139,5 +144,6 @@ export function openRetirement(options: {
       await Promise.race([allEnded(), longest]);
       over.abort();
     },
+    discard,
   };
 }

@@ -13,6 +13,7 @@ import { carryOut } from "../../agent/inventory/carry-out.ts";
 import { gather, inPages } from "../../agent/inventory/gather.ts";
 import { idsHeld, keptOf, removeKept, removeKeptVolumes, volumesKept } from "../../agent/inventory/kept.ts";
 import { InventoryReporter } from "../../agent/inventory/reporter.ts";
+import { openRetirement } from "../../agent/sites/retire.ts";
 import { maxHeld, type HeldSite } from "../../protocol/agent/inventory.ts";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
 import { formatId } from "../../protocol/ids.ts";
@@ -26,7 +27,10 @@ const idOf = <K extends "database" | "account" | "deployment" | "site">(kind: K,
   formatId(kind, number, new Uint8Array(10));
 const database = databaseSpec({ databaseId: idOf("database"), accountId: idOf("account"), type: "redis" });
 const { databaseId } = database;
-const run = runSpec({ volumes: [{ name: "data", mountPath: "/data" }] });
+const run = runSpec({
+  volumes: [{ name: "data", mountPath: "/data" }],
+  lifecycle: { stopTimeoutSeconds: 45 },
+});
 const { siteId } = run;
 const idle = () => false;
 const from = { out: new Set<string>() };
@@ -37,6 +41,8 @@ let docker: MemoryEngine;
 let routes: Map<string, Target[] | "parked">;
 /** What served before a probation. */
 let fallback: Target[] | null;
+/** Containers whose last lines were kept. */
+let keptLines: string[];
 let host: Host;
 
 /** A host on which one site and one database run. */
@@ -46,6 +52,7 @@ beforeEach(async () => {
   Object.assign(docker.state.images, { image: "sha256:image", [database.image]: "sha256:redis" });
   routes = new Map();
   fallback = null;
+  keptLines = [];
   const { engine } = docker;
   host = {
     agentId: "agent",
@@ -54,7 +61,14 @@ beforeEach(async () => {
     imageRepository: () => "image-of-a-site",
     publicAccess: closedAccess("agent"),
     isolation: { demand: () => Promise.resolve(), refresh: () => Promise.resolve() },
-    goOnRetiring: () => null,
+    ...openRetirement({
+      engine,
+      agentId: "agent",
+      patience: { drainSeconds: 600, drainMaxSeconds: 600 },
+      drains: { drainUntil: () => undefined, drainsUntil: () => null, drained: () => undefined },
+      keepLastLines: (id) => Promise.resolve(void keptLines.push(id)),
+      onError: (error) => expect.fail(String(error)),
+    }),
     ingress: {
       sites: () => [...routes.keys()],
       current: (id: string) => routes.get(id) ?? null,
@@ -193,6 +207,27 @@ it("what runs beside what serves goes, but never what serves, nor the last that 
   routes.set(siteId, serving);
   await carryOut(host, { setAside: [], retire }, idle);
   expect([docker.find(beside), docker.find(serving[0]!.containerId)?.running]).toEqual([undefined, true]);
+});
+
+it("what runs beside what serves has the time to stop that its site gives it, and leaves its last lines", async () => {
+  const beside = await runs(2);
+  const stopped = vi.spyOn(docker.engine, "stopContainer");
+  await carryOut(host, { setAside: [], retire: [{ siteId, containerIds: [beside] }] }, idle);
+  expect([stopped.mock.calls, keptLines]).toEqual([[[beside, 45]], [beside]]);
+});
+
+it("a replaced version that still drains is left to end what it began, and its memory counts", async () => {
+  const [{ containerId: serving }] = routes.get(siteId) as [Target];
+  const old = await runs(2);
+  host.retire(siteId, [serving]);
+  await vi.waitUntil(() => host.isRetiring(old));
+  const { sites } = await gather(host, from.out);
+  expect(sites).toMatchObject([{ unrouted: [], memoryMb: 2 * run.limits.memoryMb }]);
+  // An inventory that was taken before it was replaced.
+  await carryOut(host, { setAside: [], retire: [{ siteId, containerIds: [old] }] }, idle);
+  expect(docker.find(old)?.running).toBe(true);
+  await host.recall(old);
+  expect(host.isRetiring(old)).toBe(false);
 });
 
 it("a probation that no job goes on with is over once the record says that what served before it goes", async () => {
