@@ -187,7 +187,7 @@ it("asks for a password, tells the app nothing of it, and lets nobody guess on",
   expect(statuses).toEqual([...Array<number>(10).fill(401), 429, 429]);
   // Who knows it is not locked out by others, and from there nobody gets in.
   expect((await told("/", basic("team", "correct horse"))).name).toBe("app");
-  const late = await get(port, host, { headers: { ...guesser, ...basic("other", "correct horse") } });
+  const late = await get(port, host, { headers: { ...guesser, ...basic("team", "correct horse") } });
   expect(late.status).toBe(429);
 });
 

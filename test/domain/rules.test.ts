@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { countedAs } from "../../protocol/client-address.ts";
 import { formatId, growingIds, idPrefixes, isId, type IdKind } from "../../protocol/ids.ts";
-import { countedAs } from "../../worker/domain/client-address.ts";
 import { formatUserCode, readUserCode } from "../../worker/domain/device-codes.ts";
 import { addMonths } from "../../worker/domain/pricing.ts";
 import { pushSkips, readPushEvent } from "../../worker/domain/push-event.ts";

@@ -1,8 +1,8 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
+import { countedAs } from "../../protocol/client-address.ts";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
-import { countedAs } from "../domain/client-address.ts";
 import { logError } from "../log-error.ts";
 import type { CountedWindow } from "../objects/rpc.ts";
 
