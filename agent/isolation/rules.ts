@@ -53,6 +53,8 @@ const refused: Record<Family, readonly string[]> = {
     "192.168.0.0/16",
     "192.0.0.0/24",
     "198.18.0.0/15",
+    // Azure's metadata (WireServer), and its name server.
+    "168.63.129.16/32",
   ],
   // fd00:ec2::254 (metadata) is in fc00::/7; the last three lead to IPv4.
   6: ["fc00::/7", "fe80::/10", "fec0::/10", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16"],

@@ -57,8 +57,22 @@ describe("the firewall's rules", () => {
         "192.168.0.0/16",
         "192.0.0.0/24",
         "198.18.0.0/15",
+        "168.63.129.16/32",
       ].map((network) => `-d ${network} -j REJECT --reject-with icmp-admin-prohibited`),
     ]);
+  });
+
+  it("leave of Azure's address for metadata only the name server, where the host uses it as one", () => {
+    const azure = { ...policy, nameservers: ["168.63.129.16"] };
+    const rules = firewallRules(azure, 4).map((rule) => rule.join(" "));
+    for (const chain of ["OUTSIDE", "ENGINE"])
+      expect(rules.filter((line) => line.startsWith(`-A BERTH-0123-${chain} -d 168.63.129.16`))).toEqual(
+        [
+          "168.63.129.16 -p udp --dport 53 -j RETURN",
+          "168.63.129.16 -p tcp --dport 53 -j RETURN",
+          "168.63.129.16/32 -j REJECT --reject-with icmp-admin-prohibited",
+        ].map((rule) => `-A BERTH-0123-${chain} -d ${rule}`),
+      );
   });
 
   it("refuse everything on the host itself that was not named", () => {
