@@ -14,6 +14,8 @@ export type Report = Extract<FromAgent, { type: "done" | "failed" }>;
 
 /** The number of ended jobs to remember, so that a late offer does not start one again. */
 const rememberedJobs = 1000;
+/** Older ones are removed with every so many. */
+const pruneEvery = 100;
 
 /**
  * The state that must survive the agent: accepted jobs and unacknowledged results. No arguments, no secrets. The file
@@ -64,14 +66,19 @@ export function openJournal(file: string): Journal {
    */
   const unwritten = new Map<string, { attempt: number; report: Report | null }>();
   const attemptOf = (jobId: string): number => Number(known.get(jobId)?.["attempt"] ?? 0);
-  // The control plane offers jobs that the last process had started again, with a higher attempt.
-  written(
-    db.prepare(
-      `DELETE FROM jobs WHERE report IS NULL AND rowid <= (SELECT max(rowid) FROM jobs) - ${rememberedJobs}`,
-    ),
+  const outdated = db.prepare(
+    `DELETE FROM jobs WHERE report IS NULL AND rowid <= (SELECT max(rowid) FROM jobs) - ${rememberedJobs}
+       AND job_id NOT IN (SELECT value FROM json_each(?))`,
   );
+  /** The attempts of the jobs that this process was offered, or adopted, and has not forgotten. */
+  const underWay = new Map<string, number>();
+  let forgotten = 0;
+  const prune = () => written(outdated, JSON.stringify([...underWay.keys()]));
+  // The control plane offers jobs that the last process had started again, with a higher attempt.
+  prune();
   return {
     accept({ jobId, attempt }, kind) {
+      underWay.set(jobId, Math.max(attempt, underWay.get(jobId) ?? 0));
       if ((unwritten.get(jobId)?.attempt ?? 0) >= attempt) return false;
       const changes = written(accept, jobId, attempt, kind);
       if (changes !== null) unwritten.delete(jobId);
@@ -94,6 +101,8 @@ export function openJournal(file: string): Journal {
       if (held && held.attempt <= attempt) held.report = null;
       written(forget, jobId, attempt);
       written(over, jobId);
+      if ((underWay.get(jobId) ?? 0) <= attempt) underWay.delete(jobId);
+      if (++forgotten % pruneEvery === 0) prune();
     },
     unacknowledged: () => [
       // An unreadable result is left out of the hello, so its job is offered again.

@@ -50,6 +50,33 @@ it("takes a job offered anew in place of its older attempt, and no late result o
   journal.close();
 });
 
+it("remembers the last thousand jobs that ended while the agent runs, and all that run or are not acknowledged", () => {
+  const file = join(folder, "long.db");
+  let journal = openJournal(file);
+  const done = (number: number) => ({ type: "done", jobId: jobId(number), attempt: 1, result: {} }) as const;
+  for (const number of [1, 2]) journal.accept({ jobId: jobId(number), attempt: 1 }, "site.command");
+  journal.finish(done(2));
+  journal.close();
+  journal = openJournal(file);
+  // The next agent adopts it.
+  journal.accept({ jobId: jobId(1), attempt: 1 }, "site.command");
+  const other = new DatabaseSync(file);
+  other.exec(`INSERT INTO jobs (job_id, attempt, kind)
+    WITH RECURSIVE ended (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM ended WHERE n < 5000) SELECT 'job_' || n, 1, 'site.stop' FROM ended`);
+  for (let number = 3; number <= 102; number++) {
+    journal.accept({ jobId: jobId(number), attempt: 1 }, "site.stop");
+    journal.forget({ jobId: jobId(number), attempt: 1 });
+  }
+  // The last thousand, the one that runs and the one whose result is not acknowledged.
+  expect(other.prepare("SELECT count(*) AS jobs FROM jobs").get()).toEqual({ jobs: 1002 });
+  other.close();
+  for (const number of [1, 2, 3])
+    expect(journal.accept({ jobId: jobId(number), attempt: 1 }, "site.deploy")).toBe(false);
+  journal.finish(done(1));
+  expect(journal.unacknowledged()).toEqual([done(1), done(2)]);
+  journal.close();
+});
+
 it("holds neither arguments nor secrets", () => {
   const file = join(folder, "quiet.db");
   const journal = openJournal(file);
