@@ -2,6 +2,7 @@
 
 import { ago } from "../protocol/ago.ts";
 import { errorOn } from "./lib/error-page.ts";
+import { waitMs } from "./lib/refused.ts";
 
 const policy =
   "trustedTypes" in globalThis
@@ -187,19 +188,35 @@ async function refresh(): Promise<void> {
   }
 }
 
-if (events !== undefined) {
-  const stream = new EventSource(events);
-  const take = (event: MessageEvent<string>) => {
-    const message = JSON.parse(event.data) as Record<string, unknown>;
-    // The balance stands on every page.
-    if (message["type"] === "credits") soon();
-    changed(Object.values(message).filter((value) => typeof value === "string"));
-    document.dispatchEvent(new CustomEvent("berth:event", { detail: message }));
-  };
+function take(event: MessageEvent<string>): void {
+  const message = JSON.parse(event.data) as Record<string, unknown>;
+  // The balance stands on every page.
+  if (message["type"] === "credits") soon();
+  changed(Object.values(message).filter((value) => typeof value === "string"));
+  document.dispatchEvent(new CustomEvent("berth:event", { detail: message }));
+}
+
+let refusals = 0;
+
+function listen(address: string): void {
+  const stream = new EventSource(address);
   for (const type of ["change", "message"]) stream.addEventListener(type, take as EventListener);
   stream.addEventListener("reset", () =>
     changed(["account", ...(main()?.dataset["about"] ?? "").split(" ")]),
   );
+  stream.addEventListener("open", () => {
+    // A new stream does not tell what changed before it.
+    if (refusals > 0) soon();
+    refusals = 0;
+  });
+  // Whoever has signed out is refused too, and may sign in again in another tab.
+  stream.addEventListener("error", () => {
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => listen(address), waitMs(++refusals));
+  });
+}
+
+if (events !== undefined) {
+  listen(events);
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden && isStale) void refresh();
   });

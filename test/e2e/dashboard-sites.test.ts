@@ -225,6 +225,30 @@ it("the balance of credits stands in the top bar, and follows without a reload",
   await context.close();
 });
 
+it("a page whose events were refused shows what changed meanwhile, and follows again", async () => {
+  const { context, page } = await signedIn(browser);
+  let [isAway, refused] = [true, 0];
+  await page.route("**/api/v1/events", (route) => {
+    if (!isAway) return route.continue();
+    refused++;
+    return route.fulfill({ status: 502 });
+  });
+  await page.goto(`${local.siteUrl}/sites`);
+  await page.evaluate("window.isTheSame = true");
+  await expect.poll(() => refused).toBeGreaterThan(0);
+  const { email } = (await api<{ email: string }>("GET", "/account")).body;
+  const { balance } = (await api<{ balance: number }>("GET", "/credits")).body;
+  const more = async (amount: number, shown: number): Promise<void> => {
+    await api("POST", "/credits/grants", { email, amount });
+    isAway = false;
+    await page.locator("#balance", { hasText: `${shown.toLocaleString("en-US")} credit` }).waitFor();
+  };
+  await more(3, balance + 3);
+  await more(4, balance + 7);
+  expect(await page.evaluate("window.isTheSame")).toBe(true);
+  await context.close();
+});
+
 it.each([true, false])(
   "deployments are filtered, two are compared, and a site is copied up to its payment; with a script: %s",
   async (javaScriptEnabled) => {
