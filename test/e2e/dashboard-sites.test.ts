@@ -151,6 +151,28 @@ it("a line of a log has an address that opens the log there, a range is read aga
   await context.close();
 });
 
+it("a range that is chosen while a log was refused is read once", async () => {
+  const { context, page } = await signedIn(browser);
+  let reads = 0;
+  await page.route("**/api/v1/sites/*/logs?*", (route) => {
+    if (!new URL(route.request().url()).searchParams.has("since")) return route.fulfill({ status: 502 });
+    reads++;
+    const lines = [1, 2, 3].map((seq) => event(seq, `line ${seq}`)).join("");
+    // It ends, and is not opened again by the browser.
+    const body = `retry: 3600000\n\n${lines}`;
+    return route.fulfill({ status: 200, contentType: "text/event-stream", body });
+  });
+  await page.goto(`${local.siteUrl}/sites/${await sample()}/logs`);
+  await page.locator(".log-state", { hasText: "reconnecting" }).waitFor();
+  await page.selectOption('.log-tools [aria-label="From when"]', "60");
+  await page.locator(".log-state", { hasText: "3 lines" }).waitFor();
+  // Longer than the log waited to ask again.
+  await page.waitForTimeout(2500);
+  expect(reads).toBe(1);
+  expect(await page.locator(".log-window .text").allInnerTexts()).toEqual(["line 1", "line 2", "line 3"]);
+  await context.close();
+});
+
 it("requests appear while the page is open, until it is paused", async () => {
   const { context, page } = await signedIn(browser);
   const { id, url } = local.sampleSite;

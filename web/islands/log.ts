@@ -2,6 +2,7 @@ import type { LogLine } from "../../protocol/api/deployments.ts";
 import { stepNames, type DeploymentStep } from "../../protocol/deployment-steps.ts";
 import { duration } from "../../protocol/duration.ts";
 import { runsOf, uncoloured } from "../lib/ansi.ts";
+import { waitMs } from "../lib/refused.ts";
 import { isAtLeast, structured, type Level } from "../lib/structured.ts";
 
 /** What a deployment wrote in one of its steps. The one that goes on, or the last, is open; the others are folded. */
@@ -37,7 +38,6 @@ const maxLines = 50_000;
 const chunk = 5000;
 const rowHeight = 18;
 const around = 12;
-const retryMs = [1000, 2000, 5000, 10_000];
 /** How far before a linked line a running log is read from. */
 const beforeLinkMs = 60_000;
 
@@ -120,6 +120,8 @@ class Log extends HTMLElement {
   #hit = -1;
   #failures = 0;
   #stream: EventSource | undefined;
+  /** Opens a refused stream again. */
+  #retry: ReturnType<typeof setTimeout> | undefined;
   #frame = 0;
   #last: Line | undefined;
   /** The linked line; 0: none. */
@@ -158,7 +160,7 @@ class Log extends HTMLElement {
     new ResizeObserver(() => this.#measure()).observe(this.#view);
   }
   disconnectedCallback(): void {
-    this.#stream?.close();
+    this.#close();
     this.#isOver = true;
     removeEventListener("hashchange", this.#follows);
     cancelAnimationFrame(this.#frame);
@@ -293,7 +295,13 @@ class Log extends HTMLElement {
 
   // The stream
 
+  #close(): void {
+    clearTimeout(this.#retry);
+    this.#stream?.close();
+  }
+
   #open(): void {
+    this.#close();
     const url = new URL(this.dataset["stream"] ?? "", location.href);
     url.searchParams.set("follow", "1");
     if (this.#isRunning) {
@@ -319,10 +327,7 @@ class Log extends HTMLElement {
       this.#failures++;
       this.#say();
       if (stream.readyState !== EventSource.CLOSED) return;
-      const wait = retryMs[Math.min(this.#failures, retryMs.length) - 1] ?? 10_000;
-      setTimeout(() => {
-        if (this.isConnected && !this.#isOver) this.#open();
-      }, wait);
+      this.#retry = setTimeout(() => this.#open(), waitMs(this.#failures));
     });
   }
 
@@ -331,7 +336,6 @@ class Log extends HTMLElement {
     this.#readFrom(minutes === "" ? null : new Date(Date.now() - Number(minutes) * 60_000).toISOString());
   }
   #readFrom(from: string | null): void {
-    this.#stream?.close();
     this.#from = from;
     this.#last = undefined;
     [this.#lines, this.#held, this.#incoming, this.#dropped, this.#unseen] = [[], [], [], 0, 0];
@@ -381,7 +385,7 @@ class Log extends HTMLElement {
     if (isNext && !this.#isFollowing) before.isOpen ??= true;
     if (this.#lines.length > maxLines && this.#mark > 0) {
       // What was linked stays in view: the log is read no further.
-      this.#stream?.close();
+      this.#close();
       this.#lines.length = maxLines;
       this.#isOver = true;
       this.#sift();
