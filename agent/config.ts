@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import * as z from "zod";
 import { isNetwork } from "../protocol/api/public-access.ts";
+import { isLoopback } from "../protocol/loopback.ts";
 import { parseDestination, type Destination } from "./isolation/addresses.ts";
 import { firewallMode } from "./isolation/isolation.ts";
 import type { Visitors } from "./isolation/rules.ts";
@@ -53,7 +54,7 @@ function contents(file: string | undefined, context: z.RefinementCtx): string | 
 function isKeptPrivate(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);
-  return protocol === "https:" || /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+  return protocol === "https:" || isLoopback(hostname);
 }
 
 /** If TLS ends at a proxy in front of this host, all connections come from that proxy. */

@@ -1,11 +1,8 @@
 import * as z from "zod";
 import { dnsProviders } from "../protocol/api/dns.ts";
+import { isLoopback } from "../protocol/loopback.ts";
 import type { ChatPrices } from "./domain/chat-price.ts";
 import { deriveKey, type KeyPurpose } from "./domain/tokens.ts";
-
-/** Names and addresses of this machine alone. */
-export const isLoopback = (hostname: string): boolean =>
-  /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 
 /** What crosses a network is https, whatever it is: a session, a key, a mail's token. */
 const address = z

@@ -7,6 +7,15 @@ import { readOwn } from "./read-own.ts";
 /** A build context: each call goes through it from the beginning. */
 export type Context = () => Iterable<Entry>;
 
+/** By the first of these files that is there. */
+async function ignoredByFirst(folder: string, names: string[]): Promise<ReturnType<typeof ignoredBy>> {
+  for (const name of names) {
+    const text = await readOwn(folder, name);
+    if (text !== null) return ignoredBy(text, undefined, name);
+  }
+  return ignoredBy("");
+}
+
 /**
  * What is built of a folder: all but `.git`, what is left out and what .dockerignore names. Symbolic links are links.
  * @param below the name under which it lies in the context; null: it is the context
@@ -18,12 +27,10 @@ export async function contextOf(
   isLeftOut: (name: string) => boolean = () => false,
   dockerfile: string | null = null,
 ): Promise<Context> {
-  const name = `${dockerfile}.dockerignore`;
-  const own = dockerfile === null ? null : await readOwn(folder, name);
-  const isIgnored =
-    own === null
-      ? ignoredBy((await readOwn(folder, ".dockerignore")) ?? "")
-      : ignoredBy(own, undefined, name);
+  const isIgnored = await ignoredByFirst(
+    folder,
+    dockerfile === null ? [".dockerignore"] : [`${dockerfile}.dockerignore`, ".dockerignore"],
+  );
 
   function* entriesIn(name: string): Generator<Entry> {
     for (const found of inByteOrder(readdirSync(join(folder, name), { withFileTypes: true }))) {

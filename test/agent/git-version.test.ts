@@ -1,23 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { unfitGit } from "../../agent/image-build/git-version.ts";
 import { checkMachine } from "../../agent/startup/engine-ready.ts";
+import { ownPrograms } from "../support/own-programs.ts";
 
-let programs: string;
-beforeEach(() => {
-  programs = mkdtempSync(join(tmpdir(), "berth-git-"));
-  vi.stubEnv("PATH", programs);
-});
-afterEach(() => {
-  vi.unstubAllEnvs();
-  vi.restoreAllMocks();
-  rmSync(programs, { recursive: true });
-});
-const install = (version: string) =>
-  writeFileSync(join(programs, "git"), `#!/bin/sh\necho "git version ${version}"\n`, { mode: 0o755 });
+const programs = ownPrograms();
+afterEach(() => void vi.restoreAllMocks());
+const install = (version: string) => programs.add("git", `echo "git version ${version}"`);
 
 it.each(["2.37.0", "2.39.5", "2.50.1 (Apple Git-155)", "3.0.0"])("Git %s does", async (version) => {
   install(version);
@@ -36,7 +25,7 @@ it("a check of a machine tells of its Git, and fails by its engine alone", async
   const said = vi.spyOn(console, "error").mockReturnValue();
   const info = { NCPU: 1, MemTotal: 2 ** 30, DockerRootDir: "/", SecurityOptions: [] };
   const server = http.createServer((_, response) => response.end(JSON.stringify(info)));
-  const socket = join(programs, "engine.sock");
+  const socket = programs.pathOf("engine.sock");
   await new Promise<void>((resolve) => server.listen(socket, resolve));
   expect(await checkMachine(socket)).toBe(0);
   install("2.34.1");

@@ -1,18 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { installDocker } from "../../scripts/lib/docker-engine.ts";
+import { ownPrograms } from "../support/own-programs.ts";
 
-let programs: string;
-beforeEach(() => {
-  programs = mkdtempSync(join(tmpdir(), "berth-programs-"));
-  vi.stubEnv("PATH", programs);
-});
-afterEach(() => {
-  vi.unstubAllEnvs();
-  rmSync(programs, { recursive: true });
-});
+const programs = ownPrograms();
 
 /** A machine whose packages bring these programs. */
 function machine(packages: Record<string, string[]>) {
@@ -21,8 +11,7 @@ function machine(packages: Record<string, string[]>) {
     installed,
     install: async (names: string[]) => {
       installed.push(...names);
-      for (const program of names.flatMap((name) => packages[name] ?? []))
-        writeFileSync(join(programs, program), "#!/bin/sh\n", { mode: 0o755 });
+      for (const program of names.flatMap((name) => packages[name] ?? [])) programs.add(program);
     },
   };
 }
@@ -31,7 +20,7 @@ it("where docker.io is the engine alone, its client is installed too, also if th
   const trixie = machine({ "docker.io": ["dockerd"], "docker-cli": ["docker"] });
   await installDocker(trixie.install);
   expect(trixie.installed).toEqual(["docker.io", "iptables", "docker-cli"]);
-  rmSync(join(programs, "docker"));
+  programs.remove("docker");
   await installDocker(trixie.install);
   expect(trixie.installed.slice(3)).toEqual(["docker-cli"]);
 });

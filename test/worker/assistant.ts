@@ -3,6 +3,7 @@ import type { Answer, Question } from "../../protocol/agent/running.ts";
 import type { DatabaseSpec, Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { ChatReply } from "../../protocol/api/chat.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
+import type { Id } from "../../protocol/ids.ts";
 import { readsOnly, tools, type ToolGroup, type ToolInput, type ToolName } from "../../protocol/api/tools.ts";
 import { catalogue } from "../../worker/assistant/catalogue.ts";
 import { Revealed } from "../../worker/assistant/tool.ts";
@@ -68,6 +69,16 @@ export function scripted(...turns: Said[]): ScriptedModel {
   });
   return model;
 }
+
+/** The assistant of an account, as its conversation makes it. */
+export const assistantActor = (accountId: Id<"account">, credential: string = "key_test") => ({
+  type: "assistant" as const,
+  accountId,
+  role: "user" as const,
+  plan: "free" as const,
+  conversationId: "conv_test" as const,
+  credential: credential as "key_test",
+});
 
 export const open = (group: ToolGroup): Said => ({ calls: [{ name: "open_tools", args: { group } }] });
 export const use = (name: ToolName, args: object): Said => ({ calls: [{ name, args }] });

@@ -15,7 +15,7 @@ import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
 import { forgetOldConversations } from "../../worker/services/chat/conversations.ts";
 import type { Said } from "../support/scripted-model.ts";
-import { funded, open, ownerOf, say, scripted, use, withoutChatLimit } from "./assistant.ts";
+import { assistantActor, funded, open, ownerOf, say, scripted, use, withoutChatLimit } from "./assistant.ts";
 import {
   account,
   api,
@@ -35,15 +35,7 @@ const balanceOf = async (key: string) => (await api<Credits>(key, "GET", "/credi
 
 /** The assistant of the account of this key, as the conversation makes it. */
 async function assistantOf(key: string): Promise<Ctx> {
-  const actor = {
-    type: "assistant" as const,
-    accountId: await ownerOf(key),
-    role: "user" as const,
-    plan: "free" as const,
-    conversationId: "conv_test" as const,
-    credential: "key_test" as const,
-  };
-  return contextOf(bindings, actor, () => undefined);
+  return contextOf(bindings, assistantActor(await ownerOf(key)), () => undefined);
 }
 
 describe("a message", () => {

@@ -5,7 +5,7 @@ import { converse } from "../../worker/assistant/converse.ts";
 import { pendingForMs, type PendingAction } from "../../worker/assistant/pending.ts";
 import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
-import { funded, say, scripted, use, withoutChatLimit } from "./assistant.ts";
+import { assistantActor, funded, say, scripted, use, withoutChatLimit } from "./assistant.ts";
 import { api, bindings, operator } from "./service.ts";
 import { answering, argumentsAbout, recordOf, wholeAccount } from "./whole-account.ts";
 
@@ -24,14 +24,7 @@ beforeAll(async () => {
   await api(await operator(), "POST", "/credits/grants", grant);
   answering(account.host);
   args = argumentsAbout(account.ids);
-  const actor = {
-    type: "assistant" as const,
-    accountId: account.accountId,
-    role: "user" as const,
-    plan: "free" as const,
-    conversationId: "conv_test" as const,
-    credential: account.ids.key as "key_test",
-  };
+  const actor = assistantActor(account.accountId, account.ids.key);
   ctx = contextOf(bindings, actor, () => undefined);
 });
 

@@ -1,4 +1,4 @@
-import { ownerOf } from "./assistant.ts";
+import { assistantActor, ownerOf } from "./assistant.ts";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Question } from "../../protocol/agent/running.ts";
 import { operations, type Operation } from "../../protocol/api/operations.ts";
@@ -595,15 +595,7 @@ describe("a request with a key", () => {
     const { contextOf } = await import("../../worker/compose.ts");
     const { catalogue } = await import("../../worker/assistant/catalogue.ts");
     const counts: Counts = { guard: 0, d1: 0 };
-    const actor = {
-      type: "assistant" as const,
-      accountId: await ownerOf(key),
-      role: "user" as const,
-      plan: "free" as const,
-      conversationId: "conv_test" as const,
-      credential: "key_test" as const,
-    };
-    const ctx = contextOf(countedEnv(counts), actor, () => undefined);
+    const ctx = contextOf(countedEnv(counts), assistantActor(await ownerOf(key)), () => undefined);
     const asked = await catalogue.delete_site.consequence?.(ctx, { site: name, deleteVolumes: true });
     expect(asked?.summary).toContain(
       `linked databases: ${database}; volumes: data (last backup: 5 h old); variables: 0.`,

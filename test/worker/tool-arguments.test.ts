@@ -9,7 +9,7 @@ import type { Tool } from "../../worker/assistant/tool.ts";
 import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
 import { AppError } from "../../worker/domain/app-error.ts";
-import { open, say, scripted, use, withoutChatLimit } from "./assistant.ts";
+import { assistantActor, open, say, scripted, use, withoutChatLimit } from "./assistant.ts";
 import { bindings } from "./service.ts";
 import { answering, argumentsAbout, recordOf, wholeAccount } from "./whole-account.ts";
 
@@ -22,14 +22,7 @@ beforeAll(async () => {
   account = await wholeAccount(true);
   answering(account.host);
   args = argumentsAbout(account.ids);
-  const actor = {
-    type: "assistant" as const,
-    accountId: account.accountId,
-    role: "user" as const,
-    plan: "free" as const,
-    conversationId: "conv_test" as const,
-    credential: account.ids.key as "key_test",
-  };
+  const actor = assistantActor(account.accountId, account.ids.key);
   ctx = contextOf(bindings, actor, () => undefined);
 });
 afterAll(() => account.host.close());

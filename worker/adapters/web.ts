@@ -1,4 +1,4 @@
-import { isLoopback } from "../config.ts";
+import { isLoopback } from "../../protocol/loopback.ts";
 
 /** The answer to one request, without its body. */
 export type Fetched = { status: number; location: string | null };

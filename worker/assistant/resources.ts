@@ -6,6 +6,7 @@ import { call } from "./call.ts";
 import type { Ctx } from "../ctx.ts";
 import { sha256Hex } from "../domain/tokens.ts";
 import { findDatabase } from "../services/databases/find.ts";
+import { everyItem } from "../services/page.ts";
 import { findSite } from "../services/sites/find.ts";
 import type { Consequence } from "./tool.ts";
 
@@ -104,23 +105,20 @@ async function reachOfSite(ctx: Ctx, site: Site): Promise<Reach> {
 
 async function linkedTo(ctx: Ctx, { id }: Site): Promise<Database[]> {
   const linked: Database[] = [];
-  for (let cursor: string | undefined; ;) {
-    const { data, nextCursor } = await call(ctx, "listDatabases", { limit: 100, cursor });
-    linked.push(...data.filter(({ links }) => links.some(({ siteId }) => siteId === id)));
-    if (nextCursor === null) return linked;
-    cursor = nextCursor;
-  }
+  for await (const database of everyItem((cursor) => call(ctx, "listDatabases", { limit: 100, cursor })))
+    if (database.links.some(({ siteId }) => siteId === id)) linked.push(database);
+  return linked;
 }
 
 /** By the volume's name. */
 async function lastOfVolumes(ctx: Ctx, { id: siteId, volumes }: Site): Promise<Map<string, Backup>> {
   const last = new Map<string, Backup>();
-  for (let cursor: string | undefined; volumes.some(({ name }) => !last.has(name));) {
-    const { data, nextCursor } = await call(ctx, "listAllBackups", { siteId, limit: 100, cursor });
-    for (const backup of data.filter(isGood))
-      if (backup.volume && !last.has(backup.volume.name)) last.set(backup.volume.name, backup);
-    if (nextCursor === null) break;
-    cursor = nextCursor;
+  if (volumes.length === 0) return last;
+  const backups = everyItem((cursor) => call(ctx, "listAllBackups", { siteId, limit: 100, cursor }));
+  for await (const backup of backups) {
+    const name = backup.volume?.name;
+    if (name !== undefined && isGood(backup) && !last.has(name)) last.set(name, backup);
+    if (volumes.every((volume) => last.has(volume.name))) break;
   }
   return last;
 }

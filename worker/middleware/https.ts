@@ -1,6 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../app-env.ts";
-import { configOf, isLoopback } from "../config.ts";
+import { isLoopback } from "../../protocol/loopback.ts";
+import { configOf } from "../config.ts";
 import { AppError } from "../domain/app-error.ts";
 
 const twoYearsSeconds = 63_072_000;

@@ -30,6 +30,17 @@ export function page<Row extends { id: string }, Item>(
   return { data: shown.map(view), nextCursor: rows.length > query.limit ? (shown.at(-1)?.id ?? null) : null };
 }
 
+/** The items of all pages, each of which is read once it is needed. */
+export async function* everyItem<Item>(
+  read: (cursor: string | undefined) => Promise<Page<Item>>,
+): AsyncGenerator<Item, undefined> {
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const { data, nextCursor } = await read(cursor);
+    yield* data;
+    cursor = nextCursor;
+  }
+}
+
 /** For a short list with its own order that is read as a whole. @throws AppError invalid_request */
 export function pageOfAll<Row extends { id: string }, Item>(
   rows: Row[],

@@ -3,7 +3,7 @@ import type { KeptDeployment } from "../../../protocol/agent/jobs.ts";
 import type { DeploymentRow } from "../../db/rows.ts";
 import { deployments, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { queueRoutes } from "../../services/domains/queue-routes.ts";
+import { queueRoutes } from "../queue-routes.ts";
 import { linksFollowed } from "../databases/linked-env.ts";
 import { reconcileDatabases } from "../databases/reconcile.ts";
 import { forgetOldBuilds } from "../deployments/forget-builds.ts";

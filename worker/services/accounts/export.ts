@@ -12,6 +12,7 @@ import { listDeployments } from "../deployments/list.ts";
 import { listInvoices } from "../invoices/list.ts";
 import { listKeys } from "../keys/list.ts";
 import { listChannels, listDeliveries } from "../notifications/list.ts";
+import { everyItem } from "../page.ts";
 import { listSchedules } from "../schedules/list.ts";
 import { listSites } from "../sites/list.ts";
 import { getAccount } from "./get.ts";
@@ -75,16 +76,8 @@ async function* array(name: string, items: AsyncIterable<object>): AsyncGenerato
   yield "]";
 }
 
-async function* all<Item>(
-  ctx: Ctx,
-  lister: (ctx: Ctx, query: Query) => Promise<Page<Item>>,
-): AsyncGenerator<Item> {
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const page: Page<Item> = await lister(ctx, { limit: atOnce, ...(cursor !== undefined && { cursor }) });
-    yield* page.data;
-    cursor = page.nextCursor;
-  }
-}
+const all = <Item>(ctx: Ctx, lister: (ctx: Ctx, query: Query) => Promise<Page<Item>>): AsyncGenerator<Item> =>
+  everyItem((cursor) => lister(ctx, { limit: atOnce, ...(cursor !== undefined && { cursor }) }));
 
 const collected = async <Item>(items: AsyncIterable<Item>): Promise<Item[]> => {
   const list: Item[] = [];

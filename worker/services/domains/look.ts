@@ -6,7 +6,7 @@ import { batch } from "../../db/batch.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { certificates, domains } from "../../db/schema.ts";
 import { exampleOf, isWildcard } from "../../../protocol/wildcards.ts";
-import { isLoopback } from "../../config.ts";
+import { isLoopback } from "../../../protocol/loopback.ts";
 import { addressProblems, caaNames, caaProblem, leadsHere, proofProblem } from "../../domain/domain-check.ts";
 import type { Addresses, CaaRecord } from "../../domain/resolved-records.ts";
 import { pairOf } from "../../domain/domain-names.ts";
@@ -14,7 +14,7 @@ import { lossMail, releaseMail } from "../../domain/domain-mails.ts";
 import { domainEvents, graceMs, untilNextLook, type DomainEventName } from "../../domain/domain-states.ts";
 import { queueMail } from "../../mails/queue.ts";
 import { prove } from "./prove.ts";
-import { queueRoutes } from "./queue-routes.ts";
+import { queueRoutes } from "../../jobs/queue-routes.ts";
 import { proofRecord, statusOf, targetOf, type DomainRow } from "./view.ts";
 
 export type LookedAt = Pick<SiteRow, "id" | "accountId" | "slug" | "hostId" | "name">;

@@ -5,7 +5,7 @@ import type { SiteRow } from "../../db/rows.ts";
 import { domains, sites } from "../../db/schema.ts";
 import { takenMail } from "../../domain/domain-mails.ts";
 import { queueMail } from "../../mails/queue.ts";
-import { queueRoutes } from "./queue-routes.ts";
+import { queueRoutes } from "../../jobs/queue-routes.ts";
 import { proofRecord, type DomainRow } from "./view.ts";
 
 /**

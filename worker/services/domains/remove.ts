@@ -6,7 +6,7 @@ import type { SiteRow } from "../../db/rows.ts";
 import { domains } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { domainOwnedBy, type OfDomain } from "./owned.ts";
-import { queueRoutes } from "./queue-routes.ts";
+import { queueRoutes } from "../../jobs/queue-routes.ts";
 import type { DomainRow } from "./view.ts";
 
 /** Other sites may claim the name at once; the host stops serving it when it applies the new routes. */

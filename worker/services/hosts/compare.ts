@@ -8,7 +8,7 @@ import { databaseEvents } from "../../domain/database-events.ts";
 import { databaseVerdict, siteVerdict, type Known, type Place } from "../../domain/inventory.ts";
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
 import { deploymentQueue, queueSiteJob } from "../../jobs/deployments/queue.ts";
-import { queueRoutes } from "../domains/queue-routes.ts";
+import { queueRoutes } from "../../jobs/queue-routes.ts";
 import { eachAlone } from "../../each-alone.ts";
 import { idleLane, openJob } from "../../db/job-conditions.ts";
 import { arePaymentsRead } from "../../billing/payments/read-events.ts";

@@ -15,7 +15,7 @@ import { packs, sites } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
-import { queueRoutes } from "../domains/queue-routes.ts";
+import { queueRoutes } from "../../jobs/queue-routes.ts";
 import { forgetOldBuilds } from "../../jobs/deployments/forget-builds.ts";
 import { queueSiteJob } from "../../jobs/deployments/queue.ts";
 import { requireOwned } from "../owned.ts";
