@@ -9,7 +9,7 @@ const sha256 = (bytes: Buffer | string): string =>
   `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 const manifestType = "application/vnd.docker.distribution.manifest.v2+json";
 
-/** A registry of images that hold one file; the engine takes those of 127.0.0.1 by http. */
+/** A registry of images that hold one file; engines take those of 127.0.0.1 by http. */
 export async function startRegistry() {
   const blobs = new Map<string, Buffer>();
   const manifests = new Map<string, Buffer>();
@@ -30,7 +30,7 @@ export async function startRegistry() {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    port: (server.address() as AddressInfo).port,
     /** Another image of this tag from now on, with this environment. */
     async publish(tag: string, env: string): Promise<void> {
       const archive = tar.pack();
