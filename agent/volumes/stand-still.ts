@@ -22,24 +22,43 @@ export type Standstill = {
   end(): Promise<boolean>;
 };
 
+/** Until when each container is frozen for somebody, who would wake it for others too. */
+const frozen = new Map<string, Promise<void>>();
+
 /**
  * Freezes the containers, for some seconds at most: an agent that ends meanwhile wakes them when it starts again. One
  * that has just ended needs no freezing.
  */
 export async function standStill(engine: Engine, containerIds: readonly string[]): Promise<Standstill> {
   if (containerIds.length === 0) return { end: () => Promise.resolve(true) };
+  for (;;) {
+    const others = containerIds.flatMap((id) => frozen.get(id) ?? []);
+    if (others.length === 0) break;
+    await Promise.all(others);
+  }
+  const over = Promise.withResolvers<void>();
+  for (const id of containerIds) frozen.set(id, over.promise);
   let isStill = true;
-  const wake = () => Promise.all(containerIds.map((id) => resume(engine, id)));
+  let isFreezing = true;
+  const resumeAll = () => Promise.all(containerIds.map((id) => resume(engine, id)));
+  async function wake(): Promise<void> {
+    await resumeAll();
+    // The engine may freeze one only after all were woken.
+    if (isFreezing) return;
+    for (const id of containerIds) if (frozen.get(id) === over.promise) frozen.delete(id);
+    over.resolve();
+  }
   const timer = setTimeout(() => {
     isStill = false;
     void wake();
   }, stillMs);
   try {
     for (const id of containerIds) await engine.pauseContainer(id);
-    // The engine may have frozen one only after all were woken.
+    isFreezing = false;
     if (!isStill) await wake();
   } catch (error) {
     clearTimeout(timer);
+    isFreezing = false;
     await wake();
     throw error;
   }

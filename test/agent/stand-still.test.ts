@@ -61,6 +61,22 @@ it("containers that an engine freezes only when the time is up are woken at once
   expect(done.slice(-3)).toEqual(["pause two", "resume one", "resume two"]);
 });
 
+it("of two volumes of one container that are copied at once, the second waits: the end of the first wakes it for neither", async () => {
+  const { engine, done } = engineThatNotes();
+  const first = await standStill(engine, ["one"]);
+  const begun = standStill(engine, ["two", "one"]);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(done).toEqual(["pause one"]);
+  expect(await first.end()).toBe(true);
+  const second = await begun;
+  expect(done.splice(0)).toEqual(["pause one", "resume one", "pause two", "pause one"]);
+  expect(await second.end()).toBe(true);
+  const third = await standStill(engine, ["one"]);
+  await vi.advanceTimersByTimeAsync(5000);
+  await (await standStill(engine, ["one"])).end();
+  expect(await third.end()).toBe(false);
+});
+
 it("where nothing runs, everything stands still for as long as it takes", async () => {
   const still = await standStill(engineThatNotes().engine, []);
   await vi.advanceTimersByTimeAsync(60_000);
