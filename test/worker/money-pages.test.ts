@@ -5,7 +5,7 @@ import type { Activity } from "../../protocol/api/activity.ts";
 import type { Page } from "../../protocol/api/common.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
 import { ownerOf, say, scripted } from "./assistant.ts";
-import { escaped, visitorWith, type Visitor } from "./pages.ts";
+import { escaped, signedIn, visitorWith, type Visitor } from "./pages.ts";
 import {
   account,
   api,
@@ -40,7 +40,7 @@ describe("Billing", () => {
     expect(text).toContain(`href="/invoice/${invoiceToken}"`);
     expect(text).toContain(`href="/sites/${siteId}"`);
     expect(text).not.toContain(strange.invoiceToken);
-    expect((await me.get(`/billing/plan/${strange.siteId}`)).status).toBe(404);
+    expect((await me.get(`/billing/plan/${strange.siteId}`)).status).toBe(403);
   });
 
   it("narrows invoices down by their state, and cancels one that was never paid, with what it was for", async () => {
@@ -100,6 +100,26 @@ describe("Billing", () => {
     const refused = await me.send(path, "plan", { packId: "pack_none", billingTerm: "1" });
     expect([refused.status, refused.text.includes("no active site pack has this id")]).toEqual([400, true]);
   });
+});
+
+it("the plan of each site can be changed, however many there are", async () => {
+  const key = await account();
+  const { siteId, invoiceToken } = await createSite(key);
+  await pay(invoiceToken);
+  await bindings.DB.prepare(`
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)
+    INSERT INTO sites (id, account_id, name, status, deploy_type, port, pack_id, billing_term, slug, webhook_hash, created_at, updated_at,
+      paid_until)
+    SELECT id || i, account_id, name || i, 'FAILED', deploy_type, port, pack_id, billing_term, slug || i, webhook_hash || i,
+      created_at, updated_at, paid_until - 1 FROM sites, n WHERE id = ?1`)
+    .bind(siteId)
+    .run();
+  const path = `/billing/plan/${siteId}`;
+  const { visitor: owner } = await signedIn(key);
+  expect((await owner.get(path)).text).toContain("Change the plan");
+  const { data } = (await api<{ data: { id: string; kind: string }[] }>(null, "GET", "/packs")).body;
+  const pack = data.findLast(({ kind }) => kind === "site");
+  expect((await owner.send(path, "plan", { packId: pack?.id ?? "", billingTerm: "1" })).status).toBe(303);
 });
 
 describe("an invoice's page", () => {
@@ -249,6 +269,6 @@ describe("an error page", () => {
     expect(missing.text).toContain('class="button primary" href="/"');
     const { siteId } = await createSite(await account());
     const foreign = await me.get(`/billing/plan/${siteId}`);
-    expect([foreign.status, foreign.text.includes("Back to the home page")]).toEqual([404, true]);
+    expect([foreign.status, foreign.text.includes("Back to the home page")]).toEqual([403, true]);
   });
 });

@@ -1,20 +1,21 @@
+import { isId } from "../../../protocol/ids.ts";
 import { call } from "../../api/call.ts";
-import { AppError } from "../../domain/app-error.ts";
 import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
 import { Card, Heading } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
 
-/** A site's or a database's term, among those of the account. @throws AppError not_found */
-const termOf = ({ viewer, param }: Asked) => {
-  const term = viewer.terms.find(({ id }) => id === param("id"));
-  if (!term) throw new AppError("not_found");
-  return term;
-};
+/** A site's or a database's term. @throws AppError not_found */
+async function termOf({ ctx, param }: Asked) {
+  const id = param("id");
+  return isId("site", id)
+    ? { kind: "site" as const, ...(await call(ctx, "getSite", { id })) }
+    : { kind: "database" as const, ...(await call(ctx, "getDatabase", { id })) };
+}
 
 export const planChange: Screen = {
   path: "/billing/plan/:id",
   async show(asked) {
-    const term = termOf(asked);
+    const term = await termOf(asked);
     const { data } = await call(asked.ctx, "listPacks", { limit: 100 });
     return {
       title: `Plan of ${term.name}`,
@@ -48,7 +49,7 @@ export const planChange: Screen = {
   },
   forms: {
     async plan(asked, fields) {
-      const term = termOf(asked);
+      const term = await termOf(asked);
       const change = { id: term.id, ...chosenPlan(fields) };
       const changed =
         term.kind === "site"
