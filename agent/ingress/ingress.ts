@@ -21,8 +21,8 @@ export type Ingress = {
   tell(siteId: string, told: Told): Promise<void>;
   /** These names, or those that the site was told of since they were read. */
   newest(siteId: string, told: Pick<Told, "hostnames" | "readAtMs">): readonly string[];
-  /** A container in service has another address, or stopped or began to answer: same names. */
-  readdress(siteId: string, target: Target): Promise<void>;
+  /** Containers in service, or kept for the end of a probation, have other addresses, or stopped or began to answer: same names. */
+  readdress(targets: readonly Target[]): Promise<void>;
   /** Takes this container out of service: its site is parked, or answered by what served before its probation. Same names. */
   withdraw(siteId: string, containerId: string): Promise<void>;
   unroute(siteId: string): Promise<void>;
@@ -66,4 +66,6 @@ export type Target = {
   down?: boolean | undefined;
   /** What it runs, for when it is gone and cannot be asked. */
   deploymentId?: string | undefined;
+  /** The process that has the address (`holderOf`): nobody is sent there once that has ended. */
+  holder?: string | undefined;
 };

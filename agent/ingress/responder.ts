@@ -10,6 +10,7 @@ import { rulesAddress } from "./caddy.ts";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
 import { Reachable } from "./reachable.ts";
 import { decide, pinOf, type Asked, type Decision } from "./decide.ts";
+import { stillHolds } from "./holder.ts";
 import { escaped, page } from "./pages.ts";
 import { Forwarder, PeerGate } from "./hop.ts";
 import { isHostName, notHostNameText } from "./host-name.ts";
@@ -52,7 +53,13 @@ const reachable = new Reachable();
 /** The name of the table that covers this one: itself, which may be another site's, or a wildcard. */
 const covering = (hostname: string): string =>
   names.has(hostname) || forwards.has(hostname) ? hostname : wildcardOf(hostname);
-const answerFor = (name: string): Answer => names.get(covering(name)) ?? "unknown";
+/** Without the containers that have ended since the agent wrote: one of another site may have their address by now. */
+function answerFor(name: string): Answer {
+  const answer = names.get(covering(name)) ?? "unknown";
+  return typeof answer === "string"
+    ? answer
+    : answer.filter(({ holder }) => holder === undefined || stillHolds(holder));
+}
 const waiting = new Waiting(answerFor, covering, reachable);
 let table = emptyTable;
 let names = new Map<string, Answer>();
@@ -169,6 +176,8 @@ const suffix = ".up.internal";
  */
 const asked = /\.([dp]?)(up|in|re|ws|wr)\.internal$/;
 const statusName = `h127-0-0-1${suffix}`;
+/** At the port of the status page nobody listens there: Caddy is refused, and asks how long to wait. */
+const nobodysName = `h127-0-0-9${suffix}`;
 
 /**
  * `h10-0-0-7.up.internal` → 10.0.0.7, and so is `w10-…`, by which Caddy counts WebSockets. `hi…` and `wi…` are Caddy itself, by
@@ -208,6 +217,7 @@ function services(name: string, kind: string, origin: string) {
   }
   const target = waiting.isOut(hostname) ? "out" : answerFor(hostname);
   if (typeof target === "string") return [serviceRecord(statusName, Number(statusPort))];
+  if (target.length === 0) return [serviceRecord(nobodysName, Number(statusPort))];
   const reached = reachable.among(target);
   const pinned = isDecided
     ? rules?.targets.filter((one) => pinOf(one) === name.slice(0, name.indexOf("."))).map(textOf)

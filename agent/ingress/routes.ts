@@ -131,14 +131,17 @@ export function openRoutes(
       }),
     newest: (siteId, { hostnames, readAtMs }) =>
       isOutdated(siteId, readAtMs) ? (table.told?.[siteId]?.hostnames ?? hostnames) : hostnames,
-    readdress: (siteId, target) =>
+    readdress: (targets) =>
       change((sites) => {
-        const site = sites[siteId];
-        if (!site) return;
-        const [first = null, ...others] = targetsOf(site).map((one) =>
-          one.containerId === target.containerId ? target : one,
-        );
-        Object.assign(site, { target: first, others });
+        const now = new Map(targets.map((one) => [one.containerId, one]));
+        for (const site of Object.values(sites))
+          for (const answered of [site, site.before]) {
+            if (!answered?.target) continue;
+            const [target = null, ...others] = targetsOf(answered).map(
+              (one) => now.get(one.containerId) ?? one,
+            );
+            Object.assign(answered, { target, others });
+          }
       }),
     withdraw: (siteId, containerId) =>
       change((sites) => {

@@ -12,6 +12,7 @@ const Target = z.object({
   /** It does not run now. */
   down: z.boolean().optional(),
   deploymentId: z.string().optional(),
+  holder: z.string().optional(),
 });
 
 /** Where a site's names lead; `target` null: the site is stopped. */
@@ -59,7 +60,7 @@ export type RouteTable = z.infer<typeof RouteTable>;
 export const emptyTable: RouteTable = { version: 0, sites: {} };
 
 /** Where requests for one name go: containers, the page of a stopped site, or the page that knows no such site. */
-export type Answer = readonly { address: string; port: number }[] | "parked" | "unknown";
+export type Answer = readonly Pick<PlainTarget, "address" | "port" | "holder">[] | "parked" | "unknown";
 
 /** What a request to a site with rules is decided by. */
 export type Ruled = {

@@ -1,11 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ContainerState, Engine } from "../docker/engine.ts";
-import { label } from "../docker/labels.ts";
-import { networkName } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { servingIds, type Target } from "../ingress/ingress.ts";
 import { JobError } from "../job.ts";
 import { exitReason } from "./readiness.ts";
+import { targetNow } from "./readdress.ts";
 
 /**
  * Waits until the containers, which serve by now, have run long enough to be live. Where one exits before, what served
@@ -61,9 +60,7 @@ export async function fallbackOf(
   const found = (ingress.fallback(siteId) ?? []).map(async (target) => {
     const state = await engine.inspectContainer(target.containerId);
     if (!state) return [];
-    const { running, labels } = state;
-    const address = state.addresses[networkName(labels[label.account] ?? "")] || target.address;
-    return [{ target: { ...target, address, down: running ? undefined : true }, running }];
+    return [{ target: targetNow(target, state), running: state.running }];
   });
   return (await Promise.all(found)).flat();
 }

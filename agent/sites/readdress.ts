@@ -1,23 +1,65 @@
+import type { ContainerState } from "../docker/engine.ts";
 import { networkName } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
+import { holderOf } from "../ingress/holder.ts";
 import { servingOf, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { label } from "../docker/labels.ts";
 
-/** What the ingress knows of a container in service is so: whether it runs, and at which address. */
-export async function readdress(host: Host, siteId: string, containerId: string): Promise<void> {
-  const found = await host.engine.inspectContainer(containerId);
+/** A container as the ingress reaches it now. @param known what was known before @param found null: it is gone */
+export function targetNow(known: Target, found: ContainerState | null): Target {
   const { [label.account]: accountId = "", [label.deployment]: deploymentId } = found?.labels ?? {};
-  const routed = servingOf(host.ingress, siteId).find((target) => target.containerId === containerId);
-  if (!routed) return;
-  const now: Target = {
-    ...routed,
-    address: found?.addresses[networkName(accountId)] || routed.address,
+  return {
+    ...known,
+    address: found?.addresses[networkName(accountId)] || known.address,
     down: found?.running ? undefined : true,
-    deploymentId: deploymentId || routed.deploymentId,
+    deploymentId: deploymentId || known.deploymentId,
+    holder: (found?.running ? holderOf(found.pid) : undefined) ?? known.holder,
   };
-  if (now.address !== routed.address || now.down !== routed.down || now.deploymentId !== routed.deploymentId)
-    await host.ingress.readdress(siteId, now);
+}
+
+/** In service, or served before a probation that is not over. */
+const knownOf = ({ ingress }: Host, siteId: string): Target[] => [
+  ...servingOf(ingress, siteId),
+  ...(ingress.fallback(siteId) ?? []),
+];
+
+/** What the ingress knows of a container is so: whether it runs, and at which address. */
+export async function readdress(host: Host, siteId: string, containerId: string): Promise<void> {
+  const now = await changed(host, siteId, containerId);
+  if (now) await host.ingress.readdress([now]);
+}
+
+/** The same for all of them at once, as after a reboot any may have another address. */
+export async function readdressAll(host: Host): Promise<void> {
+  const serving = host.ingress
+    .sites()
+    .flatMap((siteId) => knownOf(host, siteId).map(({ containerId }) => ({ siteId, containerId })));
+  const found = await Promise.all(
+    serving.map(({ siteId, containerId }) =>
+      changed(host, siteId, containerId).catch((error: unknown) =>
+        log("error", "It is not known where a site's container is", { siteId, containerId, error }),
+      ),
+    ),
+  );
+  const now = found.filter((one) => one !== undefined);
+  if (now.length === 0) return;
+  // The responder finds it written also where it does not answer now.
+  await host.ingress
+    .readdress(now)
+    .catch((error: unknown) => log("error", "The ingress may not know yet where sites are", { error }));
+}
+
+/** Undefined: as the ingress knows it. */
+async function changed(host: Host, siteId: string, containerId: string): Promise<Target | undefined> {
+  const found = await host.engine.inspectContainer(containerId);
+  const routed = knownOf(host, siteId).find((target) => target.containerId === containerId);
+  if (!routed) return undefined;
+  const now = targetNow(routed, found);
+  const isSame = (["address", "down", "deploymentId", "holder"] as const).every(
+    (key) => now[key] === routed[key],
+  );
+  return isSame ? undefined : now;
 }
 
 /** The same for a container that starts or ends, in the order in which it does; what the engine hangs on holds up no other. */

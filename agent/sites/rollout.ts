@@ -8,6 +8,7 @@ import { isShutdown } from "../failure.ts";
 import { onAccountNetwork } from "../isolation/account-network.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
+import { holderOf } from "../ingress/holder.ts";
 import { servingIds, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { handOver } from "./hand-over.ts";
@@ -91,7 +92,10 @@ async function swapTo(
     const hostnames = host.ingress.newest(run.siteId, run);
     await host.ingress[isProven ? "route" : "routeOnProbation"](run.siteId, hostnames, targets);
     const swapped = performance.now();
-    if (!isProven) {
+    if (isProven) {
+      // One may have exited, and started anew, while others were waited for.
+      for (const id of made) await readdress(host, run.siteId, id);
+    } else {
       job.log(`It answers and serves; it is live after ${host.settings.probationSeconds} s without an exit.`);
       const containers = healthy.map(({ state }) => state);
       await passProbation(host, run.siteId, { containers, started }, signal);
@@ -206,7 +210,13 @@ async function healthyTarget(
   const address = state?.addresses[networkName(run.accountId)];
   if (!state || !address) throw new JobError(await exitReason(engine, id, state?.exitCode ?? 1, started));
   const deploymentId = state.labels[label.deployment];
-  const target: Target = { containerId: id, address, port: run.port, deploymentId };
+  const target: Target = {
+    containerId: id,
+    address,
+    port: run.port,
+    deploymentId,
+    holder: holderOf(state.pid),
+  };
   const { healthCheckPath: path, healthCheck: check = {} } = run;
   const probe = { ...target, path, hostname: run.hostnames[0], check };
   await atStartSpeed(state, () => waitUntilHealthy(engine, state, probe, run.startTimeoutSeconds, signal));

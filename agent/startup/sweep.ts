@@ -12,7 +12,7 @@ import { isAside } from "../docker/aside.ts";
 import { log } from "../log.ts";
 import { isHandingOver } from "../sites/hand-over.ts";
 import { endLostProbation } from "../sites/probation.ts";
-import { readdress } from "../sites/readdress.ts";
+import { readdress, readdressAll } from "../sites/readdress.ts";
 import { label } from "../docker/labels.ts";
 import { removeTree } from "../volumes/remove-tree.ts";
 
@@ -26,6 +26,7 @@ const unclaimedMs = 10 * 60_000;
  * @param out databases that were stopped because they kept exiting; they stay down until their owner starts them
  */
 export async function sweep(host: Host, out: ReadonlySet<string> = new Set()): Promise<void> {
+  await readdressAll(host);
   for (const name of await readdir(host.workDirectory)) await removeTree(join(host.workDirectory, name));
   for (const { id, labels, running } of await host.engine.listContainers({ [label.agent]: host.agentId }))
     if (running && volumesOf(labels).length > 0)
@@ -111,6 +112,7 @@ function endReleaseCommand({ engine }: Host, { id, labels }: ContainerSummary): 
  * restarts all of them. Containers that jobs are working on are left to the jobs.
  */
 export async function reviveServing(host: Host, out: ReadonlySet<string>): Promise<void> {
+  await readdressAll(host);
   await reviveSites(host);
   for (const container of await host.engine.listContainers({ [label.agent]: host.agentId }))
     await reviveDatabase(host, container, out);

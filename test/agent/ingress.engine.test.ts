@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -12,6 +12,7 @@ import { WebSocket, WebSocketServer } from "ws";
 import { routeSite } from "../../agent/handlers/route-site.ts";
 import { stopSite } from "../../agent/handlers/stop-site.ts";
 import type { Host } from "../../agent/host.ts";
+import { holderOf } from "../../agent/ingress/holder.ts";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import type { JobRun } from "../../agent/job.ts";
 import { namedProxyHeaders } from "../../agent/ingress/caddy.ts";
@@ -256,6 +257,21 @@ describe("the ingress", () => {
     await routes.route("site_1", [host], [next.target]);
     expect(await asking).toEqual({ status: 200, text: "next" });
     next.stop();
+    await routes.unroute("site_1");
+  });
+
+  it("has who asks for a site that starts again wait, though another site has its address by now", async () => {
+    const [site, other] = [await startVersion("site"), await startVersion("other")];
+    const ended = spawn("sleep", ["3600"]);
+    const holder = holderOf(ended.pid ?? 0);
+    ended.kill("SIGKILL");
+    await once(ended, "exit");
+    await routes.route("site_1", [host], [{ ...other.target, containerId: "site", holder }]);
+    const asking = [post(""), post(""), post("")];
+    await delay(500);
+    await routes.readdress([{ ...site.target, holder: holderOf(process.pid) }]);
+    for (const answer of await Promise.all(asking)) expect(answer).toEqual({ status: 200, text: "site" });
+    for (const version of [site, other]) version.stop();
     await routes.unroute("site_1");
   });
 

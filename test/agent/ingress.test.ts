@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -9,6 +10,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import { readQuestion } from "../../agent/ingress/dns.ts";
+import { holderOf } from "../../agent/ingress/holder.ts";
 import { RouteTable } from "../../agent/ingress/table.ts";
 import { peersAddress } from "../../agent/ingress/hop.ts";
 import { peersFileOf } from "../../agent/ingress/peers.ts";
@@ -155,13 +157,12 @@ describe("the responder", () => {
     await routes.route("site_r", names, [one, two]);
     expect(routes.current("site_r")).toEqual([one, two]);
     expect(await responder.leadsToAll("many.localhost")).toEqual(leadsTo(one, two));
-    await routes.readdress("site_r", { ...one, down: true });
+    await routes.readdress([{ ...one, down: true }]);
     expect(await responder.leadsToAll("many.localhost")).toEqual(leadsTo(two));
-    await routes.readdress("site_r", { ...two, down: true });
+    await routes.readdress([{ ...two, down: true }]);
     const ask = () => responder.leadsToAll("many.localhost");
     await vi.waitFor(async () => expect(await ask()).toEqual(leadsTo(one, two)), { timeout: 60_000 });
-    await routes.readdress("site_r", one);
-    await routes.readdress("site_r", two);
+    await routes.readdress([one, two]);
 
     servers[0]?.server.close();
     await vi.waitFor(async () => expect(await ask()).toEqual(leadsTo(two)), { timeout: 60_000 });
@@ -170,6 +171,30 @@ describe("the responder", () => {
 
     await routes.withdraw("site_r", two.containerId);
     expect(routes.current("site_r")).toBe("parked");
+  });
+
+  it("leads no name to the address of a container that has ended, as another site's may have it by now", async () => {
+    const [first, next] = [1, 2].map(() => spawn("sleep", ["3600"]));
+    const at = (holder: string | undefined): Target => ({ ...target("10.0.6.1"), holder });
+    const ask = () => responder.leadsTo("held.localhost");
+    await routes.route("site_h", ["held.localhost"], [at(holderOf(first?.pid ?? 0))]);
+    expect(await ask()).toBe("10.0.6.1:3000");
+    first?.kill("SIGKILL");
+    await vi.waitFor(async () => expect(await ask()).toBe(`127.0.0.9:${responder.statusPort}`), 60_000);
+    await responder.kill();
+    await responder.run();
+    expect(await ask()).toBe(`127.0.0.9:${responder.statusPort}`);
+    const holder = holderOf(next?.pid ?? 0);
+    await routes.readdress([at(holder)]);
+    expect(await ask()).toBe("10.0.6.1:3000");
+    await routes.routeOnProbation("site_h", ["held.localhost"], [{ ...target("10.0.6.2"), holder }]);
+    await routes.readdress([{ ...at(holder), address: "10.0.6.3" }]);
+    await routes.withdraw("site_h", "c-10.0.6.2");
+    expect(await ask()).toBe("10.0.6.3:3000");
+    // A process of the same number after a reboot.
+    await routes.readdress([at(holder?.replace(/ \S+$/, " another-boot"))]);
+    expect(await ask()).toBe(`127.0.0.9:${responder.statusPort}`);
+    next?.kill("SIGKILL");
   });
 
   it("is understood by a responder of before there were replicas", async () => {

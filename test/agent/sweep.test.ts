@@ -185,6 +185,29 @@ describe("an agent that starts", () => {
   });
 });
 
+it("an agent that starts tells the ingress the addresses of all sites in one change, before it does anything else", async () => {
+  const told: string[][] = [];
+  const sites = ["one", "two", "three"];
+  const host = {
+    workDirectory: join(workDirectory, "gone"),
+    ingress: {
+      sites: () => sites,
+      current: (containerId: string) => [{ containerId, address: "10.0.0.2", port: 3000 }],
+      fallback: () => null,
+      readdress: (targets: Target[]) =>
+        Promise.resolve(void told.push(targets.map(({ address }) => address))),
+    },
+    engine: {
+      inspectContainer: (id: string) =>
+        id === "two"
+          ? Promise.reject(new Error("The engine hangs"))
+          : Promise.resolve({ labels: {}, running: true, addresses: { [networkName("")]: `of ${id}` } }),
+    },
+  } as unknown as Host;
+  await expect(sweep(host)).rejects.toThrow(/ENOENT/);
+  expect(told).toEqual([["of one", "of three"]]);
+});
+
 describe("an agent whose engine is there again", () => {
   const labels = databaseLabels("agent", databaseId, accountId);
   const containers = [
@@ -197,6 +220,14 @@ describe("an agent whose engine is there again", () => {
   it("starts what serves and ended with it, and leaves what jobs are about", async () => {
     const done = await swept(containers, "site", [], (host) => reviveServing(host, new Set()));
     expect(done).toEqual({ executed: [], removed: [], started: ["site", "database"], stopped: [] });
+  });
+
+  it("starts it also while the ingress does not answer", async () => {
+    const done = await swept(containers, "site", [], (host) => {
+      host.ingress.readdress = () => Promise.reject(new Error("The responder does not answer"));
+      return reviveServing(host, new Set());
+    });
+    expect(done.started).toEqual(["site", "database"]);
   });
 
   it("starts neither a database that is out nor a version that hands over its volume", async () => {
@@ -213,7 +244,8 @@ it("a container of which the engine never answers does not keep another one that
   const host = {
     ingress: {
       current: (containerId: string) => [{ containerId, address: "10.0.0.2", port: 3000 }],
-      readdress: (_siteId: string, target: Target) => Promise.resolve(void addresses.push(target.address)),
+      fallback: () => null,
+      readdress: ([target]: Target[]) => Promise.resolve(void addresses.push(target?.address ?? "")),
     },
     engine: {
       async inspectContainer(id: string) {
