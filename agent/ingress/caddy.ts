@@ -104,6 +104,20 @@ const webSockets = [
   { method: ["CONNECT"], protocol: "http/2+" },
 ];
 
+/** What asks for another protocol over its connection (RFC 9110, section 7.8). */
+const upgrading = { header: { Upgrade: ["*"] }, header_regexp: { Connection: { pattern: "(?i)upgrade" } } };
+/**
+ * Caddy removes what a visitor names in Connection (RFC 9110, section 7.6.1) also where it has said that itself by then, such as
+ * whom it met.
+ */
+const connection = [
+  { match: [upgrading], handle: [{ handler: "headers", request: { set: { Connection: ["Upgrade"] } } }] },
+  {
+    match: [{ not: [upgrading] }],
+    handle: [{ handler: "headers", request: { delete: ["Connection"] } }],
+  },
+];
+
 /**
  * Caddy's whole configuration. Static: which container serves a name is asked for, so nothing is ever reloaded.
  * @param maxWebSockets to one container
@@ -187,6 +201,7 @@ function routesFor(
       handle: [{ handler: "headers", request: { delete: namedProxyHeaders } }],
     },
     { handle: [compression, { handler: "headers", request: { delete: proxyHeaders } }, ...noted] },
+    ...connection,
     {
       // HTTP/2 in the clear would be passed on as bytes, with whatever headers the visitor writes.
       match: [{ header_regexp: { Upgrade: { pattern: "(?i)h2c" } } }],

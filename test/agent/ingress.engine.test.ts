@@ -2,7 +2,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import http from "node:http";
+import http, { type IncomingHttpHeaders } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -569,6 +569,34 @@ describe("the ingress", () => {
       expect([name, met[name.toLowerCase()], met["x-own"]]).toEqual([name, undefined, "kept"]);
     }
     version.stop();
+    await routes.unroute("site_1");
+  });
+
+  it("tells the app who asks also where the visitor names it in Connection, which would have a proxy remove it", async () => {
+    const app = http.createServer((request, response) => response.end(JSON.stringify(request.headers)));
+    const ofSockets: IncomingHttpHeaders[] = [];
+    new WebSocketServer({ server: app }).on("connection", (socket, { headers }) => {
+      ofSockets.push(headers);
+      socket.close();
+    });
+    await once(app.listen(0, "127.0.0.1"), "listening");
+    const target = { containerId: "app", address: "127.0.0.1", port: (app.address() as AddressInfo).port };
+    const told = {
+      "x-real-ip": "127.0.0.1",
+      "x-forwarded-for": "127.0.0.1",
+      "x-request-id": expect.any(String),
+    };
+    const named = "X-Real-Ip, X-Forwarded-For, X-Request-Id";
+    for (const rules of [{}, { headers: { "X-Rule": "yes" } }]) {
+      await routes.rule("site_1", rules);
+      await routes.route("site_1", [host], [target]);
+      const { text } = await get(port, host, { headers: { Connection: `close, ${named}` } });
+      expect(JSON.parse(text)).toMatchObject(told);
+      const headers = { Host: host, Connection: `Upgrade, ${named}` };
+      await once(new WebSocket(`ws://127.0.0.1:${port}`, { headers }), "close");
+      expect(ofSockets.pop()).toMatchObject(told);
+    }
+    app.close();
     await routes.unroute("site_1");
   });
 
