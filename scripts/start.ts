@@ -252,10 +252,12 @@ async function start(): Promise<void> {
       ...(sampleSite && { sampleSite }),
     });
   remember(readSample());
-  if (!flags["no-sample"])
-    remember(
-      await step("Deploying the sample site", () => deploySample({ state, save, siteUrl, baseUrl, apiKey })),
-    );
+  if (!flags["no-sample"]) {
+    const options = { state, save, siteUrl, baseUrl, apiKey };
+    const deployed = await step("Deploying the sample site", () => deploySample(options));
+    if (ending) return;
+    if (deployed) remember(deployed);
+  }
 
   const sample = readSample();
   console.log("");
