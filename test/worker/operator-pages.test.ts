@@ -3,6 +3,7 @@ import type { AccountForOperator, OwnAccount } from "../../protocol/api/accounts
 import type { Activity } from "../../protocol/api/activity.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { CreditPackage } from "../../protocol/api/credits.ts";
+import type { Host } from "../../protocol/api/hosts.ts";
 import type { Pack } from "../../protocol/api/packs.ts";
 import type { RefundPreview } from "../../protocol/api/invoices.ts";
 import { holdCredits } from "../../worker/billing/credits/hold.ts";
@@ -21,6 +22,7 @@ import {
   site,
   siteUrl,
 } from "./service.ts";
+import { foundOffline } from "./hosts-service.ts";
 import { buyCredits } from "./stripe-service.ts";
 import { fieldsOf, signedIn, visitorWith, type Visitor } from "./pages.ts";
 import { ownerOf } from "./assistant.ts";
@@ -239,6 +241,23 @@ describe("the operator's console", () => {
     on.close();
     expect(text).toContain("Version and upgrade");
     expect(text).toMatch(new RegExp(`/operator/hosts#${on.hostId}">[^<]*</a>: test<`));
+  });
+
+  it("shows a host no more once it is removed, nor its agent's version", async () => {
+    const on = await readyAgent();
+    on.close();
+    await foundOffline(on.hostId);
+    const shown = async () =>
+      [(await me.get("/operator/hosts")).text, (await me.get("/operator/system")).text].map((text) =>
+        text.includes(on.hostId),
+      );
+    expect(await shown()).toEqual([true, true]);
+    expect((await me.send("/operator/hosts", "remove", { id: on.hostId, force: "1" })).said).toBe(
+      "The host is removed.",
+    );
+    expect(await shown()).toEqual([false, false]);
+    const { body } = await api<{ data: Host[] }>(await operator(), "GET", "/hosts");
+    expect(body.data.map(({ id }) => id)).not.toContain(on.hostId);
   });
 
   it("tells the owner of a suspended account why nothing runs, and blames no invoice", async () => {

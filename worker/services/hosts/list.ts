@@ -1,4 +1,4 @@
-import { desc } from "drizzle-orm";
+import { and, desc, ne } from "drizzle-orm";
 import type { ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Host } from "../../../protocol/api/hosts.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -8,7 +8,7 @@ import { hostView, selectHosts } from "./view.ts";
 
 export async function listHosts(ctx: Ctx, query: ListQuery): Promise<Page<Host>> {
   const rows = await selectHosts(ctx.db)
-    .where(before(hosts.id, query))
+    .where(and(before(hosts.id, query), ne(hosts.status, "REMOVED")))
     .orderBy(desc(hosts.id))
     .limit(query.limit + 1);
   return page(rows, query, hostView);
