@@ -7,6 +7,7 @@ import type { Host } from "../../protocol/api/hosts.ts";
 import type { Pack } from "../../protocol/api/packs.ts";
 import type { RefundPreview } from "../../protocol/api/invoices.ts";
 import { holdCredits } from "../../worker/billing/credits/hold.ts";
+import { sealedPlaces } from "../../worker/domain/sealed-places.ts";
 import { contextOf } from "../../worker/compose.ts";
 import {
   account,
@@ -133,6 +134,24 @@ describe("the operator's console", () => {
     expect((await me.send("/operator/system", "rotate", { cursor: "" })).said).toMatch(
       /^\d+ values are re-encrypted under the current key\./,
     );
+  });
+
+  it("goes on re-encrypting behind a secret that no key decrypts, and names it", async () => {
+    const { siteId } = await createSite(await account());
+    const seal = (text: string | null) =>
+      bindings.DB.prepare("UPDATE sites SET git_token_sealed = ? WHERE id = ?").bind(text, siteId).run();
+    await seal("unreadable");
+    const said: string[] = [];
+    for (let cursor: string | null = ""; cursor !== null;) {
+      const done = await me.send("/operator/system", "rotate", { cursor });
+      said.push(done.said);
+      cursor = new URL(done.location ?? "", siteUrl).searchParams.get("rotate");
+    }
+    await seal(null);
+    expect(said.length).toBe(Math.ceil(sealedPlaces.length / 5));
+    expect(said[0]).toMatch(`No key decrypts sites.git_token:${siteId}`);
+    expect(said[0]).toMatch(/There are more\.$/);
+    expect(said.at(-1)).toMatch(/under the current key\.$/);
   });
 
   it("gives credits to an account, suspends it with a reason and releases it", async () => {

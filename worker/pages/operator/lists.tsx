@@ -565,16 +565,18 @@ export const operatorSystem: Screen = {
         unreadable.push(...done.unreadable);
         cursor = done.nextCursor;
       }
-      const said = `${count} values are re-encrypted under the current key.`;
-      if (unreadable.length > 0)
-        return {
-          to: "/operator/system",
-          said: `${said} No key decrypts ${unreadable.slice(0, 10).join(", ")}: add the key to SECRET_KEYS_OLD.`,
-          tone: "bad",
-        };
-      return cursor === null
-        ? { to: "/operator/system", said }
-        : { to: `/operator/system?rotate=${encodeURIComponent(cursor)}`, said: `${said} There are more.` };
+      const words = [
+        `${count} values are re-encrypted under the current key.`,
+        ...(unreadable.length > 0
+          ? [`No key decrypts ${unreadable.slice(0, 10).join(", ")}: add the key to SECRET_KEYS_OLD.`]
+          : []),
+        ...(cursor === null ? [] : ["There are more."]),
+      ];
+      return {
+        to: searched("/operator/system", { rotate: cursor ?? "" }),
+        said: words.join(" "),
+        ...(unreadable.length > 0 && { tone: "bad" }),
+      };
     },
     async mail({ ctx }) {
       const { to } = await call(ctx, "testMail", {});
