@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
+import { holderOf, stillHolds } from "../../agent/ingress/holder.ts";
 import { removeIngress, removeSites } from "./engine-objects.ts";
 
 /**
@@ -66,18 +67,26 @@ const secretsFile = (directory: string) => join(directory, "secrets.json");
 export function lockState(directory: string): () => Promise<void> {
   const file = join(directory, "start.pid");
   const holder = existsSync(file) ? readFileSync(file, "utf8") : "";
-  if (holder !== "" && isStart(holder))
+  if (isHeldBy(holder))
     throw new Error(
-      `Berth already runs on ${directory} (process ${holder}): stop it, or choose another with --state-dir.`,
+      `Berth already runs on ${directory} (process ${Number.parseInt(holder, 10)}): stop it, or choose another with --state-dir.`,
     );
-  writeFileSync(file, String(process.pid));
+  writeFileSync(file, holderOf(process.pid) ?? String(process.pid));
   return async () => rmSync(file, { force: true });
 }
 
-function isStart(id: string): boolean {
+/**
+ * A number alone, all that an earlier version left, may be another process's by now, and in a container, where each start has the
+ * same one, this process's own.
+ */
+function isHeldBy(holder: string): boolean {
+  if (holder.includes(" ")) return stillHolds(holder);
   try {
-    return /(?:scripts\/start\.ts|berth\/start\.mjs)\0/.test(
-      readFileSync(`/proc/${Number(id)}/cmdline`, "utf8"),
+    return (
+      Number(holder) !== process.pid &&
+      /(?:scripts\/start\.ts|berth\/start\.mjs)\0/.test(
+        readFileSync(`/proc/${Number(holder)}/cmdline`, "utf8"),
+      )
     );
   } catch {
     return false;

@@ -1,15 +1,19 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { deploySample } from "../../scripts/lib/deploy-sample.ts";
-import { freePorts, openState } from "../../scripts/lib/state.ts";
+import { freePorts, lockState, openState } from "../../scripts/lib/state.ts";
 
 let folder: string;
+const started: ChildProcess[] = [];
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "berth-start-"))));
 afterEach(() => {
+  for (const child of started.splice(0)) child.kill("SIGKILL");
   vi.restoreAllMocks();
   rmSync(folder, { recursive: true });
 });
@@ -49,4 +53,56 @@ it.each([
 
 it("the first start fails where the sample site cannot be deployed", async () => {
   await expect(sampleAt(() => [401, { error: "unauthorized" }])).rejects.toThrow(/answered 401/);
+});
+
+const stateModule = new URL("../../scripts/lib/state.ts", import.meta.url).href;
+
+/** A process that looks like a start's, and does this with its state directory; it is there once it has said so. */
+async function another(work: string) {
+  const file = join(folder, "scripts", "start.ts");
+  mkdirSync(join(folder, "scripts"), { recursive: true });
+  writeFileSync(
+    file,
+    `import { writeFileSync } from "node:fs";
+    import { lockState } from ${JSON.stringify(stateModule)};
+    const [directory, file] = [${JSON.stringify(folder)}, ${JSON.stringify(lockFile())}];
+    ${work}
+    console.log("there");
+    setInterval(() => undefined, 60_000);`,
+  );
+  const child = spawn(process.execPath, [file], { stdio: ["ignore", "pipe", "pipe"] });
+  started.push(child);
+  const said = await new Promise<string>((resolve) => {
+    child.stdout.once("data", () => resolve("there"));
+    let errors = "";
+    child.stderr.on("data", (chunk) => (errors += String(chunk)));
+    child.once("close", () => resolve(errors));
+  });
+  return { child, said };
+}
+const lockFile = () => join(folder, "start.pid");
+const lock = "lockState(directory);";
+const lockOfAnEarlierVersion = "writeFileSync(file, String(process.pid));";
+
+it.each([lock, lockOfAnEarlierVersion])(
+  "a state directory is one start's until it has ended, also if that was killed: %s",
+  async (work) => {
+    const { child } = await another(work);
+    expect(() => lockState(folder)).toThrow(`(process ${child.pid}): stop it`);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    await lockState(folder)();
+  },
+);
+
+it("a start that was killed in a container does not hold its state directory against the next one of its number", async () => {
+  expect(await another(lockOfAnEarlierVersion + lock)).toMatchObject({ said: "there" });
+});
+
+it("a start of another state directory that has the number of a killed one does not hold that one's", async () => {
+  const { child: killed } = await another(lock);
+  killed.kill("SIGKILL");
+  const { child: other } = await another("");
+  writeFileSync(lockFile(), readFileSync(lockFile(), "utf8").replace(/^\d+/, String(other.pid)));
+  await lockState(folder)();
 });
