@@ -26,6 +26,6 @@ function keepInPlace(folder: string): void {
       closeSync(directory);
     }
   } catch (error) {
-    log("error", "The disk does not say that what the ingress leads to is kept", { folder, error });
+    log("error", "The disk does not say that what was written is kept", { folder, error });
   }
 }

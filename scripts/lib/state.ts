@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { holderOf, stillHolds } from "../../agent/ingress/holder.ts";
+import { writeAtomically } from "../../agent/ingress/write-atomically.ts";
 import { removeIngress, removeSites } from "./engine-objects.ts";
 
 /**
@@ -44,11 +45,10 @@ export const isFree = (port: number): Promise<boolean> =>
     server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
   });
 
-/** Written atomically, readable by this user only. */
+/** Readable by this user only. What has not changed is not written. */
 export function writePrivate(file: string, value: unknown): void {
-  writeFileSync(`${file}.new`, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
-  chmodSync(`${file}.new`, 0o600);
-  renameSync(`${file}.new`, file);
+  const text = `${JSON.stringify(value, null, 2)}\n`;
+  if (!existsSync(file) || readFileSync(file, "utf8") !== text) writeAtomically(file, text);
 }
 
 export const freePorts = async (): Promise<State["ports"]> => ({

@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import fs, { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import http from "node:http";
+import { syncBuiltinESMExports } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +16,7 @@ beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "berth-start-"))));
 afterEach(() => {
   for (const child of started.splice(0)) child.kill("SIGKILL");
   vi.restoreAllMocks();
+  syncBuiltinESMExports();
   rmSync(folder, { recursive: true });
 });
 
@@ -105,4 +107,27 @@ it("a start of another state directory that has the number of a killed one does 
   const { child: other } = await another("");
   writeFileSync(lockFile(), readFileSync(lockFile(), "utf8").replace(/^\d+/, String(other.pid)));
   await lockState(folder)();
+});
+
+const secretsFile = () => join(folder, "secrets.json");
+
+it("the keys are written if they change only, so that a start which ends at once cannot harm them", async () => {
+  const { state } = openState(folder, await freePorts());
+  const { ino } = statSync(secretsFile());
+  const { state: again, save } = openState(folder, await freePorts());
+  expect(again).toEqual(state);
+  expect(statSync(secretsFile()).ino).toBe(ino);
+  save({ apiKey: "new" });
+  expect(openState(folder, await freePorts()).state).toEqual({ ...state, apiKey: "new" });
+});
+
+it("the keys are replaced once the disk has the new ones, so that a power cut leaves the one or the other", async () => {
+  const { save } = openState(folder, await freePorts());
+  const before = readFileSync(secretsFile(), "utf8");
+  vi.spyOn(fs, "fsyncSync").mockImplementation(() => {
+    throw new Error("EIO: i/o error, fsync");
+  });
+  syncBuiltinESMExports();
+  expect(() => save({ apiKey: "new" })).toThrow("EIO");
+  expect(readFileSync(secretsFile(), "utf8")).toBe(before);
 });
