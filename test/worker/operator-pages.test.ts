@@ -25,7 +25,7 @@ import {
 } from "./service.ts";
 import { foundOffline } from "./hosts-service.ts";
 import { buyCredits } from "./stripe-service.ts";
-import { fieldsOf, signedIn, visitorWith, type Visitor } from "./pages.ts";
+import { escaped, fieldsOf, signedIn, visitorWith, type Visitor } from "./pages.ts";
 import { ownerOf } from "./assistant.ts";
 
 const paths = [
@@ -277,6 +277,45 @@ describe("the operator's console", () => {
     expect(await shown()).toEqual([false, false]);
     const { body } = await api<{ data: Host[] }>(await operator(), "GET", "/hosts");
     expect(body.data.map(({ id }) => id)).not.toContain(on.hostId);
+  });
+
+  it("shows all hosts, and which of them have another version, however many there are", async () => {
+    const named = "host_00000000000000000000";
+    await bindings.DB.prepare(`
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 101)
+      INSERT INTO hosts (id, name, token_hash, agent_version, created_at)
+      SELECT ?1 || printf('%06d', i), 'many-' || i, 'many-' || i, 'older', 0 FROM n`)
+      .bind(named)
+      .run();
+    const oldest = `${named}000001`;
+    const first = await me.get("/operator/hosts");
+    const [, next = ""] = /href="(\/operator\/hosts\?cursor=[^"]+)"/.exec(first.text) ?? [];
+    const second = await me.get(next);
+    const { text } = await me.get("/operator/system");
+    await bindings.DB.prepare("DELETE FROM hosts WHERE name LIKE 'many-%'").run();
+    expect([first, second].map((page) => page.text.includes(`id="${oldest}"`))).toEqual([false, true]);
+    expect(text).toContain(`/operator/hosts#${oldest}">many-1</a>`);
+  });
+
+  it("leads from an account to all of its sites and databases", async () => {
+    const [key, other] = [await account(), await account()];
+    const id = await ownerOf(key);
+    for (const [owner, name] of [
+      [key, "one-of-theirs"],
+      [other, "of-another"],
+    ] as const) {
+      await createSite(owner, { name });
+      expect((await api(owner, "POST", "/databases", { name, type: "redis" })).status).toBe(201);
+    }
+    const { text } = await me.get(`/operator/accounts/${id}`);
+    const path = `/operator/sites?account=${id}`;
+    for (const list of [path, `${path}&kind=databases`]) {
+      expect(text).toContain(`<a href="${escaped(list)}">`);
+      const shown = (await me.get(list)).text;
+      expect([shown.includes("one-of-theirs"), shown.includes("of-another")]).toEqual([true, false]);
+      // A search in the list stays in it.
+      expect(shown).toMatch(new RegExp(`<input type="hidden" name="account" value="${id}"`));
+    }
   });
 
   it("tells the owner of a suspended account why nothing runs, and blames no invoice", async () => {

@@ -142,7 +142,7 @@ export const operatorAccount: Screen = {
         )}
         <div class="split">
           <div class="stack">
-            <Card title="Sites">
+            <Card title="Sites" end={<a href={`/operator/sites?account=${account.id}`}>All sites</a>}>
               <table class="roomy">
                 {sites.data.map((site) => (
                   <tr>
@@ -164,7 +164,10 @@ export const operatorAccount: Screen = {
               </table>
               {sites.data.length === 0 && <p class="body soft">None.</p>}
             </Card>
-            <Card title="Databases">
+            <Card
+              title="Databases"
+              end={<a href={`/operator/sites?account=${account.id}&kind=databases`}>All databases</a>}
+            >
               <table class="roomy">
                 {databases.data.map((database) => (
                   <tr>

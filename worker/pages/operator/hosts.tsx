@@ -2,7 +2,8 @@ import { HostCreate, HostPatch, type Host, type HostUsage } from "../../../proto
 import { parsed } from "../../domain/parsed.ts";
 import { call } from "../../api/call.ts";
 import { Act, Button, Check, Field, Form, typedInto } from "../kit/form.tsx";
-import { Callout, Card, Empty, Live, Meter, Status, Time } from "../kit/parts.tsx";
+import { cursorIn } from "../kit/paging.ts";
+import { Callout, Card, Empty, Live, Meter, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
 import type { Word } from "../kit/words.ts";
 import { operatorFrame } from "./frame.tsx";
@@ -180,7 +181,10 @@ const usageOf = ({ ctx }: Asked, { id, connected }: Host): Promise<HostUsage | n
 export const operatorHosts: Screen = {
   path: "/operator/hosts",
   async show(asked) {
-    const { data } = await call(asked.ctx, "listHosts", { limit: 100 });
+    const { data, nextCursor } = await call(asked.ctx, "listHosts", {
+      limit: 100,
+      ...cursorIn(asked.query, "host"),
+    });
     const usages = await Promise.all(data.map((host) => usageOf(asked, host)));
     return operatorFrame(
       "/operator/hosts",
@@ -200,6 +204,7 @@ export const operatorHosts: Screen = {
               ))}
             </Live>
           )}
+          <Pager path="/operator/hosts" next={nextCursor} label="Older hosts" />
         </div>
         <Card title="Add a host">
           <div class="body">

@@ -10,6 +10,7 @@ import { SecretsRotate, type SecretsRotated } from "../../../protocol/api/secret
 import { FlagResolve } from "../../../protocol/api/payments.ts";
 import { call } from "../../api/call.ts";
 import { parsed } from "../../domain/parsed.ts";
+import { everyItem } from "../../services/page.ts";
 import { Act, Button, Field, Form } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Day, Empty, Pager, Status, Time } from "../kit/parts.tsx";
@@ -34,12 +35,13 @@ export const operatorSites: Screen = {
   path: "/operator/sites",
   async show({ ctx, query }) {
     const [search, kind] = [query("search") ?? "", query("kind") === "databases" ? "databases" : "sites"];
-    const host = query("host") ?? "";
+    const [host, account] = [query("host") ?? "", query("account") ?? ""];
     const asked = {
       limit: "50",
       ...cursorIn(query, kind === "sites" ? "site" : "database"),
       ...(search !== "" && { search }),
       ...(host !== "" && { hostId: host }),
+      ...(account !== "" && { accountId: account }),
     };
     const found =
       kind === "sites"
@@ -67,11 +69,18 @@ export const operatorSites: Screen = {
             </option>
           </select>
           {host !== "" && <input type="hidden" name="host" value={host} />}
+          {account !== "" && <input type="hidden" name="account" value={account} />}
         </Search>
         {host !== "" && (
           <p class="soft">
             Only those on the host {found.rows[0]?.hostName ?? host}.{" "}
-            <a href={searched("/operator/sites", { search, kind })}>Show those of all hosts</a>
+            <a href={searched("/operator/sites", { search, kind, account })}>Show those of all hosts</a>
+          </p>
+        )}
+        {account !== "" && (
+          <p class="soft">
+            Only those of the account <Owner id={account} email={found.rows[0]?.accountEmail ?? account} />.{" "}
+            <a href={searched("/operator/sites", { search, kind, host })}>Show those of all accounts</a>
           </p>
         )}
         <Card>
@@ -110,7 +119,7 @@ export const operatorSites: Screen = {
           )}
         </Card>
         <Pager
-          path={searched("/operator/sites", { search, kind, host })}
+          path={searched("/operator/sites", { search, kind, host, account })}
           next={found.nextCursor}
           label="More"
         />
@@ -437,10 +446,10 @@ const Version = ({ version, hosts }: { version: string; hosts: readonly Host[] }
 export const operatorSystem: Screen = {
   path: "/operator/system",
   async show({ ctx, query }) {
-    const [system, { data: hosts }] = await Promise.all([
-      call(ctx, "getSystem", {}),
-      call(ctx, "listHosts", { limit: 100 }),
-    ]);
+    const system = await call(ctx, "getSystem", {});
+    const hosts: Host[] = [];
+    for await (const host of everyItem((cursor) => call(ctx, "listHosts", { limit: 100, cursor })))
+      hosts.push(host);
     const from = query("rotate");
     return operatorFrame(
       "/operator/system",
