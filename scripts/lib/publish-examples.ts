@@ -1,8 +1,8 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { projectRoot } from "./project-root.ts";
-import { run } from "./command.ts";
+import { run, succeeds } from "./command.ts";
 
 /** A fixed author and time, so that an unchanged example is the same commit in every state directory. */
 const author = {
@@ -28,9 +28,9 @@ export async function publishExamples(root: string): Promise<void> {
 /** A folder as a bare repository; one that has changed is one commit more. What a .gitignore names is left out. */
 export async function publishFolder(folder: string, bare: string): Promise<void> {
   const name = basename(folder);
-  const isNew = !existsSync(bare);
-  mkdirSync(bare, { recursive: true });
-  if (isNew) await run("git", ["init", "--quiet", "--bare", "--initial-branch=main", bare], { env: author });
+  // An earlier start may have been cut off at any point; of a repository that is there, this changes nothing.
+  await run("git", ["init", "--quiet", "--bare", "--initial-branch=main", bare], { env: author });
+  const isNew = !(await succeeds("git", [`--git-dir=${bare}`, "rev-parse", "--verify", "refs/heads/main"]));
   const work = mkdtempSync(join(tmpdir(), "berth-example-"));
   try {
     const git = (...args: string[]) => run("git", ["-C", work, ...args], { env: author });

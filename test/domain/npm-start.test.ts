@@ -8,7 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { deploySample } from "../../scripts/lib/deploy-sample.ts";
+import { publishFolder } from "../../scripts/lib/publish-examples.ts";
 import { freePorts, lockState, openState } from "../../scripts/lib/state.ts";
+import { git } from "../support/git.ts";
 
 let folder: string;
 const started: ChildProcess[] = [];
@@ -131,3 +133,22 @@ it("the keys are replaced once the disk has the new ones, so that a power cut le
   expect(() => save({ apiKey: "new" })).toThrow("EIO");
   expect(readFileSync(secretsFile(), "utf8")).toBe(before);
 });
+
+it.each([
+  ["nothing is there yet", () => undefined],
+  ["its repository is an empty folder", (bare) => mkdirSync(bare)],
+  ["its repository has no commit", (bare) => git(folder, "init", "--bare", "--initial-branch=main", bare)],
+] as [string, (bare: string) => unknown][])(
+  "an example is published also where an earlier start was cut off: %s",
+  async (_, cutOff) => {
+    const [example, bare] = [join(folder, "hello"), join(folder, "hello.git")];
+    cutOff(bare);
+    mkdirSync(example);
+    for (const text of ["one", "one", "two"]) {
+      writeFileSync(join(example, "a.txt"), text);
+      await publishFolder(example, bare);
+    }
+    expect(git(bare, "log", "--format=%s", "main")).toBe("Change hello\nAdd hello");
+    expect(git(bare, "show", "main:a.txt")).toBe("two");
+  },
+);
