@@ -240,8 +240,8 @@ UNIT
 
 run_by_hand() {
   say "Installed. Let a supervisor keep these two running:"
-  say "  $NODE $LIB/responder.mjs $STATE/ingress/routes.json 5300 5301"
-  say "  set -a; . $ETC/agent.env; BERTH_TLS_PORT=443 exec $NODE $node_flags $LIB/agent.mjs"
+  say "  set -a; . $ETC/agent.env; exec $NODE $LIB/responder.mjs $STATE/ingress/routes.json \${BERTH_RESPONDER_PORT:-5300} \${BERTH_STATUS_PORT:-5301}"
+  say "  set -a; . $ETC/agent.env; BERTH_TLS_PORT=\${BERTH_TLS_PORT-443} exec $NODE $node_flags $LIB/agent.mjs"
   say "And at boot, before Docker starts sites, run this once:"
   say "  set -a; . $ETC/agent.env; exec $NODE $LIB/agent.mjs firewall"
 }

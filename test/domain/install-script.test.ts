@@ -136,3 +136,21 @@ it("whoever installs is told of a Git that ignores the address that was checked,
       expect(said).toContain("ppa:git-core/ppa");
     }
 });
+
+it.each([
+  ["", "5300 5301", "443"],
+  ["BERTH_TLS_PORT=\nBERTH_RESPONDER_PORT=6300\nBERTH_STATUS_PORT=6301\n", "6300 6301", ""],
+  ["BERTH_TLS_PORT=8443\n", "5300 5301", "8443"],
+])(
+  "the commands that are printed instead of services heed agent.env as those do: %j",
+  (settings, ports, tls) => {
+    const { status, said, called } = runs(
+      `ETC=$BIN; NODE=berth-node; printf '${settings}' >"$ETC/agent.env"
+    run_by_hand | sed -n 's/^  //p' | while read -r line; do sh -euc "$line"; done`,
+      { "berth-node": 'case "$*" in *agent.mjs) echo "HTTPS at $BERTH_TLS_PORT" ;; esac' },
+    );
+    expect([status, said]).toEqual([0, `HTTPS at ${tls}\n`]);
+    expect(called[0]).toMatch(new RegExp(`/responder\\.mjs .*/routes\\.json ${ports}$`));
+    expect(called).toHaveLength(3);
+  },
+);
