@@ -2,7 +2,7 @@
 export const saysDiskFull = (lines: readonly string[]): boolean => lines.some((line) => words.test(line));
 
 const words =
-  /no space left on device|could not extend|disk(?: is)? full|the table '.*' is full|err(?:no|code|or)?:? (?:number )?28\b|(?:error|fatal|panic): +53100\b/i;
+  /no space left on device|disk quota exceeded|could not extend|disk(?: is)? full|the table '.*' is full|err(?:no|code|or)?:? (?:number )?28\b|(?:error|fatal|panic): +53100\b/i;
 
 /** @param then what to do once there is room */
 export const diskIsFull = (then: string): string =>

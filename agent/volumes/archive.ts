@@ -37,6 +37,7 @@ const listing = ["--list", "--verbose", "--file=-", "--numeric-owner", "--quotin
 
 /** Something changed while it was read, which is not a failure. */
 const changedCode = 1;
+const failedCode = 2;
 const saidMax = 2000;
 
 /** tar did not do it; the message is its own, which may name the tenant's files. */
@@ -58,7 +59,9 @@ function tar(args: readonly string[], signal: AbortSignal): Tar {
   const ended = once(child, "close").then(([code]) => {
     signal.throwIfAborted();
     if (code === 0 || code === changedCode) return code;
-    throw new TarError(said.trim().split("\n")[0]?.slice(0, 300) || `tar ended with ${String(code)}`);
+    const reason = said.trim().split("\n")[0]?.slice(0, 300) || `tar ended with ${String(code)}`;
+    // Otherwise it was killed, or could not be run.
+    throw code === failedCode ? new TarError(reason) : new Error(reason);
   });
   ended.catch(() => undefined);
   return { child, ended };
@@ -160,7 +163,7 @@ export async function contentsOf(folder: string, signal: AbortSignal): Promise<F
   return read.contents();
 }
 
-/** Unpacks into an empty folder. @throws TarError if the bytes are no such archive, or the disk is full */
+/** Unpacks into an empty folder. @throws TarError if the bytes are no such archive, or a file cannot be written */
 export async function unpack(
   bytes: AsyncIterable<Buffer>,
   folder: string,

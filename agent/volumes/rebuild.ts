@@ -43,8 +43,12 @@ export async function rebuildVolume(
     signal.throwIfAborted();
     if (!(error instanceof TarError)) throw error;
     if (saysDiskFull([error.message])) throw new JobError(diskIsFull("try again"), { cause: error });
+    if (saysSystemRefused.test(error.message)) throw error;
     throw new DamageError(`It could not be unpacked: ${error.message}`);
   }
 }
+
+/** tar's words if the system refuses a call, as of a disk that does not work; of an archive's form it has others. */
+const saysSystemRefused = /: Cannot |memory exhausted/;
 
 const gigabytes = (bytes: number): string => (bytes / 1e9).toFixed(1);

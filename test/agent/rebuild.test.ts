@@ -1,9 +1,16 @@
 import { createHash } from "node:crypto";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough, Readable } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { rebuild } from "../../agent/databases/backups/rebuild.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import type { Host } from "../../agent/host.ts";
+import { rebuildVolume } from "../../agent/volumes/rebuild.ts";
+import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { fingerprintText, type Fingerprint } from "../../protocol/agent/backups.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { databaseSpec } from "../support/database-spec.ts";
@@ -103,3 +110,120 @@ it.each(["is cancelled", "meets a store that has another backup"])(
     expect([docker.state.containers, unheard]).toEqual([[], []]);
   },
 );
+
+/** A host whose store has this file, and the backup as it is recorded. */
+function hostWith(bytes: Buffer, engine: Engine) {
+  const file = { sizeBytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
+  const host = {
+    agentId: "agent",
+    engine,
+    isolation: { demand: async () => undefined },
+    buildRoom: { demandDisk: async () => undefined },
+    backups: {
+      patienceMs: { reading: 60_000, writing: 60_000 },
+      manifest: async () => ({ backupId, databaseId, accountId, ...file, fingerprint }),
+      read: async () => ({ totalBytes: bytes.length, body: Readable.from([bytes]) }),
+    },
+  } as unknown as Host;
+  return { host, backup: { ...backup, ...file } };
+}
+
+/** What is said of a backup whose file is the recorded one. @param engine how its server behaves */
+async function verdict(type: DatabaseSpec["type"], engine: Partial<Engine>): Promise<string> {
+  const docker = new MemoryEngine();
+  const own = databaseSpec({ databaseId, accountId, type });
+  docker.state.images[own.image] = "sha256:server";
+  const { host, backup } = hostWith(Buffer.from("rows"), { ...docker.engine, ...engine });
+  const ended = rebuild(host, { spec: own, backup, volume: null, job: jobRun() });
+  return String(await ended.catch((error: unknown) => error));
+}
+const refusing = (stderr: string, log: string[] = []): Partial<Engine> => ({
+  execute: async () => ({ exitCode: 0, stdout: "", stderr: "" }),
+  lastLines: async () => log,
+  pipe: async () => ({
+    input: new PassThrough().resume(),
+    output: Readable.from([]),
+    isRunning: async () => false,
+    ended: async () => ({ exitCode: 1, stderr }),
+    close: () => undefined,
+  }),
+});
+
+it.each([
+  ["pg_restore: error: error returned by PQputCopyData: server closed the connection unexpectedly", ""],
+  ["pg_restore: while PROCESSING TOC:", "LOG:  server process (PID 61) was terminated by signal 9: Killed"],
+  [
+    "WARNING:  terminating connection because of crash of another server process",
+    "LOG:  database system is ready to accept connections",
+  ],
+  ["pg_restore: while PROCESSING TOC:", 'ERROR:  could not read blocks 0..0 in file "a": Input/output error'],
+])(
+  "a PostgreSQL that runs on after a process of it was killed says nothing of the backup: %s %s",
+  async (stderr, line) => {
+    expect(await verdict("postgresql", refusing(stderr, [line]))).not.toMatch(/^DamageError/);
+  },
+);
+
+it("rows that PostgreSQL rejects are damage", async () => {
+  const stderr = "pg_restore: error: could not read from input file: end of file";
+  expect(await verdict("postgresql", refusing(stderr, ["LOG:  checkpoint complete"]))).toMatch(
+    /^DamageError/,
+  );
+});
+
+/** A Redis that ends while it loads the file. */
+const endsLoading = (exitCode: number, line: string): Partial<Engine> => ({
+  writeFiles: async (_id, _folder, archive) => {
+    if (!Buffer.isBuffer(archive)) for await (const _ of archive);
+  },
+  startContainer: async () => undefined,
+  inspectContainer: async (id) =>
+    id.startsWith("berth-") ? null : ({ id, running: false, exitCode } as never),
+  lastLines: async () => [line],
+});
+
+it.each([
+  [137, "Loading RDB produced by version 7.2.5"],
+  [0, "Received shutdown signal during loading, exiting now."],
+  [1, "Fatal error loading the DB: Input/output error. Exiting."],
+])("a Redis that ends with %i after '%s' says nothing of the backup", async (exitCode, line) => {
+  expect(await verdict("redis", endsLoading(exitCode, line))).not.toMatch(/^DamageError/);
+});
+
+it("a file that Redis itself refuses is damage", async () => {
+  const line = "Wrong signature trying to load DB from file";
+  expect(await verdict("redis", endsLoading(1, line))).toMatch(/^DamageError/);
+});
+
+/** What is said of a volume's backup whose file is the recorded one. @param tar the program that unpacks it */
+async function volumeVerdict(tar: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "berth-rebuild-"));
+  writeFileSync(join(folder, "tar"), `#!/bin/sh\n${tar}\n`, { mode: 0o755 });
+  vi.stubEnv("PATH", `${folder}:${process.env["PATH"]}`);
+  const { host, backup } = hostWith(gzipSync(Buffer.alloc(10_240)), new MemoryEngine().engine);
+  const ended = rebuildVolume(host, join(folder, "copy"), backup, jobRun());
+  return String(await ended.catch((error: unknown) => error).finally(() => vi.unstubAllEnvs()));
+}
+const says = (words: string, exitCode = 2) => `cat >/dev/null; echo "${words}" >&2; exit ${exitCode}`;
+
+it.each([
+  "kill -9 $$",
+  says("tar: ./a: Cannot write: Input/output error"),
+  says("tar: ./a: Cannot open: Too many open files"),
+  says("tar: memory exhausted"),
+  says("nice: 'tar': No such file or directory", 127),
+])("a tar that the host's trouble ends says nothing of a volume's backup: %s", async (tar) => {
+  expect(await volumeVerdict(tar)).not.toMatch(/^DamageError/);
+});
+
+it.each(["No space left on device", "Disk quota exceeded"])(
+  "a volume that does not fit says that the disk is full: %s",
+  async (words) => {
+    expect(await volumeVerdict(says(`tar: ./a: Cannot write: ${words}`))).toMatch(/^JobError.*disk is full/);
+  },
+);
+
+it("a volume's backup that tar finds no archive is damaged", async () => {
+  const words = "tar: This does not look like a tar archive";
+  expect(await volumeVerdict(says(words))).toBe(`DamageError: It could not be unpacked: ${words}`);
+});

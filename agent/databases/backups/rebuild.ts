@@ -7,7 +7,7 @@ import { ensureImage } from "../../image-build/ensure-image.ts";
 import { stopGraceSeconds } from "../../docker/database-objects.ts";
 import { copiers, engines } from "../index.ts";
 import { run, untilReady } from "../server.ts";
-import { diskIsFull, saysDiskFull } from "../../docker/disk-full.ts";
+import { diskIsFull, saysDiskBroken, saysDiskFull } from "../../docker/disk-full.ts";
 import { hardening, limitsOf } from "../../docker/specs.ts";
 import type { ContainerSpec } from "../../docker/engine.ts";
 import type { Host } from "../../host.ts";
@@ -75,10 +75,15 @@ export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild
 const saysOutOfMemory = (lines: readonly string[]): boolean =>
   lines.some((line) => /out of memory/i.test(line));
 
+/** PostgreSQL runs on after a process of it was killed, and has written some twenty lines by then. */
+const saysInterrupted = (lines: readonly string[]): boolean => lines.some((line) => interrupted.test(line));
+const interrupted =
+  /terminated by signal|because of crash of another|server closed the connection|no connection to the server|in recovery mode|lost connection to|server has gone away/i;
+
 /** Attributes an error to the host, where a retry may help, or to the backup. */
 async function judged(host: Host, id: string, error: unknown): Promise<unknown> {
   const state = await host.engine.inspectContainer(id);
-  const lines = await host.engine.lastLines(id, 20).catch(() => []);
+  const lines = await host.engine.lastLines(id, 50).catch(() => []);
   if (error instanceof DamageError) return error;
   const words = [String(error), ...lines];
   if (state?.oomKilled || saysOutOfMemory(words))
@@ -86,11 +91,14 @@ async function judged(host: Host, id: string, error: unknown): Promise<unknown> 
       cause: error,
     });
   if (saysDiskFull(words)) return new JobError(diskIsFull("try again"), { cause: error });
-  if (error instanceof UnfitError && state?.running)
-    return new DamageError(`It could not be restored: ${error.message.split("\n")[0]?.slice(0, 300)}`);
-  if (error instanceof UnfitError)
-    return new JobError("The server that it was being restored into ended: try again.", { cause: error });
-  return error;
+  if (!(error instanceof UnfitError)) return error;
+  if (saysDiskBroken(words.join("\n"))) return new Error(words.join(" | "), { cause: error });
+  if (!state?.running || saysInterrupted(words))
+    return new JobError(
+      "The server that it was being restored into, or a process of it, ended: try again, and choose a larger pack if it happens again.",
+      { cause: error },
+    );
+  return new DamageError(`It could not be restored: ${error.message.split("\n")[0]?.slice(0, 300)}`);
 }
 
 /** Like the database's own container, but without a network or automatic restarts. */
@@ -169,7 +177,7 @@ async function putFile(
   await put;
 }
 
-/** Waits until the server has loaded the file. @throws UnfitError if the server ends instead */
+/** Waits until the server has loaded the file. @throws DamageError if it refuses it, UnfitError if it ends otherwise */
 async function untilSeeded(
   { engine, id, signal }: Server,
   ready: { command: string[]; says: string },
@@ -179,9 +187,12 @@ async function untilSeeded(
     const state = await engine.inspectContainer(id);
     if (!state?.running) {
       const lines = await engine.lastLines(id, 5);
-      if (state?.oomKilled || saysDiskFull(lines) || saysOutOfMemory(lines))
-        throw new Error(lines.join(" | "));
-      throw new DamageError(`The server did not load it: ${lines.join(" | ").slice(-300)}`);
+      const said = lines.join(" | ");
+      // Redis ends with 1 if it refuses a file, with another code if it is told to end, is killed or crashes.
+      const refuses = state?.exitCode === 1 && !state.oomKilled;
+      if (!refuses || saysDiskFull(lines) || saysDiskBroken(said) || saysOutOfMemory(lines))
+        throw new UnfitError(said);
+      throw new DamageError(`The server did not load it: ${said.slice(-300)}`);
     }
     const answer = await engine.execute(id, { command: ready.command }, signal).catch(() => null);
     if (answer?.exitCode === 0 && answer.stdout.includes(ready.says)) return;
