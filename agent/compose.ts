@@ -343,6 +343,7 @@ function watch(config: AgentConfig, means: Means, work: Work, signal: AbortSigna
       records,
       intervalMs: sampleMs,
       databases: databases.list,
+      heldDatabases: databases.held,
       diskMb,
       onMemoryNear: onMemory,
     },

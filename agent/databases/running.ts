@@ -1,39 +1,42 @@
 import type { Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
 
-/** This agent's running databases, with the container of each. */
+/** This agent's databases. */
 export type RunningDatabases = {
+  /** Those that run, with the container of each. */
   list: () => Promise<ReadonlyMap<string, string>>;
+  /** All of which the host has a container or a volume. */
+  held: () => Promise<ReadonlySet<string>>;
   /** Call when a container started or ended, or events were lost. */
   changed: () => void;
 };
+type Lister = Pick<Engine, "listContainers" | "volumes">;
 
-/** Lists containers again only after a change: most minutes there is none. */
-export function openRunningDatabases(
-  engine: Pick<Engine, "listContainers">,
-  agentId: string,
-): RunningDatabases {
-  let known: Promise<ReadonlyMap<string, string>> | undefined;
+/** Lists containers and volumes again only after a change: most minutes there is none. */
+export function openRunningDatabases(engine: Lister, agentId: string): RunningDatabases {
+  let known: ReturnType<typeof found> | undefined;
   const changed = () => void (known = undefined);
+  const all = () =>
+    (known ??= found(engine, agentId).catch((error: unknown) => {
+      changed();
+      throw error;
+    }));
   return {
     changed,
-    list: () =>
-      (known ??= runningDatabases(engine, agentId).catch((error: unknown) => {
-        changed();
-        throw error;
-      })),
+    list: async () => (await all()).running,
+    held: async () => (await all()).held,
   };
 }
 
-async function runningDatabases(
-  engine: Pick<Engine, "listContainers">,
-  agentId: string,
-): Promise<ReadonlyMap<string, string>> {
+async function found(engine: Lister, agentId: string) {
   const containers = await engine.listContainers({ [label.managed]: "true", [label.agent]: agentId });
-  return new Map(
-    containers.flatMap(({ id, labels, running }) => {
+  const volumes = await engine.volumes({ [label.agent]: agentId });
+  const running = new Map(
+    containers.flatMap(({ id, labels, running: runs }) => {
       const databaseId = labels[label.database];
-      return databaseId && running ? [[databaseId, id] as const] : [];
+      return databaseId && runs ? [[databaseId, id] as const] : [];
     }),
   );
+  const held = new Set([...containers, ...volumes].flatMap(({ labels }) => labels[label.database] ?? []));
+  return { running, held };
 }

@@ -17,6 +17,8 @@ type Means = {
   intervalMs: number;
   /** Running databases and their containers. */
   databases: () => Promise<ReadonlyMap<string, string>>;
+  /** Databases of which the host has anything, running or not. */
+  heldDatabases: () => Promise<Iterable<string>>;
   /** Megabytes the site or database holds on disk, as last measured. */
   diskMb: (siteId: string) => number | null;
   read?: typeof readUsage;
@@ -46,14 +48,15 @@ const concurrency = 4;
  * to the engine for known containers.
  */
 export function startSampling(means: Means, signal: AbortSignal): void {
-  const { intervalMs, ingress, records, databases } = means;
+  const { intervalMs, ingress, records, databases, heldDatabases } = means;
   let before = new Map<string, Reading>();
   const loop = async () => {
     for (;;) {
       await delay(intervalMs - (Date.now() % intervalMs), undefined, { signal, ref: false });
       try {
         const containers = await databases();
-        records.keepOnly([...ingress.sites(), ...ingress.lost(), ...containers.keys()], new Date());
+        const held = await heldDatabases();
+        records.keepOnly([...ingress.sites(), ...ingress.lost(), ...held], new Date());
         before = await sampleAll(means, containers, before);
       } catch (error) {
         log("error", "No samples were taken", { error });

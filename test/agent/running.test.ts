@@ -539,6 +539,7 @@ it("a minute's samples of a hundred sites ask the engine nothing, unless a conta
       asked.push("databases");
       return Promise.resolve([{ id: "d", running: true, labels: { "berth.database": "db" } }]);
     },
+    volumes: () => Promise.resolve([]),
   } as unknown as Engine;
   const ingress = {
     sites: () => ids,
@@ -556,6 +557,7 @@ it("a minute's samples of a hundred sites ask the engine nothing, unless a conta
       records,
       intervalMs: 20,
       databases: databases.list,
+      heldDatabases: databases.held,
       diskMb: () => null,
       read: () => usage,
     },
@@ -572,6 +574,52 @@ it("a minute's samples of a hundred sites ask the engine nothing, unless a conta
   await sampled(6);
   over.abort();
   expect(asked.slice(102)).toEqual(["databases"]);
+});
+
+it("a database that does not run keeps its metrics and events for as long as the host has its data", async () => {
+  const labelled = (id: string) => ({ "berth.agent": "a", "berth.database": id });
+  let volumes = [{ name: "data", labels: labelled("stopped"), folder: "" }];
+  const containers = [{ id: "c", running: false, labels: labelled("crashed") }];
+  const engine = {
+    listContainers: () => Promise.resolve(containers),
+    volumes: () => Promise.resolve(volumes),
+  } as unknown as Engine;
+  const ingress = { sites: () => [], lost: () => [] } as unknown as Ingress;
+  const databases = openRunningDatabases(engine, "a");
+  const twoHoursAgo = new Date(Date.now() - 2 * 3_600_000);
+  const ids = ["stopped", "crashed"];
+  records.addSamples(
+    new Date(),
+    60_000,
+    ids.map((id) => [id, sample]),
+  );
+  for (const id of ids)
+    records.addEvent(id, id, { at: twoHoursAgo.toISOString(), kind: "crash_loop", detail: "" });
+  let rounds = 0;
+  const keptOf = (id: string) => [records.samples(id).length, records.events(id).length];
+  const over = new AbortController();
+  onTestFinished(() => over.abort());
+  startSampling(
+    {
+      engine,
+      ingress,
+      records: { ...records, keepOnly: (...of) => (records.keepOnly(...of), void rounds++) },
+      intervalMs: 20,
+      databases: databases.list,
+      heldDatabases: databases.held,
+      diskMb: () => null,
+    },
+    over.signal,
+  );
+  await vi.waitUntil(() => rounds > 1, 10_000);
+  expect(ids.map(keptOf)).toEqual([
+    [1, 1],
+    [1, 1],
+  ]);
+  volumes = [];
+  databases.changed();
+  await vi.waitUntil(() => keptOf("stopped").every((left) => left === 0), 10_000);
+  expect(keptOf("crashed")).toEqual([1, 1]);
 });
 
 it("the minute in which a new version began to serve has a sample, of what it used since its start", async () => {
@@ -600,7 +648,15 @@ it("the minute in which a new version began to serve has a sample, of what it us
   const usage = { cpuNanoseconds: 100e6, memoryBytes: 1024 * 1024, receivedBytes: 5, sentBytes: 6 };
   const over = new AbortController();
   const means = { engine, ingress, records: kept, intervalMs: 1000, read: () => usage };
-  startSampling({ ...means, databases: () => Promise.resolve(new Map()), diskMb: () => null }, over.signal);
+  startSampling(
+    {
+      ...means,
+      databases: () => Promise.resolve(new Map()),
+      heldDatabases: () => Promise.resolve([]),
+      diskMb: () => null,
+    },
+    over.signal,
+  );
   await vi.waitUntil(() => taken.length > 0, 10_000);
   over.abort();
   expect(taken[0]).toEqual([
@@ -645,6 +701,7 @@ it("a site whose memory stays near its limit for ten minutes is told, and a data
       records: kept,
       intervalMs: 10,
       databases: () => Promise.resolve(new Map([["db", "data"]])),
+      heldDatabases: () => Promise.resolve(["db"]),
       diskMb: () => null,
       read: (id) => ({ ...nothingUsed, memoryBytes: (used[id]?.() ?? 0) * 1024 * 1024 }),
       onMemoryNear: (id, detail) => (toldAt.push(rounds), near.push(`${id} ${detail}`)),
