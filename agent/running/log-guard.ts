@@ -51,7 +51,7 @@ export class LogGuard {
   private readonly now: () => number;
   private readonly stat: NonNullable<Means["stat"]>;
   private readonly hold: typeof holdTo;
-  private readonly writers = new Map<string, Writer | null>();
+  private readonly writers = new Map<string, Writer>();
   private listedAtMs = -Infinity;
 
   constructor(means: Means) {
@@ -70,9 +70,8 @@ export class LogGuard {
   async look(): Promise<void> {
     if (this.now() - this.listedAtMs >= listEveryMs) await this.list();
     for (const [id, writer] of this.writers) {
-      if (writer === null) continue;
       try {
-        this.judge(writer);
+        await this.judge(writer);
       } catch {
         // It is gone or no longer readable: look it up again.
         this.writers.delete(id);
@@ -80,7 +79,7 @@ export class LogGuard {
     }
   }
 
-  /** One call to the engine, and one more for each new container. */
+  /** One call to the engine, and one more for each new container, also for one that was between two lives. */
   private async list(): Promise<void> {
     this.listedAtMs = this.now();
     const { engine, agentId } = this.means;
@@ -89,7 +88,11 @@ export class LogGuard {
     );
     const ids = new Set(found.map(({ id }) => id));
     for (const id of this.writers.keys()) if (!ids.has(id)) this.writers.delete(id);
-    for (const id of ids) if (!this.writers.has(id)) this.writers.set(id, await this.writerOf(id));
+    for (const id of ids) {
+      if (this.writers.has(id)) continue;
+      const writer = await this.writerOf(id);
+      if (writer) this.writers.set(id, writer);
+    }
   }
 
   private async writerOf(id: string): Promise<Writer | null> {
@@ -105,7 +108,7 @@ export class LogGuard {
     }
   }
 
-  private judge(writer: Writer): void {
+  private async judge(writer: Writer): Promise<void> {
     const seen = this.stat(writer.file);
     const seconds = (this.now() - writer.seenAtMs) / 1000;
     if (seconds <= 0) return;
@@ -120,7 +123,7 @@ export class LogGuard {
     writer.seenAtMs = this.now();
     writer.aheadBytes = Math.max(0, writer.aheadBytes + bytes - mostBytes * seconds);
     if (writer.milli === null && writer.aheadBytes <= burstBytes) return;
-    this.slow(writer, bytes / seconds);
+    await this.slow(writer, bytes / seconds);
   }
 
   /** Those that the engine began and ended after the one that was seen last. */
@@ -140,7 +143,10 @@ export class LogGuard {
    * Lowers the CPU limit step by step until the log rate is acceptable, and restores the pack's limit once the
    * container logs less by itself.
    */
-  private slow(writer: Writer, bytesPerSecond: number): void {
+  private async slow(writer: Writer, bytesPerSecond: number): Promise<void> {
+    // The engine may have started it again, as another process.
+    const now = await this.means.engine.inspectContainer(writer.container.id).catch(() => null);
+    if (now?.running) writer.container = now;
     const { container } = writer;
     const pack = container.cpuMilli;
     if (pack === null) return;

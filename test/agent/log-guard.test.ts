@@ -11,10 +11,14 @@ function hostWith(labels: Record<string, string> = { "berth.site": "s1" }, logFi
   const events: [string, SiteEvent][] = [];
   const held: number[] = [];
   const container = { id: "c1", running: true, pid: 7, cpuMilli: 500, labels, logFile };
+  const state = { silent: false };
   const guard = new LogGuard({
     engine: {
       listContainers: () => Promise.resolve([{ id: "c1", name: "c1", running: true, labels }]),
-      inspectContainer: () => Promise.resolve(container as never),
+      inspectContainer: () =>
+        state.silent
+          ? Promise.reject(new Error("It does not answer"))
+          : Promise.resolve({ ...container } as never),
     },
     records: { addEvent: (owner, _id, event) => void events.push([owner, event]) },
     agentId: "a",
@@ -24,11 +28,22 @@ function hostWith(labels: Record<string, string> = { "berth.site": "s1" }, logFi
       if (number < 0) throw new Error("EACCES");
       return { ino: inode - number, size: number === 0 ? size : rotateAt, birthtimeMs: inode - number };
     },
-    hold: (_container, to) => void held.push((milli = to)),
+    hold: ({ pid }, to) => {
+      // Nothing changes in the control group of a process that has ended.
+      if (pid === container.pid) held.push((milli = to));
+    },
   });
   return {
     events,
     held,
+    container,
+    state,
+    /** As the engine starts it: in a control group of its pack. */
+    startAgain() {
+      container.running = true;
+      container.pid++;
+      milli = 500;
+    },
     milli: () => milli,
     /** What it wrote a second, on average. */
     async write(bytesPerSecondAtPack: number, seconds: number): Promise<number> {
@@ -84,4 +99,39 @@ it("commands and databases are held to the same; others' containers and logs tha
     await on.write(20 * megabyte, 30);
     expect(on.held).toEqual([]);
   }
+});
+
+it("who is started again by the engine is slowed as before, and let go when it stops", async () => {
+  const on = hostWith();
+  await on.write(1000, 4);
+  on.startAgain();
+  await on.write(20 * megabyte, 30);
+  expect(on.milli()).toBeLessThan(100);
+  on.startAgain();
+  await on.write(20 * megabyte, 4);
+  expect(on.milli()).toBeLessThan(100);
+  await on.write(1000, 30);
+  expect(on.milli()).toBe(500);
+  expect(on.events).toHaveLength(1);
+});
+
+it("who is met between two lives is found in the next", async () => {
+  const on = hostWith();
+  on.container.running = false;
+  await on.write(1000, 2);
+  on.startAgain();
+  await on.write(20 * megabyte, 60);
+  expect(on.milli()).toBeLessThan(100);
+});
+
+it("who is slowed stays so while the engine does not answer", async () => {
+  const on = hostWith();
+  await on.write(20 * megabyte, 30);
+  const slowed = on.milli();
+  on.state.silent = true;
+  await on.write(20 * megabyte, 10);
+  expect(on.milli()).toBeLessThanOrEqual(slowed);
+  on.state.silent = false;
+  await on.write(1000, 30);
+  expect(on.milli()).toBe(500);
 });
