@@ -3,13 +3,14 @@ import { DamageError } from "../databases/backups/damage.ts";
 import { siteLabels, volumeName } from "../docker/specs.ts";
 import { label } from "../docker/labels.ts";
 import { JobError } from "../job.ts";
+import { tolerance } from "../running/disk-guard.ts";
 import { besideOf, volumeFolder } from "../volumes/folder.ts";
 import { removeTree } from "../volumes/remove-tree.ts";
 import { rebuildVolume } from "../volumes/rebuild.ts";
 import { usersOf } from "../volumes/stand-still.ts";
 import type { Handler } from "./handler.ts";
 
-const bytesPerGb = 1e9;
+const bytesPerGb = 1024 ** 3;
 
 /** Two renames at the end replace the volume's files; a repeated job completes those of one that was interrupted. */
 export const restoreVolume: Handler<"volume.restore"> = async (host, args, job) => {
@@ -28,7 +29,7 @@ export const restoreVolume: Handler<"volume.restore"> = async (host, args, job) 
   await removeTree(replaced);
   try {
     await demandUnused();
-    await rebuildVolume(host, restored, backup, job, diskGb * bytesPerGb);
+    await rebuildVolume(host, restored, backup, job, diskGb * bytesPerGb * tolerance);
     job.signal.throwIfAborted();
     await demandUnused();
     await rename(folder, replaced);

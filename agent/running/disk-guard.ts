@@ -30,7 +30,7 @@ type Means = {
  * A site larger than its pack by this factor is stopped at its next measurement; if disk space is short, any excess
  * suffices.
  */
-const tolerance = 1.2;
+export const tolerance = 1.2;
 /** The pause between measurements while free space stays the same. */
 const againMs = 60_000;
 /** Sites measured concurrently. */

@@ -29,7 +29,7 @@ export async function rebuildVolume(
   const diskBytes = Number(wanted.settings?.find(({ name }) => name === "disk_bytes")?.value ?? 0);
   if (diskBytes > limitBytes)
     throw new JobError(
-      `The backup takes ${gigabytes(diskBytes)} GB, and the site's pack has ${gigabytes(limitBytes)}: choose a larger pack, then restore it again.`,
+      `The backup takes ${gigabytes(diskBytes)} GB, and a site of this pack is stopped beyond ${gigabytes(limitBytes)}: choose a larger pack, then restore it again.`,
     );
   await removeTree(folder);
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -51,4 +51,4 @@ export async function rebuildVolume(
 /** tar's words if the system refuses a call, as of a disk that does not work; of an archive's form it has others. */
 const saysSystemRefused = /: Cannot |memory exhausted/;
 
-const gigabytes = (bytes: number): string => (bytes / 1e9).toFixed(1);
+const gigabytes = (bytes: number): string => (bytes / 1024 ** 3).toFixed(1);

@@ -1,14 +1,17 @@
 import { createHash } from "node:crypto";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import { setImmediate as turn } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { rebuild } from "../../agent/databases/backups/rebuild.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import type { Host } from "../../agent/host.ts";
+import { restoreVolume } from "../../agent/handlers/restore-volume.ts";
+import { archive } from "../../agent/volumes/archive.ts";
 import { rebuildVolume } from "../../agent/volumes/rebuild.ts";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { fingerprintText, type Fingerprint } from "../../protocol/agent/backups.ts";
@@ -17,7 +20,8 @@ import { databaseSpec } from "../support/database-spec.ts";
 import { jobRun } from "../support/job-run.ts";
 import { MemoryEngine } from "../support/memory-engine.ts";
 
-const idOf = <K extends "database" | "account" | "backup">(kind: K) => formatId(kind, 1, new Uint8Array(10));
+const idOf = <K extends "database" | "account" | "backup" | "site">(kind: K) =>
+  formatId(kind, 1, new Uint8Array(10));
 const [backupId, databaseId, accountId] = [idOf("backup"), idOf("database"), idOf("account")];
 const spec = databaseSpec({ databaseId, accountId, type: "redis" });
 const fingerprint: Fingerprint = { tables: [], objects: {}, counters: [] };
@@ -112,8 +116,12 @@ it.each(["is cancelled", "meets a store that has another backup"])(
 );
 
 /** A host whose store has this file, and the backup as it is recorded. */
-function hostWith(bytes: Buffer, engine: Engine) {
-  const file = { sizeBytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
+function hostWith(bytes: Buffer, engine: Engine, contents = fingerprint) {
+  const file = {
+    sizeBytes: bytes.length,
+    sha256: createHash("sha256").update(bytes).digest("hex"),
+    fingerprintSha256: createHash("sha256").update(fingerprintText(contents)).digest("hex"),
+  };
   const host = {
     agentId: "agent",
     engine,
@@ -121,7 +129,7 @@ function hostWith(bytes: Buffer, engine: Engine) {
     buildRoom: { demandDisk: async () => undefined },
     backups: {
       patienceMs: { reading: 60_000, writing: 60_000 },
-      manifest: async () => ({ backupId, databaseId, accountId, ...file, fingerprint }),
+      manifest: async () => ({ backupId, databaseId, accountId, ...file, fingerprint: contents }),
       read: async () => ({ totalBytes: bytes.length, body: Readable.from([bytes]) }),
     },
   } as unknown as Host;
@@ -226,4 +234,35 @@ it.each(["No space left on device", "Disk quota exceeded"])(
 it("a volume's backup that tar finds no archive is damaged", async () => {
   const words = "tar: This does not look like a tar archive";
   expect(await volumeVerdict(says(words))).toBe(`DamageError: It could not be unpacked: ${words}`);
+});
+
+it("a volume is restored into a pack in which its site is not stopped for it, and into no smaller one", async () => {
+  const folder = join(mkdtempSync(join(tmpdir(), "berth-rebuild-")), "_data");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "file"), "kept");
+  const { signal } = new AbortController();
+  const packed = archive(folder, signal);
+  const bytes = await buffer(packed.bytes);
+  const contents = await packed.contents();
+  const siteId = idOf("site");
+  const engine = {
+    ensureVolume: async () => undefined,
+    volumes: async () => [{ name: `berth-${siteId}-data`, labels: {}, folder }],
+    listContainers: async () => [],
+  } as unknown as Engine;
+  const restore = (diskBytes: number) => {
+    const settings = [{ name: "disk_bytes", value: String(diskBytes) }];
+    const { host, backup } = hostWith(bytes, engine, { ...contents, settings });
+    const { databaseName: _, ...stored } = backup;
+    return restoreVolume(
+      host,
+      { siteId, accountId, volume: "data", backup: stored, diskGb: 10 },
+      jobRun({ signal }),
+    );
+  };
+  expect(await restore(10 * 1024 ** 3)).toEqual({ damage: null });
+  expect(await restore(11.9 * 1024 ** 3)).toEqual({ damage: null });
+  await expect(restore(12.1 * 1024 ** 3)).rejects.toThrow(
+    "The backup takes 12.1 GB, and a site of this pack is stopped beyond 12.0: choose a larger pack",
+  );
 });
