@@ -106,7 +106,7 @@ export class Runner {
     const finished = this.journal.unacknowledged().map(leaseOf);
     const running = [...this.running.values()].filter(({ outcome }) => outcome === "report").map(leaseOf);
     return {
-      slots: this.slots.less(0),
+      slots: this.stopping ? 0 : this.slots.less(0),
       running: running.filter((lease) => !finished.some(({ jobId }) => jobId === lease.jobId)),
       finished,
     };
@@ -162,25 +162,30 @@ export class Runner {
 
   /**
    * Accepts no more work; resolves when running jobs and draining versions have ended. Jobs offered meanwhile are
-   * offered again.
+   * offered again, and so are backups, verifications and restores, which could keep the host closed for hours.
    */
   async finish(): Promise<void> {
-    this.send({ type: "ready", free: 0, freeCommands: 0, freeShort: 0 });
+    this.send({ type: "ready", free: 0, freeCommands: 0, freeShort: 0, slots: 0 });
     this.stopping = true;
     // Commands continue without this agent.
-    const jobs = () => [...this.running.values()].filter(({ slot }) => slot !== "command");
+    const jobs = () => [...this.running.values()].filter(({ slot }) => slot !== "command" && slot !== "long");
     while (jobs().length > 0) await Promise.all(jobs().map(({ ended }) => ended));
     await this.host.retired();
+    await this.interrupt([...this.running.values()].filter(({ slot }) => slot === "long"));
   }
 
   /** Accepts no more work and stops running jobs, which the control plane offers again; commands keep running. */
   async shutdown(): Promise<void> {
     this.stopping = true;
-    for (const running of this.running.values()) {
+    await this.interrupt([...this.running.values()]);
+  }
+
+  private async interrupt(jobs: readonly Running[]): Promise<void> {
+    for (const running of jobs) {
       running.outcome = "forget";
       running.abort.abort(new Stopped("shutdown", "The agent is stopping."));
     }
-    await Promise.all([...this.running.values()].map(({ ended }) => ended));
+    await Promise.all(jobs.map(({ ended }) => ended));
   }
 
   /** Adopts a command; the next hello includes it. */

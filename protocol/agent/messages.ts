@@ -133,6 +133,8 @@ export const FromAgent = z.discriminatedUnion("type", [
     free: z.number().int().min(0).max(100),
     freeCommands: z.number().int().min(0).max(100),
     freeShort: z.number().int().min(0).max(100),
+    /** Replaces the hello's: 0 if the agent takes no more jobs, because it is to be replaced. */
+    slots: z.literal(0).optional(),
     /** When a hung or out-of-memory part of its ingress was last replaced; omitted: not since the agent started. */
     ingressReplacedAt: Timestamp.optional(),
   }),

@@ -14,13 +14,19 @@ import { runSpec } from "../support/run-spec.ts";
 import { offerOf } from "../support/offer.ts";
 
 let made = 0;
-const newId = <K extends "job" | "site" | "deployment" | "account" | "command">(kind: K) =>
+const newId = <K extends "job" | "site" | "deployment" | "account" | "command" | "backup">(kind: K) =>
   formatId(kind, ++made, new Uint8Array(10).fill(made));
 
 const stopJob = (siteId = newId("site")): Job<"site.stop"> => ({
   id: newId("job"),
   kind: "site.stop",
   args: { siteId, hostnames: [] },
+});
+
+const backupJob = (): Job<"volume.backup"> => ({
+  id: newId("job"),
+  kind: "volume.backup",
+  args: { siteId: newId("site"), volume: "data", backupId: newId("backup"), attempt: 1 },
 });
 
 const deployJob = (): Job<"site.deploy"> => ({
@@ -310,13 +316,33 @@ describe("an agent that is to be replaced", () => {
     const [first] = await begun(1);
     let ended = false;
     const finishing = runner.finish().then(() => (ended = true));
-    expect(frames("ready").at(-1)).toMatchObject({ free: 0, freeCommands: 0 });
+    expect(frames("ready").at(-1)).toMatchObject({ free: 0, freeCommands: 0, slots: 0 });
+    expect(runner.leases().slots).toBe(0);
     offer(stopJob());
     await Promise.resolve();
     expect([work.length, ended]).toEqual([1, false]);
     first?.resolve({});
     await finishing;
     expect(frames("done").map(({ jobId }) => jobId)).toEqual([first?.job.id]);
+  });
+
+  it("leaves a backup that takes hours to the next one, once nothing else runs", async () => {
+    retired = Promise.withResolvers();
+    const backup = backupJob();
+    offer(backup);
+    offer(stopJob());
+    const [long, short] = await begun(2);
+    const signal = long?.run.signal;
+    signal?.addEventListener("abort", () => long?.reject(signal.reason));
+    const finishing = runner.finish();
+    short?.resolve({});
+    await answered(1);
+    await new Promise(setImmediate);
+    expect(signal?.aborted).toBe(false);
+    retired.resolve();
+    await finishing;
+    expect([...frames("done"), ...frames("failed")].map(({ jobId }) => jobId)).toEqual([short?.job.id]);
+    expect(runner.leases()).toMatchObject({ running: [], finished: [{ jobId: short?.job.id }] });
   });
 
   it("ends when old versions have ended what they began", async () => {

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { contextOf } from "../../worker/compose.ts";
 import { triggerWebhook } from "../../worker/services/webhooks/trigger.ts";
 import { crashingDatabase } from "./crashing-database.ts";
@@ -92,6 +92,22 @@ describe("a deployment that its site's host has a slot for", () => {
     await change();
     await deploy();
     expect((await statuses()).at(-1)).toBe("QUEUED");
+  });
+
+  it("waits where the agent is to be replaced, for the next one", async () => {
+    host.send(ready(0, { slots: 0 }));
+    await vi.waitUntil(
+      async () =>
+        (await rows<{ slots: number }>("SELECT slots FROM hosts WHERE id = ?", host.token.id))[0]?.slots ===
+        0,
+    );
+    await deploy();
+    expect(await statuses()).toEqual(["LIVE", "QUEUED"]);
+    expect(host.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    const next = await greetedAgent({ slots: 1 }, host.token);
+    next.send(ready(1));
+    expect((await next.next("job")).attempt).toBe(1);
+    next.close();
   });
 
   it("waits behind what is under way on the site, and comes when that has ended", async () => {

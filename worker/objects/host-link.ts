@@ -22,6 +22,7 @@ import { findWorking } from "../services/accounts/find-working.ts";
 import { compareHost } from "../services/hosts/compare.ts";
 import { markOffline } from "../jobs/hosts/mark-offline.ts";
 import { recordIngress } from "../services/hosts/record-ingress.ts";
+import { recordSlots } from "../services/hosts/record-slots.ts";
 import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
 import { jobTraits } from "../../protocol/agent/jobs.ts";
@@ -269,12 +270,12 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       return inbox.inTurn(length, async () => {
         if (socket === this.current()) await this.handle(socket, message);
       });
-    const { free, freeCommands, freeShort, ingressReplacedAt } = message;
+    const { free, freeCommands, freeShort, slots, ingressReplacedAt } = message;
     this.attach(socket, { ...state, free, freeCommands, freeShort });
+    const failed = (error: unknown) => logError({ ready: state.hostId }, error);
+    if (slots !== undefined) await recordSlots(this.context(state.hostId), state.hostId, slots).catch(failed);
     if (ingressReplacedAt !== undefined)
-      await this.keepIngress(state.hostId, ingressReplacedAt).catch((error: unknown) =>
-        logError({ ready: state.hostId }, error),
-      );
+      await this.keepIngress(state.hostId, ingressReplacedAt).catch(failed);
     return this.offer();
   }
 
