@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { setImmediate as turn } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { rebuild } from "../../agent/databases/backups/rebuild.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import type { Host } from "../../agent/host.ts";
@@ -203,9 +203,15 @@ it("a file that Redis itself refuses is damage", async () => {
   expect(await verdict("redis", endsLoading(1, line))).toMatch(/^DamageError/);
 });
 
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "berth-rebuild-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
 /** What is said of a volume's backup whose file is the recorded one. @param tar the program that unpacks it */
 async function volumeVerdict(tar: string): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), "berth-rebuild-"));
+  const folder = temporaryFolder();
   writeFileSync(join(folder, "tar"), `#!/bin/sh\n${tar}\n`, { mode: 0o755 });
   vi.stubEnv("PATH", `${folder}:${process.env["PATH"]}`);
   const { host, backup } = hostWith(gzipSync(Buffer.alloc(10_240)), new MemoryEngine().engine);
@@ -237,7 +243,7 @@ it("a volume's backup that tar finds no archive is damaged", async () => {
 });
 
 it("a volume is restored into a pack in which its site is not stopped for it, and into no smaller one", async () => {
-  const folder = join(mkdtempSync(join(tmpdir(), "berth-rebuild-")), "_data");
+  const folder = join(temporaryFolder(), "_data");
   mkdirSync(folder);
   writeFileSync(join(folder, "file"), "kept");
   const { signal } = new AbortController();
