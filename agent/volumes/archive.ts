@@ -176,7 +176,8 @@ export async function unpack(
       await write(unpacker, part);
   } catch (error) {
     unpacker.child.kill("SIGKILL");
-    throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw code?.startsWith("Z_") ? new TarError(message, { cause: error }) : error;
   }
   unpacker.child.stdin?.end();
   await unpacker.ended;

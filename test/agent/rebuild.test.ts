@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -210,11 +210,11 @@ function temporaryFolder(): string {
 }
 
 /** What is said of a volume's backup whose file is the recorded one. @param tar the program that unpacks it */
-async function volumeVerdict(tar: string): Promise<string> {
+async function volumeVerdict(tar: string, bytes = gzipSync(Buffer.alloc(10_240))): Promise<string> {
   const folder = temporaryFolder();
   writeFileSync(join(folder, "tar"), `#!/bin/sh\n${tar}\n`, { mode: 0o755 });
   vi.stubEnv("PATH", `${folder}:${process.env["PATH"]}`);
-  const { host, backup } = hostWith(gzipSync(Buffer.alloc(10_240)), new MemoryEngine().engine);
+  const { host, backup } = hostWith(bytes, new MemoryEngine().engine);
   const ended = rebuildVolume(host, join(folder, "copy"), backup, jobRun());
   return String(await ended.catch((error: unknown) => error).finally(() => vi.unstubAllEnvs()));
 }
@@ -240,6 +240,14 @@ it.each(["No space left on device", "Disk quota exceeded"])(
 it("a volume's backup that tar finds no archive is damaged", async () => {
   const words = "tar: This does not look like a tar archive";
   expect(await volumeVerdict(says(words))).toBe(`DamageError: It could not be unpacked: ${words}`);
+});
+
+it("a volume's backup that cannot be decompressed is damaged, also where that is seen before all of it is read", async () => {
+  const bytes = gzipSync(randomBytes(1024 * 1024));
+  bytes.fill(0xff, 1000, 2000);
+  expect(await volumeVerdict("cat >/dev/null; exit 0", bytes)).toMatch(
+    /^DamageError: It could not be unpacked: /,
+  );
 });
 
 it("a volume is restored into a pack in which its site is not stopped for it, and into no smaller one", async () => {
