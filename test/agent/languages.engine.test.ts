@@ -271,3 +271,17 @@ it("a site that a framework builds is served from its output folder, each route 
   expect(await get(`${address}/some/route`, container)).toEqual(index);
   expect(docker("exec", container, "ls", "/srv").split("\n")).toEqual(["assets", "index.html"]);
 });
+
+it("a site that is built for a path, as for GitHub Pages, is served there, and its root leads to it", async () => {
+  const { address, container, lines } = await deploy("base");
+  const index = await get(address, container);
+  expect(index).toMatchObject({ status: 200, text: expect.stringContaining("/my-app/assets/app.js") });
+  const root = await fetch(address, { redirect: "manual" });
+  expect([root.status, root.headers.get("location")]).toEqual([302, "/my-app/"]);
+  expect(await get(`${address}/my-app/`, container)).toEqual(index);
+  expect((await get(`${address}/my-app/assets/app.js?v=1`, container)).text).toBe('console.log("app");\n');
+  // A page that is linked to where there is none says nothing of where the site is.
+  expect((await get(`${address}/other/about.html`, container)).status).toBe(404);
+  expect((await get(`${address}/my-app/.base/my-app`, container)).status).toBe(404);
+  expect(lines.join("\n")).toContain("The site is built for the path /my-app/");
+});

@@ -31,6 +31,20 @@ const isHidden = (path: string): boolean => /(?:^|\/)\./.test(path.replace(/^\.w
 const output = `${handedOver}/output`;
 const removeHidden = `find ${output} -mindepth 1 -name ".*" ! -path ${output}/.well-known -prune -exec rm -rf {} +`;
 
+/** Hidden, and made once hidden files are gone: the file in it is named as the path that the site was built for. */
+const bases = ".base";
+/**
+ * A build for a path, such as that of a repository at GitHub Pages, names its files below a folder that it does not make: the output is that
+ * folder, too. Pages may be linked to where there are none.
+ */
+const serveAtBase = [
+  `grep -oE '(src|href)=[^[:alnum:]./]?/[[:alnum:]_][[:alnum:]_.-]*/[[:alnum:]_.,~@%+/-]+' ${output}/index.html`,
+  "sed 's|^[^/]*/||'",
+  `while IFS=/ read -r base file; do case $file in *.html) continue ;; esac; if [ ! -e ${output}/$base ] && [ -f "${output}/$file" ]; then ` +
+    `ln -s . ${output}/$base && mkdir ${output}/${bases} && touch ${output}/${bases}/$base && ` +
+    `echo "The site is built for the path /$base/: it is served there, and / leads to it."; break; fi; done`,
+].join(" | ");
+
 /** What of the repository no site of files is made of: all outside of the folder that is served, and hidden files. */
 export function isLeftOut(path: string, folder: string | undefined): boolean {
   if (folder === undefined) return isHidden(path);
@@ -59,6 +73,14 @@ const caddyfile = (singlePage: boolean, { redirects, headers }: StaticRules): st
     "error @hidden 404",
     "@own path /_redirects /_headers /Staticfile",
     "error @own 404",
+    "@base {",
+    "path /",
+    "file {",
+    `root /srv/${bases}`,
+    "try_files /*",
+    "}",
+    "}",
+    "redir @base {http.matchers.file.relative}/",
     ...headers.flatMap(headersOf),
     ...redirects.flatMap((redirect, at) => redirectOf(redirect, at, singlePage)),
     ...(redirects.length === 0 ? served(singlePage) : ["handle {", ...served(singlePage), "}"]),
@@ -146,7 +168,7 @@ export const servedFiles = (plan: Made, images: BaseImages): string[] => [
   ...servedTaken(plan, images),
 ];
 
-const take = (plan: Made): string => `( ${takeOutput(plan)} ) && ${removeHidden}`;
+const take = (plan: Made): string => `( ${takeOutput(plan)} ) && ${removeHidden} && ${serveAtBase}`;
 
 const servedTaken = ({ singlePage, rules }: Made, images: BaseImages): string[] =>
   servedFrom(`COPY --from=build ${output}/ /srv/`, singlePage, images, rules);
