@@ -46,6 +46,34 @@ describe("what is there for development only stays where an app's configuration 
   });
 });
 
+it.each([
+  "react-app-rewired start",
+  "react-scripts --openssl-legacy-provider start",
+  "set PORT=3006 && react-scripts start",
+  "export NODE_OPTIONS=--openssl-legacy-provider; react-scripts start",
+  "env-cmd -f .env.local react-scripts start",
+  "env-cmd ./.env craco start",
+  "dotenv -e .env -- react-scripts start",
+  `cross-env NODE_OPTIONS="--max-old-space-size=4096 --no-warnings" react-scripts start`,
+  "rsbuild dev --open",
+  "ember serve",
+  "ember s",
+  "quasar dev",
+])("is built and served as files where its start script is a development server: %s", (start) =>
+  expect(node({ scripts: { start, build: "x" } })).toMatchObject({ kind: "site" }),
+);
+
+it("Create React App is one page, also once it was ejected", () => {
+  const scripts = { start: "node scripts/start.js", build: "node scripts/build.js" };
+  expect(node({ scripts, dependencies: { "react-dev-utils": "12" } })).toMatchObject({
+    kind: "site",
+    outputs: ["build"],
+    singlePage: true,
+  });
+  // Of another app it is what starts it.
+  expect(node({ scripts })).toMatchObject({ kind: "node" });
+});
+
 describe("Prisma", () => {
   const app = { scripts: { build: "tsc", start: "node dist" }, dependencies: { "@prisma/client": "6" } };
   const prisma = { ...app, devDependencies: { prisma: "6" } };

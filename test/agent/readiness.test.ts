@@ -141,6 +141,7 @@ it("an app that listens for IPv6 only is told so, and not that nothing listens",
 it.each([
   [["sh", "-c", "vite --port 3001"], [3001], "vite"],
   [["sh", "-c", "TOKEN=secret npx vite"], [3001], "vite"],
+  [["sh", "-c", "export TOKEN=secret && vite"], [3001], "vite"],
   [["node", "/app/node_modules/.bin/vite"], [5173], "vite"],
   [["node", "/app/node_modules/.bin/ng", "serve"], [4200], "ng serve"],
   [["node", "/app/node_modules/.bin/parcel", "index.html"], [1234], "parcel"],

@@ -45,8 +45,12 @@ export function scriptOf(manifest: PackageJson, name: string): string | null {
   return typeof script === "string" && script.trim() !== "" ? script : null;
 }
 
-export const devServer =
-  /^(?:(?:npx|yarn|pnpm|cross-env|\w+=\S*) )*(?:(?:react-scripts|craco) start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?! build)(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?! build)(?: serve)?|ng serve|stencil build(?: --\S+)*? --serve|nx (?:serve|dev)|webpack(?:-dev-server| serve)|next dev|nuxt dev|umi dev|max dev|nitro(?:pack)? dev|react-router dev|remix (?:vite:)?dev)(?![\w-])/;
+/** What may stand before a program: variables, and what sets them. */
+const before =
+  /(?:(?:set|export) [^&;]*(?:&&|;) *|(?:npx|yarn|pnpm|bunx|cross-env|\w+=(?:"[^"]*"|'[^']*'|[^\s"'])*) +|(?:env-cmd|dotenv)(?: (?:-[ef] \S+|-(?![ef] )\S+|\.\S+))* +)*/;
+const devServers =
+  /(?:(?:react-scripts|craco|react-app-rewired)(?: --\S+)* start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?! build)(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?! build)(?: serve)?|ng serve|stencil build(?: --\S+)*? --serve|nx (?:serve|dev)|webpack(?:-dev-server| serve)|next dev|nuxt dev|umi dev|max dev|nitro(?:pack)? dev|react-router dev|remix (?:vite:)?dev|rsbuild dev|ember (?:server?|s)|quasar dev)(?![\w-])/;
+export const devServer = new RegExp(`^${before.source}(?<name>${devServers.source})`);
 
 /** The script that builds the app, by the name that the generator of its framework gives it. */
 export const buildScriptOf = (manifest: PackageJson): string | null =>
@@ -58,14 +62,22 @@ export const buildScriptOf = (manifest: PackageJson): string | null =>
     ...(dependsOn(manifest, "storybook") ? ["build-storybook"] : []),
   ].find((name) => scriptOf(manifest, name) !== null) ?? null;
 
-const isExpoServer = /^\s*(?:(?:npx|yarn|pnpm|bunx|cross-env|\w+=\S*) )*expo (?:start|serve)\b/;
+const expoServer = new RegExp(`^${before.source}expo (?:start|serve)\\b`);
+const ejectedServer = new RegExp(`^${before.source}node scripts/start(?:\\.js)?$`);
+
+/** Each starts a server for development only. */
+const isForDevelopment = (manifest: PackageJson, script: string): boolean =>
+  devServer.test(script) ||
+  expoServer.test(script) ||
+  // What Create React App leaves once it is ejected.
+  (dependsOn(manifest, "react-dev-utils") && ejectedServer.test(script));
 
 /** The script that starts the app in production: what a framework's template calls `start` is often its dev server. */
 export function startScript(manifest: PackageJson): string | null {
   const script = scriptOf(manifest, "start");
   const other = /^\s*(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)\s*$/.exec(script ?? "")?.[1];
   const runs = (other === undefined ? null : scriptOf(manifest, other)) ?? script;
-  return runs === null || devServer.test(runs.trim()) || isExpoServer.test(runs) ? null : script;
+  return runs === null || isForDevelopment(manifest, runs.trim()) ? null : script;
 }
 
 const mostScripts = 20;

@@ -91,6 +91,8 @@ const frameworks: Framework[] = [
   },
   { dependency: "parcel", outputs: ["dist"] },
   { dependency: "@stencil/core", outputs: ["www"] },
+  // Create React App, ejected.
+  { dependency: "react-dev-utils", outputs: ["build"], singlePage: noErrorPage },
 ];
 /** A build that no framework is known of. `public` is last: it is a source folder as often. */
 const unknown: Framework = { dependency: "", outputs: ["dist", "build", "out", "_site", "public"] };
