@@ -36,6 +36,21 @@ describe("what is there for development only stays where an app's configuration 
     ["is another framework's", { devDependencies: { eslint: "9" } }, { "astro.config.mjs": "'eslint'" }],
   ])("not where it %s", (_, more, files) => expect(isPruned({ ...next, ...more }, files)).toBe(true));
 
+  it("also where the build bundles the server without its packages, of whatever kind it imports them", () => {
+    const app = {
+      scripts: {
+        build: "npm run client && npm run server",
+        start: "node dist/index.js",
+        client: "vite build",
+      },
+      dependencies: { express: "5" },
+      devDependencies: { vite: "7", esbuild: "0.25" },
+    };
+    const server = (script: string) => ({ ...app, scripts: { ...app.scripts, server: script } });
+    expect(isPruned(server("esbuild server/index.ts --packages=external --bundle"), {})).toBe(false);
+    expect(isPruned(server("esbuild server/index.ts --bundle"), {})).toBe(true);
+  });
+
   it("also where Vite or Nuxt is what serves the built app", () => {
     const devDependencies = { "@vitejs/plugin-react": "5" };
     const files = { "vite.config.ts": "import react from '@vitejs/plugin-react'" };

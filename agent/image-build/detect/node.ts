@@ -127,6 +127,7 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
       needsDevelopment(manifest, startCommand) ||
       readsTypeScript(sources, manifest) ||
       configNeedsDevelopment(sources, manifest, startCommand) ||
+      leavesPackagesOut(manifest, build) ||
       // Its template lists what its server imports among what is for development.
       dependsOn(manifest, "@builder.io/qwik-city"),
   };
@@ -177,6 +178,10 @@ function isStandalone(sources: Sources, manifest: PackageJson): boolean {
 /** Next.js reads its configuration when it starts, and installs TypeScript for it where there is none. */
 const readsTypeScript = (sources: Sources, manifest: PackageJson): boolean =>
   dependsOn(manifest, "next") && present(sources, ["next.config.ts", "next.config.mts"]).length > 0;
+
+/** esbuild leaves the import of each package in the server that it makes, and may meet one that is there for development. */
+const leavesPackagesOut = (manifest: PackageJson, { buildCommand }: NodeBuild): boolean =>
+  scriptsBehind(manifest, buildCommand ?? "").some((text) => /--packages[= ]external\b/.test(text));
 
 /** Where `start` is for development, as in Nest's template, `start:prod` is what starts the app. */
 function scriptCommand(manifest: PackageJson, program: string): string | null {
