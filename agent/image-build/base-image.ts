@@ -11,7 +11,12 @@ function askedFor(plan: Plan): [role: keyof BaseImages, images: string[]][] {
   if (plan.kind === "php" && version !== null) asked.push(["php", [`php:${version}-apache`]]);
   if ((plan.kind === "python" || plan.kind === "ruby") && version !== null) {
     const versions = new Set([version, version.replace(/^(\d\.\d+)\.\d+$/, "$1")]);
-    asked.push([plan.kind, [...versions].map((one) => `${plan.kind}:${one}-slim-bookworm`)]);
+    // Releases of Ruby from before bookworm have no image of it, and Bundler takes no other; buster's packages are gone.
+    const debians = plan.kind === "ruby" ? ["bookworm", "bullseye"] : ["bookworm"];
+    const images = [...versions].flatMap((one) =>
+      debians.map((debian) => `${plan.kind}:${one}-slim-${debian}`),
+    );
+    asked.push([plan.kind, images]);
   }
   if (plan.kind === "java" && version !== null) {
     asked.push(["jre", [`eclipse-temurin:${version}-jre`]]);

@@ -1574,6 +1574,30 @@ describe("a Ruby app", () => {
       "This host cannot get ruby:3.3.1-slim-bookworm: ruby:3.3-slim-bookworm is used instead.",
     ]);
   });
+
+  it("runs on its very version also where that was made for an older Debian only, before another of its kind", async () => {
+    const chosen = (gemfile: string, ...has: string[]) =>
+      chooseBaseImages(plan({ ...rails, Gemfile: gemfile }), (image) => Promise.resolve(has.includes(image)));
+    const old = "ruby:3.1.2-slim-bullseye";
+    expect((await chosen('ruby "3.1.2"', "ruby:3.1-slim-bookworm", old)).images.ruby).toBe(old);
+    expect((await chosen('ruby "~> 2.6"', "ruby:2.6-slim-bullseye")).images.ruby).toBe(
+      "ruby:2.6-slim-bullseye",
+    );
+  });
+
+  it.each([
+    ["ruby", false],
+    ["x86_64-darwin-21\n  x86_64-linux", false],
+    ["arm64-darwin-22", true],
+    ["x64-mingw-ucrt", true],
+  ])("whose lock file is for the platforms %j is installed where it is built", (platforms, isAdded) => {
+    const lock = `${rails["Gemfile.lock"]}\nPLATFORMS\n  ${platforms}\n\nDEPENDENCIES\n  pg\n`;
+    for (const text of [lock, lock.replaceAll("\n", "\r\n")]) {
+      const added =
+        /COPY source\/ \.\/\n[^]*BUNDLE_FROZEN=false bundle lock --add-platform [^]* && bundle install"/;
+      expect(added.test(dockerfile({ ...rails, "Gemfile.lock": text }))).toBe(isAdded);
+    }
+  });
 });
 
 describe("a site that Python or Ruby builds", () => {

@@ -19,6 +19,8 @@ export type RubyPlan = Place & {
   manifests: string[];
   needsSource: boolean;
   locked: boolean;
+  /** The lock file is for other platforms only, for which Bundler refuses it. */
+  addsPlatform: boolean;
   hasGems: boolean;
   rails: boolean;
   packages: SystemPackages;
@@ -42,6 +44,7 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
       "Found a Gemfile, but not what starts the app: no Procfile, bin/rails, config.ru or app.rb of Sinatra, and no Jekyll. Add one, or set startCommand.",
     );
   const { within } = placeOf(sources);
+  const addsPlatform = isForOthers(textOf(sources, "Gemfile.lock"));
   return {
     kind: "ruby",
     version: versionOf(sources),
@@ -49,9 +52,12 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
     manifests: present(sources, ["Gemfile", "Gemfile.lock", ".ruby-version", ".tool-versions"]),
     needsSource:
       within !== null ||
+      // It changes the lock file, which the source would bring again.
+      addsPlatform ||
       /\bpath:|:path\s*=>|\bgemspec\b|\beval_gemfile\b/.test(gemfile) ||
       sources.files.has("vendor/cache/"),
     locked: sources.files.has("Gemfile.lock"),
+    addsPlatform,
     hasGems: /^[ \t]*(?:gem|gemspec|eval_gemfile)\b/m.test(gemfile),
     rails,
     packages: systemPackages(sources),
@@ -87,6 +93,11 @@ function versionOf(sources: Sources): string | null {
   const demanded = /^[ \t]*ruby[ \t(]+["'](\d\.\d+\.\d+)["']/m.exec(gemfile)?.[1];
   const inGemfile = /^[ \t]*ruby[ \t(]+["']\D{0,3}(\d\.\d+)/m.exec(gemfile)?.[1];
   return demanded ?? file?.[1] ?? inGemfile ?? null;
+}
+
+function isForOthers(lock: string): boolean {
+  const platforms = /^PLATFORMS\r?\n((?:  \S+\r?\n)+)/m.exec(lock)?.[1];
+  return platforms !== undefined && !/^  (?:ruby|\S*linux\S*)\r?$/m.test(platforms);
 }
 
 const uses = (sources: Sources, gem: string): boolean =>

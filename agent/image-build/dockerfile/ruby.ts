@@ -19,6 +19,9 @@ import { servedFiles } from "./static.ts";
 /** The image's GEM_HOME. */
 const gems = "/usr/local/bundle";
 
+const addPlatform =
+  "BUNDLE_FROZEN=false bundle lock --add-platform $(ruby -e 'print Gem::Platform.local') && ";
+
 export function rubyDockerfile(
   plan: RubyPlan & BackendPlan,
   variables: BuildVariables,
@@ -37,7 +40,11 @@ export function rubyDockerfile(
     ...installAndCopy(
       plan,
       plan.hasGems || plan.installCommand !== undefined
-        ? installStep(plan.installCommand ?? "bundle install", variables, caches)
+        ? installStep(
+            plan.installCommand ?? `${plan.addsPlatform ? addPlatform : ""}bundle install`,
+            variables,
+            caches,
+          )
         : [],
       copy,
     ),
