@@ -1558,6 +1558,30 @@ describe("a Ruby app", () => {
     expect(last).not.toContain("build-essential");
   });
 
+  it("has its style sheets made by Node, too, where package.json has a script for them", () => {
+    const scripts = { build: "esbuild app.js", "build:css": "sass app.scss" };
+    const build = (some: object) => {
+      const manifest = { scripts: some, dependencies: { sass: "1" } };
+      return /npm run build[^"]*/.exec(
+        dockerfile({ ...rails, "package.json": JSON.stringify(manifest) }),
+      )?.[0];
+    };
+    expect(build(scripts)).toBe("npm run build && npm run build:css");
+    expect(build({ "build:css": "sass app.scss" })).toBe("npm run build:css");
+    expect(build({ build: "esbuild app.js" })).toBe("npm run build");
+  });
+
+  it("whose gems run JavaScript has Node where it is built and where it runs, unless a gem is a runtime itself", () => {
+    const stages = (gems: string) =>
+      dockerfile({ ...rails, "Gemfile.lock": `${rails["Gemfile.lock"]}${gems}` }).split(/^(?=FROM )/m);
+    const copied = "\nCOPY --from=node /usr/local/bin/node /usr/local/bin/\n";
+    const withNode = stages("    execjs (2.9.1)\n");
+    expect(withNode.map((stage) => stage.includes(copied))).toEqual([false, true, true]);
+    expect(withNode[0]).toBe("FROM node:24-bookworm-slim AS node\n");
+    expect(stages("    execjs (2.9.1)\n    mini_racer (0.6.3)\n")).toHaveLength(2);
+    expect(stages("")).toHaveLength(2);
+  });
+
   it("has the very version of Ruby that Bundler asks for, and of others the newest of its kind", async () => {
     const gemfile = (line: string, files: Files = {}) =>
       plan({ ...rails, Gemfile: `${line}\ngem "rails"`, ...files });

@@ -8,7 +8,8 @@ import { detectJava } from "./java.ts";
 import { detectNode, entryCommand, nodeBuild, type NodeBuild } from "./node.ts";
 import { withNx } from "./nx.ts";
 import { notFound } from "./not-found.ts";
-import { readPackageJson, startScript, type PackageJson } from "./package-json.ts";
+import { programOf } from "./package-manager.ts";
+import { readPackageJson, scriptOf, startScript, type PackageJson } from "./package-json.ts";
 import { asOwnerSays } from "./owner.ts";
 import type { Backend, BackendPlan, Plan } from "./plan.ts";
 import { detectPhp } from "./php.ts";
@@ -121,12 +122,18 @@ function detectBackend(
 /** Deno runs the scripts of package.json itself. */
 const withAssets = (plan: Backend, sources: Sources, manifest: PackageJson | null): BackendPlan => ({
   ...plan,
-  assets: plan.kind === "deno" ? null : assetsOf(sources, manifest),
+  assets:
+    plan.kind === "deno" ? null : assetsOf(sources, manifest, plan.kind === "ruby" ? ["build:css"] : []),
 });
 
-function assetsOf(sources: Sources, manifest: PackageJson | null): NodeBuild | null {
-  const build = manifest && nodeBuild(sources, manifest, { buildCommand: null, startCommand: null });
-  return build?.buildCommand == null ? null : build;
+function assetsOf(sources: Sources, manifest: PackageJson | null, otherScripts: string[]): NodeBuild | null {
+  if (manifest === null) return null;
+  const build = nodeBuild(sources, manifest, { buildCommand: null, startCommand: null });
+  const others = otherScripts
+    .filter((name) => scriptOf(manifest, name) !== null)
+    .map((name) => `${programOf(build.packageManager)} run ${name}`);
+  const commands = [...(build.buildCommand === null ? [] : [build.buildCommand]), ...others];
+  return commands.length === 0 ? null : { ...build, buildCommand: commands.join(" && ") };
 }
 
 function detectFrontend(sources: Sources, manifest: PackageJson, overrides: Overrides): Plan {

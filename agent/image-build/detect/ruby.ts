@@ -23,6 +23,8 @@ export type RubyPlan = Place & {
   addsPlatform: boolean;
   hasGems: boolean;
   rails: boolean;
+  /** A gem runs JavaScript, also while the app starts. */
+  needsNode: boolean;
   packages: SystemPackages;
   buildCommand: string | null;
   /** null: the build makes a folder of files, which is served. */
@@ -60,6 +62,7 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
     addsPlatform,
     hasGems: /^[ \t]*(?:gem|gemspec|eval_gemfile)\b/m.test(gemfile),
     rails,
+    needsNode: uses(sources, "execjs") && !uses(sources, "mini_racer"),
     packages: systemPackages(sources),
     buildCommand: overrides.buildCommand ?? (jekyll ? buildJekyll : rails ? precompile(sources) : null),
     startCommand,

@@ -31,8 +31,11 @@ export function rubyDockerfile(
   const mode = `BUNDLE_WITHOUT=development:test${plan.locked ? " BUNDLE_FROZEN=1" : ""}`;
   const environment = `ENV PORT=3000 RACK_ENV=production RAILS_ENV=production RAILS_LOG_TO_STDOUT=1 RAILS_SERVE_STATIC_FILES=1 ${mode}`;
   const copy = copySource(plan);
+  const node = plan.needsNode ? ["COPY --from=node /usr/local/bin/node /usr/local/bin/"] : [];
   const build = [
+    ...(plan.needsNode ? [`FROM ${images.node} AS node`] : []),
     `FROM ${images.ruby} AS build`,
+    ...node,
     "WORKDIR /app",
     `${environment} BUNDLE_GLOBAL_GEM_CACHE=true`,
     ...(plan.hasGems ? installDebian(plan.packages.build) : []),
@@ -65,6 +68,7 @@ export function rubyDockerfile(
   return [
     ...build,
     `FROM ${images.ruby}`,
+    ...node,
     ...installDebian(plan.packages.run),
     `${environment} HOME=/app`,
     `COPY --from=build ${gems} ${gems}`,
