@@ -78,6 +78,38 @@ it.each([
   expect(node({ scripts: { start, build: "x" } })).toMatchObject({ kind: "site" }),
 );
 
+it.each(["build:prod", "build:production"])("%s is a build script where no other is", (name) => {
+  const vue = { scripts: { dev: "x", [name]: "x" }, devDependencies: { "@vue/cli-service": "4.5.0" } };
+  expect(node(vue)).toMatchObject({ kind: "site", buildCommand: `npm run ${name}` });
+  expect(node({ ...vue, scripts: { ...vue.scripts, build: "x" } })).toMatchObject({
+    buildCommand: "npm run build",
+  });
+});
+
+it.each<[string, string, string, boolean]>([
+  ["@vue/cli-service", "4.4.4", "24", true],
+  ["react-scripts", "^3.4.1", "17", true],
+  ["webpack", "^4.46.0", "18", true],
+  ["react-scripts", "^3.4.1", "16", false],
+  ["react-scripts", "5.0.1", "24", false],
+  ["react-scripts", ">=4", "24", false],
+  ["react-scripts", "latest", "24", false],
+])(
+  "what bundles by webpack 4 is let use an older OpenSSL's digests: %s %s on Node %s",
+  (name, version, major, isLet) => {
+    const manifest = { scripts: { build: "x" }, devDependencies: { [name]: version } };
+    const app = node(manifest, { ".nvmrc": major });
+    const option = "--openssl-legacy-provider";
+    expect(generateDockerfile(app, variables).includes(` NODE_OPTIONS="${option}"`)).toBe(isLet);
+    expect(
+      generateDockerfile(app, { ...variables, memoryMb: 2048 }).includes(
+        ` NODE_OPTIONS="--max-old-space-size=1792 ${option}"`,
+      ),
+    ).toBe(isLet);
+    expect(generateDockerfile(app, { ...variables, plain: ["NODE_OPTIONS"] })).not.toContain(option);
+  },
+);
+
 it("Create React App is one page, also once it was ejected", () => {
   const scripts = { start: "node scripts/start.js", build: "node scripts/build.js" };
   expect(node({ scripts, dependencies: { "react-dev-utils": "12" } })).toMatchObject({

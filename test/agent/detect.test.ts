@@ -419,7 +419,7 @@ describe("a Node app", () => {
     const heap = (more: Partial<BuildVariables>) =>
       generateDockerfile(node(start), { ...variables, memoryMb: 2048, ...more });
     const [build = "", last = ""] = heap({}).split(/^(?=FROM )/m);
-    expect(build).toMatch(/^ENV .* NODE_OPTIONS=--max-old-space-size=1792$/m);
+    expect(build).toMatch(/^ENV .* NODE_OPTIONS="--max-old-space-size=1792"$/m);
     expect(last).not.toContain("NODE_OPTIONS");
     expect(heap({ plain: ["NODE_OPTIONS"] })).not.toContain("max-old-space-size");
     expect(heap({ secret: ["NODE_OPTIONS"] })).not.toContain("max-old-space-size");

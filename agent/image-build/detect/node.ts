@@ -74,6 +74,8 @@ export type NodeBuild = OwnInstall & {
   hasDevDependencies: boolean;
   /** Packages of the repository are installed together. */
   isWorkspace: boolean;
+  /** It is bundled by a webpack that is older than the OpenSSL of its Node. */
+  isOfWebpack4: boolean;
   /** Variables of its frameworks, for the build and the app. */
   environment: string[];
   /** What makes the code that a library is without until then; run before the build. */
@@ -292,6 +294,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     approvesNoScripts: approvesNoScripts(root, packageManager, installed),
     hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
     isWorkspace,
+    isOfWebpack4: major >= firstOpenSsl3 && ofWebpack4.some((name) => isBelow(manifest, name, 5)),
     environment: frameworkEnvironment(manifest, installed),
     generateCommand: generatePrisma(sources, manifest, packageManager, overrides),
     libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
@@ -308,11 +311,17 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
 const usesTurborepo = ({ workspace }: Sources, installed: PackageJson): boolean =>
   workspace?.root.files.has("turbo.json") === true && dependsOn(installed, "turbo");
 
-/** It hides no variables from the build, and knows no option for that. */
-const isTurborepo1 = ({ dependencies, devDependencies }: PackageJson): boolean => {
-  const range = { ...dependencies, ...devDependencies }["turbo"];
-  return typeof range === "string" && allows(range, "1") && !allows(range, "2");
+const isBelow = ({ dependencies, devDependencies }: PackageJson, name: string, major: number): boolean => {
+  const range = { ...dependencies, ...devDependencies }[name];
+  return typeof range === "string" && allows(range, `<${major}`) && !allows(range, `>=${major}`);
 };
+
+/** It hides no variables from the build, and knows no option for that. */
+const isTurborepo1 = (manifest: PackageJson): boolean => isBelow(manifest, "turbo", 2);
+
+/** The first Node with it. */
+const firstOpenSsl3 = 17;
+const ofWebpack4 = ["webpack", "@vue/cli-service", "react-scripts"];
 
 /** The owner's own command, and Turborepo, say themselves what is built. */
 const neededBuilds = (

@@ -58,6 +58,8 @@ export const buildScriptOf = (manifest: PackageJson): string | null =>
     // Heroku runs it in place of the other.
     "heroku-postbuild",
     "build",
+    "build:prod",
+    "build:production",
     ...(dependsOn(manifest, "vitepress") || dependsOn(manifest, "vuepress") ? ["docs:build"] : []),
     ...(dependsOn(manifest, "storybook") ? ["build-storybook"] : []),
   ].find((name) => scriptOf(manifest, name) !== null) ?? null;

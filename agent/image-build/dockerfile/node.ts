@@ -133,10 +133,14 @@ const enableCorepack =
   "corepack enable || { npm install --global --force corepack && corepack enable; }";
 
 /** A build's limit is none of Node's own group: it would let garbage grow to the size of the host, and be killed. */
-const heap = ({ memoryMb, plain, secret }: BuildVariables): string =>
-  memoryMb === undefined || [...plain, ...secret].includes("NODE_OPTIONS")
-    ? ""
-    : ` NODE_OPTIONS=--max-old-space-size=${Math.floor((memoryMb * 7) / 8)}`;
+function nodeOptions({ isOfWebpack4 }: NodeBuild, { memoryMb, plain, secret }: BuildVariables): string {
+  const options = [
+    ...(memoryMb === undefined ? [] : [`--max-old-space-size=${Math.floor((memoryMb * 7) / 8)}`]),
+    // It asks for a digest that OpenSSL 3 has nowhere else.
+    ...(isOfWebpack4 ? ["--openssl-legacy-provider"] : []),
+  ].join(" ");
+  return options === "" || [...plain, ...secret].includes("NODE_OPTIONS") ? "" : ` NODE_OPTIONS="${options}"`;
+}
 
 /** A build variable would not go before ENV. */
 const unlessGiven = (env: string, { plain, secret }: BuildVariables): string =>
@@ -188,7 +192,7 @@ export function nodeBuildStage(
   const tool = toolOf(plan);
   const scripts = plan.approvesNoScripts ? [runEveryScript] : [];
   const environment =
-    `${unlessGiven([tool.env, ...scripts, ...plan.environment].join(" "), variables)}${heap(variables)}`.trim();
+    `${unlessGiven([tool.env, ...scripts, ...plan.environment].join(" "), variables)}${nodeOptions(plan, variables)}`.trim();
   const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
   const compiled = plan.compiled.map((folder) =>
     cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${nodeFolder(plan)}/${folder}`),
@@ -361,7 +365,7 @@ const isInstalledInPlace = (plan: NodePlan, variables: BuildVariables): boolean 
 function installInPlace(plan: NodePlan, variables: BuildVariables): string[] {
   const tool = toolOf(plan);
   const environment =
-    `${unlessGiven([tool.env, ...(prunes(plan) ? ["NPM_CONFIG_OMIT=dev"] : [])].join(" "), variables)}${heap(variables)}`.trim();
+    `${unlessGiven([tool.env, ...(prunes(plan) ? ["NPM_CONFIG_OMIT=dev"] : [])].join(" "), variables)}${nodeOptions(plan, variables)}`.trim();
   const own = "rm -rf /tmp/npm && chown -R node:node /app";
   const command = `export ${environment}; { ${tool.locked}${tool.unfit ?? ""}; } && ${own}`;
   return [
