@@ -58,7 +58,7 @@ const packageManifest =
 const moduleManifest =
   /^(?:[\w.-]+\/){1,2}(?:pom\.xml|build\.gradle(?:\.kts)?)$|^(?:[\w.@+-]+\/){0,2}[\w.@+-]+\.(?:cs|fs|vb)proj$/;
 const code =
-  /^(?:[\w.-]+\.go|cmd\/(?:[\w.-]+\/)?[\w.-]+\.go|(?:[\w.-]+\/){1,2}main\.go|(?:src\/)?(?:main|server|index|app|mod)\.(?:tsx?|js)|(?!manage\.py$)(?:src\/)?(?:\w+\/)?\w+\.py)$/;
+  /^(?:[\w.-]+\.go|cmd\/(?:[\w.-]+\/)?[\w.-]+\.go|(?:[\w.-]+\/){1,2}main\.go|(?:src\/)?(?:main|server|index|app|mod)\.(?:tsx?|js)|(?!manage\.py$)(?:src\/)?(?:\w+\/)?[\w-]+\.py)$/;
 
 /** Whether detection may read the text of a file by this path below the root of an app. */
 export const isRead = (path: string): boolean =>

@@ -1153,6 +1153,21 @@ describe("a Python app", () => {
       "streamlit run --server.address 0.0.0.0 --server.port $PORT --server.headless true app.py",
     ],
     [
+      "Streamlit with pages",
+      {
+        "requirements.txt": "streamlit\n",
+        "Home.py": "",
+        "pages/1_A.py": "",
+        "plots.py": "import streamlit",
+      },
+      "streamlit run --server.address 0.0.0.0 --server.port $PORT --server.headless true Home.py",
+    ],
+    [
+      "Streamlit in its only script",
+      { "requirements.txt": "streamlit\n", "my-board.py": "# a\nfrom streamlit import title", "load.py": "" },
+      "streamlit run --server.address 0.0.0.0 --server.port $PORT --server.headless true my-board.py",
+    ],
+    [
       "Gradio",
       { "requirements.txt": "gradio\n", "app.py": "demo.launch()" },
       "env GRADIO_SERVER_NAME=0.0.0.0 GRADIO_SERVER_PORT=$PORT python app.py",
@@ -1162,6 +1177,13 @@ describe("a Python app", () => {
   ])("of %s is started as such ones are", (_, files, startCommand) =>
     expect(plan(files)).toMatchObject({ kind: "python", startCommand }),
   );
+
+  it("of Streamlit is not guessed among several scripts", () => {
+    const script = "import streamlit as st";
+    expect(() => plan({ "requirements.txt": "streamlit", "a.py": script, "b.py": script })).toThrow(
+      /set startCommand/,
+    );
+  });
 
   it.each<[Files, string | null]>([
     [{ "uv.lock": "", "pyproject.toml": "[project]", "requirements.txt": "" }, "uv"],

@@ -30,9 +30,18 @@ export function startOf(sources: Sources): string | null {
   if (wsgi !== null) return startFlask(sources, wsgi, false);
   const factory = dependsOn(sources, "flask") ? findApp(sources, /^def (create_app)\(/m) : null;
   if (factory !== null) return startFlask(sources, factory, true);
-  const entry = present(sources, ["streamlit_app.py", ...entries])[0];
+  const streamlit = dependsOn(sources, "streamlit") ? ["Home.py", "Hello.py", ...onlyStreamlit(sources)] : [];
+  const entry = present(sources, ["streamlit_app.py", ...entries, ...streamlit])[0];
   if (entry === undefined) return null;
   return (starters.find(([name]) => dependsOn(sources, name))?.[1] ?? "python") + ` ${entry}`;
+}
+
+/** The script at the root that makes a page, where there is one only. */
+function onlyStreamlit({ texts }: Sources): string[] {
+  const scripts = [...texts].filter(
+    ([file, text]) => /^[\w-]+\.py$/.test(file) && /^(?:import|from) streamlit\b/m.test(text),
+  );
+  return scripts.length === 1 ? scripts.map(([file]) => file) : [];
 }
 
 function startDjango(sources: Sources, manage: string): string {
