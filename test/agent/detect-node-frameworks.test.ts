@@ -182,6 +182,11 @@ it("frameworks send nothing about a build or an app to their authors, unless the
     );
 });
 
+it("VitePress has Git, which it asks when a page was last changed", () => {
+  const manifest = { scripts: { build: "vitepress build" }, devDependencies: { vitepress: "1" } };
+  expect(dockerfile(manifest)).toMatch(/AS build\n[^]* --no-install-recommends git ca-certificates /);
+});
+
 describe("Expo", () => {
   const expo = { main: "expo-router/entry", dependencies: { expo: "54", "react-native-web": "0.21" } };
 

@@ -82,7 +82,7 @@ export type NodeBuild = OwnInstall & {
   generateCommand: string | null;
   /** Debian's packages that it needs where it is built and where it runs. */
   libraries: string[];
-  /** Those that only its install needs. */
+  /** Those that only its install and its build need. */
   installPackages: string[];
   /** Folders in which a build finds what the last one compiled; no app reads them. */
   compiled: string[];
@@ -298,7 +298,9 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     environment: frameworkEnvironment(manifest, installed),
     generateCommand: generatePrisma(sources, manifest, packageManager, overrides),
     libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
-    installPackages: [manifest, installed].some(takesFromGit) ? gitPackages : [],
+    // VitePress asks Git when a page was last changed.
+    installPackages:
+      [manifest, installed].some(takesFromGit) || dependsOn(manifest, "vitepress") ? gitPackages : [],
     needed: neededBuilds(sources, packageManager, installed, overrides),
     compiled: dependsOn(manifest, "next") ? [".next/cache/turbopack", ".next/cache/webpack"] : [],
     buildCommand: withAdapter(
