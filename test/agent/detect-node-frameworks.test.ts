@@ -187,6 +187,44 @@ it("VitePress has Git, which it asks when a page was last changed", () => {
   expect(dockerfile(manifest)).toMatch(/AS build\n[^]* --no-install-recommends git ca-certificates /);
 });
 
+describe("SvelteKit whose configuration names an adapter is built for that, whatever else was installed:", () => {
+  const kit = (files: Files, ...adapters: string[]) =>
+    node(
+      {
+        scripts: { build: "vite build" },
+        devDependencies: {
+          "@sveltejs/kit": "2",
+          ...Object.fromEntries(adapters.map((name) => [`@sveltejs/adapter-${name}`, "1"])),
+        },
+      },
+      files,
+    );
+  const config = (name: string) => `import adapter from '@sveltejs/adapter-${name}';\n`;
+
+  it("for files, though the template's own is left over", () => {
+    const files = { "svelte.config.js": `// ${config("auto")}${config("static")}` };
+    expect(kit(files, "auto", "static")).toMatchObject({ kind: "site", buildCommand: "npm run build" });
+  });
+
+  it("for a server, though it is named in Vite's configuration", () =>
+    expect(kit({ "vite.config.ts": config("node") }, "static", "node")).toMatchObject({
+      kind: "node",
+      startCommand: "node build",
+      buildCommand: "npm run build",
+    }));
+
+  it("for another host, which is told", () =>
+    expect(kit({ "svelte.config.ts": config("vercel") }, "auto", "node", "vercel")).toMatchObject({
+      kind: "site",
+      adapter: { host: "Vercel" },
+    }));
+
+  it("by package.json where it names none", () =>
+    expect(kit({ "svelte.config.js": "export default {};" }, "auto")).toMatchObject({
+      startCommand: "node build",
+    }));
+});
+
 describe("Expo", () => {
   const expo = { main: "expo-router/entry", dependencies: { expo: "54", "react-native-web": "0.21" } };
 

@@ -1,4 +1,5 @@
 import { dependsOn, scriptOf, type PackageJson } from "./package-json.ts";
+import { configsOf, textOf, type Sources } from "./sources.ts";
 
 /** It serves what exports a fetch handler, as the build of TanStack Start does. */
 export const srvx = "srvx@1.0.8";
@@ -28,4 +29,24 @@ export function frameworkServer(manifest: PackageJson): string | null {
   const { startCommand, script } = servers.find(({ dependency }) => dependsOn(manifest, dependency)) ?? {};
   const name = script && Object.keys(manifest.scripts ?? {}).find((one) => script.test(one));
   return startCommand ?? (name === undefined ? null : scriptOf(manifest, name));
+}
+
+const isAdapter = (name: string): boolean => name.startsWith("@sveltejs/adapter-");
+
+/** Without the adapters of SvelteKit that are installed and not used: the one of its template often stays beside another. */
+export function withUsedAdapters(sources: Sources, manifest: PackageJson): PackageJson {
+  const used = ["svelte", "vite"]
+    .flatMap(configsOf)
+    .flatMap((file) => [
+      ...textOf(sources, file).matchAll(/^[ \t]*import [^;\n]*["'](@sveltejs\/adapter-[\w-]+)["']/gm),
+    ])
+    .map(([, name]) => name);
+  if (used.length === 0) return manifest;
+  const usedOf = (list: Record<string, unknown> = {}) =>
+    Object.fromEntries(Object.entries(list).filter(([name]) => !isAdapter(name) || used.includes(name)));
+  return {
+    ...manifest,
+    dependencies: usedOf(manifest.dependencies),
+    devDependencies: usedOf(manifest.devDependencies),
+  };
 }

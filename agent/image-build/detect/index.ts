@@ -2,7 +2,7 @@ import { JobError } from "../../job.ts";
 import { detectDeno, startsDeno } from "./deno.ts";
 import { detectDotnet } from "./dotnet.ts";
 import { detectElixir } from "./elixir.ts";
-import { frameworkServer } from "./framework-server.ts";
+import { frameworkServer, withUsedAdapters } from "./framework-server.ts";
 import { detectGo } from "./go.ts";
 import { detectJava } from "./java.ts";
 import { detectNode, entryCommand, nodeBuild, type NodeBuild } from "./node.ts";
@@ -34,7 +34,8 @@ export function detect(sources: Sources, overrides: Overrides): Plan {
 }
 
 function planOf(sources: Sources, overrides: Overrides): Plan {
-  const manifest = readPackageJson(sources);
+  const whole = readPackageJson(sources);
+  const manifest = whole && withUsedAdapters(sources, whole);
   const folder = servedFolder(overrides);
   if (folder !== null) return planOfServed(sources, manifest, overrides, folder);
   const isOfNode = manifest !== null && isServer(manifest) && !startsDeno(sources, manifest);
