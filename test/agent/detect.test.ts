@@ -1667,6 +1667,40 @@ describe("a site that Python or Ruby builds", () => {
     expect(plan(files, { buildCommand: "make" })).toMatchObject({ buildCommand: "make", startCommand: null });
   });
 
+  it("with Jekyll needs no Gemfile: it is built as GitHub Pages builds it", () => {
+    const files = { "_config.yml": "", "_layouts/default.html": "{{ content }}", "index.html": "---\n---\n" };
+    expect(plan(files)).toMatchObject({ kind: "ruby", version: "3.3", manifests: [], startCommand: null });
+    expect(dockerfile(files)).toMatch(
+      /AS node\nFROM ruby:3[^]*gem \\"github-pages\\", group: :jekyll_plugins' > Gemfile"\][^]*bundle install[^]*COPY source\/ \.\/\n.*PAGES_REPO_NWO=.*jekyll build --config [^]*for folder in _site; do/,
+    );
+    expect(plan({ "_config.yml": "", "_posts/2026-01-01-a.md": "", "index.md": "" })).toMatchObject({
+      kind: "ruby",
+    });
+    for (const others of [{ ".nojekyll": "" }, { "package.json": JSON.stringify(start) }])
+      expect(plan({ ...files, ...others }).kind).not.toBe("ruby");
+    expect(plan({ "_config.yml": "", "index.html": "" })).toMatchObject({ kind: "static" });
+    expect(plan(files, { outputDir: "_layouts" })).toMatchObject({ kind: "static" });
+    expect(plan({ ...files, "server.js": "" }, { startCommand: "node server.js" })).toMatchObject({
+      kind: "node",
+    });
+  });
+
+  it("with GitHub's gem needs to know no repository of GitHub's, unless its configuration names one", () => {
+    const text = dockerfile({ "_config.yml": "", Gemfile: 'gem "github-pages"' });
+    const step = text.split("\n").find((line) => line.includes("jekyll build")) ?? "";
+    const command = (JSON.parse(step.slice(step.indexOf("["))) as string[])[2] ?? "";
+    const folder = mkdtempSync(join(tmpdir(), "berth-jekyll-"));
+    const ran = (config: string, env: Record<string, string> = {}) => {
+      writeFileSync(join(folder, "_config.yml"), config);
+      const jekyll = `bundle() { echo "$PAGES_REPO_NWO"; exit; }; ${command}`;
+      return execFileSync("sh", ["-c", jekyll], { cwd: folder, env, encoding: "utf8" }).trim();
+    };
+    expect(ran("title: a\n")).toBe("-none/-none.github.io");
+    expect(ran("title: a\n", { PAGES_REPO_NWO: "a/b" })).toBe("a/b");
+    expect(ran("repository: a/b\n")).toBe("");
+    rmSync(folder, { recursive: true });
+  });
+
   it("is none where there is an app, whose documentation it is", () =>
     expect(plan({ "mkdocs.yml": "", "requirements.txt": "", "main.py": "" })).toMatchObject({
       startCommand: "python main.py",

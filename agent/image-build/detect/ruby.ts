@@ -17,6 +17,8 @@ export type RubyPlan = Place & {
   /** Such as 3.3, or 3.3.1 where Bundler takes no other; null when any will do. */
   version: string | null;
   manifests: string[];
+  /** The lines of the one that it has in place of its own; null where it has its own. */
+  gemfile: string[] | null;
   needsSource: boolean;
   locked: boolean;
   /** The lock file is for other platforms only, for which Bundler refuses it. */
@@ -33,15 +35,37 @@ export type RubyPlan = Place & {
   singlePage?: boolean;
 };
 
-export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | null {
-  if (!sources.files.has("Gemfile")) return null;
+/** What GitHub Pages builds with, on its version of Ruby. */
+const gitHubPages = ['source "https://rubygems.org"', 'gem "github-pages", group: :jekyll_plugins'];
+const gitHubRuby = "3.3";
+
+/** What GitHub Pages publishes needs no Gemfile. */
+function isOfGitHubPages(sources: Sources, overrides: Overrides): boolean {
+  const { files } = sources;
+  return (
+    !files.has("Gemfile") &&
+    files.has("_config.yml") &&
+    (files.has("_layouts/") || files.has("_posts/")) &&
+    !files.has(".nojekyll") &&
+    overrides.startCommand === null &&
+    procfileWeb(sources) === null &&
+    (overrides.outputDir ?? "_site") === "_site"
+  );
+}
+
+export function detectRuby(repository: Sources, overrides: Overrides): RubyPlan | null {
+  const isMade = isOfGitHubPages(repository, overrides);
+  const sources = isMade
+    ? { ...repository, texts: new Map([...repository.texts, ["Gemfile", gitHubPages.join("\n")]]) }
+    : repository;
+  if (!isMade && !sources.files.has("Gemfile")) return null;
   const gemfile = textOf(sources, "Gemfile");
   const rails = sources.files.has("bin/rails");
   const served = servedFolder(overrides);
   const startCommand =
     served === null ? (overrides.startCommand ?? procfileWeb(sources) ?? startOf(sources, rails)) : null;
-  const jekyll = startCommand === null && (uses(sources, "jekyll") || uses(sources, "github-pages"));
-  if (startCommand === null && !jekyll && served === null)
+  const jekyll = startCommand === null ? buildJekyll(sources) : null;
+  if (startCommand === null && jekyll === null && served === null)
     throw new JobError(
       "Found a Gemfile, but not what starts the app: no Procfile, bin/rails, config.ru or app.rb of Sinatra, and no Jekyll. Add one, or set startCommand.",
     );
@@ -49,7 +73,8 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
   const addsPlatform = isForOthers(textOf(sources, "Gemfile.lock"));
   return {
     kind: "ruby",
-    version: versionOf(sources),
+    version: versionOf(sources) ?? (isMade ? gitHubRuby : null),
+    gemfile: isMade ? gitHubPages : null,
     within,
     manifests: present(sources, ["Gemfile", "Gemfile.lock", ".ruby-version", ".tool-versions"]),
     needsSource:
@@ -62,15 +87,25 @@ export function detectRuby(sources: Sources, overrides: Overrides): RubyPlan | n
     addsPlatform,
     hasGems: /^[ \t]*(?:gem|gemspec|eval_gemfile)\b/m.test(gemfile),
     rails,
-    needsNode: uses(sources, "execjs") && !uses(sources, "mini_racer"),
+    // GitHub's gem brings CoffeeScript.
+    needsNode: ["execjs", "github-pages"].some((gem) => uses(sources, gem)) && !uses(sources, "mini_racer"),
     packages: systemPackages(sources),
-    buildCommand: overrides.buildCommand ?? (jekyll ? buildJekyll : rails ? precompile(sources) : null),
+    buildCommand: overrides.buildCommand ?? jekyll ?? (rails ? precompile(sources) : null),
     startCommand,
     output: served ?? "_site",
   };
 }
 
-const buildJekyll = "JEKYLL_ENV=production bundle exec jekyll build";
+function buildJekyll(sources: Sources): string | null {
+  const build = "JEKYLL_ENV=production bundle exec jekyll build";
+  if (uses(sources, "github-pages") && sources.files.has("_config.yml"))
+    return `${outsideGitHub}${build} --config /tmp/url.yml,_config.yml`;
+  return uses(sources, "jekyll") || uses(sources, "github-pages") ? build : null;
+}
+
+/** GitHub's plug-in fails where it knows no repository, and would take that one's address for the site's: nobody can have this one. */
+const outsideGitHub =
+  "grep -q '^repository:' _config.yml || export PAGES_REPO_NWO=${PAGES_REPO_NWO:--none/-none.github.io}; echo \"url: ''\" > /tmp/url.yml; ";
 
 function startOf(sources: Sources, rails: boolean): string | null {
   // A container that is started again still has the file, and a process of that number.

@@ -11,6 +11,7 @@ import {
   installStep,
   runs,
   starts,
+  write,
   type BaseImages,
   type BuildVariables,
 } from "./instructions.ts";
@@ -43,11 +44,14 @@ export function rubyDockerfile(
     ...installAndCopy(
       plan,
       plan.hasGems || plan.installCommand !== undefined
-        ? installStep(
-            plan.installCommand ?? `${plan.addsPlatform ? addPlatform : ""}bundle install`,
-            variables,
-            caches,
-          )
+        ? [
+            ...(plan.gemfile === null ? [] : [runs(write(plan.gemfile, "Gemfile"))]),
+            ...installStep(
+              plan.installCommand ?? `${plan.addsPlatform ? addPlatform : ""}bundle install`,
+              variables,
+              caches,
+            ),
+          ]
         : [],
       copy,
     ),
@@ -60,7 +64,7 @@ export function rubyDockerfile(
         {
           outputs: [plan.output],
           singlePage: plan.singlePage ?? false,
-          manifest: plan.output === "_site" ? "Gemfile" : null,
+          manifest: plan.output === "_site" && plan.gemfile === null ? "Gemfile" : null,
         },
         images,
       ),
