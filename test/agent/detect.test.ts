@@ -1593,6 +1593,26 @@ describe("a Ruby app", () => {
     expect(build({ build: "esbuild app.js" })).toBe("npm run build");
   });
 
+  it.each(["webpacker (5.4.4)", "shakapacker (8.0.0)", "vite_ruby (3.9.0)"])(
+    "whose assets %s makes has Node and its packages while they are made, and neither where it runs",
+    (gem) => {
+      const manifest = { dependencies: { "@rails/webpacker": "5.4.4" } };
+      const files = {
+        ...rails,
+        "Gemfile.lock": `GEM\n  specs:\n    ${gem}\n    rails (6.1.0)\n`,
+        "package.json": JSON.stringify(manifest),
+        "yarn.lock": "# yarn lockfile v1\n",
+      };
+      const [assets = "", build = "", last = ""] = dockerfile(files).split(/^(?=FROM )/m);
+      expect(assets).toMatch(/^FROM node:24\S+ AS assets\n[^]*yarn install --frozen-lockfile/);
+      expect(assets).not.toContain("rm -rf node_modules");
+      expect(build).toMatch(
+        /COPY --from=assets \/app\/ \.\/\nCOPY --from=assets \/usr\/local \/usr\/local\nCOPY --from=assets \/opt \/opt\nENV COREPACK_HOME=\/opt\/corepack .*NODE_OPTIONS="--openssl-legacy-provider"\n[^]*assets:precompile"\]\n.*rm -rf node_modules/,
+      );
+      expect(last).not.toMatch(/from=assets|node/);
+    },
+  );
+
   it("whose gems run JavaScript has Node where it is built and where it runs, unless a gem is a runtime itself", () => {
     const stages = (gems: string) =>
       dockerfile({ ...rails, "Gemfile.lock": `${rails["Gemfile.lock"]}${gems}` }).split(/^(?=FROM )/m);

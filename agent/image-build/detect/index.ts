@@ -120,21 +120,20 @@ function detectBackend(
   return null;
 }
 
-/** Deno runs the scripts of package.json itself. */
 const withAssets = (plan: Backend, sources: Sources, manifest: PackageJson | null): BackendPlan => ({
   ...plan,
-  assets:
-    plan.kind === "deno" ? null : assetsOf(sources, manifest, plan.kind === "ruby" ? ["build:css"] : []),
+  assets: manifest && assetsOf(plan, sources, manifest),
 });
 
-function assetsOf(sources: Sources, manifest: PackageJson | null, otherScripts: string[]): NodeBuild | null {
-  if (manifest === null) return null;
+function assetsOf(plan: Backend, sources: Sources, manifest: PackageJson): NodeBuild | null {
+  // Deno runs the scripts of package.json itself.
+  if (plan.kind === "deno") return null;
   const build = nodeBuild(sources, manifest, { buildCommand: null, startCommand: null });
-  const others = otherScripts
-    .filter((name) => scriptOf(manifest, name) !== null)
-    .map((name) => `${programOf(build.packageManager)} run ${name}`);
-  const commands = [...(build.buildCommand === null ? [] : [build.buildCommand]), ...others];
-  return commands.length === 0 ? null : { ...build, buildCommand: commands.join(" && ") };
+  const hasCss = plan.kind === "ruby" && scriptOf(manifest, "build:css") !== null;
+  const commands = [build.buildCommand, hasCss ? `${programOf(build.packageManager)} run build:css` : null];
+  const buildCommand = commands.filter((command) => command !== null).join(" && ");
+  if (buildCommand !== "") return { ...build, buildCommand };
+  return plan.kind === "ruby" && plan.packsByNode ? build : null;
 }
 
 function detectFrontend(sources: Sources, manifest: PackageJson, overrides: Overrides): Plan {

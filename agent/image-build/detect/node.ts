@@ -294,7 +294,9 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     approvesNoScripts: approvesNoScripts(root, packageManager, installed),
     hasDevDependencies: isWorkspace || isFilled(manifest.devDependencies),
     isWorkspace,
-    isOfWebpack4: major >= firstOpenSsl3 && ofWebpack4.some((name) => isBelow(manifest, name, 5)),
+    isOfWebpack4:
+      major >= firstOpenSsl3 &&
+      Object.entries(ofWebpack4).some(([name, first]) => isBelow(manifest, name, first)),
     environment: frameworkEnvironment(manifest, installed),
     generateCommand: generatePrisma(sources, manifest, packageManager, overrides),
     libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
@@ -323,7 +325,13 @@ const isTurborepo1 = (manifest: PackageJson): boolean => isBelow(manifest, "turb
 
 /** The first Node with it. */
 const firstOpenSsl3 = 17;
-const ofWebpack4 = ["webpack", "@vue/cli-service", "react-scripts"];
+/** The first major version that has a newer one. */
+const ofWebpack4: Record<string, number> = {
+  webpack: 5,
+  "@rails/webpacker": 6,
+  "@vue/cli-service": 5,
+  "react-scripts": 5,
+};
 
 /** The owner's own command, and Turborepo, say themselves what is built. */
 const neededBuilds = (

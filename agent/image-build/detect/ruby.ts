@@ -27,6 +27,8 @@ export type RubyPlan = Place & {
   rails: boolean;
   /** A gem runs JavaScript, also while the app starts. */
   needsNode: boolean;
+  /** Its own build bundles what Node is for, with the packages of package.json. */
+  packsByNode: boolean;
   packages: SystemPackages;
   buildCommand: string | null;
   /** null: the build makes a folder of files, which is served. */
@@ -89,6 +91,7 @@ export function detectRuby(repository: Sources, overrides: Overrides): RubyPlan 
     rails,
     // GitHub's gem brings CoffeeScript.
     needsNode: ["execjs", "github-pages"].some((gem) => uses(sources, gem)) && !uses(sources, "mini_racer"),
+    packsByNode: packs(sources),
     packages: systemPackages(sources),
     buildCommand: overrides.buildCommand ?? jekyll ?? (rails ? precompile(sources) : null),
     startCommand,
@@ -142,10 +145,13 @@ const uses = (sources: Sources, gem: string): boolean =>
   new RegExp(`^ {4}${gem} \\(`, "m").test(textOf(sources, "Gemfile.lock")) ||
   new RegExp(`^[ \\t]*gem ["']${gem}["']`, "m").test(textOf(sources, "Gemfile"));
 
-/** A dummy key serves while assets are made, of which Rails before 7.1 has none; what is bundled by Node was made before. */
+const packs = (sources: Sources): boolean =>
+  ["webpacker", "shakapacker", "vite_ruby"].some((gem) => uses(sources, gem));
+
+/** A dummy key serves while assets are made, of which Rails before 7.1 has none; what is bundled by Node was made before, or is installed. */
 const precompile = (sources: Sources): string | null =>
-  uses(sources, "sprockets-rails") || uses(sources, "propshaft")
-    ? "SECRET_KEY_BASE_DUMMY=1 SECRET_KEY_BASE=${SECRET_KEY_BASE:-dummy} SKIP_JS_BUILD=1 SKIP_CSS_BUILD=1 bundle exec rails assets:precompile"
+  uses(sources, "sprockets-rails") || uses(sources, "propshaft") || packs(sources)
+    ? "SECRET_KEY_BASE_DUMMY=1 SECRET_KEY_BASE=${SECRET_KEY_BASE:-dummy} SKIP_JS_BUILD=1 SKIP_CSS_BUILD=1 VITE_RUBY_SKIP_ASSETS_PRECOMPILE_INSTALL=true bundle exec rails assets:precompile"
     : null;
 
 function systemPackages(sources: Sources): SystemPackages {

@@ -23,7 +23,7 @@ export function generateDockerfile(
   packages: string[] = [],
 ): string {
   const assets =
-    "assets" in plan && plan.assets !== null && plan.kind !== "php"
+    "assets" in plan && plan.assets !== null && plan.kind !== "php" && plan.kind !== "ruby"
       ? assetsStage(plan.assets, variables, images)
       : [];
   const lines = withPackages([...assets, ...stages(plan, variables, images)], images, packages);

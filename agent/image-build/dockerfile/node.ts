@@ -180,6 +180,14 @@ export const npmShared = [
   ),
 ];
 
+/** Of what runs by Node in a build. */
+export function buildEnvironment(plan: NodeBuild, variables: BuildVariables): string[] {
+  const scripts = plan.approvesNoScripts ? [runEveryScript] : [];
+  const environment = [toolOf(plan).env, ...scripts, ...plan.environment].join(" ");
+  const text = `${unlessGiven(environment, variables)}${nodeOptions(plan, variables)}`.trim();
+  return text === "" ? [] : [`ENV ${text}`];
+}
+
 /** A stage in which the dependencies are installed and the build script has run, in /app. */
 export function nodeBuildStage(
   plan: NodeBuild,
@@ -190,9 +198,6 @@ export function nodeBuildStage(
   base = [`FROM ${images.node} AS ${stage}`],
 ): string[] {
   const tool = toolOf(plan);
-  const scripts = plan.approvesNoScripts ? [runEveryScript] : [];
-  const environment =
-    `${unlessGiven([tool.env, ...scripts, ...plan.environment].join(" "), variables)}${nodeOptions(plan, variables)}`.trim();
   const mounts = plan.plugAndPlay ? [] : [cache(variables, plan.packageManager, tool.cache)];
   const compiled = plan.compiled.map((folder) =>
     cache(variables, folder.slice(folder.lastIndexOf("/") + 1), `${nodeFolder(plan)}/${folder}`),
@@ -214,7 +219,7 @@ export function nodeBuildStage(
     ...(usesCorepack(plan) ? corepackShared(plan.release, plan.yarnFromNpm) : []),
     ...installDebian([...plan.libraries, ...plan.installPackages]),
     "WORKDIR /app",
-    ...(environment === "" ? [] : [`ENV ${environment}`]),
+    ...buildEnvironment(plan, variables),
     ...useYarnFile(plan),
     ...bunPath(plan),
     ...(copySource === null

@@ -15,6 +15,7 @@ import {
   type BaseImages,
   type BuildVariables,
 } from "./instructions.ts";
+import { assetsStage, buildEnvironment, nodeBuildStage } from "./node.ts";
 import { servedFiles } from "./static.ts";
 
 /** The image's GEM_HOME. */
@@ -33,7 +34,11 @@ export function rubyDockerfile(
   const environment = `ENV PORT=3000 RACK_ENV=production RAILS_ENV=production RAILS_LOG_TO_STDOUT=1 RAILS_SERVE_STATIC_FILES=1 ${mode}`;
   const copy = copySource(plan);
   const node = plan.needsNode ? ["COPY --from=node /usr/local/bin/node /usr/local/bin/"] : [];
+  const { assets } = plan;
+  const packs = assets !== null && plan.packsByNode;
   const build = [
+    ...(packs ? nodeBuildStage(assets, "assets", variables, images) : []),
+    ...(assets !== null && !packs ? assetsStage(assets, variables, images) : []),
     ...(plan.needsNode ? [`FROM ${images.node} AS node`] : []),
     `FROM ${images.ruby} AS build`,
     ...node,
@@ -55,7 +60,15 @@ export function rubyDockerfile(
         : [],
       copy,
     ),
+    ...(packs
+      ? [
+          "COPY --from=assets /usr/local /usr/local",
+          "COPY --from=assets /opt /opt",
+          ...buildEnvironment(assets, variables),
+        ]
+      : []),
     ...buildStep(plan.buildCommand, variables),
+    ...(packs ? [runs("rm -rf node_modules")] : []),
   ];
   if (plan.startCommand === null)
     return [
