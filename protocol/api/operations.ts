@@ -751,7 +751,7 @@ export const operations = {
     path: "/sites/{id}/volumes/{name}/restore",
     tag: "Sites",
     summary:
-      "Restore a volume's backup: in place of what the volume holds, which is backed up first (the site must be stopped if it mounts the volume), or into a new volume of another name",
+      "Restore a volume's backup: in place of what the volume holds, which is backed up first, if it can be (the site must be stopped if it mounts the volume), or into a new volume of another name",
     access: "key",
     body: VolumeRestore,
     answers: [{ status: 202, schema: VolumeRestoreAccepted }],

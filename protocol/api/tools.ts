@@ -744,7 +744,7 @@ export const tools = {
   restore_backup: {
     group: "backups",
     summary:
-      "Replace the data of a database, or of a volume of a site that is stopped, by a backup; what is there is backed up first. A volume of a new name is created.",
+      "Replace the data of a database, or of a volume of a site that is stopped, by a backup; what is there is backed up first, if it can be. A volume of a new name is created.",
     input: only({ db: db.optional(), site: site.optional(), volume: volume.optional(), backup }),
     output: z.union([answer("restoreDatabase"), answer("restoreVolume")]),
     destructive: true,

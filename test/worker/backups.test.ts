@@ -873,6 +873,36 @@ describe("a restore", () => {
     });
   });
 
+  it.each(["STOPPED", "FAILED"] as const)(
+    "into a %s database backs up what is there as well, and restores though that fails",
+    async (status) => {
+      const key = await account();
+      const on = await readyAgent();
+      const databaseId = await running(key, on);
+      const id = await backedUp(key, on, databaseId);
+      await run("UPDATE databases SET status = ?, wanted = 'STOPPED' WHERE id = ?", status, databaseId);
+      const shown = async () => (await api<Database>(key, "GET", `/databases/${databaseId}`)).body.status;
+      await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: id });
+      const safety = await take(on, "database.backup");
+      // It is started for the backup alone.
+      expect(safety.job.args.serving).toBe(false);
+      if (status === "STOPPED") {
+        await upload(on, safety, "before");
+        await finish(on, safety.job, safety.attempt);
+      } else await fail(on, safety.job, safety.attempt, "The database server ended when it started.");
+      expect(await shown()).toBe(status);
+      const { job, attempt } = await take(on, "database.restore");
+      expect(job.args.serving).toBe(false);
+      await finish(on, job, attempt, { version: "17.2", damage: null, volume: job.id });
+      expect(await shown()).toBe("RUNNING");
+      expect(await list(key, databaseId)).toMatchObject([
+        { trigger: "before-restore", status: status === "STOPPED" ? "STORED" : "FAILED" },
+        { id },
+      ]);
+      on.close();
+    },
+  );
+
   it("that fails leaves the database as it is and says why; a backup found damaged is no good one any more", async () => {
     const key = await account();
     const on = await readyAgent();

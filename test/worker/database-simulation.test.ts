@@ -16,7 +16,8 @@ const sha256 = "a".repeat(64);
 
 const effect: Effect = async ({ id, kind, args }, attempt, containers) => {
   if (kind === "database.stop" || kind === "database.delete") containers.delete(args.databaseId);
-  else if (kind === "database.backup")
+  else if (kind === "database.backup") {
+    if (!args.serving) containers.delete(args.database.databaseId);
     // What its upload leaves.
     await sql(
       "UPDATE backups SET sha256 = ?1, size_bytes = 1, fingerprint_sha256 = ?1, attempt = ?2 WHERE id = ?3",
@@ -24,7 +25,7 @@ const effect: Effect = async ({ id, kind, args }, attempt, containers) => {
       attempt,
       args.backupId,
     );
-  else if ("database" in args && kind !== "database.rotate") containers.set(args.database.databaseId, "up");
+  } else if ("database" in args && kind !== "database.rotate") containers.set(args.database.databaseId, "up");
   return { version: "17", damage: null, ...(kind === "database.restore" && { volume: id }) };
 };
 

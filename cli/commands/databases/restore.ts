@@ -5,7 +5,7 @@ import { safe, show } from "../../terminal.ts";
 
 export const restore = command(
   "restore",
-  "Restore a backup; what it replaces is backed up before",
+  "Restore a backup; what it replaces is backed up before, if it can be",
   "restoreDatabase",
 )
   .argument("<database>", "name or id")
@@ -13,7 +13,9 @@ export const restore = command(
   .action(async (named, backupId) => {
     const client = await connect();
     const id = await databaseId(client, named);
-    await confirmed(`Replace the data of ${safe(named)} by ${safe(backupId)}?`);
+    await confirmed(
+      `Replace the data of ${safe(named)} by ${safe(backupId)}? It is backed up first, and replaced even if that fails.`,
+    );
     show(
       "restoreDatabase",
       await client.call("restoreDatabase", { id, backupId }, { signal }),

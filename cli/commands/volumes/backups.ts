@@ -52,7 +52,7 @@ export const scheduleVolumeBackups = command(
 
 export const restoreVolume = command(
   "restore",
-  "Restore a backup into a volume; what it replaces is backed up before",
+  "Restore a backup into a volume; what it replaces is backed up before, if it can be",
   "restoreVolume",
 )
   .argument("<name>", "of the volume, or a new one beside it")
@@ -60,7 +60,9 @@ export const restoreVolume = command(
   .action(async (name, backupId) => {
     const client = await connect();
     const id = await siteId(client);
-    await confirmed(`Replace what ${safe(name)} holds by ${safe(backupId)}?`);
+    await confirmed(
+      `Replace what ${safe(name)} holds by ${safe(backupId)}? It is backed up first, and replaced even if that fails.`,
+    );
     show(
       "restoreVolume",
       await client.call("restoreVolume", { id, name, backupId }, { signal }),

@@ -113,7 +113,9 @@ effectsOf("backups", {
     async () => {
       const { key, host, name, id } = await withBackup();
       const { asked } = await useTool(key, "restore_backup", { db: name, backup: id });
-      expect(asked).toMatch(new RegExp(`Replace all data of the database ${name} .*VERIFIED.*taken first`));
+      expect(asked).toMatch(
+        new RegExp(`Replace all data of the database ${name} .*VERIFIED.*taken first, and .* if that fails`),
+      );
       const safety = await jobOf(host, "database.backup");
       await fail(host, safety.job, safety.attempt);
       const { job } = await jobOf(host, "database.restore");

@@ -79,7 +79,7 @@ export const backupTools: Tools<Names> = {
       if ("site" in of) {
         const found = await siteNamed(ctx, of.site);
         return asks(
-          `Replace all data of the volume ${of.volume} of the site ${found.name} (${found.status}) with ${await about(ctx, backup)}; a backup of the present data is taken first. A volume that does not exist yet is created.`,
+          `Replace all data of the volume ${of.volume} of the site ${found.name} (${found.status}) with ${await about(ctx, backup)}; a backup of the present data is taken first, and the data is replaced even if that fails. A volume that does not exist yet is created.`,
           [found.id, found.updatedAt],
         );
       }
@@ -87,7 +87,7 @@ export const backupTools: Tools<Names> = {
         ctx,
         of.database,
         async ({ name }) =>
-          `Replace all data of the database ${name} with ${await about(ctx, backup)}; a backup of the present data is taken first.`,
+          `Replace all data of the database ${name} with ${await about(ctx, backup)}; a backup of the present data is taken first, and the data is replaced even if that fails.`,
       );
     },
   },

@@ -33,7 +33,7 @@ const Restore = ({
       since is lost.
     </p>
     <ol class="steps soft">
-      <li>The present data is backed up.</li>
+      <li>The present data is backed up. If that fails, it is replaced all the same.</li>
       <li>The backup is restored beside it; the present data stays in use meanwhile.</li>
       <li>Once it is complete, the server restarts with it, which takes some seconds.</li>
     </ol>

@@ -26,7 +26,7 @@ const Restore = ({ backup, site, volume }: { backup: Backup; site: Site; volume:
     <Form id="restore" of={backup.id}>
       <p>
         Everything in {volume.name} is replaced by what it held <Time at={backup.createdAt} />, after a backup
-        of what it holds now.{" "}
+        of what it holds now. If that fails, it is replaced all the same.{" "}
         {volume.mounted && site.status !== "STOPPED" && "Stop the site first: it uses the volume."}
       </p>
       <input type="hidden" name="backupId" value={backup.id} />

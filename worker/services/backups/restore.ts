@@ -16,8 +16,8 @@ import { ofDatabase, queueJob } from "../../jobs/insert.ts";
 import { queueBackup } from "../../jobs/backups/queue.ts";
 
 /**
- * Replaces the database's data with a backup of this or another database of the account. A running database is backed
- * up first, and serves until the restored data is verified.
+ * Replaces the database's data with a backup of this or another database of the account, after a backup of what is there,
+ * whose failure does not block it. A running database serves until the restored data is verified.
  */
 export async function restoreDatabase(
   ctx: Ctx,
@@ -58,12 +58,7 @@ export async function restoreDatabase(
         ),
       )
       .returning(),
-    backup: queueBackup(
-      ctx,
-      ctx.newId("backup"),
-      "before-restore",
-      sql`d.mark = ${mark} AND d.status = 'RUNNING'`,
-    ),
+    backup: queueBackup(ctx, ctx.newId("backup"), "before-restore", sql`d.mark = ${mark}`),
     queueJob: queueJob(
       ctx,
       "database.restore",
