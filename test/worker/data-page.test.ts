@@ -116,6 +116,8 @@ it("a volume's backups are made, planned, tried, restored and deleted on their p
   const wrong = await pages.send(path, "schedule", { schedule: "weekly", hourUtc: "4", keep: "900" });
   expect(wrong.status).toBe(400);
   expect(wrong.text).toMatch(/name="keep"[^>]*aria-invalid="true"/);
+  await pages.send(path, "schedule", { schedule: "15 3 * * mon", hourUtc: "4", keep: "3" });
+  expect((await pages.show(path)).text).toContain('<option value="15 3 * * mon" selected="">Every Monday');
 
   expect((await pages.send(path, "create")).status).toBe(303);
   expect((await pages.show(path)).text).toContain("Being made");

@@ -260,6 +260,14 @@ describe("a database's backups", () => {
       (await me.send(path("/backups"), "schedule", { schedule: "", hourUtc: "5", keep: "9" })).status,
     ).toBe(303);
     expect((await read()).backups.schedule).toBeNull();
+    const cron = "30 */6 * * *";
+    await api(await operator(), "PATCH", `/databases/${id}`, { backups: { schedule: cron } });
+    const chosen = /<option value="([^"]*)" selected[^>]*>([^<]*)/.exec(
+      (await me.get(path("/backups"))).text,
+    );
+    expect(chosen?.slice(1)).toEqual([cron, "Every 6 hours from 00:30 UTC on"]);
+    await me.send(path("/backups"), "schedule", { schedule: chosen?.[1] ?? "", hourUtc: "5", keep: "8" });
+    expect((await read()).backups).toMatchObject({ schedule: cron, keep: 8 });
 
     expect((await me.send(path("/backups"), "create")).status).toBe(303);
     const { data } = (

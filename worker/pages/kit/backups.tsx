@@ -1,7 +1,9 @@
 import type { Child } from "hono/jsx";
 import * as z from "zod";
 import type { Backup, BackupSettings } from "../../../protocol/api/backups.ts";
+import { CronExpression } from "../../../protocol/api/schedules.ts";
 import { call } from "../../api/call.ts";
+import { cronWords } from "../../domain/cron-words.ts";
 import { backupWords, triggerWords } from "./backup-words.tsx";
 import { Act, Button, Field, Form, Select, typedInto } from "./form.tsx";
 import { Status, Time } from "./parts.tsx";
@@ -150,6 +152,10 @@ export const BackupTable = ({
   </table>
 );
 
+/** Set elsewhere: the form offers none, and keeps one that is there. */
+const isCron = (schedule: string | null): schedule is string =>
+  schedule !== null && schedule !== "daily" && schedule !== "weekly";
+
 export const BackupSchedule = ({
   backups,
   children,
@@ -177,6 +183,7 @@ export const BackupSchedule = ({
           ["daily", "Every day"],
           ["weekly", "Every week"],
           ["", "Only when asked for"],
+          ...(isCron(backups.schedule) ? [[backups.schedule, cronWords(backups.schedule)] as const] : []),
         ]}
       />
       <Field
@@ -209,7 +216,9 @@ export const BackupSchedule = ({
 
 /** A form sends numbers and choices as text. */
 export const ScheduleForm = z.object({
-  schedule: z.enum(["daily", "weekly", ""]).transform((often) => (often === "" ? null : often)),
+  schedule: z
+    .union([z.enum(["daily", "weekly", ""]), CronExpression])
+    .transform((often) => (often === "" ? null : often)),
   hourUtc: z.coerce.number(),
   keep: z.coerce.number(),
 });
