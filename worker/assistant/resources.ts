@@ -1,5 +1,6 @@
 import type { Backup } from "../../protocol/api/backups.ts";
 import type { Database, DatabaseActionAccepted, DatabasePatch } from "../../protocol/api/databases.ts";
+import type { LogLine } from "../../protocol/api/deployments.ts";
 import type { PackChanged } from "../../protocol/api/packs.ts";
 import type { EnvChanged, Site, SiteActionAccepted, SitePatch } from "../../protocol/api/sites.ts";
 import { call } from "./call.ts";
@@ -144,8 +145,27 @@ function ageOf(ctx: Ctx, backup: Backup | undefined): string {
   return hours < 1 ? "less than an hour old" : `${hours} h old`;
 }
 
+type LinesAsked = { tail?: number | undefined; search?: string | undefined };
+
 /** The last lines, optionally of those that contain a text. */
 export const lastLines = <Line extends { text: string }>(
   lines: Line[],
-  { tail = 100, search }: { tail?: number | undefined; search?: string | undefined },
+  { tail = 100, search }: LinesAsked,
 ): Line[] => (search === undefined ? lines : lines.filter(({ text }) => text.includes(search))).slice(-tail);
+
+/** The same of a stored log, which is read page by page. */
+export async function endOfLog(
+  ctx: Ctx,
+  operation: "getDeploymentLogs" | "getCommandLogs",
+  id: string,
+  asked: LinesAsked,
+): Promise<string[]> {
+  let lines: LogLine[] = [];
+  for (let cursor = 0; ;) {
+    const page = await call(ctx, operation, { id, cursor });
+    if (page instanceof ReadableStream) return [];
+    lines = lastLines([...lines, ...page.data], asked);
+    if (page.nextCursor === null) return lines.map(({ text }) => text);
+    cursor = Number(page.nextCursor);
+  }
+}

@@ -30,12 +30,15 @@ export function tokenEstimate(text: string): number {
   return Math.ceil(tokens * 1.15);
 }
 
+/** So many characters of a text: its beginning, and its end, which is what counts in a log. */
+export const withoutMiddle = (text: string, length: number): string =>
+  `${text.slice(0, Math.ceil(length * 0.7))} […] ${text.slice(text.length - Math.floor(length * 0.3))}`.toWellFormed();
+
 /** The beginning and the end of a text, with a mark in between, of at most so many tokens. */
 export function cutTo(text: string, maxTokens: number): string {
   if (tokenEstimate(text) <= maxTokens) return text;
   let [fits, tooLong] = [0, text.length];
-  const cut = (length: number) =>
-    `${text.slice(0, Math.ceil(length * 0.7))} […] ${text.slice(text.length - Math.floor(length * 0.3))}`.toWellFormed();
+  const cut = (length: number) => withoutMiddle(text, length);
   while (tooLong - fits > 16) {
     const middle = (fits + tooLong) >> 1;
     if (tokenEstimate(cut(middle)) <= maxTokens) fits = middle;

@@ -1,3 +1,5 @@
+import { withoutMiddle } from "./token-estimate.ts";
+
 /** Limit per tool result in a prompt, in characters. */
 const maxResultLength = 6000;
 
@@ -18,7 +20,7 @@ export function untrusted(result: unknown): string {
   const text = maskedText(JSON.stringify(result) ?? "null");
   const cut = text.length > maxResultLength;
   return JSON.stringify({
-    untrusted_data: cut ? text.slice(0, maxResultLength) : text,
-    ...(cut && { note: `Cut after ${maxResultLength} of ${text.length} characters: ask for less.` }),
+    untrusted_data: cut ? withoutMiddle(text, maxResultLength) : text,
+    ...(cut && { note: `Cut to ${maxResultLength} of ${text.length} characters at […]: ask for less.` }),
   });
 }

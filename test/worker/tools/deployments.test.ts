@@ -55,6 +55,16 @@ async function redeployed(envVariables?: object[]) {
   return { key, host, name, siteId, first, second };
 }
 
+/** More failed deployments than a page has. */
+const failMany = (siteId: string) =>
+  bindings.DB.prepare(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120)
+      INSERT INTO deployments (id, site_id, account_id, number, status, trigger, created_at)
+      SELECT 'dep_zzz' || substr(id, -8) || i, id, account_id, 100 + i, 'FAILED', 'api', 0 FROM sites, n WHERE id = ?`,
+  )
+    .bind(siteId)
+    .run();
+
 effectsOf("deployments", {
   deploy_site: [
     "has the host deploy it, recorded as the chat's",
@@ -86,10 +96,12 @@ effectsOf("deployments", {
     },
   ],
   get_build_logs: [
-    "shows the lines that hold a text",
+    "shows the lines that hold a text, and the end of a log of any length",
     async () => {
       const { key, deploymentId, write } = await deploying();
-      await write("npm ci", "warning: old", "done");
+      await write("npm ci", "warning: old", ...Array.from({ length: 22_000 }, () => "…"), "done");
+      const { result: end } = await useTool(key, "get_build_logs", { deployment: deploymentId, tail: 2 });
+      expect(end).toEqual(["…", "done"]);
       const { result } = await useTool(key, "get_build_logs", { deployment: deploymentId, search: "warn" });
       expect(result).toEqual(["warning: old"]);
     },
@@ -120,14 +132,7 @@ effectsOf("deployments", {
       await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
       const { job, attempt } = await jobOf(host, "site.deploy");
       await fail(host, job, attempt);
-      // More than a page of them.
-      await bindings.DB.prepare(
-        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120)
-          INSERT INTO deployments (id, site_id, account_id, number, status, trigger, created_at)
-          SELECT 'dep_zzz' || i, site_id, account_id, 100 + i, 'FAILED', 'api', 0 FROM deployments, n WHERE id = ?`,
-      )
-        .bind(first?.id)
-        .run();
+      await failMany(siteId);
       await bindings.DB.prepare("UPDATE deployments SET finished_at = finished_at - 7200000 WHERE id = ?")
         .bind(first?.id)
         .run();
@@ -142,17 +147,25 @@ effectsOf("deployments", {
     },
   ],
   rollback_site: [
-    "has the host run the earlier image again after a yes",
+    "has the host run the earlier image again after a yes, also behind many that failed; not another site's",
     async () => {
       const { key, host, name, siteId, first } = await redeployed();
+      await failMany(siteId);
+      const other = await runningSite(key, host, { name: uniqueName("other") });
+      const [foreign] = await deploymentsOf(key, other.siteId);
+      const { result } = await useTool(
+        key,
+        "rollback_site",
+        { site: name, deployment: foreign?.id },
+        { asks: false },
+      );
+      expect(JSON.stringify(result)).toContain(`${name} has no deployment ${foreign?.id}`);
       const { asked } = await useTool(key, "rollback_site", { site: name, deployment: first?.id });
       expect(asked).toContain("deployment 1");
       const { job, attempt } = await jobOf(host, "site.deploy");
       await finish(host, job, attempt, deployResult);
-      expect((await deploymentsOf(key, siteId))[0]).toMatchObject({
-        trigger: "rollback",
-        rollbackOf: first?.id,
-      });
+      const live = await api<Page<Deployment>>(key, "GET", `/sites/${siteId}/deployments?status=LIVE`);
+      expect(live.body.data).toMatchObject([{ trigger: "rollback", rollbackOf: first?.id }]);
     },
   ],
   get_deploy_webhook: [

@@ -2,7 +2,7 @@ import type { Deployment } from "../../../protocol/api/deployments.ts";
 import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
-import { asks, changeSite, hoursSince, lastLines, siteId, siteNamed } from "../resources.ts";
+import { asks, changeSite, endOfLog, hoursSince, siteId, siteNamed } from "../resources.ts";
 import { Revealed, type Tools } from "../tool.ts";
 
 type Names =
@@ -16,18 +16,6 @@ type Names =
   | "rollback_site"
   | "get_deploy_webhook"
   | "rotate_deploy_webhook";
-
-/** All lines of a deployment's log, page by page. */
-async function logOf(ctx: Ctx, id: string) {
-  const lines: { seq: number; text: string }[] = [];
-  for (let cursor = 0; ;) {
-    const page = await call(ctx, "getDeploymentLogs", { id, cursor });
-    if (page instanceof ReadableStream) return lines;
-    lines.push(...page.data.map(({ seq, text }) => ({ seq, text })));
-    if (page.nextCursor === null || lines.length > 20_000) return lines;
-    cursor = Number(page.nextCursor);
-  }
-}
 
 const newest = async (ctx: Ctx, site: string) =>
   (await call(ctx, "listDeployments", { id: await siteId(ctx, site), limit: 100 })).data;
@@ -54,8 +42,7 @@ export const deploymentTools: Tools<Names> = {
   },
   get_deployment: { run: (ctx, { deployment }) => call(ctx, "getDeployment", { id: deployment }) },
   get_build_logs: {
-    run: async (ctx, { deployment, tail, search }) =>
-      lastLines(await logOf(ctx, deployment), { tail, search }).map(({ text }) => text),
+    run: async (ctx, { deployment, ...asked }) => endOfLog(ctx, "getDeploymentLogs", deployment, asked),
   },
   explain_failed_deployment: {
     async run(ctx, { site, deployment }) {
@@ -108,9 +95,9 @@ export const deploymentTools: Tools<Names> = {
       call(ctx, "rollbackSite", { id: await siteId(ctx, site), deploymentId: deployment, withEnv }),
     async consequence(ctx, { site, deployment, withEnv = true }) {
       const found = await siteNamed(ctx, site);
-      const { data } = await call(ctx, "listDeployments", { id: found.id, limit: 100 });
-      const target = data.find(({ id }) => id === deployment);
-      if (deployment !== undefined && !target)
+      const target =
+        deployment === undefined ? undefined : await call(ctx, "getDeployment", { id: deployment });
+      if (target && target.siteId !== found.id)
         throw conflict(`${found.name} has no deployment ${deployment}.`);
       return asks(
         `Roll the site ${found.name} back to ${

@@ -3,7 +3,7 @@ import type { Command } from "../../../protocol/api/commands.ts";
 import type { Schedule } from "../../../protocol/api/schedules.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
-import { asks, siteId, siteNamed } from "../resources.ts";
+import { asks, endOfLog, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
 type Names = "list_cron_jobs" | "set_cron_job" | "delete_cron_job" | "run_command" | "get_job_output";
@@ -76,9 +76,7 @@ export const jobTools: Tools<Names> = {
       if (run === undefined)
         return (await call(ctx, "listCommands", { id: await siteId(ctx, site ?? ""), limit: 20 })).data;
       const command = await call(ctx, "getCommand", { id: run });
-      const log = await call(ctx, "getCommandLogs", { id: run });
-      const output = log instanceof ReadableStream ? [] : log.data.slice(-200).map(({ text }) => text);
-      return { command, output };
+      return { command, output: await endOfLog(ctx, "getCommandLogs", run, { tail: 200 }) };
     },
   },
 };
