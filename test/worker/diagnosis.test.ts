@@ -282,12 +282,21 @@ describe("what is not well in an account", () => {
     const { job, attempt } = await on.next("job");
     await finish(on, job, attempt);
     await createSite(key, { name: "unpaid" });
+    const named = await runningSite(key, on, { name: "named" });
+    await api(key, "POST", `/sites/${named.siteId}/domains`, { domain: "shop.example" });
+    const message = "There is no record at shop.example. Create a CNAME record.";
+    await bindings.DB.prepare(
+      "UPDATE domains SET verified_at = 1, state = 'ERROR', problems = ? WHERE site_id = ?",
+    )
+      .bind(JSON.stringify([{ code: "record_missing", message }]), named.siteId)
+      .run();
     const { result } = await useTool(key, "list_unhealthy_resources", {});
     const { data, looked } = result as Unhealthy;
-    expect(looked).toBe(4);
+    expect(looked).toBe(5);
     expect(Object.fromEntries(data.map(({ name, reason }) => [name, reason]))).toEqual({
       broken: "it is FAILED",
       unpaid: "it is PENDING",
+      named: "its domain shop.example fails: There is no record at shop.example. Create a CNAME record",
     });
     expect((await api<Unhealthy>(key, "GET", "/account/unhealthy")).body).toEqual(result);
     expect(data.map(({ id }) => id)).not.toContain(fine.siteId);

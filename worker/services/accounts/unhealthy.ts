@@ -1,4 +1,5 @@
 import { and, desc, eq, gt } from "drizzle-orm";
+import type { Domain } from "../../../protocol/api/domains.ts";
 import type { Unhealthy } from "../../../protocol/api/diagnosis.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
@@ -13,6 +14,14 @@ type Failing = { volume: string; failure: string | null };
 
 const failingBackups = (failing: Failing[]): string | null =>
   failing.map(({ volume, failure }) => `backups of its volume ${volume} fail: ${failure}`).join("; ") || null;
+
+/** The most important problem of the first, which says what to do. */
+function failingDomain(domains: readonly Domain[]): string | null {
+  const failing = domains.find(({ status }) => status === "ERROR");
+  return failing
+    ? `its domain ${failing.displayName} fails: ${failing.problems[0]?.message.replace(/\.$/, "")}`
+    : null;
+}
 
 /** The account's sites and databases that are not well, with the reason. One that its owner stopped is well. */
 export async function listUnhealthy(ctx: Ctx): Promise<Unhealthy> {
@@ -38,12 +47,21 @@ export async function listUnhealthy(ctx: Ctx): Promise<Unhealthy> {
       .orderBy(siteVolumes.siteId, siteVolumes.name),
   });
   const ofSites = found.sites.flatMap((row) => {
-    const { id, name, status, hostOffline, latestDeployment: latest, currentDeployment } = siteView(ctx, row);
+    const {
+      id,
+      name,
+      status,
+      hostOffline,
+      latestDeployment: latest,
+      currentDeployment,
+      domains,
+    } = siteView(ctx, row);
     const reason =
       (hostOffline ? "its host is offline" : null) ??
       (notRunning.has(status) ? `it is ${status}` : null) ??
       (latest?.status === "FAILED" ? "its latest deployment failed" : null) ??
       currentDeployment?.error ??
+      failingDomain(domains) ??
       failingBackups(found.failing.filter(({ siteId }) => siteId === id));
     const error = latest?.error ?? currentDeployment?.error ?? null;
     return reason === null ? [] : [{ kind: "site" as const, id, name, status, reason, error }];
