@@ -1,4 +1,5 @@
 import { homedir, hostname } from "node:os";
+import type { Interface } from "node:readline/promises";
 import type { Client } from "../client/index.ts";
 import { configFile, readConfig, siteUrlOf, type Config, type Profile } from "./config.ts";
 import { exitCodes, Failure, usage } from "./failure.ts";
@@ -108,10 +109,14 @@ export async function confirmed(question: string): Promise<void> {
     throw new Failure("Nothing was changed.", { exitCode: exitCodes.refused });
 }
 
+/** Ctrl-C ends the command: readline takes it while it reads from a terminal, which sends no signal then. */
+export const interruptible = (lines: Interface): Interface =>
+  lines.on("SIGINT", () => process.emit("SIGINT"));
+
 /** One line from the person at the terminal. */
 export async function ask(question: string): Promise<string> {
   const { createInterface } = await import("node:readline/promises");
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const lines = interruptible(createInterface({ input: process.stdin, output: process.stderr }));
   try {
     return await lines.question(question, { signal });
   } finally {

@@ -9,6 +9,8 @@ export const exitCodes = {
   rateLimited: 6,
   paymentNeeded: 7,
   interrupted: 130,
+  /** As of a program that SIGPIPE ends. */
+  unread: 141,
 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 

@@ -15,10 +15,10 @@ for (const name of ["SIGINT", "SIGTERM"] as const)
     isInterrupted = true;
     interrupt(new Interrupted());
   });
-// The reader of a pipe has gone, as `head` does.
+// The reader of a pipe has gone, as `head` does. What the command came to is not known then, so it is no success.
 for (const stream of [process.stdout, process.stderr])
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(exitCodes.done);
+    if (error.code === "EPIPE") process.exit(exitCodes.unread);
     throw error;
   });
 

@@ -43,6 +43,7 @@ const codes: Record<ExitCode, string> = {
   [exitCodes.rateLimited]: "rate_limited",
   [exitCodes.paymentNeeded]: "payment_required",
   [exitCodes.interrupted]: "interrupted",
+  [exitCodes.unread]: "unread",
 };
 
 const unchanged = "Nothing was changed.";

@@ -30,6 +30,8 @@ const meanings: Record<keyof typeof exitCodes, string> = {
   rateLimited: "too many requests, after waiting",
   paymentNeeded: "needs a payment first",
   interrupted: "ended by Ctrl-C",
+  unread:
+    "ended because the reader of its output or of its messages had gone, as after `| head`, whatever became of the command",
 };
 
 type Shape = {

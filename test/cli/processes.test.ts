@@ -131,6 +131,27 @@ it.each([
   expect(error.message.length).toBeGreaterThan(10);
 });
 
+it.each([
+  ["stdout", ["sites", "list"]],
+  ["stderr", ["sites", "lst"]],
+] as const)("whose reader of %s has gone has exit code 141, never 0", async (stream, args) => {
+  const { child, ended } = start([...args]);
+  child[stream].destroy();
+  expect((await ended).code).toBe(141);
+});
+
+it.each([
+  ["to confirm", ["sites", "delete", site], "Type yes to go on: "],
+  ["for a secret", ["env", "set", "TOKEN"], "(not shown): "],
+  ["in the assistant", ["chat"], "> "],
+])("Ctrl-C where one is asked %s ends the command with 130", async (_where, args, question) => {
+  const asking = inTerminal(args);
+  await seen(asking, question);
+  asking.child.stdin.write("\u0003");
+  const { code, stdout } = await asking.ended;
+  expect([code, stdout]).toEqual([130, expect.not.stringContaining("Aborted")]);
+});
+
 it("credits that are missing are told by number, with where to get them", async () => {
   refuse = { status: 402, body: { error: "payment_required", balance: 2, needed: 5 } };
   const run = await berth("chat", "hello");

@@ -1,5 +1,5 @@
 import type { Client } from "../../../client/index.ts";
-import { signal } from "../../context.ts";
+import { interruptible, signal } from "../../context.ts";
 import { report } from "../../report.ts";
 import { dim, print, safe, say } from "../../terminal.ts";
 import { resultText, written } from "./query.ts";
@@ -9,7 +9,7 @@ export async function promptFor(client: Client, { id, name }: { id: string; name
   const { createInterface } = await import("node:readline/promises");
   say(dim("One statement a line, only reading; ! before it writes. An empty line or Ctrl-D ends."));
   for (;;) {
-    const lines = createInterface({ input: process.stdin, output: process.stderr });
+    const lines = interruptible(createInterface({ input: process.stdin, output: process.stderr }));
     // Ctrl-D closes without an answer.
     const closed = new Promise<string>((resolve) => lines.once("close", () => resolve("")));
     const line = (await Promise.race([lines.question(`${safe(name)}> `, { signal }), closed])).trim();

@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { connect, signal, standardInput } from "../../context.ts";
+import { connect, interruptible, signal, standardInput } from "../../context.ts";
 import { usage } from "../../failure.ts";
 import { siteId } from "../../site.ts";
 import { output } from "../../terminal.ts";
@@ -49,7 +49,7 @@ async function hidden(question: string): Promise<string> {
   const { Writable } = await import("node:stream");
   process.stderr.write(question);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: silent, terminal: true });
+  const lines = interruptible(createInterface({ input: process.stdin, output: silent, terminal: true }));
   try {
     return await lines.question("", { signal });
   } finally {
