@@ -26,6 +26,34 @@ async function cookie(): Promise<string> {
   return set.split(";")[0] ?? "";
 }
 
+describe("the forms to sign in and up", () => {
+  it("lead on to an address of any length that a program may ask for, and lead home from a longer one", async () => {
+    await operator();
+    const to = async (next: string) => (await signIn({ email, password, next })).headers.get("Location");
+    const asked = `/oauth/authorize?client_id=${"c".repeat(8000)}&state=${"s".repeat(2000)}`;
+    expect(await to(asked)).toBe(asked);
+    expect(await to(`/${"a".repeat(16_000)}`)).toBe("/");
+  });
+
+  it("lose no other field for one that is too long, and make no account without a name", async () => {
+    const long = await signIn({ email, password: "p".repeat(2000), next: "/sites" });
+    const text = await long.text();
+    expect([long.status, text.includes(`value="${email}"`), text.includes("next=%2Fsites")]).toEqual([
+      401,
+      true,
+      true,
+    ]);
+    const fields = { email: "long-name@example.com", password };
+    const response = await call("/sign-up", {
+      method: "POST",
+      headers: { Origin: siteUrl },
+      body: new URLSearchParams({ ...fields, name: "n".repeat(101) }),
+    });
+    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining("at most 100")]);
+    expect((await signIn(fields)).status).toBe(401);
+  });
+});
+
 describe("a session", () => {
   it("is opened by the password of set-up, shows the account's sites, and ends with sign-out", async () => {
     const key = await operator();

@@ -23,21 +23,21 @@ import {
   type Entry,
 } from "../pages/sign-in.tsx";
 
+/** A value that is missing, invalid or too long is empty, and changes no other. */
 const Form = z.object({
-  name: z.string().trim().max(100).default(""),
-  email: z.string().trim().max(254).default(""),
-  password: z.string().max(1000).default(""),
-  token: z.string().max(200).default(""),
-  code: z.string().max(100).default(""),
-  next: z.string().max(2000).default(""),
-  revokeKeys: z.literal("yes").optional(),
+  name: z.string().trim().max(100).catch(""),
+  email: z.string().trim().max(254).catch(""),
+  password: z.string().max(1000).catch(""),
+  token: z.string().max(200).catch(""),
+  code: z.string().max(100).catch(""),
+  next: z.string().max(16_000).catch(""),
+  revokeKeys: z.literal("yes").optional().catch("yes"),
 });
 
-/** The fields of a submitted form; invalid values are treated as empty. */
+/** The fields of a submitted form. */
 async function formOf(c: Context<AppEnv>) {
   requireSameOrigin(c);
-  const form = Form.safeParse(await c.req.parseBody());
-  const { next, ...fields } = form.success ? form.data : Form.parse({});
+  const { next, ...fields } = Form.parse(await c.req.parseBody());
   return { ...fields, next: ownPath(next) };
 }
 
@@ -161,6 +161,8 @@ export const signInPages = new Hono<AppEnv>()
   )
   .post("/sign-up", limitAddress, limitBody, async (c) => {
     const { name, email, password, next } = await formOf(c);
+    const refusal = "Give a name of at most 100 characters.";
+    if (name === "") return show(c, <SignUpPage {...entry(c, { email, next, refusal })} />, 400);
     const answer = await formToAuth(c, "/sign-up/email", { name, email, password, callbackURL: "/" });
     if (answer.ok && canMail(configOf(c.env))) return show(c, <SignedUpPage email={email} next={next} />);
     if (answer.ok) return redirectWith(c, answer, next);
