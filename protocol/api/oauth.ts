@@ -2,20 +2,24 @@ import * as z from "zod";
 import { text } from "./common.ts";
 
 /** Schemes that a browser acts on itself. */
-const refusedSchemes = /^(javascript|data|vbscript|file|blob|about|ftp|ws|wss):/i;
+const refusedSchemes = /^(javascript|data|vbscript|file|blob|about|ftp|ws|wss):$/;
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/;
 
 /** Where a client receives its code: https, its own computer, or an app's own scheme (RFC 8252). */
 function isRedirect(uri: string): boolean {
-  if (!URL.canParse(uri) || uri.includes("#") || refusedSchemes.test(uri)) return false;
+  // `URL` drops blanks and control characters, all of which come before "!".
+  if (!URL.canParse(uri) || /[^!-\uffff]|#/.test(uri)) return false;
   const { protocol, hostname, username, password } = new URL(uri);
-  if (username !== "" || password !== "") return false;
+  if (refusedSchemes.test(protocol) || username !== "" || password !== "") return false;
   return protocol !== "http:" || loopback.test(hostname);
 }
 export const RedirectUri = z
   .string()
   .max(500)
-  .refine(isRedirect, "https, http on the own computer, or an app's own scheme, without a fragment");
+  .refine(
+    isRedirect,
+    "https, http on the own computer, or an app's own scheme, without a fragment or blanks",
+  );
 
 /** Whether it is the registered one; on the own computer the port is chosen anew each time (RFC 8252, section 7.3). */
 export function isSameRedirect(registered: string, asked: string): boolean {

@@ -279,6 +279,15 @@ describe("where a client of OAuth receives its code", () => {
       ["http://app.example/cb", "http://localhost.example/", "http://127.0.0.10/", "https://app.example/#a"],
       ["https://user@app.example/", "https://:pw@app.example/", "javascript:alert(1)", "DATA:text/html,a"],
       ["file:///etc/passwd", "about:blank", "ws://app.example/", "wss://app.example/", "/cb", "", "https://"],
+      // What `URL` strips, or leaves out in between.
+      [
+        " javascript:alert(1)",
+        "\tdata:text/html,a",
+        "\njavascript:1",
+        "java\nscript:1",
+        "\u0000javascript:1",
+      ],
+      [" https://app.example/cb", "https://app.example/cb ", "https://app.example/c b"],
     ].flat();
     const apps = ["com.example.app:/cb", "example-app://cb", "my-data:x"];
     expect(verdicts(RedirectUri, [...right, ...apps, ...wrong])).toEqual([
