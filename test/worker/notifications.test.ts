@@ -219,6 +219,20 @@ describe("a receiver", () => {
     expect((await deliveriesOf(key))[0]).toMatchObject({ status: "sent", attempts: 2, error: null });
   });
 
+  it("that its owner turned off is asked no more, and the record keeps what it answered last", async () => {
+    const { key, hook } = await failing(() => new Response("down", { status: 503 }));
+    await tick();
+    await api<Channel>(key, "PATCH", `/notifications/channels/${hook.id}`, { enabled: false });
+    await tick(61_000);
+    expect(received).toHaveLength(1);
+    expect((await deliveriesOf(key))[0]).toMatchObject({
+      status: "failed",
+      httpStatus: 503,
+      error: "The channel is disabled.",
+      nextAttemptAt: null,
+    });
+  });
+
   it("that is gone disables its channel, and a redirect is not followed", async () => {
     const { key, hook } = await failing(() => new Response(null, { status: 410 }));
     await tick();

@@ -4,7 +4,7 @@ import type { Ctx } from "../../ctx.ts";
 import { deliveries, notificationChannels } from "../../db/schema.ts";
 import { nextAttempt } from "../../domain/delivery-times.ts";
 import { eachAlone } from "../../each-alone.ts";
-import { deliver, type Outcome } from "./deliver.ts";
+import { deliver, failed, type Outcome } from "./deliver.ts";
 
 const atOnce = 30;
 /** Of one account, whose receivers may all be slow. Each account has its first before another has its second. */
@@ -59,15 +59,15 @@ async function send(ctx: Ctx, id: Id<"delivery">): Promise<void> {
     )
     .returning({ id: deliveries.id });
   if (!taken) return;
-  const outcome: Outcome = channel.enabled
+  const outcome = channel.enabled
     ? await deliver(ctx, channel, {
         id,
         accountId: delivery.accountId,
         createdAt: delivery.createdAt,
         notification: delivery,
       })
-    : { isSent: false, httpStatus: gone, error: "The channel is disabled." };
-  await record(ctx, delivery, outcome, tryAt);
+    : failed("The channel is disabled.", delivery.httpStatus);
+  await record(ctx, delivery, outcome, channel.enabled ? tryAt : null);
 }
 
 /** A receiver that is gone is not asked again (https://www.standardwebhooks.com). */
