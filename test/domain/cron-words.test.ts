@@ -19,6 +19,11 @@ it.each([
   ["30 3,15 * * *", "Every day at 03:30 and 15:30 UTC"],
   ["0 9 * * 1", "Every Monday at 09:00 UTC"],
   ["0 9 * * sat,7", "Every Sunday and Saturday at 09:00 UTC"],
+  ["0 9 * * mon-sun", "Every day at 09:00 UTC"],
+  ["0 9 * * Fri-Sun", "Every Sunday, Friday and Saturday at 09:00 UTC"],
+  ["0 9 * * sat-sun", "Every Sunday and Saturday at 09:00 UTC"],
+  ["0 9 * * sun-tue", "Sunday to Tuesday at 09:00 UTC"],
+  ["*/15 9-17 * * fri-sun", "Every 15 minutes from 09:00 to 17:59 UTC, every Sunday, Friday and Saturday"],
   ["@weekly", "Every Sunday at 00:00 UTC"],
   ["@monthly", "On day 1 of each month at 00:00 UTC"],
   ["@yearly", "On day 1 of January at 00:00 UTC"],
@@ -47,6 +52,25 @@ it("times of the day that are told are those at which it runs", () => {
       expect(told.length === 1 ? [told[0]] : told).toEqual(told.length === 1 ? [ran[0]] : ran);
     }),
   );
+});
+
+it("days of the week that are told are those on which it runs", () => {
+  const names = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split(" ");
+  const short = names.map((name) => name.slice(0, 3));
+  const toldBy = (words: string): string[] => {
+    if (words.startsWith("Every day")) return names;
+    const told = names.filter((name) => words.includes(name));
+    const [first = "", last = ""] = told;
+    return words.includes(" to ") ? names.slice(names.indexOf(first), names.indexOf(last) + 1) : told;
+  };
+  for (const cron of short.flatMap((from) => short.map((to) => `0 9 * * ${from}-${to}`))) {
+    const [start, end] = [new Date("2026-11-22T00:00:00Z"), new Date("2026-11-29T00:00:00Z")];
+    if (cronProblem(cron, start) !== null) continue;
+    const ran: string[] = [];
+    for (let time = nextRun(cron, start); time !== null && time < end; time = nextRun(cron, time))
+      ran.push(names[time.getUTCDay()] ?? "");
+    expect([cron, toldBy(cronWords(cron))]).toEqual([cron, ran]);
+  }
 });
 
 it("every valid expression has words", () => {

@@ -22,7 +22,8 @@ function valuesOf(field: string, low: number, high: number, names: readonly stri
   };
   const values = field.split(",").flatMap((part) => {
     const [range = "", step] = part.split("/");
-    const [from = "", to] = range.split("-");
+    // At the end of a range, Sunday is the seventh day.
+    const [from = "", to] = range.replace("-sun", "-7").split("-");
     const first = from === "*" ? low : number(from);
     const last = to !== undefined ? number(to) : from === "*" || step !== undefined ? high : first;
     const every = Number(step ?? 1);
