@@ -190,7 +190,7 @@ describe("a webhook's delivery", () => {
     const main = { ref: "refs/heads/main", repository: { default_branch: "main" }, text: "a+b & ü" };
     expect(readPushEvent("push", form(main))).toEqual({
       event: "push",
-      ref: "refs/heads/main",
+      refs: ["refs/heads/main"],
       defaultBranch: "main",
     });
     expect(pushSkips(readPushEvent("push", form({ ...main, ref: "refs/heads/dev" })), "main")).toBe(true);
@@ -213,6 +213,10 @@ describe("a webhook's delivery", () => {
   const gitlab = { project: { default_branch: "main" }, after: "c".repeat(40) };
   const bitbucket = (...changes: object[]) => ({ push: { changes } });
   const change = (name: string, type = "branch") => ({ new: { type, name }, old: null });
+  const gone = (name: string) => ({ new: null, old: { type: "branch", name } });
+  const changed = (...names: string[]) => ({
+    changes: names.map((name) => ({ ref: { id: `refs/heads/${name}` }, type: "UPDATE" })),
+  });
   it.each([
     [
       "GitHub's deletion of the branch",
@@ -233,13 +237,27 @@ describe("a webhook's delivery", () => {
     ["Bitbucket's push", "repo:push", bitbucket(change("main")), false],
     ["Bitbucket's push to another branch", "repo:push", bitbucket(change("dev")), true],
     ["Bitbucket's tag", "repo:push", bitbucket(change("main", "tag")), true],
+    ["Bitbucket's deletion", "repo:push", bitbucket(gone("main")), true],
+    ["Bitbucket's push to several", "repo:push", bitbucket(change("dev"), change("main")), false],
+    ["Bitbucket's push to several others", "repo:push", bitbucket(change("dev"), change("fix")), true],
+    ["Bitbucket's tags", "repo:push", bitbucket(change("main", "tag"), change("v2", "tag")), true],
+    ["Bitbucket's deletion of several", "repo:push", bitbucket(gone("main"), gone("dev")), true],
     [
-      "Bitbucket's deletion",
+      "Bitbucket's deletion beside a push to another branch",
       "repo:push",
-      bitbucket({ new: null, old: { type: "branch", name: "main" } }),
+      bitbucket(gone("main"), change("dev")),
       true,
     ],
-    ["Bitbucket's push to several", "repo:push", bitbucket(change("dev"), change("main")), false],
+    [
+      "Bitbucket's deletion beside a push to the branch",
+      "repo:push",
+      bitbucket(gone("dev"), change("main")),
+      false,
+    ],
+    ["Bitbucket's push with what is no change", "repo:push", bitbucket(change("dev"), {}), false],
+    ["Bitbucket's push without changes", "repo:push", bitbucket(), false],
+    ["Bitbucket Data Center's push to several others", "repo:refs_changed", changed("dev", "fix"), true],
+    ["Bitbucket Data Center's push to several", "repo:refs_changed", changed("dev", "main"), false],
     [
       "Bitbucket Data Center's push",
       "repo:refs_changed",
@@ -296,7 +314,7 @@ describe("a webhook's delivery", () => {
       }),
     );
     expect(pushSkips(readPushEvent(null, ""), "main")).toBe(false);
-    expect(readPushEvent("push", "")).toEqual({ event: "push", ref: null, defaultBranch: null });
+    expect(readPushEvent("push", "")).toEqual({ event: "push", refs: null, defaultBranch: null });
     expect(pushSkips(readPushEvent("ping", "{}"), "main")).toBe(true);
   });
 });

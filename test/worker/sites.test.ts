@@ -593,7 +593,12 @@ describe("the deploy webhook", () => {
     const deployments = async () =>
       (await api<{ data: unknown[] }>(key, "GET", `/sites/${siteId}/deployments`)).body.data.length;
     expect([await deployments(), (await site(key, siteId)).status]).toEqual([1, "RUNNING"]);
-    const fired = await post(JSON.stringify({ ref: "refs/heads/main" }), { "X-GitHub-Event": "push" });
+    const pushed = (...names: string[]) =>
+      JSON.stringify({ changes: names.map((id) => ({ ref: { id: `refs/${id}` }, type: "UPDATE" })) });
+    const asBitbucket = { "X-Event-Key": "repo:refs_changed" };
+    const others = await post(pushed("heads/dev", "tags/main", "heads/fix"), asBitbucket);
+    expect([others.status, await others.json()]).toEqual([200, { status: "RUNNING", skipped: true }]);
+    const fired = await post(pushed("tags/v1", "heads/dev", "heads/main"), asBitbucket);
     expect([fired.status, await fired.json()]).toEqual([
       202,
       { status: "DEPLOYING", deploymentId: expect.stringMatching(/^dep_/) },

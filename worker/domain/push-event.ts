@@ -2,10 +2,10 @@ import * as z from "zod";
 
 /** The facts that can be read from a Git host's delivery. */
 export type PushEvent = {
-  /** `X-GitHub-Event` or its equivalent, null if absent; "delete" for a push that deletes a branch. */
+  /** `X-GitHub-Event` or its equivalent, null if absent. */
   event: string | null;
-  /** The payload's `ref`, such as `refs/heads/main`. */
-  ref: string | null;
+  /** What was pushed and not deleted, such as `refs/heads/main`; null if the payload does not say. */
+  refs: string[] | null;
   defaultBranch: string | null;
 };
 
@@ -23,21 +23,22 @@ const aboutNoSource =
   /^(?:ping|diagnostics:ping|pull_?request|pr:|git\.pullrequest|merge request|(?:confidential )?(?:issue|note)|discussion|commit_comment|star|watch|repo:(?:fork|comment|commit_)|fork|wiki|gollum|create|delete|label|milestone|member|emoji)/i;
 
 /** Skips events that are not a push, and pushes to other branches than the site's. Anything unclear deploys. */
-export function pushSkips({ event, ref, defaultBranch }: PushEvent, branch: string | null): boolean {
+export function pushSkips({ event, refs, defaultBranch }: PushEvent, branch: string | null): boolean {
   if (event !== null && aboutNoSource.test(event)) return true;
-  if (ref === null || !pushes.includes(event)) return false;
-  if (ref.startsWith("refs/tags/")) return true;
+  if (refs === null || !pushes.includes(event)) return false;
+  if (refs.every((ref) => ref.startsWith("refs/tags/"))) return true;
   const wanted = branch ?? defaultBranch;
-  return wanted !== null && ref !== `refs/heads/${wanted}`;
+  return wanted !== null && !refs.includes(`refs/heads/${wanted}`);
 }
 
 const text = z.string().nullable().catch(null);
 const defaultOf = z.object({ default_branch: text }).nullable().catch(null);
 /** A deleted branch has no `new`, or the type DELETE. */
-const change = z.union([
+const Change = z.union([
   z.object({ new: z.object({ type: z.string(), name: z.string() }).nullable() }),
   z.object({ ref: z.object({ id: z.string() }), type: z.string() }),
 ]);
+const changes = z.array(Change).min(1);
 const Payload = z.object({
   ref: text,
   deleted: z.boolean().catch(false),
@@ -45,42 +46,36 @@ const Payload = z.object({
   repository: defaultOf,
   /** GitLab's field. */
   project: defaultOf,
-  /** Bitbucket's field; a delivery with several pushes is inconclusive. */
-  push: z
-    .object({ changes: z.tuple([change]) })
-    .nullable()
-    .catch(null),
-  changes: z.tuple([change]).nullable().catch(null),
+  /** Bitbucket's field. */
+  push: z.object({ changes }).nullable().catch(null),
+  /** Bitbucket Data Center's field. */
+  changes: changes.nullable().catch(null),
 });
 
-/** Bitbucket Data Center's field. */
-const changeOf = ({ push, changes }: z.infer<typeof Payload>) => (push?.changes ?? changes ?? [])[0];
-
-function refOf(payload: z.infer<typeof Payload>): string | null {
-  const only = changeOf(payload);
-  if (!only) return payload.ref;
-  if ("ref" in only) return only.ref.id;
-  return only.new && `refs/${only.new.type === "tag" ? "tags" : "heads"}/${only.new.name}`;
+function refOf(one: z.infer<typeof Change>): string | null {
+  if ("ref" in one) return one.type === "DELETE" ? null : one.ref.id;
+  return one.new && `refs/${one.new.type === "tag" ? "tags" : "heads"}/${one.new.name}`;
 }
 
-function deletes(payload: z.infer<typeof Payload>): boolean {
-  const only = changeOf(payload);
-  if (only) return "ref" in only ? only.type === "DELETE" : only.new === null;
-  const { deleted, after } = payload;
-  return deleted || (after !== null && /^0{40,64}$/.test(after));
+function refsOf(payload: z.infer<typeof Payload>): string[] | null {
+  const all = payload.push?.changes ?? payload.changes;
+  if (all) return all.map(refOf).filter((ref) => ref !== null);
+  const { ref, deleted, after } = payload;
+  if (deleted || (after !== null && /^0{40,64}$/.test(after))) return [];
+  return ref === null ? null : [ref];
 }
 
 /** Parses a delivery. The body is optional, so one that is not such JSON yields no facts. */
 export function readPushEvent(event: string | null, body: string): PushEvent {
-  const nothing = { event, ref: null, defaultBranch: null };
+  const nothing = { event, refs: null, defaultBranch: null };
   // GitHub sends a form by default.
   const json = body.startsWith("payload=") ? (new URLSearchParams(body).get("payload") ?? "") : body;
   if (!json.startsWith("{")) return nothing;
   try {
     const payload = Payload.parse(JSON.parse(json));
     return {
-      event: deletes(payload) ? "delete" : event,
-      ref: refOf(payload),
+      event,
+      refs: refsOf(payload),
       defaultBranch: payload.repository?.default_branch ?? payload.project?.default_branch ?? null,
     };
   } catch {

@@ -16,9 +16,9 @@ export type Triggered =
   | { skipped: false; status: SiteStatus; deploymentId: string };
 
 const which = sql`${sites.webhookHash} IN (${param("webhookHash")}, ${param("earlierHash")})`;
-/** `pushSkips` in SQL: for a delivery without a branch, of the site's branch, and of another branch. */
+/** `pushSkips` in SQL: for a site without a branch, with one of those that were pushed, and with another. */
 const deploys = sql`CASE WHEN branch IS NULL THEN ${param("deploysDefault")}
-  WHEN branch = ${param("pushed")} THEN ${param("deploysPushed")} ELSE ${param("deploysOther")} END`;
+  WHEN branch IN (SELECT value FROM json_each(${param("pushed")})) THEN ${param("deploysPushed")} ELSE ${param("deploysOther")} END`;
 const request = deploymentRequest(which, deploys);
 
 const triggered = insertActivity(
@@ -49,15 +49,15 @@ const recordTrigger = (ctx: Ctx, given: object, mark: string) =>
 export async function triggerWebhook(ctx: Ctx, segment: string, event: PushEvent): Promise<Triggered> {
   if (!webhookPattern.test(segment)) throw new AppError("not_found");
   const isOwn = await isOwnWebhook(segment, tokenKeys(ctx.config, "deploy-webhook"));
-  const pushed = event.ref?.replace(/^refs\/heads\//, "") ?? "";
+  const pushed = (event.refs ?? []).flatMap((ref) => /^refs\/heads\/(.*)/s.exec(ref)?.[1] ?? []);
   const deploysOf = (branch: string | null) => Number(!pushSkips(event, branch));
   const given = {
     webhookHash: webhookHash(segment),
     earlierHash: isOwn ? earlierWebhookHash(segment) : "",
-    pushed,
+    pushed: JSON.stringify(pushed),
     deploysDefault: deploysOf(null),
-    deploysPushed: deploysOf(pushed),
-    deploysOther: deploysOf(`${pushed}/other`),
+    deploysPushed: deploysOf(pushed[0] ?? null),
+    deploysOther: deploysOf(`${pushed.join("")}/other`),
   };
   const { statements, accepted, mark } = request(ctx, given, "webhook");
   const done = accepted(await batch(ctx, { ...statements, activity: recordTrigger(ctx, given, mark) }));
