@@ -25,6 +25,7 @@ import {
   greetedAgent,
   operator,
   pay,
+  ready,
   readyAgent,
   siteUrl,
   uniqueName,
@@ -414,6 +415,31 @@ describe("a backup that waits for another's", () => {
     expect([first, second].map((taken) => taken.job.args.serving)).toEqual([true, false]);
     on.close();
   });
+});
+
+it("what waits for a long backup of its own database does so for as long as that takes, and then some minutes", async () => {
+  const key = await account();
+  const on = await readyAgent();
+  const databaseId = await running(key, on);
+  const at = (minutes: number) => ({ ...ctx(), now: () => new Date(Date.now() + minutes * 60_000) });
+  const wanted = async () =>
+    (await run("SELECT wanted FROM databases WHERE id = ?", databaseId)).results[0]?.["wanted"];
+  await api(key, "POST", `/databases/${databaseId}/backups`);
+  const taken = await take(on, "database.backup");
+  on.send(ready(0));
+  for (const action of ["restart", "stop"])
+    expect((await api(key, "PATCH", `/databases/${databaseId}`, { action })).status).toBe(202);
+  await reapJobs(at(119));
+  expect((await api<Database>(key, "GET", `/databases/${databaseId}`)).body.status).toBe("RUNNING");
+  expect(await wanted()).toBe("STOPPED");
+  await fail(on, taken.job, taken.attempt);
+  await run("UPDATE jobs SET finished_at = ? WHERE id = ?", at(119).now().getTime(), taken.job.id);
+  await reapJobs(at(121));
+  expect(await wanted()).toBe("STOPPED");
+  // No host took it although it was its turn.
+  await reapJobs(at(130));
+  expect(await wanted()).toBe("RUNNING");
+  on.close();
 });
 
 it("that are asked for by what is no database's id are refused as such", async () => {

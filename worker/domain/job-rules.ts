@@ -28,6 +28,9 @@ export const stuckAfterMs = 10 * minute;
 /** The limit for jobs that wait only because other accounts' work occupies the slots. */
 export const waitsForOthersMs = 24 * 60 * minute;
 
+/** A job that waited for another of its lane has at least this long to be taken after that one's end. */
+export const takenWithinMs = 5 * minute;
+
 /** Only the host knows whether a restore has switched over, and it repeats its report once it is connected. */
 export const restoreToldWithinMs = 2 * minute;
 

@@ -2,7 +2,7 @@ import { and, getTableColumns, inArray, lt, sql } from "drizzle-orm";
 import type { Ctx } from "../ctx.ts";
 import { batch } from "../db/batch.ts";
 import { databases, hosts, jobs, sites } from "../db/schema.ts";
-import { expiredReason, restoreToldWithinMs } from "../domain/job-rules.ts";
+import { expiredReason, restoreToldWithinMs, takenWithinMs } from "../domain/job-rules.ts";
 import { queueDatabaseJob } from "./databases/queue.ts";
 import { deploymentQueue, queueSiteJob } from "./deployments/queue.ts";
 import { giveRoomAway, waitsForRoom } from "./hosts/placement.ts";
@@ -26,6 +26,11 @@ const hasNoRoom = sql<number>`EXISTS (
 const mayStillReport = (now: number) => sql`(kind = 'database.restore' AND status = 'LEASED' AND NOT EXISTS (
   SELECT 1 FROM hosts h WHERE h.id = jobs.host_id AND h.offline_since IS NULL
     AND max(h.connected_at, jobs.deadline_at) < ${now - restoreToldWithinMs}))`;
+
+/** A backup or a restore of the same lane may take longer than a job may wait; it has a deadline of its own. */
+const waitsForItsLane = (now: number) => sql`(status = 'QUEUED' AND EXISTS (
+  SELECT 1 FROM jobs l WHERE l.lane = jobs.lane AND l.leased_at IS NOT NULL
+    AND coalesce(l.finished_at, l.deadline_at) > max(jobs.created_at, ${now - takenWithinMs})))`;
 
 /** Rows per query, and how many are processed concurrently. */
 const pageSize = 100;
@@ -86,6 +91,7 @@ async function endExpired(ctx: Ctx): Promise<void> {
           inArray(jobs.status, ["QUEUED", "LEASED"]),
           lt(jobs.deadlineAt, ctx.now()),
           sql`NOT ${mayStillReport(ctx.now().getTime())}`,
+          sql`NOT ${waitsForItsLane(ctx.now().getTime())}`,
           sql`NOT ${waitsForOthers(ctx.now().getTime())}`,
           sql`+${jobs.seq} > ${after}`,
         ),
