@@ -8,6 +8,7 @@ import { arrive } from "../../worker/jobs/hosts/arrive.ts";
 import { changeHost } from "../../worker/services/hosts/change.ts";
 import { removeSite } from "../../worker/services/sites/remove.ts";
 import { getDns } from "../../worker/services/dns/get.ts";
+import { hostRow, insert, newId, write, type Row } from "./billing-rows.ts";
 import { CloudflareServer } from "../support/cloudflare/server.ts";
 import { account, api, bindings, operator, readyAgent, runningSite, site, type Agent } from "./service.ts";
 
@@ -170,6 +171,40 @@ describe("the records of the sites' domain", () => {
     expect((await getDns(ctx)).error).toBe(
       `${hostname}: Cloudflare answered 400: DNS name is invalid. (9000).`,
     );
+  });
+
+  /** So many other sites, on another host, whose names the provider refuses. */
+  async function refusedSites(count: number): Promise<void> {
+    const row = await bindings.DB.prepare("SELECT * FROM sites WHERE id = ?").bind(siteId).first<Row>();
+    const on = newId("host");
+    await write(hostRow(on, 4512, { ipv4: "192.0.2.50" }));
+    for (let made = 0; made < count; made++) {
+      const id = newId("site");
+      const slug = id.toLowerCase().replace("_", "-");
+      await write(insert("sites", { ...row, id, slug, name: slug, webhook_hash: id, host_id: on }));
+      cloudflare.refusedNames.add(`${slug}.sites.test`);
+    }
+  }
+
+  it("that the provider refuses hold up no correction, however many they are", async () => {
+    const ctx = installation();
+    await reconcileDns(ctx);
+    await refusedSites(12);
+    await bindings.DB.prepare("UPDATE hosts SET ipv4 = '192.0.2.2' WHERE id = ?").bind(host.hostId).run();
+    await reconcileDns(ctx);
+    expect(records()).toEqual([[hostname, "A", "192.0.2.2", 60, false]]);
+  });
+
+  it("that the provider refuses have others of their kind wait some minutes at most, however many they are", async () => {
+    const ctx = installation();
+    await refusedSites(20);
+    const began = Date.now();
+    for (let minute = 0; minute < 21; minute++) {
+      now = new Date(began + minute * 60_000);
+      await bindings.DB.prepare("UPDATE dns_zones SET next_at = 0").run();
+      await reconcileDns(ctx);
+    }
+    expect(records()).toEqual([[hostname, "A", "192.0.2.1", 60, false]]);
   });
 
   it("are compared once at a time, and a change meanwhile is not missed", async () => {

@@ -75,7 +75,8 @@ export function planZone(wanted: readonly RecordSet[], found: readonly FoundSet[
   return plan;
 }
 
-const urgency = ({ wanted, found }: ZoneChange): number =>
+/** Less is more urgent. */
+export const urgency = ({ wanted, found }: ZoneChange): number =>
   wanted?.type === "TXT" ? 0 : wanted && found ? 1 : wanted ? 2 : 3;
 
 /** Visitors follow a move within this time. */

@@ -7,6 +7,7 @@ import { challengeName } from "../../domain/certificates.ts";
 import {
   planZone,
   retryMs,
+  urgency,
   wantedSets,
   type FoundSet,
   type RecordSet,
@@ -19,9 +20,9 @@ import { logError } from "../../log-error.ts";
 
 /** Longer than any round takes: each is a bounded number of requests with a time limit. */
 const roundMs = 5 * 60_000;
-/** The others follow in the next round. */
+/** Of each urgency. The others follow in the next round. */
 const maxChanges = 200;
-/** Requests with changes per round, once one of them is refused. */
+/** Requests of each urgency per round, once one of them is refused: halving 200 changes to a single one takes nine. */
 const maxRequests = 12;
 /** Rounds that follow hints at once; later hints are served by the timer. */
 const maxRounds = 3;
@@ -85,7 +86,7 @@ async function runRound(ctx: Ctx, zone: Zone): Promise<Outcome> {
     recordCount = wanted.length;
     const found = await zone.list();
     plan = planZone(wanted, found);
-    const refusal = await applyEach(zone, plan.changes.slice(0, maxChanges));
+    const refusal = await applyEach(zone, plan.changes, Math.floor(ctx.now().getTime() / 60_000));
     // If some are refused, the next comparison shows which challenges are there.
     const published = refusal === null ? without(wanted, plan.conflicts) : found.filter(({ ours }) => ours);
     await recordPublished(ctx, published);
@@ -149,23 +150,29 @@ async function wantedNow(ctx: Ctx) {
 }
 
 /**
- * Applies the changes together. If the provider refuses some of them, the others take effect all the same.
+ * Applies the changes together, the most urgent first. If the provider refuses some of them, the others take effect
+ * all the same.
+ * @param turn another one in each round begins with another change, so that none waits for ever behind refused ones
  * @returns the first refusal
  * @throws ZoneError if the provider does not work
  */
-async function applyEach(zone: Zone, changes: readonly ZoneChange[]): Promise<string | null> {
-  const waiting = changes.length > 0 ? [changes] : [];
+async function applyEach(zone: Zone, changes: readonly ZoneChange[], turn: number): Promise<string | null> {
   let refusal: string | null = null;
-  for (let requests = 0; waiting.length > 0 && requests < maxRequests; requests++) {
-    const some = waiting.shift() ?? [];
-    try {
-      await zone.apply(some);
-    } catch (error) {
-      if (!(error instanceof ZoneError) || !error.refused) throw error;
-      const half = Math.ceil(some.length / 2);
-      if (some.length > 1) waiting.push(some.slice(0, half), some.slice(half));
-      else refusal ??= `${some[0]?.wanted?.name ?? some[0]?.found?.name}: ${error.message}`;
+  for (const equals of Map.groupBy(changes, urgency).values()) {
+    const first = turn % equals.length;
+    const waiting = [[...equals.slice(first), ...equals.slice(0, first)].slice(0, maxChanges)];
+    for (let requests = 0; waiting.length > 0 && requests < maxRequests; requests++) {
+      const some = waiting.shift() ?? [];
+      try {
+        await zone.apply(some);
+      } catch (error) {
+        if (!(error instanceof ZoneError) || !error.refused) throw error;
+        const half = Math.ceil(some.length / 2);
+        if (some.length > 1) waiting.unshift(some.slice(0, half), some.slice(half));
+        else refusal ??= `${some[0]?.wanted?.name ?? some[0]?.found?.name}: ${error.message}`;
+      }
     }
+    if (waiting.length > 0) refusal ??= "The provider refuses some of the records.";
   }
-  return refusal ?? (waiting.length > 0 ? "The provider refuses some of the records." : null);
+  return refusal;
 }
