@@ -5,6 +5,7 @@ import { contextOf } from "../../worker/compose.ts";
 import type { Ctx } from "../../worker/ctx.ts";
 import { reconcileDns } from "../../worker/jobs/dns/reconcile.ts";
 import { arrive } from "../../worker/jobs/hosts/arrive.ts";
+import { evictLeft } from "../../worker/jobs/hosts/evict-left.ts";
 import { changeHost } from "../../worker/services/hosts/change.ts";
 import { removeSite } from "../../worker/services/sites/remove.ts";
 import { getDns } from "../../worker/services/dns/get.ts";
@@ -235,20 +236,83 @@ describe("the records of the sites' domain", () => {
   });
 });
 
-it("after a move, the old host serves until no resolver can know its address", async () => {
-  const left = async (ctx: Ctx) => {
-    now = new Date();
-    await bindings.DB.prepare("UPDATE sites SET move_host_id = ?, leave_at = NULL WHERE id = ?")
-      .bind(host.hostId, siteId)
+describe("after a move, the old host serves", () => {
+  const began = Date.now();
+  const newAddress = "192.0.2.50";
+  const isAt = (address: string) =>
+    cloudflare.records.some(({ name, content }) => name === hostname && content === address);
+  let other: Agent;
+  /** The site arrives on another host. */
+  async function moved(ctx: Ctx): Promise<void> {
+    other = await readyAgent();
+    await api(await operator(), "PATCH", `/hosts/${other.hostId}`, { ipv4: newAddress });
+    await bindings.DB.prepare("UPDATE sites SET move_host_id = ? WHERE id = ?")
+      .bind(other.hostId, siteId)
       .run();
-    await ctx.db.batch([...arrive(ctx, siteId as Id<"site">, host.hostId as Id<"host">, sql`1`)]);
-    const row = await bindings.DB.prepare("SELECT leave_at FROM sites WHERE id = ?")
+    await ctx.db.batch([...arrive(ctx, siteId as Id<"site">, other.hostId as Id<"host">, sql`1`)]);
+  }
+  /** What the clock does in this minute after `began`. @returns whether the old host is told to remove its copy */
+  async function isEvictedIn(minute: number, ctx: Ctx): Promise<boolean> {
+    now = new Date(began + minute * 60_000);
+    await reconcileDns(ctx);
+    await evictLeft(ctx);
+    const jobs = await bindings.DB.prepare("SELECT id FROM jobs WHERE site_id = ? AND kind = 'site.evict'")
       .bind(siteId)
-      .first<{ leave_at: number }>();
-    return (row?.leave_at ?? 0) - now.getTime();
-  };
-  expect(await left(installation())).toBeGreaterThan(2 * 60_000);
-  expect(await left(installation({ DNS_PROVIDER: "none" }))).toBe(60_000);
+      .all();
+    return jobs.results.length > 0;
+  }
+  afterEach(() => other.close());
+
+  it("for a minute where Berth keeps no records", async () => {
+    const ctx = installation({ DNS_PROVIDER: "none" });
+    now = new Date(began);
+    await moved(ctx);
+    expect(await isEvictedIn(0.9, ctx)).toBe(false);
+    expect(await isEvictedIn(1, ctx)).toBe(true);
+  });
+
+  it("while the provider is away, and until no resolver can know its address", async () => {
+    const ctx = installation();
+    now = new Date(began);
+    await reconcileDns(ctx);
+    cloudflare.isAway = true;
+    await moved(ctx);
+    for (let minute = 0; minute < 30; minute++) expect(await isEvictedIn(minute, ctx)).toBe(false);
+    cloudflare.isAway = false;
+    await bindings.DB.prepare("UPDATE dns_zones SET next_at = 0").run();
+    for (const minute of [30, 31, 32]) expect(await isEvictedIn(minute, ctx)).toBe(false);
+    expect(isAt(newAddress)).toBe(true);
+    expect(await isEvictedIn(33, ctx)).toBe(true);
+  });
+
+  it("while the provider refuses the site's own record, for a day at most", async () => {
+    const ctx = installation();
+    now = new Date(began);
+    await reconcileDns(ctx);
+    cloudflare.refusedNames.add(hostname);
+    await moved(ctx);
+    for (const minute of [0, 1, 2, 10, 24 * 60 - 1])
+      expect([minute, await isEvictedIn(minute, ctx)]).toEqual([minute, false]);
+    expect((await getDns(ctx)).error).toContain(hostname);
+    expect(await isEvictedIn(24 * 60, ctx)).toBe(true);
+  });
+
+  it("no longer because the provider refuses another site's record", async () => {
+    const ctx = installation();
+    const second = await runningSite(key, host);
+    const [label] = new URL((await site(key, second.siteId)).url).hostname.split(".");
+    cloudflare.refusedNames.add(`${label}.sites.test`);
+    for (let minute = 0; minute < 20; minute++) {
+      now = new Date(began + minute * 60_000);
+      await reconcileDns(ctx);
+    }
+    expect((await getDns(ctx)).error).toContain(label);
+    await moved(ctx);
+    expect(await isEvictedIn(20, ctx)).toBe(false);
+    expect(isAt(newAddress)).toBe(true);
+    expect(await isEvictedIn(22, ctx)).toBe(false);
+    expect(await isEvictedIn(23, ctx)).toBe(true);
+  });
 });
 
 it("a host's addresses are those of a host", async () => {

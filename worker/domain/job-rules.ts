@@ -43,8 +43,11 @@ export const backupQueueMs = 24 * 60 * minute;
 /** After a move, the old host keeps serving for this long, so the TTL of the site's DNS records must not be longer. */
 export const leaveAfterMs = minute;
 
-/** If Berth maintains the records: until the next comparison has changed them, the TTL has passed, and a margin. */
+/** If Berth maintains the records: from when they lead to the new host until their TTL has passed, and a margin. */
 export const leaveAfterDnsMs = 3 * minute;
+
+/** The provider may never take the new record. */
+export const leaveWithoutDnsMs = 24 * 60 * minute;
 
 /**
  * The target host of a move is not waited for if it is silent for this long; an agent's restart takes only a moment.

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, isNull, lte, ne } from "drizzle-orm";
+import { and, eq, inArray, isNotNull, isNull, lte, ne, sql } from "drizzle-orm";
 import { sitesDomain } from "../../adapters/dns-zone/index.ts";
 import { ZoneError, type Zone } from "../../adapters/dns-zone/zone.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -9,12 +9,12 @@ import {
   retryMs,
   urgency,
   wantedSets,
-  type FoundSet,
   type RecordSet,
   type ZoneChange,
   type ZonePlan,
 } from "../../domain/dns-records.ts";
 import { addressesOf } from "../../domain/host-addresses.ts";
+import { leaveAfterDnsMs } from "../../domain/job-rules.ts";
 import { siteAddress } from "../../domain/slug.ts";
 import { logError } from "../../log-error.ts";
 
@@ -55,7 +55,7 @@ export async function reconcileDns(ctx: Ctx): Promise<void> {
       .returning();
     if (!begun) return;
     const outcome = await runRound(ctx, zone);
-    const failures = outcome.error === null ? 0 : begun.failures + 1;
+    const failures = outcome.isAway ? begun.failures + 1 : 0;
     const [ended] = await ctx.db
       .update(dnsZones)
       .set({
@@ -76,25 +76,28 @@ export async function reconcileDns(ctx: Ctx): Promise<void> {
   }
 }
 
-type Outcome = { error: string | null; plan: ZonePlan | null; recordCount: number };
+/** `isAway`: the provider does not work, which is no refusal of some records. */
+type Outcome = { error: string | null; isAway: boolean; plan: ZonePlan | null; recordCount: number };
 
 async function runRound(ctx: Ctx, zone: Zone): Promise<Outcome> {
   let plan: ZonePlan | null = null;
   let recordCount = 0;
   try {
-    const wanted = await wantedNow(ctx);
+    const { wanted, placed } = await wantedNow(ctx);
     recordCount = wanted.length;
     const found = await zone.list();
     plan = planZone(wanted, found);
-    const refusal = await applyEach(zone, plan.changes, Math.floor(ctx.now().getTime() / 60_000));
-    // If some are refused, the next comparison shows which challenges are there.
-    const published = refusal === null ? without(wanted, plan.conflicts) : found.filter(({ ours }) => ours);
-    await recordPublished(ctx, published);
-    return { error: refusal, plan, recordCount };
+    const { refusal, left } = await applyEach(zone, plan.changes, Math.floor(ctx.now().getTime() / 60_000));
+    const names = new Set([...left].map(nameOf));
+    const settled = ({ name }: { name: string }) => !names.has(name);
+    await recordPublished(ctx, without(wanted, plan.conflicts).filter(settled));
+    await letLeave(ctx, placed.filter(settled));
+    return { error: refusal, isAway: false, plan, recordCount };
   } catch (error) {
     if (!(error instanceof ZoneError)) logError({ task: "dns" }, error);
     return {
       error: error instanceof ZoneError ? error.message : "The records could not be compared; see the log.",
+      isAway: true,
       plan,
       recordCount,
     };
@@ -104,11 +107,23 @@ async function runRound(ctx: Ctx, zone: Zone): Promise<Outcome> {
 const without = (wanted: readonly RecordSet[], conflicts: ZonePlan["conflicts"]) =>
   wanted.filter((set) => !conflicts.some(({ name, type }) => set.name === name && set.type === type));
 
+const nameOf = (change: ZoneChange): string => (change.wanted ?? change.found).name;
+
+type Placed = { id: string; hostId: string | null; leaveAt: Date | null };
+
+/** The records of these sites lead to these hosts now. A site that has moved on since is not concerned. */
+async function letLeave(ctx: Ctx, placed: readonly Placed[]): Promise<void> {
+  const leaveAt = new Date(ctx.now().getTime() + leaveAfterDnsMs);
+  for (const { id, hostId, leaveAt: before } of placed)
+    if (before && before > leaveAt)
+      await ctx.db
+        .update(sites)
+        .set({ leaveAt })
+        .where(sql`id = ${id} AND host_id = ${hostId} AND leave_at > ${leaveAt.getTime()}`);
+}
+
 /** The certificates whose challenges are in the zone now may be validated. */
-async function recordPublished(
-  ctx: Ctx,
-  sets: readonly Pick<FoundSet, "type" | "contents">[],
-): Promise<void> {
+async function recordPublished(ctx: Ctx, sets: readonly RecordSet[]): Promise<void> {
   const values = sets.flatMap(({ type, contents }) => (type === "TXT" ? contents : []));
   if (values.length === 0) return;
   await ctx.db
@@ -129,8 +144,11 @@ async function wantedNow(ctx: Ctx) {
     // A domain that was added when the sites had another name delegates to that one.
     return name?.endsWith(`.${own}`) ? [{ name, value: value ?? "" }] : [];
   });
-  const placed = await ctx.db
+  const rows = await ctx.db
     .select({
+      id: sites.id,
+      hostId: sites.hostId,
+      leaveAt: sites.leaveAt,
       slug: sites.slug,
       ipv4: hosts.ipv4,
       ipv6: hosts.ipv6,
@@ -139,24 +157,27 @@ async function wantedNow(ctx: Ctx) {
     .from(sites)
     .innerJoin(hosts, eq(hosts.id, sites.hostId))
     .where(and(isNotNull(sites.hostId), ne(sites.status, "DELETING"), ne(hosts.status, "REMOVED")));
-  return wantedSets(
-    placed.map(({ slug, ...host }) => ({
-      hostname: siteAddress(ctx.config.SITES_ORIGIN, slug).hostname,
-      ...addressesOf(host),
-    })),
+  const placed = rows.map((row) => ({
+    ...row,
+    name: siteAddress(ctx.config.SITES_ORIGIN, row.slug).hostname,
+  }));
+  const wanted = wantedSets(
+    placed.map(({ name, ...host }) => ({ hostname: name, ...addressesOf(host) })),
     challenges,
     { proxied: ctx.config.DNS_PROVIDER === "cloudflare" && ctx.config.CLOUDFLARE_PROXIED === "on" },
   );
+  return { wanted, placed };
 }
 
 /**
  * Applies the changes together, the most urgent first. If the provider refuses some of them, the others take effect
  * all the same.
  * @param turn another one in each round begins with another change, so that none waits for ever behind refused ones
- * @returns the first refusal
+ * @returns the first refusal, and the changes that did not take effect
  * @throws ZoneError if the provider does not work
  */
-async function applyEach(zone: Zone, changes: readonly ZoneChange[], turn: number): Promise<string | null> {
+async function applyEach(zone: Zone, changes: readonly ZoneChange[], turn: number) {
+  const left = new Set(changes);
   let refusal: string | null = null;
   for (const equals of Map.groupBy(changes, urgency).values()) {
     const first = turn % equals.length;
@@ -165,14 +186,15 @@ async function applyEach(zone: Zone, changes: readonly ZoneChange[], turn: numbe
       const some = waiting.shift() ?? [];
       try {
         await zone.apply(some);
+        for (const change of some) left.delete(change);
       } catch (error) {
         if (!(error instanceof ZoneError) || !error.refused) throw error;
         const half = Math.ceil(some.length / 2);
         if (some.length > 1) waiting.unshift(some.slice(0, half), some.slice(half));
-        else refusal ??= `${some[0]?.wanted?.name ?? some[0]?.found?.name}: ${error.message}`;
+        else refusal ??= `${some.map(nameOf)[0]}: ${error.message}`;
       }
     }
     if (waiting.length > 0) refusal ??= "The provider refuses some of the records.";
   }
-  return refusal;
+  return { refusal, left };
 }

@@ -2,11 +2,12 @@ import { and, eq, sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { sites } from "../../db/schema.ts";
-import { leaveAfterDnsMs, leaveAfterMs } from "../../domain/job-rules.ts";
+import { leaveAfterMs, leaveWithoutDnsMs } from "../../domain/job-rules.ts";
 
 /**
  * Statements for the batch that ends a deployment on this host: the site and its waiting work now belong to it. The
- * previous host keeps serving for a while, because clients may have cached the DNS record.
+ * previous host keeps serving for a while, because clients may have cached the DNS record. If Berth maintains
+ * the records, `reconcileDns` brings `leave_at` forward.
  */
 export const arrive = (ctx: Ctx, siteId: Id<"site">, hostId: Id<"host">, ended: SQL) =>
   [
@@ -14,7 +15,7 @@ export const arrive = (ctx: Ctx, siteId: Id<"site">, hostId: Id<"host">, ended: 
       .update(sites)
       .set({
         leavingHostId: sql`host_id`,
-        leaveAt: new Date(ctx.now().getTime() + (ctx.zone ? leaveAfterDnsMs : leaveAfterMs)),
+        leaveAt: new Date(ctx.now().getTime() + (ctx.zone ? leaveWithoutDnsMs : leaveAfterMs)),
         hostId,
         reserved: true,
         moveHostId: null,
