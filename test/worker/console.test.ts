@@ -15,6 +15,7 @@ import {
   bindings,
   call,
   createSite,
+  fail,
   finish,
   hostIn,
   newSession,
@@ -249,6 +250,20 @@ describe("the queue", () => {
     });
     const { data } = (await api<Page<{ operation: string; actor: string }>>(key, "GET", "/activity")).body;
     expect(data[0]).toMatchObject({ operation: "retryJob", actor: "operator" });
+  });
+
+  it("asks again for the branch and the build that a deployment was asked for, whose commit never became known", async () => {
+    const [key, on] = [await account(), await readyAgent()];
+    const { siteId } = await runningSite(key, on, { branch: "main" });
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy", ref: "hotfix", rebuild: true });
+    const first = await on.next("job");
+    await fail(on, first.job, first.attempt);
+    expect((await api(await operator(), "POST", `/jobs/${first.job.id}/retry`)).status).toBe(202);
+    expect((await on.next("job")).job).toMatchObject({
+      kind: "site.deploy",
+      args: { source: { branch: "hotfix" }, rebuild: true },
+    });
+    on.close();
   });
 
   it("does not repeat a rollback, or what only its owner may ask for", async () => {

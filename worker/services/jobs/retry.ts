@@ -10,7 +10,10 @@ import { actOnDatabase } from "../databases/act.ts";
 import { actOnSite } from "../sites/act.ts";
 import { jobView, retryableKinds, selectJobs } from "./view.ts";
 
-type Again = (owner: Ctx, job: { id: string; commit: string | null }) => Promise<unknown>;
+type Again = (
+  owner: Ctx,
+  job: { id: string; commit: string | null; ref: string | null; rebuild: boolean | null },
+) => Promise<unknown>;
 const onSite =
   (action: "start" | "stop" | "restart"): Again =>
   (owner, { id }) =>
@@ -20,8 +23,8 @@ const onDatabase =
   (owner, { id }) =>
     actOnDatabase(owner, { id, action });
 const again: Record<(typeof retryableKinds)[number], Again> = {
-  "site.deploy": (owner, { id, commit }) =>
-    actOnSite(owner, { id, action: "deploy", ...(commit !== null && { ref: commit }) }),
+  "site.deploy": (owner, { id, commit, ref, rebuild }) =>
+    actOnSite(owner, { id, action: "deploy", ref: commit ?? ref ?? undefined, rebuild: rebuild ?? false }),
   "site.start": onSite("start"),
   "site.stop": onSite("stop"),
   "site.restart": onSite("restart"),
@@ -49,17 +52,18 @@ export async function retryJob(ctx: Ctx, { id }: ById): Promise<Job> {
       suspendedAt: accounts.suspendedAt,
       isStopped: sql<number>`coalesce((SELECT wanted FROM ${sites} WHERE id = ${job.siteId}),
         (SELECT wanted FROM ${databases} WHERE id = ${job.databaseId})) = 'STOPPED'`.as("is_stopped"),
-      commit: sql<string | null>`(SELECT commit_sha FROM ${deployments} WHERE id = ${job.deploymentId})`.as(
-        "commit",
-      ),
+      commit: deployments.commit,
+      ref: deployments.ref,
+      rebuild: deployments.rebuild,
     })
     .from(accounts)
+    .leftJoin(deployments, eq(deployments.id, job.deploymentId ?? ""))
     .where(eq(accounts.id, job.accountId));
   if (!subject || subject.suspendedAt !== null) throw conflict("The account is suspended: release it first.");
   if (subject.isStopped === 1 && !kind.endsWith(".stop"))
     throw conflict("Its owner has stopped it since: it is started when they ask for it.");
   const actor = { ...ctx.actor, accountId: job.accountId } as Ctx["actor"];
-  await again[kind]({ ...ctx, actor }, { id: about, commit: subject.commit });
+  await again[kind]({ ...ctx, actor }, { ...subject, id: about });
   const [newest] = await selectJobs(ctx).where(eq(jobs.lane, job.lane)).orderBy(desc(jobs.seq)).limit(1);
   return jobView(newest ?? job);
 }
