@@ -680,7 +680,6 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
         "to be stopped": { row: { wanted: "STOPPED" } },
         busy: { beside: ({ id }) => [jobRow(kind, id, { kind: `${word}.restart`, status: "LEASED" })] },
       };
-      await write(update("hosts", hostId, { memory_mb: 90_000 }));
       const made = await make(kind, { row: { ...chosen, host_id: hostId } }, cases);
       const { ctx, woken } = listening();
       await changeDue(ctx);
@@ -1205,7 +1204,6 @@ describe("memory on another host that was reserved for a move", () => {
         "not moving": { row: { move_host_id: null } },
       },
     );
-    await write(update("hosts", hostId, { memory_mb: 90_000 }));
     await changeDue(listening().ctx);
     const found: Record<string, unknown> = {};
     for (const [name, { id }] of Object.entries(made)) {

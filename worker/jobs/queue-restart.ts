@@ -3,21 +3,19 @@ import type { Ctx } from "../ctx.ts";
 import { ofTermed, queueJob } from "./insert.ts";
 import { tableOf, type Termed } from "../db/resource.ts";
 import { idleLane } from "../db/job-conditions.ts";
-import { lacksRoom } from "./hosts/placement.ts";
 
 const retryMs = 10 * 60_000;
 const restart = { sites: "site.restart", databases: "database.restart" } as const;
 
 /**
  * Whether `r` runs with another pack's limits, with no job queued that would change that and no recent failed
- * attempt. A site whose host has no room for the pack moves instead.
+ * attempt.
  */
 export const behind = (kind: Termed, now: number): SQL => sql`r.pack_changed_at IS NOT NULL
   AND r.status = 'RUNNING' AND r.wanted = 'RUNNING' AND r.host_id IS NOT NULL
   AND ${idleLane(sql`r.id`)}
   AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = r.id AND kind = ${restart[kind]} AND status = 'FAILED'
-    AND created_at >= r.pack_changed_at AND finished_at > ${now - retryMs})
-  ${kind === "sites" ? sql`AND NOT ${lacksRoom}` : sql``}`;
+    AND created_at >= r.pack_changed_at AND finished_at > ${now - retryMs})`;
 
 /** Same image, new containers: a swap for a site. `guard` refers to the resource as `r`. */
 export const queueRestart = (ctx: Ctx, kind: Termed, id: string, guard: SQL) =>
@@ -28,10 +26,9 @@ export const queueRestart = (ctx: Ctx, kind: Termed, id: string, guard: SQL) =>
 
 /**
  * For the batch that ends a job which created containers: they have the limits of the pack that was read at the
- * lease. A site that has them on a host without room for them is still to move.
+ * lease.
  */
 export const limitsFollowed = (ctx: Ctx, kind: Termed, id: string, leasedAt: Date | null, ended: SQL) =>
   ctx.statement(sql`
-    UPDATE ${tableOf(kind)} AS r SET pack_changed_at = NULL
-    WHERE id = ${id} AND pack_changed_at <= ${leasedAt?.getTime() ?? 0} AND ${ended}
-      ${kind === "sites" ? sql`AND NOT ${lacksRoom}` : sql``}`);
+    UPDATE ${tableOf(kind)} SET pack_changed_at = NULL
+    WHERE id = ${id} AND pack_changed_at <= ${leasedAt?.getTime() ?? 0} AND ${ended}`);

@@ -7,8 +7,11 @@ import { jobs, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { queueSiteJob } from "../deployments/queue.ts";
 import { bestHostFor } from "./placement.ts";
-import { movedInVain, queueMove } from "./queue-move.ts";
+import { queueMove } from "./queue-move.ts";
 import { idleLane, openJob } from "../../db/job-conditions.ts";
+
+/** Delay before a failed move is retried; other sites move first. */
+const retryMs = 10 * 60_000;
 
 /** Starts the next move on each draining host that is connected. Sites on a silent host do not move. */
 export async function moveSites(ctx: Ctx): Promise<void> {
@@ -60,7 +63,8 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
         SELECT s.id FROM sites s WHERE ${here} AND s.status IN ${from}
           AND EXISTS (${bestHostFor("s", sql`h.id <> ${hostId}`)})
           AND NOT EXISTS (SELECT 1 FROM sites o WHERE o.host_id = ${hostId} AND o.move_host_id IS NOT NULL)
-          AND NOT ${movedInVain(sql`s.id`, now)}
+          AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND trigger = 'move'
+            AND status IN ('FAILED', 'CANCELLED') AND finished_at > ${now - retryMs})
         ORDER BY s.id LIMIT 1)`),
     activity: automaticActivity(ctx, "moveSite", sql`sites WHERE id = ${siteId}`),
     move: queueMove(ctx, siteId, { asIs: true }),

@@ -34,11 +34,6 @@ const hostRoomsText = `(SELECT h.*, h.memory_mb - max(${minReserveMb}, h.memory_
   FROM hosts h)`;
 export const hostRooms = sql.raw(hostRoomsText);
 
-/** Whether more memory is reserved on the host of site `r` than it has. */
-export const lacksRoom = sql.raw(
-  `EXISTS (SELECT 1 FROM ${hostRoomsText} h WHERE h.id = r.host_id AND h.free_mb < 0)`,
-);
-
 /** Whether host `h` accepts new sites. */
 export const takesSites = sql.raw(
   "h.status = 'ACTIVE' AND h.connected_at IS NOT NULL AND h.offline_since IS NULL AND h.memory_mb IS NOT NULL",

@@ -1,14 +1,7 @@
-import { sql, type SQL, type SQLWrapper } from "drizzle-orm";
+import { sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
 import { ofSite, queueJob } from "../insert.ts";
 import { idleLane } from "../../db/job-conditions.ts";
-
-/** Delay before a failed move is retried; other sites move first. */
-const retryMs = 10 * 60_000;
-
-export const movedInVain = (siteId: SQLWrapper, now: number): SQL => sql`EXISTS (
-  SELECT 1 FROM deployments WHERE site_id = ${siteId} AND trigger = 'move'
-    AND status IN ('FAILED', 'CANCELLED') AND finished_at > ${now - retryMs})`;
 
 /**
  * Statements for one batch, after an UPDATE that moved the site to DEPLOYING: deploys the version in service again,
