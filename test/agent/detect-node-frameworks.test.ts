@@ -86,6 +86,21 @@ it.each(["build:prod", "build:production"])("%s is a build script where no other
   });
 });
 
+it("a build:prod that is none of Vue's or Vite's, or beside what starts the app, is left alone", () => {
+  const image = { "build:prod": "docker build -t me/app ." };
+  expect(node({ scripts: { start: "node server.js", ...image } }, { "server.js": "" })).toMatchObject({
+    kind: "node",
+    buildCommand: null,
+  });
+  expect(
+    node({ scripts: { start: "node server.js", ...image }, devDependencies: { vite: "7" } }),
+  ).toMatchObject({ kind: "node", buildCommand: null });
+  expect(node({ scripts: image }, { "index.php": "" })).toMatchObject({
+    kind: "php",
+    assets: null,
+  });
+});
+
 it.each<[string, string, string, boolean]>([
   ["@vue/cli-service", "4.4.4", "24", true],
   ["react-scripts", "^3.4.1", "17", true],

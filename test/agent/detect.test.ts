@@ -1696,8 +1696,11 @@ describe("a site that Python or Ruby builds", () => {
     expect(plan({ "_config.yml": "", "_posts/2026-01-01-a.md": "", "index.md": "" })).toMatchObject({
       kind: "ruby",
     });
-    for (const others of [{ ".nojekyll": "" }, { "package.json": JSON.stringify(start) }])
-      expect(plan({ ...files, ...others }).kind).not.toBe("ruby");
+    const others = [start, { scripts: { build: "eleventy" }, devDependencies: { "@11ty/eleventy": "3" } }];
+    for (const manifest of others)
+      expect(plan({ ...files, "package.json": JSON.stringify(manifest) }).kind).not.toBe("ruby");
+    expect(plan({ ...files, ".nojekyll": "" }).kind).not.toBe("ruby");
+    expect(plan(files, { buildCommand: "sh build.sh" }).kind).not.toBe("ruby");
     expect(plan({ "_config.yml": "", "index.html": "" })).toMatchObject({ kind: "static" });
     expect(plan(files, { outputDir: "_layouts" })).toMatchObject({ kind: "static" });
     expect(plan({ ...files, "server.js": "" }, { startCommand: "node server.js" })).toMatchObject({

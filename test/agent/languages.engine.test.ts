@@ -276,8 +276,10 @@ it("a site that is built for a path, as for GitHub Pages, is served there, and i
   const { address, container, lines } = await deploy("base");
   const index = await get(address, container);
   expect(index).toMatchObject({ status: 200, text: expect.stringContaining("/my-app/assets/app.js") });
-  const root = await fetch(address, { redirect: "manual" });
-  expect([root.status, root.headers.get("location")]).toEqual([302, "/my-app/"]);
+  for (const query of ["", "?code=1"]) {
+    const root = await fetch(`${address}/${query}`, { redirect: "manual" });
+    expect([root.status, root.headers.get("location")]).toEqual([302, `/my-app/${query}`]);
+  }
   expect(await get(`${address}/my-app/`, container)).toEqual(index);
   expect((await get(`${address}/my-app/assets/app.js?v=1`, container)).text).toBe('console.log("app");\n');
   // A page that is linked to where there is none says nothing of where the site is.

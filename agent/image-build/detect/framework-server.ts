@@ -42,8 +42,10 @@ export function withUsedAdapters(sources: Sources, manifest: PackageJson): Packa
     ])
     .map(([, name]) => name);
   if (used.length === 0) return manifest;
-  const usedOf = (list: Record<string, unknown> = {}) =>
-    Object.fromEntries(Object.entries(list).filter(([name]) => !isAdapter(name) || used.includes(name)));
+  const usedOf = (list: PackageJson["dependencies"]) =>
+    Object.fromEntries(
+      Object.entries(list ?? {}).filter(([name]) => !isAdapter(name) || used.includes(name)),
+    );
   return {
     ...manifest,
     dependencies: usedOf(manifest.dependencies),

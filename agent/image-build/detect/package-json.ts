@@ -52,14 +52,17 @@ const devServers =
   /(?:(?:react-scripts|craco|react-app-rewired)(?: --\S+)* start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?! build)(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?! build)(?: serve)?|ng serve|stencil build(?: --\S+)*? --serve|nx (?:serve|dev)|webpack(?:-dev-server| serve)|next dev|nuxt dev|umi dev|max dev|nitro(?:pack)? dev|react-router dev|remix (?:vite:)?dev|rsbuild dev|ember (?:server?|s)|quasar dev)(?![\w-])/;
 export const devServer = new RegExp(`^${before.source}(?<name>${devServers.source})`);
 
+const isVueOrVite = (manifest: PackageJson): boolean =>
+  dependsOn(manifest, "@vue/cli-service") || dependsOn(manifest, "vite");
+
 /** The script that builds the app, by the name that the generator of its framework gives it. */
 export const buildScriptOf = (manifest: PackageJson): string | null =>
   [
     // Heroku runs it in place of the other.
     "heroku-postbuild",
     "build",
-    "build:prod",
-    "build:production",
+    // As in Vue's admin templates. In others it may be anything, such as what makes an image.
+    ...(isVueOrVite(manifest) && startScript(manifest) === null ? ["build:prod", "build:production"] : []),
     ...(dependsOn(manifest, "vitepress") || dependsOn(manifest, "vuepress") ? ["docs:build"] : []),
     ...(dependsOn(manifest, "storybook") ? ["build-storybook"] : []),
   ].find((name) => scriptOf(manifest, name) !== null) ?? null;

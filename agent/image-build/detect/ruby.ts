@@ -1,4 +1,5 @@
 import { JobError } from "../../job.ts";
+import { buildScriptOf, type PackageJson } from "./package-json.ts";
 import {
   placeOf,
   present,
@@ -42,7 +43,7 @@ const gitHubPages = ['source "https://rubygems.org"', 'gem "github-pages", group
 const gitHubRuby = "3.3";
 
 /** What GitHub Pages publishes needs no Gemfile. */
-function isOfGitHubPages(sources: Sources, overrides: Overrides): boolean {
+function isOfGitHubPages(sources: Sources, overrides: Overrides, manifest: PackageJson | null): boolean {
   const { files } = sources;
   return (
     !files.has("Gemfile") &&
@@ -50,13 +51,19 @@ function isOfGitHubPages(sources: Sources, overrides: Overrides): boolean {
     (files.has("_layouts/") || files.has("_posts/")) &&
     !files.has(".nojekyll") &&
     overrides.startCommand === null &&
+    overrides.buildCommand === null &&
     procfileWeb(sources) === null &&
+    (manifest === null || buildScriptOf(manifest) === null) &&
     (overrides.outputDir ?? "_site") === "_site"
   );
 }
 
-export function detectRuby(repository: Sources, overrides: Overrides): RubyPlan | null {
-  const isMade = isOfGitHubPages(repository, overrides);
+export function detectRuby(
+  repository: Sources,
+  overrides: Overrides,
+  manifest: PackageJson | null,
+): RubyPlan | null {
+  const isMade = isOfGitHubPages(repository, overrides, manifest);
   const sources = isMade
     ? { ...repository, texts: new Map([...repository.texts, ["Gemfile", gitHubPages.join("\n")]]) }
     : repository;

@@ -34,16 +34,15 @@ const removeHidden = `find ${output} -mindepth 1 -name ".*" ! -path ${output}/.w
 /** Hidden, and made once hidden files are gone: the file in it is named as the path that the site was built for. */
 const bases = ".base";
 /**
- * A build for a path, such as that of a repository at GitHub Pages, names its files below a folder that it does not make: the output is that
- * folder, too. Pages may be linked to where there are none.
+ * A build for a path, such as that of a repository at GitHub Pages, names its scripts and style sheets below a folder that it does not make:
+ * the output is that folder, too. Where any of them is at its own path, the site is built for the root.
  */
-const serveAtBase = [
-  `grep -oE '(src|href)=[^[:alnum:]./]?/[[:alnum:]_][[:alnum:]_.-]*/[[:alnum:]_.,~@%+/-]+' ${output}/index.html`,
-  "sed 's|^[^/]*/||'",
-  `while IFS=/ read -r base file; do case $file in *.html) continue ;; esac; if [ ! -e ${output}/$base ] && [ -f "${output}/$file" ]; then ` +
-    `ln -s . ${output}/$base && mkdir ${output}/${bases} && touch ${output}/${bases}/$base && ` +
-    `echo "The site is built for the path /$base/: it is served there, and / leads to it."; break; fi; done`,
-].join(" | ");
+const serveAtBase =
+  `( refs=$(grep -oE '(src|href)=[^[:alnum:]./]?/[[:alnum:]_][[:alnum:]_.,~@%+/-]*\\.(js|mjs|css)' ${output}/index.html | sed 's|^[^/]*/||'); ` +
+  `for ref in $refs; do [ ! -f ${output}/$ref ] || exit 0; done; ` +
+  `for ref in $refs; do base=\${ref%%/*}; if [ ! -e ${output}/$base ] && [ -f ${output}/\${ref#*/} ]; then ` +
+  `ln -s . ${output}/$base && mkdir ${output}/${bases} && touch ${output}/${bases}/$base && ` +
+  `echo "The site is built for the path /$base/: it is served there, and / leads to it."; exit 0; fi; done )`;
 
 /** What of the repository no site of files is made of: all outside of the folder that is served, and hidden files. */
 export function isLeftOut(path: string, folder: string | undefined): boolean {
@@ -80,7 +79,7 @@ const caddyfile = (singlePage: boolean, { redirects, headers }: StaticRules): st
     "try_files /*",
     "}",
     "}",
-    "redir @base {http.matchers.file.relative}/",
+    "redir @base {http.matchers.file.relative}/{http.request.uri.prefixed_query}",
     ...headers.flatMap(headersOf),
     ...redirects.flatMap((redirect, at) => redirectOf(redirect, at, singlePage)),
     ...(redirects.length === 0 ? served(singlePage) : ["handle {", ...served(singlePage), "}"]),
