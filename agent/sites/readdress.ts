@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { ContainerState } from "../docker/engine.ts";
 import { networkName } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
@@ -5,6 +6,9 @@ import { holderOf } from "../ingress/holder.ts";
 import { servingOf, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { label } from "../docker/labels.ts";
+
+/** Beyond that, the engine may hang on a container. */
+const slowMs = 2000;
 
 /** A container as the ingress reaches it now. @param known what was known before @param found null: it is gone */
 export function targetNow(known: Target, found: ContainerState | null): Target {
@@ -30,19 +34,25 @@ export async function readdress(host: Host, siteId: string, containerId: string)
   if (now) await host.ingress.readdress([now]);
 }
 
-/** The same for all of them at once, as after a reboot any may have another address. */
+/**
+ * The same for all of them at once, as after a reboot any may have another address. Those that the engine is slow about are left to
+ * who looks at each.
+ */
 export async function readdressAll(host: Host): Promise<void> {
-  const serving = host.ingress
-    .sites()
-    .flatMap((siteId) => knownOf(host, siteId).map(({ containerId }) => ({ siteId, containerId })));
-  const found = await Promise.all(
-    serving.map(({ siteId, containerId }) =>
-      changed(host, siteId, containerId).catch((error: unknown) =>
-        log("error", "It is not known where a site's container is", { siteId, containerId, error }),
-      ),
-    ),
+  const found: { routed: string; now: Target }[] = [];
+  const looks = host.ingress.sites().flatMap((siteId) =>
+    knownOf(host, siteId).map(async (routed) => {
+      const now = await changed(host, siteId, routed.containerId);
+      if (now) found.push({ routed: JSON.stringify(routed), now });
+    }),
   );
-  const now = found.filter((one) => one !== undefined);
+  const slow = delay(slowMs, undefined, { ref: false });
+  await Promise.race([Promise.allSettled(looks), slow]);
+  const known = new Set(
+    host.ingress.sites().flatMap((siteId) => knownOf(host, siteId).map((one) => JSON.stringify(one))),
+  );
+  // One that has started anew meanwhile has been told by itself.
+  const now = found.filter(({ routed }) => known.has(routed)).map((one) => one.now);
   if (now.length === 0) return;
   // The responder finds it written also where it does not answer now.
   await host.ingress

@@ -94,7 +94,10 @@ async function swapTo(
     const swapped = performance.now();
     if (isProven) {
       // One may have exited, and started anew, while others were waited for.
-      for (const id of made) await readdress(host, run.siteId, id);
+      for (const id of made)
+        await readdress(host, run.siteId, id).catch((error: unknown) =>
+          log("error", "It is not known where a container of a release is", { siteId: run.siteId, error }),
+        );
     } else {
       job.log(`It answers and serves; it is live after ${host.settings.probationSeconds} s without an exit.`);
       const containers = healthy.map(({ state }) => state);

@@ -187,25 +187,30 @@ describe("an agent that starts", () => {
 
 it("an agent that starts tells the ingress the addresses of all sites in one change, before it does anything else", async () => {
   const told: string[][] = [];
-  const sites = ["one", "two", "three"];
+  const addresses = new Map<string, string>();
   const host = {
     workDirectory: join(workDirectory, "gone"),
     ingress: {
-      sites: () => sites,
-      current: (containerId: string) => [{ containerId, address: "10.0.0.2", port: 3000 }],
+      sites: () => ["one", "hangs", "fails", "starts anew", "two"],
+      current: (containerId: string) => [
+        { containerId, address: addresses.get(containerId) ?? "10.0.0.2", port: 3000 },
+      ],
       fallback: () => null,
       readdress: (targets: Target[]) =>
         Promise.resolve(void told.push(targets.map(({ address }) => address))),
     },
     engine: {
-      inspectContainer: (id: string) =>
-        id === "two"
-          ? Promise.reject(new Error("The engine hangs"))
-          : Promise.resolve({ labels: {}, running: true, addresses: { [networkName("")]: `of ${id}` } }),
+      async inspectContainer(id: string) {
+        if (id === "fails") throw new Error("The engine is busy");
+        if (id === "hangs") await new Promise(() => undefined);
+        // As its start says, by itself.
+        if (id === "starts anew") addresses.set(id, "10.0.0.3");
+        return Promise.resolve({ labels: {}, running: true, addresses: { [networkName("")]: `of ${id}` } });
+      },
     },
   } as unknown as Host;
   await expect(sweep(host)).rejects.toThrow(/ENOENT/);
-  expect(told).toEqual([["of one", "of three"]]);
+  expect(told).toEqual([["of one", "of two"]]);
 });
 
 describe("an agent whose engine is there again", () => {
