@@ -101,9 +101,11 @@ const take =
 const oldest = (whose: SQL) => sql`
   SELECT j.id, j.seq FROM jobs j
   WHERE j.status = 'QUEUED' AND ${whose}
-    -- Backups and verifications run one at a time per host; restores are exempt because a user is waiting.
+    -- Backups and verifications run one at a time per host; restores, and what they wait for, are exempt because a user is waiting.
     AND NOT (j.kind IN ${backgroundKinds} AND EXISTS (
-      SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds}))
+      SELECT 1 FROM jobs l WHERE l.host_id = ${hostId} AND l.status = 'LEASED' AND l.kind IN ${longKinds})
+      AND NOT (j.kind IN ('database.backup', 'volume.backup') AND EXISTS (
+        SELECT 1 FROM backups b WHERE b.id = j.backup_id AND b."trigger" = 'before-restore')))
     AND CASE WHEN j.kind = 'site.command' THEN ${param("commands")} AND ${sql.raw(String(maxCommandsRunning))} > (
       SELECT count(*) FROM jobs r WHERE r.site_id = j.site_id AND r.kind = 'site.command' AND r.status = 'LEASED')
       WHEN j.kind IN ${shortKinds} THEN ${param("short")} ELSE ${param("jobs")} END
