@@ -196,6 +196,25 @@ describe("the records of the sites' domain", () => {
     expect(records()).toEqual([[hostname, "A", "192.0.2.2", 60, false]]);
   });
 
+  it("that the provider refuses hold up no other correction, if it is one of a hundred and more", async () => {
+    const ctx = installation();
+    await refusedSites(130);
+    cloudflare.refusedNames.clear();
+    await reconcileDns(ctx);
+    cloudflare.refusedNames.add(hostname);
+    const began = Date.now();
+    for (let minute = 0; minute < 5; minute++) {
+      now = new Date(began + minute * 60_000);
+      await bindings.DB.batch([
+        bindings.DB.prepare("UPDATE dns_zones SET next_at = 0"),
+        bindings.DB.prepare("UPDATE hosts SET ipv4 = ?").bind(`198.51.100.${minute}`),
+      ]);
+      await reconcileDns(ctx);
+      const outdated = records().filter(([, , address]) => address !== `198.51.100.${minute}`);
+      expect(outdated.map(([name]) => name)).toEqual([hostname]);
+    }
+  });
+
   it("that the provider refuses have others of their kind wait some minutes at most, however many they are", async () => {
     const ctx = installation();
     await refusedSites(20);
