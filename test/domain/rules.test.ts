@@ -282,6 +282,12 @@ describe("a webhook's delivery", () => {
       { changes: [{ ref: { id: "refs/tags/main" }, type: "ADD" }] },
       true,
     ],
+    [
+      "GitLab's system hook of a branch that was deleted",
+      "System Hook",
+      { event_name: "push", ref: "refs/heads/dev", after: "0".repeat(40) },
+      true,
+    ],
     ["GitHub's pull request", "pull_request", { action: "opened" }, true],
     ["GitHub's comment", "issue_comment", { action: "created" }, true],
     ["GitHub's new branch, which a push follows", "create", { ref: "main", ref_type: "branch" }, true],

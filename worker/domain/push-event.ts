@@ -24,7 +24,7 @@ const aboutNoSource =
 
 /** Skips events that are not a push, and pushes to other branches than the site's. Anything unclear deploys. */
 export function pushSkips({ event, refs, defaultBranch }: PushEvent, branch: string | null): boolean {
-  if (event !== null && aboutNoSource.test(event)) return true;
+  if (refs?.length === 0 || (event !== null && aboutNoSource.test(event))) return true;
   if (refs === null || !pushes.includes(event)) return false;
   if (refs.every((ref) => ref.startsWith("refs/tags/"))) return true;
   const wanted = branch ?? defaultBranch;
