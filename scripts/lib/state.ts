@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { holderOf, stillHolds } from "../../agent/ingress/holder.ts";
@@ -49,6 +49,7 @@ export const isFree = (port: number): Promise<boolean> =>
 export function writePrivate(file: string, value: unknown): void {
   const text = `${JSON.stringify(value, null, 2)}\n`;
   if (!existsSync(file) || readFileSync(file, "utf8") !== text) writeAtomically(file, text);
+  else chmodSync(file, 0o600);
 }
 
 export const freePorts = async (): Promise<State["ports"]> => ({

@@ -1,6 +1,14 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import fs, { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import fs, {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import http from "node:http";
 import { syncBuiltinESMExports } from "node:module";
 import type { AddressInfo } from "node:net";
@@ -119,6 +127,10 @@ it("the keys are written if they change only, so that a start which ends at once
   const { state: again, save } = openState(folder, await freePorts());
   expect(again).toEqual(state);
   expect(statSync(secretsFile()).ino).toBe(ino);
+  // As after a copy of it was put back.
+  chmodSync(secretsFile(), 0o644);
+  openState(folder, await freePorts());
+  expect(statSync(secretsFile()).mode & 0o777).toBe(0o600);
   save({ apiKey: "new" });
   expect(openState(folder, await freePorts()).state).toEqual({ ...state, apiKey: "new" });
 });
