@@ -39,7 +39,7 @@ const webhookSegment = async () => {
   return body.url.split("/").at(-1) ?? "";
 };
 
-const anything = { event: null, ref: null, defaultBranch: null };
+const anything = { event: null, refs: null, defaultBranch: null };
 
 describe("a deployment that its site's host has a slot for", () => {
   it("is leased in the round trip that queues it, and sent without having been asked for", async () => {

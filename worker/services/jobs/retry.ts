@@ -57,7 +57,7 @@ export async function retryJob(ctx: Ctx, { id }: ById): Promise<Job> {
       rebuild: deployments.rebuild,
     })
     .from(accounts)
-    .leftJoin(deployments, eq(deployments.id, job.deploymentId ?? ""))
+    .leftJoin(deployments, sql`${deployments.id} = ${job.deploymentId}`)
     .where(eq(accounts.id, job.accountId));
   if (!subject || subject.suspendedAt !== null) throw conflict("The account is suspended: release it first.");
   if (subject.isStopped === 1 && !kind.endsWith(".stop"))
