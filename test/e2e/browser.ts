@@ -1,6 +1,7 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 import { local, mailedLink } from "./service.ts";
 
@@ -60,20 +61,32 @@ export const atPlainLog = (page: Page): Promise<void> =>
 
 type Options = NonNullable<Parameters<Browser["newContext"]>[0]>;
 
+/** Fills in the form of a page that asks who somebody is. Waits out the limit of an address, which all tests share. */
+export async function fillSignIn(page: Page, { email, password }: { email: string; password: string }) {
+  for (;;) {
+    await page.fill("main [name=email]", email);
+    await page.fill("main [name=password]", password);
+    const [answer] = await Promise.all([
+      page.waitForResponse((response) => response.request().method() === "POST"),
+      page.click('main button:has-text("Sign in")'),
+    ]);
+    if (answer.status() !== 429) return;
+    await delay(Number(answer.headers()["retry-after"] ?? 1) * 1000);
+  }
+}
+
 /** A window of somebody who has signed in through the page, by default the operator of the service. */
 export async function signedIn(
   browser: Browser,
   options: Options = {},
-  { email, password }: { email: string; password: string } = local,
+  person: { email: string; password: string } = local,
   siteUrl = local.siteUrl,
 ): Promise<{ context: BrowserContext; page: Page }> {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
   await page.goto(`${siteUrl}/sign-in`);
-  await page.fill("main [name=email]", email);
-  await page.fill("main [name=password]", password);
-  await page.click('main button:has-text("Sign in")');
+  await fillSignIn(page, person);
   await page.waitForURL((url) => url.pathname !== "/sign-in");
   return { context, page };
 }

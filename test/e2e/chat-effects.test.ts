@@ -304,7 +304,11 @@ const ofSites: Row[] = [
     "set_maintenance_mode",
     "visitors see the page while the container runs on, until it is turned off without a question",
     async () => {
-      const running = containersOf(shop.id);
+      // The replaced container drains before it is gone.
+      const running = await until(
+        () => containersOf(shop.id),
+        ({ length }) => length === 1,
+      );
       await use("set_maintenance_mode", on({ on: true, message: "Back at noon." }));
       const { text } = await until(answer, (got) => got.status === 503);
       expect([text.includes("Back at noon."), containersOf(shop.id)]).toEqual([true, running]);
@@ -369,8 +373,20 @@ const ofSites: Row[] = [
     },
   ],
   [
+    "delete_cron_job",
+    "the schedule that ran before is gone",
+    async () => {
+      await until(
+        async () => (await api<{ data: Command[] }>("GET", `/sites/${shop.id}/commands`)).body.data,
+        (runs) => runs.some(({ trigger, exitCode }) => trigger === "schedule" && exitCode === 0),
+      );
+      await use("delete_cron_job", on({ name: "each-minute" }));
+      expect((await use("list_cron_jobs", on({}))).result).toEqual([]);
+    },
+  ],
+  [
     "delete_volume",
-    "nothing of its data is left on the engine, once nothing mounts it",
+    "nothing of its data is left on the engine, once nothing mounts it and no command runs",
     async () => {
       await use("update_site_settings", on({ settings: { volumes: [] } }));
       await deployed();
@@ -384,18 +400,6 @@ const ofSites: Row[] = [
         unchanged: async () => expect(volumes()).toHaveLength(1),
       });
       await until(volumes, (left) => left.length === 0);
-    },
-  ],
-  [
-    "delete_cron_job",
-    "the schedule that ran before is gone",
-    async () => {
-      await until(
-        async () => (await api<{ data: Command[] }>("GET", `/sites/${shop.id}/commands`)).body.data,
-        (runs) => runs.some(({ trigger, exitCode }) => trigger === "schedule" && exitCode === 0),
-      );
-      await use("delete_cron_job", on({ name: "each-minute" }));
-      expect((await use("list_cron_jobs", on({}))).result).toEqual([]);
     },
   ],
 ];

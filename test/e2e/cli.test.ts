@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type * as z from "zod";
 import { operations, type OperationId } from "../../protocol/api/operations.ts";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
-import { launchBrowser } from "./browser.ts";
+import { fillSignIn, launchBrowser } from "./browser.ts";
 import {
   createSite,
   local,
@@ -81,9 +81,7 @@ it("a person signs in with a browser, and the key is kept for the owner of the f
   const [, code] = await login.seen(/\n {4}(\S{4}-\S{4})\n/);
   const page = await browser.newPage();
   await page.goto(address);
-  await page.fill("main [name=email]", local.email);
-  await page.fill("main [name=password]", local.password);
-  await page.click('main button:has-text("Sign in")');
+  await fillSignIn(page, local);
   expect(await page.locator(".code").innerText()).toBe(code);
   expect(await page.locator("dl").innerText()).toContain("CLI on ");
   await page.click("button[value=approve]");
@@ -99,9 +97,7 @@ it("a denied sign-in ends with 3 and leaves the profile as it was", async () => 
   const [, address = ""] = await login.seen(/Open (\S+)/);
   const page = await browser.newPage();
   await page.goto(address);
-  await page.fill("main [name=email]", local.email);
-  await page.fill("main [name=password]", local.password);
-  await page.click('main button:has-text("Sign in")');
+  await fillSignIn(page, local);
   await page.click("button[value=deny]");
   await page.close();
   expect(await login.ended).toMatchObject({ code: 3, stderr: expect.stringContaining("denied") });

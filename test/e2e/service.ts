@@ -57,15 +57,19 @@ export function request(
 
 type Account = { siteUrl: string; baseUrl: string; email: string; password: string };
 
-/** The cookies of a new session. */
+/** The cookies of a new session. Waits out the limit of an address, which all tests share. */
 export async function signIn({ email, password, siteUrl }: Account): Promise<string> {
-  const answer = await request(`${siteUrl}/api/auth/sign-in/email`, {
-    method: "POST",
-    headers: { Origin: siteUrl, "Content-Type": "application/json" },
-    body: JSON.stringify({ email, password }),
-  });
-  if (answer.status !== 200) throw new Error(`sign-in answered ${answer.status}: ${answer.text}`);
-  return (answer.headers["set-cookie"] ?? []).map((one) => one.split(";")[0]).join("; ");
+  for (;;) {
+    const answer = await request(`${siteUrl}/api/auth/sign-in/email`, {
+      method: "POST",
+      headers: { Origin: siteUrl, "Content-Type": "application/json" },
+      body: JSON.stringify({ email, password }),
+    });
+    if (answer.status === 200)
+      return (answer.headers["set-cookie"] ?? []).map((one) => one.split(";")[0]).join("; ");
+    if (answer.status !== 429) throw new Error(`sign-in answered ${answer.status}: ${answer.text}`);
+    await delay(Number(answer.headers["retry-after"] ?? 1) * 1000);
+  }
 }
 
 /**
