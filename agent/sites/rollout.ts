@@ -8,13 +8,12 @@ import { isShutdown } from "../failure.ts";
 import { onAccountNetwork } from "../isolation/account-network.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
-import { holderOf } from "../ingress/holder.ts";
 import { servingIds, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { handOver } from "./hand-over.ts";
 import { fallbackOf, passProbation, takeBack } from "./probation.ts";
 import { exitReason, waitUntilHealthy } from "./readiness.ts";
-import { readdress } from "./readdress.ts";
+import { readdress, targetNow } from "./readdress.ts";
 import { refusalOf } from "../docker/engine-refusal.ts";
 import { ensureVolumes, giveVolumes } from "./volumes.ts";
 import { label } from "../docker/labels.ts";
@@ -212,14 +211,7 @@ async function healthyTarget(
   const state = await engine.inspectContainer(id);
   const address = state?.addresses[networkName(run.accountId)];
   if (!state || !address) throw new JobError(await exitReason(engine, id, state?.exitCode ?? 1, started));
-  const deploymentId = state.labels[label.deployment];
-  const target: Target = {
-    containerId: id,
-    address,
-    port: run.port,
-    deploymentId,
-    holder: holderOf(state.pid),
-  };
+  const target = targetNow({ containerId: id, address, port: run.port }, state);
   const { healthCheckPath: path, healthCheck: check = {} } = run;
   const probe = { ...target, path, hostname: run.hostnames[0], check };
   await atStartSpeed(state, () => waitUntilHealthy(engine, state, probe, run.startTimeoutSeconds, signal));
