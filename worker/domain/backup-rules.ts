@@ -27,9 +27,12 @@ const minuteOf = (id: string): number =>
 /** Runs of a cron expression that are looked at: those of one day all differ by less than an hour if any do. */
 const runsLookedAt = 25;
 
+/** As cron fields, in place of "daily" and "weekly". */
+export const isCron = (schedule: string): boolean => schedule !== "daily" && schedule !== "weekly";
+
 /** Why a schedule is refused, or null: backups take the host's time, so they are at least an hour apart. */
 export function backupScheduleProblem(schedule: string | null, now: Date): string | null {
-  if (schedule === null || schedule === "daily" || schedule === "weekly") return null;
+  if (schedule === null || !isCron(schedule)) return null;
   const problem = cronProblem(schedule, now);
   if (problem !== null) return problem;
   let last = nextRun(schedule, now);
@@ -47,7 +50,7 @@ export function backupScheduleProblem(schedule: string | null, now: Date): strin
  */
 export function nextBackupAt({ schedule, hourUtc }: Schedule, id: string, now: Date): Date | null {
   if (schedule === null) return null;
-  if (schedule !== "daily" && schedule !== "weekly") return nextRun(schedule, now);
+  if (isCron(schedule)) return nextRun(schedule, now);
   const next = new Date(now);
   next.setUTCHours(hourUtc, minuteOf(id), 0, 0);
   if (schedule === "weekly")

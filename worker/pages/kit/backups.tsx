@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { Backup, BackupSettings } from "../../../protocol/api/backups.ts";
 import { CronExpression } from "../../../protocol/api/schedules.ts";
 import { call } from "../../api/call.ts";
+import { isCron } from "../../domain/backup-rules.ts";
 import { cronWords } from "../../domain/cron-words.ts";
 import { backupWords, triggerWords } from "./backup-words.tsx";
 import { Act, Button, Field, Form, Select, typedInto } from "./form.tsx";
@@ -152,10 +153,6 @@ export const BackupTable = ({
   </table>
 );
 
-/** Set elsewhere: the form offers none, and keeps one that is there. */
-const isCron = (schedule: string | null): schedule is string =>
-  schedule !== null && schedule !== "daily" && schedule !== "weekly";
-
 export const BackupSchedule = ({
   backups,
   children,
@@ -183,7 +180,10 @@ export const BackupSchedule = ({
           ["daily", "Every day"],
           ["weekly", "Every week"],
           ["", "Only when asked for"],
-          ...(isCron(backups.schedule) ? [[backups.schedule, cronWords(backups.schedule)] as const] : []),
+          // Set elsewhere: the form offers none, and keeps one that is there.
+          ...(backups.schedule !== null && isCron(backups.schedule)
+            ? [[backups.schedule, cronWords(backups.schedule)] as const]
+            : []),
         ]}
       />
       <Field
