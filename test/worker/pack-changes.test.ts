@@ -3,6 +3,8 @@ import type { Job } from "../../protocol/agent/jobs.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { PackChanged, PackForOperator } from "../../protocol/api/packs.ts";
 import { addDays, addMonths } from "../../worker/domain/pricing.ts";
+import { evictLeft } from "../../worker/jobs/hosts/evict-left.ts";
+import { hostRecord } from "./hosts-service.ts";
 import {
   account,
   api,
@@ -18,7 +20,7 @@ import {
   uniqueName,
 } from "./service.ts";
 import { rows } from "./stripe-service.ts";
-import { invoicesOf, payAt, tickAt } from "./terms-service.ts";
+import { ctxAt, invoicesOf, payAt, tickAt } from "./terms-service.ts";
 
 let key: string;
 let host: Awaited<ReturnType<typeof readyAgent>>;
@@ -304,6 +306,120 @@ it("a site moves to a host that has room for the larger pack, where that was kep
     packId: large,
   });
   big.close();
+});
+
+describe("a larger pack that the site's host has no room for", () => {
+  const minutes = (count: number) => new Date(Date.now() + count * 60_000);
+  const freeMb = async (id: string) => (await hostRecord(id)).freeMemoryMb;
+  /** As a customer who is led to where the invoice is paid. */
+  const beginToPay = (token: string | null) =>
+    call(`/invoice/${token}/pay`, { method: "POST", headers: { Accept: "text/html" }, redirect: "manual" });
+  /** A small site here, another host that has room for its large pack, and the invoice for that. */
+  async function small() {
+    const [of256, of3000] = [await pack("site", 1000, 256), await pack("site", 5000, 3000)];
+    const { siteId } = await runningSite(key, host, { packId: of256 });
+    const big = await readyAgent(10, undefined, { cpuCount: 2, memoryMb: 4000, diskFreeMb: 10_000 });
+    const { body } = await change(`/sites/${siteId}`, { packId: of3000 });
+    return { siteId, big, invoiceToken: body.invoiceToken ?? "" };
+  }
+  async function arrives(siteId: string, big: typeof host): Promise<void> {
+    const { job, attempt } = await take("site.deploy", big);
+    expect(limitsOf(job)).toMatchObject({ memoryMb: 3000 });
+    await finish(big, job, attempt, deployResult);
+    expect((await api(key, "GET", `/sites/${siteId}`)).body).toMatchObject({
+      status: "RUNNING",
+      hostId: big.hostId,
+    });
+    await evictLeft(ctxAt(minutes(60)));
+    const left = await take("site.evict");
+    await finish(host, left.job, left.attempt);
+    expect([await freeMb(host.hostId), await freeMb(big.hostId)]).toEqual([2000, 488]);
+    big.close();
+  }
+
+  it("is not run there when the move fails, nor by a deployment: the site keeps its limits and moves later and later", async () => {
+    const { siteId, big, invoiceToken } = await small();
+    const noJob = () => expect(big.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    await pay(invoiceToken);
+    for (const waitMinutes of [10, 20]) {
+      const move = await take("site.deploy", big);
+      await fail(big, move.job, move.attempt);
+      await evictLeft(ctxAt(minutes(0)));
+      const copy = await take("site.evict", big);
+      await finish(big, copy.job, copy.attempt);
+      await tickAt(minutes(waitMinutes - 1));
+      nothingToDo();
+      noJob();
+      if (waitMinutes === 10) await tickAt(minutes(11));
+    }
+    await change(`/sites/${siteId}`, { action: "deploy" });
+    const own = await take("site.deploy");
+    expect(limitsOf(own.job)).toMatchObject({ memoryMb: 256 });
+    await finish(host, own.job, own.attempt, deployResult);
+    await tickAt(minutes(0));
+    nothingToDo();
+    await arrives(siteId, big);
+  });
+
+  it("is not run there when a deployment was under way as it was paid: it moves afterwards", async () => {
+    const { siteId, big, invoiceToken } = await small();
+    expect((await beginToPay(invoiceToken)).status).toBe(303);
+    await change(`/sites/${siteId}`, { action: "deploy" });
+    const under = await take("site.deploy");
+    await pay(invoiceToken);
+    await tickAt(minutes(0));
+    await finish(host, under.job, under.attempt, deployResult);
+    await tickAt(minutes(0));
+    nothingToDo();
+    await arrives(siteId, big);
+  });
+
+  it("moves a stopped site too, which stays stopped", async () => {
+    const { siteId, big, invoiceToken } = await small();
+    expect((await beginToPay(invoiceToken)).status).toBe(303);
+    await change(`/sites/${siteId}`, { action: "stop" });
+    const stop = await take("site.stop");
+    await pay(invoiceToken);
+    await finish(host, stop.job, stop.attempt);
+    await tickAt(minutes(0));
+    const { job, attempt } = await take("site.deploy", big);
+    expect(job.args).toMatchObject({ parked: true });
+    await finish(big, job, attempt, { ...deployResult, parked: true });
+    const again = await take("site.stop", big);
+    await finish(big, again.job, again.attempt);
+    expect((await api(key, "GET", `/sites/${siteId}`)).body).toMatchObject({
+      status: "STOPPED",
+      hostId: big.hostId,
+    });
+    big.close();
+  });
+
+  it("is run there once that host has room, and a smaller one that was chosen meanwhile at once", async () => {
+    const { siteId, big, invoiceToken } = await small();
+    await pay(invoiceToken);
+    const first = await take("site.deploy", big);
+    await fail(big, first.job, first.attempt);
+    big.close();
+    await rows("UPDATE hosts SET memory_mb = 6000 WHERE id = ? RETURNING id", host.hostId);
+    await tickAt(minutes(0));
+    const { job, attempt } = await take("site.restart");
+    expect(limitsOf(job)).toMatchObject({ memoryMb: 3000 });
+    await finish(host, job, attempt);
+    await tickAt(minutes(1));
+    nothingToDo();
+    const { siteId: other, big: another, invoiceToken: token } = await small();
+    await pay(token);
+    const move = await take("site.deploy", another);
+    await fail(another, move.job, move.attempt);
+    another.close();
+    const of128 = await pack("site", 100, 128);
+    await rows("UPDATE sites SET next_pack_id = ?, next_pack_at = 1 WHERE id = ? RETURNING id", of128, other);
+    await tickAt(minutes(2));
+    const restart = await take("site.restart");
+    expect(limitsOf(restart.job)).toMatchObject({ memoryMb: 128 });
+    await finish(host, restart.job, restart.attempt);
+    expect(siteId).not.toBe(other);
+  });
 });
 
 it("a pack too small for a site's replicas or for what its volumes hold is refused", async () => {

@@ -319,6 +319,8 @@ export const sites = sqliteTable(
     reserved: integer({ mode: "boolean" }).notNull().default(true),
     /** During a move: the target host. `hostId` serves until the site is healthy there. */
     moveHostId: text("move_host_id").$type<Id<"host">>(),
+    /** The pack whose limits it keeps on `hostId`, which has no room for its own: it moves first. */
+    limitsPackId: text("limits_pack_id").$type<Id<"pack">>(),
     /** The previous host, and when its remains may be removed. */
     leavingHostId: text("leaving_host_id").$type<Id<"host">>(),
     leaveAt: time("leave_at"),
@@ -346,6 +348,9 @@ export const sites = sqliteTable(
     index("sites_move_host")
       .on(t.moveHostId)
       .where(sql`move_host_id IS NOT NULL`),
+    index("sites_limits_pack")
+      .on(t.limitsPackId)
+      .where(sql`limits_pack_id IS NOT NULL`),
     index("sites_leaving_host")
       .on(t.leavingHostId)
       .where(sql`leaving_host_id IS NOT NULL`),

@@ -241,7 +241,8 @@ const readsOfDeployment = {
       .where(
         eq(
           packs.id,
-          sql`coalesce((SELECT pack_id FROM sites WHERE id = ${siteId}), (SELECT pack_id FROM databases WHERE id = ${databaseId}),
+          sql`coalesce((SELECT limits_pack_id FROM sites WHERE id = ${siteId} AND host_id = ${ofTaken("host_id")}),
+            (SELECT pack_id FROM sites WHERE id = ${siteId}), (SELECT pack_id FROM databases WHERE id = ${databaseId}),
             (SELECT pack_id FROM backups WHERE id = ${ofTaken("backup_id")}))`,
         ),
       ),

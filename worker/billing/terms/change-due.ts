@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
 import { applyChange } from "./apply-change.ts";
 import { idleLane } from "../../db/job-conditions.ts";
+import { moveOutgrown } from "../../jobs/hosts/move-outgrown.ts";
 import { behind, queueRestart } from "../../jobs/queue-restart.ts";
 import { termed } from "../../db/resource.ts";
 import { beingPaid, selectDue, type TermRow } from "./resource.ts";
@@ -9,6 +10,7 @@ import { beingPaid, selectDue, type TermRow } from "./resource.ts";
 /** Packs change at the renewal they were chosen for. Restarts are repeated until the containers have the new limits. */
 export async function changeDue(ctx: Ctx): Promise<void> {
   const now = ctx.now().getTime();
+  await moveOutgrown(ctx);
   // Releases reservations on other hosts for moves that did not happen.
   await ctx.statement(sql`
     UPDATE sites SET move_host_id = NULL

@@ -19,6 +19,7 @@ export const arrive = (ctx: Ctx, siteId: Id<"site">, hostId: Id<"host">, ended: 
         hostId,
         reserved: true,
         moveHostId: null,
+        limitsPackId: null,
       })
       .where(and(eq(sites.id, siteId), eq(sites.moveHostId, hostId), ended))
       .returning({ id: sites.id, from: sites.leavingHostId }),
