@@ -26,7 +26,7 @@ export const entryOperations = {
     at: "site",
     tag: "Sign-in",
     summary:
-      "Create the first operator and its first API key. Works once, with SETUP_TOKEN as the bearer token",
+      "Create the first operator and its first API key. Works once, or until that key was used, with SETUP_TOKEN as the bearer token",
     access: "own",
     bearer: "setupToken",
     body: Setup,
