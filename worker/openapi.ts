@@ -135,37 +135,46 @@ export function openApiDocument(config: { SITE_URL: string; WEBHOOK_HOST: string
     const path = (paths[operation.path] ??= operation.at ? { servers: servers[operation.at] } : {});
     path[operation.method] = describe(id, operation);
   }
-  return createDocument({
-    openapi: "3.1.0",
-    info: {
-      title: "Berth",
-      version,
-      description:
-        "Hosting of sites and databases in containers. Every answer is JSON and carries X-Request-Id; every error has a string field `error`, one for each status: a code such as `conflict`, and of 404 the text `Not found`. Lists are newest first and take `limit` and `cursor`. A key may make 60 requests in any 60 seconds, those that need none counted. Parameters that an endpoint does not name are refused.",
-    },
-    servers: servers.api,
-    tags: [...new Set(Object.values(documented).map(({ tag }) => tag))].map((name) => ({ name })),
-    paths,
-    components: {
-      securitySchemes: {
-        key: { type: "http", scheme: "bearer", description: "An API key: `Authorization: Bearer sk_…`" },
-        setupToken: { type: "http", scheme: "bearer", description: "The installation's SETUP_TOKEN" },
-        session: {
-          type: "apiKey",
-          in: "cookie",
-          name: config.SITE_URL.startsWith("https:") ? "__Host-berth_session" : "berth_session",
-          description: "A signed-in browser; a change needs the service's own Origin",
-        },
+  return createDocument(
+    {
+      openapi: "3.1.0",
+      info: {
+        title: "Berth",
+        version,
+        description:
+          "Hosting of sites and databases in containers. Every answer is JSON and carries X-Request-Id; every error has a string field `error`, one for each status: a code such as `conflict`, and of 404 the text `Not found`. Lists are newest first and take `limit` and `cursor`. A key may make 60 requests in any 60 seconds, those that need none counted. Parameters that an endpoint does not name are refused.",
       },
-      responses: Object.fromEntries(
-        Object.entries(meanings).map(([code, description]) => [
-          code,
-          {
-            description,
-            content: json(ErrorBody, { error: errorCatalogue[code as ErrorCode].text }),
+      servers: servers.api,
+      tags: [...new Set(Object.values(documented).map(({ tag }) => tag))].map((name) => ({ name })),
+      paths,
+      components: {
+        securitySchemes: {
+          key: { type: "http", scheme: "bearer", description: "An API key: `Authorization: Bearer sk_…`" },
+          setupToken: { type: "http", scheme: "bearer", description: "The installation's SETUP_TOKEN" },
+          session: {
+            type: "apiKey",
+            in: "cookie",
+            name: config.SITE_URL.startsWith("https:") ? "__Host-berth_session" : "berth_session",
+            description: "A signed-in browser; a change needs the service's own Origin",
           },
-        ]),
-      ),
+        },
+        responses: Object.fromEntries(
+          Object.entries(meanings).map(([code, description]) => [
+            code,
+            {
+              description,
+              content: json(ErrorBody, { error: errorCatalogue[code as ErrorCode].text }),
+            },
+          ]),
+        ),
+      },
     },
-  });
+    {
+      // Zod leaves the default out of what a transform reads from text.
+      override({ zodSchema, jsonSchema }) {
+        const { def } = zodSchema._zod;
+        if (def.type === "default") jsonSchema.default ??= def.defaultValue;
+      },
+    },
+  );
 }

@@ -34,7 +34,12 @@ export const wholeNumber = (minimum: number, maximum: number) =>
     .regex(/^(?:0|[1-9]\d{0,15})$/, "a whole number in plain decimal")
     .transform(Number)
     .pipe(z.number().int().min(minimum).max(maximum))
-    .meta({ override: () => ({ type: "integer", minimum, maximum }) });
+    .meta({
+      override({ jsonSchema }) {
+        delete jsonSchema.pattern;
+        Object.assign(jsonSchema, { type: "integer", minimum, maximum });
+      },
+    });
 
 /** A list's cursors are ids. Seeded rows have shorter ids than generated ones. */
 export const listQuery = (kind: IdKind) =>

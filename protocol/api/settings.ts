@@ -21,7 +21,11 @@ const VatId = text
   .pipe(
     z.string().regex(/^[A-Z]{2}[A-Z0-9]{2,13}$/, "a VAT id with its country's letters, such as DE123456789"),
   )
-  .meta({ override: () => ({ type: "string", maxLength: 30 }) });
+  .meta({
+    override({ jsonSchema }) {
+      Object.assign(jsonSchema, { maxLength: 30 });
+    },
+  });
 const Country = z.string().regex(/^[A-Z]{2}$/, "a country's two letters, such as DE");
 const Link = text
   .max(500)

@@ -111,6 +111,14 @@ describe("the OpenAPI document", () => {
       expect(page).toContain(said);
   });
 
+  it("describes whole numbers as such, with their bounds and defaults", async () => {
+    const document = await (
+      await call("/api/v1/openapi.json")
+    ).json<{ paths: Record<string, { get: { parameters: { name: string; schema: object }[] } }> }>();
+    const limit = document.paths["/sites"]?.get.parameters.find(({ name }) => name === "limit")?.schema;
+    expect(limit).toEqual({ type: "integer", minimum: 1, maximum: 100, default: 50 });
+  });
+
   it("is readable as a page with nothing from elsewhere", async () => {
     const response = await call("/docs");
     const html = await response.text();
