@@ -3,7 +3,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { launchBrowser, signedIn } from "./browser.ts";
 import { event, lineOf } from "./log-events.ts";
-import { api, createSite, local, request, site, until } from "./service.ts";
+import { api, createSite, gitHost, local, request, site, until } from "./service.ts";
 
 /** A site's pages in a real browser, for what their scripts do. */
 let browser: Browser;
@@ -428,6 +428,23 @@ it("what was typed stays where an error answers its form, and the error is told"
   await page.route("**/away", (route) => route.fulfill({ status: 502, body: "Bad gateway" }));
   await sendsTo("/away");
   await told("The service answered with an error (502).", "1 change");
+  await context.close();
+});
+
+it("a new site's name and port follow the repository until they are typed", async () => {
+  const { context, page } = await signedIn(browser);
+  const [hello, notes] = ["hello-docker", "notes-app"].map((name) => `${gitHost}/examples/${name}.git`);
+  await page.goto(`${local.siteUrl}/sites/new`);
+  const value = (name: string) => page.inputValue(`main [name=${name}]`);
+  await page.fill("main [name=githubUrl]", hello ?? "");
+  await expect.poll(() => value("name"), { timeout: 20_000 }).toBe("hello-docker");
+  await page.fill("main [name=githubUrl]", notes ?? "");
+  await expect.poll(() => value("name"), { timeout: 20_000 }).toBe("notes-app");
+  await page.fill("main [name=name]", "mine");
+  await page.fill("main [name=githubUrl]", hello ?? "");
+  await page.locator("#found[aria-busy]").waitFor();
+  await page.locator("#found:not([aria-busy])").waitFor();
+  expect(await value("name")).toBe("mine");
   await context.close();
 });
 

@@ -56,6 +56,9 @@ class NewSite extends HTMLElement {
     const fields = new URLSearchParams();
     for (const [name, value] of new FormData(form)) if (typeof value === "string") fields.append(name, value);
     fields.set("check", "true");
+    // What was suggested for another repository must not pass for what was typed.
+    for (const name of ["name", "port"])
+      if (this.field(name)?.dataset["typed"] === undefined) fields.delete(name);
     const asked = ["githubUrl", "branch", "rootDir", "gitToken"].map((name) => fields.get(name)).join("\n");
     if (asked === this.checked) return;
     this.checked = asked;
