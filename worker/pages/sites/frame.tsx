@@ -173,6 +173,14 @@ export function siteFrame(
               </p>
             </Callout>
           )}
+          {site.ingress.maintenance !== null && (
+            <Callout tone="warn">
+              <p>
+                Maintenance is on: visitors see the maintenance page (503).{" "}
+                <a href={`/sites/${site.id}/settings`}>End it in the settings.</a>
+              </p>
+            </Callout>
+          )}
         </Live>
         <Tabs
           label={site.name}
