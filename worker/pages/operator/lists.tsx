@@ -20,7 +20,7 @@ import { databaseWords, invoiceWords, siteWords, type Word } from "../kit/words.
 import { money } from "../money.ts";
 import { headlineOf } from "../sites/failure.tsx";
 import { operatorFrame, Search } from "./frame.tsx";
-import { goneOf, jobText, jobWords } from "./words.ts";
+import { flagWords, goneOf, jobText, jobWords } from "./words.ts";
 
 const Owner = ({ id, email }: { id: string; email: string }) => (
   <a href={`/operator/accounts/${id}`}>{email}</a>
@@ -259,9 +259,18 @@ async function moneyPage({ ctx, query }: Asked, problems: readonly string[] = []
             {open.map((flag) => (
               <tr>
                 <td>
-                  {flag.reason}
+                  {flagWords[flag.reason]}
                   <div class="soft small">
-                    <Time at={flag.createdAt} />
+                    {flag.amountCents !== null && flag.currency !== null && (
+                      <>{money(flag.amountCents, flag.currency)} · </>
+                    )}
+                    {flag.invoiceId !== null && (
+                      <>
+                        <a href={searched("/operator/money", { search: flag.invoiceId })}>Its invoice</a>{" "}
+                        ·{" "}
+                      </>
+                    )}
+                    <code>{flag.reference}</code> · <Time at={flag.createdAt} />
                   </div>
                 </td>
                 <td>
