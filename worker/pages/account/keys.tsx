@@ -17,7 +17,7 @@ const originWords: Record<Key["origin"], string> = {
 
 const Row = ({ apiKey }: { apiKey: Key }) => (
   <tr>
-    <td>
+    <td class="any-break">
       <strong>{apiKey.name}</strong>
       <br />
       <code>{apiKey.start}…</code> <span class="soft small">{originWords[apiKey.origin]}</span>

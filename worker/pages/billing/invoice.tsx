@@ -16,7 +16,7 @@ const starts = {
 
 const said = {
   unpaid: null,
-  paid: "Thank you. Your order is being processed.",
+  paid: "Thank you. This invoice is paid.",
   void: "This invoice is void: it can no longer be paid, and nothing is owed.",
   refunded: "This invoice was refunded.",
 } as const;

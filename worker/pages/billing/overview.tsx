@@ -41,6 +41,7 @@ const TermRow = ({ term, packs, due }: { term: Term; packs: readonly Pack[]; due
             then {packs.find(({ id }) => id === term.nextPackId)?.name ?? "another plan"}
           </div>
         )}
+        {price && <div class="soft small narrow-only">{`${price.text} ${every(term.billingTerm)}`}</div>}
       </td>
       <td class="wide-only">{price ? `${price.text} ${every(term.billingTerm)}` : "—"}</td>
       <td>
@@ -139,6 +140,7 @@ const Invoices = ({ invoices }: { invoices: readonly Invoice[] }) => (
               <a href={`/invoice/${invoice.token}`} aria-label={`${day(invoice.createdAt)}: ${about}`}>
                 <Day at={invoice.createdAt} />
               </a>
+              <div class="soft small narrow-only">{invoice.lines[0]?.description ?? invoice.kind}</div>
             </td>
             <td class="wide-only">{invoice.lines[0]?.description ?? invoice.kind}</td>
             <td class="number">{money(invoice.amountCents, invoice.currency)}</td>

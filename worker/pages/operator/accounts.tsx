@@ -51,7 +51,7 @@ export const operatorAccounts: Screen = {
               <tbody>
                 {data.map(({ id, name, email, plan, role, createdAt }) => (
                   <tr>
-                    <td>
+                    <td class="any-break">
                       <a href={`/operator/accounts/${id}`}>{email}</a>
                       <br />
                       <span class="soft">{name}</span>
