@@ -1,4 +1,6 @@
 const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+/** "Yesterday" and "tomorrow" are days of the calendar, not 24 hours. */
+const dayWords = new Intl.RelativeTimeFormat("en", { numeric: "always" });
 const units = [
   ["day", 86_400],
   ["hour", 3600],
@@ -10,5 +12,6 @@ const units = [
 export function ago(at: string, nowMs: number): string {
   const seconds = Math.round((Date.parse(at) - nowMs) / 1000);
   const [unit, length] = units.find(([, least]) => Math.abs(seconds) >= least) ?? ["second", 1];
-  return Math.abs(seconds) > 30 * 86_400 ? at.slice(0, 10) : words.format(Math.trunc(seconds / length), unit);
+  if (Math.abs(seconds) > 30 * 86_400) return at.slice(0, 10);
+  return (unit === "day" ? dayWords : words).format(Math.trunc(seconds / length), unit);
 }

@@ -70,7 +70,7 @@ const toldCron = (now: Date): Told => ({
         {cronWords(cron)}
         {next && (
           <>
-            , next <Time at={next.toISOString()} />
+            , next <LocalTime at={next.toISOString()} />
           </>
         )}
       </>
