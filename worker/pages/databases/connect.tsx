@@ -255,7 +255,7 @@ export const databaseConnect: Screen = {
           <Card title="Sites that use it">
             <Links database={database} sites={sites} />
           </Card>
-          <Card title="Address and password">
+          <Card title="Address and password" id="addresses" live>
             <Addresses database={database} revealed={revealed} />
           </Card>
         </div>

@@ -9,7 +9,7 @@ import type { Ctx } from "../../ctx.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, Check, Field, Form, Select, TextArea, typedInto } from "../kit/form.tsx";
-import { Card, Copy, Time } from "../kit/parts.tsx";
+import { Callout, Card, Copy, Live, Time } from "../kit/parts.tsx";
 import type { Done, Fields, Screen } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
 import { orWhy } from "./or-why.ts";
@@ -48,14 +48,16 @@ const Row = ({
   <tr data-key={key} data-scope={scope} data-encrypted={String(encrypted)}>
     <td>
       <code>{key}</code> <span class="chip">{scopeWords[scope]}</span>{" "}
-      {waits && (
-        <>
-          <span class="dot warn">not in service yet</span>
-          {serving !== undefined && (
-            <span class="soft small"> version #{serving} runs with what was before</span>
-          )}
-        </>
-      )}
+      <span id={`waits-${key}`} data-live="">
+        {waits && (
+          <>
+            <span class="dot warn">not in service yet</span>
+            {serving !== undefined && (
+              <span class="soft small"> version #{serving} runs with what was before</span>
+            )}
+          </>
+        )}
+      </span>
     </td>
     <td>
       {value === null ? (
@@ -214,7 +216,7 @@ const whoWords: Record<string, string> = {
 };
 
 const History = ({ versions, serving }: { versions: readonly EnvVersion[]; serving: number | null }) => (
-  <Card title="History" id="history">
+  <Card title="History" id="history" live>
     <table>
       {versions.slice(0, 20).map(({ version, at, actor, changes, current, restoredFrom }) => (
         <tr>
@@ -323,19 +325,21 @@ export const siteVariables: Screen = {
       site,
       "Variables",
       <berth-variables>
-        {waits.size > 0 && (site.status === "RUNNING" || site.status === "DEPLOYING") && (
-          <div class="callout warn" id="waiting">
-            <p>
-              The version in service does not have the newest values yet
-              {removed.length > 0 && `; it still has ${removed.join(", ")}`}.
-            </p>
-            {site.status === "RUNNING" && (
-              <div class="buttons">
-                <Act id="restart" action={`/sites/${id}`} label="Restart to use them" />
-              </div>
-            )}
-          </div>
-        )}
+        <Live id="waiting">
+          {waits.size > 0 && (site.status === "RUNNING" || site.status === "DEPLOYING") && (
+            <Callout tone="warn">
+              <p>
+                The version in service does not have the newest values yet
+                {removed.length > 0 && `; it still has ${removed.join(", ")}`}.
+              </p>
+              {site.status === "RUNNING" && (
+                <div class="buttons">
+                  <Act id="restart" action={`/sites/${id}`} label="Restart to use them" />
+                </div>
+              )}
+            </Callout>
+          )}
+        </Live>
         <Card title={`Variables${count > 0 ? ` · ${count}` : ""}`}>
           {count === 0 && (
             <div class="empty">
