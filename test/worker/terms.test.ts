@@ -445,6 +445,33 @@ it("D1 adds months as the rules do, to any day and moment", async () => {
     }
 });
 
+it("a stopped database whose host was lost while it was suspended starts as an empty one once it is paid", async () => {
+  const { body: created } = await api<DatabaseCreated>(key, "POST", "/databases", {
+    name: uniqueName("data"),
+    type: "redis",
+  });
+  const id = created.databaseId;
+  await pay(created.invoiceToken);
+  await done("database.provision", { version: "7.2" });
+  await api(key, "PATCH", `/databases/${id}`, { action: "stop" });
+  await done("database.stop");
+  const paidUntil = await paidUntilOf("databases", id);
+  for (const days of [-7, 7]) await tickAt(addDays(paidUntil, days));
+  await done("database.stop");
+  host.close();
+  const lose = `/hosts/${host.hostId}?force=1&loseVolumes=1`;
+  await vi.waitUntil(async () => (await api(await operator(), "DELETE", lose)).status === 200, 10_000);
+  const [renewal] = await invoicesOf(id);
+  if (renewal) await payAt(addDays(paidUntil, 20), renewal);
+  const read = () => api<Database>(key, "GET", `/databases/${id}`);
+  expect((await read()).body).toMatchObject({ status: "STOPPED", version: null });
+  host = await readyAgent();
+  const { status, body } = await api(key, "PATCH", `/databases/${id}`, { action: "start" });
+  expect([status, body]).toEqual([202, { id, status: "PROVISIONING" }]);
+  await done("database.provision", { version: "7.2" });
+  expect((await read()).body).toMatchObject({ status: "RUNNING", error: null });
+});
+
 it("a suspended site that a host let go comes back by a deployment of its commit", async () => {
   const { siteId } = await runningSite(key, host);
   const paidUntil = await paidUntilOf("sites", siteId);

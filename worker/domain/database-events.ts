@@ -5,8 +5,8 @@ type DatabaseEvent = { from: readonly DatabaseStatus[]; to?: DatabaseStatus; wan
 
 export const databaseEvents = {
   invoicePaid: { from: ["PENDING"], to: "PROVISIONING", wanted: "RUNNING" },
-  /** A database that was never provisioned starts over. */
-  provisionRequested: { from: ["FAILED"], to: "PROVISIONING", wanted: "RUNNING" },
+  /** A database that was never provisioned, or whose data was lost with its host, starts over. */
+  provisionRequested: { from: ["STOPPED", "FAILED"], to: "PROVISIONING", wanted: "RUNNING" },
   startRequested: { from: ["STOPPED", "FAILED"], wanted: "RUNNING" },
   stopRequested: { from: ["RUNNING"], wanted: "STOPPED" },
   restartRequested: { from: ["RUNNING", "FAILED"], wanted: "RUNNING" },
