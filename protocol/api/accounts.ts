@@ -2,6 +2,7 @@ import * as z from "zod";
 import { accountPlans, accountRoles, databaseStatuses, siteStatuses } from "../states.ts";
 import { listQuery, text, Timestamp } from "./common.ts";
 import { Invoice } from "./invoices.ts";
+import { NextBillingTerm } from "./packs.ts";
 
 export const Account = z
   .object({
@@ -56,6 +57,7 @@ const Term = {
   packId: z.string(),
   nextPackId: z.string().nullable(),
   billingTerm: z.number().int(),
+  nextBillingTerm: NextBillingTerm,
   paidUntil: Timestamp.nullable().describe("null: awaiting its first payment."),
 };
 /** The caller's own account. */

@@ -39,18 +39,27 @@ export const PackChange = z.strictObject({
   billingTerm: z
     .literal([...billingTermsMonths])
     .optional()
-    .describe("Takes effect at the next renewal."),
+    .describe(
+      "Takes effect at the next renewal. Default: the term that was chosen before, or none with the current pack, which cancels any scheduled change.",
+    ),
 });
 export type PackChange = z.infer<typeof PackChange>;
+
+export const NextBillingTerm = z
+  .number()
+  .int()
+  .nullable()
+  .describe("The months of the next term; null: as many as now.");
 
 export const PackChanged = z
   .object({
     id: z.string(),
     packId: z.string().describe("The current pack."),
     nextPackId: z.string().nullable().describe("The pack that replaces it later; null if none."),
+    nextBillingTerm: NextBillingTerm,
     takesEffect: z
       .enum(["now", "on_payment", "at_renewal", "never"])
-      .describe("`never`: the pack is unchanged, and any scheduled change is cancelled."),
+      .describe("`never`: pack and term stay, and any scheduled change is cancelled."),
     invoiceToken: z.string().nullable().describe("The invoice to pay first, for the change or the renewal."),
     invoiceId: z.string().nullable(),
     amountCents: z.number().int().nullable(),

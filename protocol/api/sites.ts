@@ -1,6 +1,6 @@
 /* oxlint-disable no-control-regex -- by their ranges: \p{Cc} needs a flag that patterns of JSON Schema do not have */
 import { Ingress, IngressChange } from "./ingress.ts";
-import { PackChange } from "./packs.ts";
+import { NextBillingTerm, PackChange } from "./packs.ts";
 import * as z from "zod";
 import { billingTermsMonths, builders, deploymentStatuses, siteStatuses } from "../states.ts";
 import { Domain, DomainChange } from "./domains.ts";
@@ -496,6 +496,7 @@ export const Site = z
       .nullable()
       .describe("The pack it changes to, once the change is paid or at the next renewal."),
     billingTerm: z.number(),
+    nextBillingTerm: NextBillingTerm,
     url: z.string(),
     domains: z.array(Domain),
     envVariables: z.array(EnvVariableShown),

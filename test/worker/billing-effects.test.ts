@@ -540,7 +540,7 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
           .where(eq(invoices.id, invoiceId(made[name])));
         if (invoice) await makeVoid(ctx, invoice, sql`status = 'processing'`);
       }
-      expect(await rowOf(kind, made.void.id)).toMatchObject({ next_pack_id: null, next_billing_term: null });
+      expect(await rowOf(kind, made.void.id)).toMatchObject({ next_pack_id: null, next_billing_term: 6 });
       expect(await rows(`SELECT * FROM ${kind} WHERE id <> ? ORDER BY id`, made.void.id)).toEqual(before);
     });
   });

@@ -97,6 +97,13 @@ describe("Billing", () => {
     expect(
       (await call(location ?? "", html).then((answer) => answer.text())).includes(`Pay ${promised}`),
     ).toBe(true);
+    const selected = async (page: string) =>
+      /<option value="(\d+)" selected/.exec((await me.get(page)).text)?.[1];
+    expect(await selected(path)).toBe("1");
+    await me.send(path, "plan", { packId: dearest, billingTerm: "12" });
+    expect([await selected(path), await selected(`/sites/${siteId}/settings`)]).toEqual(["12", "12"]);
+    const { text } = await me.get("/billing");
+    expect(text).toContain("for 12 months");
     const refused = await me.send(path, "plan", { packId: "pack_none", billingTerm: "1" });
     expect([refused.status, refused.text.includes("no active site pack has this id")]).toEqual([400, true]);
   });

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Job } from "../../protocol/agent/jobs.ts";
+import type { OwnAccount } from "../../protocol/api/accounts.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { PackChanged, PackForOperator } from "../../protocol/api/packs.ts";
 import { addDays, addMonths } from "../../worker/domain/pricing.ts";
@@ -228,6 +229,29 @@ describe.each(kinds)("another pack for a %s", (kind, make) => {
       ["void", 1000],
       ["unpaid", 5000],
     ]);
+  });
+
+  it("leaves the term that was chosen for the renewal: only the current pack, sent alone, takes it back", async () => {
+    const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 5000, 512)];
+    const id = await make(small);
+    const shown = async () => {
+      const { body } = await api<{ nextBillingTerm: number }>(key, "GET", path(id));
+      const { terms } = (await api<OwnAccount>(key, "GET", "/account")).body;
+      return [body.nextBillingTerm, terms.find((term) => term.id === id)?.nextBillingTerm];
+    };
+    expect(await shown()).toEqual([null, null]);
+    const chosen = { takesEffect: "at_renewal", nextPackId: null, nextBillingTerm: 12 };
+    expect((await change(path(id), { packId: small, billingTerm: 12 })).body).toMatchObject(chosen);
+    const { body } = await change(path(id), { packId: large });
+    expect(body).toMatchObject({ takesEffect: "on_payment", nextBillingTerm: 12 });
+    expect((await api(key, "POST", `/invoices/${body.invoiceId}/cancel`)).status).toBe(200);
+    expect(await read(id)).toMatchObject({ pack_id: small, next_pack_id: null });
+    expect(await shown()).toEqual([12, 12]);
+    expect((await change(path(id), { packId: small })).body).toMatchObject({
+      takesEffect: "never",
+      nextBillingTerm: null,
+    });
+    expect(await shown()).toEqual([null, null]);
   });
 
   it("costs nothing where the rest of the term is worth less than a cent", async () => {

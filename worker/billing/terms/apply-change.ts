@@ -63,9 +63,9 @@ export function applyChange(
   ] as const;
 }
 
-/** Releases the reservation of a change that does not happen. @param guard a condition on the row `r` */
+/** Releases the reservation of a change that does not happen; the months that were chosen stay. @param guard a condition on the row `r` */
 export const dropChange = (ctx: Ctx, kind: Termed, id: string, guard: SQL) =>
   ctx.statement(sql`
-    UPDATE ${tableOf(kind)} AS r SET next_pack_id = NULL, next_billing_term = NULL
+    UPDATE ${tableOf(kind)} AS r SET next_pack_id = NULL
       ${kind === "sites" ? sql`, move_host_id = CASE WHEN ${idleLane(sql`r.id`)} THEN NULL ELSE move_host_id END` : sql``}
     WHERE id = ${id} AND next_pack_at IS NULL AND ${guard}`);

@@ -8,6 +8,7 @@ import { day, money } from "../money.ts";
 import { Act } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Day, Empty, Heading, Live, Pager, Status, Time } from "../kit/parts.tsx";
+import { monthsOf } from "../kit/plans.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { inOrder, orderIn, SortHead, type Keys } from "../kit/sort.tsx";
 import { databaseWords, invoiceWords, siteWords } from "../kit/words.ts";
@@ -15,10 +16,12 @@ import { databaseWords, invoiceWords, siteWords } from "../kit/words.ts";
 type Term = OwnAccount["terms"][number];
 const keys: Keys<Term> = { name: ({ name }) => name, until: ({ paidUntil }) => paidUntil ?? "" };
 
+const monthsAfter = (term: Term): number => term.nextBillingTerm ?? term.billingTerm;
+
 /** What the next term costs; undefined for a plan that is no longer sold. */
 const nextPrice = (term: Term, packs: readonly Pack[]) => {
   const pack = packs.find(({ id }) => id === (term.nextPackId ?? term.packId));
-  const price = pack?.terms.find(({ months }) => months === term.billingTerm);
+  const price = pack?.terms.find(({ months }) => months === monthsAfter(term));
   return pack && price && { text: money(price.amountCents, pack.currency), name: pack.name };
 };
 
@@ -36,14 +39,17 @@ const TermRow = ({ term, packs, due }: { term: Term; packs: readonly Pack[]; due
       </td>
       <td>
         {packs.find(({ id }) => id === term.packId)?.name ?? "a plan no longer sold"}
-        {term.nextPackId !== null && (
+        {(term.nextPackId !== null || term.nextBillingTerm !== null) && (
           <div class="soft small">
-            then {packs.find(({ id }) => id === term.nextPackId)?.name ?? "another plan"}
+            then{" "}
+            {term.nextPackId !== null &&
+              `${packs.find(({ id }) => id === term.nextPackId)?.name ?? "another plan"} `}
+            {term.nextBillingTerm !== null && `for ${monthsOf(term.nextBillingTerm)}`}
           </div>
         )}
         {price && <div class="soft small narrow-only">{`${price.text} ${every(term.billingTerm)}`}</div>}
       </td>
-      <td class="wide-only">{price ? `${price.text} ${every(term.billingTerm)}` : "—"}</td>
+      <td class="wide-only">{price ? `${price.text} ${every(monthsAfter(term))}` : "—"}</td>
       <td>
         {term.paidUntil === null ? <span class="soft">not paid yet</span> : <Day at={term.paidUntil} />}
       </td>

@@ -9,7 +9,10 @@ import { Button, Form } from "./form.tsx";
 import { PlanCards, TermField } from "./plans.tsx";
 import type { Done, Fields } from "./screen.ts";
 
-export type Termed = Pick<OwnAccount["terms"][number], "packId" | "nextPackId" | "billingTerm" | "paidUntil">;
+export type Termed = Pick<
+  OwnAccount["terms"][number],
+  "packId" | "nextPackId" | "billingTerm" | "nextBillingTerm" | "paidUntil"
+>;
 
 const priceOf = (pack: Pack, months: number): number =>
   pack.terms.find((term) => term.months === months)?.amountCents ?? pack.amountCents * months;
@@ -52,7 +55,7 @@ export const ChangePlan = ({
       <TermField
         packs={packs}
         label="Renewed for"
-        value={term.billingTerm}
+        value={term.nextBillingTerm ?? term.billingTerm}
         hint="From the next renewal on."
       />
       <p class="form-end">
@@ -75,14 +78,14 @@ const Chosen = z
 export const chosenPlan = (fields: Fields): PackChange => parsed(Chosen, fields.record());
 
 /** Where a change leads: to the invoice that must be paid first, or back. */
-export function planChanged({ takesEffect, invoiceToken }: PackChanged, back: string): Done {
+export function planChanged({ takesEffect, invoiceToken, nextPackId }: PackChanged, back: string): Done {
   if (invoiceToken !== null && takesEffect === "on_payment") return { to: `/invoice/${invoiceToken}` };
   return {
     to: back,
     said: {
       now: "The plan is changed.",
       on_payment: "The plan changes once its invoice is paid.",
-      at_renewal: "The plan changes at the next renewal.",
+      at_renewal: `The ${nextPackId === null ? "term" : "plan"} changes at the next renewal.`,
       never: "The plan stays as it is.",
     }[takesEffect],
   };

@@ -87,13 +87,14 @@ export async function getAccount(ctx: Ctx): Promise<OwnAccount> {
 
 type Termed = Pick<
   typeof sites.$inferSelect | typeof databases.$inferSelect,
-  "id" | "name" | "packId" | "nextPackId" | "billingTerm" | "paidUntil"
+  "id" | "name" | "packId" | "nextPackId" | "billingTerm" | "nextBillingTerm" | "paidUntil"
 >;
-const termOf = ({ id, name, packId, nextPackId, billingTerm, paidUntil }: Termed) => ({
+const termOf = ({ id, name, packId, nextPackId, billingTerm, nextBillingTerm, paidUntil }: Termed) => ({
   id,
   name,
   packId,
   nextPackId,
   billingTerm,
+  nextBillingTerm,
   paidUntil: paidUntil?.toISOString() ?? null,
 });

@@ -60,6 +60,7 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
   packId: row.packId,
   nextPackId: row.nextPackId,
   billingTerm: row.billingTerm,
+  nextBillingTerm: row.nextBillingTerm,
   host: databaseHostname(row.name),
   port: databaseEngines[row.type].port,
   sizeMb: row.diskMb,

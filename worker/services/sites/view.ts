@@ -112,6 +112,7 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     packId: site.packId,
     nextPackId: site.nextPackId,
     billingTerm: site.billingTerm,
+    nextBillingTerm: site.nextBillingTerm,
     url: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
     domains: site.domains.map((row) => domainView(ctx, site, row)),
     envVariables: (site.env ?? []).map((entry) =>

@@ -156,12 +156,13 @@ async function changePack(
   const until = paidUntil.toISOString().slice(0, 10);
   const description = `${kind === "sites" ? "Site" : "Database"} ${row.name}: from ${old.name} to ${next.name} until ${until}`;
   const dueAt = Math.min(addDays(now, changeDueDays).getTime(), paidUntil.getTime());
-  const nextTerm = wanted.billingTerm ?? row.nextBillingTerm ?? row.billingTerm;
+  const nextTerm = wanted.billingTerm ?? (isSame ? null : row.nextBillingTerm) ?? row.billingTerm;
+  const nextBillingTerm = nextTerm === row.billingTerm ? null : nextTerm;
   const place = roomForPack(kind, sql`${next.memoryMb}`);
   const { changedRow } = await batch(ctx, {
     change: ctx.statement(sql`
       UPDATE ${tableOf(kind)} AS r SET next_pack_id = ${isSame ? null : next.id},
-        next_billing_term = ${nextTerm === row.billingTerm ? null : nextTerm}, mark = ${mark}, updated_at = ${now.getTime()}
+        next_billing_term = ${nextBillingTerm}, mark = ${mark}, updated_at = ${now.getTime()}
         ${isFree ? place.set : sql``}
       WHERE id = ${row.id} AND status IN ${inService} AND pack_id = ${old.id} AND paid_until = ${paidUntil.getTime()}
         AND next_pack_at IS NULL AND ${place.fits}
@@ -190,11 +191,12 @@ async function changePack(
     id: row.id,
     packId: isFree ? next.id : old.id,
     nextPackId: isFree || isSame ? null : next.id,
+    nextBillingTerm,
     takesEffect: isFree
       ? "now"
       : isDearer
         ? "on_payment"
-        : isSame && nextTerm === row.billingTerm
+        : isSame && nextBillingTerm === null
           ? "never"
           : "at_renewal",
     ...invoice,
