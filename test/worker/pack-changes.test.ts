@@ -465,6 +465,26 @@ it("a pack too small for a site's replicas or for what its volumes hold is refus
   expect((await asking).body.reason).toContain("use 1500 MB");
 });
 
+it("more replicas than the pack that comes with the next term holds are refused, until that is taken back", async () => {
+  const [large, small] = [await pack("site", 5000, 512), await pack("site", 1000, 256)];
+  const { siteId } = await runningSite(key, host, { packId: large });
+  await change(`/sites/${siteId}`, { packId: small });
+  const scale = (replicas: number) => change(`/sites/${siteId}`, { settings: { replicas } });
+  const refused = await scale(8);
+  expect([refused.status, refused.body.issues]).toEqual([
+    400,
+    [
+      {
+        path: "settings.replicas",
+        message: expect.stringMatching(/share the 256 MB of the pack that the site changes to.*at most 4/),
+      },
+    ],
+  ]);
+  expect((await scale(4)).status).toBe(200);
+  await change(`/sites/${siteId}`, { packId: large });
+  expect((await scale(8)).status).toBe(200);
+});
+
 it("a pack too small for what a database is known to hold is refused with what gives room back, and taken once it fits", async () => {
   const [large, small] = [await pack("database", 5000, 512, 20), await pack("database", 1000, 128, 1)];
   const { body } = await api<DatabaseCreated>(key, "POST", "/databases", {

@@ -1,5 +1,5 @@
 import type { ById } from "../../../protocol/api/common.ts";
-import { eq, sql } from "drizzle-orm";
+import { eq, or, sql } from "drizzle-orm";
 import {
   buildOptionNames,
   settingsOfRestart,
@@ -50,14 +50,19 @@ export async function setSiteSettings(
   } = await batch(ctx, {
     found: siteById(ctx, id),
     verified: settings.ingress ? verifiedNames(ctx, id) : [],
-    pack: packOf(ctx, id),
+    pack: smallerPackOf(ctx, id),
     regions: regionsOfHosts(ctx),
   });
   const site = requireOwned(ctx, found);
   refuseUnfetched(ctx, "settings.githubUrl", settings.githubUrl);
   refuseUnknownRegion("settings.region", settings.region, regions);
   if (settings.replicas !== undefined && pack)
-    refuseTooManyReplicas("settings.replicas", settings.replicas, pack.memoryMb);
+    refuseTooManyReplicas(
+      "settings.replicas",
+      settings.replicas,
+      pack.memoryMb,
+      pack.isNext === 1 ? "the pack that the site changes to" : undefined,
+    );
   for (const [type, names] of Object.entries(ofSource))
     for (const name of names)
       if (type !== site.deployType && settings[name] !== undefined)
@@ -138,8 +143,12 @@ const applyNow = (ctx: Ctx, site: SiteRow, settings: SiteSettings, mark: string)
   ),
 ];
 
-const packOf = (ctx: Ctx, siteId: Id<"site">) =>
+/** The smaller one of its pack and of that which it changes to. */
+const smallerPackOf = (ctx: Ctx, siteId: Id<"site">) =>
   ctx.db
-    .select({ memoryMb: packs.memoryMb })
-    .from(packs)
-    .where(eq(packs.id, sql`(SELECT pack_id FROM sites WHERE id = ${siteId})`));
+    .select({ memoryMb: packs.memoryMb, isNext: sql<number>`${packs.id} <> ${sites.packId}` })
+    .from(sites)
+    .innerJoin(packs, or(eq(packs.id, sites.packId), eq(packs.id, sites.nextPackId)))
+    .where(eq(sites.id, siteId))
+    .orderBy(packs.memoryMb)
+    .limit(1);
