@@ -316,6 +316,8 @@ export function createEngine({
         docker.getContainer(id).stop({ t: graceSeconds, ...within(graceSeconds * 1000) }),
       )),
 
+    limitContainer: async (id, limits) =>
+      void (await unless([404], docker.getContainer(id).update({ ...limits, ...within() }))),
     pauseContainer: async (id) => void (await unless([404, 409], docker.getContainer(id).pause(within()))),
     // An engine refuses to resume one that is not paused in different ways.
     async resumeContainer(id) {

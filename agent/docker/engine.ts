@@ -116,6 +116,8 @@ export type Engine = {
   pauseContainer(id: string): Promise<void>;
   /** One that is not paused is left alone. */
   resumeContainer(id: string): Promise<void>;
+  /** Of one that runs at once. @throws if the kernel does not take the memory from it */
+  limitContainer(id: string, limits: NonNullable<ContainerSpec["HostConfig"]>): Promise<void>;
   removeContainer(id: string): Promise<void>;
   renameContainer(id: string, name: string): Promise<void>;
   inspectContainer(idOrName: string): Promise<ContainerState | null>;

@@ -97,6 +97,13 @@ export const limitsOf = ({ memoryMb, cpuMilli, pids }: RunSpec["limits"]) => ({
   PidsLimit: pids,
 });
 
+/** What each of so many containers of a release has of the pack. */
+export const shareOf = ({ memoryMb, cpuMilli, pids }: RunSpec["limits"], replicas: number) => ({
+  memoryMb: Math.floor(memoryMb / replicas),
+  cpuMilli: Math.max(10, Math.floor(cpuMilli / replicas)),
+  pids: Math.min(pids, Math.max(minPids, Math.floor(pids / replicas))),
+});
+
 /** Variables that tell an app about itself. */
 const ownVariables = ({ siteId, siteUrl, commit }: RunSpec, deploymentId: string) => ({
   BERTH_SITE_ID: siteId,
@@ -119,8 +126,7 @@ export function siteContainer(
   replica = 1,
 ): ContainerSpec {
   const { lifecycle = {} } = run;
-  const memoryMb = Math.floor(run.limits.memoryMb / run.replicas);
-  const cpuMilli = Math.max(10, Math.floor(run.limits.cpuMilli / run.replicas));
+  const share = shareOf(run.limits, run.replicas);
   const env = {
     ...ownVariables(run, deploymentId),
     ...Object.fromEntries(
@@ -139,11 +145,7 @@ export function siteContainer(
       ...hardening,
       RestartPolicy: { Name: restartPolicyNames[lifecycle.restartPolicy ?? "always"] },
       NetworkMode: networkName(run.accountId),
-      ...limitsOf({
-        memoryMb,
-        cpuMilli,
-        pids: Math.min(run.limits.pids, Math.max(minPids, Math.floor(run.limits.pids / run.replicas))),
-      }),
+      ...limitsOf(share),
       ...(run.volumes.length > 0 && {
         Mounts: run.volumes.map(({ name, mountPath }) => ({
           Type: "volume" as const,
@@ -167,7 +169,7 @@ export function siteContainer(
       [label.replica]: String(replica),
       [label.replicas]: String(run.replicas),
       [label.volumes]: run.volumes.map(({ name }) => name).join(","),
-      [label.memory]: String(memoryMb),
+      [label.memory]: String(share.memoryMb),
       [label.disk]: String(run.limits.diskGb ?? 0),
       [label.health]: run.healthCheckPath ?? "",
       [label.healthCheck]: run.healthCheck ? JSON.stringify(run.healthCheck) : "",

@@ -20,6 +20,7 @@ import { jobRun } from "../support/job-run.ts";
 import { runSpec } from "../support/run-spec.ts";
 
 const deploymentId = formatId("deployment", 1, new Uint8Array(10));
+type Limits = Parameters<Engine["limitContainer"]>[1];
 type Container = { id: string; name: string; labels: Record<string, string>; running: boolean };
 
 let folder: string;
@@ -307,6 +308,58 @@ it("what serves since an attempt that could not say so serves on while the next 
   await expect(restartSite(host, { run: { ...run(), env }, deploymentId }, again)).rejects.toThrow(/user/);
   expect(servingContainers()).toEqual(before);
   expect(before).toMatchObject([{ running: true }]);
+});
+
+describe("a restart with the limits of a smaller pack that fails", () => {
+  const small = { memoryMb: 100, cpuMilli: 100, pids: 64 };
+  const large = () => ({ ...run(), limits: { memoryMb: 512, cpuMilli: 500, pids: 256 } });
+  const limited: object[] = [];
+  const limit = (id: string, { Memory = 0, NanoCpus, PidsLimit }: Limits) =>
+    Promise.resolve(void limited.push([id, Memory / 2 ** 20, NanoCpus, PidsLimit]));
+  const restartIn = async (host: Host, limits = small) => {
+    limited.length = 0;
+    const again = { run: { ...run(), limits, port: 1, startTimeoutSeconds: 0.01 }, deploymentId };
+    return restartSite(host, again, jobRun({ jobId: "job_restarted" })).catch(
+      (error: Error) => error.message,
+    );
+  };
+
+  it("gives them to all containers that go on serving, and says so", async () => {
+    const host = hostOf({ limitContainer: limit });
+    await startSite(host, { run: { ...large(), replicas: 2 }, deploymentId }, jobRun());
+    const ids = containers.map(({ id }) => id);
+    expect(await restartIn(host)).toMatch(
+      /^Nothing listens.* goes on with the 100 MB of the site's pack.*larger pack/,
+    );
+    expect(limited).toEqual(ids.map((id) => [id, 50, 50_000_000, 64]));
+    expect(servingContainers()).toMatchObject(ids.map((id) => ({ id, running: true })));
+    expect(await restartIn(host, large().limits)).not.toContain("MB");
+  });
+
+  it("starts those anew that the kernel takes no memory from, and that go on else", async () => {
+    let refusals = 1;
+    const host = hostOf({
+      limitContainer: (id, limits) =>
+        refusals-- > 0
+          ? Promise.reject(new Error("unable to set memory limit to 104857600"))
+          : (limited.push(["running", containers.some((one) => one.running)]), limit(id, limits)),
+    });
+    await startSite(host, { run: large(), deploymentId }, jobRun());
+    const ids = containers.map(({ id }) => id);
+    expect(await restartIn(host)).toContain("100 MB");
+    expect(limited).toEqual([
+      ["running", false],
+      [ids[0], 100, 100_000_000, 64],
+    ]);
+    expect(servingContainers()).toMatchObject([{ id: ids[0], running: true }]);
+  });
+
+  it("is told as it is when the engine refuses them", async () => {
+    const host = hostOf({ limitContainer: () => Promise.reject(new Error("no")) });
+    await startSite(host, { run: large(), deploymentId }, jobRun());
+    expect(await restartIn(host)).toMatch(/^Nothing listens(?!.* MB)/);
+    expect(servingContainers()).toMatchObject([{ running: true }]);
+  });
 });
 
 it.each([

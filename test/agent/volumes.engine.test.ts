@@ -4,6 +4,7 @@ import http from "node:http";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { networkName, siteContainer, siteLabels, volumeName } from "../../agent/docker/specs.ts";
 import { deleteSite } from "../../agent/handlers/delete-site.ts";
+import { restartSite } from "../../agent/handlers/restart-site.ts";
 import { containersOf, release } from "../../agent/sites/rollout.ts";
 import { stopSite } from "../../agent/handlers/stop-site.ts";
 import { sweep } from "../../agent/startup/sweep.ts";
@@ -388,6 +389,33 @@ ${server.split("process.on")[0]}`;
     expect(await asked({ kind: "removeVolume", name: "data" })).toEqual({ kind: "removeVolume" });
     questionServer.disconnected();
   });
+});
+
+it.each([
+  ["goes on", ""],
+  ["is started anew with them, where its memory is in use", "globalThis.held = Buffer.alloc(120 << 20, 1);"],
+])("a version whose restart fails with a smaller pack's limits has them too, and %s", async (_, held) => {
+  const site = newSite();
+  const { siteId } = site;
+  const deploymentId = newId("deployment");
+  const image = `${host.imageRepository(siteId)}:${deploymentId}`;
+  await engine.tagImage((await engine.imageId(node)) ?? "", host.imageRepository(siteId), deploymentId);
+  images.push(image);
+  const child = `["-e", "Buffer.alloc(120 << 20, 1)"]`;
+  const starts = `if (require("child_process").spawnSync(process.execPath, ${child}).status !== 0) process.exit(3);`;
+  const run = runOf(site, { code: `${starts}${held}${server}`, says: "still here" });
+  await release(host, run, deploymentId, image, "", job());
+  const limits = { memoryMb: 100, cpuMilli: 500, pids: 128 };
+  const restarted = restartSite(host, { run: { ...run, limits }, deploymentId }, job());
+  await expect(restarted).rejects.toThrow(/100 MB of the site's pack/);
+  const [one, ...others] = routedTo(site).map(({ containerId }) => containerId);
+  expect(others).toEqual([]);
+  const given =
+    "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}} {{.HostConfig.NanoCpus}} {{.HostConfig.PidsLimit}}";
+  expect(await docker("inspect", "--format", given, one ?? "")).toBe(
+    `${100 << 20} ${100 << 20} 500000000 128`,
+  );
+  if (held === "") expect(await ask(site)).toBe("still here");
 });
 
 describe("replicas", () => {

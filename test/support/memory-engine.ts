@@ -123,6 +123,7 @@ export class MemoryEngine {
       return done(undefined);
     },
     stopContainer: (id) => done(void Object.assign(this.find(id) ?? {}, { running: false, address: "" })),
+    limitContainer: () => done(undefined),
     pauseContainer: () => done(undefined),
     resumeContainer: () => done(undefined),
     renameContainer: (id, name) => done(void Object.assign(this.find(id) ?? {}, { name })),
