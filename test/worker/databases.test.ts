@@ -9,6 +9,7 @@ import {
   account,
   api,
   bindings,
+  call,
   createSite,
   fail,
   finish,
@@ -262,6 +263,9 @@ describe("a host", () => {
     const second = await createDatabase(key, { region: "small", packId: "pack_001k0000000000000000000013" });
     const facts = { cpuCount: 2, memoryMb: 6000, diskFreeMb: 10_000 };
     const on = await readyAgent(10, host, facts);
+    // Its owner began to pay while there was room.
+    const begins = { method: "POST", headers: { Accept: "text/html" }, redirect: "manual" } as const;
+    expect((await call(`/invoice/${second.invoiceToken}/pay`, begins)).status).toBe(303);
     await pay(first.invoiceToken);
     const { job, attempt } = await take(on, "database.provision");
     await pay(second.invoiceToken);

@@ -5,6 +5,7 @@ import worker from "../../worker/index.ts";
 import {
   api,
   bindings,
+  call,
   createSite,
   operator,
   pay,
@@ -54,6 +55,9 @@ export async function hostRecord(id: string): Promise<Host> {
 export async function paidSites(key: string, count: number, overrides: Record<string, unknown> = {}) {
   const made = [];
   for (let index = 0; index < count; index++) made.push(await createSite(key, overrides));
+  // All begin to pay before one has its room.
+  const begins = { method: "POST", headers: { Accept: "text/html" }, redirect: "manual" } as const;
+  for (const { invoiceToken } of made) await call(`/invoice/${invoiceToken}/pay`, begins);
   await Promise.all(made.map(({ invoiceToken }) => pay(invoiceToken)));
   return made.map(({ siteId }) => siteId);
 }

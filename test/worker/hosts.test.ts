@@ -55,11 +55,14 @@ describe("a new site", () => {
   it("that fits nowhere goes where another one leaves", async () => {
     const key = await account();
     const only = await hostFor(1);
-    const { siteId } = await runningSite(key, only);
-    const [waits = ""] = await paidSites(key, 1);
+    const ids = await paidSites(key, 2);
+    const first = await only.next("job");
+    await finish(only, first.job, first.attempt, deployResult);
     await tick();
-    expect(await hostsOf(key, [waits])).toEqual([null]);
-    await api(key, "DELETE", `/sites/${siteId}`);
+    const placed = await hostsOf(key, ids);
+    expect(new Set(placed)).toEqual(new Set([only.hostId, null]));
+    const waits = ids[placed.indexOf(null)];
+    await api(key, "DELETE", `/sites/${ids[placed.indexOf(only.hostId)]}`);
     const { job, attempt } = await only.next("job");
     await finish(only, job, attempt);
     expect((await only.next("job")).job.args).toMatchObject({ run: { siteId: waits } });
@@ -79,8 +82,10 @@ describe("a new site", () => {
 
   it("that no host could take in time fails with what was missing", async () => {
     const key = await account();
-    const only = await hostFor(0, "eu");
+    const only = await hostFor(1, "eu");
+    await sql("UPDATE hosts SET offline_since = 1 WHERE id = ?", only.hostId);
     const ids = await paidSites(key, 2, { region: "eu" });
+    await sql("UPDATE hosts SET offline_since = NULL, memory_mb = 512 WHERE id = ?", only.hostId);
     // Whose host was removed meanwhile.
     await sql("UPDATE sites SET region = 'mars' WHERE id = ?", ids[0]);
     for (const id of ids) await sql("UPDATE jobs SET deadline_at = 1 WHERE site_id = ?", id);

@@ -20,9 +20,12 @@ import {
   fail,
   finish,
   greetedAgent,
+  hostIn,
+  operator,
   pay,
   runningSite,
   site,
+  siteInput,
   uniqueName,
   ready,
 } from "./service.ts";
@@ -41,6 +44,81 @@ async function commandScene() {
 }
 
 beforeEach(clearAway);
+
+describe("what no host has room for", () => {
+  type Refused = { invoiceId: string; invoiceToken: string; reason: string; issues: unknown };
+  const pack = async (kind: string, memoryMb: number) => {
+    const input = { kind, name: uniqueName("Pack"), amountCents: 9000, memoryMb, cpuMilli: 100, diskGb: 1 };
+    return (await api<{ id: string }>(await operator(), "POST", "/packs", input)).body.id;
+  };
+  const kinds = [
+    ["site", siteInput()],
+    ["database", { type: "redis" }],
+  ] as const;
+
+  it.each(kinds)(
+    "is no %s to order, even where all hosts are empty, drain or are away",
+    async (kind, input) => {
+      const key = await account();
+      const [fits, tooLarge] = [await pack(kind, 1024), await pack(kind, 1025)];
+      const order = (packId: string, more: object = {}) =>
+        api<Refused>(key, "POST", `/${kind}s`, { ...input, name: uniqueName("room"), packId, ...more });
+      expect((await order(tooLarge)).status).toBe(201);
+      const [here, there] = [await hostFor(4, "here"), await hostFor(3, "there")];
+      await runningSite(key, here);
+      await sql("UPDATE hosts SET status = 'DRAINING' WHERE id = ?", here.hostId);
+      const { status, body } = await order(tooLarge);
+      expect([status, body.issues]).toEqual([
+        400,
+        [
+          {
+            path: "packId",
+            message: expect.stringMatching(/no host has 1025 MB.*smaller pack.*larger host/),
+          },
+        ],
+      ]);
+      expect((await order(fits)).status).toBe(201);
+      expect((await order(fits, { region: "there" })).body.issues).toMatchObject([
+        { path: "packId", message: expect.stringContaining("no host in region there has 1024 MB") },
+      ]);
+      // What a host has that has never connected is not known.
+      await hostIn("there");
+      expect((await order(tooLarge, { region: "there" })).status).toBe(201);
+      here.close();
+      there.close();
+    },
+  );
+
+  it.each(kinds)("takes no money for a %s until it has, or none is known", async (kind, input) => {
+    const key = await account();
+    const packId = await pack(kind, 512);
+    const order = async (more: object = {}) => {
+      const named = { ...input, name: uniqueName("room"), packId, ...more };
+      return (await api<Refused>(key, "POST", `/${kind}s`, named)).body;
+    };
+    const host = await hostFor(3, "here");
+    const { siteId } = await runningSite(key, host);
+    const other = await runningSite(key, host);
+    const [one, elsewhere] = [await order(), await order({ region: "here" })];
+    for (const { invoiceToken, invoiceId } of [one, elsewhere]) {
+      const refused = await pay(invoiceToken);
+      expect([refused.status, (await refused.json<Refused>()).reason]).toEqual([
+        409,
+        expect.stringMatching(/^No host.* has room for the 512 MB of this .*Nothing was charged.*operator/),
+      ]);
+      expect((await api(key, "GET", `/invoices/${invoiceId}`)).body).toMatchObject({ status: "unpaid" });
+    }
+    await sql("UPDATE sites SET status = 'FAILED', serving = 0, reserved = 0 WHERE id = ?", siteId);
+    expect((await pay(one.invoiceToken)).status).toBe(200);
+    await host.next("job");
+    expect((await pay(elsewhere.invoiceToken)).status).toBe(409);
+    // As before where no host is known: it waits for one.
+    await clearAway();
+    expect((await pay(elsewhere.invoiceToken)).status).toBe(200);
+    expect(other.siteId).not.toBe(siteId);
+    host.close();
+  });
+});
 
 describe("a deployment that waits says for what", () => {
   it("a host that is up with room, what is under way, or its own host; and nothing once it has begun", async () => {

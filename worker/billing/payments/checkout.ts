@@ -6,7 +6,7 @@ import { checkouts, invoices, paymentFlags } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { logError } from "../../log-error.ts";
 import type { InvoiceRow } from "../../db/rows.ts";
-import { keepRoomForPack } from "../terms/room-for-pack.ts";
+import { keepRoomForPack, roomForNew } from "../terms/room-for-pack.ts";
 import { applySession } from "./apply-session.ts";
 
 export type CheckoutRow = typeof checkouts.$inferSelect;
@@ -66,14 +66,15 @@ export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promi
 
 async function begin(ctx: Ctx, invoice: InvoiceRow): Promise<void> {
   const now = ctx.now().getTime();
-  const room = keepRoomForPack(ctx, invoice, ctx.newMark());
+  const kept = keepRoomForPack(ctx, invoice, ctx.newMark());
+  const room = kept ?? roomForNew(ctx, invoice);
   const add = ctx.statement(sql`
     INSERT INTO checkouts (id, invoice_id, number, processor, status, created_at, expires_at, check_at)
     SELECT ${ctx.newId("checkout")}, id, 1 + coalesce((SELECT max(number) FROM checkouts WHERE invoice_id = invoices.id), 0),
       ${ctx.payments.name}, 'opening', ${now}, ${now + checkoutMs}, ${now + firstCheckMs}
     FROM invoices WHERE id = ${invoice.id} AND status = 'unpaid' AND ${room?.guard ?? sql`1`}
     ON CONFLICT DO NOTHING`);
-  const { added } = await batch(ctx, { room: room?.statement, added: add });
+  const { added } = await batch(ctx, { kept: kept?.statement, added: add });
   if (added.meta.changes === 0) await room?.refuse();
 }
 

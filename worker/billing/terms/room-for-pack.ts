@@ -5,7 +5,7 @@ import { maxUnpaidMb } from "../../domain/placement.ts";
 import { bestHostFor, hostRooms, packMbOf } from "../../jobs/hosts/placement.ts";
 import type { InvoiceRow } from "../../db/rows.ts";
 import { idleLane } from "../../db/job-conditions.ts";
-import { tableOf, termedOf, type Termed } from "../../db/resource.ts";
+import { tableOf, termedOf, wordOf, type Termed } from "../../db/resource.ts";
 import { beingPaid, inService } from "./resource.ts";
 
 /** Whether row `r`'s host has memory for the pack; a site without data on its host may use another host. */
@@ -31,6 +31,32 @@ export const noRoomForPack = (kind: Termed, memoryMb: number): AppError =>
       ? `Its host has no room for ${memoryMb} MB, and a database cannot move because its data is there: ask the operator for more capacity.`
       : `No host has room for ${memoryMb} MB that this site could run on; a site with volumes or databases cannot move. Ask the operator for more capacity.`,
   );
+
+/**
+ * For the batch that opens a checkout of a first invoice, which reserves nothing: no money is taken while no host has
+ * room. A host that is away, or has yet to report its memory, may have it; without any host, what is paid waits for one.
+ */
+export function roomForNew(ctx: Ctx, { kind: of, resourceId }: InvoiceRow) {
+  const kind = termedOf(resourceId);
+  if (kind === null || of !== wordOf(kind)) return null;
+  const memoryMb = sql`(SELECT memory_mb FROM packs WHERE id = r.pack_id)`;
+  const unplaced = sql`${tableOf(kind)} r WHERE r.id = ${resourceId} AND (
+    SELECT max(coalesce(h.free_mb, ${memoryMb})) FROM ${hostRooms} h
+    WHERE h.status = 'ACTIVE' AND (r.region IS NULL OR h.region = r.region)) < ${memoryMb}`;
+  return {
+    guard: sql`NOT EXISTS (SELECT 1 FROM ${unplaced})`,
+    /** @throws AppError conflict if no host has enough memory */
+    refuse: async () => {
+      const [found] = await ctx.db.all<{ memoryMb: number; region: string | null }>(
+        sql`SELECT ${memoryMb} AS memoryMb, r.region FROM ${unplaced}`,
+      );
+      if (found)
+        throw conflict(
+          `No host${found.region === null ? "" : ` in region ${found.region}`} has room for the ${found.memoryMb} MB of this ${wordOf(kind)}. Nothing was charged: ask the operator for more capacity, then pay again, or cancel this and order a smaller pack.`,
+        );
+    },
+  };
+}
 
 /**
  * For the batch that opens a checkout of this invoice: reserves memory for its pack while the checkout is open. An

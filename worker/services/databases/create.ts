@@ -5,6 +5,7 @@ import { batch } from "../../db/batch.ts";
 import { databases } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { databaseEngines, databaseNameOf } from "../../domain/database-engines.ts";
+import { largestHost, refuseTooLarge } from "../hosts/largest.ts";
 import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
 import { firstInvoice } from "../../billing/invoices/first.ts";
 import { neverPaid, refuseMoreUnpaid } from "../../billing/invoices/never-paid.ts";
@@ -18,6 +19,7 @@ export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<D
     pack: [pack],
     taken: [taken],
     regions,
+    largest: [largest],
     unpaid,
   } = await batch(ctx, {
     pack: packOffered(ctx, "database", input.packId),
@@ -26,10 +28,12 @@ export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<D
       .from(databases)
       .where(and(eq(databases.accountId, accountId), eq(databases.name, input.name))),
     regions: regionsOfHosts(ctx),
+    largest: largestHost(ctx, input.region),
     unpaid: neverPaid(ctx, accountId),
   });
   if (!pack) throw invalid("packId", "no active database pack has this id");
   refuseUnknownRegion("region", input.region, regions);
+  refuseTooLarge(pack, input.region, largest);
   const nameTaken = () => conflict(`You already have a database named ${input.name}. Choose another name.`);
   if (taken) throw nameTaken();
   refuseMoreUnpaid(unpaid);

@@ -8,6 +8,7 @@ import { conflict, invalid } from "../../domain/app-error.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { siteSlug } from "../../domain/slug.ts";
 import { webhookHash } from "../../domain/tokens.ts";
+import { largestHost, refuseTooLarge } from "../hosts/largest.ts";
 import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
 import { firstInvoice } from "../../billing/invoices/first.ts";
 import { neverPaid, refuseMoreUnpaid } from "../../billing/invoices/never-paid.ts";
@@ -28,6 +29,7 @@ export async function createSite(
     pack: [pack],
     taken: [taken],
     regions,
+    largest: [largest],
     unpaid,
   } = await batch(ctx, {
     pack: packOffered(ctx, "site", input.packId),
@@ -36,10 +38,12 @@ export async function createSite(
       .from(sites)
       .where(and(eq(sites.accountId, accountId), eq(sites.name, input.name))),
     regions: regionsOfHosts(ctx),
+    largest: largestHost(ctx, input.region),
     unpaid: neverPaid(ctx, accountId),
   });
   if (!pack) throw invalid("packId", "no active site pack has this id");
   refuseUnknownRegion("region", input.region, regions);
+  refuseTooLarge(pack, input.region, largest);
   if (taken) throw conflict(`You already have a site named ${input.name}. Choose another name.`);
 
   refuseTooManyReplicas("replicas", input.replicas ?? 1, pack.memoryMb);
