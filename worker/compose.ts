@@ -19,6 +19,7 @@ import type { Env } from "./env.ts";
 import { logError } from "./log-error.ts";
 import { streamAddress, streamHeader, type Guarding, type StreamOpening } from "./objects/rpc.ts";
 import { confirmEmail } from "./services/accounts/confirm-email.ts";
+import { endLinks } from "./services/accounts/end-links.ts";
 import { revokeAllKeys } from "./services/keys/revoke-all.ts";
 import { publicSettings, takesSignUps } from "./services/settings/read.ts";
 
@@ -146,6 +147,7 @@ export function authOf(env: Env): Promise<Auth> {
       env,
       (auth = createAuth(contextOf(env, { type: "system" }, waitUntil), {
         passwordReset,
+        signInChanged: endLinks,
         brandName,
         takesSignUps,
       })),
@@ -157,6 +159,7 @@ const brandName = async (ctx: Ctx): Promise<string> => (await publicSettings(ctx
 
 /** A mailed link proves the address, and holders of the old password may have created keys. */
 async function passwordReset(ctx: Ctx, accountId: Id<"account">, { keepsKeys }: { keepsKeys: boolean }) {
+  await endLinks(ctx, accountId);
   await confirmEmail(ctx, accountId);
   if (!keepsKeys) await revokeAllKeys(ctx, accountId);
 }

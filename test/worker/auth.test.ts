@@ -958,3 +958,60 @@ it("a change of address is agreed to by the old one, then by the new one", async
   await ask(/https?:\S+/.exec(mails[1]?.text ?? "")?.[0] ?? "", undefined, cookie);
   expect(await rows("SELECT email FROM accounts WHERE id = ?", accountId)).toEqual([{ email: newEmail }]);
 });
+
+it.each(["another reset", "a change of the password", "a change of the address"])(
+  "a link to a new password is worth nothing after %s, and a used code stays used",
+  async (ending) => {
+    const { accountId, email } = await person();
+    const { cookie } = await session(accountId);
+    const { ask, mails, done } = service();
+    const linkIn = (mail: Mail | undefined) => /https?:\S+/.exec(mail?.text ?? "")?.[0] ?? "";
+    const tokenOf = async () => {
+      await ask("/request-password-reset", { email });
+      await done(mails.length + 1);
+      return new URL(linkIn(mails.at(-1))).searchParams.get("token");
+    };
+    const reset = async (token: string | null) =>
+      (await ask("/reset-password", { token, newPassword: "a password of the link" })).status;
+    const claimed = newId("verification");
+    const end = Date.now() + day;
+    await write(
+      insert("verifications", {
+        id: claimed,
+        identifier: "used-code",
+        value: accountId,
+        expires_at: end,
+        created_at: 1,
+        updated_at: 1,
+      }),
+    );
+    const token = await tokenOf();
+    if (ending === "another reset") expect(await reset(await tokenOf())).toBe(200);
+    else if (ending === "a change of the password") {
+      const body = { currentPassword: password, newPassword: "a new long password" };
+      expect((await ask("/change-password", body, cookie)).status).toBe(200);
+    } else {
+      const newEmail = `${uniqueName("new")}@example.com`;
+      await ask("/change-email", { newEmail }, cookie);
+      await done(2);
+      await ask(linkIn(mails[1]), undefined, cookie);
+      await done(3);
+      await ask(linkIn(mails[2]), undefined, cookie);
+      expect(await rows("SELECT email FROM accounts WHERE id = ?", accountId)).toEqual([{ email: newEmail }]);
+    }
+    expect(await reset(token)).toBe(400);
+    expect(await rows("SELECT id FROM verifications WHERE value = ?", accountId)).toEqual([{ id: claimed }]);
+  },
+);
+
+it("a password that is changed ends every session, whatever was asked for, and begins one", async () => {
+  const { accountId } = await person();
+  const { cookie } = await session(accountId);
+  await session(accountId);
+  const { ask } = service();
+  const body = { currentPassword: password, newPassword: "a new long password", revokeOtherSessions: false };
+  const changed = await ask("/change-password", body, cookie);
+  expect([changed.status, (await sessionsOf(accountId)).length]).toEqual([200, 1]);
+  expect((await ask(`${siteUrl}/api/v1/sites`, undefined, cookie)).status).toBe(401);
+  expect((await ask(`${siteUrl}/api/v1/sites`, undefined, cookieOf(changed))).status).toBe(200);
+});

@@ -57,16 +57,20 @@ export type AuthEvents = {
   /** false: no account is created, by whatever way. */
   takesSignUps(ctx: Ctx): Promise<boolean>;
   passwordReset(ctx: Ctx, accountId: Id<"account">, reset: { keepsKeys: boolean }): Promise<void>;
+  /** The password was changed with the one before, or an address was confirmed. */
+  signInChanged(ctx: Ctx, accountId: Id<"account">): Promise<void>;
 };
 
 /** Loaded on first use: it is a third of the Worker, and no API request needs it. */
 export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
-  const [{ betterAuth }, { drizzleAdapter }, { twoFactor }, crypto] = await Promise.all([
-    import("better-auth/minimal"),
-    import("better-auth/adapters/drizzle"),
-    import("better-auth/plugins/two-factor"),
-    import("better-auth/crypto"),
-  ]);
+  const [{ betterAuth }, { createAuthMiddleware }, { drizzleAdapter }, { twoFactor }, crypto] =
+    await Promise.all([
+      import("better-auth/minimal"),
+      import("./auth-hook.ts"),
+      import("better-auth/adapters/drizzle"),
+      import("better-auth/plugins/two-factor"),
+      import("better-auth/crypto"),
+    ]);
   const { config } = ctx;
   const secret = secretOf(tokenKeys(config, "sessions")[0]);
   const sealing = sealingTwoFactors(ctx, {
@@ -139,6 +143,20 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
           },
         },
       },
+      account: {
+        update: {
+          // A row with a password is updated by /change-password alone; a reset updates by condition and has an event of its own.
+          after: async ({ userId, password }) => {
+            if (password) await events.signInChanged(ctx, userId as Id<"account">);
+          },
+        },
+      },
+    },
+    hooks: {
+      // Whoever knew the old password may have any session of the account, even a copy of the one that changes it.
+      before: createAuthMiddleware(async ({ path }) =>
+        path === "/change-password" ? { context: { body: { revokeOtherSessions: true } } } : undefined,
+      ),
     },
     emailAndPassword: {
       enabled: true,
@@ -181,6 +199,7 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
         sendOnSignUp: true,
         // Only sent after the correct password.
         sendOnSignIn: true,
+        afterEmailVerification: ({ id }) => events.signInChanged(ctx, id as Id<"account">),
         sendVerificationEmail: ({ user, url }) =>
           mail(
             user.email,

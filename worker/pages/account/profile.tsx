@@ -199,7 +199,6 @@ export const profile: Screen = {
       const answer = await toAuth("/change-password", {
         currentPassword: current,
         newPassword: password,
-        revokeOtherSessions: true,
       });
       if (answer.status === 429) throw new AppError("rate_limited");
       if (!answer.ok) throw invalid("current", "is not your current password");

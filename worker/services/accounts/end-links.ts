@@ -1,0 +1,11 @@
+import { sql } from "drizzle-orm";
+import type { Id } from "../../../protocol/ids.ts";
+import type { Ctx } from "../../ctx.ts";
+
+/**
+ * Ends the account's mailed links and the sign-ins that wait for a second step: they were for the password or the address as it
+ * was. Codes that were used stay used.
+ */
+export async function endLinks(ctx: Ctx, accountId: Id<"account">): Promise<void> {
+  await ctx.db.run(sql`DELETE FROM verifications WHERE value = ${accountId} AND identifier <> 'used-code'`);
+}
