@@ -192,7 +192,13 @@ describe("the look", () => {
     expect(await (await get("/sites", `${cookie}; theme=dark`)).text()).toContain(
       '<html lang="en" data-theme="dark"',
     );
-    const elsewhere = await post("/theme", { theme: "x" }, { Referer: "https://evil.example/x" });
-    expect(elsewhere.headers.get("Location")).toBe("/");
+    for (const Referer of [
+      "https://evil.example/x",
+      `${siteUrl}//evil.example/x`,
+      `${siteUrl}/.//evil.example`,
+    ]) {
+      const elsewhere = await post("/theme", { theme: "x" }, { Referer });
+      expect([Referer, elsewhere.headers.get("Location")]).toEqual([Referer, "/"]);
+    }
   });
 });

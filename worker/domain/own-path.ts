@@ -1,5 +1,5 @@
 /**
- * A path of this service with its query, such as a link leads on to after signing in; "/" for everything else, above all for what
+ * A path of this service with its query, such as signing in or a form leads on to; "/" for everything else, above all for what
  * browsers take for another site's address (two slashes, or backslashes).
  */
 export function ownPath(text: string): string {

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { isSecure } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
+import { ownPath } from "../domain/own-path.ts";
 import { formToAuth } from "../middleware/auth.ts";
 import { limitBody } from "../middleware/body.ts";
 import { limitAddress } from "../middleware/limit.ts";
@@ -118,7 +119,7 @@ export const screens: readonly Screen[] = [
 /** The path on this origin that a form was sent from. */
 const backTo = (referrer: string | undefined, origin: string): string => {
   const url = referrer !== undefined && URL.canParse(referrer) ? new URL(referrer) : null;
-  return url?.origin === origin ? url.pathname + url.search : "/";
+  return url?.origin === origin ? ownPath(url.pathname + url.search) : "/";
 };
 
 export const dashboard = new Hono<AppEnv>()
