@@ -5,9 +5,10 @@ import { reconcilePayments } from "../../worker/billing/payments/reconcile.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { reconcileBilling } from "../../worker/cron.ts";
 import { checkPayments } from "../../worker/services/system/check-payments.ts";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Event } from "../support/stripe/server.ts";
 import { interruptedDatabase } from "./crashing-database.ts";
-import { account, api, bindings, call, createSite, operator, pay, site } from "./service.ts";
+import { account, api, bindings, call, createSite, operator, pay, site, uniqueName } from "./service.ts";
 import { buyCredits, credits, flagsOf, rows, stripeService, type StripeService } from "./stripe-service.ts";
 
 afterEach(() => vi.restoreAllMocks());
@@ -246,13 +247,40 @@ describe("a checkout", () => {
     expect(await checkedAt(200)).toEqual([1, 260]);
   });
 
-  it("of an invoice that became void is closed at Stripe, so that nobody pays it any more", async () => {
+  it.each(["voided", "cancelled", "deleted with its site", "deleted with its database"])(
+    "of an invoice that is %s is closed at Stripe at once, so that nobody pays it any more",
+    async (how) => {
+      const service = stripeService();
+      const key = how === "voided" ? await operator() : await account();
+      const ordered = { name: uniqueName("ordered"), type: "redis" };
+      const of = how.endsWith("database")
+        ? (await api<DatabaseCreated>(key, "POST", "/databases", ordered)).body
+        : await createSite(key);
+      const session = await service.open(of.invoiceToken);
+      const [method, path] = {
+        voided: ["POST", `/invoices/${of.invoiceId}/void`],
+        cancelled: ["POST", `/invoices/${of.invoiceId}/cancel`],
+        "deleted with its site": ["DELETE", `/sites/${"siteId" in of ? of.siteId : ""}`],
+        "deleted with its database": ["DELETE", `/databases/${"databaseId" in of ? of.databaseId : ""}`],
+      }[how] as [string, string];
+      expect((await service.asOperator(key, method, path)).status).toBeLessThan(300);
+      await expect.poll(() => service.stripe.sessions.get(session)?.status).toBe("expired");
+      await reconcilePayments(service.ctx());
+      expect(await checkoutsOf(of.invoiceId)).toEqual([{ status: "expired", number: 1 }]);
+    },
+  );
+
+  it("of a void invoice that Stripe cannot be asked to close is closed by the next cron", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const service = stripeService();
     const of = await bought();
     const session = await service.open(of.invoiceToken);
-    await service.asOperator(await operator(), "POST", `/invoices/${of.invoiceId}/void`);
+    service.stripe.breakNext({ on: /expire$/, times: 100 });
+    await service.asOperator(of.key, "POST", `/invoices/${of.invoiceId}/cancel`);
+    await expect.poll(() => log.mock.calls.join(), 10_000).toContain("close checkouts");
+    service.stripe.mend();
     expect(service.stripe.sessions.get(session)?.status).toBe("open");
-    await reconcilePayments(service.ctx(3 * 60_000));
+    await reconcilePayments(service.ctx());
     expect(service.stripe.sessions.get(session)?.status).toBe("expired");
     expect(await checkoutsOf(of.invoiceId)).toEqual([{ status: "expired", number: 1 }]);
   });
@@ -400,9 +428,9 @@ describe("a payment", () => {
   it("of a void invoice, and a second one of a paid invoice, is flagged and not lost", async () => {
     const service = stripeService();
     const late = await bought();
-    const session = await service.open(late.invoiceToken);
+    const tooLate = service.stripe.pay(await service.open(late.invoiceToken));
     await service.asOperator(await operator(), "POST", `/invoices/${late.invoiceId}/void`);
-    await service.send(service.stripe.pay(session));
+    await service.send(tooLate);
     expect([(await service.invoice(late.invoiceToken)).status, await flagsOf(late.invoiceId)]).toEqual([
       "void",
       ["invoice_void"],
@@ -491,6 +519,35 @@ describe("a delayed payment", () => {
     service.stripe.pay(await service.open(of.invoiceToken));
     await service.invoice(of.invoiceToken, "?returned=1");
     await expectPaidOnce(service, of);
+  });
+
+  it("stops no deletion: it is flagged when it arrives, and its payer is told", async () => {
+    const service = stripeService();
+    const key = await account();
+    const of = await createSite(key);
+    const session = await service.open(of.invoiceToken);
+    await service.send(service.stripe.pay(session, true));
+    expect((await service.asOperator(key, "DELETE", `/sites/${of.siteId}`)).status).toBe(202);
+    const page = async (query = "") =>
+      (
+        await service.call(`/invoice/${of.invoiceToken}${query}`, { headers: { Accept: "text/html" } })
+      ).text();
+    expect(await page()).toContain("If it arrives, the operator is told and will return it.");
+    service.stripe.end(session, true);
+    // No event came: whoever returns from Stripe is told nevertheless.
+    const returned = await page("?returned=1");
+    expect(returned).toContain("A payment was received although this invoice was void.");
+    expect(returned).not.toContain("nothing is owed");
+    expect(await flagsOf(of.invoiceId)).toEqual(["invoice_void"]);
+    const operatorKey = await operator();
+    const [flag] = await rows<{ id: string }>(
+      "SELECT id FROM payment_flags WHERE invoice_id = ?",
+      of.invoiceId,
+    );
+    await service.asOperator(operatorKey, "POST", `/payments/flagged/${flag?.id}/resolve`, {
+      resolution: "Returned.",
+    });
+    expect(await page()).toContain("nothing is owed");
   });
 
   it("that fails is said on the invoice's page, until there is another or it is paid", async () => {

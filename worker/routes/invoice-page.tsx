@@ -41,8 +41,9 @@ export const invoicePage = new Hono<AppEnv>()
     async (c) => {
       const { ctx } = c.var;
       let invoice = await getInvoiceByToken(ctx, c.req.param("token"));
+      const isUnsettled = invoice.status === "unpaid" || invoice.status === "void";
       // The customer returns from the processor: query it, since its event may be delayed or lost.
-      if (invoice.status === "unpaid" && c.req.valid("query").returned !== undefined) {
+      if (isUnsettled && c.req.valid("query").returned !== undefined) {
         await reconcileInvoice(ctx, invoice);
         invoice = await getInvoiceByToken(ctx, invoice.token);
       }
@@ -54,7 +55,7 @@ export const invoicePage = new Hono<AppEnv>()
           return c.redirect(next, 303);
         }
       }
-      const last = invoice.status === "unpaid" ? await lastPayment(ctx, invoice) : null;
+      const last = isUnsettled ? await lastPayment(ctx, invoice) : null;
       return c.html(html`<!doctype html>${<InvoicePage invoice={invoice} lastPayment={last} />}`);
     },
   )

@@ -1,6 +1,7 @@
 import { and, eq, lt, ne, sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
+import { closeCheckouts, openCheckoutsOfVoid } from "../../db/close-checkouts.ts";
 import { invoices } from "../../db/schema.ts";
 import { beingPaid } from "../terms/resource.ts";
 import { voided } from "../effects/index.ts";
@@ -32,6 +33,7 @@ export async function makeVoid(ctx: Ctx, invoice: InvoiceRow, checkoutThatHolds:
   const mark = ctx.newMark();
   const {
     after: [after],
+    open,
   } = await batch(ctx, {
     invoices: ctx.db
       .update(invoices)
@@ -45,7 +47,9 @@ export async function makeVoid(ctx: Ctx, invoice: InvoiceRow, checkoutThatHolds:
       )
       .returning({ id: invoices.id }),
     after: ctx.db.select().from(invoices).where(eq(invoices.id, invoice.id)),
+    open: openCheckoutsOfVoid(ctx, sql`id = ${invoice.id}`),
     voided: voided[invoice.kind]?.(ctx, invoice, mark, ctx.now()) ?? [],
   });
+  closeCheckouts(ctx, open);
   return after ?? invoice;
 }

@@ -2,6 +2,7 @@ import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { DatabaseActionAccepted } from "../../../protocol/api/databases.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
+import { closeCheckouts, openCheckoutsOfVoid } from "../../db/close-checkouts.ts";
 import type { DatabaseRow } from "../../db/rows.ts";
 import { databases, invoices } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
@@ -24,6 +25,7 @@ export async function deleteDatabase(
   const deleting = sql`(SELECT mark FROM databases WHERE id = ${database.id}) = ${mark}`;
   const {
     moved: [moved],
+    open,
   } = await batch(ctx, {
     moved: ctx.db
       .update(databases)
@@ -51,6 +53,7 @@ export async function deleteDatabase(
       .update(invoices)
       .set({ status: "void" })
       .where(and(eq(invoices.resourceId, database.id), eq(invoices.status, "unpaid"), deleting)),
+    open: openCheckoutsOfVoid(ctx, sql`resource_id = ${database.id}`),
     // Nothing of it ever reached a host, so the record is deleted at once.
     forgotten: forgetDatabase(
       ctx,
@@ -58,6 +61,7 @@ export async function deleteDatabase(
       sql`${deleting} AND (SELECT host_id FROM databases WHERE id = ${database.id}) IS NULL`,
     ),
   });
+  closeCheckouts(ctx, open);
   if (!moved) return { id: database.id, status: to };
   if (moved.hostId) ctx.hosts.wake(moved.hostId);
   return { id: moved.id, status: moved.status };

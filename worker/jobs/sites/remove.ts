@@ -2,6 +2,7 @@ import { and, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { SiteActionAccepted } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
+import { closeCheckouts, openCheckoutsOfVoid } from "../../db/close-checkouts.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { invoices, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
@@ -23,6 +24,7 @@ export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<S
     moved: [moved],
     deployments: { waited, cancelling },
     orphans,
+    open,
   } = await batch(ctx, {
     moved: ctx.db
       .update(sites)
@@ -44,6 +46,7 @@ export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<S
       .update(invoices)
       .set({ status: "void" })
       .where(and(eq(invoices.resourceId, site.id), eq(invoices.status, "unpaid"), deleting)),
+    open: openCheckoutsOfVoid(ctx, sql`resource_id = ${site.id}`),
     // Nothing of it ever reached a host, so the record is deleted at once.
     forgotten: forgetSite(
       ctx,
@@ -51,6 +54,7 @@ export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<S
       sql`${deleting} AND (SELECT coalesce(host_id, leaving_host_id) FROM sites WHERE id = ${site.id}) IS NULL`,
     ),
   });
+  closeCheckouts(ctx, open);
   if (!moved) return { id: site.id, status: to };
   for (const { id } of waited) ctx.logs.remove(id);
   reviseCancelled(ctx, cancelling);

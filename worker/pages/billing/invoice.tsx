@@ -1,6 +1,7 @@
 import type { Invoice } from "../../../protocol/api/invoices.ts";
 import { Layout } from "../kit/layout.tsx";
 import { Callout, Day, Heading, Status } from "../kit/parts.tsx";
+import type { LastPayment } from "../../services/invoices/get-by-token.ts";
 import { invoiceWords } from "../kit/words.ts";
 import { money, taxText } from "../money.ts";
 
@@ -21,6 +22,14 @@ const said = {
   refunded: "This invoice was refunded.",
 } as const;
 
+/** Money for a void invoice, which is returned. */
+const saidOfVoid = {
+  processing:
+    "This invoice is void, but a payment of it is still being processed by the bank. If it arrives, the operator is told and will return it.",
+  "to return":
+    "A payment was received although this invoice was void. The operator has been told and will return it.",
+} as const;
+
 /** Where the payer goes on: to what the invoice pays for. */
 function nextOf({ kind, resource }: Invoice): [href: string, label: string] {
   const id = resource?.id ?? "";
@@ -34,16 +43,12 @@ function nextOf({ kind, resource }: Invoice): [href: string, label: string] {
 }
 
 /** The token in the URL is the credential, so that anyone can pay without an account. */
-export const InvoicePage = ({
-  invoice,
-  lastPayment,
-}: {
-  invoice: Invoice;
-  lastPayment: "processing" | "failed" | null;
-}) => {
+export const InvoicePage = ({ invoice, lastPayment }: { invoice: Invoice; lastPayment: LastPayment }) => {
   const isOnItsWay = lastPayment === "processing";
   const [href, label] = nextOf(invoice);
   const isDone = invoice.status !== "unpaid";
+  const isReturned = invoice.status === "void" && (isOnItsWay || lastPayment === "to return");
+  const text = isReturned ? saidOfVoid[lastPayment] : said[invoice.status];
   return (
     <Layout
       title="Invoice"
@@ -117,7 +122,7 @@ export const InvoicePage = ({
             </p>
           </form>
         )}
-        {said[invoice.status] !== null && <p>{said[invoice.status]}</p>}
+        {text !== null && <p>{text}</p>}
         {invoice.status === "paid" && (
           <p class="form-end screen-only">
             <a class="button primary" href={href}>

@@ -23,7 +23,6 @@ export async function cancelInvoice(ctx: Ctx, { id: invoiceId }: ById): Promise<
     throw conflict(
       "A renewal cannot be cancelled: leave it unpaid and the term ends, or delete the site or database.",
     );
-  // A checkout that is still open is closed by reconciliation.
   const after = await makeVoid(ctx, invoice, sql`status = 'processing'`);
   if (after.status === "void") return invoiceView(after);
   if (after.status === "unpaid") throw onItsWay();

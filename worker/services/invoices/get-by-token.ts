@@ -1,4 +1,4 @@
-import { desc, eq } from "drizzle-orm";
+import { desc, eq, sql } from "drizzle-orm";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
 import type { Ctx } from "../../ctx.ts";
 import { checkouts, invoices } from "../../db/schema.ts";
@@ -19,17 +19,25 @@ export async function invoiceByToken(ctx: Ctx, token: string): Promise<InvoiceRo
 export const getInvoiceByToken = async (ctx: Ctx, token: string): Promise<Invoice> =>
   invoiceView(await invoiceByToken(ctx, token));
 
-/** How the newest payment stands: the bank has not confirmed it yet, or has refused it; null: neither. */
-export async function lastPayment(
-  ctx: Ctx,
-  invoice: { id: string },
-): Promise<"processing" | "failed" | null> {
+export type LastPayment = "processing" | "failed" | "to return" | null;
+
+/**
+ * How the newest payment stands: the bank has not confirmed it yet, has refused it, or it came when the invoice was void, and the
+ * operator has yet to return it; null: none of these.
+ */
+export async function lastPayment(ctx: Ctx, invoice: { id: string }): Promise<LastPayment> {
   const [last] = await ctx.db
-    .select({ status: checkouts.status, sessionId: checkouts.sessionId })
+    .select({
+      status: checkouts.status,
+      sessionId: checkouts.sessionId,
+      isFlagged: sql<number>`EXISTS (SELECT 1 FROM payment_flags f
+        WHERE f.invoice_id = ${invoice.id} AND f.reason = 'invoice_void' AND f.resolved_at IS NULL)`,
+    })
     .from(checkouts)
     .where(eq(checkouts.invoiceId, invoice.id as InvoiceRow["id"]))
     .orderBy(desc(checkouts.number))
     .limit(1);
+  if (last?.isFlagged) return "to return";
   if (last?.status === "processing") return "processing";
   // Without a session the processor refused the request, and nobody paid.
   return last?.status === "failed" && last.sessionId !== null ? "failed" : null;

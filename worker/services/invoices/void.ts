@@ -12,7 +12,7 @@ import { invoiceView } from "./view.ts";
 export async function voidInvoice(ctx: Ctx, { id: invoiceId }: ById): Promise<Invoice> {
   const invoice = await invoiceById(ctx, invoiceId);
   if (invoice.status === "void") return invoiceView(invoice);
-  // A checkout that is still open is closed by reconciliation, and whoever is faster is flagged.
+  // Whoever pays before the open checkout is closed is flagged.
   const after = await makeVoid(ctx, invoice, sql`status = 'processing'`);
   if (after.status === "void") return invoiceView(after);
   if (after.status === "unpaid") throw onItsWay();
