@@ -8,7 +8,7 @@ import { expect, it } from "vitest";
 const root = join(import.meta.dirname, "../..");
 
 /** A paid Worker may weigh 10 MB; the free plan's 3 MB is the aim, with room for what is to come. */
-const maxGzipKiB = 1344;
+const maxGzipKiB = 1408;
 
 it("the Worker bundles by wrangler's own rules without a network, with the bindings it reads, and is small", async () => {
   const folder = mkdtempSync(join(tmpdir(), "berth-wrangler-"));
