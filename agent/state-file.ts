@@ -38,6 +38,18 @@ export function openDatabase(file: string, schema: string): DatabaseSync {
   }
 }
 
+/** All of the work, or nothing of it. */
+export function inTransaction(db: DatabaseSync, work: () => void): void {
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    work();
+    db.exec("COMMIT");
+  } catch (error) {
+    db.exec("ROLLBACK");
+    throw error;
+  }
+}
+
 /** A row's content if it is valid; nothing else about a damaged page can be trusted. */
 export function readRow<T>(type: z.ZodType<T>, read: () => unknown): T[] {
   try {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { metricsWindows, SiteEvent, SiteSample, type MetricsWindow } from "../../protocol/api/running.ts";
 import { keepEvents, keepSamples, SiteLogLine } from "../../protocol/agent/running.ts";
 import { FromAgent } from "../../protocol/agent/messages.ts";
-import { openDatabase, readRow } from "../state-file.ts";
+import { inTransaction, openDatabase, readRow } from "../state-file.ts";
 
 export type Crash = Extract<FromAgent, { type: "crashed" }>;
 /** A crash the control plane does not know yet, and whether its container is out of service already. */
@@ -181,10 +181,10 @@ export function openRecords(file: string): Records {
   );
   return {
     addSamples(at, intervalMs, list) {
-      db.exec("BEGIN");
-      for (const [siteId, sample] of list) addSample.run(siteId, at.getTime(), JSON.stringify(sample));
-      dropSamples.run(at.getTime() - keepSamples * intervalMs);
-      db.exec("COMMIT");
+      inTransaction(db, () => {
+        for (const [siteId, sample] of list) addSample.run(siteId, at.getTime(), JSON.stringify(sample));
+        dropSamples.run(at.getTime() - keepSamples * intervalMs);
+      });
       for (const { intervalSeconds: seconds, hours } of longWindows) {
         const spanMs = seconds * 1000;
         const endMs = Math.floor((at.getTime() - halfMinuteMs) / spanMs) * spanMs;

@@ -13,7 +13,7 @@ import {
   type RequestStats,
   type RequestWindow,
 } from "../../protocol/api/requests.ts";
-import { openDatabase, readRow } from "../state-file.ts";
+import { inTransaction, openDatabase, readRow } from "../state-file.ts";
 import type { LogPosition } from "./access-log-reader.ts";
 import { addTo, bucketOf, quantileMs, type LatencySketch } from "./latency-sketch.ts";
 import { kept, maskPath, maskQuery, maskReferrer } from "./request-masks.ts";
@@ -155,17 +155,6 @@ export function openRequestRecords(
     return found === undefined ? null : Number(found);
   };
 
-  function inTransaction(work: () => void): void {
-    db.exec("BEGIN IMMEDIATE");
-    try {
-      work();
-      db.exec("COMMIT");
-    } catch (error) {
-      db.exec("ROLLBACK");
-      throw error;
-    }
-  }
-
   function merge(site: number, minutes: number, atMs: number, sum: Sum): void {
     const found = getFigures.get(site, minutes, atMs);
     if (found) addRow(sum, found["body"]);
@@ -259,7 +248,7 @@ export function openRequestRecords(
   return {
     take(seen, position) {
       const bySite = groupBy(seen, ({ siteId }) => siteId);
-      inTransaction(() => {
+      inTransaction(db, () => {
         for (const [siteId, ofSite] of bySite) {
           addSite.run(siteId);
           const site = numberOf(siteId) ?? 0;
@@ -337,7 +326,7 @@ export function openRequestRecords(
       const hour = Math.floor(nowMs / hourMs);
       for (const { number } of allSites.all()) {
         if (rolledUp.get(Number(number)) === hour) continue;
-        inTransaction(() => rollUpSite(Number(number), nowMs));
+        inTransaction(db, () => rollUpSite(Number(number), nowMs));
         rolledUp.set(Number(number), hour);
         await turn();
       }
@@ -346,7 +335,7 @@ export function openRequestRecords(
       const wanted = new Set(siteIds);
       const gone = allSites.all().filter(({ site_id }) => !wanted.has(String(site_id)));
       if (gone.length === 0) return;
-      inTransaction(() => {
+      inTransaction(db, () => {
         for (const { number, site_id } of gone) {
           for (const table of ["blocks", "figures", "tops"])
             db.prepare(`DELETE FROM ${table} WHERE site = ?`).run(Number(number));

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { openRunningDatabases } from "../../agent/databases/running.ts";
 import type { ContainerEvent, Engine } from "../../agent/docker/engine.ts";
@@ -449,6 +450,21 @@ describe("what the host keeps of its sites", () => {
     expect(records.events(siteId).map(({ detail }) => detail)).toEqual(
       Array.from({ length: 200 }, (_, index) => String(index + 50)),
     );
+  });
+
+  it("goes on being kept after another program held its file: a round of samples that could not be written takes nothing else with it", () => {
+    const other = new DatabaseSync(join(folder, "running.db"));
+    onTestFinished(() => other.close());
+    other.exec("BEGIN IMMEDIATE");
+    const add = (time: string) => records.addSamples(new Date(time), 60_000, [[siteId, sample]]);
+    expect(() => add("2026-01-01T00:01:00Z")).toThrow("database is locked");
+    other.exec("ROLLBACK");
+    add("2026-01-01T00:02:00Z");
+    records.addEvent(siteId, "c", { at: "2026-01-01T00:02:00.000Z", kind: "exit", detail: "" });
+    records.close();
+    records = openRecords(join(folder, "running.db"));
+    expect(records.samples(siteId)).toMatchObject([{ at: "2026-01-01T00:02:00.000Z" }]);
+    expect(records.events(siteId)).toHaveLength(1);
   });
 
   it("of older days is kept by the quarter of an hour for a week and by the hour for thirty days", () => {
