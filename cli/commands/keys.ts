@@ -8,7 +8,7 @@ export const keys = command(
   "Open the page where API keys are created and revoked: that needs your password, not a key",
   "page",
 ).action(async () => {
-  const url = `${connection().url}/account`;
+  const url = `${connection().url}/account/keys`;
   showValue("page", { url }, () => `Manage your keys at ${link(url)}`);
   await openInBrowser(url);
 });

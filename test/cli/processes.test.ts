@@ -446,6 +446,21 @@ it.each([
   expect(readdirSync(config)).toEqual([]);
 });
 
+it("the page where keys are revoked is the dashboard's, for `berth keys` and who has signed in", async () => {
+  service.instead = ({ id }) =>
+    id === "startDevice"
+      ? { interval: 1 }
+      : id === "pollDevice"
+        ? { status: "approved", token: "sk_test" }
+        : undefined;
+  const env = { XDG_CONFIG_HOME: mkdtempSync(join(home, "config-")), BERTH_TOKEN: "" };
+  const signedIn = await start(["login", "--no-browser"], env).ended;
+  service.instead = () => undefined;
+  const page = `${service.url}/account/keys`;
+  expect(signedIn).toMatchObject({ code: 0, stdout: expect.stringContaining(`revoke it at ${page}.`) });
+  expect(JSON.parse((await berth("keys", "--json")).stdout)).toEqual({ url: page });
+});
+
 it.each([
   ["You have no job cmd_1.", "berth jobs list", ["jobs", "show", "cmd_1"]],
   ["You have no domain a.example.", "berth domains list", ["domains", "verify", "a.example"]],

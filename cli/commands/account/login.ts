@@ -39,7 +39,7 @@ export const login = command(
       [
         `${styled("green", "✓")} Signed in to ${url} as ${bold(safe(account.email))}.`,
         ...(byDevice
-          ? [dim(`The key is named “${clientName()}”; you can revoke it at ${url}/account.`)]
+          ? [dim(`The key is named “${clientName()}”; you can revoke it at ${url}/account/keys.`)]
           : []),
       ].join("\n"),
     );
