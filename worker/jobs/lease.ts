@@ -401,7 +401,7 @@ async function offerOf(
     try {
       framed = frame();
     } catch (error) {
-      console.error(JSON.stringify({ level: "error", job: job?.id, kind: job?.kind, error: String(error) }));
+      logError({ task: "frame a job", id: job?.id, kind: job?.kind }, error);
     }
     if (!framed) return unfitReason.unreadable;
     const fits = Buffer.byteLength(JSON.stringify(framed)) <= maxFrameBytes - aroundJobBytes;
