@@ -1,7 +1,7 @@
 import type { Domain, DomainCertificate } from "../../../protocol/api/domains.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { renewalTime } from "../../domain/renewal-time.ts";
+import { renewAt } from "../../domain/certificates.ts";
 import { lookAt } from "./look.ts";
 import { domainOwnedBy, type OfDomain } from "./owned.ts";
 import { domainView } from "./view.ts";
@@ -28,5 +28,5 @@ const day = (iso: string | null | undefined): string => (iso ?? "").slice(0, 10)
 
 const dueOf = (certificate: DomainCertificate | null): Date | null =>
   certificate?.notBefore && certificate.notAfter
-    ? renewalTime(new Date(certificate.notBefore), new Date(certificate.notAfter))
+    ? renewAt({ notBefore: new Date(certificate.notBefore), notAfter: new Date(certificate.notAfter) })
     : null;
