@@ -1,10 +1,11 @@
 import { and, eq, sql } from "drizzle-orm";
+import type { Ctx } from "../../ctx.ts";
 import { backups } from "../../db/schema.ts";
 import { countFailure } from "../backups/failing.ts";
 import { dataKeyOf } from "../backups/object-keys.ts";
 import { queueVerification } from "../backups/queue.ts";
 import { specOf } from "../databases/spec.ts";
-import { backupIdOf, backupOf, databaseOf, ending, type Kind } from "./kind.ts";
+import { backupIdOf, backupOf, databaseOf, ending, type Ended, type Ending, type Kind } from "./kind.ts";
 
 export const databaseBackup: Kind<"database.backup"> = {
   args: (ctx, material) => ({
@@ -14,30 +15,7 @@ export const databaseBackup: Kind<"database.backup"> = {
     serving: databaseOf(material).status === "RUNNING",
   }),
 
-  succeeded(ctx, { job, ended }) {
-    const id = backupIdOf(job);
-    const now = ctx.now();
-    const isComplete = sql`${backups.sha256} IS NOT NULL AND ${backups.attempt} = ${job.attempt}`;
-    const isRunning = and(eq(backups.id, id), eq(backups.status, "RUNNING"), ended);
-    return ending(
-      {
-        stored: ctx.db
-          .update(backups)
-          .set({ status: "STORED", uploadId: null, error: null, finishedAt: now })
-          .where(and(isRunning, isComplete)),
-        missing: ctx.db
-          .update(backups)
-          .set({
-            status: "FAILED",
-            error: "The host reported a backup that is not in the store.",
-            finishedAt: now,
-          })
-          .where(isRunning),
-        verification: queueVerification(ctx, "database", sql`b.id = ${id} AND ${ended}`),
-      },
-      () => ctx.hosts.wake(job.hostId),
-    );
-  },
+  succeeded: (ctx, end) => backupStored(ctx, end, "database"),
 
   async failed(ctx, { job, ended }, { error }) {
     const id = backupIdOf(job);
@@ -56,3 +34,34 @@ export const databaseBackup: Kind<"database.backup"> = {
     );
   },
 };
+
+/** The backup is in the store, unless the host never sent it, and is verified next. */
+export function backupStored(
+  ctx: Ctx,
+  { job, ended }: Ended,
+  of: "database" | "volume",
+  consistent?: boolean,
+): Ending {
+  const id = backupIdOf(job);
+  const finishedAt = ctx.now();
+  const isComplete = sql`${backups.sha256} IS NOT NULL AND ${backups.attempt} = ${job.attempt}`;
+  const isRunning = and(eq(backups.id, id), eq(backups.status, "RUNNING"), ended);
+  return ending(
+    {
+      stored: ctx.db
+        .update(backups)
+        .set({ status: "STORED", uploadId: null, error: null, consistent, finishedAt })
+        .where(and(isRunning, isComplete)),
+      missing: ctx.db
+        .update(backups)
+        .set({
+          status: "FAILED",
+          error: "The host reported a backup that is not in the store.",
+          finishedAt,
+        })
+        .where(isRunning),
+      verification: queueVerification(ctx, of, sql`b.id = ${id} AND ${ended}`),
+    },
+    () => ctx.hosts.wake(job.hostId),
+  );
+}
