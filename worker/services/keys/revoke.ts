@@ -2,9 +2,10 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, isNull } from "drizzle-orm";
 import type { KeyRevoked } from "../../../protocol/api/keys.ts";
 import { isId, type Id } from "../../../protocol/ids.ts";
-import { accountOf, type Ctx } from "../../ctx.ts";
+import type { Ctx } from "../../ctx.ts";
 import { apiKeys } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
+import { requireOwned } from "../owned.ts";
 import { tellGuard } from "./finish-revocations.ts";
 
 type KeyRow = typeof apiKeys.$inferSelect;
@@ -15,9 +16,8 @@ type KeyRow = typeof apiKeys.$inferSelect;
  */
 export async function revokeKey(ctx: Ctx, { id: keyId }: ById): Promise<KeyRevoked> {
   if (!isId("key", keyId)) throw new AppError("not_found");
-  const [row] = await ctx.db.select().from(apiKeys).where(eq(apiKeys.id, keyId));
-  if (!row) throw new AppError("not_found");
-  if (row.accountId !== accountOf(ctx)) throw new AppError("forbidden");
+  const [found] = await ctx.db.select().from(apiKeys).where(eq(apiKeys.id, keyId));
+  const row = requireOwned(ctx, found);
   if (row.revokedAt) {
     if (!row.guardToldAt) await tellGuard(ctx, row);
     throw new AppError("not_found");
