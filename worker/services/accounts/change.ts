@@ -1,11 +1,11 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, ne, or, sql } from "drizzle-orm";
 import type { Account, AccountPatch } from "../../../protocol/api/accounts.ts";
-import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { accounts } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
+import { idIn } from "../owned.ts";
 import { changeForGuards, tellOfChange } from "./tell-guards.ts";
 import { accountView } from "./view.ts";
 
@@ -13,11 +13,8 @@ import { accountView } from "./view.ts";
  * The only way to change a role or plan, and the operators' note. Key guards cache both and are notified before this returns; the timer
  * completes interrupted notifications.
  */
-export async function changeAccount(
-  ctx: Ctx,
-  { id: accountId, ...patch }: ById & AccountPatch,
-): Promise<Account> {
-  if (!isId("account", accountId)) throw new AppError("not_found");
+export async function changeAccount(ctx: Ctx, { id, ...patch }: ById & AccountPatch): Promise<Account> {
+  const accountId = idIn("account", id);
   const others = sql`(SELECT 1 FROM ${accounts} o WHERE o.role = 'operator' AND o.id <> ${accountId})`;
   const stays = patch.role === "user" ? or(ne(accounts.role, "operator"), sql`EXISTS ${others}`) : undefined;
   const {

@@ -1,12 +1,12 @@
 import { eq, sql } from "drizzle-orm";
 import type { Account } from "../../../protocol/api/accounts.ts";
 import type { ById } from "../../../protocol/api/common.ts";
-import { isId } from "../../../protocol/ids.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { accounts } from "../../db/schema.ts";
-import { AppError, conflict } from "../../domain/app-error.ts";
+import { conflict } from "../../domain/app-error.ts";
 import { queueMail } from "../../mails/queue.ts";
+import { idIn } from "../owned.ts";
 import { theOne } from "./suspend.ts";
 import { accountView } from "./view.ts";
 
@@ -14,8 +14,8 @@ import { accountView } from "./view.ts";
  * For an owner who has lost both the app and the recovery codes: the password, or GitHub, alone signs in again. All of the account's
  * sessions end, and its owner is mailed. Repeating it changes nothing. Operators turn off their own with a code.
  */
-export async function disableTwoFactor(ctx: Ctx, { id }: ById): Promise<Account> {
-  if (!isId("account", id)) throw new AppError("not_found");
+export async function disableTwoFactor(ctx: Ctx, { id: accountId }: ById): Promise<Account> {
+  const id = idIn("account", accountId);
   if (id === accountOf(ctx))
     throw conflict("Turn off your own two-step sign-in in your settings, which takes a code.");
   const now = ctx.now();

@@ -1,18 +1,18 @@
 import { eq, getTableColumns, sql } from "drizzle-orm";
 import type { AccountForOperator } from "../../../protocol/api/accounts.ts";
 import type { ById } from "../../../protocol/api/common.ts";
-import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { accounts, identities, invoices, ledgerAccounts } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
+import { idIn } from "../owned.ts";
 import { accountView } from "./view.ts";
 
 const timeOf = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
 
 /** One account, for operators. */
-export async function getAccountForOperator(ctx: Ctx, { id }: ById): Promise<AccountForOperator> {
-  if (!isId("account", id)) throw new AppError("not_found");
+export async function getAccountForOperator(ctx: Ctx, { id: accountId }: ById): Promise<AccountForOperator> {
+  const id = idIn("account", accountId);
   const now = ctx.now().getTime();
   const {
     account: [account],

@@ -1,20 +1,19 @@
 import { and, eq, isNotNull, sql } from "drizzle-orm";
 import type { Account } from "../../../protocol/api/accounts.ts";
 import type { ById } from "../../../protocol/api/common.ts";
-import { isId } from "../../../protocol/ids.ts";
 import { resumeReleased } from "../../billing/terms/resume.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { accounts } from "../../db/schema.ts";
-import { AppError } from "../../domain/app-error.ts";
 import { queueMail } from "../../mails/queue.ts";
+import { idIn } from "../owned.ts";
 import { theOne } from "./suspend.ts";
 import { changeForGuards, tellOfChange } from "./tell-guards.ts";
 import { accountView } from "./view.ts";
 
 /** What ran before the suspension and is paid for starts again; the cron completes an interrupted release. */
-export async function releaseAccount(ctx: Ctx, { id }: ById): Promise<Account> {
-  if (!isId("account", id)) throw new AppError("not_found");
+export async function releaseAccount(ctx: Ctx, { id: accountId }: ById): Promise<Account> {
+  const id = idIn("account", accountId);
   const now = ctx.now();
   const { keys, account } = await batch(ctx, {
     mail: queueMail(

@@ -1,16 +1,15 @@
 import { and, eq, ne } from "drizzle-orm";
 import type { ById } from "../../../protocol/api/common.ts";
 import type { SessionRevoked, SessionsRevoked } from "../../../protocol/api/self-service.ts";
-import { isId, type Id } from "../../../protocol/ids.ts";
+import type { Id } from "../../../protocol/ids.ts";
 import { accountOf, credentialOf, type Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { sessions } from "../../db/schema.ts";
-import { AppError } from "../../domain/app-error.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 
 /** Ends a session: its next request is refused. */
-export async function revokeSession(ctx: Ctx, { id }: ById): Promise<SessionRevoked> {
-  if (!isId("session", id)) throw new AppError("not_found");
+export async function revokeSession(ctx: Ctx, { id: sessionId }: ById): Promise<SessionRevoked> {
+  const id = idIn("session", sessionId);
   const mine = and(eq(sessions.id, id), eq(sessions.accountId, accountOf(ctx)));
   const { found } = await batch(ctx, {
     found: ctx.db.select().from(sessions).where(eq(sessions.id, id)),

@@ -1,13 +1,13 @@
 import { and, eq, isNull, ne, sql } from "drizzle-orm";
 import type { Account, AccountSuspend } from "../../../protocol/api/accounts.ts";
 import type { ById } from "../../../protocol/api/common.ts";
-import { isId } from "../../../protocol/ids.ts";
 import { suspendOfAccounts } from "../../billing/terms/suspend.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { accounts } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { queueMail } from "../../mails/queue.ts";
+import { idIn } from "../owned.ts";
 import { changeForGuards, tellOfChange } from "./tell-guards.ts";
 import { accountView } from "./view.ts";
 
@@ -15,8 +15,11 @@ import { accountView } from "./view.ts";
  * Its sites and databases are stopped and keep their data, its keys are refused, its sessions only read. The cron completes
  * an interrupted suspension, and stops what is paid for meanwhile. Repeating it changes nothing.
  */
-export async function suspendAccount(ctx: Ctx, { id, reason }: ById & AccountSuspend): Promise<Account> {
-  if (!isId("account", id)) throw new AppError("not_found");
+export async function suspendAccount(
+  ctx: Ctx,
+  { id: accountId, reason }: ById & AccountSuspend,
+): Promise<Account> {
+  const id = idIn("account", accountId);
   const now = ctx.now();
   const suspended = sql`EXISTS (SELECT 1 FROM accounts WHERE id = ${id} AND suspended_at = ${now.getTime()})`;
   const { keys, account } = await batch(ctx, {

@@ -1,15 +1,15 @@
 import { eq } from "drizzle-orm";
-import { isId } from "../../../protocol/ids.ts";
 import { credentialOf, type Actor, type Ctx } from "../../ctx.ts";
 import { accounts } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
+import { idIn } from "../owned.ts";
 
 /** The operator who acts, as a viewer of this account. @throws AppError forbidden, not_found */
-export async function viewerOf(ctx: Ctx, accountId: string): Promise<Actor> {
+export async function viewerOf(ctx: Ctx, id: string): Promise<Actor> {
   const { actor } = ctx;
   if ((actor.type !== "key" && actor.type !== "session") || actor.role !== "operator")
     throw new AppError("forbidden");
-  if (!isId("account", accountId)) throw new AppError("not_found");
+  const accountId = idIn("account", id);
   const [account] = await ctx.db
     .select({ plan: accounts.plan })
     .from(accounts)

@@ -5,8 +5,8 @@ import { AppError } from "../../domain/app-error.ts";
 import { databaseEngines } from "../../domain/database-engines.ts";
 import { volumeOf } from "../../domain/volume-keys.ts";
 import { dataKeyOf } from "../../jobs/backups/object-keys.ts";
+import { idIn } from "../owned.ts";
 import { requireSigned, type SignedLink } from "./link.ts";
-import { backupIdOf } from "./owned.ts";
 
 /** The single range that a header requests; undefined: the whole file, since unsupported headers may be ignored. */
 export function rangeOf(
@@ -66,7 +66,7 @@ export async function downloadBackup(
   link: SignedLink,
   range: string | undefined,
 ): Promise<Response> {
-  const id = backupIdOf(backupId);
+  const id = idIn("backup", backupId);
   await requireSigned(ctx, id, link);
   const [row] = await ctx.db
     .select()

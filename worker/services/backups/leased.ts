@@ -1,12 +1,12 @@
 import { eq } from "drizzle-orm";
 import type { JobKind } from "../../../protocol/agent/jobs.ts";
-import { isId, type Id } from "../../../protocol/ids.ts";
+import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { backups, jobs } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import type { BackupRow } from "../../db/rows.ts";
-import { backupIdOf } from "./owned.ts";
+import { idIn } from "../owned.ts";
 
 export type LeaseClaim = { hostId: Id<"host">; jobId: string; attempt: number };
 export type Leased = { backup: BackupRow; attempt: number };
@@ -18,13 +18,15 @@ export async function leasedBackup(
   claim: LeaseClaim,
   kinds: readonly JobKind[],
 ): Promise<Leased> {
-  const id = backupIdOf(backupId);
-  if (!isId("job", claim.jobId)) throw new AppError("not_found");
+  const id = idIn("backup", backupId);
   const {
     job: [job],
     backup: [backup],
   } = await batch(ctx, {
-    job: ctx.db.select().from(jobs).where(eq(jobs.id, claim.jobId)),
+    job: ctx.db
+      .select()
+      .from(jobs)
+      .where(eq(jobs.id, idIn("job", claim.jobId))),
     backup: ctx.db.select().from(backups).where(eq(backups.id, id)),
   });
   if (!job || !backup || job.backupId !== id || !kinds.includes(job.kind)) throw new AppError("not_found");

@@ -8,10 +8,10 @@ import { batch } from "../../db/batch.ts";
 import { backups } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { volumeKey, volumeKeysOf, type VolumeKey } from "../../domain/volume-keys.ts";
-import { databaseById, databaseIdOf } from "../databases/owned.ts";
-import { requireOwned } from "../owned.ts";
+import { databaseById } from "../databases/owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
-import { siteById, siteIdOf } from "../sites/owned.ts";
+import { siteById } from "../sites/owned.ts";
 import { backupView } from "./view.ts";
 
 /** The caller's backups, newest first, including those of deleted databases. */
@@ -24,7 +24,7 @@ export async function listBackupsOf(
   ctx: Ctx,
   { id: databaseId, ...query }: ById & ListQuery,
 ): Promise<Page<Backup>> {
-  const id = databaseIdOf(databaseId);
+  const id = idIn("database", databaseId);
   const {
     database: [database],
     rows,
@@ -41,7 +41,7 @@ export async function listVolumeBackups(
   ctx: Ctx,
   { id: siteId, name, ...query }: ById & { name: string } & ListQuery,
 ): Promise<Page<Backup>> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     site: [site],
     rows,
@@ -66,8 +66,8 @@ const backupsOf = (ctx: Ctx, { databaseId, siteId, ...query }: BackupListQuery, 
     .where(
       and(
         eq(backups.accountId, accountOf(ctx)),
-        databaseId === undefined ? undefined : eq(backups.databaseId, databaseIdOf(databaseId)),
-        siteId === undefined ? undefined : ofSite(siteIdOf(siteId)),
+        databaseId === undefined ? undefined : eq(backups.databaseId, idIn("database", databaseId)),
+        siteId === undefined ? undefined : ofSite(idIn("site", siteId)),
         key && eq(backups.databaseId, key),
         isNull(backups.removedAt),
         before(backups.id, query),

@@ -11,9 +11,8 @@ import { backupQueueMs } from "../../domain/job-rules.ts";
 import { volumeKey } from "../../domain/volume-keys.ts";
 import { notRestoring, queueVolumeBackup } from "../../jobs/backups/queue.ts";
 import { ofSite, queueJob } from "../../jobs/insert.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
-import { siteIdOf } from "../sites/owned.ts";
 import { ownedVolume, volumeAndSite } from "../volumes/owned.ts";
 import { backupById } from "./owned.ts";
 
@@ -30,7 +29,7 @@ export async function restoreVolume(
   { id: siteId, name, backupId }: ById & { name: string } & VolumeRestore,
 ): Promise<VolumeRestoreAccepted> {
   const found = await batch(ctx, {
-    ...volumeAndSite(ctx, siteIdOf(siteId), name),
+    ...volumeAndSite(ctx, idIn("site", siteId), name),
     backups: backupById(ctx, sql`${backupId}`),
   });
   const { site, volume } = ownedVolume(ctx, found, name);

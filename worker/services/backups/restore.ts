@@ -8,9 +8,9 @@ import { databases } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { backupQueueMs } from "../../domain/job-rules.ts";
-import { databaseById, databaseIdOf } from "../databases/owned.ts";
+import { databaseById } from "../databases/owned.ts";
 import { refuseUnpaid } from "../databases/refuse-unpaid.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { backupById } from "./owned.ts";
 import { ofDatabase, queueJob } from "../../jobs/insert.ts";
 import { queueBackup } from "../../jobs/backups/queue.ts";
@@ -28,7 +28,7 @@ export async function restoreDatabase(
     foundDatabase: [foundDatabase],
     foundBackup: [foundBackup],
   } = await batch(ctx, {
-    foundDatabase: databaseById(ctx, databaseIdOf(databaseId)),
+    foundDatabase: databaseById(ctx, idIn("database", databaseId)),
     foundBackup: backupById(ctx, sql`${backupId}`),
   });
   const database = requireOwned(ctx, foundDatabase);

@@ -6,12 +6,10 @@ import type {
   ConversationWithMessages,
 } from "../../../protocol/api/chat.ts";
 import type { ById, ListQuery, Page, Resumed } from "../../../protocol/api/common.ts";
-import { isId } from "../../../protocol/ids.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { conversations } from "../../db/schema.ts";
-import { AppError } from "../../domain/app-error.ts";
 import { addDays } from "../../domain/pricing.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
 import { unlessRefused } from "./unless-refused.ts";
 
@@ -27,8 +25,10 @@ const view = ({ id, title, createdAt, updatedAt }: Row): Conversation => ({
 
 /** @throws AppError not_found, forbidden */
 async function conversationOwnedBy(ctx: Ctx, id: string): Promise<Row> {
-  if (!isId("conversation", id)) throw new AppError("not_found");
-  const [row] = await ctx.db.select().from(conversations).where(eq(conversations.id, id));
+  const [row] = await ctx.db
+    .select()
+    .from(conversations)
+    .where(eq(conversations.id, idIn("conversation", id)));
   return requireOwned(ctx, row);
 }
 

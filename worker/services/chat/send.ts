@@ -1,7 +1,6 @@
 import type { ChatReply, ChatRequest } from "../../../protocol/api/chat.ts";
-import { isId, type Id } from "../../../protocol/ids.ts";
 import type { Ctx, Sent } from "../../ctx.ts";
-import { AppError } from "../../domain/app-error.ts";
+import { idIn } from "../owned.ts";
 import { speakerOf } from "./speaker.ts";
 import { unlessRefused } from "./unless-refused.ts";
 
@@ -17,12 +16,11 @@ export async function streamMessage(ctx: Ctx, asked: ChatRequest): Promise<Reada
 
 function sentBy(ctx: Ctx, { message, confirm, conversationId }: ChatRequest): Sent {
   const speaker = speakerOf(ctx);
-  if (conversationId !== undefined && !isId("conversation", conversationId)) throw new AppError("not_found");
-  const id: Id<"conversation"> = conversationId ?? ctx.newId("conversation");
   return {
     message,
     confirm,
-    conversationId: id,
+    conversationId:
+      conversationId === undefined ? ctx.newId("conversation") : idIn("conversation", conversationId),
     isNew: conversationId === undefined,
     requestId: ctx.requestId,
     speaker,

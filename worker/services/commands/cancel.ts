@@ -6,13 +6,13 @@ import { batch } from "../../db/batch.ts";
 import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { endAsFailed } from "../../jobs/finish.ts";
-import { requireOwned } from "../owned.ts";
-import { commandById, commandIdOf } from "./owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
+import { commandById } from "./owned.ts";
 import { commandView } from "./view.ts";
 
 /** A queued command ends at once, a running one when its host has stopped it. */
 export async function cancelCommand(ctx: Ctx, { id: commandId }: ById): Promise<Command> {
-  const id = commandIdOf(commandId);
+  const id = idIn("command", commandId);
   const {
     found: [found],
     job: [job],

@@ -5,9 +5,9 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { commands } from "../../db/schema.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
-import { siteById, siteIdOf } from "../sites/owned.ts";
+import { siteById } from "../sites/owned.ts";
 import { commandView, selectCommands } from "./view.ts";
 
 /** A site's commands, newest first, optionally of one schedule only. */
@@ -15,7 +15,7 @@ export async function listCommands(
   ctx: Ctx,
   { id: siteId, ...query }: ById & CommandListQuery,
 ): Promise<Page<Command>> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const { scheduleId } = query;
   const {
     site: [site],

@@ -4,17 +4,17 @@ import type { EventsQuery, SiteEvents } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { endedRestores, restoreEvent } from "../backups/restores.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { askHostOf } from "../running/ask-host.ts";
 import { eventsSince } from "../running/events.ts";
-import { databaseById, databaseIdOf } from "./owned.ts";
+import { databaseById } from "./owned.ts";
 
 /** The events of the database's container, which its host stores, and the results of restores. */
 export async function databaseEventsOf(
   ctx: Ctx,
   { id: databaseId, since }: ById & EventsQuery,
 ): Promise<SiteEvents> {
-  const id = databaseIdOf(databaseId);
+  const id = idIn("database", databaseId);
   const {
     found: [found],
     restores,

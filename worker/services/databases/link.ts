@@ -6,9 +6,9 @@ import { batch } from "../../db/batch.ts";
 import { databaseLinks, databases, siteEnvVersions, sites } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEngines } from "../../domain/database-engines.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { newestEnv } from "../sites/view.ts";
-import { databaseById, databaseIdOf } from "./owned.ts";
+import { databaseById } from "./owned.ts";
 
 /**
  * Adds the database's connection string to the site as a secret variable that is updated when the password is rotated.
@@ -17,7 +17,7 @@ export async function linkDatabase(
   ctx: Ctx,
   { id: databaseId, ...input }: ById & DatabaseLinkCreate,
 ): Promise<DatabaseLink> {
-  const id = databaseIdOf(databaseId);
+  const id = idIn("database", databaseId);
   // Query even for malformed ids, so that ownership of the database is checked first.
   const siteId = sql`${input.siteId}`;
   const {

@@ -4,7 +4,7 @@ import type { DatabaseUnlinked, DatabaseUnlinkQuery } from "../../../protocol/ap
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { databaseLinks } from "../../db/schema.ts";
-import { siteIdOf } from "../sites/owned.ts";
+import { idIn } from "../owned.ts";
 import { databaseOwnedBy } from "./owned.ts";
 
 /** Removes the variable, effective from the site's next container. */
@@ -19,7 +19,7 @@ export async function unlinkDatabase(
       .where(
         and(
           eq(databaseLinks.databaseId, database.id),
-          siteId === undefined ? undefined : eq(databaseLinks.siteId, siteIdOf(siteId)),
+          siteId === undefined ? undefined : eq(databaseLinks.siteId, idIn("site", siteId)),
         ),
       )
       .returning({ siteId: databaseLinks.siteId }),

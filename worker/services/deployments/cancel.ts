@@ -6,12 +6,12 @@ import { batch } from "../../db/batch.ts";
 import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { endAsFailed } from "../../jobs/finish.ts";
-import { requireOwned } from "../owned.ts";
-import { deploymentById, deploymentIdOf } from "./owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
+import { deploymentById } from "./owned.ts";
 
 /** A queued deployment ends at once, a running one when its host has stopped the work. */
 export async function cancelDeployment(ctx: Ctx, { id: deploymentId }: ById): Promise<DeploymentCancelled> {
-  const id = deploymentIdOf(deploymentId);
+  const id = idIn("deployment", deploymentId);
   const {
     found: [found],
     job: [job],

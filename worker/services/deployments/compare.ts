@@ -6,8 +6,7 @@ import { batch } from "../../db/batch.ts";
 import { buildSettings, deployments, runSettings, siteEnvVersions } from "../../db/schema.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { envChanges } from "../../domain/env-changes.ts";
-import { requireOwned } from "../owned.ts";
-import { deploymentIdOf } from "./owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { deploymentView, selectDeployments } from "./view.ts";
 
 /** What differs between two versions of a site, whichever of them is named first. */
@@ -15,7 +14,7 @@ export async function compareDeployments(
   ctx: Ctx,
   { id, deploymentId }: ById & DeploymentComparisonQuery,
 ): Promise<DeploymentComparison> {
-  const [one, other] = [deploymentIdOf(id), deploymentIdOf(deploymentId)];
+  const [one, other] = [idIn("deployment", id), idIn("deployment", deploymentId)];
   const both = [one, other];
   const { rows, builds, environments } = await batch(ctx, {
     rows: selectDeployments(ctx.db).where(inArray(deployments.id, both)),

@@ -8,8 +8,8 @@ import { batch } from "../../db/batch.ts";
 import { deployments, packs, runSettings, siteEnvVersions, sites } from "../../db/schema.ts";
 import { envChanges } from "../../domain/env-changes.ts";
 import { explainFailure, type Around } from "../../domain/failed-deployment.ts";
-import { requireOwned } from "../owned.ts";
-import { deploymentById, deploymentIdOf } from "./owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
+import { deploymentById } from "./owned.ts";
 import { selectDeployments, type DeploymentRecord } from "./view.ts";
 
 const shownLines = 40;
@@ -17,7 +17,7 @@ const readAtOnce = 1000;
 
 /** Why a deployment failed, and what differs from the last one that did not: facts, gathered in one round trip. */
 export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<DeploymentExplanation> {
-  const id = deploymentIdOf(text);
+  const id = idIn("deployment", text);
   const siteId = sql`(SELECT site_id FROM deployments WHERE id = ${id})`;
   const wasLive = sql`${deployments.siteId} = ${siteId} AND ${deployments.number} < (SELECT number FROM deployments WHERE id = ${id})
     AND ${deployments.status} IN ('LIVE', 'SUPERSEDED')`;

@@ -4,9 +4,9 @@ import type { Deployment, DeploymentListQuery } from "../../../protocol/api/depl
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { deployments } from "../../db/schema.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
-import { siteById, siteIdOf } from "../sites/owned.ts";
+import { siteById } from "../sites/owned.ts";
 import { deploymentView, selectDeployments } from "./view.ts";
 
 /** A site's deployments, newest first. */
@@ -14,7 +14,7 @@ export async function listDeployments(
   ctx: Ctx,
   { id: siteId, ...query }: ById & DeploymentListQuery,
 ): Promise<Page<Deployment>> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     site: [site],
     rows,

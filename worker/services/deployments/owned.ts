@@ -1,16 +1,9 @@
 import { eq } from "drizzle-orm";
-import { isId, type Id } from "../../../protocol/ids.ts";
+import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { deployments } from "../../db/schema.ts";
-import { AppError } from "../../domain/app-error.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { selectDeployments, type DeploymentRecord } from "./view.ts";
-
-/** Parses a deployment id. @throws AppError not_found */
-export function deploymentIdOf(text: string): Id<"deployment"> {
-  if (!isId("deployment", text)) throw new AppError("not_found");
-  return text;
-}
 
 /** The query for a deployment, for a batch whose first result is passed to `requireOwned`. */
 export const deploymentById = (ctx: Ctx, id: Id<"deployment">) =>
@@ -18,6 +11,6 @@ export const deploymentById = (ctx: Ctx, id: Id<"deployment">) =>
 
 /** A single deployment: not_found, then forbidden. */
 export async function deploymentOwnedBy(ctx: Ctx, deploymentId: string): Promise<DeploymentRecord> {
-  const [row] = await deploymentById(ctx, deploymentIdOf(deploymentId));
+  const [row] = await deploymentById(ctx, idIn("deployment", deploymentId));
   return requireOwned(ctx, row);
 }

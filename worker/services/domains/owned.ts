@@ -5,8 +5,8 @@ import { batch } from "../../db/batch.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { domains } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import { requireOwned } from "../owned.ts";
-import { siteById, siteIdOf } from "../sites/owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
+import { siteById } from "../sites/owned.ts";
 import type { DomainRow } from "./view.ts";
 
 export type OfDomain = { id: string; name: string };
@@ -16,7 +16,7 @@ export async function siteWithDomains(
   ctx: Ctx,
   siteId: string,
 ): Promise<{ site: SiteRow; rows: DomainRow[] }> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     found: [found],
     rows,
@@ -32,7 +32,7 @@ export async function domainOwnedBy(
   ctx: Ctx,
   { id: siteId, name }: OfDomain,
 ): Promise<{ site: SiteRow; row: DomainRow }> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const stored = DomainName.safeParse(name).data ?? "";
   const {
     found: [found],

@@ -5,7 +5,8 @@ import type { Ctx } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 import { hintDns } from "../../jobs/dns/reconcile.ts";
 import { moveSites } from "../../jobs/hosts/move-sites.ts";
-import { hostIdOf, hostNamed } from "./named.ts";
+import { idIn } from "../owned.ts";
+import { hostNamed } from "./named.ts";
 
 const statusAfter = { drain: "DRAINING", activate: "ACTIVE" } as const;
 
@@ -17,7 +18,7 @@ export async function changeHost(
   ctx: Ctx,
   { id: hostId, action, ipv4, ipv6 }: ById & HostPatch,
 ): Promise<Host> {
-  const id = hostIdOf(hostId);
+  const id = idIn("host", hostId);
   await ctx.db.batch([
     ctx.db
       .update(hosts)

@@ -9,11 +9,12 @@ import { openJob } from "../../db/job-conditions.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { replacedVolumes } from "../../jobs/databases/replaced-volumes.ts";
 import { databases } from "../../db/schema.ts";
-import { hostIdOf, hostNamed } from "./named.ts";
+import { idIn } from "../owned.ts";
+import { hostNamed } from "./named.ts";
 
 /** Asks the host itself what it has set aside, because a restored database may not know. */
 export async function listSetAside(ctx: Ctx, { id: hostId }: ById): Promise<SetAsideList> {
-  const { id } = await hostNamed(ctx, hostIdOf(hostId));
+  const { id } = await hostNamed(ctx, idIn("host", hostId));
   const host = id as Id<"host">;
   const held = await heldBy(ctx, host);
   const unnamed = await unnamedOf(ctx, host, held.ids);

@@ -1,16 +1,10 @@
 import { eq } from "drizzle-orm";
-import { isId, type Id } from "../../../protocol/ids.ts";
+import type { Id } from "../../../protocol/ids.ts";
 import type { Host } from "../../../protocol/api/hosts.ts";
 import type { Ctx } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { hostView, selectHosts } from "./view.ts";
-
-/** Parses a host id. @throws AppError not_found */
-export function hostIdOf(text: string): Id<"host"> {
-  if (!isId("host", text)) throw new AppError("not_found");
-  return text;
-}
 
 /** @throws AppError not_found, also for a removed host */
 export async function hostNamed(ctx: Ctx, id: Id<"host">): Promise<Host> {

@@ -3,15 +3,16 @@ import type { SetAsideRemoved } from "../../../protocol/api/hosts.ts";
 import { isId, type Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
+import { idIn } from "../owned.ts";
 import { heldBy, spareVolumesOf, unnamedOf } from "./list-set-aside.ts";
-import { hostIdOf, hostNamed } from "./named.ts";
+import { hostNamed } from "./named.ts";
 
 /** Permanently deletes it with its data, unless a record assigns it to the host. */
 export async function removeSetAside(
   ctx: Ctx,
   { id: hostId, keptId }: ById & { keptId: string },
 ): Promise<SetAsideRemoved> {
-  const host = (await hostNamed(ctx, hostIdOf(hostId))).id as Id<"host">;
+  const host = (await hostNamed(ctx, idIn("host", hostId))).id as Id<"host">;
   if (!isId("site", keptId) && !isId("database", keptId)) throw new AppError("not_found");
   const [unnamed] = await unnamedOf(ctx, host, [keptId]);
   if (unnamed === undefined && isId("site", keptId)) throw isNamed();

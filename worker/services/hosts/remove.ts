@@ -10,7 +10,8 @@ import { conflict } from "../../domain/app-error.ts";
 import { lossWarning } from "../../domain/volume-notice.ts";
 import { endOrphans, tellOrphans } from "../../jobs/commands/cancel-all.ts";
 import { statusAfterDeployment } from "../../jobs/kinds/site-status.ts";
-import { hostIdOf, hostNamed } from "./named.ts";
+import { idIn } from "../owned.ts";
+import { hostNamed } from "./named.ts";
 import { queueMove } from "../../jobs/hosts/queue-move.ts";
 
 const hasVolumes = sql.raw("EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id)");
@@ -21,7 +22,7 @@ export async function removeHost(
   { id: hostId, ...how }: ById & HostRemoveQuery,
 ): Promise<HostRemoved> {
   const [force, loseVolumes] = [how.force === "1", how.loseVolumes === "1"];
-  const id = hostIdOf(hostId);
+  const id = idIn("host", hostId);
   const host = await hostNamed(ctx, id);
   if (force && !loseVolumes) await refuseLoss(ctx, host);
   const left = force ? await forceOut(ctx, id, loseVolumes) : await takeOut(ctx, id);

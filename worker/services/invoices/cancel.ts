@@ -1,13 +1,12 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
-import { isId } from "../../../protocol/ids.ts";
 import { makeVoid } from "../../billing/invoices/void.ts";
 import { onItsWay } from "../../billing/payments/checkout.ts";
 import type { Ctx } from "../../ctx.ts";
 import { invoices } from "../../db/schema.ts";
-import { AppError, conflict } from "../../domain/app-error.ts";
-import { requireOwned } from "../owned.ts";
+import { conflict } from "../../domain/app-error.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { invoiceView } from "./view.ts";
 
 /**
@@ -15,8 +14,10 @@ import { invoiceView } from "./view.ts";
  * owed for as long as its resource exists.
  */
 export async function cancelInvoice(ctx: Ctx, { id: invoiceId }: ById): Promise<Invoice> {
-  if (!isId("invoice", invoiceId)) throw new AppError("not_found");
-  const [found] = await ctx.db.select().from(invoices).where(eq(invoices.id, invoiceId));
+  const [found] = await ctx.db
+    .select()
+    .from(invoices)
+    .where(eq(invoices.id, idIn("invoice", invoiceId)));
   const invoice = requireOwned(ctx, found);
   if (invoice.status === "void") return invoiceView(invoice);
   if (invoice.kind === "renewal")

@@ -1,17 +1,17 @@
 import { and, eq } from "drizzle-orm";
 import type { ById } from "../../../protocol/api/common.ts";
 import type { Job } from "../../../protocol/api/console.ts";
-import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { jobs } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { endAsFailed } from "../../jobs/finish.ts";
+import { idIn } from "../owned.ts";
 import { isCancellable, jobView, selectJobs } from "./view.ts";
 
 /** A queued job ends at once, a running one when its host has stopped it. */
-export async function cancelJob(ctx: Ctx, { id }: ById): Promise<Job> {
-  if (!isId("job", id)) throw new AppError("not_found");
+export async function cancelJob(ctx: Ctx, { id: jobId }: ById): Promise<Job> {
+  const id = idIn("job", jobId);
   const [job] = await selectJobs(ctx).where(eq(jobs.id, id));
   if (!job) throw new AppError("not_found");
   if (job.finishedAt !== null) throw conflict("This job has already ended.");

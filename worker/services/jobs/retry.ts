@@ -1,12 +1,12 @@
 import { desc, eq, sql } from "drizzle-orm";
 import type { ById } from "../../../protocol/api/common.ts";
 import type { Job } from "../../../protocol/api/console.ts";
-import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { accounts, databases, deployments, jobs, sites } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { createBackup } from "../backups/create.ts";
 import { actOnDatabase } from "../databases/act.ts";
+import { idIn } from "../owned.ts";
 import { actOnSite } from "../sites/act.ts";
 import { jobView, retryableKinds, selectJobs } from "./view.ts";
 
@@ -37,8 +37,7 @@ const again: Record<(typeof retryableKinds)[number], Again> = {
 
 /** Asks again for what failed, as the owner could, unless something newer was asked for or the owner has stopped it since. */
 export async function retryJob(ctx: Ctx, { id }: ById): Promise<Job> {
-  if (!isId("job", id)) throw new AppError("not_found");
-  const [job] = await selectJobs(ctx).where(eq(jobs.id, id));
+  const [job] = await selectJobs(ctx).where(eq(jobs.id, idIn("job", id)));
   if (!job) throw new AppError("not_found");
   const about = job.siteId ?? job.databaseId;
   const kind = retryableKinds.find((one) => one === job.kind);

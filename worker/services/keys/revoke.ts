@@ -1,11 +1,11 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, isNull } from "drizzle-orm";
 import type { KeyRevoked } from "../../../protocol/api/keys.ts";
-import { isId, type Id } from "../../../protocol/ids.ts";
+import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { apiKeys } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { tellGuard } from "./finish-revocations.ts";
 
 type KeyRow = typeof apiKeys.$inferSelect;
@@ -14,16 +14,18 @@ type KeyRow = typeof apiKeys.$inferSelect;
  * After this answer, every request with the key is rejected. Updates the record first, then the guard that caches it;
  * the next request or the timer completes an interrupted revocation.
  */
-export async function revokeKey(ctx: Ctx, { id: keyId }: ById): Promise<KeyRevoked> {
-  if (!isId("key", keyId)) throw new AppError("not_found");
-  const [found] = await ctx.db.select().from(apiKeys).where(eq(apiKeys.id, keyId));
+export async function revokeKey(ctx: Ctx, { id }: ById): Promise<KeyRevoked> {
+  const [found] = await ctx.db
+    .select()
+    .from(apiKeys)
+    .where(eq(apiKeys.id, idIn("key", id)));
   const row = requireOwned(ctx, found);
   if (row.revokedAt) {
     if (!row.guardToldAt) await tellGuard(ctx, row);
     throw new AppError("not_found");
   }
   await endKey(ctx, row);
-  return { id: keyId, revoked: true };
+  return { id: row.id, revoked: true };
 }
 
 async function endKey(ctx: Ctx, row: KeyRow): Promise<void> {

@@ -1,10 +1,10 @@
 import { and, desc, eq, isNull } from "drizzle-orm";
 import type { ById, Page } from "../../../protocol/api/common.ts";
 import type { FlagQuery, FlagResolve, PaymentFlag } from "../../../protocol/api/payments.ts";
-import { isId } from "../../../protocol/ids.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { paymentFlags } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
+import { idIn } from "../owned.ts";
 import { before, page } from "../page.ts";
 
 const flagView = (row: typeof paymentFlags.$inferSelect): PaymentFlag => ({
@@ -40,14 +40,14 @@ export async function resolveFlag(
   ctx: Ctx,
   { id: flagId, resolution }: ById & FlagResolve,
 ): Promise<PaymentFlag> {
-  if (!isId("flag", flagId)) throw new AppError("not_found");
+  const id = idIn("flag", flagId);
   await ctx.db.batch([
     ctx.db
       .update(paymentFlags)
       .set({ resolvedAt: ctx.now(), resolvedBy: accountOf(ctx), resolution })
-      .where(and(eq(paymentFlags.id, flagId), isNull(paymentFlags.resolvedAt))),
+      .where(and(eq(paymentFlags.id, id), isNull(paymentFlags.resolvedAt))),
   ]);
-  const [row] = await ctx.db.select().from(paymentFlags).where(eq(paymentFlags.id, flagId));
+  const [row] = await ctx.db.select().from(paymentFlags).where(eq(paymentFlags.id, id));
   if (!row) throw new AppError("not_found");
   return flagView(row);
 }

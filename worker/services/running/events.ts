@@ -2,14 +2,14 @@ import type { ById } from "../../../protocol/api/common.ts";
 import type { EventsQuery, SiteEvent, SiteEvents } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
-import { requireOwned } from "../owned.ts";
-import { siteById, siteIdOf } from "../sites/owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
+import { siteById } from "../sites/owned.ts";
 import { askHostOf } from "./ask-host.ts";
 import { lastMove, movedDetail } from "./last-move.ts";
 
 /** The events of the site's containers, which its host stores, and when the site moved to this host. */
 export async function siteEventsOf(ctx: Ctx, { id: siteId, since }: ById & EventsQuery): Promise<SiteEvents> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     found: [found],
     move: [move],

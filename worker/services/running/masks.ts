@@ -5,10 +5,10 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { keptEnvVersions } from "../sites/forget-env.ts";
 import type { SiteRow } from "../../db/rows.ts";
-import { siteById, siteIdOf } from "../sites/owned.ts";
+import { siteById } from "../sites/owned.ts";
 import { lastMove } from "./last-move.ts";
 
 /** What of a message of the host's link they may be: the rest is the question's. */
@@ -19,7 +19,7 @@ export async function siteAndMasks(
   ctx: Ctx,
   siteId: string,
 ): Promise<{ site: SiteRow; masks: string[]; movedAt: Date | null }> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     found: [found],
     environments,

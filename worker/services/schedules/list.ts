@@ -4,9 +4,9 @@ import type { Schedule } from "../../../protocol/api/schedules.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { schedules } from "../../db/schema.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { before, page } from "../page.ts";
-import { siteById, siteIdOf } from "../sites/owned.ts";
+import { siteById } from "../sites/owned.ts";
 import { scheduleView, selectSchedules } from "./view.ts";
 
 /** A site's schedules, newest first. */
@@ -14,7 +14,7 @@ export async function listSchedules(
   ctx: Ctx,
   { id: siteId, ...query }: ById & ListQuery,
 ): Promise<Page<Schedule>> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     site: [site],
     rows,

@@ -1,9 +1,8 @@
 import { eq } from "drizzle-orm";
-import { isId, type Id } from "../../../protocol/ids.ts";
+import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { schedules } from "../../db/schema.ts";
-import { AppError } from "../../domain/app-error.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { selectSchedules, type ScheduleRow } from "./view.ts";
 
 /** The query for a schedule, for a batch. */
@@ -12,7 +11,6 @@ export const scheduleById = (ctx: Ctx, id: Id<"schedule">) =>
 
 /** A single schedule: not_found, then forbidden. */
 export async function scheduleOwnedBy(ctx: Ctx, scheduleId: string): Promise<ScheduleRow> {
-  if (!isId("schedule", scheduleId)) throw new AppError("not_found");
-  const [row] = await scheduleById(ctx, scheduleId);
+  const [row] = await scheduleById(ctx, idIn("schedule", scheduleId));
   return requireOwned(ctx, row);
 }

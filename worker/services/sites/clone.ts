@@ -4,10 +4,9 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { createSite } from "./create.ts";
 import { recordById } from "./get.ts";
-import { siteIdOf } from "./owned.ts";
 import { setSiteEnv } from "./set-env.ts";
 
 /**
@@ -17,7 +16,7 @@ import { setSiteEnv } from "./set-env.ts";
 export async function cloneSite(ctx: Ctx, { id, ...wanted }: ById & SiteClone): Promise<SiteCloned> {
   const {
     found: [found],
-  } = await batch(ctx, { found: ctx.hot(recordById, { id: siteIdOf(id) }) });
+  } = await batch(ctx, { found: ctx.hot(recordById, { id: idIn("site", id) }) });
   const from = requireOwned(ctx, found);
   if (from.status === "DELETING") throw new AppError("not_found");
   const ofSource = {

@@ -7,10 +7,9 @@ import { batch } from "../../db/batch.ts";
 import { activity, invoices } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { diagnose, type SiteFacts } from "../../domain/diagnosis.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { askHostOf } from "../running/ask-host.ts";
 import { recordById } from "./get.ts";
-import { siteIdOf } from "./owned.ts";
 import { follow } from "./probe.ts";
 import { siteView } from "./view.ts";
 
@@ -19,7 +18,7 @@ const probedDomains = 3;
 
 /** What is wrong with a site: the record, its host and requests from outside, judged in order by code. */
 export async function diagnoseSite(ctx: Ctx, { id: siteId }: ById): Promise<SiteDiagnosis> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     found: [found],
     unpaid: [unpaid],

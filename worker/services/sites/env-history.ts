@@ -6,12 +6,12 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
 import { envChanges } from "../../domain/env-changes.ts";
-import { requireOwned } from "../owned.ts";
-import { siteById, siteIdOf } from "./owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
+import { siteById } from "./owned.ts";
 
 /** The kept versions of a site's environment: authors, times and changed keys, without any value. */
 export async function listEnvVersions(ctx: Ctx, { id: siteId }: ById): Promise<EnvHistory> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     found: [found],
     versions,

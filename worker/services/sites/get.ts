@@ -4,8 +4,7 @@ import type { Site } from "../../../protocol/api/sites.ts";
 import type { Ctx, Db } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { sites } from "../../db/schema.ts";
-import { requireOwned } from "../owned.ts";
-import { siteIdOf } from "./owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { selectRecords, siteView } from "./view.ts";
 
 /** One round trip with one statement. */
@@ -13,7 +12,7 @@ export async function getSite(ctx: Ctx, { id: siteId }: ById): Promise<Site> {
   const {
     site: [site],
   } = await batch(ctx, {
-    site: ctx.hot(recordById, { id: siteIdOf(siteId) }),
+    site: ctx.hot(recordById, { id: idIn("site", siteId) }),
   });
   return siteView(ctx, requireOwned(ctx, site));
 }

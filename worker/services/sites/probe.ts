@@ -4,9 +4,9 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { siteAddress } from "../../domain/slug.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { verifiedNames } from "./ingress-change.ts";
-import { siteById, siteIdOf } from "./owned.ts";
+import { siteById } from "./owned.ts";
 
 const maxRequests = 6;
 
@@ -18,7 +18,7 @@ export async function probeSite(
   ctx: Ctx,
   { id: siteId, path, domain }: ById & SiteProbe,
 ): Promise<SiteProbed> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     found: [found],
     verified,

@@ -6,8 +6,7 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { requireOwned } from "../owned.ts";
-import { siteIdOf } from "./owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { addEnvVersion, readsOfEnv } from "./set-env.ts";
 import { shownEnv } from "./view.ts";
 
@@ -16,7 +15,7 @@ export async function restoreEnvVersion(
   ctx: Ctx,
   { id: siteId, version }: ById & EnvRestore,
 ): Promise<EnvChanged> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     found: [found],
     wanted: [wanted],

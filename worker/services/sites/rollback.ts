@@ -7,9 +7,9 @@ import { deployments } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { mayComeBack } from "../../jobs/deployments/kept.ts";
 import { selectDeployments, type DeploymentRecord } from "../deployments/view.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { deploySite } from "./deploy.ts";
-import { siteById, siteIdOf } from "./owned.ts";
+import { siteById } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /**
@@ -20,7 +20,7 @@ export async function rollbackSite(
   ctx: Ctx,
   { id: siteId, deploymentId, withEnv }: ById & SiteRollback,
 ): Promise<SiteActionAccepted> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const named =
     deploymentId === undefined
       ? sql`${deployments.number} = (SELECT max(number) FROM deployments WHERE site_id = ${id} AND status = 'SUPERSEDED'

@@ -7,9 +7,9 @@ import { authorOf, type Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { databaseLinks, siteEnvVersions } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { forgetOldEnv } from "./forget-env.ts";
-import { siteById, siteIdOf } from "./owned.ts";
+import { siteById } from "./owned.ts";
 import { newestEnv, shownEnv } from "./view.ts";
 
 const maxVariables = 500;
@@ -50,7 +50,7 @@ export const readsOfEnv = (ctx: Ctx, id: Id<"site">) => ({
 
 /** null: another change came first, and this one must be applied to its result. */
 async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promise<Changed | null> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     found: [found],
     newest: [newest],

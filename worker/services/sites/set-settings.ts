@@ -18,11 +18,11 @@ import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
 import { queueRoutes } from "../../jobs/queue-routes.ts";
 import { forgetOldBuilds } from "../../jobs/deployments/forget-builds.ts";
 import { queueSiteJob } from "../../jobs/deployments/queue.ts";
-import { requireOwned } from "../owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
 import { keepVolumes } from "../volumes/keep.ts";
 import { recordById } from "./get.ts";
 import { changedIngress, verifiedNames } from "./ingress-change.ts";
-import { siteById, siteIdOf } from "./owned.ts";
+import { siteById } from "./owned.ts";
 import { refuseUnpaid } from "./refuse-unpaid.ts";
 import { refuseUnfetched } from "./refuse-unfetched.ts";
 import { siteView } from "./view.ts";
@@ -41,7 +41,7 @@ export async function setSiteSettings(
   ctx: Ctx,
   { id: siteId, settings, apply }: ById & { settings: SiteSettings; apply?: "now" | undefined },
 ): Promise<Site> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     found: [found],
     pack: [pack],

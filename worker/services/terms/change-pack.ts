@@ -11,10 +11,10 @@ import { tooFullFor } from "../../domain/disk-notice.ts";
 import { addDays, chargedCents, proratedCents, termPriceCents } from "../../domain/pricing.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { mintToken } from "../../domain/tokens.ts";
-import { databaseById, databaseIdOf } from "../databases/owned.ts";
+import { databaseById } from "../databases/owned.ts";
 import { refuseUnpaid as refuseUnpaidDatabase } from "../databases/refuse-unpaid.ts";
-import { requireOwned } from "../owned.ts";
-import { siteById, siteIdOf } from "../sites/owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
+import { siteById } from "../sites/owned.ts";
 import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
 import { currentRunOf } from "../volumes/list.ts";
 import { applyChange } from "../../billing/terms/apply-change.ts";
@@ -34,7 +34,7 @@ export async function changePackOfSite(
   { id: siteId, ...wanted }: ById & PackChange,
   allow: Allow = requireOwned,
 ): Promise<PackChanged> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     found: [found],
     packRows,
@@ -65,7 +65,7 @@ export async function changePackOfDatabase(
   { id: databaseId, ...wanted }: ById & PackChange,
   allow: Allow = requireOwned,
 ): Promise<PackChanged> {
-  const id = databaseIdOf(databaseId);
+  const id = idIn("database", databaseId);
   const {
     found: [found],
     packRows,

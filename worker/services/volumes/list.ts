@@ -7,13 +7,13 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { openJob } from "../../db/job-conditions.ts";
 import { deployments, jobs, siteVolumes } from "../../db/schema.ts";
-import { requireOwned } from "../owned.ts";
-import { siteById, siteIdOf } from "../sites/owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
+import { siteById } from "../sites/owned.ts";
 import { volumeBackupsView } from "./view.ts";
 
 /** All volumes of the site, mounted or detached, with the sizes that the host reports. */
 export async function listVolumes(ctx: Ctx, { id: siteId }: ById): Promise<SiteVolumes> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     found: [found],
     kept,

@@ -6,8 +6,8 @@ import { batch } from "../../db/batch.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { siteVolumes } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import { requireOwned } from "../owned.ts";
-import { siteById, siteIdOf } from "../sites/owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
+import { siteById } from "../sites/owned.ts";
 
 type VolumeRow = typeof siteVolumes.$inferSelect;
 
@@ -39,7 +39,7 @@ export async function siteAndVolume(
 ): Promise<{ site: SiteRow; volume: VolumeRow }> {
   const { site, volume } = ownedVolume(
     ctx,
-    await batch(ctx, volumeAndSite(ctx, siteIdOf(siteId), name)),
+    await batch(ctx, volumeAndSite(ctx, idIn("site", siteId), name)),
     name,
   );
   if (!volume) throw new AppError("not_found");

@@ -9,8 +9,8 @@ import { backups, jobs, siteVolumes } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { keptAfterDeletionMs } from "../../domain/backup-rules.ts";
 import { volumeKey } from "../../domain/volume-keys.ts";
-import { requireOwned } from "../owned.ts";
-import { siteById, siteIdOf } from "../sites/owned.ts";
+import { idIn, requireOwned } from "../owned.ts";
+import { siteById } from "../sites/owned.ts";
 import { currentRunOf } from "./list.ts";
 
 /** Permanently deletes the volume's data. Volumes that a version uses or is about to use are refused. */
@@ -18,7 +18,7 @@ export async function removeVolume(
   ctx: Ctx,
   { id: siteId, name }: ById & { name: string },
 ): Promise<VolumeRemoved> {
-  const id = siteIdOf(siteId);
+  const id = idIn("site", siteId);
   const {
     found: [found],
     kept: [kept],
