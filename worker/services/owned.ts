@@ -8,9 +8,15 @@ export function idIn<K extends IdKind>(kind: K, text: string): Id<K> {
   return text;
 }
 
+/** The row, if it exists. @throws AppError not_found */
+export function requireFound<Row>(row: Row | undefined): Row {
+  if (row === undefined) throw new AppError("not_found");
+  return row;
+}
+
 /** The row, if it exists and belongs to the caller. @throws AppError not_found, then forbidden */
 export function requireOwned<Row extends { accountId: Id<"account"> }>(ctx: Ctx, row: Row | undefined): Row {
-  if (!row) throw new AppError("not_found");
-  if (row.accountId !== accountOf(ctx)) throw new AppError("forbidden");
-  return row;
+  const found = requireFound(row);
+  if (found.accountId !== accountOf(ctx)) throw new AppError("forbidden");
+  return found;
 }

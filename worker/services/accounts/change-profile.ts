@@ -4,7 +4,7 @@ import type { ProfilePatch } from "../../../protocol/api/self-service.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { accounts } from "../../db/schema.ts";
-import { theOne } from "./suspend.ts";
+import { requireFound } from "../owned.ts";
 import { accountView } from "./view.ts";
 
 export async function changeProfile(ctx: Ctx, { name }: ProfilePatch): Promise<Account> {
@@ -15,5 +15,5 @@ export async function changeProfile(ctx: Ctx, { name }: ProfilePatch): Promise<A
       .where(eq(accounts.id, accountOf(ctx)))
       .returning(),
   });
-  return accountView(theOne(changed));
+  return accountView(requireFound(changed[0]));
 }

@@ -6,8 +6,7 @@ import { batch } from "../../db/batch.ts";
 import { accounts } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { queueMail } from "../../mails/queue.ts";
-import { idIn } from "../owned.ts";
-import { theOne } from "./suspend.ts";
+import { idIn, requireFound } from "../owned.ts";
 import { accountView } from "./view.ts";
 
 /**
@@ -39,5 +38,5 @@ export async function disableTwoFactor(ctx: Ctx, { id: accountId }: ById): Promi
     ),
     account: ctx.db.select().from(accounts).where(eq(accounts.id, id)),
   });
-  return accountView(theOne(account));
+  return accountView(requireFound(account[0]));
 }

@@ -6,8 +6,7 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { accounts } from "../../db/schema.ts";
 import { queueMail } from "../../mails/queue.ts";
-import { idIn } from "../owned.ts";
-import { theOne } from "./suspend.ts";
+import { idIn, requireFound } from "../owned.ts";
 import { changeForGuards, tellOfChange } from "./tell-guards.ts";
 import { accountView } from "./view.ts";
 
@@ -34,7 +33,7 @@ export async function releaseAccount(ctx: Ctx, { id: accountId }: ById): Promise
     account: ctx.db.select().from(accounts).where(eq(accounts.id, id)),
   });
   await Promise.all(keys.map((key) => tellOfChange(ctx, key)));
-  const changed = theOne(account);
+  const changed = requireFound(account[0]);
   await resumeReleased(ctx, id);
   return accountView(changed);
 }

@@ -5,9 +5,9 @@ import { suspendOfAccounts } from "../../billing/terms/suspend.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { accounts } from "../../db/schema.ts";
-import { AppError, conflict } from "../../domain/app-error.ts";
+import { conflict } from "../../domain/app-error.ts";
 import { queueMail } from "../../mails/queue.ts";
-import { idIn } from "../owned.ts";
+import { idIn, requireFound } from "../owned.ts";
 import { changeForGuards, tellOfChange } from "./tell-guards.ts";
 import { accountView } from "./view.ts";
 
@@ -41,13 +41,8 @@ export async function suspendAccount(
     account: ctx.db.select().from(accounts).where(eq(accounts.id, id)),
   });
   await Promise.all(keys.map((key) => tellOfChange(ctx, key)));
-  const changed = theOne(account);
+  const changed = requireFound(account[0]);
   if (changed.suspendedAt === null) throw conflict("This account is an operator's. Make it a user's first.");
   await suspendOfAccounts(ctx, id);
   return accountView(changed);
 }
-
-export const theOne = <Row>([row]: Row[]): Row => {
-  if (row === undefined) throw new AppError("not_found");
-  return row;
-};

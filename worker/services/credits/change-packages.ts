@@ -8,7 +8,7 @@ import type {
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { creditPackages } from "../../db/schema.ts";
-import { AppError } from "../../domain/app-error.ts";
+import { requireFound } from "../owned.ts";
 import { creditPackageView } from "./list-packages.ts";
 
 export async function createCreditPackage(
@@ -41,6 +41,5 @@ export async function changeCreditPackage(
       .where(sql`${creditPackages.id} = ${packageId}`)
       .returning(),
   });
-  if (!changed) throw new AppError("not_found");
-  return creditPackageView(changed);
+  return creditPackageView(requireFound(changed));
 }

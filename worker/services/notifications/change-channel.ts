@@ -4,7 +4,8 @@ import type { Channel, ChannelPatch, ChannelRemoved } from "../../../protocol/ap
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { deliveries, notificationChannels } from "../../db/schema.ts";
-import { AppError, invalid } from "../../domain/app-error.ts";
+import { invalid } from "../../domain/app-error.ts";
+import { requireFound } from "../owned.ts";
 import { publicUrl } from "./create-channel.ts";
 import { channelOwnedBy } from "./owned.ts";
 import { channelView, selectChannels } from "./view.ts";
@@ -34,8 +35,7 @@ export async function changeChannel(
       .where(eq(notificationChannels.id, id)),
     changed: selectChannels(ctx).where(eq(notificationChannels.id, id)),
   });
-  if (!changed) throw new AppError("not_found");
-  return channelView(ctx, changed);
+  return channelView(ctx, requireFound(changed));
 }
 
 /** Its deliveries go with it, and what waits is not sent. */

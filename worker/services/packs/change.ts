@@ -4,9 +4,10 @@ import type { PackCreate, PackForOperator, PackPatch } from "../../../protocol/a
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { packs } from "../../db/schema.ts";
-import { AppError, invalid } from "../../domain/app-error.ts";
+import { invalid } from "../../domain/app-error.ts";
 import { leastCents } from "../../domain/pricing.ts";
 import type { PackRow } from "../../db/rows.ts";
+import { requireFound } from "../owned.ts";
 import { packForOperator, packView } from "./view.ts";
 
 /** @throws AppError invalid_request if a discount reduces a term's price below the minimum charge */
@@ -27,11 +28,11 @@ export async function changePack(
   ctx: Ctx,
   { id: packId, amountCents, ...patch }: ById & PackPatch,
 ): Promise<PackForOperator> {
-  const [row] = await ctx.db
+  const [found] = await ctx.db
     .select()
     .from(packs)
     .where(sql`${packs.id} = ${packId}`);
-  if (!row) throw new AppError("not_found");
+  const row = requireFound(found);
   const given = Object.entries({ ...patch, priceCents: amountCents }).filter(
     ([, value]) => value !== undefined,
   );

@@ -3,8 +3,7 @@ import type { ById, Page } from "../../../protocol/api/common.ts";
 import type { FlagQuery, FlagResolve, PaymentFlag } from "../../../protocol/api/payments.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { paymentFlags } from "../../db/schema.ts";
-import { AppError } from "../../domain/app-error.ts";
-import { idIn } from "../owned.ts";
+import { idIn, requireFound } from "../owned.ts";
 import { before, page } from "../page.ts";
 
 const flagView = (row: typeof paymentFlags.$inferSelect): PaymentFlag => ({
@@ -48,6 +47,5 @@ export async function resolveFlag(
       .where(and(eq(paymentFlags.id, id), isNull(paymentFlags.resolvedAt))),
   ]);
   const [row] = await ctx.db.select().from(paymentFlags).where(eq(paymentFlags.id, id));
-  if (!row) throw new AppError("not_found");
-  return flagView(row);
+  return flagView(requireFound(row));
 }
