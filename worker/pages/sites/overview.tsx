@@ -7,7 +7,7 @@ import { SiteRollback, type Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { unpaidInvoiceOf } from "../../services/sites/refuse-unpaid.ts";
+import { unpaidInvoiceOf } from "../../services/refuse-unpaid.ts";
 import { ifBigger } from "../kit/plans.tsx";
 import { Callout, Card, Day, Live, Meter, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";

@@ -7,7 +7,7 @@ import { backups } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { volumeKey } from "../../domain/volume-keys.ts";
 import { notRestoring, queueVolumeBackup } from "../../jobs/backups/queue.ts";
-import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { siteAndVolume } from "../volumes/owned.ts";
 import { backupView } from "./view.ts";
 

@@ -6,8 +6,8 @@ import { batch } from "../../db/batch.ts";
 import { backups } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseOwnedBy } from "../databases/owned.ts";
-import { refuseUnpaid } from "../databases/refuse-unpaid.ts";
 import { queueBackup } from "../../jobs/backups/queue.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { backupView } from "./view.ts";
 
 /** Starts a backup of a running database. */

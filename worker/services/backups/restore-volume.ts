@@ -12,7 +12,7 @@ import { volumeKey } from "../../domain/volume-keys.ts";
 import { notRestoring, queueVolumeBackup } from "../../jobs/backups/queue.ts";
 import { ofSite, queueJob } from "../../jobs/insert.ts";
 import { idIn, requireOwned } from "../owned.ts";
-import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { ownedVolume, volumeAndSite } from "../volumes/owned.ts";
 import { backupById } from "./owned.ts";
 

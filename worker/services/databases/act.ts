@@ -9,9 +9,9 @@ import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { refusedAction } from "../../domain/refused-action.ts";
 import type { DatabaseRow } from "../../db/rows.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { databaseOwnedBy } from "./owned.ts";
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
-import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /** Starts, stops or restarts. The status changes when the host reports the result. */
 export async function actOnDatabase(

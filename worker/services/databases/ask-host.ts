@@ -1,10 +1,10 @@
 import type { ServerQuestion } from "../../../protocol/agent/running.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { askHostOf, type AnswerTo } from "../running/ask-host.ts";
 import { currentLogin } from "../../jobs/databases/logins.ts";
 import type { DatabaseRow } from "../../db/rows.ts";
-import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 type Server = Pick<ServerQuestion, "databaseId" | "type" | "databaseName" | "login">;
 

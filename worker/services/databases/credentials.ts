@@ -4,8 +4,8 @@ import type { Ctx } from "../../ctx.ts";
 import { publicConnectionString } from "../../domain/database-engines.ts";
 import { addressOf, currentLogin } from "../../jobs/databases/logins.ts";
 import type { DatabaseRow } from "../../db/rows.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { databaseOwnedBy } from "./owned.ts";
-import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /** Reveals the password to the owner on request. */
 export async function databaseCredentials(ctx: Ctx, { id: databaseId }: ById): Promise<DatabaseCredentials> {

@@ -10,9 +10,9 @@ import { conflict, invalid } from "../../domain/app-error.ts";
 import { publicPorts } from "../../domain/database-engines.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { requireOwned } from "../owned.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { databaseOwnedBy } from "./owned.ts";
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
-import { refuseUnpaid } from "./refuse-unpaid.ts";
 import { databaseView, selectDatabases } from "./view.ts";
 
 /**

@@ -7,9 +7,9 @@ import { databases } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { sealNewPassword } from "../../jobs/databases/logins.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { databaseOwnedBy } from "./owned.ts";
 import { queueDatabaseJob } from "../../jobs/databases/queue.ts";
-import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /**
  * Rotates the user name and password in idempotent steps: the server adds the next login beside the current one; then

@@ -12,10 +12,10 @@ import { cancelDeployments, reviseCancelled, tellCancelled } from "../../jobs/de
 import { queueSiteJob } from "../../jobs/deployments/queue.ts";
 import { roomAgain } from "../../jobs/hosts/placement.ts";
 import { queueMove } from "../../jobs/hosts/queue-move.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { deploySite } from "./deploy.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { siteOwnedBy } from "./owned.ts";
-import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /** Starts, stops, restarts or deploys. The status changes when the host reports the result. */
 export async function actOnSite(

@@ -11,8 +11,8 @@ import { siteEvents } from "../../domain/site-events.ts";
 import { deploymentQueue } from "../../jobs/deployments/queue.ts";
 import { leaseAtOnce } from "../../jobs/lease.ts";
 import { roomAgain } from "../../jobs/hosts/placement.ts";
-import { refuseUnpaid } from "./refuse-unpaid.ts";
 import type { SiteRow } from "../../db/rows.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 
 type What = {
   rebuild?: boolean | undefined;

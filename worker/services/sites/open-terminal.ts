@@ -1,9 +1,9 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { TerminalQuery } from "../../../protocol/api/streams.ts";
 import type { Ctx } from "../../ctx.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { connectStream } from "../running/connect-stream.ts";
 import { siteOwnedBy } from "./owned.ts";
-import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /**
  * A program with a terminal in the site's first container in service, with its variables, secret ones included.

@@ -8,9 +8,9 @@ import { AppError, conflict } from "../../domain/app-error.ts";
 import { mayComeBack } from "../../jobs/deployments/kept.ts";
 import { selectDeployments, type DeploymentRecord } from "../deployments/view.ts";
 import { idIn, requireOwned } from "../owned.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { deploySite } from "./deploy.ts";
 import { siteById } from "./owned.ts";
-import { refuseUnpaid } from "./refuse-unpaid.ts";
 
 /**
  * Deploys the image, environment and run settings of an earlier deployment, by default of the previous one. A move

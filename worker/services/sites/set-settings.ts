@@ -19,11 +19,11 @@ import { queueRoutes } from "../../jobs/queue-routes.ts";
 import { forgetOldBuilds } from "../../jobs/deployments/forget-builds.ts";
 import { queueSiteJob } from "../../jobs/deployments/queue.ts";
 import { idIn, requireOwned } from "../owned.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { keepVolumes } from "../volumes/keep.ts";
 import { recordById } from "./get.ts";
 import { changedIngress, verifiedNames } from "./ingress-change.ts";
 import { siteById } from "./owned.ts";
-import { refuseUnpaid } from "./refuse-unpaid.ts";
 import { refuseUnfetched } from "./refuse-unfetched.ts";
 import { siteView } from "./view.ts";
 

@@ -12,10 +12,9 @@ import { addDays, chargedCents, proratedCents, termPriceCents } from "../../doma
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { mintToken } from "../../domain/tokens.ts";
 import { databaseById } from "../databases/owned.ts";
-import { refuseUnpaid as refuseUnpaidDatabase } from "../databases/refuse-unpaid.ts";
 import { idIn, requireOwned } from "../owned.ts";
+import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { siteById } from "../sites/owned.ts";
-import { refuseUnpaid } from "../sites/refuse-unpaid.ts";
 import { currentRunOf } from "../volumes/list.ts";
 import { applyChange } from "../../billing/terms/apply-change.ts";
 import { issueRenewal } from "../../billing/terms/issue.ts";
@@ -76,7 +75,7 @@ export async function changePackOfDatabase(
     renewals: renewalsOf(ctx, id),
   });
   const database = allow(ctx, found);
-  await refuseUnpaidDatabase(ctx, database);
+  await refuseUnpaid(ctx, database);
   const chosen = chosenOf("databases", database, packRows, wanted);
   const refusal = chosen.next.diskGb < chosen.old.diskGb && tooFullFor(database, chosen.next);
   if (refusal) throw conflict(refusal);
