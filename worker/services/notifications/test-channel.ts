@@ -5,6 +5,7 @@ import type { Ctx } from "../../ctx.ts";
 import { deliveries } from "../../db/schema.ts";
 import { testNotification } from "../../domain/notification-texts.ts";
 import { logError } from "../../log-error.ts";
+import { mailIdOf } from "./take-notices.ts";
 import { deliver, failed, type Outcome } from "./deliver.ts";
 import { channelOwnedBy } from "./owned.ts";
 import { deliveryView, type ChannelRow } from "./view.ts";
@@ -50,7 +51,7 @@ async function mailed(ctx: Ctx, { email }: ChannelRow, id: string): Promise<Outc
   if (!canMail(ctx.config)) return failed("This installation cannot send mail.");
   const { subject, text } = testNotification;
   try {
-    await sendMail(ctx.config, { to: email, subject, text }, `notification:${id}`);
+    await sendMail(ctx.config, { to: email, subject, text }, mailIdOf(id));
     return { isSent: true, httpStatus: null, error: null };
   } catch (error) {
     logError({ notification: id }, error);
