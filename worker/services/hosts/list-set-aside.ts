@@ -10,12 +10,13 @@ import { conflict } from "../../domain/app-error.ts";
 import { replacedVolumes } from "../../jobs/databases/replaced-volumes.ts";
 import { databases } from "../../db/schema.ts";
 import { idIn } from "../owned.ts";
+import { askThis } from "../running/ask-host.ts";
 import { hostNamed } from "./named.ts";
 
 /** Asks the host itself what it has set aside, because a restored database may not know. */
 export async function listSetAside(ctx: Ctx, { id: hostId }: ById): Promise<SetAsideList> {
-  const { id } = await hostNamed(ctx, idIn("host", hostId));
-  const host = id as Id<"host">;
+  const host = idIn("host", hostId);
+  await hostNamed(ctx, host);
   const held = await heldBy(ctx, host);
   const unnamed = await unnamedOf(ctx, host, held.ids);
   const spare = await spareVolumesOf(ctx, host, held.databases ?? []);
@@ -31,12 +32,7 @@ export async function listSetAside(ctx: Ctx, { id: hostId }: ById): Promise<SetA
   return { data };
 }
 
-export async function heldBy(ctx: Ctx, host: Id<"host">) {
-  const held = await ctx.questions.ask(host, { kind: "held" });
-  if (held.kind === "refused") throw conflict(held.error);
-  if (held.kind !== "held") throw new Error(`A host answered ${held.kind} to held`);
-  return held;
-}
+export const heldBy = (ctx: Ctx, host: Id<"host">) => askThis<"held">(ctx, host, { kind: "held" });
 
 /** Those that no record assigns to this host. */
 export async function unnamedOf<T extends Id<"site" | "database">>(

@@ -1,6 +1,6 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { SetAsideRemoved } from "../../../protocol/api/hosts.ts";
-import { isId, type Id } from "../../../protocol/ids.ts";
+import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { idIn } from "../owned.ts";
@@ -12,7 +12,8 @@ export async function removeSetAside(
   ctx: Ctx,
   { id: hostId, keptId }: ById & { keptId: string },
 ): Promise<SetAsideRemoved> {
-  const host = (await hostNamed(ctx, idIn("host", hostId))).id as Id<"host">;
+  const host = idIn("host", hostId);
+  await hostNamed(ctx, host);
   if (!isId("site", keptId) && !isId("database", keptId)) throw new AppError("not_found");
   const [unnamed] = await unnamedOf(ctx, host, [keptId]);
   if (unnamed === undefined && isId("site", keptId)) throw isNamed();

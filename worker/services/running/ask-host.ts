@@ -22,16 +22,22 @@ export async function askHost<K extends Kind>(
   return askHostOf<K>(ctx, site, question(site.id));
 }
 
-/**
- * The same for a resource that was already read. @throws AppError also not_found, where the host has nothing of that
- * name, and invalid_request, for a statement that its server refuses
- */
-export async function askHostOf<K extends Kind>(
+/** The same for a resource that was already read. */
+export const askHostOf = async <K extends Kind>(
   ctx: Ctx,
   { hostId }: Hosted,
   asked: Extract<Question, { kind: K }>,
-): Promise<AnswerTo<K> | null> {
-  if (hostId === null) return null;
+): Promise<AnswerTo<K> | null> => (hostId === null ? null : askThis<K>(ctx, hostId, asked));
+
+/**
+ * The same for one host. @throws AppError also not_found, where the host has nothing of that name, and invalid_request, for
+ * a statement that its server refuses
+ */
+export async function askThis<K extends Kind>(
+  ctx: Ctx,
+  hostId: Id<"host">,
+  asked: Extract<Question, { kind: K }>,
+): Promise<AnswerTo<K>> {
   const answer = await ctx.questions.ask(hostId, asked);
   if (answer.kind === "refused" && answer.isMissing)
     throw new AppError("not_found", { reason: answer.error });

@@ -3,6 +3,7 @@ import type { SourceInspect, SourceInspection } from "../../../protocol/api/sour
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
+import { askThis } from "../running/ask-host.ts";
 
 /** A usual repository takes a second; a Git host that is slow is given up before a browser gives up. */
 const timeoutMs = 15_000;
@@ -21,14 +22,12 @@ export async function inspectSource(
     .limit(mostHosts);
   const host = connected[(ctx.random(1)[0] ?? 0) % connected.length];
   if (!host) throw conflict("No host is connected that could read the repository. Try again in a minute.");
-  const answer = await ctx.questions.ask(host.id, {
+  const answer = await askThis<"source">(ctx, host.id, {
     kind: "source",
     accountId: accountOf(ctx),
     source: { address: githubUrl, branch: branch ?? null, token: gitToken ?? null },
     rootDir: rootDir ?? null,
     timeoutMs,
   });
-  if (answer.kind === "refused") throw conflict(answer.error);
-  if (answer.kind !== "source") throw new Error(`A host answered ${answer.kind} to source`);
   return answer.found;
 }

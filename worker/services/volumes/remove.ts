@@ -10,6 +10,7 @@ import { AppError, conflict } from "../../domain/app-error.ts";
 import { keptAfterDeletionMs } from "../../domain/backup-rules.ts";
 import { volumeKey } from "../../domain/volume-keys.ts";
 import { idIn, requireOwned } from "../owned.ts";
+import { askHostOf } from "../running/ask-host.ts";
 import { siteById } from "../sites/owned.ts";
 import { currentRunOf } from "./list.ts";
 
@@ -49,10 +50,7 @@ export async function removeVolume(
     throw conflict(
       "A job of this site is in progress and may use the volume. Try again when it has finished.",
     );
-  if (site.hostId !== null) {
-    const answer = await ctx.questions.ask(site.hostId, { kind: "removeVolume", siteId: id, name });
-    if (answer.kind === "refused") throw conflict(answer.error);
-  }
+  await askHostOf<"removeVolume">(ctx, site, { kind: "removeVolume", siteId: id, name });
   await ctx.db.batch([
     ctx.db
       .update(backups)
