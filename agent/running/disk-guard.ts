@@ -1,4 +1,3 @@
-import type { Id } from "../../protocol/ids.ts";
 import type { Count } from "../docker/disk-used.ts";
 import type { ContainerSummary, Engine } from "../docker/engine.ts";
 import { commandLabels } from "../docker/specs.ts";
@@ -9,7 +8,7 @@ import { every } from "./every.ts";
 import { beyondPack, type DiskUse, type Holding } from "./disk-use.ts";
 import type { Crash, Records } from "./records.ts";
 import { sideBySide } from "./side-by-side.ts";
-import { lastWords, takeOut } from "./watch.ts";
+import { endService, lastWords } from "./watch.ts";
 import { label } from "../docker/labels.ts";
 
 type Means = {
@@ -159,13 +158,17 @@ export class DiskGuard {
     const { siteId, diskGb, heldMb, containerIds } = holding;
     if (heldMb === null || diskGb === 0 || heldMb <= diskGb * 1024) return;
     for (const id of containerIds) await this.means.engine.stopContainer(id, graceSeconds);
-    this.say(siteId, containerIds[0] ?? "", beyondPack(holding, "A command, or a version not in service,"));
+    this.means.records.addEvent(siteId, containerIds[0] ?? "", {
+      at: new Date().toISOString(),
+      kind: "disk_full",
+      detail: beyondPack(holding, "A command, or a version not in service,"),
+    });
   }
 
   private async stop({ siteId, containerIds }: Holding, first: string, reason: string): Promise<void> {
-    const { engine, records } = this.means;
+    const { engine } = this.means;
     const container = await engine.inspectContainer(first);
-    const deploymentId = container?.labels[label.deployment] as Id<"deployment"> | undefined;
+    const deploymentId = container?.labels[label.deployment];
     if (!container || deploymentId === undefined) return;
     // Commands write to the same volumes.
     const commands = await engine.listContainers(commandLabels(siteId));
@@ -174,19 +177,7 @@ export class DiskGuard {
     const error = await lastWords(engine, container, reason);
     // First: nothing can be recorded on a full disk.
     await Promise.all(containerIds.map((id) => engine.removeContainer(id)));
-    this.say(siteId, first, reason);
-    const crash: Crash = { type: "crashed", siteId: siteId as Id<"site">, deploymentId, error };
-    const pending = { crash, containerId: first, isOut: false };
-    records.addCrash(pending);
-    await takeOut(this.means, pending);
-  }
-
-  private say(siteId: string, containerId: string, detail: string): void {
-    this.means.records.addEvent(siteId, containerId, {
-      at: new Date().toISOString(),
-      kind: "disk_full",
-      detail,
-    });
+    await endService(this.means, { siteId, containerId: first, deploymentId, reason, error }, "disk_full");
   }
 }
 

@@ -243,6 +243,7 @@ export async function endService(
     reason,
     error,
   }: Record<"siteId" | "containerId" | "deploymentId" | "reason" | "error", string>,
+  kind: SiteEvent["kind"] = "crash_loop",
 ): Promise<void> {
   const crash: Crash = {
     type: "crashed",
@@ -250,7 +251,7 @@ export async function endService(
     deploymentId: deploymentId as Id<"deployment">,
     error,
   };
-  sayLoop(means, siteId, containerId, reason);
+  means.records.addEvent(siteId, containerId, { at: new Date().toISOString(), kind, detail: reason });
   const pending = { crash, containerId, isOut: false };
   means.records.addCrash(pending);
   await takeOut(means, pending);
@@ -268,7 +269,7 @@ export const sayLoop = (
  * Routes visitors to the page of a stopped site, then stops the container. Repeatable after an interruption of the
  * agent.
  */
-export async function takeOut(
+async function takeOut(
   { engine, ingress, records, agentId, onCrash }: TakingOut,
   pending: PendingCrash,
 ): Promise<void> {
