@@ -12,7 +12,7 @@ const placeOf = (row: Pick<DatabaseRow, "id">, generation: number): SealedFor =>
 const adminPlaceOf = (row: Pick<DatabaseRow, "id">): SealedFor => `databases.admin_password:${row.id}`;
 
 /** Hexadecimal, so that it needs no escaping in addresses. */
-const newPassword = (ctx: Ctx): string => Buffer.from(ctx.random(24)).toString("hex");
+export const newPassword = (ctx: Ctx): string => Buffer.from(ctx.random(24)).toString("hex");
 
 export const sealNewPassword = (ctx: Ctx, row: Pick<DatabaseRow, "id">, generation: number): string =>
   ctx.secrets.seal(newPassword(ctx), placeOf(row, generation));

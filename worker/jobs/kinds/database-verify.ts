@@ -6,6 +6,7 @@ import { backups } from "../../db/schema.ts";
 import { damaged, storedOf } from "../backups/stored.ts";
 import { countFailure } from "../backups/failing.ts";
 import { proven } from "../backups/proven.ts";
+import { newPassword } from "../databases/logins.ts";
 import { backupIdOf, backupOf, ending, type Kind, type Material } from "./kind.ts";
 
 export const databaseVerify: Kind<"database.verify"> = {
@@ -42,7 +43,6 @@ function likeOf(ctx: Ctx, material: Material): DatabaseSpec {
   const row = backupOf(material);
   if (row.type === "volume") throw new Error(`Backup ${row.id} is of a volume`);
   const { memoryMb, cpuMilli, pids } = material.pack;
-  const password = () => Buffer.from(ctx.random(24)).toString("hex");
   return {
     databaseId: row.databaseId as Id<"database">,
     accountId: row.accountId,
@@ -50,8 +50,8 @@ function likeOf(ctx: Ctx, material: Material): DatabaseSpec {
     image: row.image,
     hostname: "localhost",
     databaseName: row.databaseName,
-    adminPassword: password(),
-    logins: [{ username: `${row.databaseName}_0`, password: password() }],
+    adminPassword: newPassword(ctx),
+    logins: [{ username: `${row.databaseName}_0`, password: newPassword(ctx) }],
     limits: { memoryMb, cpuMilli, pids },
   };
 }
