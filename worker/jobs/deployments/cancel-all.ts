@@ -22,19 +22,11 @@ export const cancelDeployments = (ctx: Ctx, siteId: Id<"site">, guard: SQL) => {
       sql`UPDATE jobs SET cancel_requested = 1 WHERE site_id = ${siteId} AND kind = 'site.deploy' AND status = 'LEASED' AND ${guard}`,
     ),
     cancelling: ctx.db
-      .select({ jobId: jobs.id, attempt: jobs.attempt, hostId: jobs.hostId })
+      .select({ id: jobs.id, attempt: jobs.attempt, hostId: jobs.hostId })
       .from(jobs)
       .where(and(eq(jobs.siteId, siteId), eq(jobs.status, "LEASED"), eq(jobs.cancelRequested, true))),
   };
 };
-
-export function reviseCancelled(
-  ctx: Ctx,
-  leases: { jobId: Id<"job">; attempt: number; hostId: Id<"host"> | null }[],
-): void {
-  for (const { jobId, attempt, hostId } of leases)
-    if (hostId) ctx.hosts.revise(hostId, { jobId, attempt }, "cancel");
-}
 
 /** Ends the log streams of the deployments that were cancelled while waiting. */
 export function tellCancelled(ctx: Ctx, waited: { id: Id<"deployment"> }[]): void {

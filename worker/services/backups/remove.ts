@@ -6,7 +6,7 @@ import { openJob } from "../../db/job-conditions.ts";
 import { batch } from "../../db/batch.ts";
 import { backups, jobs } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { reviseCancelled } from "../../jobs/deployments/cancel-all.ts";
+import { reviseCancelled } from "../../jobs/request-cancel.ts";
 import { backupOwnedBy } from "./owned.ts";
 
 /**
@@ -40,7 +40,7 @@ export async function removeBackup(ctx: Ctx, { id: backupId }: ById): Promise<Ba
       WHERE id = ${id} AND status = 'RUNNING' AND mark = ${mark}
         AND NOT EXISTS (SELECT 1 FROM jobs WHERE backup_id = ${id} AND status = 'LEASED')`),
     leases: ctx.db
-      .select({ jobId: jobs.id, attempt: jobs.attempt, hostId: jobs.hostId })
+      .select({ id: jobs.id, attempt: jobs.attempt, hostId: jobs.hostId })
       .from(jobs)
       .where(and(eq(jobs.backupId, id), eq(jobs.status, "LEASED"), hidden)),
     reader: ctx.db

@@ -1,11 +1,12 @@
 import type { ById } from "../../../protocol/api/common.ts";
-import { and, eq, inArray, sql } from "drizzle-orm";
+import { and, eq, inArray } from "drizzle-orm";
 import type { Command } from "../../../protocol/api/commands.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { endAsFailed } from "../../jobs/finish.ts";
+import { requestCancel, reviseCancelled } from "../../jobs/request-cancel.ts";
 import { idIn, requireOwned } from "../owned.ts";
 import { commandById } from "./owned.ts";
 import { commandView } from "./view.ts";
@@ -35,14 +36,10 @@ export async function cancelCommand(ctx: Ctx, { id: commandId }: ById): Promise<
     leased: [leased],
     running: [running],
   } = await batch(ctx, {
-    leased: ctx.db
-      .update(jobs)
-      .set({ cancelRequested: true })
-      .where(and(sql`${jobs.id} = ${job?.id ?? null}`, eq(jobs.status, "LEASED")))
-      .returning(),
+    leased: requestCancel(ctx, job?.id ?? null),
     running: commandById(ctx, id),
   });
   if (!leased) throw conflict("This command has already finished.");
-  if (leased.hostId) ctx.hosts.revise(leased.hostId, { jobId: leased.id, attempt: leased.attempt }, "cancel");
+  reviseCancelled(ctx, [leased]);
   return commandView(requireOwned(ctx, running));
 }

@@ -1,11 +1,12 @@
 import type { ById } from "../../../protocol/api/common.ts";
-import { and, eq, inArray, sql } from "drizzle-orm";
+import { and, eq, inArray } from "drizzle-orm";
 import type { DeploymentCancelled } from "../../../protocol/api/deployments.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { endAsFailed } from "../../jobs/finish.ts";
+import { requestCancel, reviseCancelled } from "../../jobs/request-cancel.ts";
 import { idIn, requireOwned } from "../owned.ts";
 import { deploymentById } from "./owned.ts";
 
@@ -37,13 +38,9 @@ export async function cancelDeployment(ctx: Ctx, { id: deploymentId }: ById): Pr
   const {
     leased: [leased],
   } = await batch(ctx, {
-    leased: ctx.db
-      .update(jobs)
-      .set({ cancelRequested: true })
-      .where(and(sql`${jobs.id} = ${job?.id ?? null}`, eq(jobs.status, "LEASED")))
-      .returning(),
+    leased: requestCancel(ctx, job?.id ?? null),
   });
   if (!leased) throw conflict("This deployment has already finished.");
-  if (leased.hostId) ctx.hosts.revise(leased.hostId, { jobId: leased.id, attempt: leased.attempt }, "cancel");
+  reviseCancelled(ctx, [leased]);
   return { id, status };
 }

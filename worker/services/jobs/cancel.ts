@@ -1,4 +1,4 @@
-import { and, eq } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import type { ById } from "../../../protocol/api/common.ts";
 import type { Job } from "../../../protocol/api/console.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -6,6 +6,7 @@ import { batch } from "../../db/batch.ts";
 import { jobs } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { endAsFailed } from "../../jobs/finish.ts";
+import { requestCancel, reviseCancelled } from "../../jobs/request-cancel.ts";
 import { idIn } from "../owned.ts";
 import { isCancellable, jobView, selectJobs } from "./view.ts";
 
@@ -39,13 +40,9 @@ export async function cancelJob(ctx: Ctx, { id: jobId }: ById): Promise<Job> {
   const {
     leased: [leased],
   } = await batch(ctx, {
-    leased: ctx.db
-      .update(jobs)
-      .set({ cancelRequested: true })
-      .where(and(eq(jobs.id, id), eq(jobs.status, "LEASED")))
-      .returning(),
+    leased: requestCancel(ctx, id),
   });
   if (!leased) throw conflict("This job has already ended.");
-  if (leased.hostId) ctx.hosts.revise(leased.hostId, { jobId: leased.id, attempt: leased.attempt }, "cancel");
+  reviseCancelled(ctx, [leased]);
   return jobView({ ...job, ...leased });
 }
