@@ -1,4 +1,5 @@
 import { and, eq } from "drizzle-orm";
+import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { Id } from "../../protocol/ids.ts";
 import type { Ctx } from "../ctx.ts";
 import { batch } from "../db/batch.ts";
@@ -8,14 +9,7 @@ import { tellAnew } from "./tell-anew.ts";
 import { logIdOf } from "./lease.ts";
 import { offerAnew } from "./offer-anew.ts";
 
-export type Hello = {
-  agentVersion: string;
-  slots: number;
-  peer?: { port: number; publicKey: string } | undefined;
-  facts: { cpuCount: number; memoryMb: number; diskFreeMb: number };
-  running: Lease[];
-  finished: Lease[];
-  lostSites: Id<"site">[];
+type Hello = Omit<Extract<FromAgent, { type: "hello" }>, "type" | "protocol"> & {
   /** The address it connects from, where that is known. */
   from?: string | null | undefined;
 };
