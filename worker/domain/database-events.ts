@@ -1,7 +1,11 @@
 import type { DatabaseStatus } from "../../protocol/states.ts";
 
 /** Like `siteEvents`: `from` guards the UPDATE, `to` is the new status, `wanted` the requested state. */
-type DatabaseEvent = { from: readonly DatabaseStatus[]; to?: DatabaseStatus; wanted?: "RUNNING" | "STOPPED" };
+export type DatabaseEvent = {
+  from: readonly DatabaseStatus[];
+  to?: DatabaseStatus;
+  wanted?: "RUNNING" | "STOPPED";
+};
 
 export const databaseEvents = {
   invoicePaid: { from: ["PENDING"], to: "PROVISIONING", wanted: "RUNNING" },

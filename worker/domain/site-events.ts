@@ -4,7 +4,7 @@ import type { SiteStatus } from "../../protocol/states.ts";
  * The effect of a command or an outcome on a site: `from` guards the UPDATE, `to` is the new status, `wanted` the
  * requested state. Without `to`, the job's outcome decides the status.
  */
-type SiteEvent = { from: readonly SiteStatus[]; to?: SiteStatus; wanted?: "RUNNING" | "STOPPED" };
+export type SiteEvent = { from: readonly SiteStatus[]; to?: SiteStatus; wanted?: "RUNNING" | "STOPPED" };
 
 export const siteEvents = {
   invoicePaid: { from: ["PENDING"], to: "DEPLOYING", wanted: "RUNNING" },

@@ -18,9 +18,9 @@ export const endCommand = (ctx: Ctx, { commandId }: Job, outcome: Outcome, guard
 /** Writes the last line of the command's log and ends its stream. */
 export function tellEnd(ctx: Ctx, { commandId }: Job, { status, error }: Outcome): void {
   if (!commandId) return;
-  const lastLine = { SUCCEEDED: "Command succeeded.", CANCELLED: "Command cancelled." } as Record<
-    string,
-    string
-  >;
+  const lastLine: Partial<Record<CommandStatus, string>> = {
+    SUCCEEDED: "Command succeeded.",
+    CANCELLED: "Command cancelled.",
+  };
   ctx.logs.finish(commandId, lastLine[status] ?? `Command failed: ${error}`);
 }

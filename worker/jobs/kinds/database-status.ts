@@ -2,7 +2,7 @@ import { and, eq, sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { databases } from "../../db/schema.ts";
-import { databaseEvents, type DatabaseEventName } from "../../domain/database-events.ts";
+import { databaseEvents, type DatabaseEvent, type DatabaseEventName } from "../../domain/database-events.ts";
 
 type Columns = Partial<typeof databases.$inferInsert>;
 
@@ -14,10 +14,7 @@ export const moveDatabase = (
   guard: SQL,
   also: Columns = {},
 ) => {
-  const { from, to } = databaseEvents[event] as {
-    from: readonly string[];
-    to?: (typeof databases.$inferSelect)["status"];
-  };
+  const { from, to }: DatabaseEvent = databaseEvents[event];
   return ctx.db
     .update(databases)
     .set({ ...(to && { status: to }), ...also, updatedAt: ctx.now() })

@@ -3,7 +3,7 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { idleLane, openDeployment } from "../../db/job-conditions.ts";
 import { deployments, sites } from "../../db/schema.ts";
-import { siteEvents, type SiteEventName } from "../../domain/site-events.ts";
+import { siteEvents, type SiteEvent, type SiteEventName } from "../../domain/site-events.ts";
 
 /** The site's status after a deployment has ended: another one follows, a version serves, or none does. */
 export const statusAfterDeployment = sql`CASE
@@ -27,10 +27,7 @@ export const moveSite = (
   guard: SQL,
   serving: boolean,
 ) => {
-  const { from, to } = siteEvents[event] as {
-    from: readonly string[];
-    to?: (typeof sites.$inferSelect)["status"];
-  };
+  const { from, to }: SiteEvent = siteEvents[event];
   return ctx.db
     .update(sites)
     .set({ ...(to && { status: to }), serving, updatedAt: ctx.now() })

@@ -1,4 +1,5 @@
 import { eq, inArray, sql } from "drizzle-orm";
+import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { ById } from "../../../protocol/api/common.ts";
 import type { DeploymentComparison, DeploymentComparisonQuery } from "../../../protocol/api/deployments.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -39,8 +40,7 @@ export async function compareDeployments(
   if (!earlier) throw new AppError("not_found");
   if (!later || earlier.siteId !== later.siteId)
     throw invalid("deploymentId", "name another deployment of the same site");
-  const open = ({ key, value }: Parameters<Parameters<typeof envChanges>[2]>[0]) =>
-    ctx.secrets.open(value, `site_env:${earlier.siteId}:${key}`);
+  const open = ({ key, value }: EnvEntry) => ctx.secrets.open(value, `site_env:${earlier.siteId}:${key}`);
   const entriesOf = (version: number) =>
     environments.find((entry) => entry.version === version)?.entries ?? [];
   const settingsOf = ({ id: which, run }: typeof earlier): Partial<Record<string, unknown>> | null => {
