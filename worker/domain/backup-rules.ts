@@ -1,5 +1,6 @@
 import { cronProblem, nextRun } from "./cron.ts";
 import type { BackupStatus } from "../../protocol/states.ts";
+import { dayOf } from "./times.ts";
 
 const hour = 60 * 60_000;
 const day = 24 * hour;
@@ -81,7 +82,7 @@ export function newestWhole<Backup extends Proven>(verified: readonly Backup[]):
 }
 
 export const shrunkNotice = ({ from, at }: { from: string; at: number }): string =>
-  `The newest backup holds less than a tenth of the data in ${from} of ${new Date(at).toISOString().slice(0, 10)}, which is kept in addition to the newest backups. If data was lost, restore ${from}; if the change is intended, confirm it with PATCH {"backups":{"acceptSmaller":true}}.`;
+  `The newest backup holds less than a tenth of the data in ${from} of ${dayOf(new Date(at))}, which is kept in addition to the newest backups. If data was lost, restore ${from}; if the change is intended, confirm it with PATCH {"backups":{"acceptSmaller":true}}.`;
 
 type Kept = Proven & { status: BackupStatus; createdAt: Date };
 

@@ -1,4 +1,5 @@
 import type { ProofRecord } from "./domain-check.ts";
+import { dayOf } from "./times.ts";
 
 type Mail = { subject: string; text: string };
 type Named = { name: string; site: string; record: ProofRecord };
@@ -10,7 +11,7 @@ export const lossMail = ({ name, site, record, releaseAt }: Named & { releaseAt:
   subject: `${name} no longer leads to ${site}`,
   text: `The record of ownership of ${name} is gone, and its address no longer leads to your site ${site}.
 
-If that stays so, the name is released on ${releaseAt.toISOString().slice(0, 10)}. To keep it, point its address here again, or restore this record:
+If that stays so, the name is released on ${dayOf(releaseAt)}. To keep it, point its address here again, or restore this record:
 
 ${recordLine(record)}
 

@@ -25,7 +25,8 @@ const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
 /** How long a name is kept for an owner whose record and address are both gone. */
-export const graceMs = 7 * dayMs;
+const graceMs = 7 * dayMs;
+export const releaseAt = (lostSince: Date): Date => new Date(lostSince.getTime() + graceMs);
 
 const retryMinutes = [1, 1, 1, 2, 5, 10, 15, 30, 60, 120, 240, 360];
 const serviceEveryMs = 6 * hourMs;

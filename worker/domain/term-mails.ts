@@ -1,4 +1,5 @@
 import { graceDays, keepSuspendedDays, warnDays } from "./terms.ts";
+import { dayOf } from "./times.ts";
 
 export type Occasion = "issued" | "ended" | "suspended" | "deletion";
 type About = {
@@ -9,8 +10,6 @@ type About = {
   price?: string;
 };
 
-const day = (time: Date) => time.toISOString().slice(0, 10);
-
 /** The mails to the owner about the end of a term. */
 export function termMail(occasion: Occasion, about: About): { subject: string; text: string } {
   const { what, name, paidUntil, payUrl, price } = about;
@@ -19,18 +18,18 @@ export function termMail(occasion: Occasion, about: About): { subject: string; t
   switch (occasion) {
     case "issued":
       return {
-        subject: `Renew ${name} by ${day(paidUntil)}`,
-        text: `${named} is paid for until ${day(paidUntil)}. This invoice${price ? ` for ${price}` : ""} renews it.${pay}\n\nTo cancel, delete the ${what}, or let the invoice lapse.`,
+        subject: `Renew ${name} by ${dayOf(paidUntil)}`,
+        text: `${named} is paid for until ${dayOf(paidUntil)}. This invoice${price ? ` for ${price}` : ""} renews it.${pay}\n\nTo cancel, delete the ${what}, or let the invoice lapse.`,
       };
     case "ended":
       return {
         subject: `The term of ${name} has ended`,
-        text: `${named} was paid for until ${day(paidUntil)}. It keeps running for ${graceDays} days. If it is not paid for by then, it is stopped and its data is kept.${pay}`,
+        text: `${named} was paid for until ${dayOf(paidUntil)}. It keeps running for ${graceDays} days. If it is not paid for by then, it is stopped and its data is kept.${pay}`,
       };
     case "suspended":
       return {
         subject: `${name} is suspended`,
-        text: `${named} was paid for until ${day(paidUntil)} and has been stopped. Its data is kept for ${keepSuspendedDays} days. It starts again automatically when the invoice is paid.${pay}`,
+        text: `${named} was paid for until ${dayOf(paidUntil)} and has been stopped. Its data is kept for ${keepSuspendedDays} days. It starts again automatically when the invoice is paid.${pay}`,
       };
     case "deletion":
       return {

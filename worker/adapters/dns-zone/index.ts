@@ -6,6 +6,9 @@ import type { Zone } from "./zone.ts";
 /** The domain below which sites have their own names. */
 export const sitesDomain = (config: Config): string => new URL(config.SITES_ORIGIN).hostname;
 
+/** The name of the certificate of all of them. */
+export const sitesWildcard = (config: Config): string => `*.${sitesDomain(config)}`;
+
 /** The zone that follows the sites; null: the operator maintains it. */
 export function zoneOf(config: Config): Zone | null {
   const domain = sitesDomain(config);

@@ -4,6 +4,7 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { checkouts, invoices, paymentFlags } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
+import { dayOf } from "../../domain/times.ts";
 import { logError } from "../../log-error.ts";
 import type { InvoiceRow } from "../../db/rows.ts";
 import { keepRoomForPack, roomForNew } from "../terms/room-for-pack.ts";
@@ -52,7 +53,7 @@ export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promi
       // Else one checkout after another would keep what was never paid for: its memory, and a term without its renewal.
       if (invoice.kind !== "renewal" && invoice.dueAt <= ctx.now())
         throw conflict(
-          `This invoice was due on ${invoice.dueAt.toISOString().slice(0, 10)} and can no longer be paid. Order anew what it was for.`,
+          `This invoice was due on ${dayOf(invoice.dueAt)} and can no longer be paid. Order anew what it was for.`,
         );
       await begin(ctx, invoice);
       continue;

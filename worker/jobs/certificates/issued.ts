@@ -1,7 +1,7 @@
 import { and, count, desc, eq, inArray, isNotNull, or, sql } from "drizzle-orm";
 import type { AwaitedCertificate, Certificate } from "../../../protocol/agent/certificates.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import { sitesDomain } from "../../adapters/dns-zone/index.ts";
+import { sitesWildcard } from "../../adapters/dns-zone/index.ts";
 import type { Ctx } from "../../ctx.ts";
 import { certificates, hosts } from "../../db/schema.ts";
 import { ownCertificates } from "../../domain/certificates.ts";
@@ -16,7 +16,7 @@ const maxChainsBytes = 640 * 1024;
  * custom domains of sites that it is deploying for a move, whose names do not lead to it yet: it could not obtain any.
  */
 export async function issuedCertificates(ctx: Ctx, hostId: Id<"host">): Promise<Certificate[]> {
-  const isOwn = eq(certificates.id, `*.${sitesDomain(ctx.config)}`);
+  const isOwn = eq(certificates.id, sitesWildcard(ctx.config));
   const now = ctx.now().getTime();
   const rows = await ctx.db
     .select()
@@ -61,7 +61,7 @@ export async function issuedCertificates(ctx: Ctx, hostId: Id<"host">): Promise<
  */
 export async function awaitedCertificate(ctx: Ctx): Promise<AwaitedCertificate | null> {
   if (!issuesWildcards(ctx)) return null;
-  const name = `*.${sitesDomain(ctx.config)}`;
+  const name = sitesWildcard(ctx.config);
   const [row] = await ctx.db.select().from(certificates).where(eq(certificates.id, name));
   if (row && row.chain !== null) return null;
   const since = row?.errorSince ?? row?.orderedAt ?? ctx.now();

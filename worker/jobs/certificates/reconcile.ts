@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, inArray, isNotNull, isNull, lte, ne, or, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import { AcmeError, type AcmeAccount, type AcmeOrder } from "../../adapters/acme.ts";
-import { sitesDomain } from "../../adapters/dns-zone/index.ts";
+import { sitesWildcard } from "../../adapters/dns-zone/index.ts";
 import type { Ctx } from "../../ctx.ts";
 import { acmeAccounts, certificates, domains, hosts, sites } from "../../db/schema.ts";
 import {
@@ -52,7 +52,7 @@ export const issuesWildcards = (ctx: Ctx): boolean =>
  */
 export async function reconcileCertificates(ctx: Ctx): Promise<boolean> {
   if (!issuesWildcards(ctx)) return false;
-  const own = `*.${sitesDomain(ctx.config)}`;
+  const own = sitesWildcard(ctx.config);
   const start = new Date(0);
   const now = ctx.now();
   // Nobody holds the name any more.

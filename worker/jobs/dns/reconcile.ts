@@ -1,5 +1,5 @@
 import { and, eq, inArray, isNotNull, isNull, lte, ne, sql } from "drizzle-orm";
-import { sitesDomain } from "../../adapters/dns-zone/index.ts";
+import { sitesDomain, sitesWildcard } from "../../adapters/dns-zone/index.ts";
 import { ZoneError, type Zone } from "../../adapters/dns-zone/zone.ts";
 import type { Ctx } from "../../ctx.ts";
 import { certificates, dnsZones, domains, hosts, sites } from "../../db/schema.ts";
@@ -143,7 +143,7 @@ async function wantedNow(ctx: Ctx) {
     .leftJoin(domains, and(eq(domains.name, certificates.id), isNotNull(domains.verifiedAt)))
     .where(isNotNull(certificates.step));
   const challenges = ordered.flatMap(({ id, value, delegatedTo }) => {
-    const name = id === `*.${own}` ? challengeName(id) : delegatedTo;
+    const name = id === sitesWildcard(ctx.config) ? challengeName(id) : delegatedTo;
     // A domain that was added when the sites had another name delegates to that one.
     return name?.endsWith(`.${own}`) ? [{ name, value: value ?? "" }] : [];
   });

@@ -3,6 +3,7 @@ import type { HostIngressRules } from "../../../protocol/api/ingress.ts";
 import type { Ctx } from "../../ctx.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { siteAddress } from "../../domain/slug.ts";
+import { envOpener } from "../sites/open-env.ts";
 import { siteOf, type Material } from "./kind.ts";
 
 /** The names that the host routes to the site, its own address first. */
@@ -32,6 +33,7 @@ export function runOf(ctx: Ctx, material: Material): RunSpec {
   const volumes = deployment?.run?.volumes ?? [];
   const heldVolumes = material.heldVolumes.filter((name) => volumes.some((volume) => volume.name === name));
   if (!env) throw new Error(`Version ${job.envVersion} of the environment of site ${site.id} is gone`);
+  const open = envOpener(ctx, site.id);
   return {
     siteId: site.id,
     accountId: site.accountId,
@@ -54,11 +56,7 @@ export function runOf(ctx: Ctx, material: Material): RunSpec {
     env: [
       ...env
         .filter(({ key }) => !linkedEnv.some((linked) => linked.key === key))
-        .map((entry) =>
-          entry.secret
-            ? { ...entry, value: ctx.secrets.open(entry.value, `site_env:${site.id}:${entry.key}`) }
-            : entry,
-        ),
+        .map((entry) => (entry.secret ? { ...entry, value: open(entry) } : entry)),
       ...linkedEnv,
     ],
     limits: { memoryMb: pack.memoryMb, cpuMilli: pack.cpuMilli, pids: pack.pids, diskGb: pack.diskGb },

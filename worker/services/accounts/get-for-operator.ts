@@ -5,10 +5,9 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { accounts, identities, invoices, ledgerAccounts } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
+import { timeOf } from "../../domain/times.ts";
 import { idIn } from "../owned.ts";
 import { accountView } from "./view.ts";
-
-const timeOf = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
 
 /** One account, for operators. */
 export async function getAccountForOperator(ctx: Ctx, { id: accountId }: ById): Promise<AccountForOperator> {

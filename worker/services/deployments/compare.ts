@@ -1,5 +1,4 @@
 import { eq, inArray, sql } from "drizzle-orm";
-import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { ById } from "../../../protocol/api/common.ts";
 import type { DeploymentComparison, DeploymentComparisonQuery } from "../../../protocol/api/deployments.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -7,6 +6,7 @@ import { batch } from "../../db/batch.ts";
 import { buildSettings, deployments, runSettings, siteEnvVersions } from "../../db/schema.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { envChanges } from "../../domain/env-changes.ts";
+import { envOpener } from "../../jobs/sites/open-env.ts";
 import { idIn, requireOwned } from "../owned.ts";
 import { deploymentView, selectDeployments } from "./view.ts";
 
@@ -40,7 +40,7 @@ export async function compareDeployments(
   if (!earlier) throw new AppError("not_found");
   if (!later || earlier.siteId !== later.siteId)
     throw invalid("deploymentId", "name another deployment of the same site");
-  const open = ({ key, value }: EnvEntry) => ctx.secrets.open(value, `site_env:${earlier.siteId}:${key}`);
+  const open = envOpener(ctx, earlier.siteId);
   const entriesOf = (version: number) =>
     environments.find((entry) => entry.version === version)?.entries ?? [];
   const settingsOf = ({ id: which, run }: typeof earlier): Partial<Record<string, unknown>> | null => {

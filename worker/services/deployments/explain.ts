@@ -1,12 +1,12 @@
 import { and, desc, eq, inArray, sql } from "drizzle-orm";
 import type { ById } from "../../../protocol/api/common.ts";
-import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { DeploymentExplanation } from "../../../protocol/api/diagnosis.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { deployments, packs, runSettings, siteEnvVersions, sites } from "../../db/schema.ts";
 import { envChanges } from "../../domain/env-changes.ts";
+import { envOpener } from "../../jobs/sites/open-env.ts";
 import { explainFailure, type Around } from "../../domain/failed-deployment.ts";
 import { idIn, requireOwned } from "../owned.ts";
 import { deploymentById } from "./owned.ts";
@@ -67,7 +67,7 @@ export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<D
         around,
       )
     : { step: null, exitCode: null, outOfMemory: false, probe: null, cause: null, fixes: [] };
-  const open = ({ key, value }: EnvEntry) => ctx.secrets.open(value, `site_env:${deployment.siteId}:${key}`);
+  const open = envOpener(ctx, deployment.siteId);
   const entriesOf = (version: number) => environments.find((one) => one.version === version)?.entries ?? [];
   return {
     deployment: compared(deployment),

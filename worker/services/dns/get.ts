@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import type { Dns } from "../../../protocol/api/dns.ts";
-import { sitesDomain } from "../../adapters/dns-zone/index.ts";
+import { sitesDomain, sitesWildcard } from "../../adapters/dns-zone/index.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { certificates, dnsZones } from "../../db/schema.ts";
@@ -17,7 +17,7 @@ export async function getDns(ctx: Ctx): Promise<Dns> {
     found: ctx.db
       .select()
       .from(certificates)
-      .where(eq(certificates.id, `*.${domain}`)),
+      .where(eq(certificates.id, sitesWildcard(ctx.config))),
   });
   const isManaged = ctx.config.DNS_PROVIDER !== "none";
   const row = isManaged ? zone : undefined;

@@ -5,13 +5,14 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { certificates, domains } from "../../db/schema.ts";
+import { dayOf } from "../../domain/times.ts";
 import { exampleOf, isWildcard } from "../../../protocol/wildcards.ts";
 import { isLoopback } from "../../../protocol/loopback.ts";
 import { addressProblems, caaNames, caaProblem, leadsHere, proofProblem } from "../../domain/domain-check.ts";
 import type { Addresses, CaaRecord } from "../../domain/resolved-records.ts";
 import { pairOf } from "../../domain/domain-names.ts";
 import { lossMail, releaseMail } from "../../domain/domain-mails.ts";
-import { domainEvents, graceMs, untilNextLook, type DomainEventName } from "../../domain/domain-states.ts";
+import { domainEvents, releaseAt, untilNextLook, type DomainEventName } from "../../domain/domain-states.ts";
 import { queueMail } from "../../mails/queue.ts";
 import { prove } from "./prove.ts";
 import { queueRoutes } from "../../jobs/queue-routes.ts";
@@ -44,8 +45,7 @@ export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<
   if (!held.verifiedAt) return record(ctx, held, null, { problems });
 
   const isLost = unproved !== null && dns.leadsHere === false;
-  if (isLost && row.lostSince && ctx.now().getTime() >= row.lostSince.getTime() + graceMs)
-    return release(ctx, site, held);
+  if (isLost && row.lostSince && ctx.now() >= releaseAt(row.lostSince)) return release(ctx, site, held);
   const isSafe = (proof !== null && !unproved) || dns.leadsHere === true;
   const lostSince = isLost ? (row.lostSince ?? ctx.now()) : isSafe ? null : row.lostSince;
   if (lostSince) problems.unshift(releasePlanned(held, lostSince));
@@ -269,8 +269,8 @@ async function record(
     looks,
     pendingMs,
   );
-  const releaseAt = found.lostSince ? found.lostSince.getTime() + graceMs : Infinity;
-  const nextMs = Math.max(now.getTime() + 60_000, Math.min(now.getTime() + wait, releaseAt));
+  const releaseMs = found.lostSince ? releaseAt(found.lostSince).getTime() : Infinity;
+  const nextMs = Math.max(now.getTime() + 60_000, Math.min(now.getTime() + wait, releaseMs));
   const [written] = await ctx.db
     .update(domains)
     .set({
@@ -300,10 +300,13 @@ const warn = (ctx: Ctx, site: LookedAt, row: DomainRow, lostSince: Date) =>
   queueMail(ctx, {
     id: `domain-lost:${row.id}:${lostSince.getTime()}`,
     accountId: site.accountId,
-    ...lossMail({ name: row.name, site: site.name, record: proofRecord(row), releaseAt: until(lostSince) }),
+    ...lossMail({
+      name: row.name,
+      site: site.name,
+      record: proofRecord(row),
+      releaseAt: releaseAt(lostSince),
+    }),
   });
-
-const until = (lostSince: Date): Date => new Date(lostSince.getTime() + graceMs);
 
 async function release(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<DomainRow | null> {
   const now = ctx.now();
@@ -356,5 +359,5 @@ const noResolver: DomainProblem = {
 
 const releasePlanned = (row: DomainRow, lostSince: Date): DomainProblem => ({
   code: "release_planned",
-  message: `Neither the record of ownership at ${proofRecord(row).name} nor the address of ${row.name} leads here any more. If that stays so, the name is released on ${until(lostSince).toISOString().slice(0, 10)}.`,
+  message: `Neither the record of ownership at ${proofRecord(row).name} nor the address of ${row.name} leads here any more. If that stays so, the name is released on ${dayOf(releaseAt(lostSince))}.`,
 });

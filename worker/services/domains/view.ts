@@ -7,7 +7,7 @@ import type { domains, sites } from "../../db/schema.ts";
 import type { ProofRecord } from "../../domain/domain-check.ts";
 import { challengeName } from "../../domain/certificates.ts";
 import { displayName } from "../../domain/domain-names.ts";
-import { graceMs } from "../../domain/domain-states.ts";
+import { releaseAt } from "../../domain/domain-states.ts";
 import { siteAddress } from "../../domain/slug.ts";
 
 export type DomainRow = typeof domains.$inferSelect;
@@ -51,7 +51,7 @@ export const domainView = (
   verifiedAt: iso(row.verifiedAt),
   checkedAt: iso(row.checkedAt),
   nextCheckAt: iso(row.nextCheckAt),
-  releaseAt: row.lostSince && new Date(row.lostSince.getTime() + graceMs).toISOString(),
+  releaseAt: row.lostSince && releaseAt(row.lostSince).toISOString(),
   createdAt: row.createdAt.toISOString(),
 });
 

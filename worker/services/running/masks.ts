@@ -5,6 +5,7 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
+import { envOpener } from "../../jobs/sites/open-env.ts";
 import { idIn, requireOwned } from "../owned.ts";
 import { keptEnvVersions } from "../sites/forget-env.ts";
 import type { SiteRow } from "../../db/rows.ts";
@@ -75,7 +76,8 @@ function masksOf(
       .filter(({ secret, scope }) => secret && scope !== "runtime")
       .map(({ key, value }) => [value, key]),
   );
-  const values = [...sealed].map(([value, key]) => ctx.secrets.open(value, `site_env:${id}:${key}`));
+  const open = envOpener(ctx, id);
+  const values = [...sealed].map(([value, key]) => open({ key, value }));
   if (gitTokenSealed) values.push(...gitSecrets(ctx.secrets.open(gitTokenSealed, `sites.git_token:${id}`)));
   if (registryPasswordSealed)
     values.push(ctx.secrets.open(registryPasswordSealed, `sites.registry_password:${id}`));

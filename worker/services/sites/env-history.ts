@@ -1,11 +1,11 @@
 import { desc, eq } from "drizzle-orm";
-import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import type { ById } from "../../../protocol/api/common.ts";
 import type { EnvHistory } from "../../../protocol/api/env-history.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
 import { envChanges } from "../../domain/env-changes.ts";
+import { envOpener } from "../../jobs/sites/open-env.ts";
 import { idIn, requireOwned } from "../owned.ts";
 import { siteById } from "./owned.ts";
 
@@ -24,7 +24,7 @@ export async function listEnvVersions(ctx: Ctx, { id: siteId }: ById): Promise<E
       .orderBy(desc(siteEnvVersions.version)),
   });
   requireOwned(ctx, found);
-  const open = ({ key, value }: EnvEntry) => ctx.secrets.open(value, `site_env:${id}:${key}`);
+  const open = envOpener(ctx, id);
   return {
     data: versions.map(({ version, entries, actor, actorId, restoredFrom, createdAt }, index) => ({
       version,

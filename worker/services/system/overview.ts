@@ -6,9 +6,9 @@ import type { Ctx } from "../../ctx.ts";
 import { addDays } from "../../domain/pricing.ts";
 import { giveUpDays } from "../../mails/send-due.ts";
 import { isStuck } from "../jobs/view.ts";
+import { timeOf } from "../../domain/times.ts";
 
 const hourMs = 3_600_000;
-const timeOf = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
 
 type Down = { id: string; name: string; since: number | null };
 type Sum = { currency: string; amountCents: number; count: number };

@@ -10,6 +10,7 @@ import { AppError, conflict, invalid } from "../../domain/app-error.ts";
 import { tooFullFor } from "../../domain/disk-notice.ts";
 import { addDays, chargedCents, proratedCents, termPriceCents } from "../../domain/pricing.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
+import { dayOf } from "../../domain/times.ts";
 import { mintToken } from "../../domain/tokens.ts";
 import { databaseById } from "../databases/owned.ts";
 import { idIn, requireOwned } from "../owned.ts";
@@ -152,7 +153,7 @@ async function changePack(
   const changed = sql`(SELECT mark FROM ${tableOf(kind)} WHERE id = ${row.id}) = ${mark}`;
   const invoiceId = ctx.newId("invoice");
   const invoiceToken = mintToken("inv", ctx.random(32));
-  const until = paidUntil.toISOString().slice(0, 10);
+  const until = dayOf(paidUntil);
   const description = `${kind === "sites" ? "Site" : "Database"} ${row.name}: from ${old.name} to ${next.name} until ${until}`;
   const dueAt = Math.min(addDays(now, changeDueDays).getTime(), paidUntil.getTime());
   const nextTerm = wanted.billingTerm ?? (isSame ? null : row.nextBillingTerm) ?? row.billingTerm;
@@ -232,7 +233,7 @@ async function refusal(ctx: Ctx, kind: Termed, row: SiteRow | DatabaseRow, next:
     );
   if (now.nextPackAt !== null)
     return conflict(
-      `Another pack is already paid for and starts on ${new Date(now.nextPackAt).toISOString().slice(0, 10)}. Change it after that.`,
+      `Another pack is already paid for and starts on ${dayOf(new Date(now.nextPackAt))}. Change it after that.`,
     );
   if (now.fits === 0) return noRoomForPack(kind, next.memoryMb);
   return conflict(`The ${what} was changed concurrently. Check it, then try again.`);
