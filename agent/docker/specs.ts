@@ -5,6 +5,7 @@ import { idPrefixes } from "../../protocol/ids.ts";
 import { startLine } from "./start-line.ts";
 import type { ContainerSpec, ContainerState } from "./engine.ts";
 import { emptyLabels, label } from "./labels.ts";
+import { mebibyte } from "./mebibyte.ts";
 
 export const networkName = (accountId: string): string => `berth-${accountId}`;
 export const networkLabels = (accountId: string) => ({ [label.managed]: "true", [label.account]: accountId });
@@ -38,6 +39,10 @@ export function healthCheckOf(labels: Record<string, string>): HealthCheck {
   }
 }
 
+/** The path that is asked for; null: none, or it is enough that the port takes connections. */
+export const healthPathOf = (labels: Record<string, string>): string | null =>
+  healthCheckOf(labels).kind === "tcp" ? null : labels[label.health] || null;
+
 /** Docker's own restart policies: without an exit by itself, the agent brings containers in service back. */
 const restartPolicyNames = { always: "unless-stopped", "on-failure": "on-failure", never: "no" } as const;
 
@@ -56,7 +61,6 @@ export const replicaOf = (labels: Record<string, string>): number => Number(labe
 export const volumesOf = (labels: Record<string, string>): string[] =>
   labels[label.volumes]?.split(",").filter(Boolean) ?? [];
 
-const mebibyte = 1024 * 1024;
 /** Runtimes start a dozen threads before they do anything. */
 const minPids = 64;
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { totalmem } from "node:os";
 import type { ContainerSpec, Engine } from "../docker/engine.ts";
+import { mebibyte } from "../docker/mebibyte.ts";
 import { log } from "../log.ts";
 import { accessLogFolder, accessLogVolume } from "./access-log.ts";
 import { acmeCaFile, caddyConfig, type IngressSettings } from "./caddy.ts";
@@ -14,8 +15,6 @@ export const ingressVolume = (agentId: string): string => `berth-ingress-${agent
 
 /** With its minor version: an older `caddy:2` that a host pulled once takes another configuration. */
 export const ingressImage = "caddy:2.11";
-
-const mebibyte = 1024 * 1024;
 
 /** Of the host's memory: what visitors send, and apps answer, is no reason to end a site. */
 const memoryMb = (hostMb: number): number => Math.floor(Math.min(4096, Math.max(384, hostMb / 8)));

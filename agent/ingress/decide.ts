@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { BlockList, isIPv4 } from "node:net";
 import type { HostIngressRules, IngressRules } from "../../protocol/api/ingress.ts";
 import { wildcardOf } from "../../protocol/wildcards.ts";
+import { mebibyte } from "../docker/mebibyte.ts";
 import { escaped, page } from "./pages.ts";
 import type { Target } from "./ingress.ts";
 
@@ -47,7 +48,6 @@ export type CheckPassword = (
 
 export const stickyCookie = "berth-replica";
 const noStore = { "Cache-Control": "no-store" };
-const mebibyte = 1024 * 1024;
 
 /**
  * What becomes of one request: who may not see the site learns nothing of it but where its address is. HSTS is in all answers by https: the

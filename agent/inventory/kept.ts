@@ -2,6 +2,7 @@ import { maxHeld, type DatabaseVolumes, type Kept } from "../../protocol/agent/i
 import { isId, type Id } from "../../protocol/ids.ts";
 import { volumeName } from "../docker/database-objects.ts";
 import { diskUsed } from "../docker/disk-used.ts";
+import { mebibyte } from "../docker/mebibyte.ts";
 import { labelsOf } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { servingOf } from "../ingress/ingress.ts";
@@ -13,7 +14,6 @@ import { label } from "../docker/labels.ts";
 type Owned = Id<"site" | "database">;
 
 const sizesWithinMs = 6000;
-const mebibyte = 1024 * 1024;
 
 export async function idsHeld(host: Host): Promise<{ ids: Owned[]; databases: DatabaseVolumes[] }> {
   const { sites, databases } = await gather(host, new Set());

@@ -6,6 +6,7 @@ import { cacheBytesOf, type CacheRecord } from "../docker/build-cache.ts";
 import type { Engine } from "../docker/engine.ts";
 import { rotatedEnds } from "../docker/log-file.ts";
 import { label } from "../docker/labels.ts";
+import { megabytesOf } from "../docker/mebibyte.ts";
 import { labelsOf } from "../docker/specs.ts";
 import { log } from "../log.ts";
 import type { DiskUse } from "./disk-use.ts";
@@ -23,7 +24,6 @@ type Report = Extract<Answer, { kind: "disk" }>["found"][number];
 /** An older measurement is taken again, which `withinMs` bounds together with all others of one question. */
 const maxAgeMs = 60_000;
 const withinMs = 6000;
-const mebibyte = 1024 * 1024;
 
 /** What sites and databases take of this host's disk: data, images, logs and build cache. */
 export async function reportDisk(means: Means, ids: readonly Id<"site" | "database">[]): Promise<Report[]> {
@@ -51,14 +51,14 @@ async function reportOf(
     volumes: (disk?.volumes ?? []).slice(0, maxDiskItems),
     images: isSite ? await imagesOf(means, id) : [],
     logMb: await logMbOf(means, id),
-    buildCacheMb: isSite ? cache && megabytes(cacheBytesOf(cache, means.imageRepository(id))) : 0,
+    buildCacheMb: isSite ? cache && megabytesOf(cacheBytesOf(cache, means.imageRepository(id))) : 0,
   };
 }
 
 async function imagesOf({ engine, imageRepository }: Means, siteId: string): Promise<Report["images"]> {
   const found = await engine.imageSizes(imageRepository(siteId));
   return found
-    .map(({ tag, sizeBytes }) => ({ deploymentId: tag, sizeMb: megabytes(sizeBytes) }))
+    .map(({ tag, sizeBytes }) => ({ deploymentId: tag, sizeMb: megabytesOf(sizeBytes) }))
     .toSorted((a, b) => b.deploymentId.localeCompare(a.deploymentId))
     .slice(0, maxDiskItems);
 }
@@ -75,7 +75,7 @@ async function logMbOf({ engine, agentId, records }: Means, id: string): Promise
     if (sizes.includes(null)) return null;
     bytes += sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
   }
-  return megabytes(bytes);
+  return megabytesOf(bytes);
 }
 
 /** 0: there is no such file; null: the agent may not see it. */
@@ -94,5 +94,3 @@ async function cacheOf({ engine }: Means): Promise<CacheRecord[] | null> {
     return null;
   }
 }
-
-const megabytes = (bytes: number): number => Math.round((bytes / mebibyte) * 10) / 10;

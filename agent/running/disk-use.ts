@@ -6,6 +6,7 @@ import { ownFolderOf } from "../docker/own-folder.ts";
 import { isId, type Id } from "../../protocol/ids.ts";
 import { containerName } from "../docker/database-objects.ts";
 import type { ContainerSummary, Engine, VolumeSummary } from "../docker/engine.ts";
+import { megabytesOf } from "../docker/mebibyte.ts";
 import { labelsOf } from "../docker/specs.ts";
 import { servingIds, type Ingress } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
@@ -47,7 +48,6 @@ export type DatabaseHolding = { databaseId: string; containerId: string; usedMb:
 type Known = { atMs: number; disk: SiteDisk };
 
 const none: ReadonlyMap<string, string> = new Map();
-const mebibyte = 1024 * 1024;
 const keptMs = 10 * 60_000;
 
 /**
@@ -251,9 +251,8 @@ const fileBytes = (file: string): Promise<number> =>
     () => 0,
   );
 
-const tenths = (megabytes: number) => Math.round(megabytes * 10) / 10;
 const megabytes = (bytes: readonly number[] | null): number | null =>
-  bytes && tenths(bytes.reduce((sum, one) => sum + one, 0) / mebibyte);
+  bytes && megabytesOf(bytes.reduce((sum, one) => sum + one, 0));
 
 export const overQuota = (volumesMb: number, diskGb: number): string =>
   `The site's volumes hold ${(volumesMb / 1024).toFixed(1)} GB and its pack has ${diskGb} GB: remove files from them, or a volume that is no longer needed. Until then the site keeps running, but new versions are not deployed.`;

@@ -1,6 +1,6 @@
 import type { Engine } from "../docker/engine.ts";
 import type { HealthCheck } from "../../protocol/api/sites.ts";
-import { healthCheckOf, replicaOf } from "../docker/specs.ts";
+import { healthCheckOf, healthPathOf, replicaOf } from "../docker/specs.ts";
 import { probe } from "../ingress/probe.ts";
 import { servingOf, type Ingress, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
@@ -82,7 +82,7 @@ export class HealthWatch {
         const labels = running.get(target.containerId);
         if (!labels) return [];
         const check = healthCheckOf(labels);
-        const path = check.kind === "tcp" ? null : labels[label.health] || null;
+        const path = healthPathOf(labels);
         return path !== null || check.kind === "tcp" ? [{ siteId, target, labels, path, check }] : [];
       }),
     );

@@ -2,7 +2,7 @@ import { maxReportedContainers, type SiteContainer, type SiteHealth } from "../.
 import { socketTables, parseListeners } from "../docker/listening.ts";
 import type { ContainerState, ContainerSummary, Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
-import { healthCheckOf, networkName, replicaOf, siteLabels } from "../docker/specs.ts";
+import { healthCheckOf, healthPathOf, networkName, replicaOf, siteLabels } from "../docker/specs.ts";
 import { connects, probe } from "../ingress/probe.ts";
 import { servingOf, type Ingress } from "../ingress/ingress.ts";
 
@@ -84,7 +84,7 @@ async function probeNow(
   signal: AbortSignal,
 ): Promise<SiteContainer["probe"]> {
   const check = healthCheckOf(labels);
-  const path = check.kind === "tcp" ? null : labels[label.health] || null;
+  const path = healthPathOf(labels);
   const address = addresses[networkName(labels[label.account] ?? "")];
   const began = performance.now();
   const answer =

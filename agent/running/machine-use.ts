@@ -1,9 +1,9 @@
 import { cpus, freemem, totalmem } from "node:os";
 import type { HostUsage } from "../../protocol/api/hosts.ts";
+import { mebibyte } from "../docker/mebibyte.ts";
 import type { Disk } from "../isolation/disk.ts";
 
 const intervalMs = 10_000;
-const mebibyte = 1024 ** 2;
 
 type Times = { busyMs: number; allMs: number };
 /** Of all processors since the machine started. */

@@ -2,6 +2,7 @@ import { setImmediate as turn, setTimeout as delay } from "node:timers/promises"
 import { maxReportedContainers, type SiteSample } from "../../protocol/api/running.ts";
 import type { Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
+import { mebibyte, megabytesOf } from "../docker/mebibyte.ts";
 import { replicaOf } from "../docker/specs.ts";
 import { readUsage, type Usage } from "../docker/usage.ts";
 import { servingIds, type Ingress } from "../ingress/ingress.ts";
@@ -39,7 +40,6 @@ const nothing: Usage = { cpuNanoseconds: 0, memoryBytes: 0, receivedBytes: 0, se
 type Sample = Omit<SiteSample, "at">;
 type Used = Omit<Sample, "diskMb" | "replicas">;
 
-const mebibyte = 1024 * 1024;
 /** Concurrent inspections by the engine. */
 const concurrency = 4;
 
@@ -149,7 +149,7 @@ export function usedBetween(last: Counted, now: Counted): Used {
   return {
     // Nanoseconds per millisecond are millionths of a core.
     cpuMilli: Math.round(grown("cpuNanoseconds") / (now.atMs - last.atMs) / 100) / 10,
-    memoryMb: Math.round((now.memoryBytes / mebibyte) * 10) / 10,
+    memoryMb: megabytesOf(now.memoryBytes),
     networkInBytes: grown("receivedBytes"),
     networkOutBytes: grown("sentBytes"),
   };
