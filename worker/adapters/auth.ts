@@ -17,6 +17,9 @@ export const passwordLength = { min: 12, max: 200 } as const;
 
 /** Plain http is used on the loopback address only, where browsers do not store Secure cookies. */
 export const isSecure = (config: Config): boolean => config.SITE_URL.startsWith("https:");
+/** What every cookie of ours has that no script reads. */
+export const ownCookie = (config: Config) =>
+  ({ path: "/", httpOnly: true, sameSite: "Lax", secure: isSecure(config) }) as const;
 /** Browsers reject a `__Host-` cookie set by another host, such as a tenant's site below the same domain. */
 export const cookiePrefix = (config: Config): string => `${isSecure(config) ? "__Host-" : ""}berth`;
 export const sessionCookie = (config: Config): string => `${cookiePrefix(config)}_session`;

@@ -12,12 +12,19 @@ import { viewing } from "./view-as.ts";
 import { clientAddress, countedAddress, takeForRequest } from "./limit.ts";
 import { requireSameOrigin, sessionActor } from "./session.ts";
 
+/** The credential of the request's header. @throws AppError unauthorized */
+export function bearerOf(c: Context<AppEnv>): string {
+  const token = /^Bearer (\S+)$/i.exec(c.req.header("Authorization") ?? "")?.[1];
+  if (!token) throw new AppError("unauthorized");
+  return token;
+}
+
 /**
  * The account behind the key; one Durable Object call validates the key and counts the request. @throws AppError
  * unauthorized, rate_limited, forbidden for a suspended account
  */
-async function keyActor(c: Context<AppEnv>, authorization: string, at: "api" | "mcp"): Promise<Actor> {
-  const key = /^bearer ([^ ]+)$/i.exec(authorization)?.[1] ?? "";
+async function keyActor(c: Context<AppEnv>, at: "api" | "mcp"): Promise<Actor> {
+  const key = bearerOf(c);
   if (!(await isOwnApiKey(key, tokenKeys(configOf(c.env), "api-key-check"))))
     throw new AppError("unauthorized");
   const hash = sha256Hex(key);
@@ -32,15 +39,14 @@ async function keyActor(c: Context<AppEnv>, authorization: string, at: "api" | "
 
 /** Requires a key, for clients of MCP: 401, then 429. */
 export const authenticateMcp = createMiddleware<AppEnv>(async (c, next) => {
-  c.set("ctx", contextFor(c, await keyActor(c, c.req.header("Authorization") ?? "", "mcp")));
+  c.set("ctx", contextFor(c, await keyActor(c, "mcp")));
   await next();
 });
 
 /** Requires a key or a session: 401, then 429. A session needs one query, and state changes require our own Origin. */
 export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
-  const authorization = c.req.header("Authorization");
-  if (authorization !== undefined) {
-    c.set("ctx", contextFor(c, await viewing(c, await keyActor(c, authorization, "api"))));
+  if (c.req.header("Authorization") !== undefined) {
+    c.set("ctx", contextFor(c, await viewing(c, await keyActor(c, "api"))));
     return next();
   }
   const actor = await sessionActor(c);
@@ -56,8 +62,7 @@ export const authenticate = createMiddleware<AppEnv>(async (c, next) => {
  * the client address is counted.
  */
 export const anybody = createMiddleware<AppEnv>(async (c, next) => {
-  const authorization = c.req.header("Authorization");
-  if (authorization !== undefined) await keyActor(c, authorization, "api");
+  if (c.req.header("Authorization") !== undefined) await keyActor(c, "api");
   else await takeForRequest(c, "address", countedAddress(c));
   c.set("ctx", contextFor(c, { type: "link", address: clientAddress(c) }));
   await next();

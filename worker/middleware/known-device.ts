@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import type { Context } from "hono";
 import { getCookie } from "hono/cookie";
 import { serialize } from "hono/utils/cookie";
-import { cookiePrefix, isSecure } from "../adapters/auth.ts";
+import { cookiePrefix, ownCookie } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { hmacSha256 } from "../domain/ciphers.ts";
 import { configOf, tokenKeys, type Config } from "../config.ts";
@@ -26,11 +26,5 @@ export function isKnownDevice(c: Context<AppEnv>, email: string): boolean {
 export function knownDeviceCookie(c: Context<AppEnv>, email: string): string {
   const config = configOf(c.env);
   const tag = Buffer.from(tagOf(tokenKeys(config, "known-device")[0], email)).toString("base64url");
-  return serialize(cookieName(config), tag, {
-    path: "/",
-    httpOnly: true,
-    sameSite: "Lax",
-    secure: isSecure(config),
-    maxAge: maxAgeSeconds,
-  });
+  return serialize(cookieName(config), tag, { ...ownCookie(config), maxAge: maxAgeSeconds });
 }

@@ -3,7 +3,7 @@ import { createMiddleware } from "hono/factory";
 import type { Context } from "hono";
 import * as z from "zod";
 import { webNames } from "../adapters/assets.ts";
-import { isSecure } from "../adapters/auth.ts";
+import { ownCookie } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
 import { logError } from "../log-error.ts";
@@ -22,16 +22,13 @@ const Said = z.object({
   secret: z.string().optional(),
 });
 
-const cookieOptions = (c: Context<AppEnv>) =>
-  ({ path: "/", httpOnly: true, sameSite: "Lax", secure: isSecure(configOf(c.env)) }) as const;
-
 /**
  * Leaves a message for the next page of this browser, for a minute. It is sealed, so that nobody else writes one and a secret in it
  * is not kept readable.
  */
 export function say(c: Context<AppEnv>, said: Flash): void {
   const sealed = contextFor(c, { type: "link" }).secrets.seal(JSON.stringify(said), "flash:1");
-  setCookie(c, cookieName, sealed, { ...cookieOptions(c), maxAge: 60 });
+  setCookie(c, cookieName, sealed, { ...ownCookie(configOf(c.env)), maxAge: 60 });
 }
 
 /** Pages that need no database show the defaults while it does not answer. */
@@ -60,10 +57,10 @@ export const preparePage = createMiddleware<AppEnv>(async (c, next) => {
   if (!(c.res.headers.get("Content-Type") ?? "").startsWith("text/html")) return;
   c.header("Speculation-Rules", `"${prefetchRulesPath}"`);
   if (c.get("flash") === undefined) return;
-  setCookie(c, cookieName, "", { ...cookieOptions(c), maxAge: 0 });
+  setCookie(c, cookieName, "", { ...ownCookie(configOf(c.env)), maxAge: 0 });
   if (c.get("leadsToPlain") && sealed !== undefined)
-    setCookie(c, plainCookieName, sealed, { ...cookieOptions(c), maxAge: plainSeconds });
-  else if (isPlain) setCookie(c, plainCookieName, "", { ...cookieOptions(c), maxAge: 0 });
+    setCookie(c, plainCookieName, sealed, { ...ownCookie(configOf(c.env)), maxAge: plainSeconds });
+  else if (isPlain) setCookie(c, plainCookieName, "", { ...ownCookie(configOf(c.env)), maxAge: 0 });
 });
 
 /** What pages offer; an account is refused in `adapters/auth.ts`. */

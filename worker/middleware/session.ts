@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { getCookie, setCookie } from "hono/cookie";
-import { isSecure, sessionCookie, sessionDays, signedSessionToken } from "../adapters/auth.ts";
+import { ownCookie, sessionCookie, sessionDays, signedSessionToken } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import type { Actor } from "../ctx.ts";
 import { configOf } from "../config.ts";
@@ -54,13 +54,7 @@ export async function sessionActor(c: Context<AppEnv>): Promise<(Actor & { type:
   const now = ctx.now().getTime();
   if (session.expiresAt.getTime() - now < (sessionDays - 1) * dayMs) {
     ctx.defer(extendSession(ctx, token, new Date(now + sessionDays * dayMs)));
-    setCookie(c, sessionCookie(config), cookie, {
-      path: "/",
-      httpOnly: true,
-      sameSite: "Lax",
-      secure: isSecure(config),
-      maxAge: sessionDays * 86_400,
-    });
+    setCookie(c, sessionCookie(config), cookie, { ...ownCookie(config), maxAge: sessionDays * 86_400 });
   }
   return session.actor;
 }

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import type { Id } from "../../protocol/ids.ts";
-import { cookiePrefix, isSecure } from "../adapters/auth.ts";
+import { cookiePrefix, isSecure, ownCookie } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf, type Config } from "../config.ts";
 import type { Actor } from "../ctx.ts";
@@ -27,13 +27,7 @@ export async function viewing(c: Context<AppEnv>, actor: Actor): Promise<Actor> 
 /** For half an hour, this browser shows the account to its operator. */
 export function startViewing(c: Context<AppEnv>, accountId: Id<"account">): void {
   const config = configOf(c.env);
-  setCookie(c, cookieOf(config), accountId, {
-    path: "/",
-    httpOnly: true,
-    sameSite: "Lax",
-    secure: isSecure(config),
-    maxAge: maxAgeSeconds,
-  });
+  setCookie(c, cookieOf(config), accountId, { ...ownCookie(config), maxAge: maxAgeSeconds });
 }
 
 export function endViewing(c: Context<AppEnv>): void {

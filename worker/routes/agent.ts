@@ -2,6 +2,7 @@ import { Hono, type Context } from "hono";
 import { leaseHeaders, partBytes, partHashHeader, UploadComplete } from "../../protocol/agent/backups.ts";
 import type { AppEnv } from "../app-env.ts";
 import { AppError, invalid } from "../domain/app-error.ts";
+import { bearerOf } from "../middleware/authenticate.ts";
 import { actAs } from "../middleware/context.ts";
 import { countedAddress, guessWithin } from "../middleware/limit.ts";
 import type { LeaseClaim } from "../services/backups/leased.ts";
@@ -10,8 +11,7 @@ import { beginUpload, completeUpload, storePart } from "../services/backups/uplo
 import { authenticateHost } from "../services/hosts/authenticate.ts";
 
 function authenticated(c: Context<AppEnv>) {
-  const token = /^Bearer (\S+)$/i.exec(c.req.header("Authorization") ?? "")?.[1];
-  if (!token) throw new AppError("unauthorized");
+  const token = bearerOf(c);
   return guessWithin(c, [["address", countedAddress(c)]], () => authenticateHost(c.var.ctx, token));
 }
 

@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { entryOperations } from "../../protocol/api/entry-operations.ts";
 import { Setup } from "../../protocol/api/setup.ts";
 import type { AppEnv } from "../app-env.ts";
-import { AppError } from "../domain/app-error.ts";
+import { bearerOf } from "../middleware/authenticate.ts";
 import { body, limitBody, requireJson } from "../middleware/body.ts";
 import { actAs } from "../middleware/context.ts";
 import { knownQuery } from "../middleware/known-query.ts";
@@ -19,8 +19,6 @@ export const setup = new Hono<AppEnv>().post(
   requireJson,
   body(Setup),
   async (c) => {
-    const token = /^Bearer (\S+)$/i.exec(c.req.header("Authorization") ?? "")?.[1];
-    if (!token) throw new AppError("unauthorized");
-    return c.json(await runSetup(c.var.ctx, token, c.req.valid("json")), 201);
+    return c.json(await runSetup(c.var.ctx, bearerOf(c), c.req.valid("json")), 201);
   },
 );
