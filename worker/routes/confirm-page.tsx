@@ -1,5 +1,4 @@
 import { Hono } from "hono";
-import { html } from "hono/html";
 import * as z from "zod";
 import { refuseSuspended } from "../api/access.ts";
 import type { AppEnv } from "../app-env.ts";
@@ -11,6 +10,7 @@ import { contextFor } from "../middleware/context.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { signedIn } from "../middleware/signed-in.ts";
 import { speakerOf } from "../services/chat/speaker.ts";
+import { show } from "./show.ts";
 import { noteViewer } from "./viewer.ts";
 import { ConfirmedPage, ConfirmPage, NothingToConfirmPage } from "../pages/confirm.tsx";
 
@@ -23,15 +23,12 @@ export const confirmPage = new Hono<AppEnv>()
     const { ctx } = c.var;
     const id = c.req.param("id");
     const call = isPendingId(id) ? await ctx.pendingCalls.read(id, accountOf(ctx)) : null;
-    if (!call) return c.html(html`<!doctype html>${<NothingToConfirmPage />}`, 404);
-    return c.html(
-      html`<!doctype html>
-        ${<ConfirmPage id={id} summary={call.step.summary} email={c.get("viewer")?.email} />}`,
-    );
+    if (!call) return show(c, <NothingToConfirmPage />, 404);
+    return show(c, <ConfirmPage id={id} summary={call.step.summary} email={c.get("viewer")?.email} />);
   })
   .post("/:id", limitBody, async (c) => {
     const { ctx } = c.var;
-    const nothing = () => c.html(html`<!doctype html>${<NothingToConfirmPage />}`, 404);
+    const nothing = () => show(c, <NothingToConfirmPage />, 404);
     if (ctx.actor.type !== "session") return nothing();
     refuseSuspended(ctx.actor);
     const id = c.req.param("id");
@@ -42,10 +39,10 @@ export const confirmPage = new Hono<AppEnv>()
         ? await ctx.pendingCalls.take(id, accountOf(ctx), isAgreed ? "taken" : "declined")
         : null;
     if (!call) return nothing();
-    if (!isAgreed) return c.html(html`<!doctype html>${<ConfirmedPage outcome={null} />}`);
+    if (!isAgreed) return show(c, <ConfirmedPage outcome={null} />);
     const assistant: Actor = { type: "assistant", conversationId: null, ...speakerOf(ctx) };
     const outcome = await runConfirmed(contextFor(c, assistant), call.step as PendingStep);
     const said = outcome.status === "refused" ? `refused: ${outcome.error}` : "carried out";
     ctx.defer(ctx.pendingCalls.settle(id, said));
-    return c.html(html`<!doctype html>${<ConfirmedPage outcome={outcome} />}`);
+    return show(c, <ConfirmedPage outcome={outcome} />);
   });

@@ -1,5 +1,4 @@
 import { Hono, type Context } from "hono";
-import { html } from "hono/html";
 import * as z from "zod";
 import type { AppEnv } from "../app-env.ts";
 import { readUserCode } from "../domain/device-codes.ts";
@@ -9,6 +8,7 @@ import { toSignIn } from "../middleware/signed-in.ts";
 import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
 import type { DeviceRequest } from "../objects/rpc.ts";
 import { approvalRefusal, Decision } from "./approval.ts";
+import { show } from "./show.ts";
 import { noteViewer } from "./viewer.ts";
 import { DeviceCodePage, DeviceDecidedPage, DevicePage } from "../pages/device.tsx";
 
@@ -35,19 +35,18 @@ const guess = <Found,>(
 
 const asking = (c: Context<AppEnv>, userCode: string, request: DeviceRequest, refusal: string | null) => {
   const viewer = c.get("viewer");
-  return html`<!doctype html> ${(
-      <DevicePage
-        userCode={userCode}
-        request={request}
-        email={viewer?.email}
-        takesCode={viewer?.twoFactorEnabled === true}
-        refusal={refusal}
-      />
-    )}`;
+  return (
+    <DevicePage
+      userCode={userCode}
+      request={request}
+      email={viewer?.email}
+      takesCode={viewer?.twoFactorEnabled === true}
+      refusal={refusal}
+    />
+  );
 };
 
-const wrongCode = (c: Context<AppEnv>) =>
-  c.html(html`<!doctype html>${<DeviceCodePage wrong={true} />}`, 404);
+const wrongCode = (c: Context<AppEnv>) => show(c, <DeviceCodePage wrong={true} />, 404);
 
 /** Shows the signed-in person which client asks, to approve or deny it. */
 export const devicePage = new Hono<AppEnv>()
@@ -57,10 +56,10 @@ export const devicePage = new Hono<AppEnv>()
     const userCode = typed === undefined ? null : readUserCode(typed);
     const actor = await sessionActor(c);
     if (!actor) return toSignIn(c);
-    if (typed === undefined) return c.html(html`<!doctype html>${<DeviceCodePage wrong={false} />}`);
+    if (typed === undefined) return show(c, <DeviceCodePage wrong={false} />);
     const request = await guess(c, actor.accountId, userCode, (code) => objectOf(c, code).describe());
     if (!userCode || !request) return wrongCode(c);
-    return c.html(asking(c, userCode, request, null));
+    return show(c, asking(c, userCode, request, null));
   })
   .post("/", limitBody, async (c) => {
     requireSameOrigin(c);
@@ -73,11 +72,11 @@ export const devicePage = new Hono<AppEnv>()
     const refusal = approved ? await approvalRefusal(c, actor, form.data?.secondFactor ?? "") : null;
     if (refusal !== null) {
       const request = await guess(c, actor.accountId, userCode, (code) => objectOf(c, code).describe());
-      return userCode && request ? c.html(asking(c, userCode, request, refusal), 400) : wrongCode(c);
+      return userCode && request ? show(c, asking(c, userCode, request, refusal), 400) : wrongCode(c);
     }
     const decided = await guess(c, actor.accountId, userCode, (code) =>
       objectOf(c, code).decide({ accountId: actor.accountId, sessionId: actor.sessionId }, approved),
     );
     if (!decided) return wrongCode(c);
-    return c.html(html`<!doctype html>${<DeviceDecidedPage approved={approved} />}`);
+    return show(c, <DeviceDecidedPage approved={approved} />);
   });

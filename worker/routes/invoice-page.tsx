@@ -1,5 +1,4 @@
 import { Hono } from "hono";
-import { html } from "hono/html";
 import type { Context } from "hono";
 import { entryOperations } from "../../protocol/api/entry-operations.ts";
 import type { OwnAccount } from "../../protocol/api/accounts.ts";
@@ -12,6 +11,7 @@ import { actAs } from "../middleware/context.ts";
 import { say } from "../middleware/page.ts";
 import { money } from "../pages/money.ts";
 import { InvoicePage } from "../pages/billing/invoice.tsx";
+import { show } from "./show.ts";
 import { noteViewer } from "./viewer.ts";
 import { invoicePdf } from "../pages/invoice-pdf.ts";
 import { getInvoiceByToken, lastPayment } from "../services/invoices/get-by-token.ts";
@@ -56,7 +56,7 @@ export const invoicePage = new Hono<AppEnv>()
         }
       }
       const last = isUnsettled ? await lastPayment(ctx, invoice) : null;
-      return c.html(html`<!doctype html>${<InvoicePage invoice={invoice} lastPayment={last} />}`);
+      return show(c, <InvoicePage invoice={invoice} lastPayment={last} />);
     },
   )
   .get("/:token/pdf", knownQuery(entryOperations.getInvoicePdf), async (c) => {

@@ -1,5 +1,4 @@
 import { Hono, type Context } from "hono";
-import { html } from "hono/html";
 import * as z from "zod";
 import {
   AuthorizationRequest,
@@ -21,6 +20,7 @@ import { hashFor, startMcpDevice } from "../services/device/start.ts";
 import { exchangeCode } from "../services/oauth/exchange.ts";
 import { clientById, clientOf, registerClient, signGrant } from "../services/oauth/signed.ts";
 import { approvalRefusal, Decision } from "./approval.ts";
+import { show } from "./show.ts";
 import { noteViewer } from "./viewer.ts";
 
 const scope = "mcp";
@@ -154,16 +154,16 @@ async function requestIn(c: Context<AppEnv>): Promise<Asked | { wrong: string }>
 
 const asking = (c: Context<AppEnv>, asked: Asked, refusal: string | null) => {
   const viewer = c.get("viewer");
-  return html`<!doctype html>${(
-      <AuthorizePage
-        clientName={asked.clientName}
-        address={new URL(asked.redirect_uri)}
-        action={`/oauth/authorize${new URL(c.req.url).search}`}
-        email={viewer?.email}
-        takesCode={viewer?.twoFactorEnabled === true}
-        refusal={refusal}
-      />
-    )}`;
+  return (
+    <AuthorizePage
+      clientName={asked.clientName}
+      address={new URL(asked.redirect_uri)}
+      action={`/oauth/authorize${new URL(c.req.url).search}`}
+      email={viewer?.email}
+      takesCode={viewer?.twoFactorEnabled === true}
+      refusal={refusal}
+    />
+  );
 };
 
 /** A signed-in person allows a program to use the account's tools, or does not. */
@@ -171,25 +171,21 @@ export const oauthPage = new Hono<AppEnv>()
   .use(limitAddress, signedIn, noteViewer)
   .get("/", async (c) => {
     const asked = await requestIn(c);
-    if ("wrong" in asked) return c.html(html`<!doctype html>${<WrongRequestPage why={asked.wrong} />}`, 400);
-    return c.html(asking(c, asked, null));
+    if ("wrong" in asked) return show(c, <WrongRequestPage why={asked.wrong} />, 400);
+    return show(c, asking(c, asked, null));
   })
   .post("/", limitBody, async (c) => {
     const { ctx } = c.var;
     const { actor } = ctx;
     const asked = await requestIn(c);
     if ("wrong" in asked || actor.type !== "session")
-      return c.html(
-        html`<!doctype html>
-          ${<WrongRequestPage why={"wrong" in asked ? asked.wrong : "You cannot allow it."} />}`,
-        400,
-      );
+      return show(c, <WrongRequestPage why={"wrong" in asked ? asked.wrong : "You cannot allow it."} />, 400);
     const form = Decision.safeParse(await c.req.parseBody());
     const approved = form.data?.decision === "approve";
     const target = new URL(asked.redirect_uri);
     if (approved) {
       const refusal = await approvalRefusal(c, actor, form.data?.secondFactor ?? "");
-      if (refusal !== null) return c.html(asking(c, asked, refusal), 400);
+      if (refusal !== null) return show(c, asking(c, asked, refusal), 400);
       const code = await signGrant(ctx, {
         clientId: asked.client_id,
         clientName: asked.clientName,
@@ -205,5 +201,5 @@ export const oauthPage = new Hono<AppEnv>()
     target.searchParams.set("iss", ctx.config.SITE_URL);
     // Not a redirect: the page's policy lets a form lead to no other address.
     c.header("Refresh", `0; url=${target.href}`);
-    return c.html(html`<!doctype html>${<AuthorizedPage allowed={approved} target={target.href} />}`);
+    return show(c, <AuthorizedPage allowed={approved} target={target.href} />);
   });

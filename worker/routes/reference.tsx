@@ -1,8 +1,8 @@
 import { Hono } from "hono";
-import { html } from "hono/html";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
 import { limitAddress } from "../middleware/limit.ts";
+import { show } from "./show.ts";
 import { noteViewer } from "./viewer.ts";
 
 /** Generated on first use: no other route needs the generator. */
@@ -15,5 +15,5 @@ export const reference = new Hono<AppEnv>().get("/docs", limitAddress, noteViewe
   const { SITE_URL } = configOf(c.env);
   const site = c.get("viewer")?.terms.find(({ kind }) => kind === "site");
   const reader = { siteUrl: SITE_URL, baseUrl: `${SITE_URL}/api/v1`, siteId: site?.id ?? null };
-  return c.html(html`<!doctype html>${<ReferencePage document={await documentOf(c.env)} reader={reader} />}`);
+  return show(c, <ReferencePage document={await documentOf(c.env)} reader={reader} />);
 });

@@ -1,5 +1,4 @@
 import { Hono, type Context } from "hono";
-import { html } from "hono/html";
 import * as z from "zod";
 import { passwordLength, signsInWithGitHub } from "../adapters/auth.ts";
 import { canMail } from "../adapters/mail.ts";
@@ -22,6 +21,7 @@ import {
   SignUpPage,
   type Entry,
 } from "../pages/sign-in.tsx";
+import { show } from "./show.ts";
 
 /** A value that is missing, invalid or too long is empty, and changes no other. */
 const Form = z.object({
@@ -53,10 +53,6 @@ const entry = (c: Context<AppEnv>, shown: Partial<Omit<Entry, "offers">> = {}): 
     reset: canMail(configOf(c.env)),
   },
 });
-
-type Page = ReturnType<typeof SignInPage>;
-const show = (c: Context<AppEnv>, page: Page, status: 200 | 400 | 401 | 403 | 404 = 200) =>
-  c.html(html`<!doctype html>${page}`, status);
 
 /** Continues with the session cookie that better-auth set or cleared. */
 const redirectWith = (c: Context<AppEnv>, from: Response, to: string) => {

@@ -1,8 +1,8 @@
 import { Hono } from "hono";
-import { html } from "hono/html";
 import type { AppEnv } from "../app-env.ts";
 import { actAs } from "../middleware/context.ts";
 import { limitAddress } from "../middleware/limit.ts";
+import { show } from "./show.ts";
 import { noteViewer } from "./viewer.ts";
 import { TestPaymentPage } from "../pages/billing/test-payment.tsx";
 import { getTestPayment, payTestPayment } from "../services/payments/test-payment.ts";
@@ -12,7 +12,7 @@ export const testPayments = new Hono<AppEnv>()
   .use(limitAddress, actAs("link"))
   .get("/:id", noteViewer, async (c) => {
     const shown = await getTestPayment(c.var.ctx, c.req.param("id"));
-    return c.html(html`<!doctype html>${<TestPaymentPage {...shown} />}`);
+    return show(c, <TestPaymentPage {...shown} />);
   })
   .post("/:id", async (c) => {
     const { returnUrl } = await payTestPayment(c.var.ctx, c.req.param("id"));
