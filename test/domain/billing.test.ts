@@ -204,6 +204,12 @@ it("a term's price is a whole number of cents, never more than its months, half 
   expect([termPriceCents(333, 3, { 3: 10 }), termPriceCents(101, 1, { 1: 50 })]).toEqual([899, 51]);
 });
 
+it("a PDF prints all of Windows-1252, such as amounts in euro, and a question mark for what it lacks", () => {
+  const file = writePdf("", [{ text: "€12.00 – “Žluť” ’… é", x: 0, y: 0, size: 10 }], []);
+  const [, hex = ""] = / Td <([0-9a-f]+)> Tj/.exec(file) ?? [];
+  expect(new TextDecoder("windows-1252").decode(Buffer.from(hex, "hex"))).toBe("€12.00 – “Žlu?” ’… é");
+});
+
 it("a PDF's cross-reference table points at its objects", () => {
   const file = writePdf(
     "Títle",

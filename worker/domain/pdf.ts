@@ -22,18 +22,22 @@ const widths =
     .map(Number);
 
 export const textWidth = (text: string, size: number): number =>
-  (latin1(text).reduce((sum, code) => sum + (widths[code - 32] ?? 556), 0) * size) / 1000;
+  (winAnsi(text).reduce((sum, code) => sum + (widths[code - 32] ?? 556), 0) * size) / 1000;
+
+/** What WinAnsiEncoding has from 128 to 159, where Latin-1 has control characters. */
+const between = "€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ";
 
 /** Bytes in WinAnsiEncoding; characters it lacks become question marks. */
-const latin1 = (text: string): number[] =>
+const winAnsi = (text: string): number[] =>
   Array.from(text.normalize("NFC"), (character) => {
     const code = character.codePointAt(0) ?? 63;
-    return (code >= 32 && code < 127) || (code >= 160 && code < 256) ? code : 63;
+    if ((code >= 32 && code < 127) || (code >= 160 && code < 256)) return code;
+    return between.includes(character) ? 128 + between.indexOf(character) : 63;
   });
 
 /** Hexadecimal strings need no escaping. */
 const hex = (text: string): string =>
-  `<${latin1(text)
+  `<${winAnsi(text)
     .map((code) => code.toString(16).padStart(2, "0"))
     .join("")}>`;
 
