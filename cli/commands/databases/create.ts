@@ -1,9 +1,16 @@
+import type { Answer } from "../../../client/index.ts";
 import { billingTerm, command } from "../../command.ts";
 import { connect, connection, signal } from "../../context.ts";
 import { usage } from "../../failure.ts";
 import { bold, link, safe, show, styled } from "../../terminal.ts";
 
-const types = ["postgresql", "mysql", "redis"] as const;
+/** All of them: without one it does not compile. */
+const types = { postgresql: true, mysql: true, redis: true } satisfies Record<
+  Answer<"getDatabase">["type"],
+  true
+>;
+const isType = (text: string): text is keyof typeof types => Object.hasOwn(types, text);
+const names = Object.keys(types).join(", ");
 
 export const createDatabase = command(
   "create",
@@ -11,17 +18,16 @@ export const createDatabase = command(
   "createDatabase",
 )
   .argument("<name>")
-  .argument("<type>", "postgresql, mysql or redis")
+  .argument("<type>", names)
   .option("--pack <id>", "berth packs list; default: the cheapest")
   .option("--months <n>", "billing term: 1, 3, 6, 12 or 24", billingTerm, 1 as const)
   .option("--region <region>", "where it runs; default: anywhere")
   .action(async (name, type, options) => {
-    const known = types.find((one) => one === type);
-    if (known === undefined) throw usage(`${type} is not a type of database.`, `Give ${types.join(", ")}.`);
+    if (!isType(type)) throw usage(`${type} is not a type of database.`, `Give ${names}.`);
     const client = await connect();
     const made = await client.call(
       "createDatabase",
-      { name, type: known, packId: options.pack, region: options.region, billingTerm: options.months },
+      { name, type, packId: options.pack, region: options.region, billingTerm: options.months },
       { signal },
     );
     show("createDatabase", made, ({ databaseId: id, invoiceToken }) =>
