@@ -80,7 +80,7 @@ export type Agent = {
   /** Stops this process's work; containers, commands and the ingress keep running. */
   stop(): Promise<void>;
 };
-export type Program = {
+type Program = {
   /** The file this process runs; updates replace it if it is the one distributed to hosts. */
   programFile: string;
   /** Ends the process after an update; its supervisor starts the new program. */

@@ -13,7 +13,7 @@ import { isAboutStreams, type StreamServer } from "./streams/stream-server.ts";
 import { openSocket, type Socket, type SocketEnd } from "./socket.ts";
 
 type Hello = Extract<FromAgent, { type: "hello" }>;
-export type LinkOptions = {
+type LinkOptions = {
   /** The control plane's address, http or https. */
   url: string;
   token: string;

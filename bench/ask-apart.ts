@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
-export type Asked = { tookMs: number[]; failed: number };
+type Asked = { tookMs: number[]; failed: number };
 
 /** Asks for a page of this machine in a process of its own until the answers are wanted. */
 export function askApart(url: string, perSecond: number): () => Promise<Asked> {

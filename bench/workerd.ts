@@ -12,7 +12,7 @@ import { projectRoot } from "../scripts/lib/project-root.ts";
 import { freePort } from "../scripts/lib/state.ts";
 import { smallHeap, smallMalloc } from "../scripts/lib/supervisor.ts";
 
-export type Workerd = {
+type Workerd = {
   miniflare: Miniflare;
   db: Database;
   port: number;

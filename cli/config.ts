@@ -20,7 +20,7 @@ export function configFile({ platform, env, home }: Surroundings): string {
   return `${env["APPDATA"] ?? `${home}\\AppData\\Roaming`}\\berth\\config.json`;
 }
 
-export const noConfig: Config = { current: "default", profiles: {} };
+const noConfig: Config = { current: "default", profiles: {} };
 
 /** @throws Failure if the file exists and cannot be read as what this program writes */
 export function readConfig(file: string): Config {

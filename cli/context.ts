@@ -7,7 +7,7 @@ import { dim, say } from "./terminal.ts";
 import { version } from "./version.ts";
 
 /** The options that every command takes. */
-export type GlobalOptions = {
+type GlobalOptions = {
   json?: true;
   quiet?: true;
   color: boolean;

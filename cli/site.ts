@@ -16,7 +16,7 @@ export const namedSite = async (argument?: string): Promise<string | undefined> 
   argument ?? givenSite() ?? (await linkedSite()) ?? undefined;
 
 /** What names the site: a person, or the name in berth.json. */
-export async function chosenSite(argument?: string): Promise<string> {
+async function chosenSite(argument?: string): Promise<string> {
   const chosen = (await namedSite(argument)) ?? projectName();
   if (chosen === undefined)
     throw usage(
@@ -39,8 +39,6 @@ export async function findSite(client: Client, argument?: string): Promise<Site>
   if (chosen.startsWith("site_")) return client.call("getSite", { id: chosen }, { signal });
   return byName(client.items("listSites", { limit: 100 }, { signal }), chosen, "site");
 }
-
-export type Database = Answer<"getDatabase">;
 
 export async function databaseId(client: Client, chosen: string): Promise<string> {
   if (chosen.startsWith("db_")) return chosen;

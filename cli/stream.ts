@@ -5,7 +5,7 @@ import { connection, signal, userAgent } from "./context.ts";
 import { Failure } from "./failure.ts";
 
 /** Where the bytes of a stream go. `write` resolves once they are consumed: until then, the service holds more back. */
-export type Sink = { write(bytes: Uint8Array): Promise<void> };
+type Sink = { write(bytes: Uint8Array): Promise<void> };
 /** A tunnel to a database or a terminal. */
 export type Stream = {
   /** Resolves once more may be sent; false: the stream has ended. */

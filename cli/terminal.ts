@@ -214,7 +214,7 @@ export const size = (megabytes: number | null): string =>
       : `${(megabytes / 1024).toFixed(1)} GB`;
 
 /** `clear`: before something else is written. */
-export type Spinner = { say(text: string): void; clear(): void; stop(): void };
+type Spinner = { say(text: string): void; clear(): void; stop(): void };
 
 /** What is being waited for, on a line that goes away; without a terminal, nothing. */
 export function spin(text: string): Spinner {

@@ -1,7 +1,7 @@
 import { errorCatalogue, type ErrorCode } from "../protocol/errors.ts";
 
 /** The body of an error, beyond its `error` text. */
-export type ErrorDetails = {
+type ErrorDetails = {
   reason?: string;
   issues?: { path: string; message: string }[];
   requestId?: string;

@@ -3,7 +3,7 @@ import type { entryOperations } from "../protocol/api/entry-operations.ts";
 import type { operations } from "../protocol/api/operations.ts";
 
 /** Every operation, by its id in the OpenAPI document. */
-export type Registry = typeof operations & typeof entryOperations;
+type Registry = typeof operations & typeof entryOperations;
 export type OperationId = keyof Registry;
 
 type Params<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`

@@ -1,6 +1,6 @@
-export type EnvLine = { key: string; value: string };
+type EnvLine = { key: string; value: string };
 /** `line`: counted from 1. */
-export type EnvFileProblem = { line: number; text: string };
+type EnvFileProblem = { line: number; text: string };
 
 const name = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const escapes: Record<string, string> = { n: "\n", r: "\r", t: "\t", '"': '"', "\\": "\\" };

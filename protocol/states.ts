@@ -49,7 +49,6 @@ export const domainProblems = [
   "certificate_pending",
   "certificate_failed",
 ] as const;
-export type DomainProblemCode = (typeof domainProblems)[number];
 
 export const deploymentTriggers = [
   "payment",
@@ -69,7 +68,6 @@ export const commandTriggers = ["api", "schedule", "chat"] as const;
 export type CommandTrigger = (typeof commandTriggers)[number];
 
 export const jobStatuses = ["QUEUED", "LEASED", "DONE", "FAILED", "CANCELLED"] as const;
-export type JobStatus = (typeof jobStatuses)[number];
 
 export const databaseTypes = ["postgresql", "mysql", "redis"] as const;
 export type DatabaseType = (typeof databaseTypes)[number];
@@ -109,7 +107,6 @@ export const invoiceStatuses = ["unpaid", "paid", "void", "refunded"] as const;
 export type InvoiceStatus = (typeof invoiceStatuses)[number];
 
 export const hostStatuses = ["ACTIVE", "DRAINING", "REMOVED"] as const;
-export type HostStatus = (typeof hostStatuses)[number];
 
 /**
  * The kinds of actors that make changes. `link`: the bearer of an invoice URL; `webhook`: the bearer of a deploy

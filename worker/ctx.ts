@@ -68,7 +68,7 @@ export type Ctx = {
 };
 
 /** Hints to the hosts' links. The jobs table is the truth: a lost hint costs latency, never a job. */
-export type HostHints = {
+type HostHints = {
   /** There is work; null: for any host. */
   wake(hostId: Id<"host"> | null): void;
   /** It was leased to this host. */
@@ -104,14 +104,14 @@ export type HostQuestions = {
   ): Promise<WebSocket | Extract<Answer, { kind: "refused" }>>;
 };
 
-export type KeyGuards = {
+type KeyGuards = {
   revoke(keyHash: string): Promise<void>;
   /** The key's account has changed. */
   forget(keyHash: string): Promise<void>;
 };
 
 /** Of deployments and of commands. */
-export type DeploymentLogs = {
+type DeploymentLogs = {
   /** Closes the log with a last line; watchers see the end. */
   finish(id: Id<"deployment" | "command">, line: string): void;
   remove(id: Id<"deployment" | "command">): void;
@@ -148,7 +148,7 @@ export type Conversations = {
 };
 
 /** Tool calls that wait for a person outside a conversation, by their ids, which only who was told knows. */
-export type PendingCalls = {
+type PendingCalls = {
   keep(id: string, call: PendingCall): Promise<void>;
   read(id: string, accountId: Id<"account">): Promise<PendingCall | null>;
   take(id: string, accountId: Id<"account">, as: "taken" | "declined"): Promise<PendingCall | null>;
@@ -156,7 +156,7 @@ export type PendingCalls = {
   outcome(id: string, accountId: Id<"account">): Promise<string | null>;
 };
 
-export type DeviceCodes = {
+type DeviceCodes = {
   /** false: this user code is in use, take another. */
   start(
     userCode: string,

@@ -14,7 +14,7 @@ export const dial = (modem: Modem, options: object): Promise<unknown> =>
   );
 
 /** What the engine may have during a build. */
-export type Offer = {
+type Offer = {
   secrets: ReadonlyMap<string, Uint8Array>;
   /** A folder by its name, and what of it is looked for (all of it: ""), as a stream that speaks the protocol of `FileSender`. */
   folder: (name: string, paths: string) => Duplex;

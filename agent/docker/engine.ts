@@ -60,7 +60,7 @@ export type Piped = {
 };
 export type TerminalSize = { columns: number; rows: number };
 /** A program with a terminal. Slow reading blocks it. */
-export type TerminalProgram = {
+type TerminalProgram = {
   duplex: Duplex;
   resize(size: TerminalSize): Promise<void>;
   /** `pid`: on the host; null: it has ended. `exitCode` is null until then. */
@@ -90,7 +90,7 @@ export type ContainerEvent = {
   /** Only for `die`. */
   exitCode: number | null;
 };
-export type LogRequest = { tail: number | "all"; since: string | null };
+type LogRequest = { tail: number | "all"; since: string | null };
 
 /**
  * Docker in narrow primitives. "Already exists" and "already gone" count as success. Callers match by exact name and

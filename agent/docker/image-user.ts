@@ -1,4 +1,4 @@
-export type Owner = { uid: number; gid: number };
+type Owner = { uid: number; gid: number };
 
 /**
  * Resolves a container's `user` (`name`, `uid`, `name:group`, `uid:gid`) by its own /etc/passwd and /etc/group, as

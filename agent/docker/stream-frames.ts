@@ -1,5 +1,5 @@
 /** A chunk of output of a container or a program in it; a payload may arrive in several. */
-export type StreamPiece = {
+type StreamPiece = {
   /** `engine`: what it says itself, such as that a file of the log is damaged. */
   stream: "stdout" | "stderr" | "engine";
   bytes: Buffer;

@@ -1,5 +1,4 @@
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import type { HostSettings } from "../host.ts";
 import { JobError } from "../job.ts";
 import { publicAddressOf } from "./address.ts";
@@ -14,7 +13,7 @@ export type GitSource = {
   /** Left out: the newest of the branch. */
   commit?: string | undefined;
 };
-export type Fetched = { commit: string; commitMessage: string };
+type Fetched = { commit: string; commitMessage: string };
 
 /** How Git reaches the source's host: checked address, pinned name, nothing but this one protocol. */
 export async function reach(source: GitSource, home: string, settings: HostSettings) {
@@ -226,7 +225,3 @@ function saidOf(stderr: string, { address, branch }: GitSource): string {
   const last = stderr.trim().split("\n").at(-1) ?? "";
   return `The repository ${address} could not be fetched: ${last.slice(0, 300)}`;
 }
-
-/** Where a job's source lies. */
-export const sourceFolderOf = (workDirectory: string, jobId: string): string =>
-  join(workDirectory, jobId, "source");

@@ -1,4 +1,4 @@
-export type Instruction = { keyword: string; text: string };
+type Instruction = { keyword: string; text: string };
 
 /** Of instructions that take here-documents, where they begin: `<<EOF`, `<<-"EOF"`. */
 const hereDocuments = /(?<=\s)\d*<<(-?)(["']?)([^\s<"']+)\2(?=\s|$)/g;

@@ -4,7 +4,7 @@ import { tooMany } from "./check-source.ts";
 import { git } from "./git.ts";
 
 /** No ordinary repository comes near it: with the submodules' own and the host's folder, less than the 4,096 that Linux allows. */
-export const longestPath = 800;
+const longestPath = 800;
 /** Mode, type, object and size, which go before a path. */
 const longestAbout = 100;
 

@@ -7,7 +7,7 @@ import { fetchLargeFiles } from "./large-files.ts";
 import { moduleAddress, sharesToken } from "./source-address.ts";
 import { placeSubmodule, submodulesOf } from "./submodules.ts";
 
-export const moduleLimits = { depth: 3, count: 20 };
+const moduleLimits = { depth: 3, count: 20 };
 const extrasTimeoutMs = 5 * 60_000;
 
 export type Wanted = GitSource & { submodules?: boolean | undefined; lfs?: boolean | undefined };

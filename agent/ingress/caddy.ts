@@ -10,7 +10,7 @@ import { hostPattern, maxHostLength, notHostNameText } from "./host-name.ts";
 export const refreshMs = 50;
 
 /** How certificates are had: of Let's Encrypt, or of another ACME directory (RFC 8555). */
-export type TlsSettings = {
+type TlsSettings = {
   port: number;
   directory?: string | undefined;
   email?: string | undefined;

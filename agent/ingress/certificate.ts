@@ -159,7 +159,7 @@ async function lastRefusal(
 const maxErrorCharacters = 500;
 
 /** A line of Caddy's log that says why no certificate was issued for the name. */
-export function refusalIn(line: string, hostname: string): string | null {
+function refusalIn(line: string, hostname: string): string | null {
   if (!line.includes(hostname) || !line.startsWith("{")) return null;
   let entry: Record<string, unknown>;
   try {

@@ -46,7 +46,7 @@ export type CheckPassword = (
   address: string,
 ) => Promise<boolean | { retryAfterSeconds: number }>;
 
-export const stickyCookie = "berth-replica";
+const stickyCookie = "berth-replica";
 const noStore = { "Cache-Control": "no-store" };
 
 /**
@@ -153,7 +153,7 @@ const redirect = (status: number, location: string): Decision => ({
 type Rule = { from: string; match?: "exact" | "prefix" | undefined; to: string };
 
 /** The first rule that matches, and where it leads: what follows the prefix and the query are kept. */
-export function ruleFor<R extends Rule>(
+function ruleFor<R extends Rule>(
   rules: readonly R[] | undefined,
   uri: string,
 ): { rule: R; uri: string } | null {

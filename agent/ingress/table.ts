@@ -63,7 +63,7 @@ export const emptyTable: RouteTable = { version: 0, sites: {} };
 export type Answer = readonly Pick<PlainTarget, "address" | "port" | "holder">[] | "parked" | "unknown";
 
 /** What a request to a site with rules is decided by. */
-export type Ruled = {
+type Ruled = {
   rules: HostIngressRules;
   hostnames: readonly string[];
   targets: readonly PlainTarget[];

@@ -106,7 +106,7 @@ function unlimited(version: 1 | 2, file: string): string {
   return version === 2 || file.endsWith("pids.max") ? "max" : "-1";
 }
 
-export async function cgroupVersion(): Promise<1 | 2> {
+async function cgroupVersion(): Promise<1 | 2> {
   return stat(join(root, "cgroup.controllers")).then(
     () => 2,
     () => 1,
@@ -114,7 +114,7 @@ export async function cgroupVersion(): Promise<1 | 2> {
 }
 
 /** @throws if the kernel does not accept a setting */
-export async function apply(settings: readonly Setting[]): Promise<void> {
+async function apply(settings: readonly Setting[]): Promise<void> {
   for (const setting of settings) {
     if (!setting.file.startsWith(join(root, "cgroup.")))
       await mkdir(dirname(setting.file), { recursive: true });

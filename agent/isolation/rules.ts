@@ -219,7 +219,7 @@ const publicPortsOf = (policy: Policy, family: Family) =>
       );
 
 /** The nat rules of the forwarded ports: only for packets to this host, and not from any container. */
-export function publicPortRules(policy: Policy): Rule[] {
+function publicPortRules(policy: Policy): Rule[] {
   const { publicPorts } = chainNames(policy.agentId);
   return [
     ...["bth+", ...policy.siteBridges, policy.buildBridge].map((bridge) =>

@@ -16,12 +16,12 @@ import type { Records } from "./records.ts";
 import { label } from "../docker/labels.ts";
 
 /** Receives every measurement of sites in service and of databases. */
-export type MeasurementListener = {
+type MeasurementListener = {
   onSite(holding: Holding): void;
   onDatabase(holding: DatabaseHolding): Promise<void>;
 };
 /** In megabytes; null if the host cannot tell. */
-export type SiteDisk = {
+type SiteDisk = {
   volumes: { name: string; sizeMb: number | null }[];
   /** Outside the volumes, by the containers in service. */
   writtenMb: number | null;

@@ -7,7 +7,7 @@ import type { Prepared } from "../image-build/prepare.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
 
-export type BuildBases = {
+type BuildBases = {
   /** Whether the engine has a base image, or gets it from a registry. */
   canHave(image: string): Promise<boolean>;
   /** The name of what sites on this host share of a base image, which it needs first. */

@@ -14,7 +14,7 @@ const againMs = 1000;
 type Leaving = { back: AbortController; removed: Promise<boolean> };
 
 /** Seconds an old container still runs after the swap: at least `drain`, and up to `drainMax` while it serves somebody. */
-export type Patience = { drainSeconds: number; drainMaxSeconds: number };
+type Patience = { drainSeconds: number; drainMaxSeconds: number };
 
 /**
  * Removes a site's containers but those in service, after what they began has had time to end: requests, downloads, event streams,

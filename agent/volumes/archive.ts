@@ -115,7 +115,7 @@ function lister(signal: AbortSignal) {
   };
 }
 
-export type Archive = {
+type Archive = {
   /** The compressed bytes, to be read once. */
   bytes: AsyncIterable<Buffer>;
   /** What it contains; after the last byte. */

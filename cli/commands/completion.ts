@@ -27,7 +27,7 @@ export const completion = command(
   });
 
 /** Every path of commands, with the words that may follow it. */
-export function wordsByPath(root: Node): Map<string, { word: string; description: string }[]> {
+function wordsByPath(root: Node): Map<string, { word: string; description: string }[]> {
   const global = optionsOf(root);
   const all = new Map<string, { word: string; description: string }[]>();
   const walk = (node: Node, path: string) => {

@@ -27,10 +27,10 @@ export type Step =
   | { kind: "removeVariable"; name: string }
   | { kind: "removeDomain"; name: string }
   | { kind: "removeSchedule"; name: string; id: string };
-export type Removal = Extract<Step, { kind: `remove${string}` }>;
+type Removal = Extract<Step, { kind: `remove${string}` }>;
 export const isRemoval = (step: Step): step is Removal => step.kind.startsWith("remove");
 
-export const variableOf = ({ type, variable }: Wanted<"databases">): string =>
+const variableOf = ({ type, variable }: Wanted<"databases">): string =>
   variable ?? (type === "redis" ? "REDIS_URL" : "DATABASE_URL");
 
 /** Settings of the file, with those of its source. `repository`: of the checkout, for files that name none. */

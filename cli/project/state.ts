@@ -8,7 +8,7 @@ import { safe } from "../terminal.ts";
 import { linkInTheWay, planOf, secretsOf, type Actual, type Step } from "./plan.ts";
 
 /** The nearest berth.json. @throws Failure (usage) with each thing that is wrong in it */
-export async function loadProject(): Promise<{ path: string; file: ProjectFile }> {
+async function loadProject(): Promise<{ path: string; file: ProjectFile }> {
   const path = findProjectFile();
   if (path === undefined)
     throw usage(

@@ -10,7 +10,7 @@ export const leaseHeaders = { job: "Berth-Job", attempt: "Berth-Attempt" } as co
 /** SHA-256 of a part's bytes, hex. */
 export const partHashHeader = "Berth-Part-Sha256";
 
-export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** An integer that may exceed JavaScript's safe range. */
 const Count = z.string().regex(/^-?\d{1,60}$/);

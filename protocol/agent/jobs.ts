@@ -271,8 +271,8 @@ export const jobArgs = {
   }),
 } as const;
 export type JobKind = keyof typeof jobArgs;
-export type DatabaseJobKind = Extract<JobKind, `database.${string}`>;
-export type BackupJobKind = "database.backup" | "database.verify" | "database.restore";
+type DatabaseJobKind = Extract<JobKind, `database.${string}`>;
+type BackupJobKind = "database.backup" | "database.verify" | "database.restore";
 export type PlainDatabaseJobKind = Exclude<DatabaseJobKind, BackupJobKind>;
 
 /** Which of an agent's slots a job takes: those of builds and deployments, of short jobs, of commands, or none of them. */

@@ -92,10 +92,10 @@ export type AllInvoicesQuery = z.infer<typeof AllInvoicesQuery>;
 export const InvoiceForOperator = Invoice.extend(owner).meta({ id: "InvoiceForOperator" });
 export type InvoiceForOperator = z.infer<typeof InvoiceForOperator>;
 
-export const jobStates = ["waiting", "running", "stuck", "ended"] as const;
+const jobStates = ["waiting", "running", "stuck", "ended"] as const;
 
 /** Why a queued job has not begun. */
-export const jobWaits = ["turn", "no_host", "host", "room", "slot"] as const;
+const jobWaits = ["turn", "no_host", "host", "room", "slot"] as const;
 export type JobWait = (typeof jobWaits)[number];
 
 export const JobsQuery = listQuery("job").extend({

@@ -14,7 +14,7 @@ export const Fix = z
   .meta({ id: "Fix" });
 export type Fix = z.infer<typeof Fix>;
 
-export const deploymentSteps = ["queue", "clone", "build", "release", "start", "probation"] as const;
+const deploymentSteps = ["queue", "clone", "build", "release", "start", "probation"] as const;
 export type DeploymentStep = (typeof deploymentSteps)[number];
 
 const Compared = z.object({

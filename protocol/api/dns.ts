@@ -3,7 +3,7 @@ import { Timestamp } from "./common.ts";
 
 export const dnsProviders = ["none", "cloudflare", "powerdns"] as const;
 
-export const WildcardCertificate = z
+const WildcardCertificate = z
   .object({
     name: z.string(),
     issuer: z.string().nullable(),

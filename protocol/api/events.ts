@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { wholeNumber } from "./common.ts";
 
-export const accountEventTypes = [
+const accountEventTypes = [
   "account",
   "site",
   "deployment",

@@ -127,7 +127,7 @@ export const HostUsage = z
   .meta({ id: "HostUsage" });
 export type HostUsage = z.infer<typeof HostUsage>;
 
-export const SetAside = z
+const SetAside = z
   .object({
     id: z
       .string()
@@ -147,7 +147,7 @@ export const SetAside = z
     ),
   })
   .meta({ id: "SetAside" });
-export type SetAside = z.infer<typeof SetAside>;
+type SetAside = z.infer<typeof SetAside>;
 
 export const SetAsideList = z.object({ data: z.array(SetAside) }).meta({ id: "SetAsideList" });
 export type SetAsideList = z.infer<typeof SetAsideList>;

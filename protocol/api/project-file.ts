@@ -21,7 +21,7 @@ import {
 import { Replicas, Volumes } from "./volumes.ts";
 
 /** Settings of a site that berth.json may hold: all that are no secrets, and not where it comes from. */
-export const ProjectSettings = z
+const ProjectSettings = z
   .strictObject({
     port: Port,
     buildCommand: command.nullable(),
@@ -40,7 +40,7 @@ export const ProjectSettings = z
     lifecycle: Lifecycle,
   })
   .partial();
-export type ProjectSettings = z.infer<typeof ProjectSettings>;
+type ProjectSettings = z.infer<typeof ProjectSettings>;
 
 /**
  * berth.json: a site as its repository wants it, without secrets. What it does not name is left as it is; null unsets.

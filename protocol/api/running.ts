@@ -100,7 +100,7 @@ export type SiteMetrics = z.infer<typeof SiteMetrics>;
  * healthCheckPath fails; `moved`: earlier logs, metrics and events are gone; `restored`, `restore_failed`: databases only; `slowed`: it
  * writes too much to its log.
  */
-export const siteEventKinds = [
+const siteEventKinds = [
   "start",
   "restart",
   "stop",

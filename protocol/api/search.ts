@@ -12,7 +12,7 @@ export const SearchQuery = z.strictObject({
 });
 export type SearchQuery = z.infer<typeof SearchQuery>;
 
-export const foundTypes = ["site", "database", "domain", "deployment", "invoice", "account", "host"] as const;
+const foundTypes = ["site", "database", "domain", "deployment", "invoice", "account", "host"] as const;
 
 export const Found = z
   .object({

@@ -25,7 +25,7 @@ export type SessionRevoked = z.infer<typeof SessionRevoked>;
 export const SessionsRevoked = z.object({ revoked: z.number().int() });
 export type SessionsRevoked = z.infer<typeof SessionsRevoked>;
 
-export const deletionObstacles = ["operator", "sites", "databases", "unpaid_invoices", "refunds"] as const;
+const deletionObstacles = ["operator", "sites", "databases", "unpaid_invoices", "refunds"] as const;
 
 /** Whether the account can be deleted, and what is lost. */
 export const AccountDeletion = z

@@ -19,7 +19,7 @@ export const SignIn = z.object({
     .describe("false: the session ends when the browser is closed. Default: true."),
 });
 
-export const SignedInAccount = z
+const SignedInAccount = z
   .looseObject({
     id: z.string(),
     email: z.string(),

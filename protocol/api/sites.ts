@@ -327,8 +327,7 @@ export const SiteRemoveQuery = z.strictObject({
 });
 export type SiteRemoveQuery = z.infer<typeof SiteRemoveQuery>;
 
-export const siteActions = ["start", "stop", "restart", "deploy"] as const;
-export type SiteAction = (typeof siteActions)[number];
+const siteActions = ["start", "stop", "restart", "deploy"] as const;
 
 export const EnvKey = z
   .string()

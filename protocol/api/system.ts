@@ -50,7 +50,7 @@ export const Overview = z
   .meta({ id: "Overview" });
 export type Overview = z.infer<typeof Overview>;
 
-export const setupSteps = [
+const setupSteps = [
   "https",
   "timer",
   "host",

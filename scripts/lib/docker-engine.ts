@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { giveOwnGroup } from "../../agent/isolation/engine-group.ts";
 import { run, step, succeeds } from "./command.ts";
 
-export type DockerEngine = {
+type DockerEngine = {
   socketPath: string;
   /** Ends the engine if we started it and it runs no other containers. */
   stop(): Promise<void>;
@@ -54,7 +54,7 @@ export async function installPackages(packages: string[]): Promise<void> {
 }
 
 /** Since Debian 13 the client has a package of its own, which docker.io only recommends. */
-export async function installClient(install = installPackages): Promise<void> {
+async function installClient(install = installPackages): Promise<void> {
   if (!(await succeeds("docker", ["--version"]))) await install(["docker-cli"]);
 }
 

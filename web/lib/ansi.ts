@@ -1,4 +1,4 @@
-export type Run = { text: string; classes: string };
+type Run = { text: string; classes: string };
 
 // oxlint-disable-next-line no-control-regex -- ESC begins a colour
 const sgr = /\u001b\[([0-9;]*)m/g;

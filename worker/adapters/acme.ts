@@ -17,13 +17,13 @@ export type Acme = {
 };
 export type AcmeAccount = { url: string; key: string };
 export type AcmeOrder = { orderUrl: string; challengeUrl: string; challengeValue: string };
-export type OrderState = {
+type OrderState = {
   status: "pending" | "ready" | "processing" | "valid" | "invalid";
   /** Why the authority did not accept the proof. */
   reason: string | null;
 };
 /** `chain`: the certificate and its issuers, as PEM. */
-export type IssuedCertificate = { chain: string; issuer: string; notBefore: Date; notAfter: Date };
+type IssuedCertificate = { chain: string; issuer: string; notBefore: Date; notAfter: Date };
 
 /** One sentence for the operator. `refused`: the authority rejects this order, so a new one is needed. */
 export class AcmeError extends Error {

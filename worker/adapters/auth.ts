@@ -54,7 +54,7 @@ export const signsInWithGitHub = (config: Config): boolean =>
   config.GITHUB_CLIENT_ID !== undefined && config.GITHUB_CLIENT_SECRET !== undefined;
 
 /** What an account's owner has done, for our own rules to follow. */
-export type AuthEvents = {
+type AuthEvents = {
   /** The installation's name, for mails. */
   brandName(ctx: Ctx): Promise<string>;
   /** false: no account is created, by whatever way. */

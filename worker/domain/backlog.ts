@@ -2,7 +2,7 @@ const minuteMs = 60_000;
 /** So often in a minute an account's known devices are taken for its owner. */
 const ownerAsks = 5;
 
-export type Asker = {
+type Asker = {
   address: string;
   /** Whose account it is, where this device has signed in to it before; null: nobody knows. */
   known: string | null;

@@ -8,7 +8,7 @@ const day = 24 * hour;
 /** How long backups are kept after their database is deleted. */
 export const keptAfterDeletionMs = 30 * day;
 /** How long a failed backup is kept to show its error. */
-export const failureShownMs = 7 * day;
+const failureShownMs = 7 * day;
 /** A backup that no host could verify for this long is deleted once there are enough newer ones. */
 const unprovenMs = 30 * day;
 /** Pauses before a verification is retried when the host lacks the resources; the last one repeats. */
@@ -16,7 +16,7 @@ export const verifyAgainMs = [hour, 6 * hour, day] as const;
 export const linkLifeMs = 10 * 60_000;
 
 /** `schedule`: daily, weekly or a cron expression. */
-export type Schedule = { schedule: string | null; hourUtc: number };
+type Schedule = { schedule: string | null; hourUtc: number };
 
 /**
  * Minutes after the full hour, derived from the id, so that the databases of a host are not backed up at the same

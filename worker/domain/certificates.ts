@@ -7,7 +7,6 @@ export const certificateSteps = [
   /** The authority issues the certificate for the stored key. */
   "FINALIZE",
 ] as const;
-export type CertificateStep = (typeof certificateSteps)[number];
 
 type Period = { notBefore: Date; notAfter: Date };
 

@@ -1,5 +1,5 @@
 /** Credits per 1,000 tokens of a model; an operator sets them (`CHAT_PRICES`). */
-export type ChatRates = { prompt: number; completion: number };
+type ChatRates = { prompt: number; completion: number };
 export type TokenUse = { promptTokens: number; completionTokens: number };
 export type ChatPrices = {
   /** null: a message costs `least`, however long it is. */
@@ -10,7 +10,7 @@ export type ChatPrices = {
 
 /** What one request to the model may take at most, and how many a message may cause, that of a summary included. */
 export const requestTokens: TokenUse = { promptTokens: 8000, completionTokens: 1024 };
-export const requestsPerMessage = 9;
+const requestsPerMessage = 9;
 
 /** Whole credits, rounded up. */
 export function chatPrice({ rates, least }: ChatPrices, used: TokenUse): number {

@@ -2,7 +2,7 @@ import { hmacSha256, isTag } from "./ciphers.ts";
 
 /** The exact action that is confirmed. */
 export type Confirmed = { accountId: string; databaseId: string; statement: string };
-export type Confirmation = { nonce: string; expiresAtMs: number };
+type Confirmation = { nonce: string; expiresAtMs: number };
 
 export const confirmWithinMs = 5 * 60_000;
 

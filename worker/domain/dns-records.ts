@@ -80,7 +80,7 @@ export const urgency = ({ wanted, found }: ZoneChange): number =>
   wanted?.type === "TXT" ? 0 : wanted && found ? 1 : wanted ? 2 : 3;
 
 /** Visitors follow a move within this time. */
-export const siteTtlSeconds = 60;
+const siteTtlSeconds = 60;
 
 export type SiteAddress = { hostname: string; ipv4: string | null; ipv6: string | null };
 export type Challenge = { name: string; value: string };

@@ -17,7 +17,7 @@ export type Around = {
   /** The latest deployment that can be rolled back to. */
   lastGood: { id: string; number: number } | null;
 };
-export type Explained = Pick<
+type Explained = Pick<
   DeploymentExplanation,
   "step" | "exitCode" | "outOfMemory" | "probe" | "cause" | "fixes"
 >;

@@ -15,7 +15,7 @@ export type SiteRecord = {
   wasDeployedLately: boolean;
 };
 /** deploy: nothing that runs is in the record. restart: another version serves until the recorded one is up. */
-export type SiteVerdict = "same" | "start" | "restart" | "stop" | "deploy" | "setAside" | "retire";
+type SiteVerdict = "same" | "start" | "restart" | "stop" | "deploy" | "setAside" | "retire";
 
 /** Whether the processor has been queried since the last possible payment; if so, nothing unpaid may serve. */
 export type Known = { arePaymentsRead: boolean };
@@ -66,7 +66,7 @@ export type DatabaseRecord = {
   volume: string | null;
 };
 /** adopt: its data is in a different volume than recorded, and nowhere else. lost: it is nowhere. */
-export type DatabaseVerdict = "same" | "start" | "stop" | "adopt" | "lost" | "setAside";
+type DatabaseVerdict = "same" | "start" | "stop" | "adopt" | "lost" | "setAside";
 
 export function databaseVerdict(
   database: DatabaseRecord | undefined,

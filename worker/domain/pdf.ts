@@ -10,7 +10,7 @@ export type PdfText = {
 export type PdfRule = { y: number; from: number; to: number };
 
 /** A4, in points. */
-export const pageSize = { width: 595, height: 842 };
+const pageSize = { width: 595, height: 842 };
 
 /**
  * Widths of the ASCII characters from the space on, in thousandths of the font size, from Helvetica's metrics; digits

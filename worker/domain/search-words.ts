@@ -1,5 +1,5 @@
 /** What a search asks for, beside its text. */
-export type SearchWords = {
+type SearchWords = {
   /** In lower case. */
   text: string;
   /** The beginning of a commit: all that are at least `from` and below `to`. */

@@ -1,5 +1,5 @@
 /** Counts of resources whose data is bound to one host. */
-export type BoundToHost = { volumeSiteCount: number; databaseCount: number };
+type BoundToHost = { volumeSiteCount: number; databaseCount: number };
 
 const counted = (count: number, one: string, many: string) =>
   count === 0 ? [] : [`${count} ${count === 1 ? one : many}`];

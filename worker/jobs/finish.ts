@@ -12,7 +12,7 @@ import { ending, type Ended, type Ending, type Failure, type Kind } from "./kind
 import { setStatusAfterDeployment } from "./kinds/site-status.ts";
 
 /** Whether the lease was current. A stale report is acknowledged but changes nothing. */
-export type Recorded = { recorded: boolean; deploymentId: Id<"deployment"> | null };
+type Recorded = { recorded: boolean; deploymentId: Id<"deployment"> | null };
 
 const stale: Recorded = { recorded: false, deploymentId: null };
 

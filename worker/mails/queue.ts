@@ -1,7 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../ctx.ts";
 
-export type QueuedMail = { id: string; accountId: string; subject: string; text: string };
+type QueuedMail = { id: string; accountId: string; subject: string; text: string };
 
 /** A statement for the batch that causes the mail; sends it once per id, however often it is repeated. */
 export const queueMail = (ctx: Ctx, { id, accountId, subject, text }: QueuedMail, guard: SQL = sql`true`) => {

@@ -104,7 +104,7 @@ export interface PendingCallRpc extends Rpc.DurableObjectBranded {
 }
 
 /** On whose behalf the assistant acts. */
-export type Speaker = {
+type Speaker = {
   accountId: Id<"account">;
   role: AccountRole;
   plan: AccountPlan;

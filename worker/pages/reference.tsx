@@ -199,7 +199,7 @@ const Operation = ({ document, method, path, operation }: Listed & { document: D
 const slug = (name: string): string => `topic-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}`;
 
 /** What an example is filled with: the installation's address, and a site of the reader's. Never a key. */
-export type Reader = { baseUrl: string; siteUrl: string; siteId: string | null };
+type Reader = { baseUrl: string; siteUrl: string; siteId: string | null };
 
 const examples = ({ baseUrl, siteId }: Reader): readonly (readonly [language: string, code: string])[] => {
   const site = siteId ?? "site_…";

@@ -9,7 +9,7 @@ import { JobError } from "../../job.ts";
 export type Server = { engine: Engine; id: string; spec: DatabaseSpec; signal: AbortSignal };
 
 /** Facts about the backup that a restore needs beside its bytes. */
-export type Filling = { databaseName: string } & Pick<Fingerprint, "settings" | "extensions">;
+type Filling = { databaseName: string } & Pick<Fingerprint, "settings" | "extensions">;
 
 /** How one type of database is copied, restored and compared. */
 export type Copier = {

@@ -41,7 +41,7 @@ export const tooLarge = () =>
   );
 
 /** A connection that ends with the question, or before the server's data fills the agent's memory. */
-export type BoundedSocket = {
+type BoundedSocket = {
   socket: Socket;
   /** Reports that the data so far was consumed. */
   taken: () => void;

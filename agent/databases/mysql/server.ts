@@ -25,7 +25,7 @@ const mariadb = (adminPassword: string, input: string) => ({
 });
 
 /** Lets a session check that it uses TLS, and its owner see which statements take time. */
-export const readsPerformance = (user: string): string => `
+const readsPerformance = (user: string): string => `
 GRANT SELECT ON performance_schema.events_statements_summary_by_digest TO ${user};
 GRANT SELECT (PROCESSLIST_ID, CONNECTION_TYPE) ON performance_schema.threads TO ${user};`;
 

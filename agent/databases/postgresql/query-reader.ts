@@ -6,7 +6,7 @@ import type { Login } from "../inspect/place.ts";
 
 const makeMs = 8000;
 
-export type Readers = {
+type Readers = {
   /**
    * The read-only login for this container's server. This agent generates its password, which lives as long as the
    * agent.

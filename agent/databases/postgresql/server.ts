@@ -39,7 +39,7 @@ export const psqlCommand = (database: string, username: string) => [
  * Options for Berth's own sessions: objects of the owner must not shadow built-in functions and types, and the
  * owner's settings must not apply.
  */
-export const ownOptions = Object.entries({
+const ownOptions = Object.entries({
   search_path: "pg_catalog,pg_temp",
   default_transaction_read_only: "off",
   role: "none",

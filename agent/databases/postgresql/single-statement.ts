@@ -4,7 +4,7 @@ import type { Rows } from "../inspect/rows.ts";
 
 /** A method that the published types omit. */
 type Wire = Connection & { sendCopyFail(reason: string): void };
-export type Value = (text: string, type: number) => unknown;
+type Value = (text: string, type: number) => unknown;
 export type Ended = { fields: FieldDef[]; affectedRows: number | null };
 
 const rowsAtOnce = 20;

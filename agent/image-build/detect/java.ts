@@ -30,7 +30,7 @@ export type JavaPlan = Place & {
 const gradleFiles = ["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"];
 /** With long support: others are not maintained. */
 const releases = [8, 11, 17, 21, 25];
-export const defaultJava = 21;
+const defaultJava = 21;
 
 const frameworks: [sign: RegExp, options: string[]][] = [
   [/org\.springframework\.boot|spring-boot/, ["-Dserver.port=$PORT"]],

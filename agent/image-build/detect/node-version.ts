@@ -1,7 +1,7 @@
 import { allows } from "./newest-minor.ts";
 import { textOf, toolVersion, type Sources } from "./sources.ts";
 
-export const defaultNode = 24;
+const defaultNode = 24;
 /** Long-term support first, newest first. */
 const majors = [defaultNode, 22, 20, 18, 16, 14, 12, 10, 26, 28, 25, 23, 21, 19, 17];
 const names: Record<string, number> = {

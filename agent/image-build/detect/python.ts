@@ -48,7 +48,7 @@ const manifests: Record<PythonInstaller, string[]> = {
 };
 const signs = [...Object.values(manifests).flat(), "manage.py"];
 /** Not the newest: packages have no wheels for that one at first, and take long to compile. */
-export const defaultPython = "3.13";
+const defaultPython = "3.13";
 
 export function detectPython(sources: Sources, overrides: Overrides): PythonPlan | null {
   const { files } = sources;

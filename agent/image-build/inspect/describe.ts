@@ -16,7 +16,7 @@ export type Described = Omit<
 >;
 
 /** Files whose text is no part of what detection looks at. */
-export type Extra = { dockerfile: string | null; examples: string[]; prisma: string | null };
+type Extra = { dockerfile: string | null; examples: string[]; prisma: string | null };
 
 const usualPort = 3000;
 

@@ -11,7 +11,7 @@ import { deepest, isRead } from "../read-sources.ts";
 import { exampleFile } from "./variables.ts";
 
 /** What is read of a repository: its branches, the names of its files, and the texts that say how it is built. */
-export type Outline = {
+type Outline = {
   commit: string;
   branch: string | null;
   defaultBranch: string | null;

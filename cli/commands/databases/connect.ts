@@ -11,7 +11,7 @@ type Place = { port: number; username: string; password: string; databaseName: s
 type Program = { program: string; args: string[]; env: Record<string, string> };
 
 /** The engines' own clients, the better ones first. Passwords are in the environment, which others cannot read. */
-export const clientsOf = (
+const clientsOf = (
   type: Answer<"getDatabase">["type"],
   { port, username, password, databaseName }: Place,
 ): Program[] => {

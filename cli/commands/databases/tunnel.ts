@@ -5,7 +5,7 @@ import { databaseId } from "../../site.ts";
 import { dim, safe, say, showValue } from "../../terminal.ts";
 
 /** The connection string with another place, and without the password unless it is to be shown. */
-export function localAddress(connectionString: string, port: number, withPassword: boolean): string {
+function localAddress(connectionString: string, port: number, withPassword: boolean): string {
   const url = new URL(connectionString);
   url.hostname = "127.0.0.1";
   url.port = String(port);

@@ -5,7 +5,7 @@ import { findSite } from "../../site.ts";
 import { dim, safe, styled } from "../../terminal.ts";
 import { readFileSync } from "node:fs";
 
-export type Difference = {
+type Difference = {
   added: string[];
   changed: string[];
   removed: string[];

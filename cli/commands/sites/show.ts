@@ -12,7 +12,7 @@ const source = ({ deployType, githubUrl, branch, image }: Site): string =>
     ? `${githubUrl ?? ""}${branch === null ? "" : ` (${branch})`}`
     : (image ?? "a Dockerfile");
 
-export const siteText = (site: Site): string =>
+const siteText = (site: Site): string =>
   fields({
     Site: `${bold(safe(site.name))}  ${dim(site.id)}`,
     Status: status(site.status) + (site.hostOffline ? dim("  its host is offline: changes wait") : ""),

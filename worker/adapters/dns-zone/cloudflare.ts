@@ -19,7 +19,7 @@ const Listed = z.object({
 
 const Refusal = z.object({ errors: z.array(z.object({ code: z.number(), message: z.string() })) });
 
-export type CloudflareSettings = {
+type CloudflareSettings = {
   apiUrl: string;
   token: string;
   zoneId: string;

@@ -17,7 +17,7 @@ const Contents = z.object({
   ),
 });
 
-export type PowerDnsSettings = {
+type PowerDnsSettings = {
   apiUrl: string;
   apiKey: string;
   serverId: string;

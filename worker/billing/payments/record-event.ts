@@ -3,7 +3,7 @@ import type { ProcessorEvent } from "../../adapters/payments/payments.ts";
 import type { Ctx } from "../../ctx.ts";
 
 export type ReceivedEvent = Pick<ProcessorEvent, "id" | "type" | "body">;
-export type EventOutcome = "applied" | "known" | "ignored" | "flagged";
+type EventOutcome = "applied" | "known" | "ignored" | "flagged";
 
 /** For the batch that applies the event: keeps its id for good, with the outcome. */
 export const recordEvent = (ctx: Ctx, { id, type, body }: ReceivedEvent, outcome: EventOutcome | SQL) =>

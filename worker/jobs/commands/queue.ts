@@ -6,10 +6,10 @@ import { maxCommandsWaiting } from "../../domain/job-rules.ts";
 import { ofSite, queueJob } from "../insert.ts";
 
 /** Whether site `s` has an image on a host and is neither unpaid nor being deleted. */
-export const hasImage = sql`s.status IN ('DEPLOYING', 'RUNNING', 'STOPPED', 'FAILED')
+const hasImage = sql`s.status IN ('DEPLOYING', 'RUNNING', 'STOPPED', 'FAILED')
   AND s.current_deployment_id IS NOT NULL AND s.host_id IS NOT NULL`;
 
-export const waitingCommands = sql`(SELECT count(*) FROM commands WHERE site_id = s.id AND status = 'QUEUED')`;
+const waitingCommands = sql`(SELECT count(*) FROM commands WHERE site_id = s.id AND status = 'QUEUED')`;
 
 /**
  * Statements for one batch: a waiting command and its job in a lane of its own, where the site has an image and the

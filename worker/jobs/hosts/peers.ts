@@ -12,7 +12,7 @@ import { peerPlaceOf } from "../../domain/host-addresses.ts";
 import { siteAddress } from "../../domain/slug.ts";
 
 /** What the agent of a host is told of the others. */
-export type HostPeers = Extract<ToAgent, { type: "peers" }>;
+type HostPeers = Extract<ToAgent, { type: "peers" }>;
 
 /** The message has a limit; sites beyond it are answered by their copies. */
 const maxForwards = 1000;

@@ -1,6 +1,5 @@
 import type { Child } from "hono/jsx";
 import type { Database } from "../../../protocol/api/databases.ts";
-import type { Id } from "../../../protocol/ids.ts";
 import type { DatabaseType } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -34,10 +33,10 @@ const tabs = [
   ["access", "Access"],
   ["settings", "Settings"],
 ] as const;
-export type DatabaseTab = (typeof tabs)[number][0];
+type DatabaseTab = (typeof tabs)[number][0];
 
 /** A database, and the page of the invoice that it waits for. */
-export type Opened = { database: Database; payAt: string | null };
+type Opened = { database: Database; payAt: string | null };
 
 export async function openDatabase(ctx: Ctx, id: string): Promise<Opened> {
   const database = await call(ctx, "getDatabase", { id });
@@ -214,4 +213,3 @@ export const NotTold = ({ database, reason }: { database: Database; reason: stri
 
 /** The account's sites, to choose one of. */
 export const sitesOf = async (ctx: Ctx) => (await call(ctx, "listSites", { limit: 100 })).data;
-export type DatabaseId = Id<"database">;

@@ -3,7 +3,7 @@ import type { Brand as BrandOf } from "../../../protocol/api/settings.ts";
 import type { AppEnv } from "../../app-env.ts";
 
 /** The installation's brand; undefined where it could not be read: the defaults hold then. */
-export const brandHere = (): BrandOf | undefined => tryGetContext<AppEnv>()?.get("brand");
+const brandHere = (): BrandOf | undefined => tryGetContext<AppEnv>()?.get("brand");
 
 export const brandName = (): string => brandHere()?.name ?? "Berth";
 

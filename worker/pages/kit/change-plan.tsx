@@ -9,7 +9,7 @@ import { Button, Form } from "./form.tsx";
 import { PlanCards, TermField } from "./plans.tsx";
 import type { Done, Fields } from "./screen.ts";
 
-export type Termed = Pick<
+type Termed = Pick<
   OwnAccount["terms"][number],
   "packId" | "nextPackId" | "billingTerm" | "nextBillingTerm" | "paidUntil"
 >;

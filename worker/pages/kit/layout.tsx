@@ -8,7 +8,7 @@ import { Said } from "./said.tsx";
 import { suspendedFor } from "./viewer.ts";
 import type { Word } from "./words.ts";
 
-export const sections = [
+const sections = [
   "home",
   "sites",
   "databases",
@@ -18,7 +18,7 @@ export const sections = [
   "docs",
   "operator",
 ] as const;
-export type Section = (typeof sections)[number];
+type Section = (typeof sections)[number];
 
 const rail: { section: Section; href: string; label: string; icon: IconName }[] = [
   { section: "home", href: "/", label: "Home", icon: "home" },
@@ -32,7 +32,7 @@ const rail: { section: Section; href: string; label: string; icon: IconName }[] 
 /** The rest is behind "More". */
 const onPhones: Section[] = ["home", "sites", "databases", "billing"];
 
-export type Crumb = { label: string; href?: string };
+type Crumb = { label: string; href?: string };
 export type Frame = {
   title: string;
   /** The current entry of the navigation. */

@@ -154,7 +154,7 @@ export const Empty = ({ title, text, children }: { title: string; text: string; 
   </div>
 );
 
-export type Tab = { href: string; label: string };
+type Tab = { href: string; label: string };
 /** Sub-pages of one resource, as links. */
 export const Tabs = ({ label, tabs, current }: { label: string; tabs: readonly Tab[]; current: string }) => (
   <nav class="tabs" aria-label={label}>

@@ -37,7 +37,7 @@ export type View = Frame & { body: Child; streamed?: Streamed };
 export type Done = { to: string; said?: string; tone?: Flash["tone"]; secret?: string };
 
 /** For a form that only asks: its page at once, with what was typed but for `values`; `problems`: it was refused at these fields. */
-export type Again = {
+type Again = {
   again: View;
   values?: Readonly<Record<string, string>>;
   problems?: Readonly<Record<string, string>>;

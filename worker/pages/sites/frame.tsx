@@ -20,7 +20,7 @@ const tabs = [
   ["jobs", "Jobs"],
   ["settings", "Settings"],
 ] as const;
-export type SiteTab = (typeof tabs)[number][1];
+type SiteTab = (typeof tabs)[number][1];
 
 /** A whole commit id, as short as people say it. */
 export const ShortCommit = ({ commit }: { commit: string | null }) =>

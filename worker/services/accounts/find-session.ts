@@ -3,7 +3,7 @@ import type { Actor, Ctx } from "../../ctx.ts";
 import { accounts, sessions } from "../../db/schema.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
 
-export type Session = { actor: Actor & { type: "session" }; expiresAt: Date };
+type Session = { actor: Actor & { type: "session" }; expiresAt: Date };
 
 /** The account and expiry of a session; null for an unknown or ended one. */
 export async function findSession(ctx: Ctx, token: string): Promise<Session | null> {

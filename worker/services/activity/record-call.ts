@@ -4,7 +4,7 @@ import { insertActivity } from "../../db/insert-activity.ts";
 import { shownArguments } from "../../domain/shown-arguments.ts";
 import { logError } from "../../log-error.ts";
 
-export type ToolCall = {
+type ToolCall = {
   /** Its name has an underscore, and no operation's has: so the list tells calls from changes. */
   tool: string;
   /** As its schema has understood them: others may be secrets under names that nobody knows. */

@@ -9,7 +9,7 @@ import { idIn } from "../owned.ts";
 import { requireSigned, type SignedLink } from "./link.ts";
 
 /** The single range that a header requests; undefined: the whole file, since unsupported headers may be ignored. */
-export function rangeOf(
+function rangeOf(
   header: string | undefined,
   sizeBytes: number,
 ): { offset: number; length: number } | "none" | undefined {

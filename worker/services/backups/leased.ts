@@ -9,7 +9,7 @@ import type { BackupRow } from "../../db/rows.ts";
 import { idIn } from "../owned.ts";
 
 export type LeaseClaim = { hostId: Id<"host">; jobId: string; attempt: number };
-export type Leased = { backup: BackupRow; attempt: number };
+type Leased = { backup: BackupRow; attempt: number };
 
 /** The backup, if the claim is the current lease of one of its jobs of these kinds. */
 export async function leasedBackup(

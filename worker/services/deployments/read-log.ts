@@ -34,7 +34,7 @@ export async function recordedLog(
 /**
  * The lines after a line as server-sent events, to the end of the log. @throws AppError conflict with too many readers
  */
-export async function followRecordedLog(
+async function followRecordedLog(
   ctx: Ctx,
   { id, finishedAt }: Logged,
   after: number,

@@ -18,7 +18,7 @@ import { prove } from "./prove.ts";
 import { queueRoutes } from "../../jobs/queue-routes.ts";
 import { proofRecord, statusOf, targetOf, type DomainRow } from "./view.ts";
 
-export type LookedAt = Pick<SiteRow, "id" | "accountId" | "slug" | "hostId" | "name">;
+type LookedAt = Pick<SiteRow, "id" | "accountId" | "slug" | "hostId" | "name">;
 
 /**
  * Looks at everything that a domain needs: its record of ownership, addresses, CAA records, and the certificate that its

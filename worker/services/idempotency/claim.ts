@@ -6,12 +6,12 @@ import { AppError, conflict } from "../../domain/app-error.ts";
 import { addDays } from "../../domain/pricing.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
 
-export type IdempotentRequest = { key: string; method: string; path: string; body: string };
-export type FirstAnswer = { status: number; location: string | null; body: string };
+type IdempotentRequest = { key: string; method: string; path: string; body: string };
+type FirstAnswer = { status: number; location: string | null; body: string };
 /** Without a body: only the fact that it was given. */
 type Kept = Omit<FirstAnswer, "body"> & { body: string | null };
 /** Either the stored first answer, or permission to produce it. */
-export type Claim = { replay: FirstAnswer } | { keep(answer: Kept): Promise<void>; release(): Promise<void> };
+type Claim = { replay: FirstAnswer } | { keep(answer: Kept): Promise<void>; release(): Promise<void> };
 
 /** No request runs longer than this: it was interrupted, and may or may not have had an effect. */
 const abandonedAfterMs = 5 * 60_000;

@@ -7,7 +7,7 @@ import { before, page } from "../page.ts";
 
 type KeyRow = typeof apiKeys.$inferSelect;
 
-export const keyView = (row: KeyRow): Key => ({
+const keyView = (row: KeyRow): Key => ({
   id: row.id,
   name: row.name,
   start: row.start,

@@ -6,7 +6,7 @@ import { tokenKeys } from "../../config.ts";
 import type { Ctx } from "../../ctx.ts";
 
 /** What an approval grants. `keyId`: the key that its code becomes, once. */
-export const Grant = z.object({
+const Grant = z.object({
   clientId: z.string(),
   clientName: z.string(),
   redirectUri: z.string(),
@@ -15,7 +15,7 @@ export const Grant = z.object({
   sessionId: idOf("session"),
   keyId: idOf("key"),
 });
-export type Grant = z.infer<typeof Grant>;
+type Grant = z.infer<typeof Grant>;
 
 const codeLifeSeconds = 60;
 

@@ -11,7 +11,7 @@ import { earlierWebhookHash, isOwnWebhook, webhookHash, webhookPattern } from ".
 import { tokenKeys } from "../../config.ts";
 import { deploymentRequest, refuseDeployment } from "../sites/deploy.ts";
 
-export type Triggered =
+type Triggered =
   | { skipped: true; status: SiteStatus }
   | { skipped: false; status: SiteStatus; deploymentId: string };
 
