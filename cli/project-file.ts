@@ -5,8 +5,8 @@ import { usage } from "./failure.ts";
 export const projectFileName = "berth.json";
 
 /** The nearest berth.json, from the working directory up to the root of the checkout. */
-export function findProjectFile(from = process.cwd()): string | undefined {
-  for (let folder = from; ; folder = dirname(folder)) {
+export function findProjectFile(): string | undefined {
+  for (let folder = process.cwd(); ; folder = dirname(folder)) {
     const file = join(folder, projectFileName);
     if (existsSync(file)) return file;
     if (existsSync(join(folder, ".git")) || dirname(folder) === folder) return undefined;

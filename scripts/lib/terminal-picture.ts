@@ -90,11 +90,7 @@ export async function typedInTerminal(
 }
 
 /** A page that looks like a terminal in which these commands were typed, each with what it showed. */
-export function terminalPage(
-  typed: readonly { command: string; output: string }[],
-  fontCss: string,
-  columns = usualColumns,
-): string {
+export function terminalPage(typed: readonly { command: string; output: string }[], fontCss: string): string {
   const text = typed.map(
     ({ command, output }) => `<b class="prompt">$</b> <b>${escaped(command)}</b>\n${htmlOf(output)}`,
   );
@@ -105,7 +101,7 @@ export function terminalPage(
     .bar { height: 34px; background: #161b22; display: flex; gap: 8px; align-items: center; padding-left: 14px; }
     .bar i { width: 12px; height: 12px; border-radius: 50%; background: #30363d; }
     .prompt { color: #7ee787; }
-    pre { margin: 0; padding: 20px 24px 24px; width: ${columns}ch; color: #e6edf3;
+    pre { margin: 0; padding: 20px 24px 24px; width: ${usualColumns}ch; color: #e6edf3;
       font: 15px/1.5 "JetBrains Mono Variable", "DejaVu Sans Mono", monospace; font-variant-ligatures: none; white-space: pre-wrap; overflow-wrap: anywhere; }
   </style><div class="window"><div class="bar"><i></i><i></i><i></i></div><pre>${text.join("\n\n")}</pre></div>`;
 }

@@ -47,13 +47,13 @@ const ownerOptions =
 
 const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;";
 
-const own = (schema: string): string => `${schema} <> 'information_schema' AND ${schema} NOT LIKE 'pg\\_%'`;
+const own = "n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%'";
 const notOfExtension = (catalog: string, oid: string): string =>
   `NOT EXISTS (SELECT FROM pg_depend x WHERE x.classid = '${catalog}'::regclass AND x.objid = ${oid} AND x.deptype = 'e')`;
 
 const relations = (kinds: string): string =>
   `FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-   WHERE c.relkind IN (${kinds}) AND c.relpersistence <> 't' AND ${own("n.nspname")} AND ${notOfExtension("pg_class", "c.oid")}`;
+   WHERE c.relkind IN (${kinds}) AND c.relpersistence <> 't' AND ${own} AND ${notOfExtension("pg_class", "c.oid")}`;
 
 /** Types whose hash depends only on their value; that of an enum depends on a number that differs between servers. */
 const plainTypes = (
@@ -72,13 +72,13 @@ const countObjects = `SELECT json_build_object(
   'views', (SELECT count(*)::text ${relations("'v', 'm'")}),
   'partitioned tables', (SELECT count(*)::text ${relations("'p'")}),
   'indexes', (SELECT count(*)::text FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace n ON n.oid = t.relnamespace
-    WHERE i.indisvalid AND ${own("n.nspname")} AND ${notOfExtension("pg_class", "t.oid")}),
+    WHERE i.indisvalid AND ${own} AND ${notOfExtension("pg_class", "t.oid")}),
   'constraints', (SELECT count(*)::text FROM pg_constraint k JOIN pg_namespace n ON n.oid = k.connamespace
-    WHERE k.contype IN ('c', 'f', 'p', 'u', 'x') AND ${own("n.nspname")} AND ${notOfExtension("pg_constraint", "k.oid")}),
+    WHERE k.contype IN ('c', 'f', 'p', 'u', 'x') AND ${own} AND ${notOfExtension("pg_constraint", "k.oid")}),
   'functions', (SELECT count(*)::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-    WHERE ${own("n.nspname")} AND ${notOfExtension("pg_proc", "p.oid")}),
+    WHERE ${own} AND ${notOfExtension("pg_proc", "p.oid")}),
   'triggers', (SELECT count(*)::text FROM pg_trigger g JOIN pg_class t ON t.oid = g.tgrelid JOIN pg_namespace n ON n.oid = t.relnamespace
-    WHERE NOT g.tgisinternal AND ${own("n.nspname")} AND ${notOfExtension("pg_class", "t.oid")}),
+    WHERE NOT g.tgisinternal AND ${own} AND ${notOfExtension("pg_class", "t.oid")}),
   'large objects', (SELECT count(*)::text FROM pg_largeobject_metadata));`;
 
 type Name = [schema: string, name: string];

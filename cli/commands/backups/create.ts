@@ -10,6 +10,6 @@ export const createBackup = command("create", "Back a database up now", "createB
   .action(async (named, options) => {
     const client = await connect();
     const made = await client.call("createBackup", { id: await databaseId(client, named) }, { signal });
-    const done = options.wait ? await untilFinished(client, made.id, "backing up …") : made;
+    const done = options.wait ? await untilFinished(client, made.id) : made;
     show("createBackup", done, (one) => `${one.id} is ${status(one.status)}.`);
   });

@@ -5,8 +5,8 @@ import { safe, spin } from "../../terminal.ts";
 import { setTimeout as delay } from "node:timers/promises";
 
 /** Waits until a backup is stored and no longer being verified. @throws Failure with the reason */
-export async function untilFinished(client: Client, id: string, text: string): Promise<Answer<"getBackup">> {
-  const spinner = spin(text);
+export async function untilFinished(client: Client, id: string): Promise<Answer<"getBackup">> {
+  const spinner = spin("backing up …");
   try {
     for (;;) {
       const backup = await client.call("getBackup", { id }, { signal });

@@ -13,7 +13,7 @@ export const backUpVolume = command("backup", "Back a volume up now", "createVol
     const client = await connect();
     const id = await siteId(client);
     const made = await client.call("createVolumeBackup", { id, name }, { signal });
-    const done = options.wait ? await untilFinished(client, made.id, "backing up …") : made;
+    const done = options.wait ? await untilFinished(client, made.id) : made;
     show("createVolumeBackup", done, (one) => `${one.id} is ${status(one.status)}.`);
   });
 

@@ -33,7 +33,7 @@ export const paidRenewal: EffectOf = (ctx, invoice, mark, now) => {
           next_pack_at = CASE WHEN ${waits} THEN paid_until END,
           pack_changed_at = CASE WHEN ${isChange} AND NOT ${waits} THEN ${nowMs} ELSE pack_changed_at END,
           pack_id = CASE WHEN ${waits} THEN pack_id ELSE ${packId} END,
-          suspended_at = CASE WHEN ${ofSuspended("r")} THEN suspended_at END, mark = ${mark}, updated_at = ${nowMs},
+          suspended_at = CASE WHEN ${ofSuspended} THEN suspended_at END, mark = ${mark}, updated_at = ${nowMs},
           status = ${resumedStatus(kind)}
         WHERE id = ${id} AND status = 'SUSPENDED' AND ${isPaid}`),
       started: startAgain(ctx, kind, id, mark),

@@ -44,7 +44,7 @@ async function flagUnwarned(ctx: Ctx, { id, suspendedAt }: TermRow): Promise<voi
 const expired = (
   ctx: Ctx,
 ) => sql`r.status = 'SUSPENDED' AND r.suspended_at <= ${addDays(ctx.now(), -keepSuspendedDays).getTime()}
-  AND NOT ${ofSuspended("r")}
+  AND NOT ${ofSuspended}
   AND EXISTS (SELECT 1 FROM mails WHERE id = ${warningOf} AND sent_at <= ${warnedBy(ctx)})
   AND NOT EXISTS (SELECT 1 FROM invoices i JOIN checkouts c ON c.invoice_id = i.id
     WHERE i.resource_id = r.id AND i.kind = 'renewal' AND c.status = 'processing')`;

@@ -32,7 +32,7 @@ export async function issueRenewals(ctx: Ctx): Promise<void> {
 
 /** A condition on `r`. A change that is being paid comes first, because it determines the pack to renew. */
 const dueAt = (now: Date): SQL => sql`r.paid_until <= ${addDays(now, renewalDays).getTime()}
-  AND (+r.status IN ${inService} OR +r.status = 'SUSPENDED' AND NOT ${ofSuspended("r")}) AND r.next_pack_at IS NULL
+  AND (+r.status IN ${inService} OR +r.status = 'SUSPENDED' AND NOT ${ofSuspended}) AND r.next_pack_at IS NULL
   AND NOT EXISTS (SELECT 1 FROM invoices WHERE resource_id = r.id AND kind = 'renewal' AND status = 'unpaid')
   AND NOT EXISTS (SELECT 1 FROM invoices i WHERE i.resource_id = r.id AND i.kind = 'change' AND i.status = 'unpaid'
     AND ${beingPaid(sql`i.id`)})`;

@@ -31,7 +31,7 @@ export async function remindOwners(ctx: Ctx): Promise<void> {
       kind,
       "deletion",
       warningOf,
-      sql`r.status = 'SUSPENDED' AND r.suspended_at <= ${warnFrom} AND NOT ${ofSuspended("r")}`,
+      sql`r.status = 'SUSPENDED' AND r.suspended_at <= ${warnFrom} AND NOT ${ofSuspended}`,
     );
   }
 }

@@ -5,9 +5,10 @@ import { tableOf, type Termed } from "../../db/resource.ts";
 /** Statuses of resources that have a term; what was never paid or is being deleted has none. */
 export const inService = sql.raw("('DEPLOYING', 'PROVISIONING', 'RUNNING', 'STOPPED', 'FAILED')");
 
-/** Whether an operator has suspended the account of this row. */
-export const ofSuspended = (row: string): SQL =>
-  sql.raw(`EXISTS (SELECT 1 FROM accounts WHERE id = ${row}.account_id AND suspended_at IS NOT NULL)`);
+/** Whether an operator has suspended the account of the row `r`. */
+export const ofSuspended = sql.raw(
+  "EXISTS (SELECT 1 FROM accounts WHERE id = r.account_id AND suspended_at IS NOT NULL)",
+);
 
 /** Whether the invoice may still be paid through a checkout. */
 export const beingPaid = (invoiceId: SQL): SQL =>

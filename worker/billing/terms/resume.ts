@@ -61,7 +61,7 @@ const startDatabase = (ctx: Ctx, id: Id<"database">, mark: string) => ({
 
 /** For an UPDATE of the suspended row `r`: what it becomes, unless its account is suspended. */
 export const resumedStatus = (kind: Termed): SQL =>
-  sql`CASE WHEN ${ofSuspended("r")} THEN status ELSE ${statusAfter[kind]} END`;
+  sql`CASE WHEN ${ofSuspended} THEN status ELSE ${statusAfter[kind]} END`;
 
 /** Statements for the batch that resumed the row with this mark. */
 export const startAgain = (ctx: Ctx, kind: Termed, id: Id<"site"> | Id<"database">, mark: string) =>
