@@ -37,9 +37,12 @@ export type Connection = {
   profile: Profile | undefined;
 };
 
+export const profileNameOf = (options: GlobalOptions, env: NodeJS.ProcessEnv, config: Config): string =>
+  options.profile ?? (env["BERTH_PROFILE"] || config.current);
+
 /** The service and the key that this run uses: options before variables before the profile. */
 export function connectionOf(options: GlobalOptions, env: NodeJS.ProcessEnv, config: Config): Connection {
-  const profileName = options.profile ?? (env["BERTH_PROFILE"] || config.current);
+  const profileName = profileNameOf(options, env, config);
   const profile = Object.hasOwn(config.profiles, profileName) ? config.profiles[profileName] : undefined;
   const typed = options.url ?? (env["BERTH_URL"] || profile?.url);
   if (typed === undefined)

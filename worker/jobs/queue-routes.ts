@@ -1,7 +1,7 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../protocol/ids.ts";
 import type { Ctx } from "../ctx.ts";
-import { queueSiteJob } from "./deployments/queue.ts";
+import { queueSiteJob } from "./sites/queue.ts";
 
 /** A statement for one batch that queues a route update for the site's host; one queued job covers all changes. */
 export const queueRoutes = (ctx: Ctx, siteId: Id<"site">, guard: SQL) =>

@@ -2,7 +2,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "../../../client/index.ts";
 import { command } from "../../command.ts";
 import { readConfig, siteUrlOf, writeConfig } from "../../config.ts";
-import { clientFor, clientName, globalOptions, profilesFile, signal, standardInput } from "../../context.ts";
+import {
+  clientFor,
+  clientName,
+  globalOptions,
+  profileNameOf,
+  profilesFile,
+  signal,
+  standardInput,
+} from "../../context.ts";
 import { exitCodes, Failure, usage } from "../../failure.ts";
 import { openInBrowser } from "../../open.ts";
 import { bold, dim, link, safe, say, showValue, spin, styled } from "../../terminal.ts";
@@ -18,7 +26,7 @@ export const login = command(
   .action(async (typed, options) => {
     const given = globalOptions();
     const config = readConfig(profilesFile());
-    const profileName = given.profile ?? (process.env["BERTH_PROFILE"] || config.current);
+    const profileName = profileNameOf(given, process.env, config);
     const address = typed ?? given.url ?? (process.env["BERTH_URL"] || config.profiles[profileName]?.url);
     if (address === undefined)
       throw usage("Which service? Give its address.", "For example: berth login https://berth.example");

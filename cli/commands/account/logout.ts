@@ -1,6 +1,6 @@
 import { command } from "../../command.ts";
 import { readConfig, siteUrlOf, writeConfig } from "../../config.ts";
-import { clientFor, globalOptions, profilesFile, signal } from "../../context.ts";
+import { clientFor, globalOptions, profileNameOf, profilesFile, signal } from "../../context.ts";
 import { exitCodes } from "../../failure.ts";
 import { safe, say, showValue, styled } from "../../terminal.ts";
 
@@ -12,7 +12,7 @@ export const logout = command(
   .option("--keep-key", "only forget it here: something else uses it as well")
   .action(async ({ keepKey }) => {
     const config = readConfig(profilesFile());
-    const name = globalOptions().profile ?? (process.env["BERTH_PROFILE"] || config.current);
+    const name = profileNameOf(globalOptions(), process.env, config);
     const profile = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
     if (profile?.token === undefined) {
       showValue(

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import { queueSiteJob } from "../deployments/queue.ts";
+import { queueSiteJob } from "../sites/queue.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 import { exposeAgain } from "./public-access.ts";
 import { queueDatabaseJob } from "./queue.ts";

@@ -6,7 +6,7 @@ import { hot } from "../../db/batch.ts";
 import { param } from "../../db/param.ts";
 import { deployments } from "../../db/schema.ts";
 import { queueTimeoutMs } from "../../domain/job-rules.ts";
-import { insertJob, ofSite, queueJob } from "../insert.ts";
+import { insertJob, ofSite } from "../insert.ts";
 
 type What = {
   trigger: DeploymentTrigger;
@@ -102,18 +102,3 @@ export function deploymentQueue(siteId: SQL) {
 
 /** Whoever pays an invoice or pushes asks for no deployment. */
 const isAskedFor = (trigger: DeploymentTrigger): boolean => trigger === "api" || trigger === "rollback";
-
-/** One job for a site that just changed state; `guard` checks the mark set by the UPDATE of the same batch. */
-export const queueSiteJob = (
-  ctx: Ctx,
-  kind: "site.start" | "site.stop" | "site.restart" | "site.route" | "site.delete",
-  siteId: Id<"site"> | SQL,
-  guard: SQL,
-) =>
-  queueJob(ctx, kind, {
-    ...ofSite,
-    // Names and rules apply at once, whatever else the site waits for.
-    ...(kind === "site.route" && { lane: sql`s.id || ':route'` }),
-    deploymentId: sql`s.current_deployment_id`,
-    from: sql`sites s WHERE s.id = ${siteId} AND ${guard}`,
-  });

@@ -4,7 +4,7 @@ import type { Ctx } from "../../ctx.ts";
 import { automaticActivity } from "../../db/insert-activity.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { queueSiteJob } from "../deployments/queue.ts";
+import { queueSiteJob } from "../sites/queue.ts";
 import { bestHostFor, hostRooms } from "./placement.ts";
 import { queueMove } from "./queue-move.ts";
 

@@ -5,7 +5,7 @@ import { automaticActivity } from "../../db/insert-activity.ts";
 import { batch } from "../../db/batch.ts";
 import { jobs, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { queueSiteJob } from "../deployments/queue.ts";
+import { queueSiteJob } from "../sites/queue.ts";
 import { bestHostFor } from "./placement.ts";
 import { queueMove } from "./queue-move.ts";
 import { idleLane, openJob } from "../../db/job-conditions.ts";

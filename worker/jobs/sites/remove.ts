@@ -9,7 +9,7 @@ import { siteEvents } from "../../domain/site-events.ts";
 import { cancelCommands, endOrphans, tellOrphans } from "../commands/cancel-all.ts";
 import { cancelDeployments } from "../deployments/cancel-all.ts";
 import { reviseCancelled } from "../request-cancel.ts";
-import { queueSiteJob } from "../deployments/queue.ts";
+import { queueSiteJob } from "./queue.ts";
 import { hintDns } from "../dns/reconcile.ts";
 import { forgetSite } from "./forget.ts";
 

@@ -10,7 +10,7 @@ import { refusedAction } from "../../domain/refused-action.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { cancelDeployments, tellCancelled } from "../../jobs/deployments/cancel-all.ts";
 import { reviseCancelled } from "../../jobs/request-cancel.ts";
-import { queueSiteJob } from "../../jobs/deployments/queue.ts";
+import { queueSiteJob } from "../../jobs/sites/queue.ts";
 import { roomAgain } from "../../jobs/hosts/placement.ts";
 import { queueMove } from "../../jobs/hosts/queue-move.ts";
 import { refuseUnpaid } from "../refuse-unpaid.ts";

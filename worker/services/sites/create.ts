@@ -24,6 +24,7 @@ export async function createSite(
   ingress: IngressRules = {},
 ): Promise<SiteCreated> {
   const accountId = accountOf(ctx);
+  const nameTaken = () => conflict(`You already have a site named ${input.name}. Choose another name.`);
   if (input.deployType === "github") refuseUnfetched(ctx, "githubUrl", input.githubUrl);
   const {
     pack: [pack],
@@ -44,7 +45,7 @@ export async function createSite(
   if (!pack) throw invalid("packId", "no active site pack has this id");
   refuseUnknownRegion("region", input.region, regions);
   refuseTooLarge(pack, input.region, largest);
-  if (taken) throw conflict(`You already have a site named ${input.name}. Choose another name.`);
+  if (taken) throw nameTaken();
 
   refuseTooManyReplicas("replicas", input.replicas ?? 1, pack.memoryMb);
   refuseMoreUnpaid(unpaid);
@@ -111,8 +112,7 @@ export async function createSite(
     invoice: invoice.statement,
     keepVolumes: keepVolumes(ctx, siteId, input.volumes ?? []),
   });
-  if (created.length === 0)
-    throw conflict(`You already have a site named ${input.name}. Choose another name.`);
+  if (created.length === 0) throw nameTaken();
   const { invoiceToken, invoiceId } = invoice;
   return { invoiceToken, invoiceId, siteId };
 }

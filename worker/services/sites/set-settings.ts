@@ -17,7 +17,7 @@ import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { refuseUnknownRegion, regionsOfHosts } from "../hosts/regions.ts";
 import { queueRoutes } from "../../jobs/queue-routes.ts";
 import { forgetOldBuilds } from "../../jobs/deployments/forget-builds.ts";
-import { queueSiteJob } from "../../jobs/deployments/queue.ts";
+import { queueSiteJob } from "../../jobs/sites/queue.ts";
 import { idIn, requireOwned } from "../owned.ts";
 import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { keepVolumes } from "../volumes/keep.ts";

@@ -1,0 +1,8 @@
+import { answered } from "../../answered.ts";
+import { command } from "../../command.ts";
+import { connect } from "../../context.ts";
+import { databaseId } from "../../site.ts";
+
+export const databaseDisk = command("disk", "What a database takes of its host's disk", "getDatabaseDisk")
+  .argument("<database>", "name or id")
+  .action(async (named) => answered("getDatabaseDisk", { id: await databaseId(await connect(), named) }));

@@ -1,0 +1,11 @@
+import { answered } from "../../answered.ts";
+import { command } from "../../command.ts";
+import { connect } from "../../context.ts";
+import { databaseId } from "../../site.ts";
+
+export const resizeDatabase = command("resize", "Change the pack of a database", "patchDatabase")
+  .argument("<database>", "name or id")
+  .argument("<pack>", "id: berth packs list")
+  .action(async (named, packId) =>
+    answered("patchDatabase", { id: await databaseId(await connect(), named), packId }),
+  );
