@@ -837,7 +837,10 @@ function watch(
   );
 }
 
-const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
+/** Nothing here waits for more than promises. */
+const settle = async () => {
+  for (let turns = 0; turns < 50; turns++) await new Promise((resolve) => setImmediate(resolve));
+};
 const kinds = () => records.events(siteId).map(({ kind }) => kind);
 
 describe("what happens to a container", () => {
