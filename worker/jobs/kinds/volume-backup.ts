@@ -15,5 +15,5 @@ export const volumeBackup: Kind<"volume.backup"> = {
 
   succeeded: (ctx, end, { consistent }) => backupStored(ctx, end, "volume", consistent),
 
-  failed: databaseBackup.failed,
+  failed: (ctx, end, failure) => databaseBackup.failed(ctx, end, failure),
 };
