@@ -1,14 +1,17 @@
 import * as z from "zod";
-import { Timestamp } from "./common.ts";
+import { text, Timestamp } from "./common.ts";
 
 /**
- * The parts of better-auth's requests and answers below {site_url}/api/auth that clients need. better-auth validates
- * them itself and may answer more.
+ * The parts of better-auth's requests and answers below {site_url}/api/auth that clients need. Nothing else of a request
+ * reaches it, and it may answer more.
  */
 const email = z.email().max(254);
-const password = z.string().min(12).max(200);
+const password = z
+  .string()
+  .min(12, "The password must have at least 12 characters.")
+  .max(200, "The password may have at most 200 characters.");
 
-export const SignUp = z.object({ name: z.string().max(100), email, password });
+export const SignUp = z.object({ name: text.min(1).max(100), email, password });
 
 export const SignIn = z.object({
   email,
@@ -42,6 +45,9 @@ export const CurrentSession = z.looseObject({
   session: z.looseObject({ id: z.string(), expiresAt: Timestamp }),
   user: SignedInAccount,
 });
+
+/** Not in the API's document: it takes a browser. */
+export const EmailChange = z.looseObject({ newEmail: email });
 
 export const PasswordResetRequest = z.object({ email });
 export const PasswordReset = z.object({

@@ -438,7 +438,7 @@ describe("accounts", () => {
     });
     expect([bad.status, bad.body]).toMatchObject([
       400,
-      { error: "invalid_request", issues: [{ path: "", message: expect.any(String) }] },
+      { error: "invalid_request", issues: [{ path: "password", message: expect.any(String) }] },
     ]);
     const wrong = await post("/sign-in/email", { email: "nobody@example.com", password });
     expect([wrong.status, wrong.body["error"], wrong.headers.get("WWW-Authenticate")]).toEqual([

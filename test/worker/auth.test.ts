@@ -460,7 +460,7 @@ describe("with a second step", () => {
     expect(await sessionsOf(accountId)).toHaveLength(2);
   });
 
-  it("another address takes a code, another name or password none", async () => {
+  it("another address takes a code, another password none", async () => {
     const { accountId, email } = await cautious();
     const { cookie } = await session(accountId);
     const { ask, mails, done } = service();
@@ -473,7 +473,6 @@ describe("with a second step", () => {
     expect([changed.status, changed.cookies.join().match(/_device=/)]).toEqual([200, null]);
     await done(1);
     expect(mails[0]?.to).toEqual([email]);
-    expect((await ask("/update-user", { name: "Grace" }, cookie)).status).toBe(200);
     const newPassword = { currentPassword: password, newPassword: "a new long password" };
     expect((await ask("/change-password", newPassword, cookie)).status).toBe(200);
     // Whoever is not signed in is told so.
@@ -590,7 +589,11 @@ describe("an answer", () => {
           : db[name],
     });
     const { ask, done } = service({ DB });
-    const failed = await ask("/update-user", { name: "B" }, cookie);
+    const failed = await ask(
+      "/change-password",
+      { currentPassword: password, newPassword: "a new long password" },
+      cookie,
+    );
     expect([failed.status, failed.body["error"]]).toEqual([500, "server_error"]);
     expect(JSON.stringify(log.mock.calls)).toContain("better-auth answered 500");
     await done();
@@ -685,7 +688,7 @@ describe("a new account", () => {
     ...more,
   });
   const found = async (email: string) =>
-    (await rows("SELECT id, role, plan, email_verified FROM accounts WHERE email = ?", email))[0];
+    (await rows("SELECT id, role, plan, image, email_verified FROM accounts WHERE email = ?", email))[0];
 
   it("is its owner's once the mailed link is opened, by a password of 12 to 200 characters", async () => {
     const { ask, mails, done } = service();
@@ -697,6 +700,7 @@ describe("a new account", () => {
       id: expect.stringMatching(/^acc_/),
       role: "user",
       plan: "free",
+      image: null,
       email_verified: 0,
     });
     expect(
@@ -751,14 +755,58 @@ describe("a new account", () => {
     expect(answer.text).not.toContain('"token"');
   });
 
-  it("has no rights that its owner asks for", async () => {
+  it("has no rights that its owner asks for, nor anything that a new account does not have", async () => {
     const { ask } = service(noMail);
-    const asked = signUp({ role: "operator", plan: "pro" });
-    const { cookies } = await ask("/sign-up/email", asked);
-    const cookie = { Cookie: cookies[0]?.split(";")[0] ?? "" };
-    await ask("/update-user", { role: "operator", plan: "pro" }, cookie);
-    expect((await ask("/update-user", { name: "Grace" }, cookie)).status).toBe(200);
-    expect(await found(asked.email)).toMatchObject({ role: "user", plan: "free" });
+    const asked = signUp({ role: "operator", plan: "pro", image: "x".repeat(1000) });
+    expect((await ask("/sign-up/email", asked)).status).toBe(200);
+    expect(await found(asked.email)).toMatchObject({ role: "user", plan: "free", image: null });
+  });
+
+  it.each([
+    ["with mail", {}],
+    ["without mail", noMail],
+  ])("has a name and an address within the documented bounds (%s)", async (_, changes) => {
+    const { ask, done, mails } = service(changes);
+    const long = `${"x".repeat(50)}@${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(25)}.com`;
+    for (const [field, value] of [
+      ["name", ""],
+      ["name", "x".repeat(101)],
+      ["name", "A\0da"],
+      ["email", long],
+    ] as const) {
+      const asked = signUp({ [field]: value });
+      const answer = await ask("/sign-up/email", asked);
+      expect([field, answer.status, answer.body["issues"]]).toEqual([
+        field,
+        400,
+        [expect.objectContaining({ path: field })],
+      ]);
+      await done();
+      expect([await found(asked.email), mails]).toEqual([undefined, []]);
+    }
+    expect((await ask("/sign-up/email", signUp({ name: "x".repeat(100) }))).status).toBe(200);
+    await done();
+  });
+
+  it("is asked for in JSON or on the page, in no other form that a name could hide in", async () => {
+    const { ask } = service(noMail);
+    const asked = signUp();
+    const form = (more: object) => new URLSearchParams({ ...asked, ...more }).toString();
+    const type = { "Content-Type": "application/x-www-form-urlencoded" };
+    expect((await ask("/sign-up/email", form({}), type)).status).toBe(415);
+    expect((await ask(`${siteUrl}/sign-up`, form({ name: "A\0da" }), type)).status).toBe(400);
+    const short = await ask(`${siteUrl}/sign-up`, form({ password: "short" }), type);
+    expect([short.status, short.text]).toEqual([
+      400,
+      expect.stringContaining("The password must have at least 12 characters."),
+    ]);
+    // What better-auth would not take for the same path is not taken here either.
+    const wrong = JSON.stringify({ ...asked, name: "A\0da" });
+    for (const path of ["/sign-up/email/", "/sign-up//email", "/sign-up/e%6dail", "/sign-up/EMAIL"])
+      expect((await ask(path, wrong)).status).toBeGreaterThanOrEqual(400);
+    for (const path of ["/sign-up/email", "/sign-out"])
+      expect([path, (await ask(path)).status]).toEqual([path, 404]);
+    expect(await found(asked.email)).toBeUndefined();
   });
 
   it("is made by nobody where the installation takes none", async () => {
@@ -939,6 +987,31 @@ it("codes by mail and the secret of the second step are not to be had", async ()
   const { ask } = service();
   for (const path of ["/two-factor/send-otp", "/two-factor/verify-otp", "/two-factor/get-totp-uri"])
     expect([path, (await ask(path, { password, code: "1" }, cookie)).status]).toEqual([path, 404]);
+});
+
+it("a name is changed by our own API alone, which bounds it and records the change", async () => {
+  const { accountId } = await person({ name: "Ada" });
+  const { cookie } = await session(accountId);
+  const { ask } = service();
+  for (const changes of [{ name: "Grace" }, { image: "x".repeat(1000) }, { role: "operator" }])
+    expect((await ask("/update-user", changes, cookie)).status).toBe(404);
+  expect(await rows("SELECT name, image, role FROM accounts WHERE id = ?", accountId)).toEqual([
+    { name: "Ada", image: null, role: "user" },
+  ]);
+});
+
+it("an address that is too long for an account is none to change to", async () => {
+  const { accountId } = await person();
+  const { cookie } = await session(accountId);
+  const { ask, mails, done } = service();
+  const newEmail = `${"x".repeat(50)}@${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(25)}.com`;
+  const refused = await ask("/change-email", { newEmail }, cookie);
+  expect([refused.status, refused.body["issues"]]).toEqual([
+    400,
+    [expect.objectContaining({ path: "newEmail" })],
+  ]);
+  await done();
+  expect(mails).toEqual([]);
 });
 
 it("a change of address is agreed to by the old one, then by the new one", async () => {

@@ -117,6 +117,8 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
       "/two-factor/get-totp-uri",
       "/revoke-other-sessions",
       "/verify-password",
+      // A name is changed by our own API, which bounds it and records the change.
+      "/update-user",
     ],
     user: {
       // Confirmed by the old address first, then by the new one.

@@ -1,17 +1,22 @@
 import type { Context } from "hono";
 import { getCookie } from "hono/cookie";
 import * as z from "zod";
+import { entryOperations } from "../../protocol/api/entry-operations.ts";
+import type { Operation } from "../../protocol/api/operations.ts";
+import { EmailChange, PasswordResetRequest, SignUp } from "../../protocol/api/sign-in.ts";
 import { errorCatalogue } from "../../protocol/errors.ts";
-import { passwordLength, sessionCookie, signedSessionToken } from "../adapters/auth.ts";
+import { sessionCookie, signedSessionToken } from "../adapters/auth.ts";
 import { canMail } from "../adapters/mail.ts";
 import type { AppEnv } from "../app-env.ts";
 import { authOf } from "../compose.ts";
 import { configOf } from "../config.ts";
 import { AppError } from "../domain/app-error.ts";
+import { refusalBy } from "../domain/parsed.ts";
 import { Backlog } from "../domain/backlog.ts";
 import { logError } from "../log-error.ts";
 import { endSession } from "../services/accounts/end-session.ts";
 import { claimCode, requireSecondFactor } from "../services/accounts/second-factor.ts";
+import { fromJson } from "./body.ts";
 import { contextFor } from "./context.ts";
 import { isKnownDevice, knownDeviceCookie } from "./known-device.ts";
 import { countedAddress, giveBack, takeFrom } from "./limit.ts";
@@ -46,18 +51,22 @@ const hashing = new Set(["/sign-in/email", "/sign-up/email", "/reset-password", 
 /** Five seconds of hashing, including the pauses. */
 const hashes = new Backlog(200, 5000);
 
-const EmailOnly = z.object({ email: z.email() });
+/** The bodies that we describe. better-auth itself takes names and addresses of any length. */
+const bodies = new Map([
+  ...Object.values<Operation>(entryOperations).map(
+    ({ method, path, body }) => [`${method.toUpperCase()} ${path}`, body] as const,
+  ),
+  ["POST /api/auth/change-email", EmailChange],
+]);
+
 /**
  * Answered immediately and identically whether or not the address has an account; the owner of the address learns the
  * rest by mail. better-auth rejects invalid input before any lookup.
  */
 const answeredByMail: Record<string, z.ZodObject> = {
-  "/sign-up/email": EmailOnly.extend({
-    name: z.string(),
-    password: z.string().min(passwordLength.min).max(passwordLength.max),
-  }),
-  "/request-password-reset": EmailOnly,
-  "/send-verification-email": EmailOnly,
+  "/sign-up/email": SignUp,
+  "/request-password-reset": PasswordResetRequest,
+  "/send-verification-email": PasswordResetRequest,
 };
 
 const WithCode = z.looseObject({ code: z.string().max(100) });
@@ -68,6 +77,14 @@ const sentIn = (request: Request): Promise<unknown> =>
     .clone()
     .json()
     .catch(() => null);
+
+/** None is the same as an empty object. @throws AppError unsupported_media_type, invalid_request */
+async function bodyOf(request: Request): Promise<unknown> {
+  const text = await request.clone().text();
+  if (text === "") return {};
+  if (!isJson(request)) throw new AppError("unsupported_media_type");
+  return fromJson(text);
+}
 
 const codeSentIn = async (request: Request): Promise<string> =>
   WithCode.safeParse(await sentIn(request)).data?.code ?? "";
@@ -82,7 +99,7 @@ async function emailIn(request: Request): Promise<string> {
  * rate_limited
  */
 export async function toAuth(c: Context<AppEnv>, sent: Request): Promise<Response> {
-  const request = withPlainCookies(sent);
+  let request = withPlainCookies(sent);
   const path = new URL(request.url).pathname.slice("/api/auth".length);
   const limit = guarded[path];
   const address = countedAddress(c);
@@ -96,6 +113,12 @@ export async function toAuth(c: Context<AppEnv>, sent: Request): Promise<Respons
       throw new AppError("rate_limited", { retryAfterSeconds: 5 });
   }
   if (limit) await takeFrom(c, limit, who);
+  const described = bodies.get(`${request.method} /api/auth${path}`);
+  if (described) {
+    const body = described.safeParse(await bodyOf(request));
+    if (!body.success) return refused(body.error);
+    request = new Request(request, { method: "POST", body: JSON.stringify(body.data) });
+  }
   const code = path === "/two-factor/verify-totp" ? await codeSentIn(request) : "";
   const quiet = await answeredByMailOnly(c, path, request);
   if (quiet) return quiet;
@@ -154,7 +177,7 @@ async function isFirstUse(c: Context<AppEnv>, code: string, response: Response):
   return isClaimed;
 }
 
-const isJson = ({ headers }: Response): boolean =>
+const isJson = ({ headers }: Request | Response): boolean =>
   headers.get("Content-Type")?.startsWith("application/json") ?? false;
 
 /** Signing in with GitHub, or by a link in a mail, is not over yet. */
@@ -244,6 +267,12 @@ export const formToAuth = (c: Context<AppEnv>, path: string, body: object): Prom
   const url = `${configOf(c.env).SITE_URL}/api/auth${path}`;
   return toAuth(c, new Request(url, { method: "POST", headers, body: JSON.stringify(body) }));
 };
+
+/** In the shape of better-auth's own refusals, whose message our pages show. */
+function refused(error: z.ZodError): Promise<Response> {
+  const { issues } = refusalBy(error).extra;
+  return inOurShape(Response.json({ message: error.issues[0]?.message, issues }, { status: 400 }));
+}
 
 async function inOurShape(response: Response): Promise<Response> {
   if (response.status >= 500)

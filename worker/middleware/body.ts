@@ -79,9 +79,9 @@ export const limitBody = bodyLimit({
 });
 
 /** @throws AppError invalid_request */
-function refuseMalformed(text: string): void {
+export function fromJson(text: string): unknown {
   try {
-    JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     throw invalid("", "The body is not valid JSON");
   }
@@ -99,6 +99,6 @@ export const requireJson = createMiddleware<AppEnv>(async (c, next) => {
     headers.delete("Content-Type");
     c.req.raw = new Request(c.req.url, { method: c.req.method, headers });
   } else if (!/^application\/json\s*(;|$)/i.test(type ?? "")) throw new AppError("unsupported_media_type");
-  else refuseMalformed(text);
+  else fromJson(text);
   await next();
 });

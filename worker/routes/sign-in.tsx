@@ -1,6 +1,7 @@
 import { Hono, type Context } from "hono";
 import * as z from "zod";
-import { passwordLength, signsInWithGitHub } from "../adapters/auth.ts";
+import { text } from "../../protocol/api/common.ts";
+import { signsInWithGitHub } from "../adapters/auth.ts";
 import { canMail } from "../adapters/mail.ts";
 import type { AppEnv } from "../app-env.ts";
 import { ownPath } from "../domain/own-path.ts";
@@ -25,7 +26,7 @@ import { show } from "./show.ts";
 
 /** A value that is missing, invalid or too long is empty, and changes no other. */
 const Form = z.object({
-  name: z.string().trim().max(100).catch(""),
+  name: text.trim().max(100).catch(""),
   email: z.string().trim().max(254).catch(""),
   password: z.string().max(1000).catch(""),
   token: z.string().max(200).catch(""),
@@ -65,8 +66,6 @@ const Refusal = z.looseObject({ code: z.string().optional(), message: z.string()
 async function refusalOf(response: Response): Promise<string> {
   const refusal = Refusal.safeParse(await response.json().catch(() => ({})));
   const code = refusal.data?.code ?? "";
-  if (code === "PASSWORD_TOO_SHORT")
-    return `The password must have at least ${passwordLength.min} characters.`;
   if (code.startsWith("USER_ALREADY_EXISTS"))
     return "An account with this email address already exists. Sign in, or reset its password.";
   if (code === "FAILED_TO_CREATE_USER")
