@@ -835,7 +835,6 @@ describe("a forgotten password", () => {
   it.each([
     ["?keepKeys=1", null],
     ["", "revoked"],
-    ["?keepKeys=0", "revoked"],
   ])("is replaced by the mailed link (%s), which ends every session", async (query, keys) => {
     const { accountId, email } = await person({ email_verified: 0 });
     const { cookie } = await session(accountId);

@@ -699,7 +699,7 @@ it("a request whose address is the credential is nobody's, and a timer's is the 
   for (const type of ["link", "system"]) expect(await (await ask(app, `/${type}`)).json()).toEqual({ type });
 });
 
-it("what a path for signing in does not name is refused, and a path that is not described is not judged", async () => {
+it("what a path for signing in does not name, or not with this value, is refused, and a path that is not described is not judged", async () => {
   const app = made()
     .use(knownAuthQuery)
     .all("*", (c) => c.text(""));
@@ -714,6 +714,15 @@ it("what a path for signing in does not name is refused, and a path that is not 
   expect(await asked("POST", "/sign-in/email?unheardOf=1")).toEqual([400, refused]);
   expect(await asked("GET", "/sign-in/email?unheardOf=1")).toEqual([200, null]);
   expect(await asked("POST", "/elsewhere?unheardOf=1")).toEqual([200, null]);
+  expect(await asked("POST", "/reset-password?keepKeys=1")).toEqual([200, null]);
+  for (const query of ["keepKeys=true", "keepKeys=", "keepKeys=1&keepKeys=1"]) {
+    const [status, body] = await asked("POST", `/reset-password?${query}`);
+    expect([query, status, body]).toEqual([
+      query,
+      400,
+      { error: "invalid_request", issues: [{ path: "keepKeys", message: expect.any(String) }] },
+    ]);
+  }
 });
 
 it("a parameter that an operation does not name is refused, where it names others and where it names none", async () => {

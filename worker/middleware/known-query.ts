@@ -4,6 +4,7 @@ import { entryOperations } from "../../protocol/api/entry-operations.ts";
 import type { Operation } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { invalid } from "../domain/app-error.ts";
+import { parsed } from "../domain/parsed.ts";
 
 /** @throws AppError invalid_request for a parameter that the endpoint does not name */
 function refuseUnknown(c: Context<AppEnv>, { query }: Operation): void {
@@ -22,9 +23,14 @@ const byPath = new Map(
   Object.values<Operation>(entryOperations).map((one) => [`${one.method.toUpperCase()} ${one.path}`, one]),
 );
 
-/** The same for better-auth's endpoints, which share one route; endpoints that we do not describe are not checked. */
+/**
+ * The same for better-auth's endpoints, which share one route, and 400 for unknown values; endpoints that we do not describe are
+ * not checked.
+ */
 export const knownAuthQuery = createMiddleware<AppEnv>(async (c, next) => {
   const operation = byPath.get(`${c.req.method} ${c.req.path}`);
   if (operation) refuseUnknown(c, operation);
+  const given = Object.entries(c.req.queries()).map(([name, all]) => [name, all.length > 1 ? all : all[0]]);
+  if (operation?.query) parsed(operation.query, Object.fromEntries(given));
   await next();
 });
