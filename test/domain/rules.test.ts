@@ -217,6 +217,16 @@ describe("a webhook's delivery", () => {
   const changed = (...names: string[]) => ({
     changes: names.map((name) => ({ ref: { id: `refs/heads/${name}` }, type: "UPDATE" })),
   });
+  const azureUpdates = (newObjectId: string, names: string[]) => ({
+    eventType: "git.push",
+    publisherId: "tfs",
+    resource: {
+      refUpdates: names.map((name) => ({ name, oldObjectId: "a".repeat(40), newObjectId })),
+      repository: { defaultBranch: "refs/heads/main" },
+    },
+  });
+  const azure = (...names: string[]) => azureUpdates("b".repeat(40), names);
+  const azureGone = (...names: string[]) => azureUpdates(zeros, names);
   it.each([
     [
       "GitHub's deletion of the branch",
@@ -288,6 +298,31 @@ describe("a webhook's delivery", () => {
       { event_name: "push", ref: "refs/heads/dev", after: "0".repeat(40) },
       true,
     ],
+    ["Azure's push", null, azure("refs/heads/main"), false],
+    ["Azure's push to another branch", null, azure("refs/heads/other"), true],
+    ["Azure's push to several", null, azure("refs/heads/other", "refs/heads/main"), false],
+    ["Azure's tag", null, azure("refs/tags/main"), true],
+    ["Azure's deletion of the branch", null, azureGone("refs/heads/main"), true],
+    ["Azure's push that says no more", null, { eventType: "git.push" }, false],
+    ["Azure's pull request", null, { eventType: "git.pullrequest.created" }, true],
+    [
+      "Azure's comment on one",
+      null,
+      { eventType: "ms.vss-code.git-pullrequest-comment-event", resource: { comment: {} } },
+      true,
+    ],
+    ["Azure's comment on a work item", null, { eventType: "workitem.commented", resource: {} }, true],
+    ["Azure's build that ended", null, { eventType: "build.complete", resource: { id: 1 } }, false],
+    ["nobody, as of a push to the branch", null, { ref: "refs/heads/main" }, false],
+    ["nobody, as of a push to another branch", null, { ref: "refs/heads/dev" }, true],
+    ["nobody, as of a tag", null, { ref: "refs/tags/v1" }, true],
+    ["nobody, as of a deletion", null, { ref: "refs/heads/main", after: zeros }, true],
+    ["a program that names the branch", null, { ref: "main" }, false],
+    ["a program that names another ref", null, { ref: "v1.2.3" }, false],
+    ["a program that deleted something", null, { deleted: true }, false],
+    ["a program that has a field of that name", null, { after: zeros }, false],
+    ["a program that has changes", null, { changes: [{ ref: { id: "1" }, type: "DELETE" }] }, false],
+    ["a program that has events of its own", null, { eventType: "create" }, false],
     ["GitHub's pull request", "pull_request", { action: "opened" }, true],
     ["GitHub's comment", "issue_comment", { action: "created" }, true],
     ["GitHub's new branch, which a push follows", "create", { ref: "main", ref_type: "branch" }, true],
@@ -303,9 +338,11 @@ describe("a webhook's delivery", () => {
     expect(pushSkips(readPushEvent(event, JSON.stringify(payload)), "main")).toBe(isSkipped);
   });
 
-  it("of GitLab to a site without a branch deploys for the project's own", () => {
-    const skips = (ref: string) =>
-      pushSkips(readPushEvent("Push Hook", JSON.stringify({ ...gitlab, ref })), null);
+  it.each([
+    ["GitLab", "Push Hook", (ref: string) => ({ ...gitlab, ref })],
+    ["Azure", null, (ref: string) => azure(ref)],
+  ])("of %s to a site without a branch deploys for the project's own", (_, event, sent) => {
+    const skips = (ref: string) => pushSkips(readPushEvent(event, JSON.stringify(sent(ref))), null);
     expect([skips("refs/heads/main"), skips("refs/heads/dev"), skips("refs/tags/v1")]).toEqual([
       false,
       true,
