@@ -15,15 +15,20 @@ export const LabelName = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "1–63 of a–z, 0–9 and -, not at the ends");
 
+const label = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
+const port = ":([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
+
 /**
- * `host/owner/repo`, no scheme, no credentials, optional `.git`. The host is a DNS name with an optional port; path
- * segments never start with `-` or `.`, so none can be read as an option or traverse directories.
+ * `host/owner/repo`, no scheme, no credentials, optional `.git`. The host is a DNS name with an optional port; no path
+ * segment starts with `-` or is `.` or `..`, so none can be read as an option or traverse directories.
  */
 export const GitAddress = z
   .string()
   .max(300)
   .regex(
-    /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(\/[A-Za-z0-9_~][A-Za-z0-9._~-]*){2,6}$/,
+    new RegExp(
+      `^(?![^/:]{254})${label}(\\.${label})*(${port})?(\\/(?!\\.{1,2}(\\/|$))[A-Za-z0-9_~.][A-Za-z0-9._~-]*){2,6}$`,
+    ),
     "host/owner/repo without scheme or credentials",
   );
 
@@ -50,12 +55,19 @@ export const RepositoryPath = z
     "a relative path inside the repository",
   );
 
-/** An image reference (https://pkg.go.dev/github.com/distribution/reference), lower-case name, optional tag and digest. */
+const imageName = "[a-z0-9]+((\\.|__?|-+)[a-z0-9]+)*";
+
+/**
+ * An image reference (https://pkg.go.dev/github.com/distribution/reference): optional host, lower-case name, optional tag and
+ * digest. A first part with a dot or a port is a host; 64 hexadecimal digits alone are an id to the engine.
+ */
 export const ImageReference = z
   .string()
   .max(300)
   .regex(
-    /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$/,
+    new RegExp(
+      `^(?![0-9a-f]{64}$)((${label}(\\.${label})+(${port})?|${label}${port}|localhost)\\/|(?![^/]*\\.[^/]*\\/))${imageName}(\\/${imageName})*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`,
+    ),
     "an image reference",
   );
 

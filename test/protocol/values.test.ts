@@ -97,6 +97,8 @@ describe("a repository's address", () => {
     "github.com/owner/repo.git",
     "git.example:8443/group/sub/repo",
     "127.0.0.1:3000/a/b.git",
+    "github.com/owner/.github",
+    `${"a".repeat(63)}.example:65535/owner/repo`,
   ])("may be %s", (address) => expect(accepts(GitAddress, address)).toBe(true));
   it.each([
     "https://github.com/owner/repo",
@@ -111,6 +113,16 @@ describe("a repository's address", () => {
     "file:///etc/passwd",
     "/etc/passwd",
     "github.com/owner/%2e%2e",
+    "github.com/owner/..",
+    "github.com/./repo",
+    "github..com/owner/repo",
+    "github.com./owner/repo",
+    "-a.example/owner/repo",
+    "a-.example/owner/repo",
+    `${"a".repeat(64)}.example/owner/repo`,
+    `${"a.".repeat(127)}a/owner/repo`,
+    "git.example:65536/owner/repo",
+    "git.example:0/owner/repo",
     "[::1]/owner/repo",
   ])("may not be %j", (address) => expect(accepts(GitAddress, address)).toBe(false));
 });
@@ -146,10 +158,39 @@ describe("paths, names and images", () => {
       "registry.example/owner/app:v1",
       "localhost:5000/a/b",
       `a@sha256:${"0".repeat(64)}`,
+      "MyReg.example.com/app",
+      "MYREG:5000/app",
+      "localhost/app",
+      "user_name/app",
+      "a__b/c--d.e",
+      "site.example",
+      "127.0.0.1:65535/app",
+      `owner/${"a".repeat(64)}`,
+      `${"a".repeat(64)}:v1`,
     ])
-      expect(accepts(ImageReference, image)).toBe(true);
-    for (const image of ["", "--privileged", "Nginx", "a b", "a;b", "a:$(id)", "a@sha256:12"])
-      expect(accepts(ImageReference, image)).toBe(false);
+      expect([image, accepts(ImageReference, image)]).toEqual([image, true]);
+    for (const image of [
+      "",
+      "--privileged",
+      "Nginx",
+      "a b",
+      "a;b",
+      "a:$(id)",
+      "a@sha256:12",
+      "nginx:99999/x",
+      "nginx:65536/x",
+      "nginx:0/x",
+      "a..b/c",
+      "a.b./c",
+      "a-/x",
+      "a___b/c",
+      "a_b.example/x",
+      "MyReg/app",
+      "reg.example/App",
+      "a".repeat(64),
+      `${"a".repeat(64)}.example/app`,
+    ])
+      expect([image, accepts(ImageReference, image)]).toEqual([image, false]);
   });
 });
 
