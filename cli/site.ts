@@ -4,7 +4,7 @@ import { exitCodes, Failure, usage } from "./failure.ts";
 import { linkedSite } from "./git.ts";
 import { projectName } from "./project-file.ts";
 
-export type Site = Answer<"getSite">;
+export type Site = Answer<"listSites">["data"][number];
 type Named = { id: string; name: string };
 
 /** The site that this run is told to be about: --site, BERTH_SITE. */
@@ -33,7 +33,7 @@ export async function siteId(client: Client, argument?: string): Promise<string>
   return (await byName(client.items("listSites", { limit: 100 }, { signal }), chosen, "site")).id;
 }
 
-/** The site that is meant, in full. */
+/** The site that is meant, as lists show it. */
 export async function findSite(client: Client, argument?: string): Promise<Site> {
   const chosen = await chosenSite(argument);
   if (chosen.startsWith("site_")) return client.call("getSite", { id: chosen }, { signal });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Answer, ProjectFile } from "../../client/index.ts";
 
-type Site = Answer<"getSite">;
+type Site = Answer<"listSites">["data"][number];
 type Database = Answer<"getDatabase">;
 type Schedule = Answer<"listSchedules">["data"][number];
 /** What the account has. `site` is null until it is created. */

@@ -141,6 +141,7 @@ import {
   SiteCloned,
   SiteCreate,
   SiteCreated,
+  SiteInFull,
   SiteListQuery,
   SitePatch,
   SiteRemoveQuery,
@@ -366,7 +367,7 @@ export const operations = {
     tag: "Sites",
     summary: "One site",
     access: "key",
-    answers: [{ status: 200, schema: Site }],
+    answers: [{ status: 200, schema: SiteInFull }],
   },
   patchSite: {
     method: "patch",

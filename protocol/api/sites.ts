@@ -542,3 +542,9 @@ export const Site = z
   })
   .meta({ id: "Site" });
 export type Site = z.infer<typeof Site>;
+
+/** What lists leave out is long. */
+export const SiteInFull = Site.extend({
+  dockerfile: z.string().nullable().describe("The pasted text, if a Dockerfile is its source."),
+}).meta({ id: "SiteInFull" });
+export type SiteInFull = z.infer<typeof SiteInFull>;

@@ -34,6 +34,7 @@ import {
   Lifecycle,
   LabelName,
   Site,
+  SiteInFull,
   SiteActionAccepted,
 } from "./sites.ts";
 import { MountPath, VolumeName } from "./volumes.ts";
@@ -127,6 +128,7 @@ export const tools = {
       "Show a site: settings, current and latest deployment, domains, what it costs, what is known to be wrong.",
     input: only({ site }),
     output: SiteShown.extend({
+      dockerfile: SiteInFull.shape.dockerfile,
       problem: z.string().nullable().describe("Why it is not well, by the record: nothing is probed."),
       costs: Costs.nullable().describe("null: its pack is no longer sold."),
     }),

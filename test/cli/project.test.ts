@@ -5,7 +5,7 @@ import { fileOf, isRemoval, linkInTheWay, planOf, secretsOf, type Actual } from 
 import { planText } from "../../cli/project/text.ts";
 import { ProjectFile as schema } from "../../protocol/api/project-file.ts";
 
-type Site = Answer<"getSite">;
+type Site = Answer<"listSites">["data"][number];
 
 const bare = {
   id: "site_1",

@@ -10,7 +10,7 @@ import {
   type Answer,
   type ServerEvent,
 } from "../../client/index.ts";
-import type { Site } from "../../protocol/api/sites.ts";
+import type { SiteInFull } from "../../protocol/api/sites.ts";
 
 type Handler = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => void;
 let server: http.Server | undefined;
@@ -87,7 +87,7 @@ it("types the answer by the operation and by what was asked of it", async () => 
   const client = clientFor(url);
   const accepted = await client.call("patchSite", { id: "site_1", action: "deploy" });
   expectTypeOf(accepted.deploymentId).toEqualTypeOf<string | undefined>();
-  expectTypeOf<Answer<"getSite">>().toEqualTypeOf<Site>();
+  expectTypeOf<Answer<"getSite">>().toEqualTypeOf<SiteInFull>();
   // @ts-expect-error -- a word that is no action
   client.call("patchSite", { id: "site_1", action: "explode" }).catch(() => undefined);
   // @ts-expect-error -- no id

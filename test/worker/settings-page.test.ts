@@ -145,7 +145,15 @@ describe("a site's settings", () => {
       githubUrl: undefined,
       dockerfile: "FROM scratch",
     });
-    expect((await save(pasted.siteId, "source", { dockerfile: "FROM alpine\n" })).status).toBe(303);
+    expect((await save(pasted.siteId, "source", { dockerfile: "FROM alpine\r\nRUN true\r\n" })).status).toBe(
+      303,
+    );
+    expect(await site(await operator(), pasted.siteId)).toMatchObject({
+      dockerfile: "FROM alpine\nRUN true\n",
+    });
+    const { text } = await pages.show(pathOf(pasted.siteId));
+    expect(fieldsOf(text, "source")).toMatchObject({ dockerfile: "FROM alpine\nRUN true\n" });
+    expect((await save(pasted.siteId, "source")).status).toBe(303);
     expect((await save(pasted.siteId, "source", { dockerfile: "" })).status).toBe(400);
   });
 

@@ -186,6 +186,17 @@ describe("the main job", () => {
     expect((await api(key, "POST", "/sites", siteInput())).status).toBe(201);
   });
 
+  it("of a pasted Dockerfile shows its text where it is read alone, and not in lists", async () => {
+    const key = await account();
+    const dockerfile = 'FROM scratch\nCMD ["/app"]\n';
+    const { siteId } = await createSite(key, { deployType: "dockerfile", githubUrl: undefined, dockerfile });
+    const other = await createSite(key);
+    expect((await api(key, "GET", `/sites/${siteId}`)).body).toMatchObject({ dockerfile });
+    expect((await api(key, "GET", `/sites/${other.siteId}`)).body).toMatchObject({ dockerfile: null });
+    const { body } = await api<{ data: object[] }>(key, "GET", "/sites");
+    expect(body.data.filter((one) => "dockerfile" in one)).toEqual([]);
+  });
+
   it("takes another region as a setting, asked for when it is placed the next time", async () => {
     const key = await account();
     await hostIn("nowhere");

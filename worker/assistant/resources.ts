@@ -2,7 +2,7 @@ import type { Backup } from "../../protocol/api/backups.ts";
 import type { Database, DatabaseActionAccepted, DatabasePatch } from "../../protocol/api/databases.ts";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 import type { PackChanged } from "../../protocol/api/packs.ts";
-import type { EnvChanged, Site, SiteActionAccepted, SitePatch } from "../../protocol/api/sites.ts";
+import type { EnvChanged, SiteActionAccepted, SiteInFull, SitePatch } from "../../protocol/api/sites.ts";
 import { call } from "./call.ts";
 import type { Ctx } from "../ctx.ts";
 import { sha256Hex } from "../domain/tokens.ts";
@@ -12,7 +12,7 @@ import { findSite } from "../services/sites/find.ts";
 import type { Consequence } from "./tool.ts";
 
 /** Names and ids resolve only within the requesting account. */
-export const siteNamed = async (ctx: Ctx, name: string): Promise<Site> =>
+export const siteNamed = async (ctx: Ctx, name: string): Promise<SiteInFull> =>
   call(ctx, "getSite", await findSite(ctx, name));
 export const databaseNamed = async (ctx: Ctx, name: string): Promise<Database> =>
   call(ctx, "getDatabase", await findDatabase(ctx, name));

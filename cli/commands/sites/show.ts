@@ -1,11 +1,15 @@
 import { command } from "../../command.ts";
-import { connect } from "../../context.ts";
-import { findSite, type Site } from "../../site.ts";
+import { connect, signal } from "../../context.ts";
+import { siteId, type Site } from "../../site.ts";
 import { bold, dim, fields, link, safe, show, status, when } from "../../terminal.ts";
 
 export const showSite = command("show", "One site: its address, its source, its deployment", "getSite")
   .argument("[site]", "name or id")
-  .action(async (site) => show("getSite", await findSite(await connect(), site), siteText));
+  .action(async (site) => {
+    const client = await connect();
+    const id = await siteId(client, site);
+    show("getSite", await client.call("getSite", { id }, { signal }), siteText);
+  });
 
 const source = ({ deployType, githubUrl, branch, image }: Site): string =>
   deployType === "github"

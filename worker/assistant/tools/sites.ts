@@ -77,6 +77,7 @@ export const siteTools: Tools<Names> = {
               }
             : null,
         ...shown(found),
+        dockerfile: found.dockerfile,
       };
     },
   },

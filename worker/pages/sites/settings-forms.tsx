@@ -1,6 +1,12 @@
 import type { Ingress, IngressChange, Redirect } from "../../../protocol/api/ingress.ts";
 import { bodyLimitsMb } from "../../../protocol/api/ingress.ts";
-import { restartPolicies, SiteSettings, stopSignals, type Site } from "../../../protocol/api/sites.ts";
+import {
+  restartPolicies,
+  SiteSettings,
+  stopSignals,
+  type Site,
+  type SiteInFull,
+} from "../../../protocol/api/sites.ts";
 import type { Pack } from "../../../protocol/api/packs.ts";
 import { maxReplicas, minReplicaMb } from "../../../protocol/api/volumes.ts";
 import { invalid } from "../../domain/app-error.ts";
@@ -44,7 +50,7 @@ const text = (value: string | number | null | undefined): string => String(value
 
 // Source
 
-export const SourceForm = ({ site }: { site: Site }) => (
+export const SourceForm = ({ site }: { site: SiteInFull }) => (
   <Form id="source">
     {site.deployType === "github" && (
       <>
@@ -121,8 +127,8 @@ export const SourceForm = ({ site }: { site: Site }) => (
     {site.deployType === "dockerfile" && (
       <TextArea
         name="dockerfile"
-        label="New Dockerfile"
-        hint="Replaces the present one, which is not shown."
+        label="Dockerfile"
+        value={text(site.dockerfile)}
         rows={10}
         maxlength={100_000}
         required

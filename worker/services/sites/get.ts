@@ -1,6 +1,6 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { eq, sql } from "drizzle-orm";
-import type { Site } from "../../../protocol/api/sites.ts";
+import type { SiteInFull } from "../../../protocol/api/sites.ts";
 import type { Ctx, Db } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { sites } from "../../db/schema.ts";
@@ -8,13 +8,14 @@ import { idIn, requireOwned } from "../owned.ts";
 import { selectRecords, siteView } from "./view.ts";
 
 /** One round trip with one statement. */
-export async function getSite(ctx: Ctx, { id: siteId }: ById): Promise<Site> {
+export async function getSite(ctx: Ctx, { id: siteId }: ById): Promise<SiteInFull> {
   const {
     site: [site],
   } = await batch(ctx, {
     site: ctx.hot(recordById, { id: idIn("site", siteId) }),
   });
-  return siteView(ctx, requireOwned(ctx, site));
+  const owned = requireOwned(ctx, site);
+  return { ...siteView(ctx, owned), dockerfile: owned.dockerfile };
 }
 
 export const recordById = (db: Db) => selectRecords(db).where(eq(sites.id, sql.placeholder("id")));
