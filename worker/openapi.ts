@@ -28,14 +28,20 @@ const needsNoKey = ({ access }: Operation): boolean => access === "none" || acce
 
 /** What an operation may refuse, from what it asks for. */
 export function refusalsOf(operation: Operation): ErrorCode[] {
-  const takesBody = operation.body !== undefined;
-  const codes: ErrorCode[] = [...(operation.refusals ?? []), "rate_limited", "server_error"];
+  // Any change of the API proper may be sent with a body, if only an empty object.
+  const takesBody =
+    operation.body !== undefined || (operation.method !== "get" && operation.at === undefined);
+  const codes: ErrorCode[] = [
+    ...(operation.refusals ?? []),
+    "invalid_request",
+    "rate_limited",
+    "server_error",
+  ];
   // A key that does not work is refused also where none is needed.
   if (operation.at === undefined) codes.push("unauthorized");
   if (operation.path.includes("{id}")) codes.push("not_found");
   if (!needsNoKey(operation) && (operation.path.includes("{id}") || operation.access !== "key"))
     codes.push("forbidden");
-  if (operation.at !== "site" || takesBody || operation.query) codes.push("invalid_request");
   if (takesBody) codes.push("payload_too_large", "unsupported_media_type");
   if (operation.anyBody) codes.push("payload_too_large");
   if (operation.method !== "get" && !needsNoKey(operation)) {
@@ -96,7 +102,11 @@ function describe(operationId: string, operation: Operation): ZodOpenApiOperatio
           },
     };
   }
-  if (operation.ranges) responses["416"] = { description: "The file has no such range" };
+  if (operation.ranges)
+    responses["416"] = {
+      description: "The file has no such range",
+      content: json(ErrorBody, { error: "range_not_satisfiable" }),
+    };
   for (const code of refusalsOf(operation))
     responses[`${errorCatalogue[code].status as 400}`] = { $ref: `#/components/responses/${code}` };
   const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => [name, z.string()]);

@@ -1353,7 +1353,7 @@ export const operations = {
     body: ChatRequest,
     limit: "chat",
     answers: [{ status: 200, schema: ChatReply }],
-    refusals: ["payment_required"],
+    refusals: ["payment_required", "not_found"],
     examples: { body: { message: "Why did my last deployment fail?" } },
   },
   chatStream: {
@@ -1366,7 +1366,7 @@ export const operations = {
     limit: "chat",
     answers: [{ status: 200, schema: ChatReply, when: "The last event" }],
     streams: true,
-    refusals: ["payment_required"],
+    refusals: ["payment_required", "not_found"],
     examples: { body: { message: "Restart my shop." } },
   },
   getChatPrice: {

@@ -453,13 +453,14 @@ describe.each(rows.filter(({ hasBody }) => hasBody))("$name", (row) => {
 describe.each(
   rows.filter(({ access, hasBody, method }) => access !== "none" && !hasBody && method !== "GET"),
 )("$name", (row) => {
-  it("with a body that is not JSON, though none is asked for: 400, before anything is done", async () => {
+  it("with a body that is not JSON or has a field, though none is asked for: 400, before anything is done", async () => {
     const credential = await credentialOf(row, owner);
-    expectError(
-      await send(credential, row.method, urlOf(row, "unknown"), { text: "{" }),
-      400,
-      "invalid_request",
-    );
+    for (const text of ["{", '{"unknownField":1}'])
+      expectError(
+        await send(credential, row.method, urlOf(row, "unknown"), { text }),
+        400,
+        "invalid_request",
+      );
   });
 });
 

@@ -119,6 +119,27 @@ describe("the OpenAPI document", () => {
     expect(limit).toEqual({ type: "integer", minimum: 1, maximum: 100, default: 50 });
   });
 
+  it("names every refusal that any request of the kind may get", () => {
+    for (const [id, operation] of all) {
+      const changes = operation.method !== "get" && operation.at === undefined;
+      expect([id, refusalsOf(operation)]).toEqual([
+        id,
+        expect.arrayContaining([
+          "invalid_request",
+          ...(changes ? ["payload_too_large", "unsupported_media_type"] : []),
+        ]),
+      ]);
+    }
+  });
+
+  it("has a JSON error for a range that a file does not have", async () => {
+    const document = await (await call("/api/v1/openapi.json")).json<Document>();
+    const { responses } = document.paths["/backups/{id}/download"]!["get"]!;
+    expect(responses["416"]?.content["application/json"]?.example).toEqual({
+      error: "range_not_satisfiable",
+    });
+  });
+
   it("is readable as a page with nothing from elsewhere", async () => {
     const response = await call("/docs");
     const html = await response.text();

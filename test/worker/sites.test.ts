@@ -197,6 +197,23 @@ describe("the main job", () => {
     expect(body.data.filter((one) => "dockerfile" in one)).toEqual([]);
   });
 
+  it("is changed by no request with fields that its operation does not have; none and an empty object are the same", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const path = `/sites/${siteId}/webhook`;
+    const address = async () => (await api<{ url: string }>(key, "GET", path)).body.url;
+    const before = await address();
+    for (const body of [{ foo: 1 }, [], 7]) {
+      const refused = await api(key, "POST", `${path}/rotate`, body);
+      expect([refused.status, refused.body["issues"]]).toEqual([400, [expect.anything()]]);
+    }
+    expect((await api(key, "DELETE", `/sites/${siteId}`, { foo: 1 })).status).toBe(400);
+    expect(await address()).toBe(before);
+    for (const body of [undefined, "", {}])
+      expect((await api(key, "POST", `${path}/rotate`, body)).status).toBe(200);
+    expect(await address()).not.toBe(before);
+  });
+
   it("takes another region as a setting, asked for when it is placed the next time", async () => {
     const key = await account();
     await hostIn("nowhere");

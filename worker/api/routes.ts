@@ -4,7 +4,7 @@ import type { AppEnv } from "../app-env.ts";
 import { accountOf } from "../ctx.ts";
 import { anybody, authenticate } from "../middleware/authenticate.ts";
 import { actAs } from "../middleware/context.ts";
-import { body, limitBody, query, requireJson } from "../middleware/body.ts";
+import { body, limitBody, noBody, query, requireJson } from "../middleware/body.ts";
 import { idempotency } from "../middleware/idempotency.ts";
 import { knownQuery } from "../middleware/known-query.ts";
 import { takeForChat, takeFrom } from "../middleware/limit.ts";
@@ -73,7 +73,7 @@ function checks(operation: Operation): Handler[] {
     ...(changes ? [limitBody, requireJson] : []),
     ...(changes && !needsNone ? [idempotency] : []),
     ...(operation.query ? [query(operation.query) as Handler] : []),
-    ...(operation.body ? [body(operation.body) as Handler] : []),
+    ...(operation.body ? [body(operation.body) as Handler] : changes ? [noBody] : []),
   ];
 }
 

@@ -2,10 +2,10 @@ import { zValidator } from "@hono/zod-validator";
 import type { ValidationTargets } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { createMiddleware } from "hono/factory";
-import type * as z from "zod";
+import * as z from "zod";
 import type { AppEnv } from "../app-env.ts";
 import { AppError, invalid } from "../domain/app-error.ts";
-import { refusalBy } from "../domain/parsed.ts";
+import { parsed, refusalBy } from "../domain/parsed.ts";
 
 /** Exposes the schema on the validator, for code that lists the routes. */
 const validated = <Target extends keyof ValidationTargets, Schema extends z.ZodType>(
@@ -21,6 +21,13 @@ const validated = <Target extends keyof ValidationTargets, Schema extends z.ZodT
 
 export const body = <Schema extends z.ZodType>(schema: Schema) => validated("json", schema);
 export const query = <Schema extends z.ZodType>(schema: Schema) => validated("query", schema);
+
+/** For an operation without a body, with which some clients send an empty object. */
+export const noBody = createMiddleware<AppEnv>(async (c, next) => {
+  const text = await c.req.text();
+  if (text !== "") parsed(z.strictObject({}), JSON.parse(text));
+  await next();
+});
 
 export const maxBodyBytes = 1024 * 1024;
 

@@ -36,7 +36,10 @@ export async function answerData(
   const sizeBytes = (await ctx.backups.sizeOf(dataKeyOf(row))) ?? 0;
   const part = rangeOf(range, sizeBytes);
   if (part === "none")
-    return new Response(null, { status: 416, headers: { "Content-Range": `bytes */${sizeBytes}` } });
+    return Response.json(
+      { error: "range_not_satisfiable" },
+      { status: 416, headers: { "Content-Range": `bytes */${sizeBytes}` } },
+    );
   const body = await ctx.backups.read(dataKeyOf(row), part);
   if (!body) throw new AppError("not_found");
   const headers = {
