@@ -352,6 +352,13 @@ it("no checkout begins of an invoice that is made void at the same moment", asyn
 });
 
 describe("packs", () => {
+  it("are on offer cheapest first, of sites and databases alike", async () => {
+    const { body } = await api<{ data: { kind: string; amountCents: number }[] }>(null, "GET", "/packs");
+    const prices = body.data.map(({ amountCents }) => amountCents);
+    expect(prices).toEqual(prices.toSorted((a, b) => a - b));
+    expect(new Set(body.data.map(({ kind }) => kind))).toEqual(new Set(["site", "database"]));
+  });
+
   it("are the operator's: prices by term are exact, inactive ones are not sold, and the cheapest is the default", async () => {
     const key = await operator();
     const made = await api<{ id: string }>(key, "POST", "/packs", {

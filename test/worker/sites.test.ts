@@ -197,6 +197,32 @@ describe("the main job", () => {
     expect(body.data.filter((one) => "dockerfile" in one)).toEqual([]);
   });
 
+  it("takes no change while it is being deleted, which would be lost", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const path = `/sites/${siteId}`;
+    const variable = (value: string) => ({ envVariables: [{ key: "A", value }] });
+    await api(key, "PATCH", path, variable("1"));
+    await api(key, "PATCH", path, variable("2"));
+    await bindings.DB.prepare("UPDATE sites SET status = 'DELETING' WHERE id = ?").bind(siteId).run();
+    const before = await site(key, siteId);
+    for (const [method, at, body] of [
+      ["PATCH", path, variable("3")],
+      ["POST", `${path}/env/generate`, { key: "B" }],
+      ["POST", `${path}/env/restore`, { version: 1 }],
+      ["PATCH", path, { settings: { port: 4000 } }],
+      ["PATCH", path, { settings: { ingress: { maxBodyMb: 5 } } }],
+      ["PATCH", path, { domain: "www.deleting.example" }],
+      ["POST", `${path}/domains`, { domain: "www.deleting.example" }],
+    ] as const)
+      expect([at, body, await api(key, method, at, body)]).toMatchObject([
+        at,
+        body,
+        { status: 409, body: { reason: expect.stringContaining("being deleted") } },
+      ]);
+    expect(await site(key, siteId)).toEqual(before);
+  });
+
   it("is changed by no request with fields that its operation does not have; none and an empty object are the same", async () => {
     const key = await account();
     const { siteId } = await createSite(key);

@@ -9,6 +9,7 @@ import { delegationName } from "../../domain/certificates.ts";
 import { isBelow, isPublicSuffix, pairOf } from "../../domain/domain-names.ts";
 import { base62 } from "../../domain/tokens.ts";
 import { issuesWildcards } from "../../jobs/certificates/reconcile.ts";
+import { requireKept } from "../sites/owned.ts";
 import type { DomainRow } from "./view.ts";
 
 const maxDomains = 50;
@@ -26,6 +27,7 @@ export async function addDomain(
   { domain, redirectTo, pair = false }: Added,
   others: readonly string[],
 ): Promise<DomainRow> {
+  requireKept(ctx, site);
   refuseForeign(ctx, domain);
   if (
     redirectTo !== undefined &&

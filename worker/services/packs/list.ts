@@ -6,7 +6,7 @@ import { packs } from "../../db/schema.ts";
 import { pageOfAll } from "../page.ts";
 import { packForOperator, packView } from "./view.ts";
 
-const cheapestFirst = [asc(packs.kind), asc(packs.priceCents), asc(packs.id)];
+const cheapestFirst = [asc(packs.priceCents), asc(packs.id)];
 
 /** Packs on offer, cheapest first. */
 export async function listPacks(ctx: Ctx, query: ListQuery): Promise<Page<Pack>> {

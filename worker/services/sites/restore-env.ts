@@ -6,7 +6,8 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn } from "../owned.ts";
+import { requireKept } from "./owned.ts";
 import { addEnvVersion, readsOfEnv } from "./set-env.ts";
 import { shownEnv } from "./view.ts";
 
@@ -28,7 +29,7 @@ export async function restoreEnvVersion(
       .from(siteEnvVersions)
       .where(and(eq(siteEnvVersions.siteId, id), eq(siteEnvVersions.version, version))),
   });
-  const site = requireOwned(ctx, found);
+  const site = requireKept(ctx, found);
   if (!wanted || !newest)
     throw new AppError("not_found", { reason: `Version ${version} of the environment is not kept.` });
   const { entries } = wanted;

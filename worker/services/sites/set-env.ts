@@ -7,9 +7,9 @@ import { authorOf, type Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { databaseLinks, siteEnvVersions } from "../../db/schema.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn } from "../owned.ts";
 import { forgetOldEnv } from "./forget-env.ts";
-import { siteById } from "./owned.ts";
+import { requireKept, siteById } from "./owned.ts";
 import { newestEnv, shownEnv } from "./view.ts";
 
 const maxVariables = 500;
@@ -56,7 +56,7 @@ async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promi
     newest: [newest],
     links,
   } = await batch(ctx, readsOfEnv(ctx, id));
-  const site = requireOwned(ctx, found);
+  const site = requireKept(ctx, found);
   const linked = changes.find(
     ({ key, value }) => value !== null && links.some(({ variable }) => variable === key),
   );

@@ -23,7 +23,7 @@ import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { keepVolumes } from "../volumes/keep.ts";
 import { recordById } from "./get.ts";
 import { changedIngress, verifiedNames } from "./ingress-change.ts";
-import { siteById } from "./owned.ts";
+import { requireKept, siteById } from "./owned.ts";
 import { refuseUnfetched } from "./refuse-unfetched.ts";
 import { siteView } from "./view.ts";
 
@@ -53,7 +53,7 @@ export async function setSiteSettings(
     pack: smallerPackOf(ctx, id),
     regions: regionsOfHosts(ctx),
   });
-  const site = requireOwned(ctx, found);
+  const site = requireKept(ctx, found);
   refuseUnfetched(ctx, "settings.githubUrl", settings.githubUrl);
   refuseUnknownRegion("settings.region", settings.region, regions);
   if (settings.replicas !== undefined && pack)
