@@ -20,6 +20,7 @@ type Refusal = { status: "refused"; error: string; code: ErrorCode };
 type AnyTool = {
   run(ctx: Ctx, input: unknown): Promise<unknown>;
   consequence?(ctx: Ctx, input: unknown): Promise<Consequence | null>;
+  tried?(ctx: Ctx, input: unknown): Promise<string>;
 };
 
 export const isTool = (name: string): name is ToolName => Object.hasOwn(tools, name);
@@ -48,10 +49,10 @@ export async function runTool(
     const consequence = await toolOf(name).consequence?.(ctx, input.data);
     if (consequence === null) return done(await toolOf(name).run(ctx, input.data));
     if (destructive && !consequence) throw new Error(`The tool ${name} has no consequence`);
-    return {
-      status: "asks",
-      step: { tool: name, input: input.data, ...(consequence ?? { summary, version: null }) },
-    };
+    const asked = consequence ?? { summary, version: null };
+    const tried = await toolOf(name).tried?.(ctx, input.data);
+    if (tried !== undefined) asked.summary += ` ${tried}`;
+    return { status: "asks", step: { tool: name, input: input.data, ...asked } };
   });
 }
 

@@ -19,5 +19,7 @@ export type Tool<Name extends ToolName> = {
   run(ctx: Ctx, input: ToolInput<Name>): Promise<ToolOutput<Name> | Revealed<ToolOutput<Name>>>;
   /** For destructive tools: what would happen, determined by code; null: with these arguments nothing is to be confirmed. */
   consequence?(ctx: Ctx, input: ToolInput<Name>): Promise<Consequence | null>;
+  /** What a trial says about it. It is made once, to ask: its answer is another at each moment, and no part of the version. */
+  tried?(ctx: Ctx, input: ToolInput<Name>): Promise<string>;
 };
 export type Tools<Name extends ToolName> = { [Key in Name]: Tool<Key> };

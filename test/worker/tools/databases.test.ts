@@ -215,18 +215,32 @@ effectsOf("databases", {
       const { key, host, name } = await running();
       const query = "DELETE FROM orders WHERE id = 7";
       const using = useTool(key, "run_write_query", { db: name, query });
-      // Once to ask the person, and once for the confirmation.
-      for (let count = 0; count < 2; count++) {
-        const tried = await answerNext(host, { kind: "query", result: { ...rows, affectedRows: 12 } });
-        expect(tried).toMatchObject({ statement: query, write: null, dryRun: true });
-      }
+      // Once, to ask the person: each trial advances the sequences that the statement uses.
+      const tried = await answerNext(host, { kind: "query", result: { ...rows, affectedRows: 12 } });
+      expect(tried).toMatchObject({ statement: query, write: null, dryRun: true });
       const question = await answerNext(host, { kind: "query", result: { ...rows, affectedRows: 1 } });
       expect(question).toMatchObject({ statement: query, write: { nonce: expect.any(String) as string } });
       const { asked, result } = await using;
       expect(asked).toContain(query);
-      expect(asked).toContain("it changes 12 rows");
+      expect(asked).toContain("By a dry run, which advances sequences, it changes 12 rows.");
       expect(result).toMatchObject({ affectedRows: 1 });
       expect(host.waiting().filter(({ type }) => type === "ask")).toEqual([]);
+
+      // What is not rolled back happens after the yes alone.
+      for (const untried of [
+        "SELECT setval('sq', 500)",
+        "INSERT INTO orders SELECT pg_catalog . setVal ('sq', 500)",
+        "UPDATE orders SET id = nextval('sq')",
+        "DROP TABLE orders",
+      ]) {
+        const using = useTool(key, "run_write_query", { db: name, query: untried });
+        const first = await answerNext(host, { kind: "query", result: rows });
+        expect([untried, first]).toMatchObject([
+          untried,
+          { dryRun: false, write: { nonce: expect.any(String) as string } },
+        ]);
+        expect((await using).asked).toContain("There was no dry run: ");
+      }
     },
   ],
   list_active_queries: [

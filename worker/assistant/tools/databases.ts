@@ -1,3 +1,4 @@
+import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
@@ -49,13 +50,20 @@ async function write(ctx: Ctx, id: string, statement: string) {
   }
 }
 
+/** What PostgreSQL rolls back, but for the sequences that defaults and triggers use; MariaDB's agent has such a list of its own. */
+const isRolledBack = (statement: string): boolean =>
+  /^\s*(insert|update|delete|merge)\b/i.test(statement) && !/setval|nextval/i.test(statement);
+
 /** One sentence about a statement's effect, from a dry run. */
-async function rowsChangedBy(ctx: Ctx, id: string, statement: string): Promise<string> {
+async function rowsChangedBy(ctx: Ctx, { id, type }: Database, statement: string): Promise<string> {
+  if (type === "postgresql" && !isRolledBack(statement))
+    return "There was no dry run: only INSERT, UPDATE, DELETE and MERGE without setval and nextval are tried, as PostgreSQL does not roll everything back.";
+  const dryRun = type === "postgresql" ? "a dry run, which advances sequences" : "a dry run";
   try {
     const { affectedRows } = await call(ctx, "queryDatabase", { id, statement, dryRun: true, limit: 1 });
     return affectedRows === null
       ? "A dry run succeeded; it changes no counted rows."
-      : `By a dry run, it changes ${affectedRows} ${affectedRows === 1 ? "row" : "rows"}.`;
+      : `By ${dryRun}, it changes ${affectedRows} ${affectedRows === 1 ? "row" : "rows"}.`;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const { issues, reason } = error.extra as { issues?: { message: string }[]; reason?: string };
@@ -180,16 +188,13 @@ export const databaseTools: Tools<Names> = {
   },
   run_write_query: {
     run: async (ctx, { db, query }) => write(ctx, await databaseId(ctx, db), query),
-    async consequence(ctx, { db, query }) {
-      const rows = await rowsChangedBy(ctx, await databaseId(ctx, db), query);
-      const asked = await asksAboutDatabase(
+    consequence: (ctx, { db, query }) =>
+      asksAboutDatabase(
         ctx,
         db,
         ({ name }) => `Run this statement, which may change data, in the database ${name}:\n${query}\n`,
-      );
-      // The number of rows of a table in use is another at each moment.
-      return { ...asked, summary: `${asked.summary} ${rows}` };
-    },
+      ),
+    tried: async (ctx, { db, query }) => rowsChangedBy(ctx, await databaseNamed(ctx, db), query),
   },
   list_active_queries: {
     run: async (ctx, { db }) =>
