@@ -405,6 +405,7 @@ describe("a secret through MCP", () => {
     const said: string[] = [];
     const plain = await connect(key);
     said.push(textOf(await plain.callTool({ name: "get_deploy_webhook", arguments: { site: name } })));
+    expect(said[0]).toContain(`Show the deploy webhook address of the site ${name}`);
     expect(await (await open(pageIn(said[0] ?? ""), "confirm")).text()).toContain(url);
     // A client that can open pages is told when it has been seen.
     const opening = await connect(key, {

@@ -3,7 +3,7 @@ import { isYes } from "../../protocol/yes.ts";
 import type { Ctx } from "../ctx.ts";
 
 /** One destructive call with its arguments and consequence. */
-export type PendingStep = { tool: ToolName; input: unknown; summary: string; version: string | null };
+export type PendingStep = { tool: ToolName; input: unknown; summary: string; version: string };
 
 /** The action that awaits the person's confirmation. The conversation keeps it, so that no model can confirm it. */
 export type PendingAction = { id: string; steps: PendingStep[]; expiresAtMs: number };

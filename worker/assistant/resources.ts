@@ -60,14 +60,16 @@ export const asks = (says: string, facts: unknown, reach?: Reach): Consequence =
   version: sha256Hex(JSON.stringify([says, facts, reach?.facts])),
 });
 
-/** @param says returns what would happen to the site of this name */
+/** @param says returns what would happen to the site of this name, which keeps these volumes, also some that its settings no longer name */
 export async function asksAboutSite(
   ctx: Ctx,
   name: string,
-  says: (site: Site) => string,
+  says: (site: Site, volumes: string[]) => string,
 ): Promise<Consequence> {
   const site = await siteNamed(ctx, name);
-  return asks(says(site), [site.id, site.updatedAt], await reachOfSite(ctx, site));
+  const { data } = await call(ctx, "listVolumes", { id: site.id });
+  const volumes = data.map((volume) => volume.name);
+  return asks(says(site, volumes), [site.id, site.updatedAt], await reachOfSite(ctx, site, volumes));
 }
 
 /** @param says returns what would happen to the database of this name */
@@ -86,10 +88,10 @@ export async function asksAboutDatabase(
 }
 
 /** Including the databases that are linked to it, and the age of the last backup of each of its volumes. */
-async function reachOfSite(ctx: Ctx, site: Site): Promise<Reach> {
-  const { status, domains, volumes, envVariables } = site;
-  const [databases, backups] = await Promise.all([linkedTo(ctx, site), lastOfVolumes(ctx, site)]);
-  const stored = volumes.map(({ name }) => `${name} (last backup: ${ageOf(ctx, backups.get(name))})`);
+async function reachOfSite(ctx: Ctx, site: Site, volumes: string[]): Promise<Reach> {
+  const { id, status, domains, envVariables } = site;
+  const [databases, backups] = await Promise.all([linkedTo(ctx, site), lastOfVolumes(ctx, id, volumes)]);
+  const stored = volumes.map((name) => `${name} (last backup: ${ageOf(ctx, backups.get(name))})`);
   return {
     text: [
       `It is ${status}; its own domains: ${listed(domains.map(({ domain }) => domain))}`,
@@ -112,14 +114,14 @@ async function linkedTo(ctx: Ctx, { id }: Site): Promise<Database[]> {
 }
 
 /** By the volume's name. */
-async function lastOfVolumes(ctx: Ctx, { id: siteId, volumes }: Site): Promise<Map<string, Backup>> {
+async function lastOfVolumes(ctx: Ctx, siteId: string, volumes: string[]): Promise<Map<string, Backup>> {
   const last = new Map<string, Backup>();
   if (volumes.length === 0) return last;
   const backups = everyItem((cursor) => call(ctx, "listAllBackups", { siteId, limit: 100, cursor }));
   for await (const backup of backups) {
     const name = backup.volume?.name;
     if (name !== undefined && isGood(backup) && !last.has(name)) last.set(name, backup);
-    if (volumes.every((volume) => last.has(volume.name))) break;
+    if (volumes.every((volume) => last.has(volume))) break;
   }
   return last;
 }

@@ -38,7 +38,7 @@ export async function runTool(
   { secretsAsk = false }: { secretsAsk?: boolean } = {},
 ): Promise<ToolOutcome> {
   if (!isTool(name)) return refuseCall(ctx, name, "not_found", `There is no tool ${name.slice(0, 100)}.`);
-  const { input: schema, destructive, secret, summary } = specOf(name);
+  const { input: schema, destructive, secret } = specOf(name);
   const input = schema.safeParse(given);
   if (!input.success) {
     const why = input.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
@@ -48,11 +48,11 @@ export async function runTool(
     if (!destructive && !(secret && secretsAsk)) return done(await toolOf(name).run(ctx, input.data));
     const consequence = await toolOf(name).consequence?.(ctx, input.data);
     if (consequence === null) return done(await toolOf(name).run(ctx, input.data));
-    if (destructive && !consequence) throw new Error(`The tool ${name} has no consequence`);
-    const asked = consequence ?? { summary, version: null };
+    if (!consequence) throw new Error(`The tool ${name} has no consequence`);
     const tried = await toolOf(name).tried?.(ctx, input.data);
-    if (tried !== undefined) asked.summary += ` ${tried}`;
-    return { status: "asks", step: { tool: name, input: input.data, ...asked } };
+    const { version } = consequence;
+    const summary = tried === undefined ? consequence.summary : `${consequence.summary} ${tried}`;
+    return { status: "asks", step: { tool: name, input: input.data, summary, version } };
   });
 }
 
@@ -60,7 +60,7 @@ export async function runTool(
 export async function changedSince(ctx: Ctx, { tool, input, version }: PendingStep): Promise<Refusal | null> {
   try {
     const now = await toolOf(tool).consequence?.(ctx, input);
-    if ((now?.version ?? null) === version) return null;
+    if (now?.version === version) return null;
     throw conflict("The resource has changed since you were asked to confirm: request the action again.");
   } catch (error) {
     return onRecord(ctx, tool, input as object, () => Promise.resolve(refusalOf(error)));

@@ -12,12 +12,12 @@ export class Revealed<Result> {
 }
 
 /** What the person is asked to confirm. `version` is of all that it says: if that has changed since, nothing is done. */
-export type Consequence = { summary: string; version: string | null };
+export type Consequence = { summary: string; version: string };
 
 export type Tool<Name extends ToolName> = {
   /** Resolves names within the account and acts through the dispatcher, which authorizes and records. */
   run(ctx: Ctx, input: ToolInput<Name>): Promise<ToolOutput<Name> | Revealed<ToolOutput<Name>>>;
-  /** For destructive tools: what would happen, determined by code; null: with these arguments nothing is to be confirmed. */
+  /** For tools that ask, those that show a secret among them: what would happen, determined by code; null: with these arguments nothing is to be confirmed. */
   consequence?(ctx: Ctx, input: ToolInput<Name>): Promise<Consequence | null>;
   /** What a trial says about it. It is made once, to ask: its answer is another at each moment, and no part of the version. */
   tried?(ctx: Ctx, input: ToolInput<Name>): Promise<string>;

@@ -129,6 +129,7 @@ effectsOf("sites", {
       const message = "Back at <b>noon</b>";
       const { asked } = await useTool(key, "set_maintenance_mode", { site: name, on: true, message });
       expect(asked).toContain("503");
+      expect(asked).toContain(`It says: “${message}”`);
       const shown = await jobOf(host, "site.route");
       expect(shown.job.args).toMatchObject({ siteId, ingress: { maintenance: { message } } });
       await finish(host, shown.job, shown.attempt);
@@ -139,7 +140,7 @@ effectsOf("sites", {
     },
   ],
   delete_site: [
-    "has its host remove everything, and then the site is gone",
+    "has its host remove everything after a yes that names kept volumes as well, and then the site is gone",
     async () => {
       const { key, host, name, siteId } = await running();
       const { asked } = await useTool(key, "delete_site", { site: name });
@@ -149,6 +150,21 @@ effectsOf("sites", {
       const removal = await jobOf(host, "site.delete");
       await finish(host, removal.job, removal.attempt);
       expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+
+      // A volume that was taken out of the settings keeps its data.
+      const volumes = [{ name: "uploads", mountPath: "/uploads" }];
+      const kept = await runningSite(key, host, { name: "keeps", volumes });
+      await api(key, "PATCH", `/sites/${kept.siteId}`, { settings: { volumes: [] } });
+      const sizes = { kind: "volumes" as const, volumes: [] };
+      const refused = useTool(key, "delete_site", { site: "keeps" }, { asks: false });
+      await answerNext(host, sizes);
+      expect((await refused).result).toEqual({
+        error: expect.stringContaining("volumes (uploads)") as string,
+      });
+      const using = useTool(key, "delete_site", { site: "keeps", deleteVolumes: true });
+      for (let count = 0; count < 2; count++) await answerNext(host, sizes);
+      expect((await using).asked).toContain("volumes: uploads (last backup: there is none)");
+      await jobOf(host, "site.delete");
     },
   ],
   diagnose_site: [

@@ -115,6 +115,13 @@ export const deploymentTools: Tools<Names> = {
         `Deploy webhook of ${site}: ${url}`,
       );
     },
+    async consequence(ctx, { site }) {
+      const { id, name } = await siteNamed(ctx, site);
+      return asks(
+        `Show the deploy webhook address of the site ${name} here: whoever has it can deploy the site.`,
+        id,
+      );
+    },
   },
   rotate_deploy_webhook: {
     async run(ctx, { site }) {

@@ -109,13 +109,14 @@ export const siteTools: Tools<Names> = {
       const ingress = { maintenance: on ? { message } : null };
       return (await changeSite<"settings">(ctx, await siteId(ctx, site), { settings: { ingress } })).ingress;
     },
-    async consequence(ctx, { site, on }) {
+    async consequence(ctx, { site, on, message }) {
       if (!on) return null;
+      const says = message === undefined ? "" : ` It says: “${message}”`;
       return asksAboutSite(
         ctx,
         site,
         ({ name }) =>
-          `Show visitors of the site ${name} a maintenance page: they receive 503 until it is turned off.`,
+          `Show visitors of the site ${name} a maintenance page: they receive 503 until it is turned off.${says}`,
       );
     },
   },
@@ -123,10 +124,10 @@ export const siteTools: Tools<Names> = {
     run: async (ctx, { site, deleteVolumes = false }) =>
       call(ctx, "deleteSite", { id: await siteId(ctx, site), deleteVolumes: deleteVolumes ? "1" : "0" }),
     consequence: (ctx, { site, deleteVolumes = false }) =>
-      asksAboutSite(ctx, site, ({ name, volumes }) => {
+      asksAboutSite(ctx, site, ({ name }, volumes) => {
         if (!deleteVolumes && volumes.length > 0)
           throw conflict(
-            `${name} has volumes (${volumes.map((one) => one.name).join(", ")}), whose data would be lost: ask the person, then call this with deleteVolumes.`,
+            `${name} has volumes (${volumes.join(", ")}), whose data would be lost: ask the person, then call this with deleteVolumes.`,
           );
         return `Delete the site ${name} permanently, with its containers, images, volumes, variables and domains.`;
       }),
