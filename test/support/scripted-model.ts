@@ -42,6 +42,12 @@ export class ScriptedModel {
     }
     const { signal } = request;
     this.asked.push(asked);
+    // As strict templates do, such as Qwen's on vLLM and llama.cpp.
+    if (asked.messages.some(({ role }, index) => role === "system" && index > 0))
+      return Response.json(
+        { error: { message: "System message must be at the beginning." } },
+        { status: 400 },
+      );
     const said = this.turns[Math.min(this.asked.length, this.turns.length) - 1] ?? { text: "Hello." };
     await said.after;
     return said.stalls ? stalled(signal) : this.say(said);
@@ -59,8 +65,8 @@ export class ScriptedModel {
 
   /** What the model was told of the first action that the person confirmed. */
   get confirmedResult(): unknown {
-    const told = this.asked.at(-1)?.messages.findLast(({ role }) => role === "system")?.content ?? "";
-    const [ran] = resultIn(told.slice(told.indexOf("{"))) as { answered: unknown }[];
+    const told = this.asked.at(-1)?.messages.findLast(({ role }) => role === "user")?.content ?? "";
+    const [ran] = resultIn(told.slice(told.indexOf('{"untrusted_data"'))) as { answered: unknown }[];
     return ran?.answered;
   }
 

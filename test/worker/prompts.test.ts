@@ -89,7 +89,7 @@ describe("a long conversation", () => {
     for (let count = 0; count < 3; count++) await say(key, `${count} ${long}`, { conversationId });
     const model = scripted({ text: "You sell chairs." });
     model.summary = { text: "They sell CHAIRS." };
-    await say(key, "What do I sell?", { conversationId });
+    expect((await say(key, "What do I sell?", { conversationId })).body.message).toBe("You sell chairs.");
     expect(model.summarized).toHaveLength(1);
     const { messages } = model.asked[0] ?? { messages: [] };
     const summary = messages.find(({ content }) => content.includes("They sell CHAIRS."));
@@ -118,7 +118,8 @@ describe("a long conversation", () => {
     model.summary = summary;
     const done = (await say(key, "yes", { conversationId })).body;
     expect(model.summarized).toHaveLength(1);
-    expect(done.toolCalls).toEqual([{ tool: "stop_site", ok: true }]);
+    expect([done.message, done.toolCalls]).toEqual(["Stopping.", [{ tool: "stop_site", ok: true }]]);
+    expect(Math.max(...tokensOf(model))).toBeLessThan(8000);
     const { wanted } = (await bindings.DB.prepare("SELECT wanted FROM sites WHERE id = ?")
       .bind(siteId)
       .first<{ wanted: string }>())!;
