@@ -2,6 +2,8 @@
 export type Said = {
   text?: string;
   calls?: { name: string; args: unknown }[];
+  /** Choices of chunks as a server sends them, instead of the above. */
+  choices?: object[];
   /** The stream ends in the middle. */
   isCut?: boolean;
   /** Nothing comes after its beginning, until the client gives up. */
@@ -93,7 +95,7 @@ const usageOf = ({ tokens: { prompt, completion } = { prompt: 90, completion: 10
 
 /** In chunks that end in the middle of lines, as networks deliver them. */
 function streamOf(said: Said): ReadableStream<Uint8Array> {
-  const chunks = [
+  const chunks = said.choices ?? [
     ...(said.text ?? "").split(/(?<= )/).map((content) => ({ delta: { content } })),
     ...(said.calls ?? []).flatMap(({ name, args }, index) => {
       const text = typeof args === "string" ? args : JSON.stringify(args);

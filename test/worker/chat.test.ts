@@ -85,6 +85,56 @@ describe("a message", () => {
     }
   });
 
+  it("costs nothing where the model says nothing at all, for whatever reason it ends", async () => {
+    for (const finish_reason of ["stop", "length", "content_filter"]) {
+      const key = await funded(3);
+      scripted({ choices: [{ delta: { content: " " } }, { delta: {}, finish_reason }] });
+      const { body } = await say(key, "Hello");
+      expect([finish_reason, body.creditsUsed, body.balance]).toEqual([finish_reason, 0, 3]);
+      expect(body.message).toMatch(/did not answer.* Nothing was changed\./);
+    }
+  });
+
+  it("says where the model's answer was cut off, and what it refuses", async () => {
+    const key = await funded(3);
+    scripted({ choices: [{ delta: { content: "Your site" } }, { delta: {}, finish_reason: "length" }] });
+    expect((await say(key, "Hello")).body.message).toBe("Your site\n\n(The answer was cut off.)");
+    scripted({
+      choices: [{ delta: { refusal: "I cannot do that." } }, { delta: {}, finish_reason: "stop" }],
+    });
+    expect((await say(key, "Hello")).body.message).toBe("I cannot do that.");
+  });
+
+  it("has each tool called that the model names: without an index, in pieces, and under one index with two ids", async () => {
+    const part = (one: object, name?: string, text?: string) => ({
+      delta: { tool_calls: [{ ...one, function: { name, arguments: text } }] },
+    });
+    const [sites, balance] = ["list_sites", "get_credit_balance"];
+    for (const parts of [
+      [part({ id: "" }, sites, "{}"), part({ id: "" }, balance, "{}")],
+      [part({ id: "a" }, sites, "{"), part({}, undefined, "}"), part({ id: "b" }, balance, "{}")],
+      [part({ index: 0, id: "a" }, sites, "{}"), part({ index: 0, id: "b" }, balance, "{}")],
+      [
+        part({ index: 0, id: "a" }, sites, "{"),
+        part({ index: 1, id: "b" }, balance, "{"),
+        part({ index: 0, id: "a" }, undefined, "}"),
+        part({ index: 1 }, undefined, "}"),
+      ],
+    ]) {
+      const key = await funded();
+      const model = scripted(
+        { choices: [...parts, { delta: {}, finish_reason: "tool_calls" }] },
+        { text: "Done." },
+      );
+      expect((await say(key, "Go")).body.toolCalls).toEqual([
+        { tool: sites, ok: true },
+        { tool: balance, ok: true },
+      ]);
+      const ids = model.asked[1]?.messages.flatMap(({ tool_call_id: id }) => id ?? []);
+      expect(new Set(ids).size).toBe(2);
+    }
+  });
+
   it("after whose tool the model fails is asked again of the model, and not of the tool", async () => {
     const key = await funded(3);
     const { siteId } = await runningSite(key, await readyAgent(), { name: "to-set" });

@@ -17,7 +17,7 @@ export type ModelTurn = {
 
 /** A language model, whoever serves it. */
 export type Model = {
-  /** @param onText is given the answer as it comes. @throws Error where the model cannot be reached, stalls or is cut off */
+  /** @param onText is given the answer as it comes. @throws Error where the model cannot be reached, stalls, is cut off or says nothing */
   respond(messages: ModelMessage[], tools: ModelTool[], onText: (text: string) => void): Promise<ModelTurn>;
 };
 
@@ -60,30 +60,42 @@ async function collect(
   onText: (text: string) => void,
 ): Promise<ModelTurn> {
   const turn: ModelTurn = { text: "", toolCalls: [], used: null };
-  let isWhole = false;
+  const add = (text: string) => {
+    turn.text += text;
+    if (turn.text.length > maxTextLength) throw new Error("The model's answer is endless");
+    onText(text);
+  };
+  let ended: string | null = null;
+  const byIndex = new Map<number | undefined, ModelToolCall>();
   for await (const { choices, usage } of stream) {
     if (usage) turn.used = { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens };
     const [choice] = choices;
-    if (choice?.finish_reason) isWhole = true;
-    const { content, tool_calls: calls } = choice?.delta ?? {};
-    if (content) {
-      turn.text += content;
-      if (turn.text.length > maxTextLength) throw new Error("The model's answer is endless");
-      onText(content);
-    }
-    for (const { index, id, function: called } of calls ?? []) {
-      const known = (turn.toolCalls[index] ??= {
-        id: (id ?? `call_${index}`).slice(0, maxNameLength),
-        name: "",
-        arguments: "",
-      });
+    ended = choice?.finish_reason ?? ended;
+    const { content, refusal, tool_calls: calls } = choice?.delta ?? {};
+    if (content) add(content);
+    if (refusal) add(refusal);
+    for (const { index, id: given, function: called } of calls ?? []) {
+      const id = (given ?? "").slice(0, maxNameLength);
+      let known = byIndex.get(index);
+      // Some servers send no index, others the same one for several calls.
+      const isOther = typeof index === "number" ? id !== "" && id !== (known?.id || id) : called?.name;
+      if (!known || isOther) {
+        known = { id: "", name: "", arguments: "" };
+        byIndex.set(index, known);
+        turn.toolCalls.push(known);
+      }
+      known.id ||= id;
       known.name = (known.name + (called?.name ?? "")).slice(0, maxNameLength);
       known.arguments += called?.arguments ?? "";
       if (known.arguments.length > maxTextLength) throw new Error("The model's arguments are endless");
     }
   }
-  if (!isWhole) throw new Error("The model's answer was cut off");
-  return { ...turn, toolCalls: turn.toolCalls.filter((one) => one !== undefined) };
+  if (ended === null) throw new Error("The model's answer was cut off");
+  for (const [at, call] of turn.toolCalls.entries()) call.id ||= `call_${at}`;
+  if (turn.toolCalls.length > 0) return turn;
+  if (turn.text.trim() === "") throw new Error(`The model's answer is empty: ${ended}`);
+  if (ended === "length" || ended === "content_filter") add("\n\n(The answer was cut off.)");
+  return turn;
 }
 
 function onTheWire(message: ModelMessage): OpenAI.ChatCompletionMessageParam {
