@@ -1,6 +1,17 @@
 import { expect, it } from "vitest";
+import { app } from "../../worker/app.ts";
 import { scripted, use, open } from "./assistant.ts";
-import { account, api, call, createSite, operator, operatorCookie, site, siteUrl } from "./service.ts";
+import {
+  account,
+  api,
+  bindings,
+  call,
+  createSite,
+  operator,
+  operatorCookie,
+  site,
+  siteUrl,
+} from "./service.ts";
 
 const grant = async () => {
   const key = await operator();
@@ -72,4 +83,30 @@ it("nobody else's conversation is shown", async () => {
   const { body } = await api<{ conversationId: string }>(other, "POST", "/chat", { message: "Hello" });
   const answer = await get(`/assistant?conversation=${body.conversationId}`);
   expect([403, 404]).toContain(answer.status);
+});
+
+it("what the person looks at is told to a model once in a conversation, and no command ends with it", async () => {
+  const [one, other] = ["site_001k000000000000000000one0", "site_001k00000000000000000other"];
+  await grant();
+  const model = scripted({ text: "Hello." });
+  const to = (await say({ message: "Hello" }, `/assistant?about=${one}`)).headers.get("Location") ?? "";
+  expect(model.prompts).toContain(`(I am looking at ${one}.)`);
+  const toTell = async (path: string) =>
+    /<berth-chat[^>]*data-about="([^"]*)"/.exec(await (await get(path)).text())?.[1] ?? null;
+  expect(await toTell(`/assistant?about=${one}`)).toBe(one);
+  expect(await toTell(`${to}&about=${one}`)).toBe("");
+  expect(await toTell(`${to}&about=${other}`)).toBe(other);
+
+  const headers = { Origin: siteUrl, Cookie: await operatorCookie(), Accept: "text/html" };
+  const withoutModel = (init: RequestInit) =>
+    app.fetch(
+      new Request(`${siteUrl}/assistant?about=${one}`, { redirect: "manual", headers, ...init }),
+      { ...bindings, MODEL_NAME: undefined },
+      { waitUntil: () => undefined, passThroughOnException: () => undefined } as unknown as ExecutionContext,
+    );
+  expect(await (await withoutModel({})).text()).toMatch(/<berth-chat[^>]*data-about=""/);
+  const asked = scripted({ text: "Hello." });
+  const body = new URLSearchParams({ form: "say", message: "list_sites" });
+  expect((await withoutModel({ method: "POST", body })).status).toBe(303);
+  expect(asked.asked.at(-1)?.messages.at(-1)?.content).toBe("list_sites");
 });

@@ -1,5 +1,6 @@
 import { createParser } from "eventsource-parser";
 import type { ChatReply } from "../../protocol/api/chat.ts";
+import { lookingAt } from "../../protocol/looking-at.ts";
 import { isYes } from "../../protocol/yes.ts";
 
 /**
@@ -65,7 +66,8 @@ class Chat extends HTMLElement {
     if (text === "" || this.stopping) return;
     this.hasAsked = true;
     const isFirst = this.dataset["conversation"] === "";
-    const about = this.dataset["about"] ?? "";
+    // A word of consent is nothing but that.
+    const about = isYes(text) ? "" : (this.dataset["about"] ?? "");
     this.add("user", text);
     this.field.value = "";
     const answer = this.add("assistant", "");
@@ -79,12 +81,14 @@ class Chat extends HTMLElement {
         signal: this.stopping.signal,
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({
-          message: isFirst && about !== "" ? `${text}\n\n(I am looking at ${about}.)` : text,
+          message: lookingAt(text, about),
           ...(!isFirst && { conversationId: this.dataset["conversation"] }),
           ...(confirm !== undefined && { confirm }),
         }),
       });
       if (!response.ok || !response.body) return this.refused(answer, text, response);
+      // Told once; the server renders what no message has told yet.
+      if (about !== "") this.dataset["about"] = "";
       for (const asked of this.shown) asked.closest(".callout")?.remove();
       const parser = createParser({
         onEvent: ({ event, data }) =>

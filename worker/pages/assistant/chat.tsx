@@ -4,6 +4,7 @@ import {
   type Conversation,
   type ConversationWithMessages,
 } from "../../../protocol/api/chat.ts";
+import { lookedAt, lookingAt } from "../../../protocol/looking-at.ts";
 import { call } from "../../api/call.ts";
 import { Act, Button, Form, TextArea } from "../kit/form.tsx";
 import { Callout, Card, Heading, Time } from "../kit/parts.tsx";
@@ -98,18 +99,22 @@ const History = ({
   </Card>
 );
 
+const idIn = (about: string | undefined): string => /^[a-z]+_[0-9a-z]+$/.exec(about ?? "")?.[0] ?? "";
+
 /** Conversations with the assistant; as a panel on other pages, its element is shown alone (web/main.ts). */
 export const assistant: Screen = {
   path: "/assistant",
   async show({ ctx, query }) {
     const id = query("conversation");
-    const about = /^[a-z]+_[0-9a-z]+$/.exec(query("about") ?? "")?.[0] ?? "";
+    const about = idIn(query("about"));
     const [price, { data: conversations }, conversation] = await Promise.all([
       call(ctx, "getChatPrice", {}),
       call(ctx, "listConversations", { limit: 20 }),
       id === undefined ? null : call(ctx, "getConversation", { id }),
     ]);
     const pending = query("pending");
+    const told = conversation?.messages.findLast(({ text }) => lookedAt(text) !== undefined)?.text ?? "";
+    const isTold = lookedAt(told) === about;
     const isPoor = price.balance < price.neededCredits;
     return {
       title: conversation?.title ?? "Assistant",
@@ -119,7 +124,10 @@ export const assistant: Screen = {
         <>
           <Heading title="Assistant" />
           <div class="split">
-            <berth-chat data-conversation={conversation?.id ?? ""} data-about={about}>
+            <berth-chat
+              data-conversation={conversation?.id ?? ""}
+              data-about={price.model === null || isTold ? "" : about}
+            >
               <Card>
                 <div class="body">
                   <div class="messages" role="log" aria-label="Conversation">
@@ -186,13 +194,12 @@ export const assistant: Screen = {
   forms: {
     async say({ ctx, count, query }, fields) {
       const { message, conversationId, confirm } = fields.read(ChatRequest);
-      const about = query("about");
       await count("chat");
+      const { model } = await call(ctx, "getChatPrice", {});
+      // A command ends where its arguments do.
+      const about = model === null || conversationId !== undefined ? "" : idIn(query("about"));
       const reply = await call(ctx, "chat", {
-        message:
-          conversationId === undefined && about !== undefined
-            ? `${message}\n\n(I am looking at ${about}.)`
-            : message,
+        message: lookingAt(message, about),
         ...(conversationId !== undefined && { conversationId }),
         ...(confirm !== undefined && { confirm }),
       });
