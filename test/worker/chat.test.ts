@@ -233,8 +233,12 @@ describe("what is destructive", () => {
       scripted(use("stop_site", { site: "to-stop" }), { text: "Shall I?" });
       expect((await say(key, "Stop to-stop", { conversationId })).body.pendingAction).not.toBeNull();
       vi.restoreAllMocks();
-      scripted({ text: "Nothing waits for that." });
-      expect((await say(key, "yes", { conversationId, confirm })).body.toolCalls).toEqual([]);
+      // The model is not asked what a word to nothing means, and what waits goes on to.
+      const unasked = scripted({ text: "Done!" });
+      const { body } = await say(key, "yes", { conversationId, confirm });
+      expect([body.toolCalls, body.creditsUsed, unasked.asked]).toEqual([[], 0, []]);
+      expect(body.message).toContain("Stop the site to-stop");
+      expect(body.pendingAction).not.toBeNull();
       vi.restoreAllMocks();
     }
     expect(await wantedOf(siteId)).toBe("RUNNING");
@@ -913,8 +917,15 @@ describe("a message that waits behind others", () => {
 describe("without a model", () => {
   const memory = () => ({ summary: null, history: [], groups: [], pending: undefined });
   const purse = { prices: { rates: null, least: 1 }, credits: 1 };
-  const command = async (key: string, message: string, pending?: never) =>
-    converse(await assistantOf(key), null, { ...memory(), pending }, { message }, purse, () => undefined);
+  const command = async (key: string, message: string, pending?: never, confirm?: string) =>
+    converse(
+      await assistantOf(key),
+      null,
+      { ...memory(), pending },
+      { message, confirm },
+      purse,
+      () => undefined,
+    );
 
   it("tools are called by name, and help names all of them", async () => {
     const key = await account();
@@ -956,5 +967,47 @@ describe("without a model", () => {
     const done = await command(key, "yes", asked.memory.pending as never);
     expect(done.toolCalls).toEqual([{ tool: "delete_site", ok: true }]);
     expect((await api<Page<unknown>>(key, "GET", "/sites")).body.data).toEqual([]);
+  });
+
+  it("a word of consent to nothing is answered for nothing, and one to something else leaves what waits", async () => {
+    const key = await account();
+    await createSite(key, { name: "typed-on" });
+    const nothing =
+      "Nothing is waiting for your confirmation: it was answered, withdrawn, or is older than ten minutes.";
+    for (const confirm of [undefined, "cfm_none"])
+      expect(await command(key, "yes", undefined, confirm)).toMatchObject({
+        message: nothing,
+        isComplete: false,
+        toolCalls: [],
+      });
+    const { pending } = (await command(key, "delete_site site=typed-on")).memory;
+    const other = await command(key, "yes", pending as never, "cfm_none");
+    expect([other.isComplete, other.toolCalls, other.memory.pending]).toEqual([false, [], pending]);
+    expect(other.message).toContain("Delete the site typed-on permanently");
+    const late = { ...pending, expiresAtMs: 0 };
+    expect(await command(key, "yes", late as never, pending?.id)).toMatchObject({
+      message: nothing,
+      memory: { pending: undefined },
+    });
+  });
+
+  it("a value is taken as it is written where its JSON is none that the tool takes", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key, { name: "404" });
+    for (const typed of ["get_site site=404", 'get_site site="404"'])
+      expect((await command(key, typed)).message).toContain(siteId);
+    const { message } = await command(key, "search_log_history text=500 limit=1.5");
+    expect(message).toMatch(/site: .*limit: /);
+    expect(message).not.toContain("text: ");
+  });
+
+  it("a long result loses its middle, as the newest lines of a log are its last", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key, { name: "long" });
+    const envVariables = Array.from({ length: 90 }, (_, at) => ({ key: `KEY_${at}`, value: "x".repeat(90) }));
+    await api(key, "PATCH", `/sites/${siteId}`, { envVariables });
+    const { message } = await command(key, "list_env_vars site=long");
+    for (const part of ["KEY_0", "KEY_89", " […] "]) expect(message).toContain(part);
+    expect(message).toMatch(/Cut to 8000 of \d+ characters at \[…\]: ask for less\.$/);
   });
 });

@@ -57,9 +57,9 @@ function valueOf(text: string): unknown {
   }
 }
 
-/** Parses `key=value` pairs in one pass; null if the text contains anything else. */
-function pairsIn(text: string): Record<string, unknown> | null {
-  const found: Record<string, unknown> = {};
+/** The values of `key=value` pairs as they are written, in one pass; null if the text contains anything else. */
+function pairsIn(text: string): Record<string, string> | null {
+  const found: Record<string, string> = {};
   const key = /\s*([\w.-]+)=/y;
   const end = text.trimEnd().length;
   for (let at = 0; at < end;) {
@@ -72,10 +72,25 @@ function pairsIn(text: string): Record<string, unknown> | null {
       : text.slice(from).search(/\s|$/) + from;
     // A value and what follows it are apart.
     if (until === null || !/^\s?$/.test(text[until] ?? "")) return null;
-    found[name] = valueOf(text.slice(from, until));
+    found[name] = text.slice(from, until);
     at = until;
   }
   return found;
+}
+
+/** What is written without quotes is a text where its JSON is nothing that the tool takes: a status is "404" there. */
+function inputOf(tool: ToolName, written: Record<string, string>): Record<string, unknown> {
+  const isRefused = (input: object, name: string) =>
+    specOf(tool)
+      .input.safeParse(input)
+      .error?.issues.some(({ path }) => path[0] === name) === true;
+  let input: Record<string, unknown> = {};
+  for (const [name, text] of Object.entries(written)) input[name] = valueOf(text);
+  for (const [name, text] of Object.entries(written)) {
+    const asText = { ...input, [name]: text };
+    if (!/^["[{]/.test(text) && isRefused(input, name) && !isRefused(asText, name)) input = asText;
+  }
+  return input;
 }
 
 /** Parses a message as a command, for installations without a model. */
@@ -83,6 +98,8 @@ export function readCommand(message: string): Command {
   const [, name = "", rest = ""] = /^\s*(\S+)([^]*)$/.exec(message) ?? [];
   if (name === "help") return { answer: rest.trim() ? helpOn(rest.trim()) : help() };
   if (!isTool(name)) return { answer: `There is no tool “${name.slice(0, 60)}”.\n\n${help()}` };
-  const input = pairsIn(rest);
-  return input ? { tool: name, input } : { answer: `Write arguments as key=value.\n\n${helpOn(name)}` };
+  const written = pairsIn(rest);
+  return written
+    ? { tool: name, input: inputOf(name, written) }
+    : { answer: `Write arguments as key=value.\n\n${helpOn(name)}` };
 }

@@ -1,4 +1,5 @@
 import { readsOnly, type ToolGroup } from "../../protocol/api/tools.ts";
+import { isYes } from "../../protocol/yes.ts";
 import type { Model, ModelMessage, ModelTool, ModelToolCall, ModelTurn } from "../adapters/model.ts";
 import type { Ctx } from "../ctx.ts";
 import { affords, plus, type ChatPrices, type TokenUse } from "../domain/chat-price.ts";
@@ -15,7 +16,7 @@ import {
 import { fittingGroups, isGroup, offered, openTools, ownTokens } from "./prompt.ts";
 import { budget, newest, promptOf, summaryPromptOf, type Said } from "./prompt-budget.ts";
 import { changedSince, isTool, refuseCall, runTool, runUnchanged, type ToolOutcome } from "./run-tool.ts";
-import { cutTo, tokenEstimate } from "./token-estimate.ts";
+import { cutNote, cutTo, tokenEstimate, withoutMiddle } from "./token-estimate.ts";
 import { untrusted } from "./untrusted.ts";
 
 /** The state that a conversation keeps between messages. */
@@ -49,12 +50,14 @@ export type Interaction = {
   /** How many texts of the history, oldest first, are in the summary now. */
   summarized: number;
   used: TokenUse;
-  /** false: the model or the service failed; the message is not charged. */
+  /** false: the model or the service failed, or nothing waited for the person's word; the message is not charged. */
   isComplete: boolean;
 };
 
 const maxRounds = 8;
 const maxToolCalls = 24;
+/** Of a result that is shown to the person, in characters. */
+const maxShownLength = 8000;
 /** Longer histories are summarized but for their newest part. */
 const history = { maxTokens: 1500, keptTokens: 600 };
 
@@ -68,7 +71,11 @@ export async function converse(
   emit: (event: ChatEvent) => void,
 ): Promise<Interaction> {
   const turn = new Turn(ctx, emit, memory, purse, asked.signal);
-  const agreed = agreedTo(memory.pending, asked, ctx.now().getTime());
+  const nowMs = ctx.now().getTime();
+  const agreed = agreedTo(memory.pending, asked, nowMs);
+  // A model may have asked what a plain yes answers.
+  const isWord = asked.confirm !== undefined || (!model && isYes(asked.message));
+  if (!agreed && isWord) return turn.confirmedNothing(memory.pending, nowMs);
   // Any other message withdraws the pending action.
   const results = agreed ? await turn.confirmed(agreed) : null;
   if (!model) return turn.end(commandAnswer(results ?? (await turn.command(asked.message))), true);
@@ -220,17 +227,28 @@ class Turn {
     return this.toolCalls.flatMap(({ tool, ok }) => (ok && !(isTool(tool) && readsOnly(tool)) ? [tool] : []));
   }
 
-  end(message: string, isComplete: boolean): Interaction {
+  /** A word to what does not wait; what does goes on to. */
+  confirmedNothing(pending: PendingAction | undefined, nowMs: number): Interaction {
+    const waits = pending && pending.expiresAtMs > nowMs ? pending : undefined;
+    const message = waits
+      ? "That is not what waits for your confirmation. This is:"
+      : "Nothing is waiting for your confirmation: it was answered, withdrawn, or is older than ten minutes.";
+    return this.end(message, false, waits);
+  }
+
+  end(message: string, isComplete: boolean, waits?: PendingAction): Interaction {
     const pending: PendingAction | undefined =
       this.steps.length === 0
-        ? undefined
+        ? waits
         : {
             id: newPendingId(this.ctx),
             steps: this.steps,
             expiresAtMs: this.ctx.now().getTime() + pendingForMs,
           };
     // Code states what was done and what would happen, whatever the model claims.
-    const asks = pending ? `\n\n${summaryOf(pending)}\nConfirm with “yes” within ten minutes.` : "";
+    const asks = pending
+      ? `\n\n${summaryOf(pending)}\nConfirm with “yes” within ten minutes of the question.`
+      : "";
     return {
       message: `${message}${this.fate}${asks}`.trim(),
       shown: this.shown,
@@ -314,5 +332,6 @@ function shownOutcome(outcome: ToolOutcome): string {
   if (outcome.status === "refused") return outcome.error;
   if (outcome.status === "asks") return "this needs your confirmation.";
   const text = JSON.stringify(outcome.result, null, 2) ?? "done";
-  return text.length > 8000 ? `${text.slice(0, 8000)}…` : text;
+  if (text.length <= maxShownLength) return text;
+  return `${withoutMiddle(text, maxShownLength)}\n\n${cutNote(maxShownLength, text.length)}`;
 }

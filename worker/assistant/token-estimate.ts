@@ -34,6 +34,9 @@ export function tokenEstimate(text: string): number {
 export const withoutMiddle = (text: string, length: number): string =>
   `${text.slice(0, Math.ceil(length * 0.7))} […] ${text.slice(text.length - Math.floor(length * 0.3))}`.toWellFormed();
 
+export const cutNote = (length: number, of: number): string =>
+  `Cut to ${length} of ${of} characters at […]: ask for less.`;
+
 /** The beginning and the end of a text, with a mark in between, of at most so many tokens. */
 export function cutTo(text: string, maxTokens: number): string {
   if (tokenEstimate(text) <= maxTokens) return text;

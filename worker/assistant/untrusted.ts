@@ -1,4 +1,4 @@
-import { withoutMiddle } from "./token-estimate.ts";
+import { cutNote, withoutMiddle } from "./token-estimate.ts";
 
 /** Limit per tool result in a prompt, in characters. */
 const maxResultLength = 6000;
@@ -21,6 +21,6 @@ export function untrusted(result: unknown): string {
   const cut = text.length > maxResultLength;
   return JSON.stringify({
     untrusted_data: cut ? withoutMiddle(text, maxResultLength) : text,
-    ...(cut && { note: `Cut to ${maxResultLength} of ${text.length} characters at […]: ask for less.` }),
+    ...(cut && { note: cutNote(maxResultLength, text.length) }),
   });
 }

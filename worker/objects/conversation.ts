@@ -207,8 +207,8 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
       summary: kv.get<string>("summary") ?? null,
       history: said,
       groups: kv.get<Memory["groups"]>("groups") ?? [],
-      // What was asked since the message came, its author has not seen.
-      pending: asked?.id === waiting ? asked : undefined,
+      // What was asked since the message came, its author has not seen, unless the message names it.
+      pending: asked?.id === waiting || sent.confirm !== undefined ? asked : undefined,
     };
     // Gone before it is acted on: it is good once, whatever happens next.
     kv.delete("pending");
