@@ -74,12 +74,8 @@ async function sent(
       else if (event === "done") {
         spinner.stop();
         const reply = JSON.parse(data) as Reply;
-        // What was not streamed, such as a value that is shown once.
-        const rest = reply.message.startsWith(text)
-          ? reply.message.slice(text.length)
-          : text === ""
-            ? reply.message
-            : "";
+        // What was not streamed, such as a value that is shown once, or all where it went another way.
+        const rest = reply.message.startsWith(text) ? reply.message.slice(text.length) : `\n${reply.message}`;
         if (!output.json) print(safe(rest));
         return reply;
       }

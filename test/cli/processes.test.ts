@@ -169,6 +169,17 @@ it("credits that are missing are told by number, with where to get them", async 
 });
 
 it.each([
+  ["goes on from what was streamed", ["It ", "is"], "It is this: s3cret", "It is this: s3cret\n"],
+  ["is printed whole below another text", ["Half of"], "It failed.\nAgain?", "Half of\nIt failed.\nAgain?\n"],
+])("the assistant's answer %s, so that nothing of it is lost", async (_, deltas, message, printed) => {
+  const { instead } = service;
+  service.instead = () => ({ deltas, message, pendingAction: null });
+  const { stdout } = await berth("chat", "hello");
+  service.instead = instead;
+  expect(stdout).toBe(printed);
+});
+
+it.each([
   [2, "usage", ["sites", "show"], { BERTH_SITE: "" }],
   [3, "unauthorized", ["sites", "list"], { BERTH_TOKEN: "" }],
   [2, "usage", ["sites"], {}],

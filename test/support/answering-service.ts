@@ -156,7 +156,16 @@ export async function answeringService(
           id === "chatStream"
             ? "error" in changed
               ? [{ event: "error", data: changed }]
-              : [{ event: "done", data: answerOf("chat").value }]
+              : [
+                  ...((changed as { deltas?: string[] }).deltas ?? []).map((text) => ({
+                    event: "delta",
+                    data: { text },
+                  })),
+                  {
+                    event: "done",
+                    data: { ...(answerOf("chat").value as object), ...service.instead(asked.at(-1)!) },
+                  },
+                ]
             : id === "followEvents"
               ? [
                   { event: "ready", data: {} },

@@ -701,6 +701,31 @@ describe("a streamed answer", () => {
     });
   });
 
+  it("is streamed as the message holds it: rounds apart, without blanks at its ends", async () => {
+    const key = await funded();
+    scripted(
+      { text: "\n\nLet me look. \n", ...open("sites") },
+      { text: " ", ...use("list_sites", {}) },
+      { text: "You have none.\n" },
+      { text: "\n", ...use("delete_site", { site: (await createSite(key)).siteId }) },
+      { text: " Shall I? " },
+    );
+    const [first, second] = [
+      await eventsOf(await streamed(key, { message: "Look" })),
+      await eventsOf(await streamed(key, { message: "Delete it" })),
+    ];
+    const textOf = (events: typeof first) =>
+      events
+        .flatMap(({ event, data }) => (event === "delta" ? (data as { text: string }).text : []))
+        .join("");
+    expect(first.at(-1)?.data).toMatchObject({ message: "Let me look.\n\nYou have none." });
+    expect(textOf(first)).toBe("Let me look.\n\nYou have none.");
+    expect(textOf(second)).toBe("Shall I?");
+    expect(second.at(-1)?.data).toMatchObject({
+      message: expect.stringMatching(/^Shall I\?\n\nDelete the site /) as string,
+    });
+  });
+
   it("that nobody reads comes to its end, is charged once and kept, and is gone on with from the last event seen", async () => {
     const key = await funded(2);
     scripted({ text: "One two three four five." });

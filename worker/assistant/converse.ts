@@ -103,6 +103,9 @@ class Turn {
   private summary: string | null;
   private summarized = 0;
   private fate = "";
+  /** What the model has written of the message, and the blanks after it. */
+  private written = "";
+  private blanks = "";
   private used: TokenUse = { promptTokens: 0, completionTokens: 0 };
   private readonly ctx: Ctx;
   private readonly emit: (event: ChatEvent) => void;
@@ -157,10 +160,9 @@ class Turn {
     const confirmed =
       results && untrusted(results.map(({ tool, outcome }) => ({ tool, answered: forModel(outcome) })));
     const exchange: ModelMessage[] = [];
-    let text = "";
     for (let round = 0; round < maxRounds && !this.isOver(); round++) {
       if (round > 0 && !this.affordsMore())
-        return `${text}\n\nYour credits pay no further step. Buy more, or ask for less at once.`.trim();
+        return `${this.written}\n\nYour credits pay no further step. Buy more, or ask for less at once.`.trim();
       const turn = await this.ask(
         model,
         promptOf({
@@ -172,17 +174,28 @@ class Turn {
           exchange,
         }),
         offered(this.groups),
-        (delta) => this.emit({ type: "delta", text: delta }),
+        (delta) => this.write(delta),
       );
-      text += turn.text;
-      if (turn.toolCalls.length === 0) return text;
+      if (turn.toolCalls.length === 0) return this.written;
+      this.blanks = "\n\n";
       exchange.push({ role: "assistant", content: turn.text, toolCalls: turn.toolCalls });
       for (const call of turn.toolCalls) {
-        if (this.isOver()) return text;
+        if (this.isOver()) return this.written;
         exchange.push({ role: "tool", toolCallId: call.id, content: await this.answer(call) });
       }
     }
-    return `${text}\n\nThat took more steps than one message allows. Say how to continue.`.trim();
+    return `${this.written}\n\nThat took more steps than one message allows. Say how to continue.`.trim();
+  }
+
+  /** Adds to the message what the model writes: the blanks before it only once it goes on. */
+  private write(text: string): void {
+    const all = this.blanks + text;
+    const until = all.trimEnd();
+    this.blanks = all.slice(until.length);
+    const more = this.written === "" ? until.trimStart() : until;
+    if (more === "") return;
+    this.written += more;
+    this.emit({ type: "delta", text: more });
   }
 
   /** Puts the older part of a long history into the summary. @returns the part that remains */
