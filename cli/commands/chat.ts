@@ -43,22 +43,30 @@ export const chat = command("chat", "Talk to the assistant: one message, a pipe,
 
 type Reply = Answer<"chat">;
 
-/** Sends a message and prints the answer as it is written; after a cut, goes on with the events that are kept. */
+/** Sends a message and prints the answer as it is written; after a cut, says where it is found. */
 async function sent(
   client: Client,
   input: { message: string; conversationId: string | undefined; confirm?: string },
 ): Promise<Reply> {
-  const { ApiError } = await import("../../client/index.ts");
+  const { ApiError, NetworkError } = await import("../../client/index.ts");
   const spinner = spin("thinking …");
   let isWriting = false;
   let text = "";
+  let begun: string | undefined;
   try {
     for await (const { event, data } of client.stream("chatStream", input, {
       signal,
       end: ["done", "error"],
     })) {
-      const value = JSON.parse(data) as { text?: string; tool?: string; error?: string; reason?: string };
-      if (event === "delta" && value.text !== undefined) {
+      const value = JSON.parse(data) as {
+        conversationId?: string;
+        text?: string;
+        tool?: string;
+        error?: string;
+        reason?: string;
+      };
+      if (event === "conversation") begun = value.conversationId;
+      else if (event === "delta" && value.text !== undefined) {
         spinner.stop();
         isWriting = true;
         text += value.text;
@@ -80,8 +88,11 @@ async function sent(
         return reply;
       }
     }
-    throw new Failure("The answer ended early.", {
-      hint: "berth api listConversations shows what was kept.",
+    throw new NetworkError("The answer ended early.");
+  } catch (error) {
+    if (begun === undefined || !(error instanceof NetworkError)) throw error;
+    throw new Failure(error.message, {
+      hint: `It is completed all the same: berth conversations show ${safe(begun)}`,
     });
   } finally {
     spinner.stop();

@@ -1360,7 +1360,7 @@ export const operations = {
     method: "post",
     path: "/chat/stream",
     tag: "Assistant",
-    summary: "The same, streamed as server-sent events: delta, tool, action, done, error",
+    summary: "The same, streamed as server-sent events: conversation, delta, tool, action, done, error",
     access: "key",
     body: ChatRequest,
     limit: "chat",

@@ -179,6 +179,15 @@ it.each([
   expect(stdout).toBe(printed);
 });
 
+it("the assistant's answer that is cut off is found where the CLI says", async () => {
+  const { instead } = service;
+  service.instead = () => ({ deltas: ["Half"], isCut: true });
+  const { code, stdout, stderr } = await berth("chat", "hello");
+  service.instead = instead;
+  expect([code, stdout]).toEqual([1, "Half"]);
+  expect(stderr).toContain("berth conversations show conv_001m80000000000000000000000");
+});
+
 it.each([
   [2, "usage", ["sites", "show"], { BERTH_SITE: "" }],
   [3, "unauthorized", ["sites", "list"], { BERTH_TOKEN: "" }],

@@ -157,14 +157,19 @@ export async function answeringService(
             ? "error" in changed
               ? [{ event: "error", data: changed }]
               : [
+                  { event: "conversation", data: { conversationId: "conv_001m80000000000000000000000" } },
                   ...((changed as { deltas?: string[] }).deltas ?? []).map((text) => ({
                     event: "delta",
                     data: { text },
                   })),
-                  {
-                    event: "done",
-                    data: { ...(answerOf("chat").value as object), ...service.instead(asked.at(-1)!) },
-                  },
+                  ...("isCut" in changed
+                    ? []
+                    : [
+                        {
+                          event: "done",
+                          data: { ...(answerOf("chat").value as object), ...service.instead(asked.at(-1)!) },
+                        },
+                      ]),
                 ]
             : id === "followEvents"
               ? [

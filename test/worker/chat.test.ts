@@ -726,6 +726,31 @@ describe("a streamed answer", () => {
     });
   });
 
+  it("of a first message says first which conversation it is, which is listed and gone on with before the model answers", async () => {
+    const key = await funded();
+    const answer = held({ text: "Hello." });
+    scripted(answer.turn);
+    const stream = await streamed(key, { message: "Good day" });
+    const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let heard = "";
+    while (!heard.includes("data: ")) heard += (await reader.read()).value ?? "";
+    const { conversationId } = JSON.parse(/event: conversation\ndata: (.*)/.exec(heard)?.[1] ?? "{}") as {
+      conversationId: string;
+    };
+    expect((await api<Page<Conversation>>(key, "GET", "/chat/conversations")).body.data).toMatchObject([
+      { id: conversationId, title: "Good day" },
+    ]);
+    const path = `/chat/conversations/${conversationId}`;
+    expect((await api<ConversationWithMessages>(key, "GET", path)).body.messages).toMatchObject([
+      { role: "user", text: "Good day" },
+    ]);
+    await reader.cancel();
+    const headers = { Authorization: `Bearer ${key}`, "Last-Event-ID": /id: (\d+)/.exec(heard)?.[1] ?? "" };
+    const resumed = await call(`/api/v1${path}/events`, { headers });
+    answer.go();
+    expect((await eventsOf(resumed)).map(({ event }) => event)).toEqual(["delta", "done"]);
+  });
+
   it("that nobody reads comes to its end, is charged once and kept, and is gone on with from the last event seen", async () => {
     const key = await funded(2);
     scripted({ text: "One two three four five." });
@@ -765,11 +790,11 @@ describe("a streamed answer", () => {
     const resumed = (lastEventId: object) =>
       call(path, { headers: { Authorization: `Bearer ${key}`, ...lastEventId } });
     // Cut off before it heard anything, and while the answer of the message before was written.
-    const [cutEarly, cutLate] = [await resumed({}), await resumed({ "Last-Event-ID": "3" })];
+    const [cutEarly, cutLate] = [await resumed({}), await resumed({ "Last-Event-ID": "4" })];
     first.go();
     const heardLate = await eventsOf(cutLate);
     expect([heardLate[0]?.id, heardLate.at(-1)?.data]).toMatchObject([
-      4,
+      5,
       { pendingAction: { summary: expect.stringContaining("Delete the site shop") as string } },
     ]);
     second.go();

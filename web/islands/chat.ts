@@ -130,6 +130,9 @@ class Chat extends HTMLElement {
   private take(answer: HTMLElement, type: string, data: Record<string, unknown>): void {
     const text = part(answer, ".text");
     switch (type) {
+      case "conversation":
+        this.goesOn(textOf(data["conversationId"]));
+        break;
       case "delta":
         text.append(textOf(data["text"]));
         break;
@@ -142,8 +145,6 @@ class Chat extends HTMLElement {
       case "done": {
         const reply = data as unknown as ChatReply;
         text.textContent = reply.message;
-        this.dataset["conversation"] = reply.conversationId;
-        sessionStorage.setItem("conversation", reply.conversationId);
         const balance = this.querySelector("[data-balance]");
         if (balance) balance.textContent = credits(reply.balance);
         answer.append(element("p", "soft small", credits(reply.creditsUsed)));
@@ -162,6 +163,16 @@ class Chat extends HTMLElement {
         break;
     }
     answer.scrollIntoView({ block: "end" });
+  }
+
+  /** Its page, or the panel on any other, shows this conversation when it is loaded again. */
+  private goesOn(conversation: string): void {
+    this.dataset["conversation"] = conversation;
+    sessionStorage.setItem("conversation", conversation);
+    if (location.pathname !== "/assistant") return;
+    const url = new URL(location.href);
+    url.searchParams.set("conversation", conversation);
+    history.replaceState(history.state, "", url);
   }
 
   /** The steps of an answer are folded: `list_sites` reads "list sites". */

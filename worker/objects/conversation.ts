@@ -213,6 +213,9 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     // Gone before it is acted on: it is good once, whatever happens next.
     kv.delete("pending");
     this.keep("user", sent.message);
+    // Whoever is cut off from here on finds it.
+    if (sent.isNew) await this.list(ctx, sent);
+    this.tell("conversation", { conversationId: sent.conversationId });
     const prices = chatPricesOf(ctx.config);
     const { signal } = this.removal;
     const done = await converse(
@@ -232,10 +235,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
       kv.put("groups", done.memory.groups);
       if (done.memory.pending) kv.put("pending", done.memory.pending);
       this.keep("assistant", done.message, done.toolCalls);
-      this.listing = touchConversation(ctx, sent.conversationId, sent.message).catch((error: unknown) => {
-        logError({ conversation: sent.conversationId, requestId: sent.requestId }, error);
-        return true;
-      });
+      void this.list(ctx, sent);
     }
     const price = Math.min(credits, chatPrice(prices, done.used));
     // Side by side: whoever has the answer may ask for the conversation.
@@ -266,6 +266,14 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
       toolCalls: done.toolCalls,
       pendingAction,
     };
+  }
+
+  private list(ctx: Ctx, { conversationId, message, requestId }: Sent): Promise<boolean> {
+    this.listing = touchConversation(ctx, conversationId, message).catch((error: unknown) => {
+      logError({ conversation: conversationId, requestId }, error);
+      return true;
+    });
+    return this.listing;
   }
 
   private context({
