@@ -854,7 +854,7 @@ describe("a conversation that is deleted while an answer is written", () => {
     const next = held(use("set_env_vars", { site: "left-alone", entries: [{ key: "A", value: "1" }] }));
     const model = scripted(
       open("environment"),
-      use("delete_env_vars", { site: "left-alone", keys: ["B"] }),
+      use("rotate_deploy_webhook", { site: "left-alone" }),
       next.turn,
       { text: "It is set." },
     );

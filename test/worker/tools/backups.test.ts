@@ -209,7 +209,12 @@ effectsOf("backups", {
       await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
       const { job, attempt } = await jobOf(host, "site.deploy");
       await finish(host, job, attempt, deployResult);
+      const volumes = { kind: "volumes" as const, volumes: [] };
+      const refused = useTool(key, "delete_volume", { site: "keeps", name: "date" }, { asks: false });
+      await answerNext(host, volumes);
+      expect(JSON.stringify((await refused).result)).toContain("keeps no volume date");
       const using = useTool(key, "delete_volume", { site: "keeps", name: "data" });
+      for (let count = 0; count < 2; count++) await answerNext(host, volumes);
       const question = await answerNext(host, { kind: "removeVolume" });
       expect(question).toEqual({ kind: "removeVolume", siteId, name: "data" });
       expect((await using).asked).toContain("There is no backup of it");

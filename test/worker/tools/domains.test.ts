@@ -107,7 +107,10 @@ effectsOf("domains", {
     "takes it away after a yes, so that another account may have it",
     async () => {
       const { key, siteId, domain } = await withDomain();
-      await useTool(key, "remove_domain", { site: "named", domain });
+      const unknown = { site: "named", domain: `other.${domain}` };
+      const { result } = await useTool(key, "remove_domain", unknown, { asks: false });
+      expect(JSON.stringify(result)).toContain("is no domain of the site named");
+      await useTool(key, "remove_domain", { site: "named", domain: domain.toUpperCase() });
       expect((await site(key, siteId)).domains).toEqual([]);
     },
   ],

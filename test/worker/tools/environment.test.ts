@@ -82,6 +82,9 @@ effectsOf("environment", {
     "removes them after a yes, and no others",
     async () => {
       const { key, siteId } = await withVariables();
+      const unknown = { site: "configured", keys: ["TOKEN", "TOCKEN"] };
+      const { result } = await useTool(key, "delete_env_vars", unknown, { asks: false });
+      expect(JSON.stringify(result)).toContain("has no variables TOCKEN");
       const { asked } = await useTool(key, "delete_env_vars", { site: "configured", keys: ["TOKEN"] });
       expect(asked).toContain("TOKEN");
       expect(await shown(key, siteId)).toEqual([["COLOUR", "blue"]]);

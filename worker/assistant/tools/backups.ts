@@ -1,6 +1,6 @@
 import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
-import { invalid } from "../../domain/app-error.ts";
+import { conflict, invalid } from "../../domain/app-error.ts";
 import {
   asks,
   asksAboutDatabase,
@@ -139,6 +139,9 @@ export const backupTools: Tools<Names> = {
     run: async (ctx, { site, name }) => call(ctx, "removeVolume", { id: await siteId(ctx, site), name }),
     async consequence(ctx, { site, name }) {
       const found = await siteNamed(ctx, site);
+      const volumes = await call(ctx, "listVolumes", { id: found.id });
+      if (!volumes.data.some((volume) => volume.name === name))
+        throw conflict(`The site ${found.name} keeps no volume ${name}: list_volumes names those it keeps.`);
       const { data } = await call(ctx, "listVolumeBackups", { id: found.id, name, limit: 100 });
       const last = data.find(isGood);
       const backups = last

@@ -40,9 +40,12 @@ export const domainTools: Tools<Names> = {
       call(ctx, "deleteDomain", { id: await siteId(ctx, site), name: domain }),
     async consequence(ctx, { site, domain }) {
       const found = await siteNamed(ctx, site);
+      const known = found.domains.find((one) => one.domain === domain);
+      if (!known)
+        throw conflict(`${domain} is no domain of the site ${found.name}: list_domains names those it has.`);
       return asks(
         `Remove the domain ${domain} from the site ${found.name}: visitors can no longer reach it by that name.`,
-        [found.id, found.updatedAt, found.domains.find((one) => one.domain === domain)?.id],
+        [found.id, found.updatedAt, known.id],
       );
     },
   },

@@ -35,6 +35,11 @@ export const environmentTools: Tools<Names> = {
       }),
     async consequence(ctx, { site, keys }) {
       const found = await siteNamed(ctx, site);
+      const unknown = keys.filter((key) => !found.envVariables.some((one) => one.key === key));
+      if (unknown.length > 0)
+        throw conflict(
+          `${found.name} has no variables ${unknown.join(", ")}: list_env_vars names those it has.`,
+        );
       const { data } = await call(ctx, "listEnvVersions", { id: found.id });
       return asks(
         `Remove ${keys.join(", ")} from the environment of the site ${found.name}, effective at its next restart or deployment.`,
