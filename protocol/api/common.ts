@@ -35,7 +35,7 @@ export const wholeNumber = (minimum: number, maximum: number) =>
     .transform(Number)
     .pipe(z.number().int().min(minimum).max(maximum))
     .meta({
-      override({ jsonSchema }) {
+      override({ jsonSchema }: { jsonSchema: { pattern?: string } }) {
         delete jsonSchema.pattern;
         Object.assign(jsonSchema, { type: "integer", minimum, maximum });
       },

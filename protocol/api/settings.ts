@@ -22,7 +22,7 @@ const VatId = text
     z.string().regex(/^[A-Z]{2}[A-Z0-9]{2,13}$/, "a VAT id with its country's letters, such as DE123456789"),
   )
   .meta({
-    override({ jsonSchema }) {
+    override({ jsonSchema }: { jsonSchema: object }) {
       Object.assign(jsonSchema, { maxLength: 30 });
     },
   });
