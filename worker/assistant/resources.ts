@@ -2,7 +2,13 @@ import type { Backup } from "../../protocol/api/backups.ts";
 import type { Database, DatabaseActionAccepted, DatabasePatch } from "../../protocol/api/databases.ts";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 import type { PackChanged } from "../../protocol/api/packs.ts";
-import type { EnvChanged, Site, SiteActionAccepted, SiteInFull, SitePatch } from "../../protocol/api/sites.ts";
+import type {
+  EnvChanged,
+  Site,
+  SiteActionAccepted,
+  SiteInFull,
+  SitePatch,
+} from "../../protocol/api/sites.ts";
 import { call } from "./call.ts";
 import type { Ctx } from "../ctx.ts";
 import { sha256Hex } from "../domain/tokens.ts";
