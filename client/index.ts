@@ -8,6 +8,7 @@ export {
   type Client,
   type ClientOptions,
 } from "./client.ts";
+export { envLine, parseEnvFile } from "../protocol/env-file.ts";
 export type { Answers } from "../protocol/cli.ts";
 export type { ProjectFile } from "../protocol/api/project-file.ts";
 export { ApiError, errorOf, NetworkError } from "./errors.ts";

@@ -59,8 +59,13 @@ const shownEscapes = Object.fromEntries(
   Object.entries(escapes).map(([letter, character]) => [character, `\\${letter}`]),
 );
 
-/** One variable as such a file has it; `parseEnvFile` reads the same value. */
+/**
+ * One variable as such a file has it; `parseEnvFile` reads the same value. In single quotes where it can be, as some readers know no
+ * \" (`node --env-file`).
+ */
 export const envLine = (key: string, value: string): string =>
   /^[\w.:/@%+,=-]*$/.test(value)
     ? `${key}=${value}`
-    : `${key}="${value.replaceAll(/[\n\r\t"\\]/g, (letter) => shownEscapes[letter] ?? letter)}"`;
+    : /^[^'\n\r]*["\\][^'\n\r]*$/.test(value)
+      ? `${key}='${value}'`
+      : `${key}="${value.replaceAll(/[\n\r\t"\\]/g, (letter) => shownEscapes[letter] ?? letter)}"`;

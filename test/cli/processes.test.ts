@@ -505,6 +505,53 @@ it("a variable that there is not is not removed, and an empty standard input is 
   expect(service.asked.slice(from).filter(({ method }) => method !== "GET")).toEqual([]);
 });
 
+it("a .env file is read and written as the pages do, and one with a line that is no variable is refused with its number", async () => {
+  const values = {
+    PW: "ab#cd12",
+    JSON: '{"a":1}',
+    KEY: "-----BEGIN-----\nabc\n-----END-----",
+    QUOTES: "\"'`#",
+  };
+  const file = join(home, "values.env");
+  service.instead = ({ id }) =>
+    id === "getSite"
+      ? {
+          envVariables: Object.entries(values).map(([key, value]) => ({
+            key,
+            value,
+            encrypted: false,
+            scope: "both",
+          })),
+        }
+      : undefined;
+  writeFileSync(
+    file,
+    'PW=ab#cd12\nJSON="{\\"a\\":1}"\nKEY="-----BEGIN-----\nabc\n-----END-----"\nQUOTES="\\"\'`#"\n',
+  );
+  expect(await berth("env", "diff", file)).toMatchObject({ code: 0, stdout: "No difference.\n" });
+  expect(await berth("env", "pull", file, "--force")).toMatchObject({ code: 0, stderr: "" });
+  expect(await berth("env", "diff", file)).toMatchObject({ code: 0, stdout: "No difference.\n" });
+
+  const from = service.asked.length;
+  writeFileSync(file, 'PW=1\nNOTAVAR\nOPEN="never closed\n');
+  for (const verb of ["diff", "push"]) {
+    const { code, stderr } = await berth("env", verb, file);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/line 2: [^]*line 3: [^]*OPEN/)]);
+  }
+  expect(service.asked.slice(from)).toEqual([]);
+  service.instead = () => undefined;
+});
+
+it("several lines at the hidden prompt are refused, whose first alone would be stored", async () => {
+  const from = service.asked.length;
+  const asking = inTerminal(["env", "set", "KEY"]);
+  await seen(asking, "(not shown): ");
+  asking.child.stdin.write("-----BEGIN-----\rabc\r-----END-----\r");
+  const { code, stdout } = await asking.ended;
+  expect([code, stdout]).toEqual([2, expect.stringContaining("berth env set KEY < file")]);
+  expect(service.asked.slice(from)).toEqual([]);
+});
+
 it("a command that needs an address or a term that exists says which option gives it", async () => {
   for (const [args, text] of [
     [["notifications", "add", "webhook", "crash_loop"], "--to"],

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { answers } from "../../protocol/cli.ts";
 import { printedBy } from "../../cli/command.ts";
 import { createProgram, everyCommand } from "../../cli/program.ts";
-import { formatDotenv, parseDotenv } from "../../cli/dotenv.ts";
 import { operations } from "../../protocol/api/operations.ts";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { cliReference, introductionOf, manPage } from "../../scripts/lib/cli-reference.ts";
@@ -107,21 +106,3 @@ it("the package that npm would publish installs in an empty folder, and runs", (
   npm("install", join(place, filename));
   expect(npm("exec", "--", "berth", "--version")).toBe(run("--version"));
 }, 60_000);
-
-it("values go into a .env file and back unchanged, or are said to be left out", () => {
-  const values = {
-    A: "plain",
-    B: "two\nlines",
-    C: `it's "quoted"`,
-    D: "# no comment",
-    E: " spaced ",
-    F: "",
-    G: "a=b",
-    H: "$X ${Y}",
-    I: ["'", '"', "`", "#"].join("\n"),
-  };
-  const { text, left } = formatDotenv(values);
-  expect(left).toEqual(["I"]);
-  const { I: _, ...kept } = values;
-  expect(parseDotenv(text)).toEqual(kept);
-});

@@ -56,7 +56,10 @@ it("lines that are no variables are named", () => {
 it("quotes what is more than letters, digits and some signs, and nothing else", () => {
   expect(envLine("A", "postgres://u:p@host/db-1,2+3=%20")).toBe("A=postgres://u:p@host/db-1,2+3=%20");
   expect(envLine("A", "")).toBe("A=");
-  expect(envLine("A", 'a "b"')).toBe('A="a \\"b\\""');
+  expect(envLine("A", "it's")).toBe('A="it\'s"');
+  // Not every reader knows \" within double quotes: node --env-file ends there.
+  expect(envLine("A", '{"a":"\\n"}')).toBe(`A='{"a":"\\n"}'`);
+  expect(envLine("A", `it's "b"`)).toBe('A="it\'s \\"b\\""');
 });
 
 it("reads again what it writes, whatever the value", () => {

@@ -1,5 +1,4 @@
 import { connect } from "../../context.ts";
-import { parseDotenv } from "../../dotenv.ts";
 import { usage } from "../../failure.ts";
 import { findSite } from "../../site.ts";
 import { dim, safe, styled } from "../../terminal.ts";
@@ -22,7 +21,14 @@ export async function compareEnv(file: string): Promise<Difference & { id: strin
     const { code, message } = error as NodeJS.ErrnoException;
     throw usage(code === "ENOENT" ? `There is no file ${file}.` : `${file} cannot be read: ${message}.`);
   }
-  const values = parseDotenv(text);
+  const { parseEnvFile } = await import("../../../client/index.ts");
+  const { variables, problems } = parseEnvFile(text);
+  if (problems.length > 0)
+    throw usage(
+      `${file} has lines that are no variables:\n${problems.map((one) => `  line ${one.line}: ${safe(one.text)}`).join("\n")}`,
+      "Mend them: nothing was compared or changed.",
+    );
+  const values = Object.fromEntries(variables.map(({ key, value }) => [key, value]));
   const { id, envVariables } = await findSite(await connect());
   const there = new Map(envVariables.map(({ key, value }) => [key, value]));
   const names = Object.keys(values);

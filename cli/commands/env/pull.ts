@@ -1,9 +1,8 @@
 import { command } from "../../command.ts";
 import { connect } from "../../context.ts";
-import { formatDotenv } from "../../dotenv.ts";
 import { usage } from "../../failure.ts";
 import { findSite } from "../../site.ts";
-import { dim, safe, say, showValue, styled } from "../../terminal.ts";
+import { dim, safe, say, showValue } from "../../terminal.ts";
 import { existsSync, writeFileSync } from "node:fs";
 
 export const pullEnv = command(
@@ -17,26 +16,18 @@ export const pullEnv = command(
     if (existsSync(file) && !options.force)
       throw usage(`${file} exists.`, "Give another name, or --force to replace it.");
     const { envVariables } = await findSite(await connect());
-    const known = Object.fromEntries(
-      envVariables.flatMap(({ key, value }) => (value === null ? [] : [[key, value]])),
-    );
-    const { text, left } = formatDotenv(known);
+    const { envLine } = await import("../../../client/index.ts");
+    const known = envVariables.flatMap(({ key, value }) => (value === null ? [] : [{ key, value }]));
     const secrets = envVariables.filter(({ value }) => value === null).map(({ key }) => key);
     const comment =
       secrets.length === 0 ? "" : `# Secrets, which Berth does not show: ${secrets.join(", ")}\n`;
+    const text = known.map(({ key, value }) => `${envLine(key, value)}\n`).join("");
     writeFileSync(file, comment + text, { mode: 0o600 });
-    const written = Object.keys(known).filter((key) => !left.includes(key));
+    const written = known.map(({ key }) => key);
     showValue(
       "variablesPulled",
       { file, written, secrets },
       () => `Wrote ${written.length} variable${written.length === 1 ? "" : "s"} to ${file}.`,
     );
     if (secrets.length > 0) say(dim(`Left out, because they are secret: ${secrets.map(safe).join(", ")}`));
-    if (left.length > 0)
-      say(
-        styled(
-          "yellow",
-          `Left out, because a .env file cannot hold their values: ${left.map(safe).join(", ")}`,
-        ),
-      );
   });

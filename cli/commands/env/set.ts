@@ -24,7 +24,7 @@ export const setEnv = command(
       fromInput.length === 0
         ? ""
         : output.isInteractive
-          ? await hidden(`Value of ${fromInput[0]} (not shown): `)
+          ? await hidden(fromInput[0] ?? "")
           : (await standardInput()).replace(/\r?\n$/, "");
     if (fromInput.length > 0 && typed === "")
       throw usage(
@@ -43,15 +43,27 @@ export const setEnv = command(
     await changeEnv(await siteId(await connect()), variables);
   });
 
-/** One line of the terminal, which does not show it. */
-async function hidden(question: string): Promise<string> {
+/** A value of one line from the terminal, which does not show it. @throws Failure (usage) where more lines follow */
+async function hidden(key: string): Promise<string> {
   const { createInterface } = await import("node:readline/promises");
   const { Writable } = await import("node:stream");
-  process.stderr.write(question);
+  const { setTimeout } = await import("node:timers/promises");
+  process.stderr.write(`Value of ${key} (not shown): `);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = interruptible(createInterface({ input: process.stdin, output: silent, terminal: true }));
+  // The first line is the answer to the question, and no event.
+  let hasMore = false;
+  lines.on("line", () => (hasMore = true));
   try {
-    return await lines.question("", { signal });
+    const value = await lines.question("", { signal });
+    // What is pasted comes in several parts; what is left of it would be typed into the shell.
+    await setTimeout(100, undefined, { signal });
+    if (hasMore || lines.line !== "")
+      throw usage(
+        "More than one line was typed or pasted, and only the first would be the value. Nothing was set.",
+        `Put the value into a file: berth env set ${key} < file`,
+      );
+    return value;
   } finally {
     lines.close();
     process.stderr.write("\n");
