@@ -7,9 +7,11 @@ fail() {
   exit 1
 }
 
-command -v node >/dev/null || fail "Node.js 20 or newer is needed: https://nodejs.org"
-node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 20 ? 0 : 1)' ||
-  fail "Node.js 20 or newer is needed; this is $(node --version)"
+command -v node >/dev/null || fail "Node.js 20.13 or newer is needed: https://nodejs.org"
+node -e '
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  process.exit(major > 20 || (major === 20 && minor >= 13) ? 0 : 1);
+' || fail "Node.js 20.13 or newer is needed; this is $(node --version)"
 
 folder=${BERTH_INSTALL_DIR:-$HOME/.local/bin}
 mkdir -p "$folder"
@@ -25,7 +27,8 @@ chmod 755 "$next"
 mv -f "$next" "$folder/berth.mjs"
 ln -sf berth.mjs "$folder/berth"
 
-echo "Installed $folder/berth $("$folder/berth" --version)"
+version=$("$folder/berth" --version) || fail "$folder/berth does not start: see the message above"
+echo "Installed $folder/berth $version"
 case ":$PATH:" in
   *":$folder:"*) ;;
   *) echo "Add $folder to your PATH." ;;

@@ -123,7 +123,7 @@ async function operationsAlone(): Promise<string> {
 }
 
 /**
- * Builds the command line program as one file that Node 20 and later runs. What a command imports when it runs is
+ * Builds the command line program as one file that Node 20.13 and later runs. What a command imports when it runs is
  * evaluated then.
  */
 export async function bundleCli(outfile: string): Promise<void> {

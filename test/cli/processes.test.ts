@@ -630,6 +630,46 @@ it("upgrade replaces the file by what the service offers, and a damaged download
   expect((await start([], {}, own).ended).stdout).toBe("9.9.9\n");
 });
 
+it("the installer refuses a Node.js that the program does not run on, and fails where the program does not start", async () => {
+  const [bin, folder] = [join(home, "bin"), join(home, "by-installer")];
+  mkdirSync(bin);
+  const install = async (nodeVersion: string, file: Buffer) => {
+    writeFileSync(
+      join(bin, "node"),
+      `#!/bin/sh\nexec ${process.execPath} --require ${join(bin, "version.cjs")} "$@"\n`,
+      { mode: 0o755 },
+    );
+    writeFileSync(
+      join(bin, "version.cjs"),
+      `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${nodeVersion}" } });`,
+    );
+    service.files["/install/berth.mjs"] = file;
+    const script = readFileSync(join(import.meta.dirname, "../../scripts/install-cli.sh"), "utf8")
+      .replaceAll("@SITE_URL@", service.url)
+      .replaceAll("@CLI_SHA256@", createHash("sha256").update(file).digest("hex"));
+    const env = { BERTH_INSTALL_DIR: folder, PATH: `${bin}:${process.env["PATH"]}` };
+    return watched("sh", ["-c", script], env, "", home).ended;
+  };
+  for (const old of ["18.20.0", "20.12.2"])
+    expect(await install(old, newer)).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("Node.js 20.13 or newer is needed"),
+    });
+  const broken = await install("20.13.0", Buffer.from("import { none } from 'node:util';\n"));
+  expect([broken.code, broken.stdout, broken.stderr]).toEqual([
+    1,
+    "",
+    expect.stringContaining(`${folder}/berth does not start`),
+  ]);
+  for (const good of ["20.13.0", "22.0.0"])
+    expect(await install(good, newer)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`Installed ${folder}/berth 9.9.9`),
+    });
+  service.files["/install/berth.mjs"] = newer;
+});
+
 it("signing out ends the key at the service; where it cannot, it is forgotten here and said", async () => {
   const config = join(home, "config", "berth");
   const file = join(config, "config.json");
