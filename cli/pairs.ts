@@ -37,24 +37,33 @@ function valueOf(text: string, takesText: boolean): unknown {
 
 type Nested = { [name: string]: unknown };
 
-/** The object that `field=value` and `field.inner=value` say. @throws Failure (usage) */
-export function fieldsFrom(pairs: readonly string[]): Nested {
+/** Objects of the record that a change replaces as a whole, by their paths. */
+export type Wholes = Record<string, object | null>;
+
+/**
+ * The object that `field=value` and `field.inner=value` say. One of `wholes` keeps what else it has: null takes a part of it
+ * away. @throws Failure (usage)
+ */
+export function fieldsFrom(pairs: readonly string[], wholes: Wholes = {}): Nested {
   const all: Nested = {};
   for (const pair of pairs) {
     const [path, value] = split(pair);
     const names = path.split(".");
     const last = names.pop() ?? "";
-    if (![...names, last].every((name) => /^[A-Za-z0-9]\w*$/.test(name)))
+    if (![...names, last].every((name) => /^[A-Za-z0-9][\w-]*$/.test(name)))
       throw usage(`${path} is not the name of a field.`);
     let at = all;
-    for (const name of names) {
-      const inner = Object.hasOwn(at, name) ? at[name] : {};
+    for (const [depth, name] of names.entries()) {
+      const whole = wholes[names.slice(0, depth + 1).join(".")];
+      const inner = Object.hasOwn(at, name) ? at[name] : { ...whole };
       if (typeof inner !== "object" || inner === null || Array.isArray(inner))
         throw usage(`${path} is within a field that has a value.`);
       at[name] = inner;
       at = inner as Nested;
     }
-    at[last] = valueOf(value, textFields.has(last) || textFields.has(`${names.at(-1)}.*`));
+    const set = valueOf(value, textFields.has(last) || textFields.has(`${names.at(-1)}.*`));
+    if (set === null && wholes[names.join(".")]) delete at[last];
+    else at[last] = set;
   }
   return all;
 }

@@ -220,6 +220,7 @@ const before = join(import.meta.dirname, "../..");
 beforeAll(async () => {
   const described = answerOf("getSite").value as { ingress: object };
   const schedule = (answerOf("listSchedules").value as { data: object[] }).data[0];
+  const pack = (answerOf("listAllPacks").value as { data: object[] }).data[0];
   const shop = {
     ...described,
     id: site,
@@ -237,6 +238,7 @@ beforeAll(async () => {
     getInvoice: { status: "paid" },
     getBackup: { status: "STORED" },
     listSites: { data: [shop] },
+    listAllPacks: { data: [{ ...pack, id }] },
     listSchedules: { data: [{ ...schedule, cron: "0 3 * * *" }] },
     browseFiles: { kind: "file", path: "/notes.txt", text: "hello", sizeBytes: 5, truncated: false },
     chat: { pendingAction: null },

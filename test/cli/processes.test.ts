@@ -552,6 +552,56 @@ it("several lines at the hidden prompt are refused, whose first alone would be s
   expect(service.asked.slice(from)).toEqual([]);
 });
 
+it("field.inner=value keeps what else is within that field, and null takes a part of it away", async () => {
+  const pack = (answerOf("listAllPacks").value as { data: object[] }).data[0];
+  const terms = [1, 3, 6, 12, 24].map((months) => ({ months, discountPercent: months, amountCents: 900 }));
+  service.instead = ({ id, body }) =>
+    id === "getSite" || body.includes("settings")
+      ? {
+          healthCheck: { kind: "tcp", intervalSeconds: 60 },
+          lifecycle: { drainSeconds: 20, stopSignal: "SIGINT" },
+          ingress: { headers: { Foo: "1", Bar: "2" }, hsts: null, maintenance: null },
+        }
+      : id === "listAllPacks"
+        ? { data: [{ ...pack, id: "pack_1", terms }] }
+        : undefined;
+  for (const [args, sent] of [
+    [
+      ["sites", "set", "healthCheck.failures=7", "lifecycle.stopSignal=null", "ingress.headers.Foo=3"],
+      {
+        settings: {
+          healthCheck: { kind: "tcp", intervalSeconds: 60, failures: 7 },
+          lifecycle: { drainSeconds: 20 },
+          ingress: { headers: { Foo: "3", Bar: "2" } },
+        },
+      },
+    ],
+    [["sites", "set", 'healthCheck={"kind":"http"}'], { settings: { healthCheck: { kind: "http" } } }],
+    [
+      ["ingress", "set", "headers.X-Frame-Options=DENY", "headers.Bar=null", "hsts.maxAgeSeconds=60"],
+      {
+        settings: {
+          ingress: { headers: { Foo: "1", "X-Frame-Options": "DENY" }, hsts: { maxAgeSeconds: 60 } },
+        },
+      },
+    ],
+    [
+      ["packs", "set", "pack_1", "discounts.12=10", "discounts.24=null", "amountCents=900"],
+      { discounts: { 1: 1, 3: 3, 6: 6, 12: 10 }, amountCents: 900 },
+    ],
+    [["packs", "set", "pack_1", "active=false"], { active: false }],
+  ] as const) {
+    expect(await berth(...args)).toMatchObject({ code: 0 });
+    const change = service.asked.findLast(({ method }) => method === "PATCH");
+    expect(JSON.parse(change?.body ?? "")).toEqual(sent);
+  }
+  expect(await berth("packs", "set", "pack_2", "discounts.12=10")).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining("no pack pack_2"),
+  });
+  service.instead = () => undefined;
+});
+
 it("a command that needs an address or a term that exists says which option gives it", async () => {
   for (const [args, text] of [
     [["notifications", "add", "webhook", "crash_loop"], "--to"],

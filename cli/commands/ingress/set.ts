@@ -1,7 +1,7 @@
 import { command } from "../../command.ts";
 import { connect } from "../../context.ts";
 import { fieldsFrom, pairsHelp } from "../../pairs.ts";
-import { siteId } from "../../site.ts";
+import { findSite } from "../../site.ts";
 import { changeIngress } from "./change.ts";
 
 export const setIngress = command(
@@ -12,5 +12,8 @@ export const setIngress = command(
   .argument("<field=value...>", pairsHelp)
   .action(async (pairs) => {
     const client = await connect();
-    await changeIngress(client, await siteId(client), fieldsFrom(pairs), "Visitors meet it from now on.");
+    const { id, ingress } = await findSite(client);
+    const { headers, hsts, maintenance } = ingress;
+    const change = fieldsFrom(pairs, { headers, hsts, maintenance });
+    await changeIngress(client, id, change, "Visitors meet it from now on.");
   });

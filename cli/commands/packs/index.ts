@@ -1,6 +1,8 @@
 import type { Input } from "../../../client/index.ts";
 import { answered, paged } from "../../answered.ts";
 import { command, group } from "../../command.ts";
+import { connect, signal } from "../../context.ts";
+import { exitCodes, Failure } from "../../failure.ts";
 import { fieldsFrom } from "../../pairs.ts";
 import { listed } from "../../shown.ts";
 import { listPacks } from "./list.ts";
@@ -24,6 +26,26 @@ const create = command("create", "Create a pack, as an operator", "createPack")
 const set = command("set", "Change a pack, as an operator; prices apply to future purchases", "patchPack")
   .argument("<pack>", "id")
   .argument("<field=value...>", fieldsHelp)
-  .action((id, pairs) => answered("patchPack", { ...fieldsFrom(pairs), id }));
+  .action(async (id, pairs) => {
+    const wholes = pairs.some((pair) => pair.startsWith("discounts."))
+      ? { discounts: await discountsOf(id) }
+      : {};
+    await answered("patchPack", { ...fieldsFrom(pairs, wholes), id });
+  });
+
+/** @throws Failure if there is no such pack */
+async function discountsOf(id: string): Promise<Record<number, number>> {
+  for await (const pack of (await connect()).items("listAllPacks", { limit: 100 }, { signal }))
+    if (pack.id === id)
+      return Object.fromEntries(
+        pack.terms
+          .filter(({ discountPercent }) => discountPercent > 0)
+          .map(({ months, discountPercent }) => [months, discountPercent]),
+      );
+  throw new Failure(`There is no pack ${id}.`, {
+    exitCode: exitCodes.notFound,
+    hint: "`berth packs all` shows them.",
+  });
+}
 
 export const packs = group("packs", "Sizes and prices of sites and databases", [listPacks, all, create, set]);

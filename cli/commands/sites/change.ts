@@ -2,7 +2,7 @@ import { answered } from "../../answered.ts";
 import { billingTerm, command } from "../../command.ts";
 import { connect, connection, signal } from "../../context.ts";
 import { fieldsFrom, pairsHelp } from "../../pairs.ts";
-import { siteId } from "../../site.ts";
+import { findSite, siteId } from "../../site.ts";
 import { link, safe, show, styled } from "../../terminal.ts";
 
 export const setSite = command(
@@ -13,8 +13,16 @@ export const setSite = command(
   .argument("<field=value...>", pairsHelp)
   .action(async (pairs) => {
     const client = await connect();
-    const id = await siteId(client);
-    await client.call("patchSite", { id, settings: fieldsFrom(pairs) }, { signal });
+    const { id, healthCheck, lifecycle, ingress } = await findSite(client);
+    const { headers, hsts, maintenance } = ingress;
+    const settings = fieldsFrom(pairs, {
+      healthCheck,
+      lifecycle,
+      "ingress.headers": headers,
+      "ingress.hsts": hsts,
+      "ingress.maintenance": maintenance,
+    });
+    await client.call("patchSite", { id, settings }, { signal });
     show(
       "getSite",
       await client.call("getSite", { id }, { signal }),
