@@ -65,11 +65,18 @@ export const DeploymentComparison = z
     earlier: Deployment,
     later: Deployment,
     commit: z.boolean().describe("They were made of different commits."),
-    environment: z.array(z.object({ key: z.string(), change: z.enum(["added", "changed", "removed"]) })),
+    environment: z
+      .array(z.object({ key: z.string(), change: z.enum(["added", "changed", "removed"]) }))
+      .describe("The site's own variables that differ; those of linked databases are not compared."),
     settings: z
       .array(z.object({ setting: z.string(), earlier: z.unknown(), later: z.unknown() }))
       .nullable()
       .describe("The settings that differ; null: those of one of the two are no longer known."),
+    unknownSettings: z
+      .array(z.string())
+      .describe(
+        "Settings of which it is not known whether they differ: what a version is built from is kept while it may be built again.",
+      ),
   })
   .meta({ id: "DeploymentComparison" });
 export type DeploymentComparison = z.infer<typeof DeploymentComparison>;

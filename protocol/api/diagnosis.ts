@@ -42,8 +42,13 @@ export const DeploymentExplanation = z
     changed: z
       .object({
         commit: z.boolean(),
-        environment: z.array(z.object({ key: z.string(), change: z.enum(["added", "changed", "removed"]) })),
-        settings: z.array(z.string()).describe("The names of the run settings that differ."),
+        environment: z
+          .array(z.object({ key: z.string(), change: z.enum(["added", "changed", "removed"]) }))
+          .describe("The site's own variables that differ; those of linked databases are not compared."),
+        settings: z.array(z.string()).describe("The names of the settings that differ."),
+        unknownSettings: z
+          .array(z.string())
+          .describe("Those of which it is not known: what one of the two was built from is no longer kept."),
       })
       .nullable()
       .describe("Compared with the last good one; null: there is none, or it is no longer known."),

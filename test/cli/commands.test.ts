@@ -339,6 +339,45 @@ describe.each(leaves.map((one) => ({ name: pathOf(one), prints: printedBy(one) }
   },
 );
 
+describe("text for people", () => {
+  /** What a command prints where operations have these fields in their answers. */
+  async function printed(args: string[], answer: Record<string, object>): Promise<string> {
+    const { instead } = service;
+    service.instead = (asked) => answer[asked.id] ?? instead(asked);
+    try {
+      return (await run(args)).stdout;
+    } finally {
+      service.instead = instead;
+    }
+  }
+
+  it("says what has changed since the last good deployment, and what is not known", async () => {
+    const changed = {
+      commit: true,
+      environment: [{ key: "TOKEN", change: "added" }],
+      settings: ["port", "buildCommand"],
+      unknownSettings: ["branch"],
+    };
+    const unapplied = [{ setting: "port", deployed: 3000, site: 4000 }];
+    const text = await printed(["deployments", "explain", id], { explainDeployment: { changed, unapplied } });
+    expect(text).toMatch(
+      /Changed +the commit\n +port\n +buildCommand\n +variable TOKEN added\n +not known: branch\nNot applied +port: 3000, the site's: 4000/,
+    );
+  });
+
+  it("does not call settings the same that are not known", async () => {
+    const none = { settings: [], environment: [] };
+    const compare = async (unknownSettings: string[]) =>
+      printed(["deployments", "compare", id, "dep_other"], {
+        compareDeployments: { ...none, unknownSettings },
+      });
+    expect(await compare([])).toMatch(/Settings +the same\nVariables +the same \(linked databases are not/);
+    const text = await compare(["buildCommand", "branch"]);
+    expect(text).toMatch(/Not known +buildCommand, branch: /);
+    expect(text).not.toMatch(/Settings +the same/);
+  });
+});
+
 /** Commands whose answer is a page, of operations that take a cursor. */
 const pages = leaves.filter((one) => {
   // Price lists are short; secrets are rotated to the end by the command itself.

@@ -15,6 +15,7 @@ import {
   api,
   bindings,
   createSite,
+  deployResult,
   deployingSite,
   fail,
   finish,
@@ -45,7 +46,9 @@ async function failedSite(key: string, on: Agent, error: string, name: string) {
   await api(key, "PATCH", `/sites/${siteId}`, {
     envVariables: [{ key: "TOKEN", value: "canary-secret", encrypted: true }],
   });
-  await api(key, "PATCH", `/sites/${siteId}`, { settings: { startCommand: "node other.js" } });
+  await api(key, "PATCH", `/sites/${siteId}`, {
+    settings: { startCommand: "node other.js", buildCommand: "make broken" },
+  });
   const { body } = await api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, {
     action: "deploy",
   });
@@ -93,7 +96,8 @@ describe("a failed deployment", () => {
       lastGood: { number: 1 },
       changed: {
         environment: [{ key: "TOKEN", change: "added" }],
-        settings: ["startCommand"],
+        settings: ["startCommand", "buildCommand"],
+        unknownSettings: [],
       },
       cause: { code: "wrong_port" },
       fixes: [{ operation: "patchSite", input: { id: siteId, settings: { port: 8080 } } }],
@@ -102,6 +106,14 @@ describe("a failed deployment", () => {
     const { id, ...change } = body.fixes[0]?.input ?? {};
     expect((await api(key, "PATCH", `/sites/${String(id)}`, change)).status).toBe(200);
     expect((await site(key, siteId)).port).toBe(8080);
+    // Once a later one has ended, it is no longer kept what this one was built from.
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    const later = await on.next("job");
+    await finish(on, later.job, later.attempt, deployResult);
+    expect((await api<DeploymentExplanation>(key, "GET", path)).body.changed).toMatchObject({
+      settings: ["startCommand"],
+      unknownSettings: expect.arrayContaining(["buildCommand", "branch"]) as string[],
+    });
     expect((await api(await account(), "GET", path)).status).toBe(403);
   });
 

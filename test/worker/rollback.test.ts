@@ -323,7 +323,7 @@ describe("images", () => {
   });
 });
 
-it("what a deployment was made of is kept as long as a move or a rollback needs it", async () => {
+it("what a deployment was made of is kept as long as a move, a rollback or the explanation of the newest needs it", async () => {
   const { host, siteId, deploy, patch, rollback, deployments, taken: take } = await owned();
   const withBuild = async () => {
     const { results } = await bindings.DB.prepare(
@@ -340,7 +340,7 @@ it("what a deployment was made of is kept as long as a move or a rollback needs 
   };
   for (let version = 2; version <= 3; version++) await deploy(version);
   for (let round = 0; round < 6; round++) await broken();
-  expect(await withBuild()).toEqual([3, 2, 1]);
+  expect(await withBuild()).toEqual([9, 3, 2, 1]);
   for (let version = 10; version <= 12; version++) await deploy(version);
   expect(await withBuild()).toEqual([12, 11, 10, 3, 2]);
   const oldest = (await deployments()).find(({ number }) => number === 2)?.id;
@@ -348,7 +348,7 @@ it("what a deployment was made of is kept as long as a move or a rollback needs 
   const { job, attempt } = await take();
   expect(job.args).toMatchObject({ source: { otherwise: { type: "git", commit: resultOf(2).commit } } });
   await fail(host, job, attempt);
-  expect(await withBuild()).toEqual([12, 11, 10, 3, 2]);
+  expect(await withBuild()).toEqual([13, 12, 11, 10, 3, 2]);
 });
 
 describe("the environment's version", () => {

@@ -179,11 +179,24 @@ describe("deployments", () => {
       commit: true,
       environment: [{ key: "GREETING", change: "added" }],
       settings: [{ setting: "port", earlier: 3000, later: 4000 }],
+      unknownSettings: [],
     });
     const path = `/sites/${siteId}/compare`;
     const { text } = await pages.show(`${path}?earlier=${earlier.id}&later=${later.id}`);
     for (const part of ["fffffff", '<code class="any-break">3000</code>', "4000", "GREETING", "added"])
       expect(text).toContain(part);
+    // Of old versions, what they were built from is not kept.
+    await bindings.DB.prepare("UPDATE deployments SET build = NULL WHERE id = ?").bind(earlier.id).run();
+    const old = await api<DeploymentComparison>(
+      key,
+      "GET",
+      `/deployments/${later.id}/comparison?deploymentId=${earlier.id}`,
+    );
+    expect(old.body.settings).toEqual(body.settings);
+    expect(old.body.unknownSettings).toContain("buildCommand");
+    expect((await pages.show(`${path}?earlier=${earlier.id}&later=${later.id}`)).text).toMatch(
+      /Not known[^<]*Build command/,
+    );
     const other = await twoVersions();
     for (const [first, second, problem] of [
       [later.id, later.id, "one and the same version"],

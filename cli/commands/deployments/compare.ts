@@ -2,7 +2,9 @@ import { answered } from "../../answered.ts";
 import { command } from "../../command.ts";
 import { bold, fields, safe } from "../../terminal.ts";
 
-const shown = (value: unknown): string =>
+export const notCompared = "(linked databases are not compared)";
+
+export const shown = (value: unknown): string =>
   value === null ? "not set" : safe(typeof value === "string" ? value : JSON.stringify(value));
 
 export const compareDeployments = command(
@@ -25,9 +27,14 @@ export const compareDeployments = command(
               ? "no longer known"
               : differs.settings
                   .map((one) => `${one.setting}: ${shown(one.earlier)} → ${shown(one.later)}`)
-                  .join("\n") || "the same",
+                  .join("\n") || (differs.unknownSettings.length > 0 ? null : "the same"),
+          "Not known":
+            differs.settings && differs.unknownSettings.length > 0
+              ? `${differs.unknownSettings.join(", ")}: what a version is built from is kept while it may be built again`
+              : null,
           Variables:
-            differs.environment.map(({ key, change }) => `${key} ${change}`).join("\n") || "the same",
+            differs.environment.map(({ key, change }) => `${safe(key)} ${change}`).join("\n") ||
+            `the same ${notCompared}`,
         }),
       ].join("\n"),
     ),

@@ -1,6 +1,22 @@
+import type { Answer } from "../../../client/index.ts";
 import { answered } from "../../answered.ts";
 import { command } from "../../command.ts";
 import { bold, dim, fields, safe } from "../../terminal.ts";
+import { notCompared, shown } from "./compare.ts";
+
+/** What differs from the last good one. */
+const changedText = ({
+  commit,
+  settings,
+  unknownSettings,
+  environment,
+}: NonNullable<Answer<"explainDeployment">["changed"]>): string =>
+  [
+    ...(commit ? ["the commit"] : []),
+    ...settings,
+    ...environment.map(({ key, change }) => `variable ${safe(key)} ${change}`),
+    ...(unknownSettings.length > 0 ? [`not known: ${unknownSettings.join(", ")}`] : []),
+  ].join("\n") || `nothing ${notCompared}`;
 
 export const explainDeployment = command(
   "explain",
@@ -19,6 +35,12 @@ export const explainDeployment = command(
           "Exit code": one.exitCode === null ? null : String(one.exitCode),
           Probe: one.probe && safe(one.probe),
           "Last good one": one.lastGood && `#${one.lastGood.number} ${dim(one.lastGood.id)}`,
+          Changed: one.changed && changedText(one.changed),
+          "Not applied": one.unapplied
+            .map(
+              ({ setting, deployed, site }) => `${setting}: ${shown(deployed)}, the site's: ${shown(site)}`,
+            )
+            .join("\n"),
           "Last lines": one.lastLines.map(safe).join("\n"),
           "What helps": one.fixes.map(({ summary }) => safe(summary)).join("\n"),
         }),

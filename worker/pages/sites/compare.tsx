@@ -87,8 +87,9 @@ const Differences = ({
   differs: DeploymentComparison;
   site: Parameters<typeof DeploymentState>[0]["site"];
 }) => {
-  const { earlier, later, settings, environment } = differs;
-  const isSame = !differs.commit && settings?.length === 0 && environment.length === 0;
+  const { earlier, later, settings, unknownSettings, environment } = differs;
+  const isSame =
+    !differs.commit && settings?.length === 0 && unknownSettings.length === 0 && environment.length === 0;
   return (
     <>
       <Card title="What differs" id="differences">
@@ -139,6 +140,14 @@ const Differences = ({
           />
         )}
       </Card>
+      {settings !== null && unknownSettings.length > 0 && (
+        <Callout tone="plain">
+          <p>
+            Not known of one of the two, as what it was built from is no longer kept:{" "}
+            {unknownSettings.map(settingName).join(", ")}.
+          </p>
+        </Callout>
+      )}
       {settings === null && (
         <Callout tone="plain">
           <p>The settings of one of the two are not known: it never reached a machine.</p>

@@ -135,6 +135,9 @@ const Changed = ({
         {changed.settings.map((name) => (
           <li>{settingName(name)}</li>
         ))}
+        {changed.unknownSettings.length > 0 && (
+          <li class="soft">not known: {changed.unknownSettings.map(settingName).join(", ")}</li>
+        )}
         {changed.environment.map(({ key, change }) => (
           <li>
             the variable <code>{key}</code> was {changeWords[change]}

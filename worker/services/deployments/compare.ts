@@ -3,11 +3,12 @@ import type { ById } from "../../../protocol/api/common.ts";
 import type { DeploymentComparison, DeploymentComparisonQuery } from "../../../protocol/api/deployments.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
-import { buildSettings, deployments, runSettings, siteEnvVersions } from "../../db/schema.ts";
+import { deployments, siteEnvVersions } from "../../db/schema.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { envChanges } from "../../domain/env-changes.ts";
 import { envOpener } from "../../jobs/sites/open-env.ts";
 import { idIn, requireOwned } from "../owned.ts";
+import { settingsChanges } from "./settings-changes.ts";
 import { deploymentView, selectDeployments } from "./view.ts";
 
 /** What differs between two versions of a site, whichever of them is named first. */
@@ -43,23 +44,17 @@ export async function compareDeployments(
   const open = envOpener(ctx, earlier.siteId);
   const entriesOf = (version: number) =>
     environments.find((entry) => entry.version === version)?.entries ?? [];
-  const settingsOf = ({ id: which, run }: typeof earlier): Partial<Record<string, unknown>> | null => {
-    const build = builds.find((entry) => entry.id === which)?.build ?? null;
-    return run && { ...run, ...build };
-  };
-  const [before, after] = [settingsOf(earlier), settingsOf(later)];
+  const buildOf = (which: string) => builds.find((entry) => entry.id === which)?.build ?? null;
+  const { differing, unknown } = settingsChanges(
+    { run: earlier.run, build: buildOf(earlier.id) },
+    { run: later.run, build: buildOf(later.id) },
+  );
   return {
     earlier: deploymentView(earlier),
     later: deploymentView(later),
     commit: earlier.commit !== later.commit,
     environment: envChanges(entriesOf(earlier.envVersion), entriesOf(later.envVersion), open),
-    settings:
-      before &&
-      after &&
-      [...runSettings, ...buildSettings]
-        // What it is built from is kept only while it may be built again.
-        .filter((name) => name in before && name in after)
-        .filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
-        .map((setting) => ({ setting, earlier: before[setting] ?? null, later: after[setting] ?? null })),
+    settings: earlier.run && later.run && differing,
+    unknownSettings: unknown,
   };
 }

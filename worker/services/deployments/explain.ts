@@ -10,6 +10,7 @@ import { envOpener } from "../../jobs/sites/open-env.ts";
 import { explainFailure, type Around } from "../../domain/failed-deployment.ts";
 import { idIn, requireOwned } from "../owned.ts";
 import { deploymentById } from "./owned.ts";
+import { settingsChanges } from "./settings-changes.ts";
 import { selectDeployments, type DeploymentRecord } from "./view.ts";
 
 const shownLines = 40;
@@ -24,12 +25,19 @@ export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<D
   const {
     found: [found],
     good: [good],
+    builds,
     environments,
     site: [site],
     larger: [larger],
   } = await batch(ctx, {
     found: deploymentById(ctx, id),
     good: selectDeployments(ctx.db).where(wasLive).orderBy(desc(deployments.number)).limit(1),
+    builds: ctx.db
+      .select({ id: deployments.id, build: deployments.build })
+      .from(deployments)
+      .where(
+        sql`${deployments.id} IN (${id}, (SELECT id FROM deployments WHERE ${wasLive} ORDER BY number DESC LIMIT 1))`,
+      ),
     environments: ctx.db
       .select()
       .from(siteEnvVersions)
@@ -68,6 +76,13 @@ export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<D
       )
     : { step: null, exitCode: null, outOfMemory: false, probe: null, cause: null, fixes: [] };
   const open = envOpener(ctx, deployment.siteId);
+  const buildOf = (which: string) => builds.find((one) => one.id === which)?.build ?? null;
+  const settings =
+    good &&
+    settingsChanges(
+      { run: good.run, build: buildOf(good.id) },
+      { run: deployment.run, build: buildOf(deployment.id) },
+    );
   const entriesOf = (version: number) => environments.find((one) => one.version === version)?.entries ?? [];
   return {
     deployment: compared(deployment),
@@ -76,16 +91,12 @@ export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<D
     ...judged,
     lastLines: await lastLines(ctx, id),
     lastGood: good ? compared(good) : null,
-    changed: good
+    changed: settings
       ? {
           commit: good.commit !== deployment.commit,
           environment: envChanges(entriesOf(good.envVersion), entriesOf(deployment.envVersion), open),
-          settings: runSettings.filter(
-            (name) =>
-              good.run !== null &&
-              deployment.run !== null &&
-              JSON.stringify(good.run[name]) !== JSON.stringify(deployment.run[name]),
-          ),
+          settings: settings.differing.map(({ setting }) => setting),
+          unknownSettings: settings.unknown,
         }
       : null,
     unapplied: runSettings.flatMap((name) => {
