@@ -177,6 +177,10 @@ const calm = new Set(["STOPPED", "SUPERSEDED", "DELETING"]);
 export const status = (word: string): string =>
   styled(good.has(word) ? "green" : bad.has(word) ? "red" : calm.has(word) ? "dim" : "yellow", safe(word));
 
+/** What an action has come to: a host takes it up after it is answered. `target` null: no status tells that it is done. */
+export const acted = (name: string, word: string, target: string | null, participle: string): string =>
+  word === target ? `${safe(name)} is ${status(word)}.` : `${safe(name)} is being ${participle}.`;
+
 /** So many seconds for people, in the largest unit. */
 export const roughly = (seconds: number): string =>
   seconds < 60

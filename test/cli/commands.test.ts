@@ -365,6 +365,26 @@ describe("text for people", () => {
     );
   });
 
+  it.each([
+    ["sites stop", "RUNNING", "shop is being stopped."],
+    ["sites stop", "STOPPED", "shop is STOPPED."],
+    ["sites start", "STOPPED", "shop is being started."],
+    ["sites restart", "RUNNING", "shop is being restarted."],
+    ["databases stop main", "RUNNING", "main is being stopped."],
+    ["databases start main", "RUNNING", "main is RUNNING."],
+    ["databases restart main", "RUNNING", "main is being restarted."],
+    ["jobs cancel cmd_1", "RUNNING", "cmd_1 is being cancelled."],
+    ["jobs cancel cmd_1", "CANCELLED", "cmd_1 is CANCELLED."],
+  ])("of berth %s with a resource that is %s is: %s", async (command, word, text) => {
+    const stdout = await printed(command.split(" "), {
+      listDatabases: { data: [{ id: database, name: "main" }] },
+      patchSite: { status: word },
+      patchDatabase: { status: word },
+      cancelCommand: { id: "cmd_1", status: word },
+    });
+    expect(stdout).toBe(`${text}\n`);
+  });
+
   it("does not call settings the same that are not known", async () => {
     const none = { settings: [], environment: [] };
     const compare = async (unknownSettings: string[]) =>

@@ -1,7 +1,13 @@
 import { command } from "../../command.ts";
 import { connect, signal } from "../../context.ts";
 import { databaseId } from "../../site.ts";
-import { show, status } from "../../terminal.ts";
+import { acted, show } from "../../terminal.ts";
+
+const effects: Record<"start" | "stop" | "restart", [target: string | null, participle: string]> = {
+  start: ["RUNNING", "started"],
+  stop: ["STOPPED", "stopped"],
+  restart: [null, "restarted"],
+};
 
 const acting = (action: "start" | "stop" | "restart", summary: string) =>
   command(action, summary, "patchDatabase")
@@ -13,10 +19,8 @@ const acting = (action: "start" | "stop" | "restart", summary: string) =>
         { id: await databaseId(client, named), action },
         { signal },
       );
-      show<"patchDatabase", { action: string }>(
-        "patchDatabase",
-        answer,
-        ({ id, status: word }) => `${id} is ${status(word)}.`,
+      show<"patchDatabase", { action: string }>("patchDatabase", answer, ({ status }) =>
+        acted(named, status, ...effects[action]),
       );
     });
 

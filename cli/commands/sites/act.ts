@@ -1,18 +1,23 @@
 import { command } from "../../command.ts";
 import { connect, signal } from "../../context.ts";
-import { siteId } from "../../site.ts";
-import { show, status } from "../../terminal.ts";
+import { findSite } from "../../site.ts";
+import { acted, show } from "../../terminal.ts";
+
+const effects: Record<"start" | "stop" | "restart", [target: string | null, participle: string]> = {
+  start: ["RUNNING", "started"],
+  stop: ["STOPPED", "stopped"],
+  restart: [null, "restarted"],
+};
 
 const acting = (action: "start" | "stop" | "restart", summary: string) =>
   command(action, summary, "patchSite")
     .argument("[site]", "name or id")
     .action(async (site) => {
       const client = await connect();
-      const answer = await client.call("patchSite", { id: await siteId(client, site), action }, { signal });
-      show<"patchSite", { action: string }>(
-        "patchSite",
-        answer,
-        ({ id, status: word }) => `${id} is ${status(word)}.`,
+      const { id, name } = await findSite(client, site);
+      const answer = await client.call("patchSite", { id, action }, { signal });
+      show<"patchSite", { action: string }>("patchSite", answer, ({ status }) =>
+        acted(name, status, ...effects[action]),
       );
     });
 
