@@ -60,7 +60,7 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   return list;
 }
 
-/** berth.json against the account. @throws Failure if it holds what is a secret on the site */
+/** berth.json against the account. @throws Failure if it holds what is a secret on the site, or another type of a database */
 export async function comparison(
   client: Client,
 ): Promise<{ file: ProjectFile; actual: Actual; steps: Step[] }> {
@@ -72,6 +72,14 @@ export async function comparison(
       `${secrets.map(safe).join(", ")} ${secrets.length === 1 ? "is a secret" : "are secrets"} on the site, which a file must not hold.`,
       `Take ${secrets.length === 1 ? "it" : "them"} out of ${projectFileName}; \`berth env set --secret\` changes a secret.`,
     );
+  for (const wanted of file.databases ?? []) {
+    const there = actual.databases.find(({ name }) => name === wanted.name);
+    if (there !== undefined && there.type !== wanted.type)
+      throw usage(
+        `${safe(there.name)} is ${there.type}, and ${projectFileName} says ${wanted.type}.`,
+        `Write its type into ${projectFileName}, or another name, under which a new one is created. Nothing was changed.`,
+      );
+  }
   return { file, actual, steps: planOf(file, actual) };
 }
 

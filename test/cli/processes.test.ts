@@ -413,7 +413,7 @@ it.each([
   },
 );
 
-it("up finds a database that is linked as another variable before it changes anything, and says what to write", async () => {
+it("up finds a database that is linked as another variable or is of another type before it changes anything, and says what to write", async () => {
   const checkout = projectFolder({
     variables: { GREETING: "hello" },
     databases: [{ name: "shop-data", type: "postgresql" }],
@@ -438,6 +438,18 @@ it("up finds a database that is linked as another variable before it changes any
     code: 0,
     stdout: "No difference.\n",
   });
+  writeFileSync(
+    join(checkout, "berth.json"),
+    JSON.stringify({
+      name: "shop",
+      variables: { GREETING: "hello" },
+      databases: [{ name: "shop-data", type: "redis" }],
+    }),
+  );
+  const before = service.asked.length;
+  const mistaken = await start(["up"], {}, program, "", checkout).ended;
+  expect([mistaken.code, changesSince(before)]).toEqual([2, []]);
+  expect(mistaken.stderr).toContain("shop-data is postgresql, and berth.json says redis");
   service.instead = () => undefined;
 });
 
