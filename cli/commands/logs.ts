@@ -23,11 +23,16 @@ export const logs = command("logs", "The log of a running site", { lines: "logLi
     const since = options.since === undefined ? undefined : sinceTime(options.since, Date.now());
     const { search, replica } = options;
     if (search !== undefined && !options.follow) {
-      const limit = Math.min(Math.max(options.tail, 1), 500);
+      const limit = replica === undefined ? Math.min(Math.max(options.tail, 1), 500) : 500;
       const found = await client.call("searchSiteLogs", { id, text: search, from: since, limit }, { signal });
-      for (const line of found.data)
-        if (replica === undefined || line.replica === replica) printLine(line, options.time ?? false);
+      const lines = replica === undefined ? found.data : ofReplica(found.data, replica, options.tail);
+      for (const line of lines) printLine(line, options.time ?? false);
       if (!found.complete) say(dim("There may be older lines: give --since or a larger --tail, up to 500."));
+      return;
+    }
+    if (replica !== undefined && !options.follow) {
+      const { data } = await client.call("getSiteLogs", { id, tail: 1000, since }, { signal });
+      for (const line of ofReplica(data, replica, options.tail)) printLine(line, options.time ?? false);
       return;
     }
     const wanted = matching(options);
@@ -41,6 +46,16 @@ export const logs = command("logs", "The log of a running site", { lines: "logLi
       },
     );
   });
+
+/** The latest lines of one replica, of as many as the service gives: it cuts a tail before they are told apart. */
+const ofReplica = <Line extends { replica?: number | undefined }>(
+  lines: readonly Line[],
+  replica: number,
+  tail: number,
+): Line[] => {
+  const own = lines.filter((line) => line.replica === replica);
+  return own.slice(Math.max(0, own.length - tail));
+};
 
 const matching =
   ({ search, replica }: { search?: string; replica?: number }) =>

@@ -385,6 +385,36 @@ describe("text for people", () => {
     expect(stdout).toBe(`${text}\n`);
   });
 
+  it("names the active queries of a database by the ids that end-session takes", async () => {
+    const query = { statement: "SELECT  1", state: "active", waitsFor: null };
+    const text = await printed(["databases", "insight", database], {
+      getDatabaseInsight: {
+        activeQueries: [{ ...query, id: "17", durationMs: 5000, blockedBy: ["16", "18"] }],
+        slowQueries: [],
+      },
+    });
+    expect(text).toMatch(/ID +DURATION +BLOCKED BY +STATEMENT\n17 +5\.0 s +16, 18 +SELECT 1\n\nNo slow/);
+  });
+
+  it("of one replica's log has as many lines of it as were asked for", async () => {
+    const data = [1, 2, 1, 2, 2].map((replica, index) => ({
+      seq: index,
+      at: "2026-11-23T12:00:00.000Z",
+      stream: "stdout",
+      replica,
+      text: `line ${index}`,
+    }));
+    const answer = { getSiteLogs: { data }, searchSiteLogs: { data, complete: true } };
+    const last = (...args: string[]) => printed(["logs", "--replica", "1", ...args], answer);
+    const from = service.asked.length;
+    expect(await last("-n", "1")).toMatch(/^[^\n]*line 2\n$/);
+    expect(service.asked.slice(from).at(-1)?.url).toContain("tail=1000");
+    expect(await last("-n", "2")).toMatch(/line 0\n[^\n]*line 2\n$/);
+    expect(await last("-n", "0")).toBe("");
+    expect(await last("-n", "1", "--search", "line")).toMatch(/^[^\n]*line 2\n$/);
+    expect(service.asked.at(-1)?.url).toContain("limit=500");
+  });
+
   it("does not call settings the same that are not known", async () => {
     const none = { settings: [], environment: [] };
     const compare = async (unknownSettings: string[]) =>

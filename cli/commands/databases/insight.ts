@@ -3,6 +3,8 @@ import { connect, signal } from "../../context.ts";
 import { databaseId } from "../../site.ts";
 import { duration, fields, safe, show, size, table } from "../../terminal.ts";
 
+const lineOf = (statement: string): string => safe(statement.replaceAll(/\s+/g, " ").slice(0, 80));
+
 export const insight = command(
   "insight",
   "Size, connections, and active and slow queries, as the server reports them",
@@ -24,12 +26,23 @@ export const insight = command(
           }),
           "",
           table(
+            one.activeQueries,
+            {
+              id: ({ id }) => safe(id),
+              duration: ({ durationMs }) => duration(durationMs),
+              "blocked by": ({ blockedBy }) => safe(blockedBy.join(", ")),
+              statement: ({ statement }) => lineOf(statement),
+            },
+            "No active queries.",
+          ),
+          "",
+          table(
             one.slowQueries.slice(0, 10),
             {
               total: ({ totalMs }) => duration(totalMs),
               mean: ({ meanMs }) => duration(meanMs),
               calls: ({ calls }) => String(calls),
-              statement: ({ statement }) => safe(statement.replaceAll(/\s+/g, " ").slice(0, 80)),
+              statement: ({ statement }) => lineOf(statement),
             },
             "No slow queries.",
           ),
