@@ -27,6 +27,15 @@ chmod 755 "$next"
 mv -f "$next" "$folder/berth.mjs"
 ln -sf berth.mjs "$folder/berth"
 
+# Where man looks for what is in this folder; the program works without it.
+case "$folder" in
+  */bin)
+    pages=${folder%/bin}/share/man/man1
+    { mkdir -p "$pages" && curl -fsSL '@SITE_URL@/install/berth.1' -o "$pages/berth.1"; } ||
+      echo "berth: its man page could not be installed" >&2
+    ;;
+esac
+
 version=$("$folder/berth" --version) || fail "$folder/berth does not start: see the message above"
 echo "Installed $folder/berth $version"
 case ":$PATH:" in

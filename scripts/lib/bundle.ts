@@ -1,7 +1,7 @@
 import { build, type BuildOptions, type Plugin } from "esbuild";
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { agentVersion } from "../../agent/version.ts";
 import type { Operation } from "../../protocol/api/operations.ts";
@@ -64,7 +64,7 @@ const sha256 = (file: string): string => createHash("sha256").update(readFileSyn
 
 /**
  * Builds the files that the Worker serves below `public/install`: for hosts agent and responder, their install script,
- * and a manifest with their hashes; for people the command line program, its script and its manifest.
+ * and a manifest with their hashes; for people the command line program, its man page, its script and its manifest.
  */
 export async function bundleHostPrograms(directory: string): Promise<{ agent: string; responder: string }> {
   const install = join(directory, "install");
@@ -80,6 +80,7 @@ export async function bundleHostPrograms(directory: string): Promise<{ agent: st
   writeFileSync(join(install, "manifest.json"), JSON.stringify(manifest));
   writeFileSync(join(install, "install.sh"), script);
   writeFileSync(join(install, "cli.json"), JSON.stringify({ version: cliVersion, sha256: sha256(cli) }));
+  copyFileSync(join(projectRoot, "cli", "berth.1"), join(install, "berth.1"));
   writeFileSync(
     join(install, "cli.sh"),
     readFileSync(join(projectRoot, "scripts", "install-cli.sh"), "utf8"),

@@ -38,6 +38,7 @@ beforeAll(async () => {
         JSON.stringify({ version: "9.9.9", sha256: createHash("sha256").update(newer).digest("hex") }),
       ),
       "/install/berth.mjs": newer,
+      "/install/berth.1": Buffer.from("the manual"),
     },
   );
   service.refusal = () => refuse;
@@ -693,7 +694,7 @@ it("upgrade replaces the file by what the service offers, and a damaged download
 });
 
 it("the installer refuses a Node.js that the program does not run on, and fails where the program does not start", async () => {
-  const [bin, folder] = [join(home, "bin"), join(home, "by-installer")];
+  const [bin, folder] = [join(home, "bin"), join(home, "by-installer", "bin")];
   mkdirSync(bin);
   const install = async (nodeVersion: string, file: Buffer) => {
     writeFileSync(
@@ -729,6 +730,7 @@ it("the installer refuses a Node.js that the program does not run on, and fails 
       code: 0,
       stdout: expect.stringContaining(`Installed ${folder}/berth 9.9.9`),
     });
+  expect(readFileSync(join(home, "by-installer/share/man/man1/berth.1"), "utf8")).toBe("the manual");
   service.files["/install/berth.mjs"] = newer;
 });
 

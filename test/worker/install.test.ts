@@ -10,6 +10,7 @@ const files: Record<string, string> = {
     responderSha256: "b".repeat(64),
   }),
   "/install/cli.sh": "curl '@SITE_URL@/install/berth.mjs' # @CLI_SHA256@\n",
+  "/install/berth.1": ".TH BERTH 1\n",
   "/install/cli.json": JSON.stringify({ version: "1.0.0", sha256: "c".repeat(64) }),
 };
 const ASSETS = {
@@ -37,6 +38,7 @@ it("GET /install/cli answers the script that installs the command line program o
     "application/json",
     { version: "1.0.0", sha256: "c".repeat(64) },
   ]);
+  expect(await (await answer("/install/berth.1")).text()).toBe(".TH BERTH 1\n");
   expect((await answer("/install/cli.sh")).status).toBe(404);
   expect((await call("/install/cli")).status).toBe(404);
 });

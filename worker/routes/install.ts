@@ -32,12 +32,17 @@ export const install = new Hono<AppEnv>()
   })
   // For editors: berth.json names it.
   .get("/berth.schema.json", (c) => c.json(projectSchema()))
-  .get("/:name{(?:agent|responder|berth)\\.mjs|cli\\.json}", async (c) => {
-    const file = await installFile(c.env.ASSETS, c.req.param("name"));
+  .get("/:name{(?:agent|responder|berth)\\.mjs|berth\\.1|cli\\.json}", async (c) => {
+    const name = c.req.param("name");
+    const file = await installFile(c.env.ASSETS, name);
     if (file === null) throw new AppError("not_found");
     return new Response(file.body, {
       headers: {
-        "Content-Type": c.req.param("name").endsWith(".json") ? "application/json" : "text/javascript",
+        "Content-Type": name.endsWith(".json")
+          ? "application/json"
+          : name.endsWith(".1")
+            ? "text/troff"
+            : "text/javascript",
         "Cache-Control": "no-store",
       },
     });
