@@ -773,6 +773,31 @@ it("signing out ends the key at the service; where it cannot, it is forgotten he
   expect(service.asked.length).toBe(asked);
 });
 
+it("another profile does not become the default unnoticed, and signing out of the default says which is used then", async () => {
+  const place = join(home, "profiles");
+  const file = join(place, "berth", "config.json");
+  const signing = (...args: string[]) =>
+    start(args, { XDG_CONFIG_HOME: place, BERTH_URL: "", BERTH_TOKEN: "" }, program, "sk_other").ended;
+  const current = () => (JSON.parse(readFileSync(file, "utf8")) as { current: string }).current;
+  const login = (...args: string[]) => signing("login", service.url, "--with-token", ...args);
+  await login();
+  const other = await login("--profile", "op");
+  expect([other.code, current(), other.stderr]).toEqual([
+    0,
+    "default",
+    expect.stringMatching(/Commands still use the profile default; .*--profile op/),
+  ]);
+  const out = await signing("logout");
+  expect([out.code, current(), out.stderr]).toEqual([
+    0,
+    "op",
+    expect.stringContaining("Commands use the profile op from now on"),
+  ]);
+  expect((await signing("logout")).stderr).toBe("");
+  expect((await login("--profile", "third")).stderr).toBe("");
+  expect(current()).toBe("third");
+});
+
 it("colours are for terminals that want them: none in a pipe, with NO_COLOR, or in JSON", async () => {
   const escape = "\u001b[";
   expect((await berth("sites", "list")).stdout).not.toContain(escape);

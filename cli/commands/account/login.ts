@@ -39,8 +39,11 @@ export const login = command(
     if (token === "") throw usage("Standard input has no key.");
     const account = await (await clientFor(url, token)).call("getAccount", {}, { signal: patient });
     const latest = readConfig(profilesFile());
+    // Who names another profile means this command; the default stays while it has a key.
+    const keepsCurrent =
+      latest.current !== profileName && latest.profiles[latest.current]?.token !== undefined;
     writeConfig(profilesFile(), {
-      current: profileName,
+      current: keepsCurrent ? latest.current : profileName,
       profiles: { ...latest.profiles, [profileName]: { url, token, email: account.email } },
     });
     showValue("signedIn", { url, email: account.email, profile: profileName }, () =>
@@ -51,6 +54,12 @@ export const login = command(
           : []),
       ].join("\n"),
     );
+    if (keepsCurrent)
+      say(
+        dim(
+          `Commands still use the profile ${safe(latest.current)}; --profile ${safe(profileName)} or BERTH_PROFILE uses this one.`,
+        ),
+      );
   });
 
 /** Ends two seconds after Ctrl-C: an answer that is on its way may bring the key, which nobody would have otherwise. */

@@ -25,12 +25,18 @@ export const logout = command(
     const { url, token } = profile;
     const problem = keepKey ? null : await revoke(url, token);
     const { profiles, current } = readConfig(profilesFile());
-    writeConfig(profilesFile(), { current, profiles: { ...profiles, [name]: { url } } });
+    const next =
+      name === current
+        ? Object.keys(profiles).find((one) => one !== name && profiles[one]?.token !== undefined)
+        : undefined;
+    writeConfig(profilesFile(), { current: next ?? current, profiles: { ...profiles, [name]: { url } } });
     showValue(
       "signedOut",
       { url, profile: name, revoked: !keepKey && problem === null },
       () => `Signed out of ${url}.`,
     );
+    if (next !== undefined)
+      say(`Commands use the profile ${safe(next)} from now on: ${safe(profiles[next]?.url ?? "")}.`);
     if (problem === null) return;
     say(
       `${styled("yellow", "The key is forgotten here, but the service still accepts it:")} ${safe(problem)}\nRevoke it at ${url}/account/keys.`,
