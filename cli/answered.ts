@@ -1,6 +1,6 @@
 import type { Answer, Input, OperationId } from "../client/index.ts";
 import { whole, type command } from "./command.ts";
-import { connect, signal } from "./context.ts";
+import { connect, connection, signal } from "./context.ts";
 import { shown } from "./shown.ts";
 import { show } from "./terminal.ts";
 
@@ -13,6 +13,14 @@ export async function answered<Id extends OperationId, const Given extends Input
   const client = await connect();
   show(id, await client.call(id, input, { signal }), human);
 }
+
+/** A change of a pack, with the address where it is paid if it has to be. */
+export const packChanged = (change: object): string =>
+  shown(
+    "invoiceToken" in change && typeof change.invoiceToken === "string"
+      ? { ...change, paymentUrl: `${connection().url}/invoice/${change.invoiceToken}` }
+      : change,
+  );
 
 /** A command that prints one page of a list. */
 export const paged = (made: ReturnType<typeof command>, limit = 50) =>

@@ -192,6 +192,6 @@ function tellRefusal(error: ApiError): Told {
             ? unchanged
             : `Tell the operator of the service this request id: ${requestId}`))),
     exitCode: known.exitCode ?? (error.status >= 500 ? exitCodes.failure : exitCodes.refused),
-    details: error.details,
+    ...(Object.keys(error.details).length > 0 && { details: error.details }),
   };
 }

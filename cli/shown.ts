@@ -9,7 +9,7 @@ const isObject = (value: unknown): value is Row =>
 const titleOf = (name: string): string =>
   name
     .replace(/(?:Cents|Mb|Gb|Ms|At|Seconds|Bytes)$/, "")
-    .replaceAll(/([A-Z])/g, " $1")
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
     .toLowerCase() || name;
 
 /** A value as its name and unit say: names carry units in this API. */

@@ -39,6 +39,7 @@ export async function openTunnel(
 }
 
 async function listen(server: Server, port: number): Promise<void> {
+  if (port > 65_535) throw usage(`There is no port ${port}: the largest is 65535.`);
   server.listen(port, "127.0.0.1");
   try {
     await once(server, "listening");

@@ -10,6 +10,10 @@ import { setTimeout as delay } from "node:timers/promises";
 const quoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
+/** The line for `sh`. One word may be a whole line, as in berth exec 'a && b'. */
+export const shellLine = (words: readonly string[]): string =>
+  words.length === 1 ? (words[0] ?? "") : words.map(quoted).join(" ");
+
 export const exec = command(
   "exec",
   "Run a one-off command in a new container of the site's image, and show its output",
@@ -21,12 +25,10 @@ export const exec = command(
   .action(async (words, options) => {
     const client = await connect();
     const id = await siteId(client);
-    // One word may be a whole line for the shell, as in berth exec 'a && b'.
-    const line = words.length === 1 ? (words[0] ?? "") : words.map(quoted).join(" ");
     // Not cut off by Ctrl-C: a command whose id is unknown could not be cancelled.
     const { id: job } = await client.call("runCommand", {
       id,
-      command: line,
+      command: shellLine(words),
       timeoutSeconds: options.timeout,
     });
     if (options.detach) {

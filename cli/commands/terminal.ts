@@ -3,6 +3,7 @@ import { connect } from "../context.ts";
 import { exitCodes, usage } from "../failure.ts";
 import { siteId } from "../site.ts";
 import { dim, say } from "../terminal.ts";
+import { shellLine } from "./exec.ts";
 import type { Stream } from "../stream.ts";
 
 /** Ctrl-], as telnet has it: a person can leave whatever the other end does. */
@@ -29,7 +30,7 @@ export const terminal = command(
       columns: String(stdout.columns || 80),
       rows: String(stdout.rows || 24),
       ...(/^[\w.+-]{1,40}$/.test(name) && { terminal: name }),
-      ...(words.length > 0 && { command: words.join(" ") }),
+      ...(words.length > 0 && { command: shellLine(words) }),
     }).toString();
     const stream = await openStream(`/sites/${id}/terminal?${query}`, {
       write: (bytes) =>

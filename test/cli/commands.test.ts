@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { idPrefixes } from "../../protocol/ids.ts";
 import { answers } from "../../protocol/cli.ts";
+import { shellLine } from "../../cli/commands/exec.ts";
 import { printedBy, type Printed } from "../../cli/command.ts";
 import { createProgram, everyCommand, type AnyCommand } from "../../cli/program.ts";
 import { entryOperations } from "../../protocol/api/entry-operations.ts";
@@ -339,6 +340,11 @@ describe.each(leaves.map((one) => ({ name: pathOf(one), prints: printedBy(one) }
   },
 );
 
+it("words of a command for a terminal or of exec stay apart in the shell, and one word is a whole line", () => {
+  expect(shellLine(["sh", "-c", "exit 9"])).toBe("sh -c 'exit 9'");
+  expect(shellLine(["make && make test"])).toBe("make && make test");
+});
+
 describe("text for people", () => {
   /** What a command prints where operations have these fields in their answers. */
   async function printed(args: string[], answer: Record<string, object>): Promise<string> {
@@ -413,6 +419,25 @@ describe("text for people", () => {
     expect(await last("-n", "0")).toBe("");
     expect(await last("-n", "1", "--search", "line")).toMatch(/^[^\n]*line 2\n$/);
     expect(service.asked.at(-1)?.url).toContain("limit=500");
+  });
+
+  it("leaves words in capitals whole, says of a disabled schedule that it does not run, and where to pay for a larger pack", async () => {
+    const overview = { sites: { DEPLOYING: 1, currentVersion: 2 } };
+    const text = await printed(["operator", "overview"], { getOverview: overview });
+    expect(text).toMatch(/sites deploying +1\nsites current version +2/);
+    const disabled = ["schedules", "create", "nightly", "@daily", "true", "--disabled"];
+    expect(
+      await printed(disabled, { createSchedule: { name: "nightly", enabled: false, nextRunAt: null } }),
+    ).toBe("✓ nightly is made, and disabled.\n");
+    const changed = { patchSite: { invoiceToken: "inv_1" }, patchDatabase: { invoiceToken: "inv_1" } };
+    for (const args of [
+      ["sites", "resize", "pack_1"],
+      ["databases", "resize", database, "pack_1"],
+    ]) {
+      expect(await printed(args, changed)).toContain(`${service.url}/invoice/inv_1`);
+      const none = { patchSite: { invoiceToken: null }, patchDatabase: { invoiceToken: null } };
+      expect(await printed(args, none)).not.toContain("/invoice/");
+    }
   });
 
   it("does not call settings the same that are not known", async () => {

@@ -625,6 +625,23 @@ it("a command that needs an address or a term that exists says which option give
     expect(await berth(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(text) });
 });
 
+it("what contradicts itself or cannot be is refused with 2, and an invoice that is void is not to be paid", async () => {
+  for (const [args, text] of [
+    [["schedules", "set", "sch_1", "--enable", "--disable"], "--enable or --disable"],
+    [["databases", "tunnel", "db_1", "--port", "99999"], "65535"],
+  ] as const)
+    expect(await berth(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(text) });
+  service.instead = ({ id }) => (id === "getInvoice" ? { status: "void" } : undefined);
+  const { code, stderr } = await berth("invoices", "wait", "inv_1");
+  service.instead = () => undefined;
+  expect([code, stderr]).toEqual([7, expect.stringContaining("is void")]);
+  expect(stderr).not.toContain("Pay it");
+  refuse = { status: 404, body: { error: "Not found" } };
+  const missing = await berth("sites", "list", "--json");
+  refuse = undefined;
+  expect(JSON.parse(missing.stderr)).not.toHaveProperty("error.details");
+});
+
 it("help fits a terminal of 80 columns", async () => {
   for (const args of [["--help"], ["deploy", "--help"], ["databases", "--help"]]) {
     const { stdout } = await berth(...args);

@@ -1,4 +1,4 @@
-import { answered } from "../../answered.ts";
+import { answered, packChanged } from "../../answered.ts";
 import { command } from "../../command.ts";
 import { connect } from "../../context.ts";
 import { databaseId } from "../../site.ts";
@@ -7,5 +7,5 @@ export const resizeDatabase = command("resize", "Change the pack of a database",
   .argument("<database>", "name or id")
   .argument("<pack>", "id: berth packs list")
   .action(async (named, packId) =>
-    answered("patchDatabase", { id: await databaseId(await connect(), named), packId }),
+    answered("patchDatabase", { id: await databaseId(await connect(), named), packId }, packChanged),
   );

@@ -30,7 +30,9 @@ export const waitForInvoice = command(
               : `The invoice is ${invoice.status}.`,
             {
               exitCode: exitCodes.paymentNeeded,
-              hint: `Pay it at ${connection().url}/invoice/${invoice.token}`,
+              ...(invoice.status === "unpaid" && {
+                hint: `Pay it at ${connection().url}/invoice/${invoice.token}`,
+              }),
             },
           );
         await delay(2000, undefined, { signal });

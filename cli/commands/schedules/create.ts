@@ -26,6 +26,7 @@ export const createSchedule = command("create", "Run a command on a cron schedul
     show(
       "createSchedule",
       made,
-      (one) => `${styled("green", "✓")} ${safe(one.name)} runs ${when(one.nextRunAt)}.`,
+      (one) =>
+        `${styled("green", "✓")} ${safe(one.name)} ${one.enabled ? `runs ${when(one.nextRunAt)}` : "is made, and disabled"}.`,
     );
   });

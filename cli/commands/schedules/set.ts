@@ -1,5 +1,6 @@
 import { command, whole } from "../../command.ts";
 import { connect, signal } from "../../context.ts";
+import { usage } from "../../failure.ts";
 import { safe, show, when } from "../../terminal.ts";
 
 export const setSchedule = command("set", "Change, enable or disable a schedule", "patchSchedule")
@@ -11,6 +12,7 @@ export const setSchedule = command("set", "Change, enable or disable a schedule"
   .option("--enable")
   .option("--disable")
   .action(async (id, { name, cron, command: line, timeout, enable, disable }) => {
+    if (enable && disable) throw usage("Give --enable or --disable, not both.");
     const enabled = enable ? true : disable ? false : undefined;
     const client = await connect();
     const changed = await client.call(

@@ -1,4 +1,4 @@
-import { answered } from "../../answered.ts";
+import { answered, packChanged } from "../../answered.ts";
 import { billingTerm, command } from "../../command.ts";
 import { connect, connection, signal } from "../../context.ts";
 import { fieldsFrom, pairsHelp } from "../../pairs.ts";
@@ -36,7 +36,9 @@ export const resizeSite = command(
   "patchSite",
 )
   .argument("<pack>", "id: berth packs list")
-  .action(async (packId) => answered("patchSite", { id: await siteId(await connect()), packId }));
+  .action(async (packId) =>
+    answered("patchSite", { id: await siteId(await connect()), packId }, packChanged),
+  );
 
 export const cloneSite = command(
   "clone",
