@@ -26,4 +26,4 @@ export const packChanged = (change: object): string =>
 export const paged = (made: ReturnType<typeof command>, limit = 50) =>
   made
     .option("--limit <n>", "how many", whole, limit)
-    .option("--cursor <cursor>", "the next page: nextCursor of the one before");
+    .option("--cursor <cursor>", "the next page: nextCursor from the previous one");

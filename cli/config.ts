@@ -68,7 +68,7 @@ export function siteUrlOf(typed: string): string {
   if (url.protocol === "http:" && !isLocal(url.hostname))
     throw usage(
       `${typed} is not encrypted: others on the network could read your key.`,
-      `Give the address with https, or make a tunnel to this computer: only its own addresses may be http.`,
+      `Give the address with https, or open a tunnel to this computer: only its own addresses may be http.`,
     );
   return url.origin;
 }

@@ -83,7 +83,7 @@ export async function clientFor(url: string, token: string | undefined): Promise
           ),
         );
     },
-    onAbandoned: () => say("\nInterrupted before the service answered: what was asked for may be done."),
+    onAbandoned: () => say("\nInterrupted before the service answered: the request may have taken effect."),
   });
 }
 
@@ -107,7 +107,7 @@ export async function confirmed(question: string): Promise<void> {
       "This cannot be undone, and there is no terminal to confirm it in.",
       "Add --yes if you mean it.",
     );
-  const answer = await ask(`${question} Type yes to go on: `);
+  const answer = await ask(`${question} Type yes to continue: `);
   if (answer.trim().toLowerCase() !== "yes")
     throw new Failure("Nothing was changed.", { exitCode: exitCodes.refused });
 }

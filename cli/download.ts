@@ -16,7 +16,7 @@ export async function saveTo(response: Response, file: string, force: boolean | 
     return;
   }
   if (existsSync(file) && !force)
-    throw usage(`${file} exists.`, "Give another name, or --force to replace it.");
+    throw usage(`${file} already exists.`, "Give another name, or --force to replace it.");
   const part = `${file}.part`;
   try {
     await pipeline(body, createWriteStream(part, { mode: 0o600 }), { signal });

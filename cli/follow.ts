@@ -37,7 +37,7 @@ export async function followDeployment(client: Client, id: string): Promise<Depl
     spinner.stop();
     if (!hasEnded)
       say(
-        `${signal.aborted ? "\n" : ""}The deployment goes on without you: berth deployments follow ${id}\nTo stop it: berth deployments cancel ${id}`,
+        `${signal.aborted ? "\n" : ""}The deployment continues without you: berth deployments follow ${id}\nTo stop it: berth deployments cancel ${id}`,
       );
   }
   return ended(deployment);

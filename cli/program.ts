@@ -74,7 +74,7 @@ const headings: Record<string, { name(): string }[]> = {
     linkCommand,
     unlinkCommand,
   ],
-  "Of a site:": [env, domains, ingress, terminal, exec, jobs, schedules, volumes, webhook],
+  "For a site:": [env, domains, ingress, terminal, exec, jobs, schedules, volumes, webhook],
   "Databases:": [databases, backups],
   "Billing:": [packs, invoices, billing, credits],
   "Assistant:": [chat, conversations],
@@ -92,14 +92,14 @@ export function createProgram(): AnyCommand {
     .option("--json", "print JSON instead of text")
     .option("-q, --quiet", "print results only, no progress")
     .option("--no-color", "no colours; also NO_COLOR")
-    .option("-y, --yes", "do not ask before what cannot be undone")
+    .option("-y, --yes", "do not ask before actions that cannot be undone")
     .option(
       "-s, --site <site>",
       "name or id of the site; also BERTH_SITE; default: the site linked to this checkout",
     )
     .option("--profile <name>", "the service and account to use; also BERTH_PROFILE")
     .option("--url <address>", "the address of the service; also BERTH_URL")
-    .option("--token <key>", "an API key; better BERTH_TOKEN, which process lists do not show")
+    .option("--token <key>", "an API key; prefer BERTH_TOKEN, which process lists do not show")
     .hook("preAction", (self, acting) => {
       const options = self.opts();
       setGlobalOptions(options);

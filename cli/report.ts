@@ -51,7 +51,7 @@ const unchanged = "Nothing was changed.";
 async function tell(error: unknown): Promise<Told> {
   if (error instanceof HalfDone) {
     const told = await tell(error.cause);
-    const rest = "The steps before it are done: mend the cause, and run `berth up` again for the rest.";
+    const rest = "The previous steps are done: fix the cause, and run `berth up` again for the rest.";
     return { ...told, hint: `${told.hint?.replace(unchanged, "") ?? ""} ${rest}`.trim() };
   }
   if (error instanceof Failure)
@@ -68,7 +68,7 @@ async function tell(error: unknown): Promise<Told> {
     return {
       code: "network",
       message: error.message,
-      hint: "`berth doctor` checks the address, the connection and the clock. A change that was cut off had its effect once or not at all.",
+      hint: "`berth doctor` checks the address, the connection and the clock. A change that was interrupted took effect once or not at all.",
       exitCode: exitCodes.failure,
     };
   return {
@@ -84,7 +84,7 @@ function tellUsage(error: CommanderError): Told {
   const message = isMissing
     ? "Which of these commands?"
     : `${first.charAt(0).toUpperCase()}${first.slice(1)}.`;
-  const hint = suggestions.join(" ").replace(/^\(|\)$/g, "") || "Add --help to see what the command takes.";
+  const hint = suggestions.join(" ").replace(/^\(|\)$/g, "") || "Add --help to see what the command accepts.";
   return {
     code: "usage",
     message: message.replace(/\.\.$/, "."),
@@ -97,7 +97,7 @@ function tellUsage(error: CommanderError): Told {
 const refusals: Partial<Record<ApiError["code"], { exitCode: ExitCode; message?: string; hint: string }>> = {
   unauthorized: {
     exitCode: exitCodes.signedOut,
-    message: "The service does not accept the key: it was revoked, or it is of another service.",
+    message: "The service does not accept the key: it was revoked, or belongs to another service.",
     hint: "Sign in again with `berth login`.",
   },
   forbidden: {
@@ -130,7 +130,7 @@ type Details = ApiError["details"];
 function ownHint({ invoiceToken, needed }: Details): string | undefined {
   if (typeof invoiceToken === "string") return `Pay it at ${connection().url}/invoice/${invoiceToken}`;
   return typeof needed === "number"
-    ? "`berth credits packages` shows what there is, `berth credits buy` orders it."
+    ? "`berth credits packages` lists packages, `berth credits buy` orders one."
     : undefined;
 }
 
@@ -163,13 +163,13 @@ function missing(path = ""): { message: string; hint: string } | undefined {
   const name = decodeURIComponent(parts[at + 1] ?? "");
   return {
     message: `You have no ${word} ${name}.`,
-    hint: `\`berth ${list}\` shows what there is.`,
+    hint: `\`berth ${list}\` lists them.`,
   };
 }
 
 const creditsMissing = ({ balance, needed }: Details): string | undefined =>
   typeof needed === "number"
-    ? `This takes ${needed} credit${needed === 1 ? "" : "s"}, and you have ${String(balance)}.`
+    ? `This costs ${needed} credit${needed === 1 ? "" : "s"}, and you have ${String(balance)}.`
     : undefined;
 
 function tellRefusal(error: ApiError): Told {
@@ -190,7 +190,7 @@ function tellRefusal(error: ApiError): Told {
         : (known.hint ??
           (requestId === undefined
             ? unchanged
-            : `Tell the operator of the service this request id: ${requestId}`))),
+            : `Give this request id to the service's operator: ${requestId}`))),
     exitCode: known.exitCode ?? (error.status >= 500 ? exitCodes.failure : exitCodes.refused),
     ...(Object.keys(error.details).length > 0 && { details: error.details }),
   };

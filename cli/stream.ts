@@ -109,10 +109,9 @@ async function serve(socket: WebSocket, sink: Sink): Promise<Stream> {
         if (code === streamCloseCodes.ended || code === 1005) resolve({ exitCode });
         else
           reject(
-            new Failure(
-              reason.length > 0 ? reason.toString() : "The connection to the service was cut off.",
-              { hint: "Connect again. If the service cannot be reached: berth doctor." },
-            ),
+            new Failure(reason.length > 0 ? reason.toString() : "The connection to the service was lost.", {
+              hint: "Connect again. If the service cannot be reached, run berth doctor.",
+            }),
           );
       });
     });

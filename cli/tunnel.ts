@@ -45,8 +45,8 @@ async function listen(server: Server, port: number): Promise<void> {
     await once(server, "listening");
   } catch (error) {
     throw usage(
-      `This computer does not let port ${port} be used: ${(error as Error).message}.`,
-      "Give another one with --port, or none for any that is free.",
+      `Port ${port} cannot be used on this computer: ${(error as Error).message}.`,
+      "Give another one with --port, or omit it for any free port.",
     );
   }
 }

@@ -14,7 +14,7 @@ export const api = command(
   .option("-X, --method <method>", "with a path: the HTTP method", "GET")
   .option("-F, --raw-field <field=value>", "a field whose value is text even if it looks like JSON", several)
   .option("--input", "read the body, a JSON object, from standard input")
-  .option("-f, --follow", "print server-sent events as they come, as {event, id, data} a line")
+  .option("-f, --follow", "print server-sent events as they arrive, one {event, id, data} per line")
   .action(async (operation, pairs, options) => {
     const { operationNamed, operationList } = await import("../../client/index.ts");
     if (operation === undefined) return list(operationList());

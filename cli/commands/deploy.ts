@@ -15,7 +15,7 @@ import { link, output, safe, say, show, spin, styled } from "../terminal.ts";
 
 export const deploy = command(
   "deploy",
-  "Deploy what is pushed, and follow it until it serves; creates the site of berth.json if there is none",
+  "Deploy what is pushed, and follow it until it is live; creates the site of berth.json if there is none",
   "getDeployment",
 )
   .argument("[site]", "name or id")
@@ -51,7 +51,7 @@ export const deploy = command(
       say(
         styled(
           "yellow",
-          `It is commit ${safe(deployment.commit.slice(0, 8))}; your checkout is at ${head.slice(0, 8)}.`,
+          `This is commit ${safe(deployment.commit.slice(0, 8))}; your checkout is at ${head.slice(0, 8)}.`,
         ),
       );
     show("getDeployment", deployment, () => link(safe(site.url)));

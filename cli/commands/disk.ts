@@ -4,7 +4,7 @@ import { listed } from "../shown.ts";
 
 export const disk = command(
   "disk",
-  "What your sites and databases take of their hosts' disks, largest first",
+  "Disk usage of your sites and databases on their hosts, largest first",
   "getAccountDisk",
 ).action(() =>
   answered(

@@ -63,11 +63,11 @@ async function clock(): Promise<string> {
   const response = await (await clientFor(url, undefined)).file({ id: "getHealth", input: {} }, { signal });
   await response.body?.cancel();
   const there = response.headers.get("Date");
-  if (there === null) return "unknown: the service does not say its own";
+  if (there === null) return "unknown: the service does not report its own";
   const minutes = Math.round((Date.now() - Date.parse(there)) / 60_000);
   if (minutes === 0) return "agrees with the service";
   throw new Failure(
     `This computer's clock is ${roughly(Math.abs(minutes) * 60)} ${minutes > 0 ? "ahead" : "behind"}:`,
-    { hint: "ages in lists are wrong, and so is what --since leaves out." },
+    { hint: "ages in lists are wrong, and so is what --since omits." },
   );
 }

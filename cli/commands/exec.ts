@@ -67,7 +67,7 @@ export const exec = command(
       if (signal.aborted) {
         say("\nCancelling the command …");
         await client.call("cancelCommand", { id: job }).catch(() => undefined);
-      } else if (!hasEnded) say(`The command goes on without you: berth jobs show ${job}`);
+      } else if (!hasEnded) say(`The command continues without you: berth jobs show ${job}`);
       signal.removeEventListener("abort", cancel);
     }
   });

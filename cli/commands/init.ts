@@ -21,17 +21,20 @@ export const nameFrom = (text: string): string =>
 
 export const init = command(
   "init",
-  "Write berth.json: of this checkout's site, or of what the service detects in its repository",
+  "Write berth.json from this checkout's site, or from what the service detects in its repository",
   "projectFile",
 )
   .option("--name <name>", "of a new site; default: that of the repository")
-  .option("--root-dir <folder>", "the folder of the app in the repository")
+  .option("--root-dir <folder>", "the app's folder in the repository")
   .option("--force", "replace the file")
   .action(async ({ name, rootDir, force }) => {
     const folder = (await checkoutRoot()) ?? process.cwd();
     const file = join(folder, projectFileName);
     if (existsSync(file) && !force)
-      throw usage(`${file} exists.`, "Add --force to replace it; `berth diff` compares it with the site.");
+      throw usage(
+        `${file} already exists.`,
+        "Add --force to replace it; `berth diff` compares it with the site.",
+      );
     const client = await connect();
     const site = await namedSite();
     const content: ProjectFile = {
@@ -42,7 +45,7 @@ export const init = command(
     };
     writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`, { flag: force ? "w" : "wx" });
     showValue("projectFile", { file, content }, () => `Wrote ${bold(safe(relative(process.cwd(), file)))}.`);
-    say(dim("Change it as you like; `berth diff` shows what it would change, `berth up` does it."));
+    say(dim("Edit it as you like; `berth diff` shows what it would change, `berth up` applies it."));
   });
 
 async function existing(client: Client, named: string): Promise<ProjectFile> {
@@ -67,7 +70,7 @@ async function detected(
     const found = await client.call("inspectSource", { githubUrl: repository, branch, rootDir }, { signal });
     spinner.stop();
     for (const note of found.notes) say(dim(safe(note)));
-    if (found.problem !== null) say(`${bold("It would not work as it is:")} ${safe(found.problem)}`);
+    if (found.problem !== null) say(`${bold("It would not work as is:")} ${safe(found.problem)}`);
     if (found.language !== null)
       say(
         `Detected ${safe([found.language, found.languageVersion, found.framework].filter(Boolean).join(" "))}.`,

@@ -17,7 +17,7 @@ export const linkCommand = command(
     const { id, name } = await findSite(await connect(), named);
     if (!(await linkSite(id)))
       throw usage(
-        "Git could not note the site in this checkout.",
+        "Git could not store the site in this checkout.",
         "Check that you may write to .git/config.",
       );
     showValue("linked", { id, name }, () => `This checkout is linked to ${bold(safe(name))}.`);
@@ -27,6 +27,6 @@ export const unlinkCommand = command("unlink", "Forget the site of this checkout
   async () => {
     const id = await linkedSite();
     await unlinkSite();
-    showValue("unlinked", { id }, () => "This checkout is linked to no site.");
+    showValue("unlinked", { id }, () => "This checkout is not linked to a site.");
   },
 );

@@ -8,15 +8,15 @@ import { dim, say } from "../terminal.ts";
 
 export const logs = command("logs", "The log of a running site", { lines: "logLine" })
   .argument("[site]", "name or id")
-  .option("-f, --follow", "keep on until Ctrl-C")
+  .option("-f, --follow", "keep going until Ctrl-C")
   .option("-n, --tail <lines>", "how many of the latest lines", whole, 100)
   .option("--since <time>", "only later lines: 90s, 15m, 2h, 1d or a time such as 2026-11-21T12:00:00Z")
   .option(
     "--search <text>",
-    "only lines with this text, in any case; without -f also of containers that are gone",
+    "only lines with this text, ignoring case; without -f also from removed containers",
   )
   .option("--replica <n>", "only lines of this replica", whole)
-  .option("--time", "the time before each line")
+  .option("--time", "show the time before each line")
   .action(async (site, options) => {
     const client = await connect();
     const id = await siteId(client, site);
@@ -27,7 +27,7 @@ export const logs = command("logs", "The log of a running site", { lines: "logLi
       const found = await client.call("searchSiteLogs", { id, text: search, from: since, limit }, { signal });
       const lines = replica === undefined ? found.data : ofReplica(found.data, replica, options.tail);
       for (const line of lines) printLine(line, options.time ?? false);
-      if (!found.complete) say(dim("There may be older lines: give --since or a larger --tail, up to 500."));
+      if (!found.complete) say(dim("There may be older lines: use --since or a larger --tail, up to 500."));
       return;
     }
     if (replica !== undefined && !options.follow) {

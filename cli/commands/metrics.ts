@@ -35,7 +35,7 @@ export function metricsText(data: Answer<"getSiteMetrics">["data"], minutes: num
   return [
     row(
       "CPU",
-      `${(last.cpuMilli / 10).toFixed(1)} %`,
+      `${(last.cpuMilli / 10).toFixed(1)}%`,
       recent.map(({ cpuMilli }) => cpuMilli),
     ),
     row(
@@ -58,6 +58,6 @@ export function metricsText(data: Answer<"getSiteMetrics">["data"], minutes: num
       last.diskMb === null ? "–" : size(last.diskMb),
       recent.map(({ diskMb }) => diskMb ?? 0),
     ),
-    dim(`per minute, ${recent.length} min to ${when(last.at)}; 100 % is one core`),
+    dim(`per minute, ${recent.length} min to ${when(last.at)}; 100% is one core`),
   ].join("\n");
 }

@@ -6,16 +6,16 @@ import { dim, duration, output, paginated, print, safe, show, styled } from "../
 
 export const requests = command(
   "requests",
-  "What visitors request of a site, newest first; with -f as it happens",
+  "A site's visitor requests, newest first; with -f as they happen",
   "getSiteRequests",
 )
   .argument("[site]", "name or id")
-  .option("-f, --follow", "keep on until Ctrl-C; with --json one entry of `data` a line")
+  .option("-f, --follow", "keep going until Ctrl-C; with --json one entry of `data` per line")
   .option("--status <status>", "such as 404, 5xx, or 0: the visitor left")
   .option("--path <start>", "the beginning of the path")
   .option("--method <method>")
   .option("--limit <n>", "how many", whole, 50)
-  .option("--cursor <cursor>", "the next page: nextCursor of the one before")
+  .option("--cursor <cursor>", "the next page: nextCursor from the previous one")
   .action(async (site, { follow, status: wanted, path, method, limit, cursor }) => {
     const client = await connect();
     const filters = { id: await siteId(client, site), status: wanted, path, method };

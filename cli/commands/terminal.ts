@@ -19,7 +19,7 @@ export const terminal = command(
     const { stdin, stdout } = process;
     if (!stdin.isTTY || !stdout.isTTY)
       throw usage(
-        "This is no terminal, so there is nobody to type.",
+        "This is not a terminal, so there is nobody to type.",
         "Run a command without one: berth exec -- <command>",
       );
     const client = await connect();

@@ -21,7 +21,8 @@ export const traffic = command(
   .option("--window <window>", "1h, 24h, 7d or 30d", "1h")
   .action(async (site, options) => {
     const window = windows.find((one) => one === options.window);
-    if (window === undefined) throw usage(`${options.window} is no window.`, `Give ${windows.join(", ")}.`);
+    if (window === undefined)
+      throw usage(`${options.window} is not a window.`, `Give ${windows.join(", ")}.`);
     const client = await connect();
     show(
       "getSiteRequestStats",

@@ -4,6 +4,6 @@ import { listed } from "../shown.ts";
 
 export const unhealthy = command(
   "unhealthy",
-  "Your sites and databases that are not well, and why",
+  "Your unhealthy sites and databases, and why",
   "listUnhealthy",
 ).action(() => answered("listUnhealthy", {}, listed("name", "kind", "status", "reason", "error", "id")));

@@ -20,7 +20,7 @@ export const diff = command(
   if (changes.length > 0) process.exitCode = 1;
 });
 
-export const up = command("up", "Make the site what berth.json says; shows the changes first", "applied")
+export const up = command("up", "Make the site match berth.json; shows the changes first", "applied")
   .option(
     "--prune",
     "also remove variables, domains and schedules that the file's lists do not have; asks first",
@@ -39,7 +39,7 @@ export const up = command("up", "Make the site what berth.json says; shows the c
       );
       return;
     }
-    if (taken.some(isRemoval)) await confirmed("Remove what has a - above?");
+    if (taken.some(isRemoval)) await confirmed("Remove everything marked - above?");
     const { siteId, invoices } = await apply(client, file, actual, taken);
     if (output.json) showValue("applied", { siteId, changes: taken, invoices }, () => "");
     else print(siteId);

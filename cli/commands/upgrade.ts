@@ -7,7 +7,7 @@ import { version } from "../version.ts";
 
 export const upgrade = command(
   "upgrade",
-  "Replace this program by the version that the service offers",
+  "Replace this program with the version that the service offers",
   "upgraded",
 ).action(async () => {
   const { url } = connection();
@@ -19,7 +19,7 @@ export const upgrade = command(
   const { version: to, sha256 } = manifest;
   if (typeof to !== "string" || typeof sha256 !== "string")
     throw new Failure(`${url} offers no command line program.`, {
-      hint: "Install the one of npm: npm install --global @berth/cli",
+      hint: "Install it from npm: npm install --global @berth/cli",
     });
   const own = realpathSync(process.argv[1] ?? "");
   if (!own.endsWith("berth.mjs") && !own.endsWith("/berth"))
@@ -29,7 +29,7 @@ export const upgrade = command(
     await (await client.file({ url: `${url}/install/berth.mjs` }, { signal })).arrayBuffer(),
   );
   if (createHash("sha256").update(bytes).digest("hex") !== sha256)
-    throw new Failure("The download is damaged: its SHA-256 is not the announced one.", {
+    throw new Failure("The download is damaged: its SHA-256 does not match the announced one.", {
       hint: "Nothing was changed. Try again.",
     });
   const next = `${own}.next`;

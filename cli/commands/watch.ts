@@ -10,7 +10,7 @@ export const watch = command("watch", "What changes in your account, as it happe
   const client = await connect();
   for await (const { event, data } of client.stream("followEvents", {}, { signal })) {
     if (event === "ready") say(dim("Watching; Ctrl-C ends."));
-    else if (event === "reset") say(dim("Some changes were missed: the lists have them."));
+    else if (event === "reset") say(dim("Some changes were missed: the lists show them."));
     else if (event === "change")
       print(output.json ? data : shown(JSON.parse(data) as Answer<"followEvents">).replaceAll("\n", "  "));
   }

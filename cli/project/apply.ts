@@ -55,9 +55,9 @@ async function take(
   if (Object.keys(settings).length > 0) {
     const { githubUrl, image } = settings as { githubUrl?: string; image?: string };
     if (actual.site?.deployType !== "github" && githubUrl !== undefined)
-      throw usage("A site of an image cannot become one of a repository.", "Create another site.");
+      throw usage("A site from an image cannot become one from a repository.", "Create another site.");
     if (actual.site?.deployType !== "image" && image !== undefined)
-      throw usage("A site of a repository cannot become one of an image.", "Create another site.");
+      throw usage("A site from a repository cannot become one from an image.", "Create another site.");
     await client.call("patchSite", { id, settings }, { signal });
     done(`Changed ${Object.keys(settings).join(", ")}.`);
   }
@@ -93,7 +93,7 @@ async function take(
       }
       case "domain":
         await client.call("createDomain", { id, domain: step.name }, { signal });
-        done(`Added ${step.name}: \`berth domains list\` shows what to set at its DNS.`);
+        done(`Added ${step.name}: \`berth domains list\` shows the DNS records to set.`);
         break;
       case "createSchedule":
         await client.call("createSchedule", { id, ...step.schedule }, { signal });
@@ -122,7 +122,7 @@ async function take(
   const deploys = steps.some(({ kind }) =>
     ["setting", "variable", "removeVariable", "linkDatabase"].includes(kind),
   );
-  if (deploys && actual.site !== null) say(dim("The next deployment has the changes: `berth deploy`."));
+  if (deploys && actual.site !== null) say(dim("The changes apply at the next deployment: `berth deploy`."));
   return { siteId: id, invoices, deploys };
 }
 

@@ -19,7 +19,7 @@ async function loadProject(): Promise<{ path: string; file: ProjectFile }> {
   const parsed = schema.safeParse(readProjectFile(path));
   if (parsed.success) return { path, file: parsed.data };
   const issues = parsed.error.issues.map((one) => `${one.path.join(".") || "it"}: ${one.message}`);
-  throw usage(`${path} is not right: ${issues.map(safe).join("; ")}.`, "Nothing was changed.");
+  throw usage(`${path} is not valid: ${issues.map(safe).join("; ")}.`, "Nothing was changed.");
 }
 
 /** What the account has of what the file is about. */
@@ -69,7 +69,7 @@ export async function comparison(
   const secrets = secretsOf(file, actual);
   if (secrets.length > 0)
     throw usage(
-      `${secrets.map(safe).join(", ")} ${secrets.length === 1 ? "is a secret" : "are secrets"} on the site, which a file must not hold.`,
+      `${secrets.map(safe).join(", ")} ${secrets.length === 1 ? "is a secret" : "are secrets"} on the site, which a file must not contain.`,
       `Take ${secrets.length === 1 ? "it" : "them"} out of ${projectFileName}; \`berth env set --secret\` changes a secret.`,
     );
   for (const wanted of file.databases ?? []) {
@@ -93,6 +93,6 @@ export function requireFreeLinks(file: ProjectFile, actual: Actual): void {
   const { wanted, has } = link;
   throw usage(
     `The site has the database ${safe(has.name)} as ${safe(has.variable)}, and ${projectFileName} wants ${safe(wanted.name)} as ${safe(wanted.variable)}.`,
-    `Write ${wanted.name === has.name ? `"variable": "${safe(has.variable)}"` : 'another "variable"'} for ${safe(wanted.name)} in ${projectFileName}. Or \`berth databases unlink ${safe(has.name)}\` first, which takes ${safe(has.variable)} from the site.`,
+    `Write ${wanted.name === has.name ? `"variable": "${safe(has.variable)}"` : 'another "variable"'} for ${safe(wanted.name)} in ${projectFileName}. Or \`berth databases unlink ${safe(has.name)}\` first, which removes ${safe(has.variable)} from the site.`,
   );
 }

@@ -65,7 +65,7 @@ export const ProjectFile = z
     variables: z
       .record(EnvKey, text.max(32_768))
       .optional()
-      .describe("Plain variables. Secrets do not belong into a file: berth env set --secret."),
+      .describe("Plain variables. Secrets do not belong in a file: use berth env set --secret."),
     domains: z.array(text.min(1).max(253)).max(50).optional(),
     databases: z
       .array(

@@ -26,12 +26,12 @@ const meanings: Record<keyof typeof exitCodes, string> = {
   usage: "wrong arguments or values; nothing was changed, apart from earlier steps of an `up`",
   signedOut: "not signed in, or the key is no longer valid",
   notFound: "there is no such site, deployment …",
-  refused: "refused: the account may not, or the state does not allow it",
+  refused: "refused: the account lacks permission, or the state does not allow it",
   rateLimited: "too many requests, after waiting",
   paymentNeeded: "needs a payment first",
   interrupted: "ended by Ctrl-C",
   unread:
-    "ended because the reader of its output or of its messages had gone, as after `| head`, whatever became of the command",
+    "ended because the reader of its output or messages was gone, as after `| head`, whatever the command's result",
 };
 
 type Shape = {
@@ -62,7 +62,7 @@ function jsonText(prints: Printed | undefined): string {
   if (prints === null) return "Not with `--json`: it gives the terminal to another program.";
   if (typeof prints === "object") return `With \`--json\`: ${valueText(prints.lines)} on each line.`;
   if (prints === undefined) throw new Error("A command says nothing of --json");
-  return `With \`--json\`: ${prints in answers ? valueText(prints as keyof typeof answers) : `the answer of \`${prints}\``}.`;
+  return `With \`--json\`: ${prints in answers ? valueText(prints as keyof typeof answers) : `the response of \`${prints}\``}.`;
 }
 function valueText(name: keyof typeof answers): string {
   const schema = answers[name];

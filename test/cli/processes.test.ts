@@ -142,7 +142,7 @@ it.each([
 });
 
 it.each([
-  ["to confirm", ["sites", "delete", site], "Type yes to go on: "],
+  ["to confirm", ["sites", "delete", site], "Type yes to continue: "],
   ["for a secret", ["env", "set", "TOKEN"], "(not shown): "],
   ["in the assistant", ["chat"], "> "],
 ])("Ctrl-C where one is asked %s ends the command with 130", async (_where, args, question) => {
@@ -159,7 +159,7 @@ it("credits that are missing are told by number, with where to get them", async 
   refuse = undefined;
   expect(run).toMatchObject({
     code: 7,
-    stderr: expect.stringMatching(/takes 5 credits, and you have 2[^]*credits buy/),
+    stderr: expect.stringMatching(/costs 5 credits, and you have 2[^]*credits buy/),
   });
   // As well where they are gone when the message, which waited for another, has its turn.
   const { instead } = service;
@@ -407,9 +407,9 @@ it.each([
       return error.hint;
     };
     const halfWay = await refusedAt("createDomain");
-    expect(halfWay).toMatch(/steps before it are done.*`berth up` again/);
+    expect(halfWay).toMatch(/previous steps are done.*`berth up` again/);
     expect(halfWay).not.toMatch(/nothing was changed/i);
-    expect(await refusedAt("patchSite")).not.toContain("steps before");
+    expect(await refusedAt("patchSite")).not.toContain("previous steps");
     service.instead = () => undefined;
   },
 );
@@ -651,7 +651,7 @@ it("help fits a terminal of 80 columns", async () => {
 
 it("in CI a terminal is none: nothing is asked, and no line moves", async () => {
   const asking = inTerminal(["sites", "delete", site]);
-  await seen(asking, "Type yes to go on: ");
+  await seen(asking, "Type yes to continue: ");
   asking.child.kill("SIGINT");
   await asking.ended;
   for (const CI of ["1", "true"]) {

@@ -293,7 +293,7 @@ it("Ctrl-C at any moment of deploy and logs leaves the site in service, and the 
     const { stderr } = await interrupted(["deploy"], 3000, { env });
     if (stderr.includes("Deployment #")) {
       asked++;
-      expect(stderr).toContain("goes on without you");
+      expect(stderr).toContain("continues without you");
     }
     expect((await interrupted(["logs", "--follow"], 1500, { env })).code).not.toBe(0);
   }

@@ -97,7 +97,7 @@ it("where psql is not installed, Berth's own prompt reads, and writes only after
   await typed.seen(/psql is not installed[\s\S]*tunnel-to-postgresql> /);
   await say("CREATE TABLE kept (word text)", /read-only/);
   for (const statement of ["CREATE TABLE kept (word text)", "INSERT INTO kept VALUES ('ahoy')"]) {
-    await say(`!${statement}`, /Type yes to go on: /);
+    await say(`!${statement}`, /Type yes to continue: /);
     typed.run.stdout = "";
     await say("yes", /tunnel-to-postgresql> /);
   }
@@ -145,7 +145,7 @@ it("over a network that breaks, a client of a database is told, and the tunnel t
   // 2 is psql's own code for a connection that went bad.
   expect(await connected.ended).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/connection to the service was cut off/),
+    stderr: expect.stringMatching(/connection to the service was lost/),
   });
 
   const tunnel = start(process.execPath, [program, "databases", "tunnel", databaseId, "--json"], more);

@@ -36,7 +36,7 @@ export const login = command(
     const token = options.withToken
       ? (await standardInput()).trim()
       : (given.token ?? (await fromDevice(url, options.browser, patient)));
-    if (token === "") throw usage("Standard input has no key.");
+    if (token === "") throw usage("Standard input contains no key.");
     const account = await (await clientFor(url, token)).call("getAccount", {}, { signal: patient });
     const latest = readConfig(profilesFile());
     // Who names another profile means this command; the default stays while it has a key.

@@ -6,7 +6,7 @@ import { safe, say, showValue, styled } from "../../terminal.ts";
 
 export const logout = command(
   "logout",
-  "End the profile's key at the service, and forget it here",
+  "Revoke the profile's key at the service, and forget it here",
   "signedOut",
 )
   .option("--keep-key", "only forget it here: something else uses it as well")

@@ -6,7 +6,7 @@ import { listed } from "../../shown.ts";
 import { safe } from "../../terminal.ts";
 
 const list = paged(command("list", "All accounts, newest first", "listAccounts"))
-  .option("--search <text>", "only those whose id, name or address has this text")
+  .option("--search <text>", "only those whose id, name or address contains this text")
   .option("--email <address>", "only the account with this address")
   .option("--suspended", "only suspended ones")
   .action(({ limit, cursor, search, email, suspended }) =>
@@ -21,14 +21,14 @@ const showAccount = command("show", "What an account has, paid and owes", "getAc
   .argument("<account>", "id")
   .action((id) => answered("getAccountForOperator", { id }));
 
-const set = command("set", "Change the role, the plan or the operators' note of an account", "patchAccount")
+const set = command("set", "Change an account's role, plan or operators' note", "patchAccount")
   .argument("<account>", "id")
   .argument("<field=value...>", "role=user|operator, plan=free|pro, note=null")
   .action((id, pairs) => answered("patchAccount", { ...fieldsFrom(pairs), id }));
 
 const suspend = command(
   "suspend",
-  "Stop all that an account runs and refuse its keys; its data is kept",
+  "Stop everything an account runs and refuse its keys; its data is kept",
   "suspendAccount",
 )
   .argument("<account>", "id")
@@ -58,7 +58,7 @@ const disableTwoFactor = command(
 )
   .argument("<account>", "id")
   .action(async (id) => {
-    await confirmed(`Turn off two-step sign-in of ${safe(id)}?`);
+    await confirmed(`Turn off two-step sign-in for ${safe(id)}?`);
     await answered("disableTwoFactor", { id });
   });
 

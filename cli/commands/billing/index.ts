@@ -2,7 +2,7 @@ import { answered } from "../../answered.ts";
 import { command, group } from "../../command.ts";
 import { fieldsFrom, pairsHelp } from "../../pairs.ts";
 
-const showBilling = command("show", "What your next invoices say of you", "getBillingDetails").action(() =>
+const showBilling = command("show", "How you appear on your next invoices", "getBillingDetails").action(() =>
   answered("getBillingDetails", {}),
 );
 

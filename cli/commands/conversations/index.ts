@@ -5,7 +5,7 @@ import { listed } from "../../shown.ts";
 import { bold, dim, safe, when } from "../../terminal.ts";
 
 const list = paged(
-  command("list", "Your conversations with the assistant of the last thirty days", "listConversations"),
+  command("list", "Your conversations with the assistant in the last thirty days", "listConversations"),
 ).action(({ limit, cursor }) =>
   answered("listConversations", { limit, cursor }, listed("title", "updatedAt", "id")),
 );

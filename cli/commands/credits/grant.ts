@@ -2,7 +2,7 @@ import { command, whole } from "../../command.ts";
 import { connect, signal } from "../../context.ts";
 import { safe, show } from "../../terminal.ts";
 
-export const grantCredits = command("grant", "Give credits to an account (operators)", "grantCredits")
+export const grantCredits = command("grant", "Grant credits to an account (operators)", "grantCredits")
   .argument("<email>")
   .argument("<amount>", "credits", whole)
   .action(async (email, amount) => {
@@ -10,6 +10,6 @@ export const grantCredits = command("grant", "Give credits to an account (operat
     show(
       "grantCredits",
       await client.call("grantCredits", { email, amount }, { signal }),
-      (one) => `Gave ${one.amount} credits to ${safe(email)}.`,
+      (one) => `Granted ${one.amount} credits to ${safe(email)}.`,
     );
   });

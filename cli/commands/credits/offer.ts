@@ -4,7 +4,11 @@ import { fieldsFrom } from "../../pairs.ts";
 import { listed } from "../../shown.ts";
 
 export const allPackages = paged(
-  command("all-packages", "All credit packages, also inactive ones, for operators", "listAllCreditPackages"),
+  command(
+    "all-packages",
+    "All credit packages, including inactive ones, for operators",
+    "listAllCreditPackages",
+  ),
 ).action(({ limit, cursor }) =>
   answered(
     "listAllCreditPackages",

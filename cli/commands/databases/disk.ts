@@ -3,6 +3,6 @@ import { command } from "../../command.ts";
 import { connect } from "../../context.ts";
 import { databaseId } from "../../site.ts";
 
-export const databaseDisk = command("disk", "What a database takes of its host's disk", "getDatabaseDisk")
+export const databaseDisk = command("disk", "A database's disk usage on its host", "getDatabaseDisk")
   .argument("<database>", "name or id")
   .action(async (named) => answered("getDatabaseDisk", { id: await databaseId(await connect(), named) }));

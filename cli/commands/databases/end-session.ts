@@ -6,7 +6,7 @@ import { safe } from "../../terminal.ts";
 
 export const endSession = command(
   "end-session",
-  "End a session of the server: what it runs is rolled back",
+  "End a server session: its statement is rolled back",
   "endDatabaseSession",
 )
   .argument("<database>", "name or id")

@@ -21,7 +21,7 @@ export const insight = command(
           fields({
             Size: size(one.sizeMb),
             Connections: `${one.connections.used} of ${one.connections.max}`,
-            "Cache hits": one.cacheHitRatio === null ? null : `${(one.cacheHitRatio * 100).toFixed(1)} %`,
+            "Cache hits": one.cacheHitRatio === null ? null : `${(one.cacheHitRatio * 100).toFixed(1)}%`,
             Up: duration(one.uptimeSeconds * 1000),
           }),
           "",

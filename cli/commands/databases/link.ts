@@ -25,7 +25,7 @@ export const linkDatabase = command(
     );
   });
 
-export const unlinkDatabase = command("unlink", "Take the variable from a site", "unlinkDatabase")
+export const unlinkDatabase = command("unlink", "Remove the variable from a site", "unlinkDatabase")
   .argument("<database>", "name or id")
   .option("--all", "from all sites")
   .action(async (named, { all }) => {

@@ -7,7 +7,7 @@ import { dim, safe, show, table } from "../../terminal.ts";
 const cell = (value: unknown): string =>
   value === null ? dim("null") : typeof value === "string" ? safe(value) : safe(JSON.stringify(value));
 
-export const query = command("query", "Run one statement; only reading, unless --write", "queryDatabase")
+export const query = command("query", "Run one statement; read-only unless --write", "queryDatabase")
   .argument("<database>", "name or id")
   .argument("[statement]", "default: standard input")
   .option("--write", "a statement that changes data; asks first")

@@ -3,7 +3,7 @@ import { command } from "../../command.ts";
 import { connect } from "../../context.ts";
 import { databaseId } from "../../site.ts";
 
-export const resizeDatabase = command("resize", "Change the pack of a database", "patchDatabase")
+export const resizeDatabase = command("resize", "Change a database's pack", "patchDatabase")
   .argument("<database>", "name or id")
   .argument("<pack>", "id: berth packs list")
   .action(async (named, packId) =>

@@ -5,7 +5,7 @@ import { safe, show } from "../../terminal.ts";
 
 export const restore = command(
   "restore",
-  "Restore a backup; what it replaces is backed up before, if it can be",
+  "Restore a backup; what it replaces is backed up first, if possible",
   "restoreDatabase",
 )
   .argument("<database>", "name or id")
@@ -14,7 +14,7 @@ export const restore = command(
     const client = await connect();
     const id = await databaseId(client, named);
     await confirmed(
-      `Replace the data of ${safe(named)} by ${safe(backupId)}? It is backed up first, and replaced even if that fails.`,
+      `Replace the data in ${safe(named)} with ${safe(backupId)}? It is backed up first, and replaced even if that fails.`,
     );
     show(
       "restoreDatabase",

@@ -5,7 +5,7 @@ import { show } from "../../terminal.ts";
 
 export const rotate = command(
   "rotate",
-  "Make a new user and password; linked sites change over one by one",
+  "Create a new user and password; linked sites switch one by one",
   "rotateDatabase",
 )
   .argument("<database>", "name or id")

@@ -19,7 +19,7 @@ export const tunnel = command(
   "tunnel",
 )
   .argument("<database>", "name or id")
-  .option("--port <port>", "the port on this computer; default: any that is free", whole, 0)
+  .option("--port <port>", "the port on this computer; default: any free port", whole, 0)
   .option("--show-password", "print the address with the password in it")
   .action(async (named, options) => {
     const client = await connect();
@@ -30,7 +30,7 @@ export const tunnel = command(
     const address = localAddress(connectionString, port, options.showPassword ?? false);
     showValue("tunnel", { port, address }, () => safe(address));
     if (!options.showPassword)
-      say(dim(`The password is asked for: berth databases credentials ${safe(named)} shows it.`));
+      say(dim(`The client asks for the password: berth databases credentials ${safe(named)} shows it.`));
     say(dim("Open until Ctrl-C."));
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   });

@@ -7,9 +7,9 @@ import { eventsText } from "../events.ts";
 import { printLog, sinceTime } from "../logs.ts";
 import { metricsText } from "../metrics.ts";
 
-export const databaseLogs = command("logs", "The log of a database's server", { lines: "logLine" })
+export const databaseLogs = command("logs", "A database server's log", { lines: "logLine" })
   .argument("<database>", "name or id")
-  .option("-f, --follow", "keep on until Ctrl-C")
+  .option("-f, --follow", "keep going until Ctrl-C")
   .option("-n, --tail <lines>", "how many of the latest lines", whole, 100)
   .option("--since <time>", "only later lines: 15m, 2h, 1d or a time")
   .action(async (named, { follow, tail, since }) => {

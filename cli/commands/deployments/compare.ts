@@ -13,7 +13,7 @@ export const compareDeployments = command(
   "compareDeployments",
 )
   .argument("<deployment>", "id")
-  .argument("<other>", "id of another one of the same site")
+  .argument("<other>", "id of another deployment of the same site")
   .action((id, deploymentId) =>
     answered("compareDeployments", { id, deploymentId }, ({ earlier, later, ...differs }) =>
       [

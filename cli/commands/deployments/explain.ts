@@ -20,7 +20,7 @@ const changedText = ({
 
 export const explainDeployment = command(
   "explain",
-  "Why a deployment failed, what has changed since the last good one, and what helps",
+  "Why a deployment failed, what has changed since the last good one, and how to fix it",
   "explainDeployment",
 )
   .argument("<deployment>", "id")

@@ -7,7 +7,7 @@ import { link, safe, show } from "../../terminal.ts";
 
 export const follow = command(
   "follow",
-  "Follow a deployment to its end; exits by its result",
+  "Follow a deployment to its end; the exit code is its result",
   "getDeployment",
 )
   .argument("[deployment]", "id; default: the site's newest")

@@ -10,7 +10,7 @@ export const listDeployments = paged(
 )
   .argument("[site]", "name or id")
   .option("--status <status>", "only those with this status, such as FAILED")
-  .option("--trigger <trigger>", "only those that began like this, such as webhook")
+  .option("--trigger <trigger>", "only those with this trigger, such as webhook")
   .action(async (site, { limit, cursor, status: state, trigger }) => {
     const client = await connect();
     const page = await client.call(

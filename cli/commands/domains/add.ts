@@ -4,7 +4,7 @@ import { siteId } from "../../site.ts";
 import { show } from "../../terminal.ts";
 import { domainText } from "./list.ts";
 
-export const addDomain = command("add", "Add a domain, and show what to set at its DNS", "createDomain")
+export const addDomain = command("add", "Add a domain, and show the DNS records to set", "createDomain")
   .argument("<domain>")
   .option("--pair", "also the other of example.com and www.example.com, which redirects to it")
   .option("--redirect-to <domain>", "another domain of the site, to which this one redirects")

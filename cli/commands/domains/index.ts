@@ -5,7 +5,7 @@ import { removeDomain } from "./remove.ts";
 import { renewDomain } from "./renew.ts";
 import { verifyDomain } from "./verify.ts";
 
-export const domains = group("domains", "Own domains of a site", [
+export const domains = group("domains", "A site's custom domains", [
   listDomains,
   addDomain,
   verifyDomain,

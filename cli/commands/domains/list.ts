@@ -6,7 +6,7 @@ import { bold, dim, fields, safe, show, status, styled } from "../../terminal.ts
 
 export const listDomains = command(
   "list",
-  "A site's own domains: what to set for them, and what is wrong",
+  "A site's custom domains: what to set for them, and what is wrong",
   "listDomains",
 )
   .argument("[site]", "name or id")

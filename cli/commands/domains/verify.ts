@@ -8,11 +8,11 @@ import { domainText } from "./list.ts";
 
 export const verifyDomain = command(
   "verify",
-  "Look at a domain now; with --wait until visitors reach the site by it",
+  "Check a domain now; with --wait until visitors reach the site at it",
   "verifyDomain",
 )
   .argument("<domain>")
-  .option("--wait", "look again until it is active; exits with 1 if it is not in time")
+  .option("--wait", "check again until it is active; exits with 1 if it is not in time")
   .option("--timeout <seconds>", "how long to wait", whole, 900)
   .action(async (name, { wait, timeout }) => {
     const client = await connect();

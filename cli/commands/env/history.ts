@@ -5,7 +5,7 @@ import { dim, safe, say, show, table, when } from "../../terminal.ts";
 
 export const envHistory = command(
   "history",
-  "Changes of a site's variables: which, when, by whom; never their values",
+  "Changes to a site's variables: which, when, by whom; never their values",
   "listEnvVersions",
 )
   .argument("[site]", "name or id")

@@ -8,7 +8,7 @@ import { pushEnv } from "./push.ts";
 import { setEnv } from "./set.ts";
 import { unsetEnv } from "./unset.ts";
 
-export const env = group("env", "Variables of a site", [
+export const env = group("env", "A site's variables", [
   listEnv,
   setEnv,
   generateEnv,

@@ -14,7 +14,7 @@ export const pullEnv = command(
   .option("--force", "replace the file")
   .action(async (file, options) => {
     if (existsSync(file) && !options.force)
-      throw usage(`${file} exists.`, "Give another name, or --force to replace it.");
+      throw usage(`${file} already exists.`, "Give another name, or --force to replace it.");
     const { envVariables } = await findSite(await connect());
     const { envLine } = await import("../../../client/index.ts");
     const known = envVariables.flatMap(({ key, value }) => (value === null ? [] : [{ key, value }]));
@@ -29,5 +29,5 @@ export const pullEnv = command(
       { file, written, secrets },
       () => `Wrote ${written.length} variable${written.length === 1 ? "" : "s"} to ${file}.`,
     );
-    if (secrets.length > 0) say(dim(`Left out, because they are secret: ${secrets.map(safe).join(", ")}`));
+    if (secrets.length > 0) say(dim(`Omitted because they are secret: ${secrets.map(safe).join(", ")}`));
   });

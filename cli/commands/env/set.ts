@@ -28,7 +28,7 @@ export const setEnv = command(
           : (await standardInput()).replace(/\r?\n$/, "");
     if (fromInput.length > 0 && typed === "")
       throw usage(
-        `Standard input has no value for ${fromInput[0]}.`,
+        `Standard input contains no value for ${fromInput[0]}.`,
         `To set it to an empty one: berth env set ${fromInput[0]}=`,
       );
     const variables: Variable[] = pairs.map((pair) => {

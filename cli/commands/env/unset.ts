@@ -12,7 +12,7 @@ export const unsetEnv = command("unset", "Remove variables", "variablesChanged")
     if (missing.length > 0)
       throw new Failure(`The site has no variable ${missing.join(", ")}.`, {
         exitCode: exitCodes.notFound,
-        hint: "Nothing was changed. `berth env list` shows those that it has.",
+        hint: "Nothing was changed. `berth env list` shows the site's variables.",
       });
     await changeEnv(
       id,

@@ -15,5 +15,5 @@ const acting = (action: "drain" | "activate", summary: string) =>
       );
     });
 
-export const drainHost = acting("drain", "Move the sites of a host to others, one by one");
-export const activateHost = acting("activate", "Let a host take sites again");
+export const drainHost = acting("drain", "Move a host's sites to other hosts, one by one");
+export const activateHost = acting("activate", "Let a host accept sites again");

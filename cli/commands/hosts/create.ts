@@ -4,7 +4,7 @@ import { bold, safe, show, styled } from "../../terminal.ts";
 
 export const createHost = command(
   "create",
-  "Create a host, and show the command that sets the machine up",
+  "Create a host, and show the command that sets up the machine",
   "createHost",
 )
   .argument("<name>")

@@ -5,7 +5,7 @@ import { safe, show } from "../../terminal.ts";
 export const deleteHost = command("delete", "Remove an empty host, or a dead one with --force", "deleteHost")
   .argument("<host>", "id")
   .option("--force", "even if it has sites, provided that it is unreachable")
-  .option("--lose-volumes", "with --force: also if the data of volumes is lost")
+  .option("--lose-volumes", "with --force: even if the data in volumes is lost")
   .action(async (id, options) => {
     await confirmed(`Remove ${safe(id)}?`);
     const client = await connect();

@@ -7,7 +7,7 @@ import { safe } from "../../terminal.ts";
 
 export const listSetAside = command(
   "set-aside",
-  "What a host keeps although no record assigns it there",
+  "What a host keeps although no record assigns it to the host",
   "listSetAside",
 )
   .argument("<host>", "id")

@@ -5,12 +5,12 @@ import { fields, size, when } from "../../terminal.ts";
 const of = ({ usedMb, totalMb }: { usedMb: number; totalMb: number }): string =>
   `${size(usedMb)} of ${size(totalMb)}`;
 
-export const hostUsage = command("usage", "What is used of a host's machine at this moment", "getHostUsage")
+export const hostUsage = command("usage", "A host machine's current usage", "getHostUsage")
   .argument("<host>", "id")
   .action((id) =>
     answered("getHostUsage", { id }, ({ at, cpuCount, cpuBusy, memory, disk }) =>
       fields({
-        Processors: `${cpuBusy === null ? "not known yet" : `${Math.round(cpuBusy * 100)} %`} of ${cpuCount}`,
+        Processors: `${cpuBusy === null ? "not known yet" : `${Math.round(cpuBusy * 100)}%`} of ${cpuCount}`,
         Memory: of(memory),
         Disk: disk && of(disk),
         Measured: when(at),

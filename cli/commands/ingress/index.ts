@@ -7,6 +7,6 @@ import { showIngress } from "./show.ts";
 
 export const ingress = group(
   "ingress",
-  "Maintenance page, redirects, passwords and other rules of a site; at once",
+  "A site's maintenance page, redirects, passwords and other rules; effective immediately",
   [showIngress, setIngress, maintenance, redirect, removeRedirect, protect, unprotect],
 );

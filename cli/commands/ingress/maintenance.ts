@@ -6,7 +6,7 @@ import { changeIngress } from "./change.ts";
 
 export const maintenance = command(
   "maintenance",
-  "Show visitors a page (503) while the site runs on, or end that",
+  "Show visitors a page (503) while the site keeps running, or end that",
   "getSite",
 )
   .argument("<on|off>")

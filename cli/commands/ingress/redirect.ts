@@ -5,7 +5,7 @@ import { findSite } from "../../site.ts";
 import { safe } from "../../terminal.ts";
 import { changeIngress } from "./change.ts";
 
-export const redirect = command("redirect", "Send visitors of a path elsewhere", "getSite")
+export const redirect = command("redirect", "Redirect visitors of a path elsewhere", "getSite")
   .argument("<from>", "a path, such as /old")
   .argument("<to>", "a path, or an address such as https://example.com/new")
   .option("--prefix", "also the paths below it")
@@ -30,6 +30,6 @@ export const removeRedirect = command("unredirect", "End the redirect of a path"
       client,
       id,
       { redirects: others.length > 0 ? others : null },
-      `${safe(from)} redirects no more.`,
+      `${safe(from)} no longer redirects.`,
     );
   });

@@ -15,5 +15,5 @@ export const setIngress = command(
     const { id, ingress } = await findSite(client);
     const { headers, hsts, maintenance } = ingress;
     const change = fieldsFrom(pairs, { headers, hsts, maintenance });
-    await changeIngress(client, id, change, "Visitors meet it from now on.");
+    await changeIngress(client, id, change, "It applies to visitors from now on.");
   });

@@ -4,7 +4,7 @@ import { cancelJob } from "./cancel.ts";
 import { listJobs } from "./list.ts";
 import { showJob } from "./show.ts";
 
-export const jobs = group("jobs", "Commands of a site: one-off (berth exec) and scheduled", [
+export const jobs = group("jobs", "A site's commands: one-off (berth exec) and scheduled", [
   listJobs,
   showJob,
   jobLogs,

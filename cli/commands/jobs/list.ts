@@ -5,7 +5,7 @@ import { siteId } from "../../site.ts";
 import { dim, paginated, safe, show, status, table, when } from "../../terminal.ts";
 
 export const listJobs = paged(
-  command("list", "Commands that ran or run: one-off and scheduled", "listCommands"),
+  command("list", "Past and running commands: one-off and scheduled", "listCommands"),
   20,
 )
   .argument("[site]", "name or id")

@@ -10,18 +10,19 @@ import { safe } from "../../terminal.ts";
 const kindsHelp =
   "deploy_failed, crash_loop, unhealthy, limit_near, backup_failed, invoice_due or certificate";
 
-const list = paged(command("list", "Where you are notified, and of what", "listNotificationChannels")).action(
-  ({ limit, cursor }) =>
-    answered(
-      "listNotificationChannels",
-      { limit, cursor },
-      listed("type", "name", "target", "kinds", "enabled", "id"),
-    ),
+const list = paged(
+  command("list", "Where you are notified, and about what", "listNotificationChannels"),
+).action(({ limit, cursor }) =>
+  answered(
+    "listNotificationChannels",
+    { limit, cursor },
+    listed("type", "name", "target", "kinds", "enabled", "id"),
+  ),
 );
 
 const add = command(
   "add",
-  "Be notified by mail, at an address of your own, or in a chat that takes Slack's format",
+  "Be notified by mail, at an address of your own, or in a chat that accepts Slack's format",
   "createNotificationChannel",
 )
   .argument("<type>", "mail, webhook or slack")
@@ -32,7 +33,7 @@ const add = command(
     if (!["mail", "webhook", "slack"].includes(type))
       throw usage(`${type} is not a type of channel.`, "Give mail, webhook or slack.");
     if (type !== "mail" && to === undefined)
-      throw usage(`Where to? A ${type} channel has an address.`, "Give it with --to https://…");
+      throw usage(`Where to? A ${type} channel needs an address.`, "Give it with --to https://…");
     return answered("createNotificationChannel", {
       type,
       kinds,
@@ -57,7 +58,9 @@ const remove = command("delete", "Delete a channel", "deleteNotificationChannel"
     await answered("deleteNotificationChannel", { id });
   });
 
-const deliveries = paged(command("deliveries", "What was sent, or waits to be", "listNotificationDeliveries"))
+const deliveries = paged(
+  command("deliveries", "Notifications sent or waiting to be sent", "listNotificationDeliveries"),
+)
   .option("--channel <id>", "only through this one")
   .option("--status <status>", "pending, sent or failed")
   .action(({ limit, cursor, channel, status }) =>
@@ -68,7 +71,7 @@ const deliveries = paged(command("deliveries", "What was sent, or waits to be", 
     ),
   );
 
-export const notifications = group("notifications", "Be told when something needs you", [
+export const notifications = group("notifications", "Be told when something needs your attention", [
   list,
   add,
   set,

@@ -10,7 +10,7 @@ const everywhere = <Id extends "listAllSites" | "listAllDatabases">(
   human: (answer: Answer<Id>) => string,
 ) =>
   paged(command(name, summary, id))
-    .option("--search <text>", "in id, name and, of a site, address and domains")
+    .option("--search <text>", "in id, name and, for a site, address and domains")
     .option("--status <status>", "such as FAILED")
     .option("--host <id>", "only on this host")
     .option("--account <id>", "only of this account")
@@ -34,7 +34,7 @@ export const allDatabases = everywhere(
 );
 
 export const allInvoices = paged(command("invoices", "The invoices of all accounts", "listAllInvoices"))
-  .option("--search <text>", "in id, resource and address of the account")
+  .option("--search <text>", "in id, resource and the account's address")
   .option("--status <status>", "unpaid, paid, void or refunded")
   .option("--account <id>", "only of this account")
   .action(({ limit, cursor, search, status, account }) =>

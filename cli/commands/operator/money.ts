@@ -5,11 +5,7 @@ import { exitCodes } from "../../failure.ts";
 import { shown, listed } from "../../shown.ts";
 import { safe, show } from "../../terminal.ts";
 
-export const voidInvoice = command(
-  "void",
-  "Void an invoice so that nobody can pay it any more",
-  "voidInvoice",
-)
+export const voidInvoice = command("void", "Void an invoice so that it can no longer be paid", "voidInvoice")
   .argument("<invoice>", "id")
   .action(async (id) => {
     await confirmed(`Void ${safe(id)}?`);

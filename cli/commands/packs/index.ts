@@ -8,9 +8,9 @@ import { listed } from "../../shown.ts";
 import { listPacks } from "./list.ts";
 
 const fieldsHelp =
-  "name, amountCents (a month), memoryMb, cpuMilli, diskGb, pids, active, discounts.12=10; a new one also kind=site|database";
+  "name, amountCents (per month), memoryMb, cpuMilli, diskGb, pids, active, discounts.12=10; a new one also kind=site|database";
 
-const all = paged(command("all", "All packs, also inactive ones, for operators", "listAllPacks")).action(
+const all = paged(command("all", "All packs, including inactive ones, for operators", "listAllPacks")).action(
   ({ limit, cursor }) =>
     answered(
       "listAllPacks",

@@ -2,9 +2,7 @@ import { answered, paged } from "../../answered.ts";
 import { command, group } from "../../command.ts";
 import { listed } from "../../shown.ts";
 
-const list = paged(
-  command("list", "Work for hosts: what waits and why, what runs, what is stuck", "listJobs"),
-)
+const list = paged(command("list", "Work for hosts: what is waiting and why, running or stuck", "listJobs"))
   .option("--state <state>", "waiting, running, stuck or ended; default: waiting and running")
   .option("--host <id>", "only of this host")
   .option("--account <id>", "only of this account")
@@ -18,13 +16,13 @@ const list = paged(
 
 const cancel = command(
   "cancel",
-  "Cancel work that has not begun, or a deployment or command that runs",
+  "Cancel work that has not started, or a running deployment or command",
   "cancelJob",
 )
   .argument("<job>", "id")
   .action((id) => answered("cancelJob", { id }));
 
-const retry = command("retry", "Ask again for failed work, where repeating it is safe", "retryJob")
+const retry = command("retry", "Request failed work again, where repeating it is safe", "retryJob")
   .argument("<job>", "id")
   .action((id) => answered("retryJob", { id }));
 

@@ -7,7 +7,7 @@ import { link, safe, show, styled } from "../../terminal.ts";
 
 export const setSite = command(
   "set",
-  "Change settings of a site: port, startCommand, healthCheckPath, lifecycle.… and others of the API",
+  "Change a site's settings: port, startCommand, healthCheckPath, lifecycle.… and others of the API",
   "getSite",
 )
   .argument("<field=value...>", pairsHelp)
@@ -26,13 +26,13 @@ export const setSite = command(
     show(
       "getSite",
       await client.call("getSite", { id }, { signal }),
-      ({ name }) => `Changed ${safe(name)}. The next deployment has it: berth deploy`,
+      ({ name }) => `Changed ${safe(name)}. It applies at the next deployment: berth deploy`,
     );
   });
 
 export const resizeSite = command(
   "resize",
-  "Change the pack of a site: memory, processors, disk and price",
+  "Change a site's pack: memory, processors, disk and price",
   "patchSite",
 )
   .argument("<pack>", "id: berth packs list")

@@ -17,7 +17,7 @@ export const createSite = command(
   .option("--build-command <command>")
   .option("--start-command <command>")
   .option("--release-command <command>")
-  .option("--root-dir <folder>", "the folder of the app in the repository")
+  .option("--root-dir <folder>", "the app's folder in the repository")
   .option("--pack <id>", "berth packs list; default: the cheapest")
   .option("--months <n>", "billing term: 1, 3, 6, 12 or 24", billingTerm, 1 as const)
   .option("--region <region>", "where it runs; default: anywhere")

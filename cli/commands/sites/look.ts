@@ -9,7 +9,7 @@ import { bold, safe, show, styled } from "../../terminal.ts";
 
 export const diagnoseSite = command(
   "diagnose",
-  "What is wrong with a site, in order, and what helps; exits with 1 if something is",
+  "What is wrong with a site, in order, and how to fix it; exits with 1 if something is",
   "diagnoseSite",
 )
   .argument("[site]", "name or id")
@@ -43,7 +43,7 @@ export const probeSite = command(
 )
   .argument("[site]", "name or id")
   .option("--path <path>", "default: /")
-  .option("--domain <domain>", "by one of its domains")
+  .option("--domain <domain>", "at one of its domains")
   .action(async (site, { path, domain }) => {
     const client = await connect();
     const found = await client.call(
@@ -55,6 +55,6 @@ export const probeSite = command(
     if (!found.reachable) process.exitCode = exitCodes.failure;
   });
 
-export const siteDisk = command("disk", "What a site takes of its host's disk", "getSiteDisk")
+export const siteDisk = command("disk", "A site's disk usage on its host", "getSiteDisk")
   .argument("[site]", "name or id")
   .action(async (site) => answered("getSiteDisk", { id: await siteId(await connect(), site) }));

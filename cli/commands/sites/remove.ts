@@ -5,7 +5,7 @@ import { safe, show } from "../../terminal.ts";
 
 export const deleteSite = command(
   "delete",
-  "Delete a site with its containers, volumes, secrets and logs, for good",
+  "Permanently delete a site with its containers, volumes, secrets and logs",
   "deleteSite",
 )
   .argument("<site>", "name or id")

@@ -31,12 +31,12 @@ export const listVolumeBackups = paged(
 
 export const scheduleVolumeBackups = command(
   "schedule",
-  "Set when a volume is backed up by itself, and how many backups are kept",
+  "Set when a volume is backed up automatically, and how many backups are kept",
   "changeVolume",
 )
   .argument("<name>")
   .argument("<schedule>", "daily, weekly, five cron fields in UTC, or off")
-  .option("--hour <hour>", "of daily and weekly ones, in UTC", whole)
+  .option("--hour <hour>", "for daily and weekly ones, in UTC", whole)
   .option("--keep <count>", "how many are kept", whole)
   .action(async (name, schedule, { hour, keep }) =>
     answered("changeVolume", {
@@ -52,7 +52,7 @@ export const scheduleVolumeBackups = command(
 
 export const restoreVolume = command(
   "restore",
-  "Restore a backup into a volume; what it replaces is backed up before, if it can be",
+  "Restore a backup into a volume; what it replaces is backed up first, if possible",
   "restoreVolume",
 )
   .argument("<name>", "of the volume, or a new one beside it")
@@ -61,7 +61,7 @@ export const restoreVolume = command(
     const client = await connect();
     const id = await siteId(client);
     await confirmed(
-      `Replace what ${safe(name)} holds by ${safe(backupId)}? It is backed up first, and replaced even if that fails.`,
+      `Replace the contents of ${safe(name)} with ${safe(backupId)}? It is backed up first, and replaced even if that fails.`,
     );
     show(
       "restoreVolume",

@@ -38,20 +38,24 @@ function wholeText(found: Browsed): string {
   if (found.kind === "folder")
     throw usage(`${safe(found.path)} is a folder.`, "`berth volumes ls` lists it.");
   if (found.text === null)
-    throw new Failure(`${safe(found.path)} is no text in UTF-8.`, {
+    throw new Failure(`${safe(found.path)} is not UTF-8 text.`, {
       hint: "Send it out of a terminal in the site: berth terminal.",
     });
   return found.text;
 }
 
-export const printFile = command("cat", "Print a text file of a volume, at most 128 KiB of it", "browseFiles")
+export const printFile = command(
+  "cat",
+  "Print a text file from a volume, at most 128 KiB of it",
+  "browseFiles",
+)
   .argument("<volume>")
   .argument("<path>")
   .action(async (volume, path) => {
     const found = await browse(await connect(), volume, path);
     if (output.json) return show("browseFiles", found, () => "");
     process.stdout.write(wholeText(found));
-    if (found.truncated) say(dim("… the file goes on"));
+    if (found.truncated) say(dim("… the file continues"));
   });
 
 export const copyFile = command(

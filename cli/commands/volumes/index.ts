@@ -4,7 +4,7 @@ import { copyFile, listFiles, printFile } from "./browse.ts";
 import { listVolumes } from "./list.ts";
 import { deleteVolume } from "./remove.ts";
 
-export const volumes = group("volumes", "Folders of a site that survive deployments", [
+export const volumes = group("volumes", "A site's folders that survive deployments", [
   listVolumes,
   listFiles,
   printFile,

@@ -5,7 +5,7 @@ import { safe, show } from "../../terminal.ts";
 
 export const deleteVolume = command(
   "delete",
-  "Delete a detached volume with its data, for good",
+  "Permanently delete a detached volume with its data",
   "removeVolume",
 )
   .argument("<name>")
