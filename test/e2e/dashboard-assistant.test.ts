@@ -180,10 +180,12 @@ it("without a script, its page answers, and deletes after a click", async () => 
   await lastAnswer().locator(".text", { hasText: "All is <b>well</b>." }).waitFor();
   says(open, use("delete_site", { site }), { text: "I ask first." });
   await send("Delete my site.");
-  await page.locator("h2", { hasText: "The assistant asks for your word" }).waitFor();
+  await page.locator("h2", { hasText: "The assistant needs your confirmation" }).waitFor();
   expect(await isThere(site)).toBe(true);
   await page.click('main button:text-is("Confirm")');
-  await page.locator("h2", { hasText: "The assistant asks for your word" }).waitFor({ state: "detached" });
+  await page
+    .locator("h2", { hasText: "The assistant needs your confirmation" })
+    .waitFor({ state: "detached" });
   expect(await isThere(site)).toBe(false);
   await context.close();
 });

@@ -185,7 +185,7 @@ describe.each([
     );
     await tell(stripe.refundByHand(others.at(-1)?.id ?? "", 100));
     await go("/operator/money");
-    const flagged = page.locator("section.card", { hasText: "Payment events that need you" });
+    const flagged = page.locator("section.card", { hasText: "Payment events that need attention" });
     expect(await flagged.innerText()).toContain("A payment was refunded at the processor.");
     await flagged.locator("[name=resolution]").first().fill("Agreed with the customer by phone.");
     await flagged.locator('button:text-is("Resolve")').first().click();

@@ -163,7 +163,7 @@ describe.each([
     const row = operator.locator("#queue tr", { hasText: failed.name });
     await row.locator(".dot", { hasText: "Failed" }).waitFor();
     await row.locator('button:text-is("Try again")').click();
-    await said(`Asked for again: Deploy ${failed.name}`);
+    await said(`Requested again: Deploy ${failed.name}`);
     const mended = await until(
       () => settled(failed.id),
       ({ status }) => status === "RUNNING",

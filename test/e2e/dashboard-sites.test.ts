@@ -422,7 +422,7 @@ it("what was typed stays where an error answers its form, and the error is told"
   const large = Array.from({ length: 40 }, (_, index) => `LARGE_${index}=${"x".repeat(30_000)}`);
   await page.fill("#form-many [name=file]", large.join("\n"));
   await page.click('#form-many button:has-text("Add all")');
-  await told("Too large. What was sent is larger than this page takes.", "40 changes");
+  await told("Too large. What you sent is larger than this page accepts.", "40 changes");
   await page.click(".staged [data-discard]");
   await page.fill("#form-set [name=key]", "SMALL");
   await page.click('#form-set button:text-is("Add")');
@@ -459,7 +459,7 @@ it("a repository that could not be looked at is said to be so where the answer s
   const found = page.locator("#found");
   await page.fill("main [name=githubUrl]", "git.invalid/owner/repository");
   await page.fill("main [name=branch]", "feature/");
-  await found.filter({ hasText: "The repository was not looked at. Branch: a Git branch name." }).waitFor();
+  await found.filter({ hasText: "The repository was not checked. Branch: a Git branch name." }).waitFor();
   expect(await found.getAttribute("aria-busy")).toBeNull();
   let asked = 0;
   await page.route("**/sites/new", (route) => (asked++ === 0 ? route.abort() : route.continue()));

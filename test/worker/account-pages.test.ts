@@ -52,7 +52,7 @@ describe("notifications", () => {
       "kind-crash_loop": "true",
       "kind-deploy_failed": "true",
     });
-    expect([added.status, added.said]).toEqual([303, expect.stringContaining("shown this once")]);
+    expect([added.status, added.said]).toEqual([303, expect.stringContaining("shown only once")]);
     expect(await channelsOf(key)).toMatchObject([
       { type: "webhook", name: "Hook <b>", kinds: ["deploy_failed", "crash_loop"], enabled: true },
     ]);
@@ -104,7 +104,7 @@ describe("notifications", () => {
     const { key, me } = await newPerson();
     await me.send(path, "create", { ...webhook, "kind-crash_loop": "true" });
     const [{ id } = { id: "" }] = await channelsOf(key);
-    expect((await me.send(path, `test:${id}`, { id })).said).toContain("was taken");
+    expect((await me.send(path, `test:${id}`, { id })).said).toContain("sent and accepted");
     answered = 500;
     expect((await me.send(path, `test:${id}`, { id })).said).toContain("did not arrive");
     const { text } = await me.get(path);

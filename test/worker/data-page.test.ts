@@ -133,7 +133,7 @@ it("a volume's backups are made, planned, tried, restored and deleted on their p
     "Verified",
     "5.0 MB",
     "4 files and folders",
-    "not all of it is of one moment",
+    "not all of it is from the same moment",
     "weekly",
   ])
     expect(text).toContain(shown);

@@ -135,7 +135,7 @@ describe("a database's overview", () => {
       },
     }));
     const { text } = await me.get(path());
-    for (const shown of ["7 of 32", "50.0 %", "1.1 min", "blocked by session 4712", "SELECT slow", "3.0 s"])
+    for (const shown of ["7 of 32", "50.0%", "1.1 min", "blocked by session 4712", "SELECT slow", "3.0 s"])
       expect(text).toContain(shown);
     expect(text).toContain(escaped(hostile));
     expect(text).not.toContain(hostile);
@@ -189,7 +189,7 @@ describe("a database's connection", () => {
   it("rotates the password and says how far it is", async () => {
     const rotating = await me.send(path("/connect"), "rotate");
     expect(rotating.status).toBe(303);
-    expect((await me.get(path("/connect"))).text).toContain("A new password is coming into use");
+    expect((await me.get(path("/connect"))).text).toContain("A new password is being rolled out");
     const { job, attempt } = await host.next("job");
     await finish(host, job, attempt);
   });

@@ -90,7 +90,7 @@ it("a check looks at once, and says what was found", async () => {
   const [found] = await domainsOf(siteId);
   expect(found?.verifiedAt).not.toBeNull();
   const { text } = await pages.show(pathOf(siteId));
-  expect(text).toContain("Last looked at");
+  expect(text).toContain("Last checked");
   expect(text).not.toContain("Prove that it is yours");
   expect(text).toContain(found?.problems[0]?.message.replaceAll("'", "&#39;"));
 });

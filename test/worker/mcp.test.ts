@@ -362,7 +362,7 @@ describe("what is destructive through MCP", () => {
     });
     expect(forged.status).toBe(403);
     expect(await wantedOf(siteId)).toBe("RUNNING");
-    expect(await (await open(path, "confirm")).text()).toContain("It is done, or has begun");
+    expect(await (await open(path, "confirm")).text()).toContain("It is done, or in progress");
     expect(await wantedOf(siteId)).toBe("STOPPED");
     expect((await open(path, "confirm")).status).toBe(404);
     expect((await open(path)).status).toBe(404);

@@ -158,7 +158,7 @@ describe("the operator's console", () => {
     const key = await account();
     const id = await ownerOf(key);
     const page = `/operator/accounts/${id}`;
-    expect((await me.send(page, "grant", { amount: "7" })).said).toContain("credits are given");
+    expect((await me.send(page, "grant", { amount: "7" })).said).toContain("credits are granted");
     expect((await me.send(page, "grant", { amount: "-7" })).status).toBe(400);
     expect((await me.send(page, "suspend", { reason: "Sends <spam>" })).said).toContain("suspended");
     expect((await me.get(page)).text).toContain("Sends &lt;spam&gt;");
@@ -250,7 +250,7 @@ describe("the operator's console", () => {
     expect(text).toContain("3.0 of 8.0 GB");
     expect(text).toContain("50.0 of 100.0 GB");
     // It is asked again, and says nothing.
-    expect((await me.get("/operator/hosts")).text).toContain("did not say at once");
+    expect((await me.get("/operator/hosts")).text).toContain("did not report");
     on.close();
   });
 
@@ -442,7 +442,7 @@ describe("the operator's console", () => {
 
   it("checks the ledger and says what it found", async () => {
     expect((await me.send("/operator/money", "verify")).said).toMatch(
-      /^The ledger is consistent: \d+ transfers of/,
+      /^The ledger is consistent: \d+ transfers in/,
     );
   });
 

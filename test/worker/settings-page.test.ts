@@ -236,7 +236,7 @@ describe("a site's settings", () => {
     await on.next("job");
     const { text } = await pages.show(pathOf(siteId));
     expect(text).toMatch(
-      /The last push that arrived began <a href="\/deployments\/dep_\w+">deployment #2<\/a>/,
+      /The last push that arrived started <a href="\/deployments\/dep_\w+">deployment #2<\/a>/,
     );
     expect(text).not.toContain("No push has arrived yet.");
     on.close();

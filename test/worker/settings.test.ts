@@ -159,9 +159,9 @@ describe("an invoice", () => {
       amountCents: 500,
       tax: { name: "MWSt", percent: 7.7, amountCents: 36 },
     });
-    expect(await textsOf(invoiceToken)).toContain("includes 7.7 % MWSt");
+    expect(await textsOf(invoiceToken)).toContain("includes 7.7% MWSt");
     const page = await call(`/invoice/${invoiceToken}`, { headers: { Accept: "text/html" } });
-    expect(await page.text()).toMatch(/includes 7\.7 % MWSt<\/td><td class="number">\$0\.36/);
+    expect(await page.text()).toMatch(/includes 7\.7% MWSt<\/td><td class="number">\$0\.36/);
     expect(await invoiceOf(key, before.invoiceId)).toMatchObject({ amountCents: 500, tax: null });
     expect(await textsOf(before.invoiceToken)).not.toContain("MWSt");
   });

@@ -100,8 +100,8 @@ describe("replicas", () => {
       return inside.replaceAll(/<[^>]*>/g, "");
     };
     expect((await pages.show(path)).text).toMatch(/name="replicas"[^>]*max="4"/);
-    expect(await told("2")).toMatch(/^Each has 128 MB of memory and 0\.\d+ cores\. .+ holds up to 4\.$/);
-    expect(await told("5")).toMatch(/holds at most 4.*Choose a bigger plan$/);
+    expect(await told("2")).toMatch(/^Each has 128 MB of memory and 0\.\d+ cores\. .+ allows up to 4\.$/);
+    expect(await told("5")).toMatch(/allows at most 4.*Choose a larger plan$/);
     expect(await told("x")).toMatch(/^From 1 to 4 on the plan/);
   });
 });
@@ -199,10 +199,10 @@ describe("deployments", () => {
     );
     const other = await twoVersions();
     for (const [first, second, problem] of [
-      [later.id, later.id, "one and the same version"],
-      [later.id, other.later.id, "is no version of this site"],
-      [other.earlier.id, other.later.id, "is no version of this site"],
-      [later.id, "dep_none", "is no version of this site"],
+      [later.id, later.id, "the same version"],
+      [later.id, other.later.id, "is not a version of this site"],
+      [other.earlier.id, other.later.id, "is not a version of this site"],
+      [later.id, "dep_none", "is not a version of this site"],
     ])
       expect((await pages.show(`${path}?earlier=${first}&later=${second}`)).text).toContain(problem);
     const refused = await api(

@@ -208,8 +208,8 @@ describe("a site's pages", () => {
     const { siteId } = await runningSite(await operator(), on);
     const { text } = await page(`/sites/${siteId}`);
     // Each restart follows from its end.
-    expect(text).toContain("Ended by itself 2 times");
-    expect(text).not.toContain("Restarted after it ended");
+    expect(text).toContain("Exited on its own 2 times");
+    expect(text).not.toContain("Restarted after it exited");
     expect(text).toContain("&lt;b&gt;1&lt;/b&gt;");
     on.close();
   });
@@ -250,19 +250,19 @@ describe("what a site uses now", () => {
       `Disk: 0.1 of ${smallest!.diskGb} GB`,
       "Network: 1.5 MB a minute, without a limit",
     ]);
-    expect(text).not.toContain("Bigger plan");
+    expect(text).not.toContain("Larger plan");
   });
 
   it("offers a bigger plan beside what comes near its limit, as long as there is one", async () => {
     const list = await plans();
     const [smallest, largest] = [list[0]!, list.at(-1)!];
     const full = await meters(smallest.id, smallest.memoryMb * 0.8);
-    expect(full.match(/Bigger plan/g)).toHaveLength(1);
+    expect(full.match(/Larger plan/g)).toHaveLength(1);
     expect(full).toMatch(
-      /aria-label="Memory"[^>]*><\/progress><a class="button" href="\/sites\/ID\/settings#plan">Bigger plan</,
+      /aria-label="Memory"[^>]*><\/progress><a class="button" href="\/sites\/ID\/settings#plan">Larger plan</,
     );
-    expect(await meters(smallest.id, smallest.memoryMb * 0.79)).not.toContain("Bigger plan");
-    expect(await meters(largest.id, largest.memoryMb * 0.99)).not.toContain("Bigger plan");
+    expect(await meters(smallest.id, smallest.memoryMb * 0.79)).not.toContain("Larger plan");
+    expect(await meters(largest.id, largest.memoryMb * 0.99)).not.toContain("Larger plan");
   });
 });
 
@@ -379,7 +379,7 @@ describe("variables", () => {
     const before = await builtIn();
     await post(path, "set", { key: "PORT", value: "8080" });
     expect(before).toContain("<code>4000</code>");
-    expect(before).toContain("a variable of this name is used in builds only");
+    expect(before).toContain("a variable of this name is used only in builds");
     expect(await builtIn()).toBe(before);
   });
 
@@ -442,7 +442,7 @@ describe("variables", () => {
     const { siteId } = await runningSite(key, on);
     const path = `/sites/${siteId}/variables`;
     await post(path, "set", { key: "NEW", value: "1" });
-    expect((await page(path)).text).toMatch(/not in service yet[^]*version #1 runs with what was before/);
+    expect((await page(path)).text).toMatch(/not in service yet[^]*version #1 runs with the previous values/);
     const { location } = await post(path, "set", { key: "NEW", value: "2", apply: "restart" });
     expect(location).toBe(path);
     const { job, attempt } = await on.next("job");
@@ -594,10 +594,10 @@ describe("two versions of a site", () => {
     const [{ siteId, first }, other] = [await twoVersions(), await twoVersions()];
     const said = async (earlier: string, later: string) =>
       (await page(`/sites/${siteId}/compare?earlier=${earlier}&later=${later}`)).text;
-    expect(await said(first, first)).toContain("These are one and the same version: choose two.");
-    expect(await said(first, other.second)).toContain("One of the two is no version of this site");
-    expect(await said(other.first, other.second)).toContain("One of the two is no version of this site");
-    expect(await said(first, "dep_unknown")).toContain("One of the two is no version of this site");
+    expect(await said(first, first)).toContain("These are the same version: choose two different ones.");
+    expect(await said(first, other.second)).toContain("One of the two is not a version of this site");
+    expect(await said(other.first, other.second)).toContain("One of the two is not a version of this site");
+    expect(await said(first, "dep_unknown")).toContain("One of the two is not a version of this site");
   });
 });
 

@@ -102,7 +102,7 @@ class Chat extends HTMLElement {
       }
     } catch {
       const shown = this.stopping.signal.aborted
-        ? "Stopped here. What had begun is still completed; the conversation shows it when you reload it."
+        ? "Stopped here. What had already started is still completed; reload the conversation to see it."
         : "The connection was interrupted. Reload the conversation to see the answer.";
       answer.append(element("p", "warn small", shown));
     } finally {
@@ -197,7 +197,7 @@ class Chat extends HTMLElement {
 
   private ask(answer: HTMLElement, { id, summary }: NonNullable<ChatReply["pendingAction"]>): void {
     const card = element("section", "callout warn pending");
-    card.append(element("h2", "warn", "This waits for your word"), element("p", "text", summary));
+    card.append(element("h2", "warn", "This needs your confirmation"), element("p", "text", summary));
     const buttons = element("div", "buttons");
     const confirm = element("button", "primary", "Confirm") as HTMLButtonElement;
     const decline = element("button", "", "Decline") as HTMLButtonElement;

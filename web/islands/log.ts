@@ -206,7 +206,7 @@ class Log extends HTMLElement {
     this.#range.hidden = !this.#isRunning;
     this.#since.type = "datetime-local";
     this.#since.hidden = true;
-    this.#since.setAttribute("aria-label", "From this time on, in your own zone");
+    this.#since.setAttribute("aria-label", "From this time on, in your time zone");
     this.#range.addEventListener("change", () => {
       this.#since.hidden = this.#range.value !== "from";
       if (this.#since.hidden) this.#read(this.#range.value);
@@ -233,12 +233,12 @@ class Log extends HTMLElement {
       this.#range,
       this.#since,
       button(this.#follow, () => this.#setFollowing(true), "Stay at the newest line (f)"),
-      button(this.#pause, () => this.#setPaused(!this.#isPaused), "Hold new lines back (p)"),
-      button(this.#wrap, () => this.#setWrap(!this.#wraps), "Break long lines (w)"),
+      button(this.#pause, () => this.#setPaused(!this.#isPaused), "Hold back new lines (p)"),
+      button(this.#wrap, () => this.#setWrap(!this.#wraps), "Wrap long lines (w)"),
       button(this.#folds, () => this.#foldAll(), "Show the lines of every step (o)"),
       button(make("button", "", "Copy"), () => void this.#copy(), "Copy the lines that pass the filters"),
       button(make("button", "", "Download"), () => this.#download(), "Save the lines that pass the filters"),
-      button(this.#full, () => void this.#toFullScreen(), "Use the whole screen (s)"),
+      button(this.#full, () => void this.#toFullScreen(), "Full screen (s)"),
       this.#state,
     );
     button(this.#fresh, () => this.#setFollowing(true), "Go to the newest line");
@@ -680,13 +680,13 @@ class Log extends HTMLElement {
         : this.#hit < 0
           ? `${count} found`
           : `${this.#hit + 1} of ${count}`;
-    const older = this.#dropped > 0 ? ` · ${this.#dropped.toLocaleString()} older ones left out` : "";
+    const older = this.#dropped > 0 ? ` · ${this.#dropped.toLocaleString()} older ones omitted` : "";
     const lines = `${this.#count.toLocaleString()} lines${older}`;
     this.#state.textContent = this.#isOver
       ? this.#lines.length + this.#incoming.length === 0
         ? "The log is no longer kept."
         : this.#isRunning && this.#mark > 0
-          ? `${lines} · read no further`
+          ? `${lines} · reading stopped`
           : `${lines} · complete`
       : this.#failures > 0
         ? `${lines} · reconnecting …`

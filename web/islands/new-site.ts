@@ -74,7 +74,7 @@ class NewSite extends HTMLElement {
       // The same may be asked again.
       this.checked = "";
       note.className = "problem";
-      note.textContent = why && `The repository was not looked at. ${why}`;
+      note.textContent = why && `The repository was not checked. ${why}`;
     };
     request.addEventListener("load", () => {
       const page = request.response as Document | null;
@@ -84,7 +84,7 @@ class NewSite extends HTMLElement {
     request.addEventListener("error", () => fail(""));
     request.addEventListener("loadend", () => found.removeAttribute("aria-busy"));
     note.className = "soft";
-    note.textContent = "Looking at the repository …";
+    note.textContent = "Checking the repository …";
     found.replaceChildren(note);
     found.setAttribute("aria-busy", "true");
     request.send(fields);

@@ -122,7 +122,7 @@ function show(entries: Entry[]): void {
       return item;
     }),
   );
-  status.textContent = entries.length === 0 ? "Nothing was found." : `${entries.length} found.`;
+  status.textContent = entries.length === 0 ? "Nothing found." : `${entries.length} found.`;
   mark();
 }
 
@@ -202,7 +202,7 @@ export function openPalette(): void {
 const shortcuts = [
   ["⌘K or Ctrl K", "Search, jump to, or do something"],
   ["g then h, s, d, a, b, k", "Go to Home, Sites, Databases, Activity, Billing, API keys"],
-  ["d", "To the Deploy button of a site; Enter deploys"],
+  ["d", "Go to a site's Deploy button; Enter deploys"],
   ["/ f p w g G", "In a log: search, follow, pause, wrap, first line, last line"],
   ["?", "This list"],
 ] as const;

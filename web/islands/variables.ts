@@ -74,7 +74,7 @@ class Variables extends HTMLElement {
     this.#tell(
       name,
       name.value !== "" && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name.value)
-        ? "A name has letters, digits and _, and does not begin with a digit."
+        ? "A name has letters, digits and _, and does not start with a digit."
         : this.#linked([name.value]) || (isKnown ? "This name exists: its value is replaced." : ""),
     );
   }

@@ -20,7 +20,7 @@ export const ConfirmPage = ({ id, summary, email }: Asked) => (
       </p>
       <pre tabindex={0}>{summary}</pre>
       <Callout tone="warn">
-        <p>Confirm only if you asked for it yourself. It is done once, and exactly as it stands here.</p>
+        <p>Confirm only if you asked for it yourself. It runs once, exactly as shown here.</p>
       </Callout>
       <form method="post" action={`/confirm/${id}`}>
         <div class="decide">
@@ -40,7 +40,7 @@ const Outcome = ({ outcome }: { outcome: ToolOutcome | null }) => {
   if (outcome === null) return <p>The request was declined. Nothing was done.</p>;
   if (outcome.status === "refused") return <p role="alert">{outcome.error}</p>;
   if (outcome.status === "done" && outcome.shown !== null) return <pre tabindex={0}>{outcome.shown}</pre>;
-  return <p>It is done, or has begun. You can close this page.</p>;
+  return <p>It is done, or in progress. You can close this page.</p>;
 };
 
 /** @param outcome null: the person declined */
@@ -62,7 +62,7 @@ export const NothingToConfirmPage = () => (
     <div class="sheet">
       <Heading title="Nothing to confirm" />
       <p>
-        The request does not exist, was answered already, or is older than ten minutes. Ask for the action
+        The request does not exist, was already answered, or is older than ten minutes. Ask for the action
         again.
       </p>
       <p class="links">

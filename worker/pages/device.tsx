@@ -39,7 +39,7 @@ export const DevicePage = ({ userCode, request, email, takesCode, refusal }: Ask
       <Callout tone="warn">
         <p>
           {request.origin === "mcp"
-            ? "The program can use the assistant's tools: read and change what is in this account. What deletes, stops or reveals something asks you first."
+            ? "The program can use the assistant's tools: read and change what is in this account. Anything that deletes, stops or reveals something asks you first."
             : "The device gets a permanent API key with full access to this account."}{" "}
           You can <a href="/account/keys">revoke it</a> at any time.
         </p>

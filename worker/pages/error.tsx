@@ -13,11 +13,11 @@ const said: Partial<Record<ErrorCode, [title: string, text: string]>> = {
   unauthorized: ["Sign in first", "This page is only for people who are signed in."],
   payment_required: [
     "Not paid yet",
-    "It can be used once its invoice is paid: Billing lists what is unpaid.",
+    "It becomes available once its invoice is paid: see the unpaid invoices under Billing.",
   ],
   payload_too_large: [
     "Too large",
-    "What was sent is larger than this page takes. Shorten it, and send it again.",
+    "What you sent is larger than this page accepts. Shorten it and send it again.",
   ],
   rate_limited: ["Too many attempts", "Wait a few minutes, then try again."],
   conflict: ["Not possible right now", "The state has changed in the meantime. Go back and reload the page."],

@@ -7,26 +7,26 @@ import { money } from "./money.ts";
 const tells = (): readonly [title: string, text: string][] => [
   [
     "From a repository to an address",
-    `Name a Git repository, an image or a Dockerfile. ${brandName()} finds out how it is built, builds it, and puts it online with HTTPS. A push deploys again; the version before serves until the new one answers.`,
+    `Enter a Git repository, an image or a Dockerfile. ${brandName()} detects how to build it, builds it, and puts it online with HTTPS. A push deploys again; the previous version keeps serving until the new one responds.`,
   ],
   [
     "Failures that say what to do",
-    "A deployment that fails names the reason and the remedy, such as the port that the app really listens on. Going back to an earlier version takes seconds.",
+    "A failed deployment names the cause and the fix, such as the port that the app actually listens on. Rolling back to an earlier version takes seconds.",
   ],
   [
     "Databases with proven backups",
-    "PostgreSQL, MariaDB and Redis on a private network beside your sites. Every backup is tried by restoring it, so that it works when it must.",
+    "PostgreSQL, MariaDB and Redis on a private network beside your sites. Every backup is test-restored, so that it works when you need it.",
   ],
   [
-    "A price that you know before",
-    "Each site and database is paid for one term in advance, by invoice. There is no usage bill, and nothing is deleted without a warning.",
+    "A price you know in advance",
+    "Each site and database is paid for one term in advance, by invoice. There are no usage charges, and nothing is deleted without a warning.",
   ],
   [
     "An assistant that asks first",
-    "It reads logs and settings and finds the cause. What it changes, it does only after you confirm exactly that.",
+    "It reads logs and settings and finds the cause. Anything that cannot be undone runs only after you confirm exactly that.",
   ],
   [
-    "An API for all of it",
+    "An API for everything",
     "Whatever the dashboard does, the API and the command line do too. The same service runs on your own machines.",
   ],
 ];
@@ -49,7 +49,7 @@ const Prices = ({ title, packs }: { title: string; packs: readonly Pack[] }) => 
           </div>
         ))}
       </div>
-      {most > 0 && <p class="soft small">{`Up to ${most} % less for longer terms.`}</p>}
+      {most > 0 && <p class="soft small">{`Up to ${most}% less for longer terms.`}</p>}
     </section>
   );
 };

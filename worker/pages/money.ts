@@ -6,6 +6,6 @@ const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 export const day = (iso: string): string =>
   `${Number(iso.slice(8, 10))} ${months[Number(iso.slice(5, 7)) - 1] ?? ""} ${iso.slice(0, 4)}`;
 
-/** `includes 19 % VAT`: the label of a tax's part of an amount. */
+/** `includes 19% VAT`: the label of a tax's part of an amount. */
 export const taxText = ({ name, percent }: { name: string; percent: number }): string =>
-  `includes ${percent} % ${name}`;
+  `includes ${percent}% ${name}`;

@@ -17,7 +17,7 @@ export const AuthorizePage = ({ clientName, address, action, email, takesCode, r
   <Layout title="Allow a program">
     <div class="sheet">
       <Heading title="Allow this program?" />
-      <p>It calls itself “{clientName}”, which is not verified, and wants to use the assistant's tools.</p>
+      <p>It calls itself “{clientName}” (not verified) and wants to use the assistant's tools.</p>
       <dl>
         {email !== undefined && (
           <>
@@ -35,7 +35,7 @@ export const AuthorizePage = ({ clientName, address, action, email, takesCode, r
       <Callout tone="warn">
         <p>
           Continue only if you started this yourself. The program can read and change what is in this account;
-          what deletes, stops or reveals something asks you first. You can{" "}
+          anything that deletes, stops or reveals something asks you first. You can{" "}
           <a href="/account/keys">revoke it</a> at any time.
         </p>
       </Callout>

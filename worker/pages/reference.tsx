@@ -187,7 +187,7 @@ const Operation = ({ document, method, path, operation }: Listed & { document: D
           <Example label="Example" value={body.example} />
         </>
       )}
-      <h4>Answers</h4>
+      <h4>Responses</h4>
       {Object.entries(operation.responses).map(([status, answer]) => (
         <Answer document={document} status={status} answer={answer} />
       ))}
@@ -258,14 +258,12 @@ const guides: readonly Guide[] = [
       <ol>
         <li>
           In the dashboard, choose <a href="/sites/new">New site</a> and paste the address of a Git
-          repository. Berth looks at it and says how it would build it.
+          repository. Berth inspects it and shows how it would build it.
         </li>
+        <li>Choose a plan and pay the invoice. The site is built immediately while its log is shown.</li>
         <li>
-          Choose a plan, and pay the invoice. The site is built at once, and its log is shown meanwhile.
-        </li>
-        <li>
-          The site has an address of its own with HTTPS. Add your own name to it under Domains, and variables
-          under Variables.
+          The site has its own HTTPS address. Add your own domain under Domains, and variables under
+          Variables.
         </li>
         <li>Add the deploy webhook to your Git host, and every push is deployed.</li>
       </ol>
@@ -276,7 +274,7 @@ const guides: readonly Guide[] = [
     body: (reader) => (
       <>
         <p>
-          Make a key under <a href="/account/keys">Settings, API keys</a>, and keep it in a variable. This
+          Create a key under <a href="/account/keys">Settings, API keys</a>, and keep it in a variable. This
           lists your sites, then deploys {reader.siteId === null ? "one" : "yours"}:
         </p>
         {examples(reader).map(([language, code], index) => (
@@ -293,10 +291,10 @@ const guides: readonly Guide[] = [
     title: "Command line",
     body: ({ siteUrl }) => (
       <>
-        <p>The program berth does what the dashboard does, also in continuous integration.</p>
+        <p>The berth program does what the dashboard does, in continuous integration too.</p>
         <pre tabindex={0}>{`curl -fsSL ${siteUrl}/install/cli | sh
 berth login ${siteUrl}   # shows a code, which you confirm in the browser
-berth link my-app  # notes the site in this checkout
+berth link my-app  # links this checkout to the site
 berth deploy       # deploys and follows the log
 berth logs -f`}</pre>
       </>
@@ -307,14 +305,14 @@ berth logs -f`}</pre>
     body: () => (
       <>
         <p>
-          Create one under <a href="/databases/new">New database</a> and name the site that it is for: it is
-          placed beside the site, which gets the address as <code>DATABASE_URL</code>. Over the API these are{" "}
+          Create one under <a href="/databases/new">New database</a> and choose the site that it is for: it is
+          placed beside the site, which gets the address as <code>DATABASE_URL</code>. In the API, these are{" "}
           <To id="createDatabase">createDatabase</To> and <To id="linkDatabase">linkDatabase</To>.
         </p>
         <p>
           It is backed up every day, and each backup is restored into a temporary server and compared. A
-          statement that writes through <To id="queryDatabase">queryDatabase</To> must be sent twice, the
-          second time with the token that the first was answered with.
+          statement that writes, sent through <To id="queryDatabase">queryDatabase</To> must be sent twice,
+          the second time with the token from the first response.
         </p>
       </>
     ),
@@ -324,14 +322,14 @@ berth logs -f`}</pre>
     body: () => (
       <p>
         Each site and database is paid for one term in advance, by invoice. Whoever has an invoice's address
-        can pay it. <To id="listPacks">listPacks</To> tells the prices, and{" "}
+        can pay it. <To id="listPacks">listPacks</To> shows the prices, and{" "}
         <To id="getAccount">getAccount</To> what is paid and owed. Nothing runs before its invoice is paid,
         and nothing is deleted without a warning.
       </p>
     ),
   },
   {
-    title: "Errors, limits and repeats",
+    title: "Errors, limits and retries",
     body: () => (
       <ul>
         <li>
@@ -342,11 +340,12 @@ berth logs -f`}</pre>
           429 comes with <code>Retry-After</code>, in seconds.
         </li>
         <li>
-          Send <code>Idempotency-Key</code> with a request that changes something: sent again, it is answered
-          as the first time, for a day.
+          Send <code>Idempotency-Key</code> with a request that changes something: for a day, sending it again
+          returns the first response.
         </li>
         <li>
-          Lists have <code>limit</code> and <code>cursor</code>; the next page's is <code>nextCursor</code>.
+          Lists accept <code>limit</code> and <code>cursor</code>; the cursor for the next page is{" "}
+          <code>nextCursor</code>.
         </li>
         <li>Logs and events are server-sent events, which resume after Last-Event-ID.</li>
       </ul>
@@ -357,7 +356,7 @@ berth logs -f`}</pre>
     body: ({ siteUrl }) => (
       <p>
         A client of the Model Context Protocol uses your account with a key at <code>{`${siteUrl}/mcp`}</code>
-        . What destroys something is done only after you confirm it, in the client or on a page of ours.
+        . Anything destructive runs only after you confirm it, in the client or on one of our pages.
       </p>
     ),
   },
@@ -399,7 +398,7 @@ export const ReferencePage = ({ document, reader }: { document: Document; reader
           <Topics topics={topics} />
         </nav>
         <div class="text">
-          <Heading title="Docs" below="Guides first, then every request of the API." />
+          <Heading title="Docs" below="Guides first, then every API request." />
           <docs-search>
             <label class="needs-script">
               <span class="hidden-text">Search guides and requests</span>
@@ -424,7 +423,7 @@ export const ReferencePage = ({ document, reader }: { document: Document; reader
             <div data-entry="api base address openapi">
               <p>{document.info.description?.replaceAll("`", "")}</p>
               <p class="note">
-                Base address <code>{document.servers?.[0]?.url}</code> · the same as{" "}
+                Base address <code>{document.servers?.[0]?.url}</code> · also as{" "}
                 <a href="/api/v1/openapi.json">OpenAPI 3.1</a>
               </p>
             </div>

@@ -9,6 +9,6 @@ export const CodeField = () => (
     maxlength={100}
     autocomplete="one-time-code"
     mono
-    hint="The six digits of your authenticator app, or a recovery code."
+    hint="The six digits from your authenticator app, or a recovery code."
   />
 );

@@ -9,10 +9,10 @@ import { accountTabs } from "./tabs.ts";
 
 /** Where a key comes from, and what it is good for. */
 const originWords: Record<Key["origin"], string> = {
-  dashboard: "made here",
+  dashboard: "created here",
   device: "command line, approved here",
-  setup: "made at the set-up",
-  mcp: "assistant of yours (MCP), for its tools alone",
+  setup: "created during setup",
+  mcp: "your assistant (MCP), tools only",
 };
 
 const Row = ({ apiKey }: { apiKey: Key }) => (
@@ -102,7 +102,7 @@ export const keys: Screen = {
       const { name, key } = await call(ctx, "createKey", input);
       return {
         to: "/account/keys",
-        said: `The key “${name}” is created. It is shown this once: copy it now.`,
+        said: `The key “${name}” is created. It is shown only once: copy it now.`,
         ...(key !== undefined && { secret: key }),
       };
     },

@@ -24,7 +24,7 @@ const path = "/account/notifications";
 
 const kindWords: Record<NotificationKind, string> = {
   deploy_failed: "A deployment fails",
-  crash_loop: "An app crashes again and again",
+  crash_loop: "An app keeps crashing",
   unhealthy: "A site or database is not healthy",
   limit_near: "Disk or memory is nearly full",
   backup_failed: "A backup fails",
@@ -33,8 +33,8 @@ const kindWords: Record<NotificationKind, string> = {
 };
 const typeWords: Record<ChannelType, string> = {
   mail: "Email to your account's address",
-  webhook: "Webhook (signed requests to an address of yours)",
-  slack: "Slack, or a chat that takes Slack's format",
+  webhook: "Webhook (signed requests to your address)",
+  slack: "Slack, or a chat that accepts Slack's format",
 };
 const deliveryWords: Record<DeliveryStatus, Word> = {
   pending: { tone: "busy", label: "To be sent" },
@@ -86,7 +86,7 @@ const OneChannel = ({ channel }: { channel: Channel }) => {
         </details>
         <details>
           <summary class="bad">Delete this channel</summary>
-          <p>Nothing more is sent through it, and the list of what was sent through it is deleted.</p>
+          <p>Nothing more is sent through it, and the list of what it sent is deleted.</p>
           <Act id="delete" of={id} label="Delete" about={name} kind="danger" values={{ id }} />
         </details>
       </div>
@@ -154,7 +154,7 @@ export const notifications: Screen = {
                 <Card>
                   <Empty
                     title="No channels yet"
-                    text="Mails about money, access and lost domains or backups come anyway. Add a channel to hear of failed deployments and crashes too."
+                    text="You always get mail about money, access, lost domains and failing backups. Add a channel to hear about failed deployments and crashes too."
                   />
                 </Card>
               ) : (
@@ -195,7 +195,7 @@ export const notifications: Screen = {
                     name="url"
                     label="Address"
                     type="url"
-                    hint="Of the webhook, or Slack's “incoming webhook”. Email needs none."
+                    hint="The address of the webhook or of a Slack incoming webhook. Not needed for email."
                     placeholder="https://"
                     maxlength={2000}
                     autocomplete="off"
@@ -216,7 +216,7 @@ export const notifications: Screen = {
   forms: {
     async create({ ctx }, fields) {
       const [type, url, name] = [fields.text("type"), fields.text("url"), fields.text("name").trim()];
-      if (type === "mail" && url !== "") throw invalid("url", "email needs none: leave it empty");
+      if (type === "mail" && url !== "") throw invalid("url", "not needed for email: leave it empty");
       const input = parsed(ChannelCreate, {
         type,
         ...(name !== "" && { name }),
@@ -228,21 +228,21 @@ export const notifications: Screen = {
         to: path,
         said:
           typeof made.secret === "string"
-            ? `The channel “${made.name}” is added. Its messages are signed with this secret, which is shown this once: copy it now.`
-            : `The channel “${made.name}” is added. Send a test to see that it works.`,
+            ? `The channel “${made.name}” is added. Its messages are signed with this secret, which is shown only once: copy it now.`
+            : `The channel “${made.name}” is added. Send a test to check that it works.`,
         ...(typeof made.secret === "string" && { secret: made.secret }),
       };
     },
     async change({ ctx }, fields) {
       const patch = parsed(ChannelPatch, { kinds: kindsIn(fields) });
       await call(ctx, "patchNotificationChannel", { id: fields.text("id"), ...patch });
-      return { to: path, said: "What the channel sends is changed." };
+      return { to: path, said: "The channel's notifications are changed." };
     },
     async test({ ctx, count }, fields) {
       await count("notificationTested");
       const { status, error } = await call(ctx, "testNotificationChannel", { id: fields.text("id") });
       return status === "sent"
-        ? { to: path, said: "The test was sent, and was taken." }
+        ? { to: path, said: "The test was sent and accepted." }
         : { to: path, said: `The test did not arrive. ${error ?? ""}`.trim(), tone: "bad" };
     },
     async enable({ ctx }, fields) {

@@ -58,7 +58,7 @@ const Deletion = ({
         signed out.{" "}
         {deletion.backups > 0 &&
           `So ${deletion.backups === 1 ? "is" : "are"} ${count(deletion.backups, "backup", "backups")} of databases that you have deleted. `}
-        Invoices and payments are kept, with the buyer whom they name. This cannot be undone.
+        Invoices and payments are kept, with the buyer named on them. This cannot be undone.
       </p>
     </ConfirmByName>
   );
@@ -144,10 +144,7 @@ export const profile: Screen = {
             </Card>
             <Card title="Your data">
               <div class="body">
-                <p>
-                  Everything that the account has, as one JSON file, without secrets, logs and the files of
-                  backups.
-                </p>
+                <p>Everything in the account, as one JSON file, without secrets, logs and backup files.</p>
                 <p>
                   <a class="button" href="/api/v1/account/export" download>
                     Export all data
@@ -172,12 +169,15 @@ export const profile: Screen = {
       const answer = await toAuth("/change-email", { newEmail: email, callbackURL: "/account", code });
       if (answer.status === 429) throw new AppError("rate_limited");
       if (!answer.ok)
-        throw invalid("email", "was not changed: this installation sends no mail, or takes no such address");
+        throw invalid(
+          "email",
+          "was not changed: this installation sends no mail, or does not accept this address",
+        );
       return {
         to: "/account",
         said: viewer.emailVerified
-          ? `We sent a link to ${viewer.email}. Open it to agree; a link to ${email} follows, which must be opened too.`
-          : `We sent a link to ${email}. The address is changed when it is opened.`,
+          ? `We sent a link to ${viewer.email}. Open it to confirm; a link to ${email} follows, which must be opened too.`
+          : `We sent a link to ${email}. The address changes when it is opened.`,
       };
     },
     async delete({ ctx, viewer, toAuth }, fields) {

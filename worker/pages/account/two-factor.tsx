@@ -88,7 +88,7 @@ const Off = () => (
     <div class="body">
       <Form id="begin">
         <p>
-          With it, signing in takes your password and a code that an app on your phone makes, so a stolen
+          With it, signing in requires your password and a code from an app on your phone, so a stolen
           password is not enough. API keys work as before.
         </p>
         <Password />
@@ -97,7 +97,7 @@ const Off = () => (
         </p>
       </Form>
       <p class="soft small">
-        You sign in with GitHub only? Set a password first: sign out, and choose "Forgot your password?".
+        If you sign in only with GitHub, set a password first: sign out, and choose "Forgot your password?".
       </p>
     </div>
   </Card>
@@ -108,9 +108,9 @@ const On = () => (
     <Card title="Two-step sign-in" end={<Status tone="good" label="On" />}>
       <div class="body">
         <p>
-          Signing in, authorizing a device or program, making an API key, changing your email address and
-          deleting the account take a code of your authenticator app, or one of your recovery codes, each of
-          which works once.
+          Signing in, authorizing a device or program, creating an API key, changing your email address and
+          deleting the account require a code from your authenticator app, or one of your recovery codes, each
+          of which works once.
         </p>
       </div>
     </Card>
@@ -129,7 +129,9 @@ const On = () => (
     <Card title="Turn off">
       <div class="body">
         <Form id="off">
-          <p>Your password alone signs in again. The app's entry and the recovery codes stop working.</p>
+          <p>
+            You sign in with your password alone again. The app's entry and the recovery codes stop working.
+          </p>
           <Password />
           <CodeField />
           <p class="form-end">
@@ -177,7 +179,7 @@ export const twoFactor: Screen = {
         return {
           again: setup(sent),
           problems: {
-            code: "This code is wrong. Type the newest one, and check that the clock of your phone is right.",
+            code: "This code is wrong. Type the newest one, and check that your phone's clock is right.",
           },
         };
       return { to: path, said: `Two-step sign-in is on. ${kept}`, secret: sent.codes };

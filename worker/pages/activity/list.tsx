@@ -18,7 +18,7 @@ const outcomes: Readonly<Record<string, string>> = {
   "Not found": "it did not exist",
   not_found: "it did not exist",
   rate_limited: "too many requests",
-  server_error: "an error of the service",
+  server_error: "a server error",
 };
 
 const About = ({ row, terms }: { row: Activity; terms: Terms }) => {
@@ -93,7 +93,7 @@ export const activityList: Screen = {
       about: ["account"],
       body: (
         <>
-          <Heading title="Activity" below="Who changed something, and when, for the past year." />
+          <Heading title="Activity" below="Who changed what, and when, over the past year." />
           <form class="filters" method="get" action="/activity">
             <FilterSelect
               name="resource"

@@ -18,10 +18,10 @@ const Price = ({ price }: { price: ChatPrice }) => (
   <p class="hint">
     {price.leastCredits === price.mostCredits
       ? `A message costs ${credits(price.leastCredits)}.`
-      : `A message costs ${price.leastCredits} to ${credits(price.mostCredits)}, by what the model reads and writes.`}{" "}
+      : `A message costs ${price.leastCredits} to ${credits(price.mostCredits)}, depending on what the model reads and writes.`}{" "}
     You have <b data-balance>{credits(price.balance)}</b>.
     {price.model === null &&
-      " The operator has set no model: the assistant takes commands. Type help to see them."}
+      " The operator has not configured a model: the assistant accepts commands. Type help to see them."}
   </p>
 );
 
@@ -36,17 +36,17 @@ const Message = ({ role, text, at }: ConversationWithMessages["messages"][number
 
 const examples = (about: string): string[] =>
   about.startsWith("site_") || about.startsWith("dep_")
-    ? ["Why did the last deployment fail?", "What is slow?", "Show the errors of the last hour."]
+    ? ["Why did the last deployment fail?", "What is slow?", "Show the errors from the last hour."]
     : about.startsWith("db_")
       ? ["Is my database healthy?", "Which statements are slow?", "When was the last verified backup?"]
       : ["Is everything well?", "What do I pay next, and when?", "What changed in the last day?"];
 
 /** Without a script, a pending action is confirmed by forms of this page; its id is in the address. */
 const Pending = ({ id, conversationId }: { id: string; conversationId: string }) => (
-  <Callout tone="warn" title="The assistant asks for your word">
+  <Callout tone="warn" title="The assistant needs your confirmation">
     <p>
-      What would happen stands in its last message. It is done once, exactly as it stands there, and within
-      ten minutes.
+      Its last message says what would happen. Confirm within ten minutes; it then runs once, exactly as
+      described.
     </p>
     <div class="buttons">
       <Act
@@ -134,7 +134,7 @@ export const assistant: Screen = {
                     {conversation === null && (
                       <p class="soft">
                         It reads your sites, databases, logs and invoices, explains what failed, and changes
-                        what you ask for. What cannot be undone waits for your word.
+                        what you ask for. Anything that cannot be undone waits for your confirmation.
                       </p>
                     )}
                     {conversation?.messages.map((message) => (

@@ -16,7 +16,7 @@ export const billingDetails: Screen = {
         <>
           <Heading
             title="Billing details"
-            below="What your invoices say of you. Invoices that you have already stay as they are."
+            below="How you appear on invoices. Existing invoices do not change."
           />
           <Card>
             <div class="body">
@@ -25,7 +25,7 @@ export const billingDetails: Screen = {
                   name="name"
                   label="Name"
                   value={name ?? ""}
-                  hint="A person or a company. Empty: invoices name nobody."
+                  hint="A person or a company. Leave empty to name nobody."
                   maxlength={200}
                   autocomplete="organization"
                 />
@@ -33,7 +33,7 @@ export const billingDetails: Screen = {
                   name="address"
                   label="Address"
                   value={address ?? ""}
-                  hint="As it is printed, at most six lines."
+                  hint="As printed, at most six lines."
                   rows={4}
                   maxlength={400}
                   autocomplete="street-address"
@@ -42,7 +42,7 @@ export const billingDetails: Screen = {
                   name="country"
                   label="Country"
                   value={country ?? ""}
-                  hint="Its two letters, such as DE."
+                  hint="Its two-letter code, such as DE."
                   maxlength={2}
                   autocomplete="country"
                 />
@@ -50,7 +50,7 @@ export const billingDetails: Screen = {
                   name="vatId"
                   label="VAT id"
                   value={vatId ?? ""}
-                  hint="With its country's letters, such as DE123456789."
+                  hint="With its country code, such as DE123456789."
                   maxlength={30}
                   autocomplete="off"
                 />
@@ -67,7 +67,7 @@ export const billingDetails: Screen = {
   forms: {
     async details({ ctx }, fields) {
       await call(ctx, "patchBillingDetails", fields.readWithNulls(BillingDetailsPatch));
-      return { to: "/billing/details", said: "The details are saved. Your next invoice has them." };
+      return { to: "/billing/details", said: "The details are saved. Your next invoice will show them." };
     },
   },
 };

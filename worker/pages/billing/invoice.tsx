@@ -106,7 +106,7 @@ export const InvoicePage = ({ invoice, lastPayment }: { invoice: Invoice; lastPa
         {!isDone && lastPayment === "failed" && (
           <Callout tone="bad">
             <p role="alert">
-              The last payment was refused, and this invoice is still unpaid. Pay again, perhaps by another
+              The last payment was refused, and this invoice is still unpaid. Try again, perhaps with another
               method; your bank can say why it refused.
             </p>
           </Callout>
@@ -132,7 +132,7 @@ export const InvoicePage = ({ invoice, lastPayment }: { invoice: Invoice; lastPa
         )}
         <dl class="small soft">
           <dt>Number</dt>
-          <dd>{invoice.number ?? "given with the payment"}</dd>
+          <dd>{invoice.number ?? "assigned at payment"}</dd>
           <dt>Reference</dt>
           <dd>{invoice.id}</dd>
         </dl>

@@ -110,7 +110,7 @@ const Next = ({
         <>
           <p class="figure">{price?.text ?? "—"}</p>
           <p class="soft">
-            Next on <Day at={next.paidUntil} />, for {next.name}. The invoice comes a week before.
+            Next on <Day at={next.paidUntil} />, for {next.name}. The invoice is issued a week before.
           </p>
         </>
       ) : (
@@ -177,7 +177,7 @@ const Invoices = ({ invoices }: { invoices: readonly Invoice[] }) => (
                       <p class="who">
                         {invoice.kind === "site" || invoice.kind === "database"
                           ? `The ${invoice.kind}, which was never paid for, is deleted with it.`
-                          : "Nothing is owed then."}
+                          : "Nothing will be owed."}
                       </p>
                       <Act
                         id="cancel"
@@ -201,8 +201,8 @@ const Invoices = ({ invoices }: { invoices: readonly Invoice[] }) => (
 const transactionWords: Record<Credits["transactions"][number]["type"], string> = {
   purchase: "Bought",
   chat: "Used by the assistant",
-  refund: "Taken back with a refund",
-  grant: "Given by the operator",
+  refund: "Reversed by a refund",
+  grant: "Granted by the operator",
 };
 
 const credits = (amount: number): string => amount.toLocaleString("en-US", { maximumFractionDigits: 2 });
@@ -346,7 +346,9 @@ export const billing: Screen = {
                 >
                   {invoices.data.length === 0 ? (
                     <p class="body soft">
-                      {status === undefined ? "There are no invoices yet." : "There are none in this state."}
+                      {status === undefined
+                        ? "There are no invoices yet."
+                        : "There are no invoices in this state."}
                     </p>
                   ) : (
                     <Invoices invoices={invoices.data} />

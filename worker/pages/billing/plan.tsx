@@ -26,7 +26,7 @@ export const planChange: Screen = {
         <>
           <Heading
             title={`Plan of ${term.name}`}
-            below="A more expensive plan applies once the rest of the term is paid; any other at the next renewal."
+            below="A more expensive plan takes effect once the rest of the term is paid; any other at the next renewal."
           />
           <Card>
             <div class="body">

@@ -9,9 +9,7 @@ export const TestPaymentPage = ({ id, amountCents, currency, returnUrl, isOpen }
   <Layout title="Test payment" section="billing" crumbs={[{ label: "Billing", href: "/billing" }]}>
     <div class="sheet">
       <Heading title="Test payment" />
-      <p>
-        This page takes the place of a payment processor's page. No money is charged and no card is needed.
-      </p>
+      <p>This page stands in for a payment processor's page. No money is charged and no card is needed.</p>
       <table class="lines">
         <tr class="total">
           <td>Amount due</td>

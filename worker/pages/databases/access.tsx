@@ -18,7 +18,7 @@ const State = ({ publicAccess: { enabled, applied, host, port, error } }: Databa
       ) : enabled ? (
         <Status tone="good" label="Open to the listed networks" />
       ) : (
-        <Status tone="soft" label="Closed: only your sites reach it" />
+        <Status tone="soft" label="Closed: only your sites can reach it" />
       )}
       {error !== null && <p class="bad">{error}</p>}
     </dd>
@@ -63,7 +63,7 @@ export const databaseAccess: Screen = {
             </div>
             {publicAccess.enabled && publicAccess.allow.some((network) => network.endsWith("/0")) && (
               <Callout tone="warn">
-                <p>Every address may connect. The password is then the only protection.</p>
+                <p>Any address may connect. The password is then the only protection.</p>
               </Callout>
             )}
             <Form id="access">
@@ -78,7 +78,7 @@ export const databaseAccess: Screen = {
                 rows={5}
                 value={publicAccess.allow.join("\n")}
                 placeholder={"203.0.113.7\n198.51.100.0/24"}
-                hint={`One a line, at most ${maxAllowed}. Connections use TLS. One that is taken off the list is disconnected at once.`}
+                hint={`One per line, at most ${maxAllowed}. Connections use TLS. Clients removed from the list are disconnected immediately.`}
               />
               <p class="form-end">
                 <Button label="Save" kind="primary" />
@@ -90,8 +90,8 @@ export const databaseAccess: Screen = {
           <div class="body">
             {authority === undefined ? (
               <p class="soft">
-                Once the database is open to the outside, the certificate by which clients verify it is shown
-                here.
+                Once the database is open to the outside, the certificate that clients need to verify it is
+                shown here.
               </p>
             ) : (
               <>

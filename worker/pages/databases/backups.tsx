@@ -29,13 +29,13 @@ const Restore = ({
 }) => (
   <RestoreMenu backup={backup} forms={["restore"]}>
     <p>
-      All data of the chosen database is replaced by that of <Time at={backup.createdAt} />. What was written
-      since is lost.
+      All data in the chosen database is replaced with that of <Time at={backup.createdAt} />. Anything
+      written since is lost.
     </p>
     <ol class="steps soft">
-      <li>The present data is backed up. If that fails, it is replaced all the same.</li>
-      <li>The backup is restored beside it; the present data stays in use meanwhile.</li>
-      <li>Once it is complete, the server restarts with it, which takes some seconds.</li>
+      <li>The current data is backed up. If that fails, it is replaced anyway.</li>
+      <li>The backup is restored beside it; the current data stays in use meanwhile.</li>
+      <li>Once it is complete, the server restarts with it, which takes a few seconds.</li>
     </ol>
     <Form id="restore" of={backup.id}>
       <input type="hidden" name="backupId" value={backup.id} />
@@ -87,7 +87,7 @@ export const databaseBackups: Screen = {
             {data.length === 0 ? (
               <Empty
                 title="No backups yet"
-                text={`A backup of ${engineNames[database.type]} is made while it serves, and is then restored into a temporary server and compared, so that you know it works.`}
+                text={`A backup of ${engineNames[database.type]} is made while it serves, then restored into a temporary server and compared, so you know it works.`}
               />
             ) : (
               <BackupTable
@@ -103,7 +103,7 @@ export const databaseBackups: Screen = {
             {database.notice !== null && (
               <Check
                 name="acceptSmaller"
-                label="Accept that backups hold far less than before; the larger one is no longer kept"
+                label="Accept that backups contain far less than before; the larger one is no longer kept"
               />
             )}
           </BackupSchedule>
@@ -114,7 +114,10 @@ export const databaseBackups: Screen = {
   forms: {
     async create({ ctx, param }) {
       await call(ctx, "createBackup", { id: param("id") });
-      return { to: databasePath(param("id"), "backups"), said: "A backup is being made, and is then tried." };
+      return {
+        to: databasePath(param("id"), "backups"),
+        said: "A backup is being made; it is then test-restored.",
+      };
     },
     async schedule({ ctx, param }, fields) {
       const backups = parsed(BackupSettingsPatch, parsed(ScheduleOfDatabase, fields.record()));

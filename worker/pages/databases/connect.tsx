@@ -125,7 +125,7 @@ const Addresses = ({
         <p class="soft">
           Your sites on the same host reach it at this address.{" "}
           {database.publicAccess.enabled ? (
-            "The address from outside works for the listed networks only."
+            "The public address works only from the listed networks."
           ) : (
             <>
               From elsewhere it cannot be reached: see{" "}
@@ -211,9 +211,9 @@ const Links = ({ database, sites }: { database: Database; sites: readonly Site[]
 const Rotation = ({ database, sites }: { database: Database; sites: readonly Site[] }) =>
   database.rotating ? (
     <div class="body">
-      <Callout tone="busy" title="A new password is coming into use">
+      <Callout tone="busy" title="A new password is being rolled out">
         <ol class="numbered">
-          <li>The server knows the new user and password beside the old ones.</li>
+          <li>The server accepts the new user and password alongside the old ones.</li>
           <li>
             {database.links.length === 0
               ? "No site is linked, so none restarts."
@@ -290,8 +290,8 @@ export const databaseConnect: Screen = {
       return {
         to: databasePath(param("id"), "connect"),
         said: restartRequired
-          ? `The site has the variable ${variable} from its next restart or deployment on.`
-          : `The site gets the variable ${variable} with its first deployment.`,
+          ? `The site gets the variable ${variable} at its next restart or deployment.`
+          : `The site gets the variable ${variable} at its first deployment.`,
       };
     },
     async unlink({ ctx, param }, fields) {
@@ -303,7 +303,7 @@ export const databaseConnect: Screen = {
     },
     async rotate({ ctx, param }) {
       await call(ctx, "rotateDatabase", { id: param("id") });
-      return { to: databasePath(param("id"), "connect"), said: "A new password is being made." };
+      return { to: databasePath(param("id"), "connect"), said: "A new password is being created." };
     },
   },
 };

@@ -60,7 +60,7 @@ const Schema = ({ database, schema }: { database: Database; schema: Told<Databas
           </span>
         </p>
       ))}
-      {truncated && <p class="soft">There is more than is shown here.</p>}
+      {truncated && <p class="soft">There is more than shown here.</p>}
     </div>
   );
 };
@@ -118,7 +118,7 @@ const ConfirmWrite = ({ database, tried }: { database: Database; tried: Tried })
   >
     <p>
       {tried.affectedRows === null
-        ? "How much it changes cannot be told beforehand."
+        ? "How much it changes cannot be determined beforehand."
         : "It was run and rolled back to count them: nothing has changed yet."}{" "}
       It cannot be undone, except by restoring a backup.
     </p>
@@ -168,7 +168,7 @@ async function page({ ctx, param, query }: Asked, { result, tried }: Shown = {})
                 <span class="soft small">
                   {isRedis
                     ? "A command that writes is run only after you confirm it."
-                    : "Writing counts the rows first, and asks."}
+                    : "Writing counts the rows first and asks you to confirm."}
                 </span>
               </div>
             </Form>
@@ -194,7 +194,7 @@ async function page({ ctx, param, query }: Asked, { result, tried }: Shown = {})
 
 const mustHave = (fields: Fields): string => {
   const statement = fields.text("statement").trim();
-  if (statement === "") throw invalid("statement", "write one statement");
+  if (statement === "") throw invalid("statement", "enter one statement");
   return parsed(DatabaseQuery, { statement }).statement;
 };
 

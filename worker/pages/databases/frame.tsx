@@ -83,21 +83,21 @@ const Notices = ({ database, payAt }: Opened) => (
     )}
     {database.status === "SUSPENDED" && suspendedFor() === null && (
       <Callout tone="warn" title="Stopped, because its term has ended">
-        <p>Its data is kept. It starts again by itself once the renewal is paid.</p>
+        <p>Its data is kept. It starts again automatically once the renewal is paid.</p>
         <Pay payAt={payAt} />
       </Callout>
     )}
     {database.error !== null && (
       <Callout
         tone="bad"
-        title={database.status === "FAILED" ? "The database does not run" : "The last change failed"}
+        title={database.status === "FAILED" ? "The database is not running" : "The last change failed"}
       >
         <p>{database.error}</p>
       </Callout>
     )}
     {database.hostOffline && database.status !== "PENDING" && (
       <Callout tone="warn" title="Its host cannot be reached">
-        <p>What you ask for here is done once the host is back.</p>
+        <p>What you request here is done once the host is back.</p>
       </Callout>
     )}
     {database.waitsFor !== null && (
@@ -113,7 +113,7 @@ const Notices = ({ database, payAt }: Opened) => (
     {database.restoring !== null && (
       <Callout tone="busy" title="A backup is being restored">
         <p>
-          Since <Time at={database.restoring.since} />. The present data stays in use until the restored data
+          Since <Time at={database.restoring.since} />. The current data stays in use until the restored data
           is complete.
         </p>
       </Callout>

@@ -23,7 +23,7 @@ const Row = ({ database }: { database: Database }) => (
     <td>
       <Status {...databaseWords[database.status]} />
       {database.backups.failing !== null && <div class="warn small">backups are failing</div>}
-      {database.notice !== null && <div class="warn small">needs you</div>}
+      {database.notice !== null && <div class="warn small">needs attention</div>}
     </td>
     <td class="wide-only soft">
       {database.links.length === 0
@@ -58,7 +58,7 @@ export const databaseList: Screen = {
           path="/databases"
           title="Databases"
           noun="database"
-          about="PostgreSQL, MariaDB or Redis beside your sites, on a private network. It is backed up every day, and every backup is tried by restoring it."
+          about="PostgreSQL, MariaDB or Redis beside your sites, on a private network. It is backed up every day, and every backup is test-restored."
           columns={[
             { label: "Database", by: "name" },
             { label: "State", by: "state" },

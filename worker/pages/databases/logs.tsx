@@ -19,7 +19,7 @@ export const databaseLogs: Screen = {
       return databaseFrame(
         opened,
         "logs",
-        <Card title="The server's log" end={<a href={here}>Read again</a>} id="database-log" live>
+        <Card title="The server's log" end={<a href={here}>Reload</a>} id="database-log" live>
           {"reason" in log ? (
             <NotTold database={opened.database} reason={log.reason} />
           ) : lines.length === 0 ? (

@@ -39,7 +39,7 @@ const Statement = ({ text }: { text: string }) => (
 
 const Running = ({ queries }: { queries: DatabaseInsight["activeQueries"] }) =>
   queries.length === 0 ? (
-    <p class="body soft">Nothing runs at this moment.</p>
+    <p class="body soft">Nothing is running right now.</p>
   ) : (
     <table>
       <thead>
@@ -71,7 +71,7 @@ const Running = ({ queries }: { queries: DatabaseInsight["activeQueries"] }) =>
                   End …
                 </summary>
                 <div>
-                  <p class="who">What it runs is rolled back, and its locks are released.</p>
+                  <p class="who">Its statement is rolled back, and its locks are released.</p>
                   <Act
                     id="end"
                     of={id}
@@ -164,7 +164,7 @@ const Now = ({
       <div class="meter">
         <div>
           <span>Read from memory</span>
-          <span>{cacheHitRatio === null ? "nothing read yet" : `${(cacheHitRatio * 100).toFixed(1)} %`}</span>
+          <span>{cacheHitRatio === null ? "nothing read yet" : `${(cacheHitRatio * 100).toFixed(1)}%`}</span>
         </div>
       </div>
     </div>
@@ -235,14 +235,14 @@ const Facts = ({
 type DatabaseEvent = Answered<"getDatabaseEvents">["data"][number];
 const eventWords: Record<DatabaseEvent["kind"], string> = {
   start: "Started",
-  restart: "Restarted after it ended",
+  restart: "Restarted after it exited",
   stop: "Stopped",
   exit: "Ended",
-  oom: "Ended: it used more memory than its plan has",
-  crash_loop: "Ends again and again",
+  oom: "Killed: it used more memory than its plan has",
+  crash_loop: "Keeps exiting",
   disk_full: "Stores more than its plan allows",
-  unhealthy: "Does not answer",
-  healthy: "Answers again",
+  unhealthy: "Does not respond",
+  healthy: "Responds again",
   moved: "Moved to another machine",
   restored: "Restored from a backup",
   restore_failed: "Could not be restored",

@@ -23,8 +23,8 @@ const Run = ({ database }: { database: Database }) => {
     <div class="body">
       <p class="soft">
         {database.status === "STOPPED"
-          ? "It is stopped: its data is kept, and its term goes on."
-          : "Stopping keeps the data. The term goes on, and linked sites cannot reach it."}
+          ? "It is stopped: its data is kept, and its term continues."
+          : "Stopping keeps the data. The term continues, and linked sites cannot reach it."}
       </p>
       <div class="form-end buttons">
         {database.status === "RUNNING" && act("restart", "Restart")}
@@ -69,7 +69,7 @@ export const databaseSettings: Screen = {
           label="Delete the database"
           fields={
             database.paidUntil !== null && (
-              <Check name="skipFinalBackup" label="Take no last backup: delete it even if a backup fails" />
+              <Check name="skipFinalBackup" label="Skip the final backup: delete it even if a backup fails" />
             )
           }
         >
@@ -108,7 +108,7 @@ export const databaseSettings: Screen = {
       await call(ctx, "deleteDatabase", { id, ...(skip && { skipFinalBackup: "1" as const }) });
       return {
         to: "/databases",
-        said: skip ? `${name} is being deleted.` : `A last backup of ${name} is taken, then it is deleted.`,
+        said: skip ? `${name} is being deleted.` : `A final backup of ${name} is taken, then it is deleted.`,
       };
     },
   },

@@ -71,7 +71,7 @@ const Start = () => (
   <Card>
     <Empty
       title="Your first site"
-      text="Name a Git repository: we look at it, you see the price, and after the payment it is built and put online. The sample needs no repository of yours."
+      text="Enter a Git repository: we inspect it, you see the price, and after payment it is built and put online. The sample works without a repository of your own."
     >
       <a class="button primary" href="/sites/new">
         New site
@@ -122,7 +122,7 @@ export const overview: Screen = {
               <div class="split">
                 <div class="stack">
                   {needing.length > 0 && (
-                    <Card title="Needs you" tone="fail">
+                    <Card title="Needs attention" tone="fail">
                       <table class="roomy">
                         {needing.map((one) => (
                           <tr>

@@ -4,17 +4,17 @@ import { Time } from "./parts.tsx";
 
 export const backupWords: Record<Backup["status"], Word> = {
   RUNNING: { tone: "busy", label: "Being made" },
-  STORED: { tone: "soft", label: "Not tried yet" },
+  STORED: { tone: "soft", label: "Not verified yet" },
   VERIFIED: { tone: "good", label: "Verified" },
   FAILED: { tone: "bad", label: "Failed" },
 };
 
 export const triggerWords: Record<Backup["trigger"], string> = {
-  api: "asked for",
-  chat: "asked for with the assistant",
+  api: "requested",
+  chat: "requested through the assistant",
   schedule: "scheduled",
   "before-restore": "before a restore",
-  final: "last one before deletion",
+  final: "final, before deletion",
 };
 
 /** The newest backup in a few words. */

@@ -39,11 +39,13 @@ const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) =>
         <Status {...backupWords[backup.status]} />
         {backup.error !== null && <div class="bad small">{backup.error}</div>}
         {backup.consistent === false && (
-          <div class="warn small">The site wrote while it was read, so not all of it is of one moment.</div>
+          <div class="warn small">
+            The site wrote while it was being read, so not all of it is from the same moment.
+          </div>
         )}
         {backup.verifiedAt !== null && (
           <div class="soft small">
-            tried by restoring it, <Time at={backup.verifiedAt} />
+            test-restored <Time at={backup.verifiedAt} />
           </div>
         )}
       </td>
@@ -74,12 +76,7 @@ const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) =>
             </summary>
             <div>
               {backup.status !== "RUNNING" && backup.sizeBytes !== null && (
-                <Act
-                  id="verify"
-                  of={backup.id}
-                  label="Try it again by restoring it"
-                  values={{ backupId: backup.id }}
-                />
+                <Act id="verify" of={backup.id} label="Verify it again" values={{ backupId: backup.id }} />
               )}
               <Act
                 id="remove"
@@ -164,10 +161,10 @@ export const BackupSchedule = ({
   <div class="body">
     <p class="soft">
       {backups.nextAt === null ? (
-        "No backup is planned."
+        "No backup is scheduled."
       ) : (
         <>
-          The next one: <Time at={backups.nextAt} />.
+          Next backup: <Time at={backups.nextAt} />.
         </>
       )}
     </p>
@@ -179,7 +176,7 @@ export const BackupSchedule = ({
         options={[
           ["daily", "Every day"],
           ["weekly", "Every week"],
-          ["", "Only when asked for"],
+          ["", "Only on request"],
           // Set elsewhere: the form offers none, and keeps one that is there.
           ...(backups.schedule !== null && isCron(backups.schedule)
             ? [[backups.schedule, cronWords(backups.schedule)] as const]
@@ -231,7 +228,7 @@ export const backupForms = (back: (asked: Asked) => string) =>
     },
     async verify(asked, fields) {
       await call(asked.ctx, "verifyBackup", { id: fields.text("backupId") });
-      return { to: back(asked), said: "The backup is being tried again." };
+      return { to: back(asked), said: "The backup is being verified again." };
     },
     async remove(asked, fields) {
       await call(asked.ctx, "deleteBackup", { id: fields.text("backupId") });

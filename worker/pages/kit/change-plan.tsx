@@ -19,7 +19,8 @@ const priceOf = (pack: Pack, months: number): number =>
 
 /** What a change to this pack means: from when it applies, and what is paid for it now. */
 function effectOf(pack: Pack, old: Pack | undefined, term: Termed, now: Date): string {
-  if (pack.id === term.packId) return term.nextPackId === null ? "Your plan" : "Your plan: choose it to stay";
+  if (pack.id === term.packId)
+    return term.nextPackId === null ? "Your plan" : "Your plan: choose it to keep it";
   if (term.paidUntil === null || !old) return "";
   const until = new Date(term.paidUntil);
   if (pack.amountCents <= old.amountCents) return `From ${day(term.paidUntil)} on, at the next renewal`;
@@ -27,7 +28,7 @@ function effectOf(pack: Pack, old: Pack | undefined, term: Termed, now: Date): s
   const cents = chargedCents(
     proratedCents([priceOf(old, months), priceOf(pack, months)], months, until, now),
   );
-  return `${money(cents, pack.currency)} now for the time until ${day(term.paidUntil)}. It applies once that is paid`;
+  return `${money(cents, pack.currency)} now for the time until ${day(term.paidUntil)}. It takes effect once paid`;
 }
 
 /** The form `plan`, which `changePlan` takes. */

@@ -16,9 +16,9 @@ export const Decide = ({ approve, takesCode, refusal }: Asked) => (
     )}
     {takesCode && (
       <label>
-        Code of your authenticator app
+        Code from your authenticator app
         <input name="secondFactor" autocomplete="one-time-code" maxlength={100} />
-        <span class="hint">Or a recovery code. Denying takes none.</span>
+        <span class="hint">Or a recovery code. Not needed to deny.</span>
       </label>
     )}
     <div class="decide">

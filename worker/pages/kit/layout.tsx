@@ -235,7 +235,7 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
                 Dark
               </button>
               <button type="submit" name="theme" value="system">
-                As the system
+                Match the system
               </button>
             </form>
             <button class="needs-script" type="button" data-shortcuts={asset("palette.js")}>
@@ -261,7 +261,7 @@ const Banners = () => {
     <div id="banners">
       {viewer && isAnothers && (
         <div class="banner" role="status">
-          You see the dashboard of {viewer.email} as they do, and can change nothing.
+          You see the dashboard of {viewer.email} as they do, and cannot change anything.
           <form method="post" action="/view-as/end">
             <button type="submit">Back to your own</button>
           </form>

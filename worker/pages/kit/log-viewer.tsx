@@ -33,7 +33,7 @@ export const LogViewer = ({
       {...(took && { "data-took": JSON.stringify(took) })}
     >
       <p class="links">
-        <a href={withoutScript}>Read the log without a script</a>
+        <a href={withoutScript}>Read the log without JavaScript</a>
       </p>
       <noscript>
         {/* As a template: JSX would move a meta element to the head. */}

@@ -138,7 +138,7 @@ export const Meter = ({
       )}
       {bigger !== undefined && part >= 0.8 && (
         <a class="button" href={bigger}>
-          Bigger plan
+          Larger plan
         </a>
       )}
     </div>

@@ -24,7 +24,7 @@ export const monthly = ({ amountCents, currency }: Pack): string => `${money(amo
 const termOptions = (packs: readonly Pack[]): [value: string, label: string][] =>
   (packs[0]?.terms ?? []).map(({ months, discountPercent }) => [
     String(months),
-    discountPercent > 0 ? `${monthsOf(months)}, ${discountPercent} % off` : monthsOf(months),
+    discountPercent > 0 ? `${monthsOf(months)}, ${discountPercent}% off` : monthsOf(months),
   ]);
 
 /** Cards of packs with their prices per month. `effect`: what choosing it means, and costs now. */

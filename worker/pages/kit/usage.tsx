@@ -156,10 +156,10 @@ export const Usage = ({
         {why === null && charts.length === 0 && (
           <Empty
             title="Nothing measured yet"
-            text="What runs is measured once a minute: processor, memory, network and disk. Thirty days are kept."
+            text="While it runs, processor, memory, network and disk are measured once a minute. Thirty days are kept."
           >
             <a class="button" href={path}>
-              Look again
+              Check again
             </a>
           </Empty>
         )}

@@ -33,10 +33,7 @@ export const operatorAccounts: Screen = {
         <Search label="Name, email or id" value={search} />
         <Card>
           {data.length === 0 ? (
-            <Empty
-              title="No such account"
-              text="Search by a part of the name, of the email address, or by the id."
-            />
+            <Empty title="No such account" text="Search by part of the name or email address, or by id." />
           ) : (
             <table>
               <thead>
@@ -90,7 +87,7 @@ const TermPlan = ({
   packs: readonly Pack[];
 }) => (
   <details id={`plan-${term.id}`} open={typedInto(`plan:${term.id}`) !== undefined}>
-    <summary>{packs.find(({ id }) => id === term.packId)?.name ?? "A plan of before"}</summary>
+    <summary>{packs.find(({ id }) => id === term.packId)?.name ?? "A former plan"}</summary>
     {term.paidUntil === null ? (
       <p class="soft">The plan can be changed once the first invoice is paid.</p>
     ) : (
@@ -99,7 +96,7 @@ const TermPlan = ({
         <Select
           name="packId"
           label="Plan"
-          hint="A more expensive one is invoiced to the customer and applies once that is paid; a cheaper one applies from the next renewal on."
+          hint="A more expensive one is invoiced to the customer and takes effect once paid; a cheaper one takes effect at the next renewal."
           value={term.packId}
           options={packs.map((pack) => [pack.id, `${pack.name}: ${monthly(pack)}`] as const)}
         />
@@ -220,7 +217,7 @@ export const operatorAccount: Screen = {
                   </tr>
                 ))}
               </table>
-              {activity.data.length === 0 && <p class="body soft">Nothing was changed yet.</p>}
+              {activity.data.length === 0 && <p class="body soft">Nothing has been changed yet.</p>}
             </Card>
           </div>
           <div class="stack">
@@ -260,7 +257,7 @@ export const operatorAccount: Screen = {
                   <TextArea
                     name="note"
                     label="What operators should know"
-                    hint="Only operators read it."
+                    hint="Only operators see it."
                     value={account.note ?? ""}
                     rows={4}
                     maxlength={4000}
@@ -273,7 +270,9 @@ export const operatorAccount: Screen = {
             </Card>
             <Card title="See the dashboard as this customer">
               <div class="body">
-                <p class="soft">Reads only, without secrets, and each look is in the customer's activity.</p>
+                <p class="soft">
+                  Read-only, without secrets; each request is recorded in the customer's activity.
+                </p>
                 <form method="post" action="/view-as">
                   <input type="hidden" name="accountId" value={account.id} />
                   <p class="form-end">
@@ -282,12 +281,12 @@ export const operatorAccount: Screen = {
                 </form>
               </div>
             </Card>
-            <Card title="Give credits">
+            <Card title="Grant credits">
               <div class="body">
                 <Form id="grant">
                   <Field name="amount" label="Credits" type="number" min={1} required />
                   <p class="form-end">
-                    <Button label="Give" />
+                    <Button label="Grant" />
                   </p>
                 </Form>
               </div>
@@ -300,9 +299,9 @@ export const operatorAccount: Screen = {
                 label="Turn off two-step sign-in"
               >
                 <p>
-                  For a customer who has lost both the authenticator app and the recovery codes: make sure
-                  that it is them who ask. All their sessions end, their password alone signs in again, and
-                  they are mailed.
+                  For a customer who has lost both the authenticator app and the recovery codes: make sure the
+                  request really comes from them. All their sessions end, they sign in with their password
+                  alone again, and they are notified by mail.
                 </p>
               </ConfirmByName>
             )}
@@ -311,10 +310,10 @@ export const operatorAccount: Screen = {
                 <div class="body">
                   <p class="soft">
                     Its sites and databases are stopped with their data kept, its keys are refused, and its
-                    sessions only read.
+                    sessions become read-only.
                   </p>
                   <Form id="suspend">
-                    <Field name="reason" label="Reason, which the customer reads" required maxlength={500} />
+                    <Field name="reason" label="Reason, shown to the customer" required maxlength={500} />
                     <p class="form-end">
                       <Button label="Suspend" of={account.email} kind="danger" />
                     </p>
@@ -345,7 +344,7 @@ export const operatorAccount: Screen = {
         to: back,
         said:
           invoiceId !== null && takesEffect === "at_renewal"
-            ? `${said} The open invoice has its price.`
+            ? `${said} The open invoice shows its price.`
             : said,
       };
     },
@@ -357,7 +356,7 @@ export const operatorAccount: Screen = {
     async grant({ ctx, param }, fields) {
       const { amount } = fields.read(Amount);
       await call(ctx, "grantCredits", parsed(CreditGrant, { accountId: param("id"), amount }));
-      return { to: `/operator/accounts/${param("id")}`, said: "The credits are given." };
+      return { to: `/operator/accounts/${param("id")}`, said: "The credits are granted." };
     },
     async "two-factor"({ ctx, param }, fields) {
       const { email } = await call(ctx, "getAccountForOperator", { id: param("id") });
@@ -365,7 +364,7 @@ export const operatorAccount: Screen = {
       await call(ctx, "disableTwoFactor", { id: param("id") });
       return {
         to: `/operator/accounts/${param("id")}`,
-        said: "Two-step sign-in is off, their sessions have ended, and they are mailed.",
+        said: "Two-step sign-in is off, their sessions have ended, and they are notified by mail.",
       };
     },
     async suspend({ ctx, param }, fields) {

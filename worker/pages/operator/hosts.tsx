@@ -28,7 +28,7 @@ const Draining = ({ host }: { host: Host }) => {
       tone={moving > 0 ? "busy" : staying > 0 ? "warn" : "good"}
       title={
         moving > 0
-          ? `${moving} ${moving === 1 ? "site has" : "sites have"} still to move`
+          ? `${moving} ${moving === 1 ? "site has" : "sites have"} yet to move`
           : staying > 0
             ? "All that can move has moved"
             : "It is empty: it can be removed"
@@ -50,8 +50,8 @@ const Used = ({ host, usage }: { host: Host; usage: HostUsage | null }) => {
   if (usage === null)
     return host.diskFreeMb === null ? null : (
       <p class="soft">
-        {host.connected ? "Its agent did not say at once what is used of the machine" : "Not measured now"};
-        when it connected, {gigabytes(host.diskFreeMb)} GB of disk were free.
+        {host.connected ? "Its agent did not report the machine's usage in time" : "Not measured now"}; when
+        it connected, {gigabytes(host.diskFreeMb)} GB of disk were free.
       </p>
     );
   const { cpuBusy, cpuCount, memory, disk } = usage;
@@ -63,7 +63,7 @@ const Used = ({ host, usage }: { host: Host; usage: HostUsage | null }) => {
         limit={cpuBusy === null ? null : 1}
         said={
           cpuBusy === null
-            ? "measured in a moment"
+            ? "being measured"
             : `${(cpuBusy * cpuCount).toFixed(1)} of ${cpuCount} ${cpuCount === 1 ? "core" : "cores"}`
         }
       />
@@ -98,14 +98,14 @@ const OneHost = ({ host, usage }: { host: Host; usage: HostUsage | null }) => (
       {host.connectedAt === null && (
         <Callout tone="busy" title="Waiting for its agent">
           <p>
-            Run the install command as root on the machine; this page says by itself when it is there. The
-            command was shown once: if it is lost, remove the host and add it again.
+            Run the install command as root on the machine; this page updates automatically once it is there.
+            The command was shown once: if it is lost, remove the host and add it again.
           </p>
         </Callout>
       )}
       <p class="soft">
         {host.cpuCount === null
-          ? "Nothing is known of the machine yet"
+          ? "Nothing is known about the machine yet"
           : `${host.cpuCount} cores, agent ${host.agentVersion ?? "unknown"}`}
         {host.region !== null && `, region ${host.region}`}
         {host.offlineSince !== null && <>, not connected since {<Time at={host.offlineSince} />}</>}
@@ -144,7 +144,7 @@ const OneHost = ({ host, usage }: { host: Host; usage: HostUsage | null }) => (
           <Act
             id="activate"
             of={host.id}
-            label="Take sites again"
+            label="Accept sites again"
             about={host.name}
             values={{ id: host.id }}
           />
@@ -153,8 +153,8 @@ const OneHost = ({ host, usage }: { host: Host; usage: HostUsage | null }) => (
       <details id={`removal-${host.id}`} open={typedInto(`remove:${host.id}`) !== undefined}>
         <summary class="bad">Remove this host</summary>
         <p>
-          An empty host goes at once. Sites of a host that is lost are deployed on other hosts; what its
-          volumes hold is gone with it.
+          An empty host is removed immediately. The sites of a lost host are deployed on other hosts; the data
+          in its volumes is lost.
         </p>
         <Form id="remove" of={host.id}>
           <input type="hidden" name="id" value={host.id} />
@@ -194,7 +194,7 @@ export const operatorHosts: Screen = {
             <Card>
               <Empty
                 title="No hosts yet"
-                text="Sites run on hosts: machines with Docker on which our agent runs. Add the first one beside."
+                text="Sites run on hosts: machines with Docker that run our agent. Add the first one here."
               />
             </Card>
           ) : (
@@ -220,7 +220,7 @@ export const operatorHosts: Screen = {
               <Field
                 name="region"
                 label="Region"
-                hint="Optional: sites may ask for it."
+                hint="Optional: sites can request it."
                 maxlength={40}
                 autocomplete="off"
               />
@@ -238,7 +238,7 @@ export const operatorHosts: Screen = {
       const { installCommand } = await call(ctx, "createHost", fields.read(HostCreate));
       return {
         to: "/operator/hosts",
-        said: "The host is added. Run this command as root on the machine; it is shown this once. The host appears here as soon as its agent connects.",
+        said: "The host is added. Run this command as root on the machine; it is shown only once. The host appears here as soon as its agent connects.",
         ...(installCommand !== undefined && { secret: installCommand }),
       };
     },
@@ -248,7 +248,7 @@ export const operatorHosts: Screen = {
     },
     async activate({ ctx }, fields) {
       await call(ctx, "patchHost", { id: fields.text("id"), ...parsed(HostPatch, { action: "activate" }) });
-      return { to: "/operator/hosts", said: "The host takes sites again." };
+      return { to: "/operator/hosts", said: "The host accepts sites again." };
     },
     async remove({ ctx }, fields) {
       const asked = {

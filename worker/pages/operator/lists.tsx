@@ -170,7 +170,7 @@ export const operatorQueue: Screen = {
           {data.length === 0 ? (
             <Empty
               title={state === "" ? "The queue is empty" : "None"}
-              text="Deployments, backups and other work for hosts stands here until it is done."
+              text="Deployments, backups and other work for hosts are listed here until done."
             />
           ) : (
             <table class="roomy">
@@ -232,7 +232,7 @@ export const operatorQueue: Screen = {
     },
     async retry({ ctx }, fields) {
       const job = await call(ctx, "retryJob", { id: fields.text("id") });
-      return { to: "/operator/queue", said: `Asked for again: ${jobText(job)}.` };
+      return { to: "/operator/queue", said: `Requested again: ${jobText(job)}.` };
     },
   },
 };
@@ -254,7 +254,7 @@ async function moneyPage({ ctx, query }: Asked, problems: readonly string[] = []
     "/operator/money",
     <>
       {open.length > 0 && (
-        <Card title="Payment events that need you" tone="fail">
+        <Card title="Payment events that need attention" tone="fail">
           <table>
             {open.map((flag) => (
               <tr>
@@ -352,7 +352,7 @@ async function moneyPage({ ctx, query }: Asked, problems: readonly string[] = []
                         It can no longer be paid, and nothing is owed.
                         {(invoice.kind === "site" || invoice.kind === "database") &&
                           " What it orders was never paid for, and is deleted with it."}
-                        {invoice.kind === "renewal" && " What it renews stops when its paid term is over."}
+                        {invoice.kind === "renewal" && " What it renews stops when its paid term ends."}
                       </p>
                       <Act
                         id="void"
@@ -395,7 +395,7 @@ export const operatorMoney: Screen = {
       return ok
         ? {
             to: "/operator/money",
-            said: `The ledger is consistent: ${transfers} transfers of ${accounts} accounts agree with balances, invoices and payments.`,
+            said: `The ledger is consistent: ${transfers} transfers in ${accounts} accounts agree with balances, invoices and payments.`,
           }
         : { again: await moneyPage(asked, problems) };
     },
@@ -442,8 +442,8 @@ const Version = ({ version, hosts }: { version: string; hosts: readonly Host[] }
               Deploy it: <code>npm run deploy</code>
             </li>
             <li>
-              Agents reconnect then, and fetch the version's agent by themselves. Sites and databases run on
-              meanwhile. {others.length > 0 && "Those above have not done so yet."}
+              Agents then reconnect and update automatically. Sites and databases keep running meanwhile.{" "}
+              {others.length > 0 && "Those above have not done so yet."}
             </li>
           </ol>
         </details>
@@ -463,7 +463,7 @@ export const operatorSystem: Screen = {
     return operatorFrame(
       "/operator/system",
       <div class="split">
-        <Card title="Set-up">
+        <Card title="Setup">
           <table>
             {system.setup.map(({ title, done, required, todo }) => (
               <tr>
@@ -501,17 +501,17 @@ export const operatorSystem: Screen = {
                   : "the embedded test processor"}
               </dd>
               <dt>Assistant</dt>
-              <dd>{system.assistant.model ?? "no model: it takes commands"}</dd>
+              <dd>{system.assistant.model ?? "no model: it accepts commands"}</dd>
               <dt>Backups</dt>
-              <dd>{system.backupStore.error ?? "the store answers"}</dd>
+              <dd>{system.backupStore.error ?? "the store responds"}</dd>
             </dl>
           </Card>
           <Card title="Payments">
             <div class="body">
               <p class="soft">
                 {system.payments.processor === "stripe"
-                  ? "Asks Stripe whether it knows the key, and the webhook that tells of payments."
-                  : "The embedded test processor needs no set-up, and moves no money."}
+                  ? "Checks that Stripe knows the key, and the webhook that reports payments."
+                  : "The embedded test processor needs no setup and moves no money."}
               </p>
               <div class="form-end">
                 <Act id="payments" label="Check the payments" />
@@ -544,7 +544,7 @@ export const operatorSystem: Screen = {
                 <div class="form-end">
                   <Act
                     id="rotate"
-                    label={from === undefined ? "Re-encrypt them" : "Go on with it"}
+                    label={from === undefined ? "Re-encrypt them" : "Continue"}
                     values={{ cursor: from ?? "" }}
                   />
                 </div>

@@ -24,7 +24,7 @@ const cents = (amountCents: number): string => (amountCents / 100).toFixed(2);
 /** A sum as people type it: 5, 5.5 or 5,50. @throws AppError invalid_request */
 function centsIn(fields: Fields): number {
   const typed = fields.text("amount").trim().replace(",", ".");
-  if (!/^\d{1,7}(\.\d{1,2})?$/.test(typed)) throw invalid("amount", "a sum such as 5 or 12.50");
+  if (!/^\d{1,7}(\.\d{1,2})?$/.test(typed)) throw invalid("amount", "an amount such as 5 or 12.50");
   return Math.round(Number(typed) * 100);
 }
 
@@ -191,7 +191,7 @@ const termsText = ({ terms, currency }: PackForOperator): string =>
     .filter(({ discountPercent }) => discountPercent > 0)
     .map(
       ({ months, discountPercent, amountCents }) =>
-        `${monthsOf(months)}: ${money(amountCents, currency)}, ${discountPercent} % less`,
+        `${monthsOf(months)}: ${money(amountCents, currency)}, ${discountPercent}% less`,
     )
     .join(" · ");
 
@@ -211,7 +211,7 @@ const Packs = ({ title, packs }: { title: string; packs: readonly PackForOperato
               isDefault={pack.id === standard}
               per=" a month"
               texts={[`${packText(pack)} · ${pack.pids} processes`, termsText(pack)].filter(Boolean)}
-              note="A new price holds for orders and renewals from now on; what is paid stays paid. New resources apply from the next deployment or restart on. A plan that is not on offer stays with those who have it."
+              note="A new price applies to orders and renewals from now on; terms already paid for are unaffected. New resources apply from the next deployment or restart. Customers on a plan that is no longer on offer keep it."
             >
               <PackFields pack={pack} />
             </OfferRow>
@@ -260,7 +260,7 @@ const CreditPackages = ({ packages }: { packages: readonly CreditPackageForOpera
             offered={one}
             form="credits"
             texts={[`${one.credits.toLocaleString("en-US")} credits`]}
-            note="It holds for new orders only."
+            note="It applies to new orders only."
           >
             <CreditFields pack={one} />
           </OfferRow>
@@ -283,8 +283,8 @@ export const operatorPlans: Screen = {
     return operatorFrame(
       path,
       <div class="stack">
-        <Packs title="Plans of sites" packs={packs.data.filter(({ kind }) => kind === "site")} />
-        <Packs title="Plans of databases" packs={packs.data.filter(({ kind }) => kind === "database")} />
+        <Packs title="Site plans" packs={packs.data.filter(({ kind }) => kind === "site")} />
+        <Packs title="Database plans" packs={packs.data.filter(({ kind }) => kind === "database")} />
         <details class="fold" id="add-plan" open={typedInto("new-pack") !== undefined}>
           <summary>Add a plan</summary>
           <Form id="new-pack">

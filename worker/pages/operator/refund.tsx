@@ -12,7 +12,7 @@ const Consequences = ({ preview }: { preview: RefundPreview }) => {
   return (
     <ul>
       <li>
-        The payer gets <strong>{money(preview.amountCents, preview.currency)}</strong> back, all that was
+        The payer gets <strong>{money(preview.amountCents, preview.currency)}</strong> back, the full amount
         paid. Banks take up to ten days.
       </li>
       {credits.purchased > 0 && (
@@ -26,7 +26,7 @@ const Consequences = ({ preview }: { preview: RefundPreview }) => {
       {term ? (
         <li>
           The paid term ends on <Day at={term.endsAt} /> instead of <Day at={term.paidUntil} />. Nothing is
-          stopped at once: a renewal is issued, and the usual time to pay it runs.
+          stopped immediately: a renewal is issued, with the usual time to pay it.
         </li>
       ) : (
         credits.purchased === 0 && <li>No paid term ends earlier, and no plan changes.</li>
@@ -54,7 +54,7 @@ export const operatorRefund: Screen = {
               <Consequences preview={preview} />
               <Form id="refund">
                 {preview.credits.missing > 0 && (
-                  <Check name="force" label="Refund it all the same, and lose the credits that are spent" />
+                  <Check name="force" label="Refund it anyway, and lose the credits that are spent" />
                 )}
                 <p class="form-end">
                   <Button

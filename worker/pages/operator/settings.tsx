@@ -27,7 +27,7 @@ const withNulls = (fields: Fields) =>
 function sellerIn(fields: Fields) {
   const { taxName = null, taxPercent = null, ...seller } = withNulls(fields);
   if ((taxName === null) !== (taxPercent === null))
-    throw invalid(taxName === null ? "taxName" : "taxPercent", "name and rate belong together");
+    throw invalid(taxName === null ? "taxName" : "taxPercent", "name and rate go together");
   const percent = Number(taxPercent?.replace(",", "."));
   if (taxPercent !== null && !(percent > 0 && percent <= 100))
     throw invalid("taxPercent", "a number above 0 and up to 100, such as 19 or 7.7");
@@ -57,7 +57,7 @@ export const operatorSettings: Screen = {
               <Form id="sign-up">
                 <Check name="open" label="Anybody can create an account" checked={signUp === "open"} />
                 <p class="hint">
-                  Without it nobody can, by email or GitHub; accounts that exist sign in as before.
+                  Otherwise nobody can, by email or GitHub; existing accounts sign in as before.
                 </p>
                 <p class="form-end">
                   <Button label="Save" of="sign-up" />
@@ -72,7 +72,7 @@ export const operatorSettings: Screen = {
               <Field name="name" label="Name" value={brand.name} required maxlength={60} autocomplete="off" />
               {brand.logo !== null && (
                 <p>
-                  <img class="logo" src={logoAddress(brand.logo)} alt="The logo now" />
+                  <img class="logo" src={logoAddress(brand.logo)} alt="Current logo" />
                 </p>
               )}
               <TextArea
@@ -124,14 +124,14 @@ export const operatorSettings: Screen = {
                 name="address"
                 label="Address"
                 value={seller.address ?? ""}
-                hint="As it is printed, at most six lines."
+                hint="As printed, at most six lines."
                 maxlength={400}
               />
               <Field
                 name="vatId"
                 label="VAT id"
                 value={seller.vatId ?? ""}
-                hint="With its country's letters, such as DE123456789."
+                hint="With its country code, such as DE123456789."
                 maxlength={30}
                 autocomplete="off"
               />
@@ -149,7 +149,7 @@ export const operatorSettings: Screen = {
                   label="Tax"
                   value={seller.tax?.name ?? ""}
                   placeholder="VAT"
-                  hint="Its name on invoices. Empty: they name none."
+                  hint="Its name on invoices. Leave empty for none."
                   maxlength={30}
                   autocomplete="off"
                 />
@@ -192,6 +192,6 @@ export const operatorSettings: Screen = {
       };
     },
     brand: saves("brand", "The brand is saved. Every page shows it within 30 seconds.", withNulls),
-    seller: saves("seller", "The seller is saved. The next invoices have it.", sellerIn),
+    seller: saves("seller", "The seller is saved. New invoices will show it.", sellerIn),
   },
 };

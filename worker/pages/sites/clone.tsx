@@ -48,7 +48,7 @@ export const siteClone: Screen = {
         <>
           <Heading
             title={`Copy ${site.name}`}
-            below="Another site of the same source, with an address, a plan and an invoice of its own."
+            below="Another site from the same source, with its own address, plan and invoice."
           />
           <div class="split">
             <Card title="The copy">
@@ -73,7 +73,7 @@ export const siteClone: Screen = {
                     <PlanTotal packs={packs} />
                   </p>
                   <p class="form-end">
-                    <Button label="Copy and go to the payment" kind="primary" />
+                    <Button label="Copy and continue to payment" kind="primary" />
                   </p>
                 </Form>
               </div>
@@ -82,7 +82,7 @@ export const siteClone: Screen = {
               <div class="body">
                 <ul>
                   <li>the source, and how it is built and run;</li>
-                  <li>replicas, health check and volumes, which begin empty;</li>
+                  <li>replicas, health check and volumes, which start empty;</li>
                   <li>variables that are not secret.</li>
                 </ul>
                 <h3 class="form-end">Not copied</h3>
@@ -95,7 +95,7 @@ export const siteClone: Screen = {
                   )}
                   <li>credentials of a private repository or registry;</li>
                   <li>domains, what visitors get, schedules and links to databases;</li>
-                  <li>the data of volumes.</li>
+                  <li>the data in volumes.</li>
                 </ul>
               </div>
             </Card>

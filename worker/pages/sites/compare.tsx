@@ -46,12 +46,12 @@ export const ComparedForm = ({
 
 type Compared = { differs: DeploymentComparison } | { problem: string } | null;
 
-const notOfThisSite = "One of the two is no version of this site: choose two of the list.";
+const notOfThisSite = "One of the two is not a version of this site: choose two from the list.";
 
 async function compared({ ctx, query, param }: Asked): Promise<Compared> {
   const [id, deploymentId] = [query("earlier"), query("later")];
   if (id === undefined || deploymentId === undefined) return null;
-  if (id === deploymentId) return { problem: "These are one and the same version: choose two." };
+  if (id === deploymentId) return { problem: "These are the same version: choose two different ones." };
   try {
     const differs = await call(ctx, "compareDeployments", { id, deploymentId });
     return differs.later.siteId === param("id") ? { differs } : { problem: notOfThisSite };
@@ -136,7 +136,7 @@ const Differences = ({
         {isSame && (
           <Empty
             title="Nothing differs"
-            text="Both were made of one source, with the same settings and variables."
+            text="Both were made from the same source, with the same settings and variables."
           />
         )}
       </Card>
@@ -150,7 +150,7 @@ const Differences = ({
       )}
       {settings === null && (
         <Callout tone="plain">
-          <p>The settings of one of the two are not known: it never reached a machine.</p>
+          <p>The settings of one of the two are unknown: it never reached a machine.</p>
         </Callout>
       )}
     </>

@@ -49,7 +49,7 @@ const VolumeRow = ({ volume, site, path }: { volume: SiteVolume; site: Site; pat
             values={{ name: volume.name }}
           />
         ) : volume.mounted ? (
-          <span class="soft small">detached with the next deployment</span>
+          <span class="soft small">detached at the next deployment</span>
         ) : (
           <details class="more">
             <summary class="bad">Delete …</summary>
@@ -76,7 +76,7 @@ const Volumes = ({ site, volumes, path }: { site: Site; volumes: SiteVolume[]; p
     {volumes.length === 0 ? (
       <Empty
         title="No volume"
-        text="What the app writes elsewhere is gone with each deployment. A volume is a folder that stays."
+        text="What the app writes elsewhere is lost at each deployment. A volume is a folder that is kept."
       />
     ) : (
       <table>
@@ -251,7 +251,7 @@ const Files = ({
       {browsed?.kind === "file" && (
         <div class="body">
           {browsed.text === null ? (
-            <p class="soft">This file is no text ({megabytes(browsed.sizeBytes / 1_000_000)}).</p>
+            <p class="soft">This file is not text ({megabytes(browsed.sizeBytes / 1_000_000)}).</p>
           ) : (
             <pre tabindex={0}>{browsed.text}</pre>
           )}
@@ -316,7 +316,7 @@ export const siteData: Screen = {
       if (volumes.some(({ name }) => name === volume.name))
         throw invalid("name", "The site has a volume of this name");
       if (volumes.some(({ mountPath }) => mountPath === volume.mountPath))
-        throw invalid("mountPath", "Another volume is in this folder");
+        throw invalid("mountPath", "Another volume uses this folder");
       await setVolumes(asked, [...volumes, volume]);
       return { to: here(asked), said: `The volume ${volume.name} is added. Deploy to use it.` };
     },
@@ -329,7 +329,7 @@ export const siteData: Screen = {
       );
       return {
         to: here(asked),
-        said: `${name} is detached with the next deployment. Its data is kept until you delete it.`,
+        said: `${name} will be detached at the next deployment. Its data is kept until you delete it.`,
       };
     },
     async remove(asked, fields) {

@@ -99,9 +99,9 @@ export const DeploymentTable = ({
         title={isFiltered ? "Nothing matches" : "No deployments yet"}
         text={
           isFiltered
-            ? "No deployment of this site is in that state and began like that."
+            ? "No deployment of this site matches these filters."
             : site.status === "PENDING"
-              ? "The first one begins as soon as the invoice is paid."
+              ? "The first one starts as soon as the invoice is paid."
               : "Deploy the site to build its first version."
         }
       />

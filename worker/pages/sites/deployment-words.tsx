@@ -13,7 +13,7 @@ export const triggerWords: Record<Deployment["trigger"], string> = {
   payment: "the payment",
   api: "you",
   webhook: "a push",
-  rollback: "you, a roll back",
+  rollback: "you, a rollback",
   chat: "the assistant",
   renewal: "the renewal",
   move: "a move to another machine",
@@ -23,7 +23,7 @@ export const triggerWords: Record<Deployment["trigger"], string> = {
 export function askedBy({ trigger, key }: Pick<Deployment, "trigger" | "key">): string {
   if (key === null) return triggerWords[trigger];
   const name = `${key.origin === "device" ? "the command line" : "the key"} “${key.name}”`;
-  return trigger === "rollback" ? `${name}, a roll back` : name;
+  return trigger === "rollback" ? `${name}, a rollback` : name;
 }
 
 type OfSite = {
@@ -54,7 +54,7 @@ export function stepsOf(deployment: Deployment, now: Date): Step[] {
   const { startedAt, createdAt, finishedAt, durations, status } = deployment;
   const waited = startedAt === null ? null : Math.max(0, Date.parse(startedAt) - Date.parse(createdAt));
   const known: [name: string, label: string, ms: number | null][] = [
-    ["wait", "Wait for a place", waited],
+    ["wait", "Wait for a slot", waited],
     ["fetch", stepNames.clone, durations.clone],
     ["build", stepNames.build, durations.build],
     ["start", stepNames.start, durations.start],

@@ -73,7 +73,7 @@ const Unapplied = ({
           : "Rolled back, but the site's settings still differ"
       }
     >
-      <p>The next deployment takes the site's settings, not those that this version runs with.</p>
+      <p>The next deployment uses the site's settings, not those that this version runs with.</p>
       <table class="plain">
         <thead>
           <tr>
@@ -275,7 +275,9 @@ export const deploymentPage: Screen = {
               {streamed ? (
                 <PlainLog mark={streamed.mark} />
               ) : isPlain ? (
-                <p class="note">Too many readers follow this log. Close one of them, then reload the page.</p>
+                <p class="note">
+                  Too many readers are following this log. Close one of them, then reload the page.
+                </p>
               ) : (
                 <LogViewer
                   stream={`/api/v1/deployments/${id}/logs`}

@@ -94,7 +94,7 @@ export const siteDeployments: Screen = {
                       maxlength={200}
                       autocomplete="off"
                       placeholder={site.branch ?? "the newest commit of the repository's default branch"}
-                      hint="A commit by its whole id of 40 digits. The next deployment without one takes the site's branch again."
+                      hint="A commit by its full 40-digit id. The next deployment without one uses the site's branch again."
                     />
                   )}
                   <Check name="rebuild" label="Build from scratch, even if nothing has changed" />

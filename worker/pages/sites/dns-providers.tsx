@@ -19,7 +19,7 @@ const providers: readonly Provider[] = [
   {
     name: "AWS Route 53",
     says: "Put the value of a TXT record in double quotes.",
-    root: `Alias records lead to AWS only: create an A record with the target's address, and leave the name empty.`,
+    root: `Alias records can only point to AWS: create an A record with the target's address, and leave the name empty.`,
   },
   {
     name: "Cloudflare",

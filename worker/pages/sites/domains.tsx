@@ -17,7 +17,7 @@ const words: Record<Domain["status"], Word> = {
   PENDING_VERIFICATION: { tone: "warn", label: "Prove that it is yours" },
   VERIFIED: { tone: "busy", label: "Proved, not reachable yet" },
   ACTIVE: { tone: "good", label: "In service" },
-  ERROR: { tone: "bad", label: "Needs you" },
+  ERROR: { tone: "bad", label: "Needs attention" },
 };
 
 type DnsRecord = { type: string; name: string; value: string; hint: string };
@@ -41,7 +41,7 @@ function recordsOf({ domain, record, target, status }: Domain): DnsRecord[] {
         value: target,
         hint: isWildcard(domain)
           ? "Leads every name below to this site."
-          : "Leads visitors to this site. If your DNS offers a proxy for the record, switch it off until the domain is in service.",
+          : "Leads visitors to this site. If your DNS offers a proxy for the record, turn it off until the domain is in service.",
       };
   return status === "PENDING_VERIFICATION" ? [proof, address] : [address];
 }
@@ -79,8 +79,8 @@ const Certificate = ({ domain: { certificate } }: { domain: Domain }) =>
     <p class="small">
       {certificate.notAfter !== null && (
         <>
-          Certificate of {certificate.issuer ?? "its authority"}, valid until{" "}
-          <Day at={certificate.notAfter} />. It renews by itself.
+          Certificate from {certificate.issuer ?? "its authority"}, valid until{" "}
+          <Day at={certificate.notAfter} />. It renews automatically.
         </>
       )}{" "}
       {certificate.error !== null && (
@@ -171,15 +171,15 @@ const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
         <p class="soft small">
           {domain.checkedAt !== null && (
             <>
-              Last looked at <Time at={domain.checkedAt} />.
+              Last checked <Time at={domain.checkedAt} />.
             </>
           )}{" "}
           {domain.status !== "ACTIVE" &&
             (domain.nextCheckAt === null ? (
-              "We look again within a minute, by ourselves."
+              "We check again automatically within a minute."
             ) : (
               <>
-                We look again by ourselves, next <Time at={domain.nextCheckAt} />.
+                We check again automatically, next <Time at={domain.nextCheckAt} />.
               </>
             ))}
         </p>
@@ -260,7 +260,7 @@ export const siteDomains: Screen = {
               />
               <Check
                 name="pair"
-                label="With the other one of example.com and www.example.com, which redirects to it"
+                label="Also add the other of example.com and www.example.com, which redirects to it"
                 checked
               />
               <p class="form-end">
@@ -283,7 +283,7 @@ export const siteDomains: Screen = {
       const { displayName } = await call(asked.ctx, "createDomain", { id: asked.param("id"), ...wanted });
       return {
         to: here(asked),
-        said: `${displayName} is added. Create the records below at your DNS provider; we look for them by ourselves.`,
+        said: `${displayName} is added. Create the records below at your DNS provider; we check for them automatically.`,
       };
     },
     async check(asked, fields) {
@@ -302,11 +302,11 @@ export const siteDomains: Screen = {
     },
     async "no-primary"(asked) {
       await setPrimary(asked, null);
-      return { to: here(asked), said: "No name redirects to a primary one any more." };
+      return { to: here(asked), said: "Names no longer redirect to a primary domain." };
     },
     async remove(asked, fields) {
       const { domain } = await call(asked.ctx, "deleteDomain", named(asked, fields));
-      return { to: here(asked), said: `${domain} is removed: the site no longer answers by it.` };
+      return { to: here(asked), said: `${domain} is removed: the site no longer answers at it.` };
     },
   },
 };

@@ -34,7 +34,7 @@ function labelOf({ operation, input, summary }: Fix): string | null {
   const [[name, value] = []] = Object.entries(settings ?? {}) as [string, unknown][];
   if (name === "port") return `Set port to ${String(value)} and deploy`;
   if (name === "startTimeoutSeconds") return `Give it ${String(value)} seconds and deploy`;
-  if (name === "healthCheckPath") return "Take any answer and deploy";
+  if (name === "healthCheckPath") return "Accept any answer and deploy";
   return name === undefined ? null : `Change ${settingLabels[name] ?? name} and deploy`;
 }
 
@@ -130,7 +130,7 @@ export async function applyFix(ctx: Ctx, deploymentId: string, index: number): P
   const fix = fixes[index];
   const { siteId } = await call(ctx, "getDeployment", { id: deploymentId });
   if (!fix || labelOf(fix) === null)
-    throw conflict(`Deployment #${deployment.number} has no such remedy any more. Reload the page.`);
+    throw conflict(`Deployment #${deployment.number} no longer offers this fix. Reload the page.`);
   if (fix.operation === "rollbackSite") {
     const target = String(fix.input["deploymentId"]);
     const { deploymentId: made } = await call(ctx, "rollbackSite", { id: siteId, deploymentId: target });
@@ -138,7 +138,7 @@ export async function applyFix(ctx: Ctx, deploymentId: string, index: number): P
   }
   if ("settings" in fix.input)
     await call(ctx, "patchSite", { id: siteId, settings: fix.input["settings"] as object });
-  else if ("packId" in fix.input) throw conflict("Change the plan on the page of the site's settings.");
+  else if ("packId" in fix.input) throw conflict("Change the plan on the site's settings page.");
   return deploy(ctx, siteId);
 }
 

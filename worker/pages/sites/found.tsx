@@ -46,7 +46,7 @@ export const Found = ({ checked: { found, problem } }: { checked: Checked }) => 
   return (
     <Callout
       tone={problem === null ? "good" : "warn"}
-      title={problem === null ? "The repository can be built as it is" : "Before you pay"}
+      title={problem === null ? "The repository can be built as is" : "Before you pay"}
     >
       <p>{problem ?? (found && summary(found))}</p>
       {rows.length > 0 && (

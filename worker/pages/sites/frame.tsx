@@ -47,7 +47,7 @@ const Sentence = ({ site }: { site: Site }) => {
     </>
   );
   if (status === "STOPPED") return <>Stopped. Starting it brings back {version}.</>;
-  if (status === "FAILED") return <>Not in service; the last that ran is {version}.</>;
+  if (status === "FAILED") return <>Not in service; {version} ran last.</>;
   return (
     <>
       {version}, since <Time at={current.finishedAt} />
@@ -168,8 +168,8 @@ export function siteFrame(
           {site.hostOffline && (
             <Callout tone="warn">
               <p>
-                We cannot reach the machine that this site runs on at the moment. The site may still serve;
-                what you change takes effect when the machine answers again.
+                We cannot reach the machine that this site runs on at the moment. The site may still be
+                serving; changes take effect when the machine responds again.
               </p>
             </Callout>
           )}

@@ -116,7 +116,7 @@ const ScheduleFields = ({ schedule, told }: { schedule?: Schedule; told: Told })
       <noscript>
         <p class="form-end">
           <button type="submit" name="tell" value="true" formnovalidate>
-            Say when that is
+            Show when that is
           </button>
         </p>
       </noscript>
@@ -193,7 +193,7 @@ const ScheduleCard = ({
           </>
         )}
         {schedule.skippedRuns > 0 &&
-          ` Skipped ${schedule.skippedRuns} times, since the run before was not over or too many waited.`}
+          ` Skipped ${schedule.skippedRuns} times, because the previous run was not over or too many were waiting.`}
       </p>
       <p class="small">
         {last === undefined ? (
@@ -265,7 +265,7 @@ export const siteJobs: Screen = {
               <Field
                 name="command"
                 label="Command"
-                hint="In a new container of the version in service, with its variables and volumes: such as a migration."
+                hint="In a new container of the version in service, with its variables and volumes. Example: a migration."
                 placeholder="npm run migrate"
                 required
                 maxlength={2000}
@@ -290,7 +290,7 @@ export const siteJobs: Screen = {
         <Card title="Commands" id="commands" live>
           {commands.data.length === 0 ? (
             <Empty
-              title="No command yet"
+              title="No commands yet"
               text="Commands that you or a schedule run are listed here for 30 days."
             />
           ) : (
@@ -336,7 +336,7 @@ export const siteJobs: Screen = {
     },
     async cancel(asked, fields) {
       await call(asked.ctx, "cancelCommand", { id: fields.text("id") });
-      return { to: here(asked), said: "The command is being ended." };
+      return { to: here(asked), said: "The command is being stopped." };
     },
     async schedule(asked, fields) {
       if (fields.text("tell") === "true") return { again: await siteJobs.show(asked) };

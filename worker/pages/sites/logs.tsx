@@ -17,7 +17,7 @@ export const siteLogs: Screen = {
         "Logs",
         <Empty
           title="No log yet"
-          text="The site has not run yet. What its first build writes stands with its deployment."
+          text="The site has not run yet. Its first build's output is shown with the deployment."
         >
           <a class="button" href={`${here}/deployments`}>
             Deployments

@@ -77,7 +77,7 @@ const Source = ({ checked, repository }: { checked: Checked | null; repository: 
             name="gitToken"
             type="password"
             label="Access token"
-            hint="With the right to read the repository. It is never shown again, so a page that is shown again asks for it once more."
+            hint="With read access to the repository. It is never shown again, so if the form is shown again, enter it once more."
             maxlength={500}
             autocomplete="off"
           />
@@ -91,7 +91,7 @@ const Source = ({ checked, repository }: { checked: Checked | null; repository: 
           {checked && <Found checked={checked} />}
         </div>
         {checked?.problem != null && (
-          <Check name="anyway" label="Create the site all the same; I will put this right later" />
+          <Check name="anyway" label="Create the site anyway; I will fix this later" />
         )}
       </div>
       <div class="kind image">
@@ -138,7 +138,7 @@ const App = ({ found }: { found: Checked["found"] }) => (
         <Field
           name="name"
           label="Name"
-          hint="Lower-case letters, digits and hyphens; becomes part of the address. Empty: the repository's name."
+          hint="Lower-case letters, digits and hyphens; becomes part of the address. Leave empty to use the repository's name."
           pattern="[a-z0-9\-]{1,63}"
           maxlength={63}
           autocomplete="off"
@@ -147,7 +147,7 @@ const App = ({ found }: { found: Checked["found"] }) => (
           name="port"
           type="number"
           label="Port the app listens on"
-          hint="The app is told it by the variable PORT."
+          hint="The app receives it in the variable PORT."
           value={String(found?.port ?? 3000)}
           min={1}
           max={65_535}
@@ -195,8 +195,8 @@ const Variables = ({ found, databasePacks }: { found: Checked["found"]; database
         label="Variables"
         hint={
           found !== null && found.variables.length > 0
-            ? `One NAME=value a line, as in a .env file. The repository names ${found.variables.join(", ")}.`
-            : "One NAME=value a line, as in a .env file. More can be added later."
+            ? `One NAME=value per line, as in a .env file. The repository names ${found.variables.join(", ")}.`
+            : "One NAME=value per line, as in a .env file. You can add more later."
         }
         rows={4}
         maxlength={200_000}
@@ -257,7 +257,7 @@ const Total = ({ packs, databasePacks }: { packs: Pack[]; databasePacks: Pack[] 
         </dl>
         <p class="form-end">
           <button class="primary" type="submit" data-sum="button">
-            Create site and go to the payment
+            Create site and continue to payment
           </button>
         </p>
         <p class="hint">
@@ -292,7 +292,7 @@ async function pageOf({ ctx }: Asked, checked: Checked | null, sample: string | 
         {packs.length === 0 ? (
           <Card>
             <p class="body">
-              No plan is on offer at this moment, so no site can be created. The operator of this installation
+              No plan is on offer at the moment, so no site can be created. The operator of this installation
               can add one.
             </p>
           </Card>

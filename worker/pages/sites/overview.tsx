@@ -19,11 +19,11 @@ import { siteFrame } from "./frame.tsx";
 
 const eventWords: Record<SiteEvent["kind"], string> = {
   start: "Started",
-  restart: "Restarted after it ended",
+  restart: "Restarted after it exited",
   stop: "Stopped",
-  exit: "Ended by itself",
-  oom: "Ended: it used more memory than its plan has",
-  crash_loop: "Ends again and again",
+  exit: "Exited on its own",
+  oom: "Killed: it used more memory than its plan has",
+  crash_loop: "Keeps exiting",
   disk_full: "Stores more than its plan allows",
   unhealthy: "The health check fails",
   healthy: "The health check succeeds again",
@@ -63,7 +63,7 @@ const Events = ({
 }) => (
   <Card title="Events" end={<a href={`${here}/logs`}>Log</a>}>
     {events.length === 0 ? (
-      <p class="body soft">Nothing happened yet.</p>
+      <p class="body soft">Nothing has happened yet.</p>
     ) : (
       <table>
         {grouped(events.toReversed())
@@ -107,7 +107,7 @@ const Now = ({
   <Card title="Now" end={<a href={`${here}/metrics`}>Metrics</a>}>
     <div class="body meters">
       {sample === undefined ? (
-        <p class="soft">Nothing was measured in the last minutes.</p>
+        <p class="soft">Nothing was measured in the last few minutes.</p>
       ) : (
         <>
           <Meter
@@ -172,7 +172,7 @@ const Plan = ({ site, pack }: { site: Site; pack: Pack | undefined }) => {
 
 const domainWords = {
   ACTIVE: { tone: "good", label: "In service" },
-  VERIFIED: { tone: "busy", label: "Waits for its certificate" },
+  VERIFIED: { tone: "busy", label: "Waiting for its certificate" },
   PENDING_VERIFICATION: { tone: "warn", label: "To be verified" },
   ERROR: { tone: "bad", label: "Failed" },
 } as const;
@@ -206,7 +206,7 @@ const outcome = (said: string): string => (said === "done" ? "" : " – refused"
 const Latest = ({ rows }: { rows: readonly Activity[] }) => (
   <Card title="Activity" end={<a href="/activity">All</a>}>
     {rows.length === 0 ? (
-      <p class="body soft">Nothing was changed yet.</p>
+      <p class="body soft">Nothing has been changed yet.</p>
     ) : (
       <table>
         {rows.map((row) => (
@@ -304,7 +304,7 @@ const Notices = ({
       )}
       {isUnhealthy && site.status === "RUNNING" && (
         <Callout tone="warn" title="The health check fails">
-          <p>Visitors may see errors. The events below say what it got.</p>
+          <p>Visitors may see errors. The events below show what it received.</p>
         </Callout>
       )}
     </>

@@ -52,7 +52,7 @@ function chartsOf(stats: RequestStats, { startMs, stepMs, count }: Columns): Cha
       ],
     },
     {
-      title: "Time to answer",
+      title: "Response time",
       unit: "ms",
       digits: 0,
       limit: null,
@@ -79,7 +79,7 @@ const Figures = ({ totals }: { totals: RequestStats["totals"] }) => {
     ["95 % within", ms(totals.p95Ms)],
     [
       "Failed (5xx)",
-      `${failed.toLocaleString("en-US")} (${share.toFixed(1)} %)`,
+      `${failed.toLocaleString("en-US")} (${share.toFixed(1)}%)`,
       failed > 0 ? "bad" : undefined,
     ],
     ["Sent", bytes(totals.bytesOut)],
@@ -124,7 +124,7 @@ const Row = ({ request }: { request: SiteRequest }) => (
         {request.method} {request.path}
         {request.query !== null && <span class="soft">?{request.query}</span>}
       </code>
-      {request.represents > 1 && <span class="chip">stands for {request.represents}</span>}
+      {request.represents > 1 && <span class="chip">represents {request.represents}</span>}
     </td>
     <td class="number">{ms(request.durationMs)}</td>
     <td class="number wide-only">{bytes(request.bytesOut)}</td>
@@ -263,7 +263,7 @@ export const siteRequests: Screen = {
                 title="No requests"
                 text={
                   Object.keys(typed).length > 0
-                    ? "None of the latest 10,000 requests fits this filter."
+                    ? "None of the latest 10,000 requests matches this filter."
                     : "Nobody has visited the site yet. The latest 10,000 requests are kept."
                 }
               >

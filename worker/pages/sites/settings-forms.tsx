@@ -85,7 +85,7 @@ export const SourceForm = ({ site }: { site: SiteInFull }) => (
           name="gitToken"
           type="password"
           label="Access token for a private repository"
-          hint="Empty: it stays as it is."
+          hint="Leave empty to keep it."
           maxlength={500}
           autocomplete="new-password"
         />
@@ -109,7 +109,7 @@ export const SourceForm = ({ site }: { site: SiteInFull }) => (
           <Field
             name="registryUsername"
             label="Username at the registry"
-            hint="Empty, with the password: both stay as they are."
+            hint="Leave empty, with the password, to keep both."
             maxlength={256}
             autocomplete="off"
           />
@@ -181,7 +181,7 @@ export const BuildForm = ({ site }: { site: Site }) => (
       />
       <Field
         name="dockerfilePath"
-        label="Path of the Dockerfile"
+        label="Dockerfile path"
         value={text(site.dockerfilePath)}
         placeholder="Dockerfile"
         maxlength={300}
@@ -189,7 +189,7 @@ export const BuildForm = ({ site }: { site: Site }) => (
       />
       <Field
         name="languageVersion"
-        label="Version of the language"
+        label="Language version"
         value={text(site.languageVersion)}
         placeholder="detected, such as 24 or 3.12"
         maxlength={20}
@@ -268,7 +268,7 @@ export const RunForm = ({ site }: { site: Site }) => (
     <Field
       name="releaseCommand"
       label="Release command"
-      hint="Runs once in each new version before it serves, such as a migration. If it fails, the version before stays."
+      hint="Runs once in each new version before it serves, such as a migration. If it fails, the previous version stays."
       value={text(site.releaseCommand)}
       placeholder="from the Procfile"
       maxlength={2000}
@@ -299,7 +299,7 @@ export const RunForm = ({ site }: { site: Site }) => (
         name="keptImages"
         type="number"
         label="Versions kept for rolling back"
-        hint="With the one in service. A smaller number gives up older ones at once."
+        hint="Including the one in service. A smaller number discards older ones immediately."
         value={text(site.keptImages)}
         required
         min={1}
@@ -349,14 +349,14 @@ export const toldReplicas = (pack: Pack | undefined): Told | undefined =>
       if (count > most)
         return most < maxReplicas ? (
           <span class="bad">
-            {`${pack.name} holds at most ${most}, since each needs ${minReplicaMb} MB of memory. `}
-            <a href="#plan">Choose a bigger plan</a>
+            {`${pack.name} allows at most ${most}, because each needs ${minReplicaMb} MB of memory. `}
+            <a href="#plan">Choose a larger plan</a>
           </span>
         ) : (
           <span class="bad">{`There can be at most ${most}.`}</span>
         );
       const cores = Number((pack.cpuMilli / 1000 / count).toFixed(2));
-      return `Each has ${Math.floor(pack.memoryMb / count)} MB of memory and ${cores} ${cores === 1 ? "core" : "cores"}. ${pack.name} holds up to ${most}.`;
+      return `Each has ${Math.floor(pack.memoryMb / count)} MB of memory and ${cores} ${cores === 1 ? "core" : "cores"}. ${pack.name} allows up to ${most}.`;
     },
   };
 
@@ -432,7 +432,7 @@ export const ScaleForm = ({ site, pack }: { site: Site; pack: Pack | undefined }
       <Field
         name="stopTimeoutSeconds"
         type="number"
-        label="Seconds to end after the stop signal"
+        label="Seconds to stop after the stop signal"
         value={text(site.lifecycle.stopTimeoutSeconds)}
         placeholder="10"
         min={1}
@@ -532,7 +532,7 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
   <Form id="ingress">
     <Check
       name="maintenance"
-      label="Maintenance: visitors see a page with this text, and the site runs on"
+      label="Maintenance: visitors see a page with this text, and the site keeps running"
       checked={ingress.maintenance !== null}
     />
     <TextArea
@@ -546,7 +546,7 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
     <TextArea
       name="redirects"
       label="Redirects"
-      hint="One a line: /old /new, or /old/* https://example.com/new 301. The first that matches applies; the code is 308 if it is left out."
+      hint="One per line: /old /new, or /old/* https://example.com/new 301. The first that matches applies; the code defaults to 308."
       value={(ingress.redirects ?? []).map(lineOf).join("\n")}
       rows={3}
       placeholder="/old /new"
@@ -555,7 +555,7 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
     <TextArea
       name="rewrites"
       label="Rewrites"
-      hint="One a line: /api/* /v1. The app receives another path, and visitors see no difference."
+      hint="One per line: /api/* /v1. The app receives another path, and visitors see no difference."
       value={(ingress.rewrites ?? []).map(lineOf).join("\n")}
       rows={2}
       placeholder="/api/* /v1"
@@ -563,8 +563,8 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
     />
     <TextArea
       name="headers"
-      label="Headers of every answer"
-      hint="One a line, such as X-Frame-Options: DENY."
+      label="Headers of every response"
+      hint="One per line, such as X-Frame-Options: DENY."
       value={Object.entries(ingress.headers ?? {})
         .map(([name, value]) => `${name}: ${value}`)
         .join("\n")}
@@ -575,7 +575,7 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
       <Field
         name="username"
         label="Password protection: user name"
-        hint="Empty: everybody may see the site."
+        hint="Leave empty to let everybody see the site."
         value={text(ingress.basicAuth?.username)}
         maxlength={100}
         autocomplete="off"
@@ -584,7 +584,7 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
         name="password"
         type="password"
         label="Password"
-        {...(ingress.basicAuth !== null && { hint: "Empty: it stays as it is." })}
+        {...(ingress.basicAuth !== null && { hint: "Leave empty to keep it." })}
         maxlength={200}
         autocomplete="new-password"
       />
@@ -592,7 +592,7 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
     <TextArea
       name="allow"
       label="Only these addresses may visit"
-      hint="One address or network a line, such as 203.0.113.0/24. Empty: everybody."
+      hint="One address or network per line, such as 203.0.113.0/24. Leave empty to allow everybody."
       value={(ingress.allow ?? []).join("\n")}
       rows={2}
       wide
@@ -631,7 +631,11 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
       )}
     </div>
     {url.startsWith("https:") && (
-      <Check name="httpsOnly" label="Send visitors from http to https" checked={ingress.httpsOnly === true} />
+      <Check
+        name="httpsOnly"
+        label="Redirect visitors from http to https"
+        checked={ingress.httpsOnly === true}
+      />
     )}
     {(replicas > 1 || ingress.stickySessions === true) && (
       <Check
@@ -640,7 +644,7 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
         checked={ingress.stickySessions === true}
       />
     )}
-    <Save label="Save, effective at once" />
+    <Save label="Save and apply now" />
   </Form>
 );
 

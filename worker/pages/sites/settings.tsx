@@ -19,15 +19,15 @@ const Health = ({ health }: { health: SiteHealth }) => (
     tone={health.containers.some(({ probe }) => probe?.isHealthy) ? "good" : "warn"}
     title="The saved health check, just now"
   >
-    {health.containers.length === 0 && <p>No container of the site is there.</p>}
+    {health.containers.length === 0 && <p>The site has no containers.</p>}
     {health.containers.map(({ replica, running, probe, listens, exitCode }) => (
       <p>
         <Status tone={probe?.isHealthy ? "good" : "bad"} label={`Replica ${replica}`} />{" "}
         {probe
           ? `${probe.path ?? "/"} on port ${probe.port} ${probe.answer} after ${Math.round(probe.durationMs)} ms`
           : running
-            ? "runs, and was not asked"
-            : `does not run${exitCode === null ? "" : `; it ended with code ${exitCode}`}`}
+            ? "running, but not checked"
+            : `not running${exitCode === null ? "" : `; it exited with code ${exitCode}`}`}
         {listens.length > 0 && `. It listens on ${listens.map(({ port }) => port).join(", ")}.`}
       </p>
     ))}
@@ -61,8 +61,8 @@ const Webhook = ({ url, last }: { url: string | null; last: Deployment | undefin
           "No push has arrived yet. Push something, or have your Git host send its test delivery again."
         ) : (
           <>
-            The last push that arrived began <a href={`/deployments/${last.id}`}>deployment #{last.number}</a>
-            , <Time at={last.createdAt} />.
+            The last push that arrived started{" "}
+            <a href={`/deployments/${last.id}`}>deployment #{last.number}</a>, <Time at={last.createdAt} />.
           </>
         )}
       </p>
@@ -85,7 +85,7 @@ const Webhook = ({ url, last }: { url: string | null; last: Deployment | undefin
         </dl>
         <div class="form-end">
           <Act id="rotate" label="Replace the address" />{" "}
-          <span class="hint">The old one stops working at once.</span>
+          <span class="hint">The old one stops working immediately.</span>
         </div>
       </details>
     </div>
@@ -100,7 +100,7 @@ const Plan = ({ site, packs, now }: { site: Site; packs: Pack[]; now: Date }) =>
         {next && (
           <Callout tone="busy">
             <p>
-              It changes to {next.name} once the change is paid, or at the next renewal. Choose the present
+              It changes to {next.name} once the change is paid, or at the next renewal. Choose the current
               plan to keep it.
             </p>
           </Callout>
@@ -211,7 +211,7 @@ async function pageOf(asked: Asked, health: SiteHealth | null = null): Promise<V
             name={site.name}
             label={`Delete ${site.name}`}
           >
-            <p>This deletes for good, and at once:</p>
+            <p>This deletes permanently and immediately:</p>
             <Lost site={site} volumes={volumes.data} />
           </ConfirmByName>
         </div>
@@ -268,12 +268,12 @@ export const siteSettings: Screen = {
         };
       const isNow = fields.text("apply") === "now";
       await save(asked, forms.readScale(fields), isNow ? "now" : undefined);
-      return saved(asked, "scale", isNow ? "Saved. The site restarts with it, without a gap." : undefined);
+      return saved(asked, "scale", isNow ? "Saved. The site restarts with it, without downtime." : undefined);
     },
     async ingress(asked, fields) {
       const { ingress } = await call(asked.ctx, "getSite", { id: asked.param("id") });
       await save(asked, forms.readIngress(fields, ingress));
-      return saved(asked, "ingress", "Saved. It takes effect at once.");
+      return saved(asked, "ingress", "Saved. It takes effect immediately.");
     },
     async rotate(asked) {
       await call(asked.ctx, "rotateWebhook", { id: asked.param("id") });

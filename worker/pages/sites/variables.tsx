@@ -53,7 +53,7 @@ const Row = ({
           <>
             <span class="dot warn">not in service yet</span>
             {serving !== undefined && (
-              <span class="soft small"> version #{serving} runs with what was before</span>
+              <span class="soft small"> version #{serving} runs with the previous values</span>
             )}
           </>
         )}
@@ -127,7 +127,7 @@ const BuiltIn = ({ site: { port } }: { site: Site }) => (
     <td>
       <code>{port}</code>
     </td>
-    <td class="end soft small">the port of the settings; a variable of this name is used in builds only</td>
+    <td class="end soft small">the port from the settings; a variable of this name is used only in builds</td>
   </tr>
 );
 
@@ -179,7 +179,7 @@ const Add = ({ site }: { site: Site }) => (
               pattern="[A-Za-z_][A-Za-z0-9_]*"
               placeholder="SESSION_SECRET"
               autocomplete="off"
-              hint="It gets 43 random characters that nobody sees, you neither."
+              hint="It gets 43 random characters that nobody can see, not even you."
             />
             <p class="form-end">
               <Button label="Generate" />
@@ -296,7 +296,7 @@ function staged(text: string): EnvVariable[] {
   try {
     return parsed(Staged, JSON.parse(text));
   } catch (error) {
-    if (error instanceof SyntaxError) throw invalid("changes", "not the changes of this page");
+    if (error instanceof SyntaxError) throw invalid("changes", "not this page's changes");
     throw error;
   }
 }
@@ -398,7 +398,7 @@ export const siteVariables: Screen = {
       const { variables, problems } = parseEnvFile(fields.text("file"));
       const [problem] = problems;
       if (problem) throw invalid("file", `line ${problem.line}: ${problem.text}`);
-      if (variables.length === 0) throw invalid("file", "write NAME=value, one a line");
+      if (variables.length === 0) throw invalid("file", "write NAME=value, one per line");
       const isSecret = fields.text("encrypted") === "true";
       return save(
         ctx,

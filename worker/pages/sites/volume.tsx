@@ -25,8 +25,8 @@ const Restore = ({ backup, site, volume }: { backup: Backup; site: Site; volume:
   <RestoreMenu backup={backup} forms={["restore", "copy"]}>
     <Form id="restore" of={backup.id}>
       <p>
-        Everything in {volume.name} is replaced by what it held <Time at={backup.createdAt} />, after a backup
-        of what it holds now. If that fails, it is replaced all the same.{" "}
+        Everything in {volume.name} is replaced with its contents from <Time at={backup.createdAt} />, after a
+        backup of its current contents. If that fails, it is replaced anyway.{" "}
         {volume.mounted && site.status !== "STOPPED" && "Stop the site first: it uses the volume."}
       </p>
       <input type="hidden" name="backupId" value={backup.id} />
@@ -107,7 +107,7 @@ export const siteVolume: Screen = {
               {data.length === 0 ? (
                 <Empty
                   title="No backups yet"
-                  text="A backup holds all files of the volume. The site stands still while it is read, for five seconds at most; it is then restored into a temporary folder and compared, so that you know it works."
+                  text="A backup contains all files in the volume. The site is paused while it is read, for five seconds at most; it is then restored into a temporary folder and compared, so you know it works."
                 />
               ) : (
                 <BackupTable
@@ -129,7 +129,7 @@ export const siteVolume: Screen = {
   forms: {
     async create(asked) {
       await call(asked.ctx, "createVolumeBackup", { id: asked.param("id"), name: asked.param("name") });
-      return { to: here(asked), said: "A backup is being made, and is then tried." };
+      return { to: here(asked), said: "A backup is being made; it is then test-restored." };
     },
     async schedule(asked, fields) {
       const { backups } = parsed(VolumePatch, { backups: parsed(ScheduleForm, fields.record()) });
@@ -152,7 +152,7 @@ export const siteVolume: Screen = {
       const name = fields.text("into").trim();
       const { data } = await call(asked.ctx, "listVolumes", { id });
       if (data.some((one) => one.name === name))
-        throw conflict(`Nothing was restored: the site has a volume ${name} already. Choose another name.`);
+        throw conflict(`Nothing was restored: the site already has a volume ${name}. Choose another name.`);
       await call(asked.ctx, "restoreVolume", { id, name, backupId: fields.text("backupId") });
       return {
         to: volumePath(id, name),
