@@ -46,6 +46,6 @@ export function failureReport(
 function unexpectedSentence(jobId: string, text: string): string {
   if (saysDiskFull([text])) return diskIsFull("try again");
   if (saysDiskBroken(text))
-    return `The host's disk does not work: ask the operator to fix it, naming ${jobId}, then try again.`;
+    return `The host's disk is failing: ask the operator to fix it, naming ${jobId}, then try again.`;
   return `Something went wrong on the host: try again, or ask the operator about ${jobId}.`;
 }

@@ -150,7 +150,11 @@ export class Runner {
       case "drop":
         this.journal.forget(message);
         this.closeOutbox(message);
-        return this.stop(message, "forget", new Stopped("dropped", "The job is no longer this host's."));
+        return this.stop(
+          message,
+          "forget",
+          new Stopped("dropped", "The job no longer belongs to this host."),
+        );
       case "cancel":
         return this.stop(message, "report", new Stopped("cancelled", "Cancelled."));
       case "logAck":

@@ -7,7 +7,7 @@ import { tlsFolder, type DatabaseEngine } from "./database-engine.ts";
 export const markFile = ".berth-database";
 /** In the container; while it is not empty, the server may initialize. */
 export const permissionFile = `${tlsFolder}/may-begin`;
-const goneLine = "Its data is gone, and no empty database begins in its place.";
+const goneLine = "Its data is gone, and no empty database starts in its place.";
 
 /** Precedes the official image's entrypoint, because Docker restarts a crashed server without asking the agent. */
 export const dataEntrypoint = ({ dataPath, dataFiles }: DatabaseEngine): string[] => [

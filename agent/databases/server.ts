@@ -67,7 +67,7 @@ export async function removeVolumes(host: Host, databaseId: string): Promise<voi
 /** Changes a running server's logins to those of the spec. @throws JobError if it does not run */
 export async function arrange(host: Host, spec: DatabaseSpec, signal: AbortSignal): Promise<void> {
   const found = await host.engine.inspectContainer(containerName(spec.databaseId));
-  if (!found?.running) throw new JobError("The database does not run: start it, then try again.");
+  if (!found?.running) throw new JobError("The database is not running: start it, then try again.");
   try {
     await engines[spec.type].arrange(spec, (program) => run(host, found.id, program, signal));
   } catch (error) {

@@ -16,7 +16,7 @@ export const backupDatabase: Handler<"database.backup"> = async (host, args, job
     const before = await host.engine.inspectContainer(containerName(database.databaseId));
     if (!before?.running) await bringUp(host, database, signal);
     const found = await host.engine.inspectContainer(containerName(database.databaseId));
-    if (!found?.running) throw new JobError("The database does not run: start it, then try again.");
+    if (!found?.running) throw new JobError("The database is not running: start it, then try again.");
     await endStrays(host.engine, found.id);
     const lease = { backupId, jobId: job.jobId, attempt };
     let uploaded: Uploaded | undefined;

@@ -14,7 +14,7 @@ const ours =
 const fallback = / (?:--logs-dir=\/tmp\/npm )?\|\| \{ grep .*$/;
 /** For the log of a build that goes on without its lock file. */
 export const lockNote =
-  "package-lock.json does not fit package.json, so that npm install is run in place of npm ci: packages that the file lacks may have another version in each build. Run npm install and commit package-lock.json.";
+  "package-lock.json does not match package.json, so npm install is run instead of npm ci: packages that the file lacks may have a different version in each build. Run npm install and commit package-lock.json.";
 
 /** What steps of ours say, to which their script adds nothing. */
 const ownSentence = /^The build left /;
@@ -59,7 +59,7 @@ export function buildFailure(
 ): string {
   // SIGKILL is how the kernel ends what uses too much memory; with cgroup v2 BuildKit may see it and say so instead.
   if (/exit code: 137\b|did not complete successfully: cannot allocate memory/.test(message))
-    return `The build was killed, most likely because it used more than the ${memoryMb} MB of memory a build has: let it use less.`;
+    return `The build was killed, most likely because it used more than the ${memoryMb} MB of memory a build has: reduce its memory use.`;
   const step = ofStep.map((pattern) => pattern.exec(message)?.groups).find(Boolean);
   if (!step)
     return pullFailure(message) ?? `The build failed: ${message.slice(0, 1000)}. See the deployment's log.`;
@@ -79,7 +79,7 @@ const known: [sign: RegExp, advice: (memoryMb: number, otherNode: string | undef
   [
     /`npm ci` can only install packages when your package\.json and/,
     // A lock file that lacks packages of other platforms stays as it is.
-    () => unfitLock("package-lock.json", "npm", ", if need be after deleting it and node_modules"),
+    () => unfitLock("package-lock.json", "npm", ", if necessary after deleting it and node_modules"),
   ],
   [/\bERR_PNPM_OUTDATED_LOCKFILE\b/, () => unfitLock("pnpm-lock.yaml", "pnpm")],
   [/^error: lockfile had changes, but lockfile is frozen/, () => unfitLock("Bun's lock file", "bun")],
@@ -87,12 +87,12 @@ const known: [sign: RegExp, advice: (memoryMb: number, otherNode: string | undef
   [
     /^npm error code ERESOLVE\b/,
     () =>
-      "Packages ask for versions that exclude each other: correct package.json, or commit a package-lock.json, or an .npmrc with legacy-peer-deps=true.",
+      "Packages require conflicting versions: correct package.json, or commit a package-lock.json, or an .npmrc with legacy-peer-deps=true.",
   ],
   [
     /^npm error Unsupported URL Type "(?:workspace|catalog):/,
     () =>
-      "npm knows no versions that begin with workspace: or catalog: as other package managers do: commit the lock file of yours at the root of the workspace, and set rootDir to the folder of the app.",
+      "npm knows no versions that begin with workspace: or catalog: as other package managers do: commit the lock file of your package manager at the workspace root, and set rootDir to the folder of the app.",
   ],
   [
     /\bYour pnpm version is incompatible with\b|The engine "(?:pnpm|yarn)" is incompatible\b/,
@@ -104,43 +104,43 @@ const known: [sign: RegExp, advice: (memoryMb: number, otherNode: string | undef
     (_, other) =>
       other === undefined
         ? 'A package asks for another version of Node: name it in .nvmrc or in "engines" of package.json.'
-        : `A package asks for another version of Node. ${other}: ask the operator for that image, or take releases of the packages that run on this one.`,
+        : `A package requires another version of Node. ${other}: ask the operator for that image, or use versions of the packages that run on this one.`,
   ],
   [
     /\bgyp ERR! (?:configure|build) error\b/,
     () =>
-      "A package had to be compiled and could not be: take a release of it that comes compiled for this version of Node, or name Debian's packages that it needs in an Aptfile.",
+      "A package had to be compiled and could not be: use a version of it that comes compiled for this version of Node, or name the Debian packages that it needs in an Aptfile.",
   ],
   [
     /\bfatal error: [\w./-]+\.h: No such file or directory|\bpg_config executable not found\b/,
     () =>
-      "A package had to be compiled with a file of C that is not there: name Debian's package that has it in an Aptfile (libpq-dev for PostgreSQL), or take a release that comes compiled.",
+      "A package had to be compiled with a C header that is missing: name the Debian package that has it in an Aptfile (libpq-dev for PostgreSQL), or use a version that comes compiled.",
   ],
   [
     /\brequires? a different python\b/i,
     () =>
-      "A package asks for another version of Python: name that in .python-version, or take another release of the package.",
+      "A package requires another version of Python: name that in .python-version, or use another version of the package.",
   ],
   [
     /^error: .*(?:Cargo\.lock needs to be updated but|because) --locked was passed/,
-    () => "Cargo.lock does not fit Cargo.toml: run cargo check, and commit both.",
+    () => "Cargo.lock does not match Cargo.toml: run cargo check, and commit both.",
   ],
   [
     /\bgemfile changed, but the lockfile can't be updated\b|in (?:deployment|frozen) mode after changing\b/,
-    () => "Gemfile.lock does not fit Gemfile: run bundle install, and commit both.",
+    () => "Gemfile.lock does not match Gemfile: run bundle install, and commit both.",
   ],
   [
     /\bERR_OSSL_EVP_UNSUPPORTED\b|\berror:0308010C\b/,
     () =>
-      "Its webpack is older than the OpenSSL of this Node: take a release with webpack 5, such as react-scripts 5, or set the build variable NODE_OPTIONS to --openssl-legacy-provider.",
+      "Its webpack is older than the OpenSSL of this Node: use a version with webpack 5, such as react-scripts 5, or set the build variable NODE_OPTIONS to --openssl-legacy-provider.",
   ],
   [
     /JavaScript heap out of memory/,
-    (memoryMb) => `Its Node was out of memory, of which a build has ${memoryMb} MB: let it use less.`,
+    (memoryMb) => `Its Node was out of memory, of which a build has ${memoryMb} MB: reduce its memory use.`,
   ],
 ];
 const unfitLock = (file: string, program: string, how = ""): string =>
-  `${file} does not fit package.json: run ${program} install${how}, and commit both.`;
+  `${file} does not match package.json: run ${program} install${how}, and commit both.`;
 
 const advice = (lines: readonly string[], memoryMb: number, other: string | undefined): string[] =>
   known

@@ -33,7 +33,7 @@ export async function checkSource(
   const modules = (await readOwn(folder, ".gitmodules")) ?? "";
   if (!wanted.submodules && /^[ \t]*\[submodule /m.test(modules))
     throw new JobError(
-      "The repository has Git submodules: have them fetched with the setting submodules, or put their files into the repository.",
+      "The repository has Git submodules: fetch them with the setting submodules, or put their files in the repository.",
     );
   let usesLfs = wanted.lfs === true;
   const pointers: Pointer[] = [];
@@ -60,11 +60,11 @@ export async function checkSource(
         const name = path.slice(folder.length + 1);
         if (!wanted.lfs)
           throw new JobError(
-            `${name} is kept by Git LFS: have such files fetched with the setting lfs, or commit the file itself.`,
+            `${name} is kept by Git LFS: fetch such files with the setting lfs, or commit the file itself.`,
           );
         const [, oid, length] = wholePointer.exec(await readFile(path, "utf8")) ?? [];
         if (oid === undefined)
-          throw new JobError(`${name} is no Git LFS pointer that can be read: commit it again with Git LFS.`);
+          throw new JobError(`${name} is not a readable Git LFS pointer: commit it again with Git LFS.`);
         pointers.push({ path: name, oid, size: Number(length) });
         tally.bytes += Number(length);
       }

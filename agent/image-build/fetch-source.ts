@@ -181,7 +181,7 @@ async function fetchCommit(
     const done = await git(args, env, signal);
     if (/not our ref|unadvertised object/i.test(done.stderr))
       throw new JobError(
-        `The commit ${commit.slice(0, 12)} is not, or no longer, in ${source.address}: push it, or deploy the site anew.`,
+        `The commit ${commit.slice(0, 12)} is not, or no longer, in ${source.address}: push it, or deploy the site again.`,
       );
     if (done.code !== 0) throw refusalOf(done.stderr, source);
   }
@@ -212,9 +212,9 @@ function saidOf(stderr: string, { address, branch }: GitSource): string {
   if (/Remote branch .* not found/i.test(stderr))
     return `The branch ${branch} does not exist in ${address}: choose another branch, or push it.`;
   if (/not found|does not exist|\b404\b/i.test(stderr))
-    return `The repository ${address} does not exist, or it is private: check the address, or set gitToken.`;
+    return `The repository ${address} does not exist, or is private: check the address, or set gitToken.`;
   if (/Authentication failed|could not read Username|\b40[13]\b/i.test(stderr))
-    return `The repository ${address} needs a token: set gitToken to one that may read it, as name:token where its host wants a certain name.`;
+    return `The repository ${address} needs a token: set gitToken to one that may read it, as name:token if its host requires a specific name.`;
   if (/Could not resolve|Connection refused|timed out|Failed to connect|SSL|certificate/i.test(stderr))
     return `The Git host of ${address} could not be reached: check the address, or try again later.`;
   if (/File size limit|SIGXFSZ|too large/i.test(stderr))

@@ -13,6 +13,6 @@ export async function unfitGit(): Promise<string | null> {
   const isOld =
     Number(major) < oldest.major || (Number(major) === oldest.major && Number(minor) < oldest.minor);
   return isOld
-    ? `Git ${version} on this host is old: it does not keep to the public address that was checked, so a tenant's repository could lead it to addresses in private networks. Better install Git 2.37 or newer (on Ubuntu 22.04 from the PPA git-core/ppa).`
+    ? `Git ${version} on this host is old: it does not stay on the public address that was checked, so a tenant's repository could lead it to addresses in private networks. Install Git 2.37 or newer (on Ubuntu 22.04 from the PPA git-core/ppa).`
     : null;
 }

@@ -34,7 +34,7 @@ export function ignoredBy(
   const take: Take = (count) => {
     if ((left -= count) < 0)
       throw new JobError(
-        `The file ${name} takes too long to compare with the repository's files: have fewer and simpler patterns, with fewer * in each.`,
+        `The file ${name} takes too long to compare with the repository's files: use fewer and simpler patterns, with fewer * in each.`,
       );
   };
   return (path, isFolder) => {

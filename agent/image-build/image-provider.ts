@@ -34,7 +34,7 @@ export function openImageProvider(
   const making = new Map<string, Making>();
   return async (image, { signal, log }) => {
     signal.throwIfAborted();
-    if (!isOurs(image)) throw new Error(`${image} is none of our base images`);
+    if (!isOurs(image)) throw new Error(`${image} is not one of our base images`);
     let one = making.get(image);
     if (one) log(`${image} is being made on this host already; waiting for it.`);
     else {

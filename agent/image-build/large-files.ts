@@ -97,21 +97,21 @@ async function askBatch(
   let text = "";
   response.setEncoding("utf8");
   for await (const chunk of response as AsyncIterable<string>)
-    if ((text += chunk).length > answerBytesMax) throw new JobError(`${what} answers too much.`);
+    if ((text += chunk).length > answerBytesMax) throw new JobError(`${what} returned too much.`);
   if (response.statusCode === 401 || response.statusCode === 403)
     throw new JobError(`${what} needs a token: set gitToken to one that may read the repository.`);
   if (response.statusCode !== 200)
     throw new JobError(
-      `${what} answers ${response.statusCode}: check that the repository uses Git LFS there.`,
+      `${what} answered ${response.statusCode}: check that the repository uses Git LFS there.`,
     );
   const batch = Batch.safeParse(parsed(text));
-  if (!batch.success) throw new JobError(`${what} answers something else than Git LFS does.`);
+  if (!batch.success) throw new JobError(`${what} returned something other than Git LFS.`);
   const pathOf = new Map(pointers.map(({ oid, path }) => [oid, path]));
   const downloads = new Map<string, Download>();
   for (const { oid, actions, error } of batch.data.objects) {
     const path = pathOf.get(oid);
     if (path !== undefined && error)
-      throw failed(path, `the server answers ${error.code} ${error.message.slice(0, 200)}`);
+      throw failed(path, `the server answered ${error.code} ${error.message.slice(0, 200)}`);
     if (actions?.download) downloads.set(oid, actions.download);
   }
   return downloads;
@@ -152,7 +152,7 @@ async function fetchObject(
   );
   if (response.statusCode !== 200) {
     response.destroy();
-    throw failed(path, `the server answers ${response.statusCode}`);
+    throw failed(path, `the server answered ${response.statusCode}`);
   }
   const hash = createHash("sha256");
   let bytes = 0;
@@ -173,7 +173,7 @@ async function fetchObject(
     throw failed(path, "the connection broke");
   });
   if (bytes !== size) throw failed(path, `it has ${bytes} bytes, the repository says ${size}`);
-  if (hash.digest("hex") !== oid) throw failed(path, "it is another file than the repository says");
+  if (hash.digest("hex") !== oid) throw failed(path, "it is not the file that the repository names");
 }
 
 /** One request by the rules of Git's own: https to a public address that stays the same, no redirect. @throws JobError */
@@ -189,7 +189,7 @@ async function ask(
     !isLocal &&
     (url.protocol !== "https:" || url.port !== "" || url.username !== "" || url.password !== "")
   )
-    throw failed(what, `${url.protocol}//${url.host} is no https address on port 443`);
+    throw failed(what, `${url.protocol}//${url.host} is not an https address on port 443`);
   const address = isLocal ? null : await publicAddressOf(url.hostname.replace(/^\[|\]$/g, ""));
   const send = isLocal ? http.request : https.request;
   const lookup: LookupFunction = (_name, options, found) => {

@@ -50,6 +50,6 @@ function refusalOf(path: Buffer): JobError | null {
   return isUtf8(path)
     ? null
     : new JobError(
-        `The name ${path.toString()} in the repository is not UTF-8, which image builds demand: rename it, as by git mv.`,
+        `The name ${path.toString()} in the repository is not UTF-8, which image builds require: rename it, for example with git mv.`,
       );
 }

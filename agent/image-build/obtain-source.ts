@@ -45,7 +45,7 @@ export async function obtainSource(
       const inRoot = join(path, module.path);
       if (depth === moduleLimits.depth || ++modules > moduleLimits.count)
         throw new JobError(
-          `The repository has more than ${moduleLimits.count} submodules, or they lie more than ${moduleLimits.depth} levels deep: have fewer.`,
+          `The repository has more than ${moduleLimits.count} submodules, or they are nested more than ${moduleLimits.depth} levels deep: use fewer.`,
         );
       await within(inRoot, async () => {
         const address = moduleAddress(source.address, module.url, settings.insecureGitHosts);
@@ -70,7 +70,7 @@ export async function obtainSource(
   } catch (error) {
     if (timeout.aborted && !signal.aborted)
       throw new JobError(
-        "Submodules and Git LFS files took more than 5 minutes to fetch: have fewer of them.",
+        "Submodules and Git LFS files took more than 5 minutes to fetch: use fewer of them.",
       );
     throw error;
   }

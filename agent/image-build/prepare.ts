@@ -48,7 +48,7 @@ export type Prepared = Steps & {
 };
 
 const procfileNote =
-  "The Procfile is not read, as there is a Dockerfile: what it starts and releases with are the settings startCommand and releaseCommand.";
+  "The Procfile is not read, because there is a Dockerfile: use the settings startCommand and releaseCommand instead.";
 
 const filesOf = (names: string[]): Sources => ({ files: new Set(names), texts: new Map() });
 
@@ -150,7 +150,7 @@ const notesOfRules = (plan: Plan): string[] =>
 
 const notesOfSettings = ({ options: { outputDir } = {}, startCommand }: Input): string[] =>
   outputDir !== undefined && startCommand !== null
-    ? ["outputDir is not read, as startCommand starts a program."]
+    ? ["outputDir is not read, because startCommand starts a program."]
     : [];
 
 const isBuiltWithRepository = (plan: Plan): boolean =>

@@ -18,12 +18,12 @@ const bounded =
 function endOf({ memoryMb, cpuSeconds }: ReaderLimits, end: NodeJS.Signals | number | null): Error {
   if (end === "SIGXCPU")
     return new JobError(
-      `What the repository holds took more than ${cpuSeconds} seconds of computing to read, which no usual one does: make the files that say how it is built shorter, and .dockerignore simpler.`,
+      `The repository took more than ${cpuSeconds} seconds of CPU time to read, far more than usual: make the files that say how it is built shorter, and .dockerignore simpler.`,
     );
   // How V8 ends a process that has no memory left.
   if (end === "SIGABRT" || end === "SIGTRAP")
     return new JobError(
-      `What the repository holds took more than ${memoryMb} MB of memory to read, which no usual one does: make the files that say how it is built smaller.`,
+      `The repository took more than ${memoryMb} MB of memory to read, far more than usual: make the files that say how it is built smaller.`,
     );
   return new Error(`The process that read the repository ended with ${end}`);
 }

@@ -10,11 +10,11 @@ const mostCharacters = 2048;
  */
 export function moduleAddress(parent: string, url: string, insecureHosts: readonly string[]): string {
   if (url.length > mostCharacters)
-    throw new JobError(`${shown(url)} is no address of a repository, but far longer: mend .gitmodules.`);
+    throw new JobError(`${shown(url)} is far too long for a repository address: correct .gitmodules.`);
   if (/^\.\.?\//.test(url)) return checked(relative(parent, url), url);
   const [, scheme, rest] = /^(https?):\/\/(.*)$/s.exec(url) ?? [];
   if (rest === undefined || (scheme === "http" && !insecureHosts.includes(rest.split("/")[0] ?? "")))
-    throw new JobError(`${shown(url)} is no https address: use one, or a relative one, in .gitmodules.`);
+    throw new JobError(`${shown(url)} is not an https address: use one, or a relative one, in .gitmodules.`);
   return checked(rest, url);
 }
 
@@ -32,7 +32,7 @@ function checked(address: string, url: string): string {
   const plain = address.replace(/\/+$/, "");
   if (!GitAddress.safeParse(plain).success)
     throw new JobError(
-      `${shown(url)} is no address of a repository: use https://host/owner/repo, or a relative one, in .gitmodules.`,
+      `${shown(url)} is not a repository address: use https://host/owner/repo, or a relative one, in .gitmodules.`,
     );
   return plain;
 }

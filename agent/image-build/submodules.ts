@@ -11,7 +11,7 @@ export async function submodulesOf(folder: string, signal: AbortSignal): Promise
   const inFolder = (...args: string[]) => git(["-C", folder, ...args], env, signal);
   if ((await inFolder("cat-file", "-e", "HEAD:.gitmodules")).code !== 0) return [];
   const listed = await inFolder("config", "--blob", "HEAD:.gitmodules", "--null", "--list");
-  if (listed.code !== 0) throw new JobError("The file .gitmodules cannot be read: mend it.");
+  if (listed.code !== 0) throw new JobError("The file .gitmodules cannot be read: correct it.");
   const named = new Map<string, { path?: string; url?: string }>();
   for (const entry of listed.stdout.split("\0")) {
     const [, name, field, value] = /^submodule\.(.+)\.(path|url)\n(.*)$/s.exec(entry) ?? [];
@@ -41,7 +41,7 @@ function requireInside(path: string): void {
 /** Moves what was fetched to where the repository has its empty folder. No link on the way is followed. */
 export async function placeSubmodule(folder: string, path: string, fetched: string): Promise<void> {
   const refused = new JobError(
-    `The submodule path ${JSON.stringify(path)} is no empty folder of the repository: change it in .gitmodules.`,
+    `The submodule path ${JSON.stringify(path)} is not an empty folder of the repository: change it in .gitmodules.`,
   );
   let at = folder;
   for (const part of path.split("/")) {

@@ -89,7 +89,7 @@ async function decideOn(
   if (preferred !== undefined && preferred !== asked.hostname)
     return redirect(308, `${asked.isHttps ? "https" : "http"}://${preferred}${port}${asked.uri}`);
   if (allow && !listOf(allow).check(...addressIn(asked.address)))
-    return refusal(403, "This site is not open to you", "Its owner has limited from where it can be used.");
+    return refusal(403, "This site is not open to you", "Its owner has limited where it can be used from.");
   if (basicAuth) {
     const isRight = await checkPassword(basicAuth, asked.authorization, asked.address);
     if (typeof isRight === "object")
@@ -104,14 +104,14 @@ async function decideOn(
   if (maintenance)
     return refusal(
       503,
-      "This site is being maintained",
+      "This site is under maintenance",
       escaped(maintenance.message ?? "It will be back soon.").replaceAll("\n", "<br>"),
       { "Retry-After": "120" },
     );
   const to = ruleFor(rules.redirects, asked.uri);
   if (to) return redirect(to.rule.code ?? 308, to.uri);
   if (maxBodyMb !== undefined && asked.bodyBytes > maxBodyMb * mebibyte)
-    return refusal(413, "The request is too large", `This site takes at most ${maxBodyMb} MB.`);
+    return refusal(413, "The request is too large", `This site accepts at most ${maxBodyMb} MB.`);
   const rewritten = ruleFor(rules.rewrites, asked.uri)?.uri;
   const pinned = rules.stickySessions === true ? pinFor(asked, site.targets) : null;
   return {

@@ -260,7 +260,7 @@ function parkedPage(hostname: string): string {
   const pay = `<a href="${escaped(notice.payUrl)}" rel="nofollow noreferrer">Pay the open invoice</a>`;
   return page(
     "This site is suspended",
-    `Its term is over and has not been renewed. Its data is kept. ${pay}, and it starts again by itself.`,
+    `Its term has ended and has not been renewed. Its data is kept. ${pay}, and it starts again automatically.`,
   );
 }
 
@@ -270,7 +270,7 @@ const unknownPage = page(
 );
 const silentPage = page(
   "This site does not answer",
-  "It runs, but takes no requests. Try again in a moment.",
+  "It is running, but accepts no requests. Try again in a moment.",
 );
 
 function showPage(response: http.ServerResponse, code: number, text: string): void {

@@ -50,7 +50,7 @@ export function openBuildRoom(options: {
       const limited = await limitBuilds(cgroupDriver, limits, slots);
       const watched = watchDisk(await directories(), minFreeDiskMb, {
         ended: "The build",
-        advice: "let it write less",
+        advice: "make it write less",
       });
       cache.buildBegins();
       return {

@@ -62,12 +62,12 @@ export async function browse(
         for (const folder of folders.splice(1)) await folder.close();
         walked.length = 0;
       } else if (found.isDirectory()) {
-        if (folders.length > maxDepth) throw new NotShown("It lies too deep.");
+        if (folders.length > maxDepth) throw new NotShown("It is nested too deeply.");
         folders.push(await opened(here(), name, O_DIRECTORY));
         walked.push(name);
       } else if (!found.isFile()) throw new NotShown("It is neither a file nor a folder.");
       else if (waiting.some((rest) => rest !== "" && rest !== "."))
-        throw new NotThere("A file on the way is no folder.");
+        throw new NotThere("Part of the path is not a folder.");
       else return { ...(await fileOf(here(), name)), path: `/${[...walked, name].join("/")}` };
     }
   } finally {
@@ -86,7 +86,7 @@ async function opened(folder: FileHandle, name: string, more: number): Promise<F
   const { type } = await statfs(`/proc/self/fd/${handle.fd}`);
   if (!kernelsOwn.has(type)) return handle;
   await handle.close();
-  throw new NotShown("It is the kernel's, not a file of the site.");
+  throw new NotShown("It belongs to the kernel, not to the site.");
 }
 
 /** A tenant may give a file any of both: what an answer does not hold is told as the nearest that it does. */

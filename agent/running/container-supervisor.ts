@@ -108,8 +108,8 @@ export class ContainerSupervisor {
     );
     const who = others.length > 0 ? (found ? `Replica ${replicaOf(found.labels)}` : "A replica") : "The app";
     const reason = found
-      ? `${who} does not run, and its container cannot be started: ${engineSaid(refusal)} Start the site again or deploy it; ask the operator about the host if that fails as well.`
-      : `${who} does not run: its container was removed from the host. Start the site again.`;
+      ? `${who} is not running, and its container cannot be started: ${engineSaid(refusal)} Start the site again or deploy it; ask the operator about the host if that fails as well.`
+      : `${who} is not running: its container was removed from the host. Start the site again.`;
     if (others.length > 0) {
       out.add(containerId);
       return sayLoop(this.means, siteId, containerId, `${reason} The site's other replicas keep serving.`);

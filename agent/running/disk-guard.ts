@@ -182,7 +182,7 @@ export class DiskGuard {
 }
 
 const remedy =
-  "Its containers were removed with everything they wrote; its volumes are kept. Let it write less, remove files or choose a larger pack, then start it again.";
+  "Its containers were removed with everything they wrote; its volumes are kept. Make it write less, remove files or choose a larger pack, then start it again.";
 
 const siteOf = ({ labels }: ContainerSummary): string =>
   labels[label.database] ? "" : labels[label.site] || labels[label.commandsOf] || "";

@@ -48,4 +48,4 @@ export const isLong = (since: number | null, atMs: number): boolean =>
   since !== null && atMs - since >= longMs;
 
 export const memoryNear = (usedMb: number, limitMb: number): string =>
-  `The app has used more than nine tenths of its memory for ten minutes, now ${Math.round(usedMb)} MB of ${limitMb} MB. If it needs more, it is killed: let it use less, or choose a larger pack.`;
+  `The app has used more than nine tenths of its memory for ten minutes, now ${Math.round(usedMb)} MB of ${limitMb} MB. If it needs more, it is killed: reduce its memory use, or choose a larger pack.`;

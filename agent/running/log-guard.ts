@@ -165,7 +165,7 @@ export class LogGuard {
     const owner = writerIn(labels);
     log("warn", "A container writes too much to its log and is throttled", { owner, id });
     if (owner === undefined) return;
-    const detail = `It writes more than ${mostBytes / 1024 / 1024} MB a second to its log and is throttled until it writes less: let it log less, or into a file.`;
+    const detail = `It writes more than ${mostBytes / 1024 / 1024} MB a second to its log and is throttled until it writes less: make it log less, or to a file.`;
     this.means.records.addEvent(owner, id, { at: new Date().toISOString(), kind: "slowed", detail });
   }
 }

@@ -34,10 +34,10 @@ export async function browseSite(
     if (volume !== null) {
       const volumes = await engine.volumes({ ...siteLabels(siteId), [label.agent]: agentId });
       const folder = volumes.find(({ labels }) => labels[label.volume] === volume)?.folder;
-      if (folder === undefined) throw new NotThere("The host has no such volume of the site.");
+      if (folder === undefined) throw new NotThere("The host has no such volume for the site.");
       return folder;
     }
-    if (!running) throw new NotShown("The site does not run: name a volume, or start the site.");
+    if (!running) throw new NotShown("The site is not running: name a volume, or start the site.");
     return `/proc/${running.pid}/root`;
   }
 }

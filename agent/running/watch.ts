@@ -317,7 +317,7 @@ function versionOf(labels: Record<string, string>): string {
 const outOfMemory = (labels: Record<string, string>): string => {
   const memory = labels[label.memory];
   const who = labels[label.database] ? "The database's server" : "The app";
-  return `${who} used more memory than its pack has${memory ? ` (${memory} MB)` : ""} and was killed by the kernel: let it use less, or choose a larger pack.`;
+  return `${who} used more memory than its pack has${memory ? ` (${memory} MB)` : ""} and was killed by the kernel: reduce its memory use, or choose a larger pack.`;
 };
 
 /** The reason with the container's last output, without its secrets. */

@@ -93,7 +93,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     await buildWithin(host, args, prepared, reference, job);
     prepared.context?.done();
     const imageId = await host.engine.imageId(reference);
-    if (imageId === null) throw new JobError("The build made no image: deploy again.");
+    if (imageId === null) throw new JobError("The build produced no image: deploy again.");
     return {
       imageId,
       imageDigest: imageId,

@@ -44,7 +44,7 @@ export async function attendCommand(host: Host, id: string, job: JobRun): Promis
   }
   if (wasInterrupted(container, new Date(Date.now() - uptime() * 1000)))
     throw new JobError(
-      "The host was interrupted while this ran, and it is not run again by itself: see what it did, then run it again.",
+      "The host was interrupted while this ran, and it is not run again automatically: check what it did, then run it again.",
     );
   const timeoutSeconds = Number(container.labels[label.timeout]);
   // The engine's clock counts only for one that ran before this agent came to it: clocks are set.
@@ -100,7 +100,7 @@ async function existing(engine: Engine, id: string): Promise<ContainerState> {
   const container = await engine.inspectContainer(id);
   if (!container)
     throw new JobError(
-      "Its container was removed before this had ended, as the site was deleted or by somebody: see what it did, then run it again.",
+      "Its container was removed before this had ended, because the site was deleted or by somebody: check what it did, then run it again.",
     );
   return container;
 }

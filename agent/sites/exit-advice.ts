@@ -24,7 +24,7 @@ function packageOf(library: string): string {
 function lacksLibrary(library: string): string {
   const named = packageOf(library);
   const probably = named === "" ? "" : `, probably ${named},`;
-  return `the image that runs lacks the library ${library}: name Debian's package of it${probably} in an Aptfile, or install it in the Dockerfile`;
+  return `the image that runs lacks the library ${library}: name its Debian package${probably} in an Aptfile, or install it in the Dockerfile`;
 }
 
 const variable = String.raw`([A-Z][A-Z\d]*(?:_[A-Z\d]+)+)`;
@@ -34,7 +34,7 @@ const setVariable = "set the site's variable $1";
 const known: [signs: RegExp[], advice: string | ((found: string) => string)][] = [
   [
     [/exec format error|: \d+: .?ELF.{0,200}not found/i],
-    `its program is built for another processor: build it for that of this host, ${process.arch}`,
+    `its program is built for another processor: build it for this host's, ${process.arch}`,
   ],
   [
     // A name with a slash is looked for nowhere else, so the file may well be there.
@@ -47,7 +47,7 @@ const known: [signs: RegExp[], advice: string | ((found: string) => string)][] =
   ],
   [
     [new RegExp(String.raw`${runner}(\/?[^\s:]{1,200})(?: failed)?: Permission denied$`)],
-    "$1 is not to be run: make it executable, as by chmod +x, if it is a program",
+    "$1 is not executable: run chmod +x on it, if it is a program",
   ],
   // Of Node, of Python, of Ruby, and of Go and programs of C.
   [[new RegExp(String.raw`\b(?:EACCES|EROFS)\b[^'"]{0,200}['"]${path}['"]`)], writesElsewhere],
@@ -70,22 +70,22 @@ const known: [signs: RegExp[], advice: string | ((found: string) => string)][] =
   ],
   [
     [/\bERR_PNPM_UNSUPPORTED_ENGINE\b/],
-    "package.json asks for another release of pnpm or Node than the image has: correct packageManager or engines there",
+    "package.json requires another version of pnpm or Node than the image has: correct packageManager or engines there",
   ],
   [
     [
       /Cannot find module '[^']{1,300}\.node'|Could not locate the bindings file|No native build was found for /,
     ],
-    "a package lacks its native part, which its install script makes or fetches: let that run, for pnpm by naming the package in onlyBuiltDependencies (from pnpm 11 on in allowBuilds), for Bun in trustedDependencies, and remove ignore-scripts from .npmrc",
+    "a package lacks its native part, which its install script builds or downloads: let that run, for pnpm by naming the package in onlyBuiltDependencies (from pnpm 11 on in allowBuilds), for Bun in trustedDependencies, and remove ignore-scripts from .npmrc",
   ],
   [
     // The path of a file is its own affair.
     [/Cannot find (?:module|package) '((?:@[\w.-]{1,100}\/)?\w[\w.-]{0,100})/],
-    "the image lacks the package $1: list it among dependencies of package.json, as devDependencies are only there for the build",
+    "the image lacks the package $1: list it among dependencies of package.json, because devDependencies are only there for the build",
   ],
   [
     [/No module named '(distutils|imp|pkg_resources|cgi|imghdr|pipes|telnetlib|asyncore|asynchat)\b/],
-    "newer releases of Python come without $1: name an older one, such as 3.11, in .python-version, or take newer releases of the packages that import it",
+    "newer Python versions do not include $1: name an older one, such as 3.11, in .python-version, or use newer versions of the packages that import it",
   ],
   [
     [/No module named '([\w.]{1,100})'/],
@@ -104,7 +104,7 @@ const known: [signs: RegExp[], advice: string | ((found: string) => string)][] =
   ],
   [
     [/Missing `secret_key_base`|Missing encryption key to decrypt|MessageEncryptor::InvalidMessage/],
-    "set the variable RAILS_MASTER_KEY to what config/master.key holds, or SECRET_KEY_BASE to a long random text where there is none",
+    "set the variable RAILS_MASTER_KEY to the contents of config/master.key, or SECRET_KEY_BASE to a long random text if there is none",
   ],
   [
     [/\bSECRET_KEY\b/, /ImproperlyConfigured|KeyError|UndefinedValueError/],
@@ -112,12 +112,12 @@ const known: [signs: RegExp[], advice: string | ((found: string) => string)][] =
   ],
   [
     [/must set settings\.ALLOWED_HOSTS/],
-    "name the site's addresses in ALLOWED_HOSTS of Django's settings, or let them be read from a variable",
+    "name the site's addresses in ALLOWED_HOSTS in Django's settings, or read them from a variable",
   ],
   [
     // Releases of better-sqlite3 before 13, with Node 24.19 and later.
     [/node::RemoveEnvironmentCleanupHook/],
-    "a package made of C++ does not fit this release of Node: take the package's newest one, or name another Node in .nvmrc, such as 22",
+    "a C++ package does not work with this Node version: use the package's newest version, or name another Node version in .nvmrc, such as 22",
   ],
   // Of Python, Ruby and Spring, and as most say it themselves.
   [
@@ -141,7 +141,7 @@ const known: [signs: RegExp[], advice: string | ((found: string) => string)][] =
     [
       /getaddrinfo (?:ENOTFOUND|EAI_AGAIN) ([\w-]{1,60})(?![\w.-])|\blookup ([\w-]{1,60})(?: on \S{1,60})?: |host name "([\w-]{1,60})" to address|Unknown (?:MySQL )?server host '([\w-]{1,60})'|UnknownHostException: ([\w-]{1,60})(?![\w.-])|getaddrinfo for ([\w-]{1,60}) failed|connecting to ([\w-]{1,60}):\d+\. (?:Temporary failure|Name or service)|reach database server at `?(?!localhost)([\w-]{1,60}):\d/,
     ],
-    "no server is called $1 where it runs, as one may be beside it in Docker Compose: set the variable that names its address",
+    "no server is called $1 where it runs, unlike in Docker Compose: set the variable that names its address",
   ],
   [
     [/127\.0\.0\.1|::1\b|localhost/, /refused|Can't reach/i],
@@ -151,7 +151,7 @@ const known: [signs: RegExp[], advice: string | ((found: string) => string)][] =
 
 /** For one that ended well. */
 export const goOn =
-  "let it go on running, in the foreground, or let a schedule or a command run it if it is meant to end";
+  "let it keep running, in the foreground, or let a schedule or a command run it if it is meant to end";
 
 const mostShown = 15;
 const mostCharacters = 1500;

@@ -99,9 +99,9 @@ async function pullPinned(
 
 function refusalOf({ reference, login }: ImageSource, said: string): string {
   if (/no matching manifest|no match for platform|does not match the specified platform/i.test(said))
-    return `The image ${reference} is not made for this host's processor: build it for linux/${platforms[process.arch] ?? process.arch}, too.`;
+    return `The image ${reference} is not made for this host's processor: build it for linux/${platforms[process.arch] ?? process.arch} too.`;
   if (/toomanyrequests|too many requests|rate limit|\b429\b/i.test(said))
-    return `The registry of ${reference} takes no more requests from this host for now: try again later, or set registryUsername and registryPassword.`;
+    return `The registry of ${reference} accepts no more requests from this host for now: try again later, or set registryUsername and registryPassword.`;
   if (/no space left on device/i.test(said))
     return `This host has too little free disk for the image ${reference}: try again later, use a smaller one, or ask the operator to make room.`;
   if (/unauthorized|denied|forbidden|basic auth|authentication required|\b40[13]\b/i.test(said))

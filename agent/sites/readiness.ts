@@ -119,7 +119,7 @@ async function silenceReason(
   if (own && last.includes("ECONNREFUSED"))
     return `The app listens on port ${port}, but not at its IPv4 address: let it listen on 0.0.0.0.`;
   if (own && path !== null)
-    return `The health check ${path} did not succeed within ${timeoutSeconds} s (it ${last}): mend it, change healthCheckPath or give it longer with startTimeoutSeconds.`;
+    return `The health check ${path} did not succeed within ${timeoutSeconds} s (it ${last}): fix it, change healthCheckPath or give it longer with startTimeoutSeconds.`;
   const others = listeners.filter(({ loopbackOnly }) => !loopbackOnly).map((listener) => listener.port);
   if (others.length > 0)
     return `Nothing listens on port ${port}, but the app listens on ${others.join(", ")}: set the site's port to it, or let the app use the PORT variable.`;

@@ -33,11 +33,11 @@ export async function runReleaseCommand(
   removeAfterwards(host.engine, container.name, job);
   const id = await onAccountNetwork(host, run.accountId, () => host.engine.createContainer(container));
   const wasBegun = ((await host.engine.inspectContainer(id))?.startedAt ?? null) !== null;
-  job.log(`${wasBegun ? "Going on with" : "Running"} the release command: ${command}`);
+  job.log(`${wasBegun ? "Continuing" : "Running"} the release command: ${command}`);
   const { exitCode, error } = await attendCommand(host, id, job);
   if (exitCode === null)
     throw new JobError(
-      `The release command did not end within ${timeoutSeconds} seconds and was stopped: make it shorter, or run what takes long by POST /sites/:id/commands.`,
+      `The release command did not end within ${timeoutSeconds} seconds and was stopped: make it shorter, or run long tasks with POST /sites/:id/commands.`,
     );
   if (error !== null) throw new JobError(`The release command failed: ${error}`);
   job.log("The release command has succeeded.");

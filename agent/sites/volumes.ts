@@ -23,7 +23,7 @@ async function demandHeld({ engine }: Host, { siteId, heldVolumes = [] }: RunSpe
   const gone = heldVolumes.find((name) => !there.has(volumeName(siteId, name)));
   if (gone !== undefined)
     throw new JobError(
-      `The data of the volume ${gone} is not on this host: ask the operator to bring it back. To go on without it, deploy the site without the volume, remove the volume, then add it again.`,
+      `The data of the volume ${gone} is not on this host: ask the operator to bring it back. To continue without it, deploy the site without the volume, remove the volume, then add it again.`,
     );
 }
 

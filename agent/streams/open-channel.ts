@@ -36,7 +36,8 @@ async function toDatabase(
   const found = await engine.inspectContainer(containerName(databaseId));
   const isOurs = found?.running && found.labels[label.agent] === agentId;
   const host = isOurs ? found.addresses[networkName(found.labels[label.account] ?? "")] : undefined;
-  if (!host) throw new NotOpened("The database's server does not run at the moment: try again in a minute.");
+  if (!host)
+    throw new NotOpened("The database's server is not running at the moment: try again in a minute.");
   const duplex = connect({ host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveMs });
   try {
     await once(duplex, "connect", { signal: AbortSignal.any([signal, AbortSignal.timeout(connectMs)]) });
@@ -56,7 +57,7 @@ async function toTerminal(
 ): Promise<Channel> {
   const containers = await Promise.all(servingIds(ingress, siteId).map((id) => engine.inspectContainer(id)));
   const container = containers.find((one) => one?.running && one.labels[label.agent] === agentId);
-  if (!container) throw new NotOpened("The site does not run at the moment: start it first.");
+  if (!container) throw new NotOpened("The site is not running at the moment: start it first.");
   const program = await engine.terminal(
     container.id,
     { command: ["/bin/sh", "-c", command ?? shell], env: [`TERM=${terminal}`] },

@@ -14,7 +14,7 @@ export async function volumeFolder(engine: Engine, siteId: string, name: string)
 export function besideOf(folder: string): { restored: string; replaced: string } {
   if (basename(folder) !== "_data")
     throw new JobError(
-      "The host's engine keeps volumes in a way that Berth does not know: ask the operator.",
+      "The host's engine keeps volumes in a way that Berth does not support: ask the operator.",
     );
   const parent = dirname(folder);
   return { restored: join(parent, "berth-restored"), replaced: join(parent, "berth-replaced") };

@@ -76,7 +76,7 @@ it("links that lead to each other end, and so does what is no file", async () =>
   symlinkSync("b", join(root, "a"));
   symlinkSync("a", join(root, "b"));
   await expect(browse(root, "/a")).rejects.toThrow("Too many links");
-  await expect(browse(root, "/app/a.txt/more")).rejects.toThrow("no folder");
+  await expect(browse(root, "/app/a.txt/more")).rejects.toThrow("not a folder");
   execFileSync("mkfifo", [join(root, "pipe")]);
   await expect(browse(root, "/pipe")).rejects.toThrow("neither a file nor a folder");
 });

@@ -76,7 +76,7 @@ describe("a build that failed", () => {
         'npm error Run "npm help ci" for more info',
         "npm error A complete log of this run can be found in: /root/.npm/_logs/1-debug-0.log",
       ],
-      /code 1\. package-lock\.json does not fit package\.json: run npm install, if need be .*, and commit both\. Its last lines: .*some-package-89@1\.0\.0 from lock file$/,
+      /code 1\. package-lock\.json does not match package\.json: run npm install, if necessary .*, and commit both\. Its last lines: .*some-package-89@1\.0\.0 from lock file$/,
     ],
     [
       "a webpack that is older than the OpenSSL of today",
@@ -89,27 +89,27 @@ describe("a build that failed", () => {
         "error: lockfile had changes, but lockfile is frozen",
         "note: try re-running without --frozen-lockfile",
       ],
-      /code 1\. Bun's lock file does not fit package\.json: run bun install, and commit both\./,
+      /code 1\. Bun's lock file does not match package\.json: run bun install, and commit both\./,
     ],
     [
       "one of pnpm's",
       [' ERR_PNPM_OUTDATED_LOCKFILE  Cannot install with "frozen-lockfile"', "Failure reason:"],
-      /code 1\. pnpm-lock\.yaml does not fit package\.json: run pnpm install, and commit both\. Its last lines: ERR_PNPM/,
+      /code 1\. pnpm-lock\.yaml does not match package\.json: run pnpm install, and commit both\. Its last lines: ERR_PNPM/,
     ],
     [
       "one of Yarn's",
       ["➤ YN0028: │ The lockfile would have been modified by this install, which is explicitly forbidden."],
-      /yarn\.lock does not fit package\.json: run yarn install, and commit both/,
+      /yarn\.lock does not match package\.json: run yarn install, and commit both/,
     ],
     [
       "packages that exclude each other",
       ["npm error code ERESOLVE", "npm error ERESOLVE could not resolve"],
-      /code 1\. Packages ask for versions that exclude each other: .* legacy-peer-deps=true\. Its last lines/,
+      /code 1\. Packages require conflicting versions: .* legacy-peer-deps=true\. Its last lines/,
     ],
     [
       "versions that npm does not know",
       ["npm error code EUNSUPPORTEDPROTOCOL", 'npm error Unsupported URL Type "workspace:": workspace:*'],
-      /commit the lock file of yours at the root of the workspace, and set rootDir .* Its last lines: npm error code/,
+      /commit the lock file of your package manager at the workspace root, and set rootDir .* Its last lines: npm error code/,
     ],
     [
       "a version of Node that a package refuses",
@@ -119,20 +119,20 @@ describe("a build that failed", () => {
     [
       "a package that cannot be compiled",
       ["npm error gyp ERR! build error", "npm error gyp ERR! stack Error: `make` failed with exit code: 2"],
-      /could not be: take a release of it that comes compiled .* Its last lines: .*`make` failed with exit code: 2$/,
+      /could not be: use a version of it that comes compiled .* Its last lines: .*`make` failed with exit code: 2$/,
     ],
     [
-      "a file of C that is not there",
+      "a missing C header",
       [
         "      src/conn.c:5:10: fatal error: libpq-fe.h: No such file or directory",
         "error: command 'gcc' failed",
       ],
-      /code 1\. A package had to be compiled with a file of C .* Aptfile \(libpq-dev for PostgreSQL\).* lines: .*libpq-fe\.h/,
+      /code 1\. A package had to be compiled with a C header .* Aptfile \(libpq-dev for PostgreSQL\).* lines: .*libpq-fe\.h/,
     ],
     [
       "a version of Python that a package refuses",
       ["ERROR: Package 'shop' requires a different Python: 3.13.5 not in '<3.12,>=3.8'"],
-      /code 1\. A package asks for another version of Python: name that in \.python-version/,
+      /code 1\. A package requires another version of Python: name that in \.python-version/,
     ],
     [
       "versions that another Python would take",
@@ -140,19 +140,19 @@ describe("a build that failed", () => {
         "ERROR: Ignored the following versions that require a different python version: 1.21.0 Requires-Python <3.11",
         "ERROR: No matching distribution found for numpy==1.21.0",
       ],
-      /code 1\. A package asks for another version of Python: .* numpy==1\.21\.0$/,
+      /code 1\. A package requires another version of Python: .* numpy==1\.21\.0$/,
     ],
     [
       "Cargo's lock file",
       ["error: cannot update the lock file /app/Cargo.lock because --locked was passed to prevent this"],
-      /code 1\. Cargo\.lock does not fit Cargo\.toml: run cargo check, and commit both\./,
+      /code 1\. Cargo\.lock does not match Cargo\.toml: run cargo check, and commit both\./,
     ],
     [
       "Bundler's lock file",
       [
         "The dependencies in your gemfile changed, but the lockfile can't be updated because frozen mode is set",
       ],
-      /code 1\. Gemfile\.lock does not fit Gemfile: run bundle install, and commit both\./,
+      /code 1\. Gemfile\.lock does not match Gemfile: run bundle install, and commit both\./,
     ],
     [
       "a heap that is full",
@@ -163,7 +163,7 @@ describe("a build that failed", () => {
         "14: 0x7f2f2bd9a1ca __libc_start_main [/lib/x86_64-linux-gnu/libc.so.6]",
         "Aborted (core dumped)",
       ],
-      /code 1\. Its Node was out of memory, of which a build has 2048 MB: let it use less\. Its last lines: FATAL ERROR: .* \| Aborted \(core dumped\)$/,
+      /code 1\. Its Node was out of memory, of which a build has 2048 MB: reduce its memory use\. Its last lines: FATAL ERROR: .* \| Aborted \(core dumped\)$/,
     ],
     [
       "an error whose stack is long",
@@ -203,7 +203,7 @@ describe("a build that failed", () => {
     const failed = new BuildFailed(exited, ["npm error code EBADENGINE"]);
     const note = "This host cannot get node:22-bookworm-slim: node:24-bookworm-slim is used instead";
     expect(buildFailure(failed, 2048, `# ${note}.\nFROM node:24-bookworm-slim AS build\n`)).toContain(
-      `A package asks for another version of Node. ${note}: ask the operator for that image, or take releases`,
+      `A package requires another version of Node. ${note}: ask the operator for that image, or use versions`,
     );
   });
 

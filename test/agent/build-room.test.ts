@@ -169,7 +169,7 @@ describe("the disk's floor", () => {
   });
 
   it("ends a build that eats what was left", async () => {
-    const disk = watchDisk([tmpdir()], 1e9, { ended: "The build", advice: "let it write less" });
+    const disk = watchDisk([tmpdir()], 1e9, { ended: "The build", advice: "make it write less" });
     await new Promise((resolve) => disk.signal.addEventListener("abort", resolve));
     expect(String(disk.signal.reason)).toContain("ran out of free disk");
     disk.end();

@@ -24,9 +24,7 @@ it("submodules are refused, an empty .gitmodules is not", async () => {
   await checkSource(folder);
   write(".gitmodules", '[submodule "a"]\n\tpath = a\n\turl = https://git.example/a\n');
   await checkSource(folder, undefined, { submodules: true });
-  await expect(checkSource(folder)).rejects.toThrow(
-    /submodules: have them fetched with the setting submodules/,
-  );
+  await expect(checkSource(folder)).rejects.toThrow(/submodules: fetch them with the setting submodules/);
 });
 
 it("a file that Git LFS keeps is named; attributes without such a file pass", async () => {
@@ -34,7 +32,7 @@ it("a file that Git LFS keeps is named; attributes without such a file pass", as
   write("data.bin", "the file itself");
   await checkSource(folder);
   write("data.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n");
-  await expect(checkSource(folder)).rejects.toThrow(/data\.bin is kept by Git LFS: have .* the setting lfs/);
+  await expect(checkSource(folder)).rejects.toThrow(/data\.bin is kept by Git LFS: fetch .* the setting lfs/);
 });
 
 it("a folder's own attributes are read as well as the repository's", async () => {
@@ -55,7 +53,7 @@ it("where Git LFS is asked for, its files are answered and count with their own 
   await expect(checkSource(folder, undefined, { lfs: true })).rejects.toThrow(/larger than 1024 MB/);
   write("data.bin", pointer(5).replace("oid", "sha"));
   await expect(checkSource(folder, undefined, { lfs: true })).rejects.toThrow(
-    /data\.bin is no Git LFS pointer/,
+    /data\.bin is not a readable Git LFS pointer/,
   );
 });
 

@@ -161,7 +161,7 @@ it("one that the engine cannot start again ends the service with the engine's re
   const [crash] = crashes;
   expect(crash).toMatchObject({ siteId, deploymentId });
   expect(crash?.error).toMatch(
-    /^The app does not run.*the engine reports ".*OCI runtime.*no such file.*".*Its last lines: up$/s,
+    /^The app is not running.*the engine reports ".*OCI runtime.*no such file.*".*Its last lines: up$/s,
   );
   expect(host.ingress.current(siteId)).toBe("parked");
 });

@@ -50,7 +50,7 @@ describe("a .NET app", () => {
     expect(() => plan(files)).toThrow(
       /more than one app \(a\/A\.csproj, b\/B\.csproj\): set buildCommand .* dotnet publish a\/A\.csproj .* dotnet out\/A\.dll/,
     );
-    expect(() => plan({ "a.sln": "" })).toThrow(/set rootDir to the folder of the project/);
+    expect(() => plan({ "a.sln": "" })).toThrow(/set rootDir to the project's folder/);
   });
 
   it("with a build command of its own is started by a start command", () => {
@@ -58,7 +58,7 @@ describe("a .NET app", () => {
     const text = dockerfile(shop, overrides);
     expect(text).toContain("dotnet publish a -o out");
     expect(text).toContain("COPY --from=build --chown=1000:1000 /app /app");
-    expect(() => plan(shop, { buildCommand: "make" })).toThrow(/set startCommand to what it makes/);
+    expect(() => plan(shop, { buildCommand: "make" })).toThrow(/set startCommand to what it builds/);
   });
 
   it("is built with the SDK of global.json and runs on the release of its framework", async () => {

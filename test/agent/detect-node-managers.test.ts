@@ -166,7 +166,7 @@ describe("a package-lock.json", () => {
       status: 0,
       ran: ["ci", "install"],
       stderr: expect.stringMatching(
-        /^package-lock\.json does not fit package\.json.* commit package-lock\.json\.\n$/,
+        /^package-lock\.json does not match package\.json.* commit package-lock\.json\.\n$/,
       ),
     });
   });

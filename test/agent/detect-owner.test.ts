@@ -127,6 +127,6 @@ describe("what a repository is built by", () => {
       options: { builder: "detect", outputDir: "out" },
       startCommand: "./serve",
     });
-    expect(generated).toContain("# outputDir is not read, as startCommand starts a program.");
+    expect(generated).toContain("# outputDir is not read, because startCommand starts a program.");
   });
 });

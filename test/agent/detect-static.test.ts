@@ -74,9 +74,7 @@ describe("a site of files", () => {
 
   it("is told which files say what is not read", () => {
     expect(rules({ Caddyfile: "", "nginx.conf": "" }).notes).toEqual([
-      expect.stringMatching(
-        /^What Caddyfile and nginx\.conf may say is not read: .*_redirects and _headers\.$/,
-      ),
+      expect.stringMatching(/^Not read: Caddyfile and nginx\.conf\. .*_redirects and _headers\.$/),
     ]);
     expect(rules({ _redirects: "/a /b Country=us\n/a https://x.example 200\n/a /:b\n" }).notes).toEqual([
       "_redirects has lines that are not read: /a /b Country=us; /a https://x.example 200; /a /:b.",

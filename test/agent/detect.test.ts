@@ -939,7 +939,7 @@ describe("a site that a framework builds", () => {
     const devDependencies = { [framework]: "2", [adapter]: "6" };
     const manifest = JSON.stringify({ scripts: { build: "vite build" }, devDependencies });
     expect(dockerfile({ "package.json": manifest })).toContain(
-      `in none of: ${framework === "astro" ? "dist" : "build"}. ${adapter} builds for ${host}: use ${any} in its place, which makes a server, or set outputDir if there are only files.`,
+      `in none of: ${framework === "astro" ? "dist" : "build"}. ${adapter} builds for ${host}: use ${any} instead, which produces a server, or set outputDir if there are only files.`,
     );
     expect(
       node({ scripts: { build: "vite build" }, devDependencies: { ...devDependencies, [any]: "5" } }),
@@ -1848,7 +1848,7 @@ describe("a repository that is none of these is refused with what to do", () => 
   it("with another host's file is told that it is not read", () => {
     const files = { "requirements.txt": "", "render.yaml": "", "railway.json": "" };
     expect(() => plan(files)).toThrow(
-      /set startCommand\. What railway\.json and render\.yaml may say is not read: .* the site's settings\.$/,
+      /set startCommand\. Not read: railway\.json and render\.yaml\. .* the site's settings\.$/,
     );
     expect(notesOf(sourcesOf(files))).toEqual([expect.stringContaining("render.yaml")]);
   });

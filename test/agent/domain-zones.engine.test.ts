@@ -136,7 +136,7 @@ it("an alias of a name without an address, and a site without one, are told", as
     `dangling.example.com has CNAME gone.example.net, which has no address. It should be ${should}.`,
   ]);
   expect(await addressesOf("right.example.com", "none.sites.example")).toEqual([
-    "none.sites.example, the name of the site itself, has no address. The operator of this installation has to set its record.",
+    "none.sites.example, the name of the site itself, has no address. The operator of this installation must set its record.",
   ]);
 });
 

@@ -64,7 +64,10 @@ describe("an app that exited", () => {
     ["Error: Could not locate the bindings file. Tried:", nativePart],
     ["Error: No native build was found for platform=linux arch=x64 runtime=node abi=127", nativePart],
     ["ModuleNotFoundError: No module named 'psycopg2'", /: there is no module psycopg2: name the package/],
-    ["ModuleNotFoundError: No module named 'pkg_resources'", /without pkg_resources: name an older one/],
+    [
+      "ModuleNotFoundError: No module named 'pkg_resources'",
+      /do not include pkg_resources: name an older one/,
+    ],
     [
       "boot.rb:3:in 'require': cannot load such file -- bootsnap/setup (LoadError)",
       /no bootsnap\/setup to load/,
@@ -123,17 +126,17 @@ describe("an app that exited", () => {
     "because a library is not there is told in which package it probably is: %s",
     async (line, library, name) =>
       expect(await reasonOf(1, line)).toContain(
-        `: the image that runs lacks the library ${library}: name Debian's package of it, probably ${name}, in an Aptfile, or install it in the Dockerfile.`,
+        `: the image that runs lacks the library ${library}: name its Debian package, probably ${name}, in an Aptfile, or install it in the Dockerfile.`,
       ),
   );
 
   it("because a library is not there that has no version is told of the library only", async () =>
     expect(await reasonOf(1, "OSError: cannot load library 'libgobject-2.0-0': cannot open")).toContain(
-      "lacks the library libgobject-2.0-0: name Debian's package of it in an Aptfile",
+      "lacks the library libgobject-2.0-0: name its Debian package in an Aptfile",
     ));
 
   it("well is told what runs programs that end", async () =>
     expect(await reasonOf(0, "done")).toMatch(
-      /: let it go on running, in the foreground, or let a schedule or a command run it if it is meant to end\. Its last lines: done$/,
+      /: let it keep running, in the foreground, or let a schedule or a command run it if it is meant to end\. Its last lines: done$/,
     ));
 });

@@ -37,7 +37,7 @@ it("a check of a machine tells of its Git, and fails by its engine alone", async
   expect(await checkMachine(socket)).toBe(1);
   expect(said.mock.calls.map(([line]) => String(line))).toEqual([
     expect.stringMatching(/^Git does not run .*install it/),
-    expect.stringMatching(/^Git 2\.34\.1 .*Better install Git 2\.37 or newer/),
+    expect.stringMatching(/^Git 2\.34\.1 .*Install Git 2\.37 or newer/),
     expect.stringMatching(/^Docker does not answer/),
   ]);
 });

@@ -242,7 +242,7 @@ describe("an image of a registry", () => {
     [
       "toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating and upgrading",
       null,
-      /takes no more requests from this host for now/,
+      /accepts no more requests from this host for now/,
     ],
     ["write /var/lib/docker/tmp/GetImageBlob1: no space left on device", null, /too little free disk/],
   ])("that cannot be had says why: %s", async (said, given, reason) => {

@@ -128,7 +128,7 @@ describe("the responder", () => {
     const { text } = await get(responder.statusPort, "parked.localhost");
     expect(text).toContain("suspended");
     // Its account may be what is suspended: nobody is told to pay where nothing is due.
-    expect(text).not.toMatch(/term is over|[Pp]ay/);
+    expect(text).not.toMatch(/term has ended|[Pp]ay/);
   });
 
   it("leads a name to what served before, where what is on probation is taken out of service as it keeps exiting", async () => {

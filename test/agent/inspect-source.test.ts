@@ -200,7 +200,7 @@ describe("a repository is read, and", () => {
 
 describe("a repository that cannot be read is told of:", () => {
   it.each([
-    ["one that does not exist", () => ["owner/none.git", {}], /does not exist, or it is private/],
+    ["one that does not exist", () => ["owner/none.git", {}], /does not exist, or is private/],
     [
       "a branch that does not exist",
       () => [repository({}), { branch: "none" }],
@@ -327,7 +327,7 @@ describe("accounts", () => {
         done.push(account);
       });
     const all = [work("a", first.promise), work("a"), work("a"), work("b")];
-    await expect(work("a")).rejects.toThrow(/Repositories of your account/);
+    await expect(work("a")).rejects.toThrow(/Your account's repositories/);
     all.push(work("c"));
     await expect(work("d")).rejects.toThrow(/as many repositories as it can/);
     first.resolve();

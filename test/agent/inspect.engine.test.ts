@@ -546,7 +546,7 @@ describe("a postgresql database", () => {
     await does("database.stop", spec);
     expect(await query("SELECT 1")).toMatchObject({
       kind: "refused",
-      error: expect.stringContaining("does not run"),
+      error: expect.stringContaining("is not running"),
     });
   });
 });

@@ -82,7 +82,7 @@ describe("questions", () => {
     asked.push(ask("other"));
     await expect.poll(() => refusedAtOnce.length).toBe(4);
     expect(new Set(refusedAtOnce)).toEqual(
-      new Set(["Too many questions to your databases are open: wait for an answer first."]),
+      new Set(["Too many requests to your databases are open: wait for a response first."]),
     );
     end.abort();
     await Promise.all(asked);

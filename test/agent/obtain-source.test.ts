@@ -230,7 +230,7 @@ it("a repository with a file name that is not UTF-8 is refused by that name; any
   });
   git(folder, "commit", "--quiet", "-m", "latin1");
   await expect(obtain(name)).rejects.toThrow(
-    "The name men�/caf�.txt in the repository is not UTF-8, which image builds demand: rename it, as by git mv.",
+    "The name men�/caf�.txt in the repository is not UTF-8, which image builds require: rename it, for example with git mv.",
   );
 });
 
@@ -338,7 +338,7 @@ describe("submodules", () => {
     const fetched = mkdtempSync(join(root, "fetched-"));
     for (const path of ["link", "link/inner", "full", "full/a.txt", "missing"])
       await expect(placeSubmodule(folder, path, fetched)).rejects.toThrow(
-        /no empty folder of the repository/,
+        /not an empty folder of the repository/,
       );
     expect(existsSync(join(outside, "inner"))).toBe(true);
   });
@@ -436,7 +436,7 @@ describe("files that Git LFS keeps", () => {
     const text = "the true content";
     const oid = createHash("sha256").update(text).digest("hex");
     for (const [stored, why] of [
-      ["the fake content", /data\.bin .* another file than the repository says/],
+      ["the fake content", /data\.bin .* not the file that the repository names/],
       ["short", /has 5 bytes, the repository says 16/],
       ["x".repeat(100_000), /larger than the 16 bytes/],
       [null, /404 Object does not exist/],
@@ -471,14 +471,14 @@ describe("files that Git LFS keeps", () => {
     const name = unique("files");
     commit(name, { lfs: { "data.bin": "content" } });
     hrefOf = () => href;
-    await expect(obtain(name, lfs)).rejects.toThrow(/no https address|public address|names no address/);
+    await expect(obtain(name, lfs)).rejects.toThrow(/not an https address|public address|names no address/);
   });
 
   it("are not looked for behind a redirect, nor are submodules", async () => {
     const [inner, outer] = [unique("inner"), unique("outer")];
     const at = commit(inner, { lfs: { "data.bin": "content" } });
     hrefOf = (_, own) => own.replace(hostOf(server), redirectingHost());
-    await expect(obtain(inner, lfs)).rejects.toThrow(/data\.bin .* the server answers 302/);
+    await expect(obtain(inner, lfs)).rejects.toThrow(/data\.bin .* the server answered 302/);
     commit(outer, {
       modules: [{ path: "lib", url: `http://${redirectingHost()}/${inner}.git`, commit: at }],
     });

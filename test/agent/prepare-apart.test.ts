@@ -111,7 +111,7 @@ describe("a repository read in a process of its own", () => {
   it("says what is wrong with it to its owner", async () => {
     write("package.json", "{");
     await expect(apart()).rejects.toThrow(
-      new JobError("package.json is not valid JSON: mend it and deploy again."),
+      new JobError("package.json is not valid JSON: correct it and deploy again."),
     );
   });
 
@@ -132,7 +132,7 @@ describe("a repository read in a process of its own", () => {
     const error = await failed;
     expect(error).toBeInstanceOf(JobError);
     expect((error as JobError).message).toMatch(
-      /took more than 2 seconds of computing .*\.dockerignore simpler/,
+      /took more than 2 seconds of CPU time .*\.dockerignore simpler/,
     );
     expect(prepared.context?.failed.reason).toBe(error);
     expect(answered).toBeGreaterThan(3);

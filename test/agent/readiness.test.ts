@@ -84,7 +84,7 @@ it("an app that ends well all the same does not serve: as one that goes on in th
     lastLines: () => Promise.resolve(["daemonized"]),
   } as unknown as Engine;
   expect(await exitReason(ended, "c1", 0, performance.now())).toMatch(
-    /exited with code 0 after [\d.]+ s: let it go on running, in the foreground, or let a schedule or a command run it .*\. Its last lines: daemonized$/,
+    /exited with code 0 after [\d.]+ s: let it keep running, in the foreground, or let a schedule or a command run it .*\. Its last lines: daemonized$/,
   );
 });
 
@@ -232,7 +232,7 @@ it.each([
   [
     "a library",
     "/app/server: error while loading shared libraries: libpq.so.5: cannot open shared object file",
-    /libpq\.so\.5: name Debian.s package of it, probably libpq5,/,
+    /libpq\.so\.5: name its Debian package, probably libpq5,/,
   ],
   ["anything else", "TypeError: x is not a function", /: correct it or its start command\./],
 ])("what an app lacks that came up elsewhere is said first: %s", async (_, line, advice) => {

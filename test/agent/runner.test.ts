@@ -415,8 +415,8 @@ describe("a report", () => {
 
   it.each([
     ["ENOSPC: no space left on device, write", /^The host's disk is full: ask the operator/],
-    ["EIO: i/o error, fsync", /^The host's disk does not work: ask the operator to fix it, naming job_/],
-    ["EROFS: read-only file system, open '/var/lib/x'", /^The host's disk does not work/],
+    ["EIO: i/o error, fsync", /^The host's disk is failing: ask the operator to fix it, naming job_/],
+    ["EROFS: read-only file system, open '/var/lib/x'", /^The host's disk is failing/],
     ["socket hang up", /^Something went wrong on the host: try again, or ask the operator about job_/],
   ])("that was not foreseen says whose it is to mend: %s", async (text, expected) => {
     offer(deployJob());

@@ -61,7 +61,7 @@ it("a running container's files are its own, with volumes in their places and se
 
 it("a volume is shown by itself, also of a site that does not run, and links lead nowhere outside", async () => {
   await engine.stopContainer(containerId, 1);
-  await expect(browse("/srv/env")).rejects.toThrow("does not run");
+  await expect(browse("/srv/env")).rejects.toThrow("is not running");
   expect(await browse("/file", "data")).toMatchObject({ kind: "file", path: "/file", text: "kept\n" });
   await expect(browse("/link", "data")).rejects.toThrow("no such file");
   await expect(browse("/", "other")).rejects.toThrow("no such volume");

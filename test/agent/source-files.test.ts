@@ -128,7 +128,9 @@ describe("what is read of a repository holds up the agent for no longer than it 
       "the address of a submodule",
       () => {
         const ofSlashes = `https://git.example/${many("/")}a`;
-        expect(() => moduleAddress("git.example/a/b", ofSlashes, [])).toThrow(/is no address/);
+        expect(() => moduleAddress("git.example/a/b", ofSlashes, [])).toThrow(
+          /is far too long for a repository address/,
+        );
       },
     ],
     [
@@ -268,7 +270,7 @@ it("what a Procfile wants to run at a release is told, if it can be a command", 
   const { release } = await prepareBuild(folder, input, null);
   expect(release).toBe("./migrate");
   write("Procfile", `release: ${"x".repeat(2001)}\nweb: ./serve\n`);
-  await expect(prepareBuild(folder, input, null)).rejects.toThrow("put it into a script");
+  await expect(prepareBuild(folder, input, null)).rejects.toThrow("put it in a script");
 });
 
 it("beside a Dockerfile of its own, what is not read is said", async () => {

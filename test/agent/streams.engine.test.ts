@@ -129,7 +129,7 @@ it("a terminal ends with the site's container, and says why another cannot be op
   await vi.waitUntil(() => peer.closed, 10_000);
   const next = terminal();
   await vi.waitUntil(() => next.closed, 10_000);
-  expect(next.closed?.error).toContain("does not run");
+  expect(next.closed?.error).toContain("is not running");
 });
 
 it("a tunnel ends with the database, and says why another cannot be opened", async () => {
@@ -140,5 +140,5 @@ it("a tunnel ends with the database, and says why another cannot be opened", asy
   await vi.waitUntil(() => peer.closed, 30_000);
   const next = link.open(target);
   await vi.waitUntil(() => next.closed, 10_000);
-  expect(next.closed?.error).toContain("does not run");
+  expect(next.closed?.error).toContain("is not running");
 });

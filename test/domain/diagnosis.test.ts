@@ -72,7 +72,7 @@ it.each<[check: string, facts: SiteFacts, finding: RegExp]>([
       ...site({ status: "SUSPENDED" }),
       unpaid: { id: "invoice_1", token: "inv_1", dueAt: "2026-01-01T00:00:00.000Z" },
     },
-    /paid term is over/,
+    /paid term has ended/,
   ],
   ["invoice", site({ status: "SUSPENDED" }), /account is suspended/],
   ["host", site({ hostOffline: true }), /not connected/],
@@ -80,13 +80,13 @@ it.each<[check: string, facts: SiteFacts, finding: RegExp]>([
   [
     "deployment",
     site({ latestDeployment: { id: "dep_2", number: 2, status: "FAILED", error: "The build failed." } }),
-    /the version before it is in service: The build failed/,
+    /the previous version is in service: The build failed/,
   ],
   ["container", running({ running: false, exitCode: 3, probe: null, listens: [] }), /exit code 3/],
   ["container", running({ running: false, outOfMemory: true, exitCode: 137, probe: null }), /more memory/],
   ["container", running({ restarts: 1 }), /restarted once/],
   ["container", running({ restarts: 4 }), /restarted 4 times/],
-  ["container", on({ containers: [] }), /No container/],
+  ["container", on({ containers: [] }), /no container/],
   ["port", running({ listens: [{ port: 8080, loopbackOnly: false }] }), /listens on 8080/],
   ["port", running({ listens: [{ port: 3000, loopbackOnly: true }] }), /127\.0\.0\.1:3000 only/],
   [
@@ -209,7 +209,7 @@ it.each<[check: string, status: string, facts: SiteFacts, finding: string, ...fi
     "container",
     "ok",
     { ...on({ containers: [] }), site: { ...well.site, status: "STOPPED" } },
-    "None runs, since the site is stopped.",
+    "None runs, because the site is stopped.",
   ],
   [
     "container",
@@ -217,12 +217,12 @@ it.each<[check: string, status: string, facts: SiteFacts, finding: string, ...fi
     on({ containers: [{ ...ended, ...former, running: false }, container] }),
     "1 of 1 containers run, since 2026-01-01T00:00:00.000Z.",
   ],
-  ["container", "problem", on({ containers: [former] }), "No container of the site is in service."],
+  ["container", "problem", on({ containers: [former] }), "The site has no container in service."],
   [
     "container",
     "problem",
     on({ containers: [former, { ...ended, serves: false }] }),
-    "The app does not run: it ended with exit code 3 at 2026-01-02T00:00:00.000Z after 5 restarts.",
+    "The app is not running: it ended with exit code 3 at 2026-01-02T00:00:00.000Z after 5 restarts.",
     restart,
   ],
   [
@@ -331,7 +331,7 @@ it.each<[check: string, status: string, facts: SiteFacts, finding: string, ...fi
     "dns",
     "unknown",
     outside(["a.localhost", away], ["localhost", away]),
-    "a.localhost, localhost exists on the host's own machine only.",
+    "a.localhost, localhost exists only on the host's own machine.",
   ],
   [
     "certificate",
@@ -339,7 +339,7 @@ it.each<[check: string, status: string, facts: SiteFacts, finding: string, ...fi
     outside(["shop.sites.test"], ["plain.test", { tls: false }]),
     "Valid for shop.sites.test.",
   ],
-  ["certificate", "unknown", outside(["plain.test", { tls: false }]), "No answer came by HTTPS."],
+  ["certificate", "unknown", outside(["plain.test", { tls: false }]), "No answer over HTTPS."],
   ["disk", "unknown", on({ diskFreeMb: null }), "The host cannot see its disk."],
   [
     "disk",
@@ -348,7 +348,7 @@ it.each<[check: string, status: string, facts: SiteFacts, finding: string, ...fi
     "The host has only 2047 MB of free disk space: ask the operator.",
   ],
   ["disk", "ok", on({ diskFreeMb: 2048 }), "The host has 2 GB of free disk space."],
-  ["changes", "ok", well, "Nothing was changed lately."],
+  ["changes", "ok", well, "Nothing was changed recently."],
   [
     "changes",
     "ok",

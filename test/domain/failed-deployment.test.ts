@@ -66,7 +66,7 @@ describe("a known cause", () => {
 
   it("of a health check says what it got, and offers to do without or to wait longer", () => {
     const { probe, cause, fixes } = explain(
-      "The health check /up did not succeed within 60 s (it answers 500): mend it, change healthCheckPath or give it longer with startTimeoutSeconds.",
+      "The health check /up did not succeed within 60 s (it answers 500): fix it, change healthCheckPath or give it longer with startTimeoutSeconds.",
     );
     expect([probe, cause?.code]).toEqual(["answers 500", "health_check_failed"]);
     expect(fixes.map(({ input }) => input["settings"])).toEqual([
@@ -82,12 +82,12 @@ describe("a known cause", () => {
         "The app exited with code 1 after 0.3 s: the image lacks the package express: list it. Its last lines: Error",
       ),
     ).toMatchObject({ exitCode: 1, outOfMemory: false, cause: { code: "app_exited" } });
-    expect(explain("The app exited with code 0 after 0.3 s: let it go on running.").cause?.code).toBe(
+    expect(explain("The app exited with code 0 after 0.3 s: let it keep running.").cause?.code).toBe(
       "app_ended",
     );
     expect(
       explain(
-        "The app exited with code 1 after 1.0 s: set the variable RAILS_MASTER_KEY to what config/master.key holds.",
+        "The app exited with code 1 after 1.0 s: set the variable RAILS_MASTER_KEY to the contents of config/master.key.",
       ).cause?.code,
     ).toBe("missing_variable");
   });
@@ -99,7 +99,7 @@ describe("a known cause", () => {
     ],
     [
       "build_out_of_memory",
-      "The build was killed, most likely because it used more than the 2048 MB of memory a build has: let it use less.",
+      "The build was killed, most likely because it used more than the 2048 MB of memory a build has: reduce its memory use.",
     ],
     ["build_timeout", "The build took more than 15 minutes: make it shorter."],
     ["release_failed", "The release command failed: it exited with code 3."],

@@ -23,7 +23,7 @@ describe("what sites and databases take of their hosts' disks", () => {
       data: [
         { kind: "site", id: siteId, countedMb: 7, limitMb: expect.any(Number) as number, notMeasured: null },
         { id: unpaid.siteId, countedMb: null, notMeasured: "It has not run yet." },
-        { kind: "database", id: databaseId, countedMb: null, notMeasured: "Its host has nothing of it." },
+        { kind: "database", id: databaseId, countedMb: null, notMeasured: "Its host has no data for it." },
       ],
       truncated: false,
     });

@@ -431,7 +431,7 @@ describe("a certificate", () => {
     expect(await first).toMatchObject({ status: 200, body: { status: "ACTIVE", certificate } });
     const early = renew(key, siteId, domain.domain);
     await report(host, {});
-    expect((await early).body.reason).toContain("renewed by itself from");
+    expect((await early).body.reason).toContain("renewed automatically from");
     const due = { ...certificate, notAfter: new Date(Date.now() + dayMs / 4).toISOString() };
     const late = renew(key, siteId, domain.domain);
     await report(host, { certificate: due });

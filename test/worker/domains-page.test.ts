@@ -72,7 +72,7 @@ it("what is no domain, or is there already, is refused beside the field with wha
   const domain = `${uniqueName("twice")}.pages.example`;
   await pages.send(pathOf(siteId), "add", { domain });
   const again = await pages.send(pathOf(siteId), "add", { domain });
-  expect([again.status, again.text.includes("has this domain already")]).toEqual([409, true]);
+  expect([again.status, again.text.includes("already has this domain")]).toEqual([409, true]);
 });
 
 it("a check looks at once, and says what was found", async () => {

@@ -108,7 +108,7 @@ describe("the main job", () => {
       body: { error: "invalid_request", issues: [{ path, message: expect.stringContaining(message) }] },
     });
     await bindings.DB.prepare("UPDATE hosts SET status = 'REMOVED'").run();
-    expect(await elsewhere()).toMatchObject(refused("region", "neither has any other"));
+    expect(await elsewhere()).toMatchObject(refused("region", "nor does any other"));
     for (const region of ["EU", "a\0b", "a\nb", "ü", "x".repeat(51)])
       expect(await api(key, "POST", "/sites", siteInput({ region }))).toMatchObject(refused("region", ""));
     for (const region of ["us", "eu", "eu"]) await hostIn(region);

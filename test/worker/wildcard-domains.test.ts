@@ -326,7 +326,7 @@ describe("a wildcard domain", () => {
     );
     expect([status, body.issues[0]?.message]).toEqual([
       400,
-      "a wildcard needs a certificate by DNS-01, and this installation has no DNS provider: add each name by itself",
+      "a wildcard needs a certificate by DNS-01, and this installation has no DNS provider: add each name separately",
     ]);
   });
 

@@ -52,8 +52,8 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
     if (site.status === "PENDING") return pay("The site has never been paid for, so nothing was deployed.");
     if (site.status === "SUSPENDED")
       return unpaid
-        ? pay("The paid term is over, so the site was suspended.")
-        : problem("The site is stopped, because the account is suspended: ask the operator.");
+        ? pay("The paid term has ended, so the site was suspended.")
+        : problem("The site is stopped because the account is suspended: ask the operator.");
     if (unpaid)
       return ok(`Paid until ${site.paidUntil}; the invoice ${unpaid.id} is open, due ${unpaid.dueAt}.`);
     return ok(`Paid until ${site.paidUntil ?? "an unknown time"}.`);
@@ -79,7 +79,7 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
       return problem("The site was stopped.", act(id, "start", "Start the site."));
     if (latest?.status === "FAILED" && latest.id !== current?.id)
       return problem(
-        `The latest deployment failed${current ? "; the version before it is in service" : ""}: ${latest.error ?? "no reason is known"}`,
+        `The latest deployment failed${current ? "; the previous version is in service" : ""}: ${latest.error ?? "no reason is known"}`,
         { summary: "See why it failed.", operation: "explainDeployment", input: { id: latest.id } },
       );
     if (current?.error)
@@ -93,7 +93,7 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
 
   container({ site, health }) {
     if (typeof health === "string") return unknown("Only the host knows.");
-    if (site.status === "STOPPED") return ok("None runs, since the site is stopped.");
+    if (site.status === "STOPPED") return ok("None runs, because the site is stopped.");
     const { containers } = health;
     const serving = containers.filter(({ serves }) => serves);
     const dead =
@@ -105,10 +105,10 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
       );
     if (dead)
       return problem(
-        `The app does not run: it ended with exit code ${dead.exitCode} at ${dead.finishedAt} after ${dead.restarts} restarts.`,
+        `The app is not running: it ended with exit code ${dead.exitCode} at ${dead.finishedAt} after ${dead.restarts} restarts.`,
         act(site.id, "restart", "Restart the site."),
       );
-    if (serving.length === 0) return problem("No container of the site is in service.");
+    if (serving.length === 0) return problem("The site has no container in service.");
     const restarts = Math.max(...serving.map((one) => one.restarts));
     if (serving.some((one) => one.outOfMemory))
       return problem(
@@ -188,7 +188,7 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
     if (probes.length === 0) return unknown("Nothing was requested from outside.");
     if (unanswered.length > 0)
       return unknown(
-        `${unanswered.map(({ name }) => name).join(", ")} exists on the host's own machine only.`,
+        `${unanswered.map(({ name }) => name).join(", ")} exists only on the host's own machine.`,
       );
     return ok(
       probes.map(({ name, probed }) => `${name} answers ${probed.status} in ${probed.ttfbMs} ms.`).join(" "),
@@ -200,7 +200,7 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
     if (bad.length > 0) return problem(bad.map(({ name, probed }) => `${name}: ${probed.error}.`).join(" "));
     const secure = probes.filter(({ probed }) => probed.tls);
     if (secure.length > 0) return ok(`Valid for ${secure.map(({ name }) => name).join(", ")}.`);
-    return unknown("No answer came by HTTPS.");
+    return unknown("No answer over HTTPS.");
   },
 
   disk({ health }) {
@@ -213,7 +213,7 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
   },
 
   changes({ changes }) {
-    if (changes.length === 0) return ok("Nothing was changed lately.");
+    if (changes.length === 0) return ok("Nothing was changed recently.");
     return ok(
       `The latest changes: ${changes.map(({ operation, at, actor, outcome }) => `${operation} by ${actor} at ${at}${outcome === "done" ? "" : ` (${outcome})`}`).join("; ")}.`,
     );

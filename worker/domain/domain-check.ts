@@ -33,7 +33,7 @@ export function addressProblems(
     return [
       {
         code: "target_missing",
-        message: `${target}, the name of the site itself, has no address. The operator of this installation has to set its record.`,
+        message: `${target}, the name of the site itself, has no address. The operator of this installation must set its record.`,
       },
     ];
   const should = shouldBe(name, target, wanted);

@@ -9,18 +9,18 @@ const recordLine = ({ type, name, value }: ProofRecord) => `  ${name}  ${type}  
 /** @param releaseAt when the name is released unless one of its records returns */
 export const lossMail = ({ name, site, record, releaseAt }: Named & { releaseAt: Date }): Mail => ({
   subject: `${name} no longer leads to ${site}`,
-  text: `The record of ownership of ${name} is gone, and its address no longer leads to your site ${site}.
+  text: `The ownership record of ${name} is gone, and its address no longer leads to your site ${site}.
 
-If that stays so, the name is released on ${dayOf(releaseAt)}. To keep it, point its address here again, or restore this record:
+If this does not change, the name is released on ${dayOf(releaseAt)}. To keep it, point its address here again, or restore this record:
 
 ${recordLine(record)}
 
-If you do not need the name any more, you need not do anything.`,
+If you no longer need the name, you do not have to do anything.`,
 });
 
 export const releaseMail = ({ name, site, record }: Named): Mail => ({
   subject: `${name} was released`,
-  text: `Neither the record of ownership of ${name} nor its address led to your site ${site} for a week, so the site is no longer served under this name.
+  text: `Neither the ownership record of ${name} nor its address led to your site ${site} for a week, so the site is no longer served under this name.
 
 To use it again, create this record and verify the domain:
 
@@ -28,7 +28,7 @@ ${recordLine(record)}`,
 });
 
 export const takenMail = ({ name, site, record }: Named): Mail => ({
-  subject: `${name} is served by another site now`,
+  subject: `${name} is now served by another site`,
   text: `Another site proved that it owns ${name}, and the record of your site ${site} was gone. Your site is no longer served under this name.
 
 If the name is yours, restore this record, remove the other one, and verify the domain again:

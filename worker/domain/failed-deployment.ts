@@ -78,7 +78,7 @@ const causes: Cause[] = [
     sign: /The health check (\S+) did not succeed within (\d+) s/,
     fix: (around, [path = "", seconds = ""], siteId) => [
       {
-        summary: `Take any answer instead of a success of ${path}, then deploy again.`,
+        summary: `Accept any answer instead of a success of ${path}, then deploy again.`,
         operation: "patchSite",
         input: settings(siteId, { healthCheckPath: null }),
       },

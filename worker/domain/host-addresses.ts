@@ -26,6 +26,6 @@ export function forwardingNotice(
   if (host.connectedAt === null || peerPlaceOf(host)) return null;
   const consequence = "so for some minutes after a move their copies of its sites answer there";
   return host.peerPort === null
-    ? `Its agent takes no requests from other hosts, ${consequence}. Update the agent.`
+    ? `Its agent accepts no requests from other hosts, ${consequence}. Update the agent.`
     : `Other hosts do not know its address, ${consequence}. Set ipv4 or ipv6.`;
 }

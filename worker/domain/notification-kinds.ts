@@ -4,7 +4,7 @@ export const nameOfKind: Record<NotificationKind | "test", string> = {
   deploy_failed: "failed deployments",
   crash_loop: "apps and databases that keep exiting",
   unhealthy: "failing health checks",
-  limit_near: "disk or memory that runs out",
+  limit_near: "disk or memory running out",
   backup_failed: "failing backups",
   invoice_due: "invoices and terms",
   certificate: "certificates that cannot be issued",

@@ -21,9 +21,9 @@ export function whyNotSent(address: string): string | null {
   if (url?.protocol !== "https:") return "use an address that begins with https://";
   if (url.username !== "" || url.password !== "")
     return "an address with a user name or password is not supported";
-  if (url.port !== "") return "addresses on the usual port (443) only: remove the port";
+  if (url.port !== "") return "only the default port (443) is supported: remove the port";
   const { hostname } = url;
-  if (/^[\d.]+$/.test(hostname) || hostname.startsWith("[")) return "use a name in place of an IP address";
+  if (/^[\d.]+$/.test(hostname) || hostname.startsWith("[")) return "use a name instead of an IP address";
   if (isPrivateName(hostname)) return `${hostname} is not a public name`;
   return null;
 }

@@ -51,7 +51,7 @@ const steps: Record<SetupStep, Step> = {
       if (dns.conflicts.length > 0)
         return `${dns.conflicts.length} names have records that Berth did not create: remove them, or the sites.`;
       if (dns.provider === "none" && hostsUp > 1)
-        return `With several hosts, each site needs a record of its own: set DNS_PROVIDER, so that they are kept for ${sitesOrigin}.`;
+        return `With several hosts, each site needs its own record: set DNS_PROVIDER, so that Berth maintains them for ${sitesOrigin}.`;
       return null;
     },
   },
@@ -64,7 +64,7 @@ const steps: Record<SetupStep, Step> = {
         : (dns.certificate?.error ??
           (dns.certificate?.notAfter
             ? null
-            : "It has not been issued yet: wait some minutes, then check the DNS provider.")),
+            : "It has not been issued yet: wait a few minutes, then check the DNS provider.")),
   },
   mail: {
     title: "Mail is sent",
@@ -81,8 +81,8 @@ const steps: Record<SetupStep, Step> = {
       payments.live
         ? null
         : payments.processor === "test"
-          ? "Set PAYMENTS to stripe, with STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET: test payments take no money."
-          : "STRIPE_SECRET_KEY is one of test mode: set a live one.",
+          ? "Set PAYMENTS to stripe, with STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET: test payments charge nothing."
+          : "STRIPE_SECRET_KEY is a test-mode key: set a live one.",
   },
   payment_events: {
     title: "The payment processor's events arrive",
@@ -98,14 +98,14 @@ const steps: Record<SetupStep, Step> = {
     todo: ({ backupStore }) =>
       backupStore.error === null
         ? null
-        : `The store does not answer: ${backupStore.error} Check the binding BACKUPS.`,
+        : `The store does not respond: ${backupStore.error} Check the binding BACKUPS.`,
   },
   secrets: {
     title: "Secrets are under the current key",
     required: false,
     todo: ({ secrets }) =>
       secrets.underOldKeys.length > 0
-        ? "Some are under an older key: run npm run rotate-secrets before you remove it."
+        ? "Some are encrypted with an older key: run npm run rotate-secrets before you remove it."
         : secrets.oldKeyIds.length > 0
           ? "No secret needs the older keys any more: remove SECRET_KEYS_OLD."
           : null,
@@ -115,7 +115,7 @@ const steps: Record<SetupStep, Step> = {
     required: false,
     todo: ({ assistant }) =>
       assistant.model === null
-        ? "Set MODEL_URL, MODEL_NAME and MODEL_KEY; without them it takes commands only."
+        ? "Set MODEL_URL, MODEL_NAME and MODEL_KEY; without them it accepts only commands."
         : null,
   },
 };

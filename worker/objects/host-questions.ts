@@ -135,9 +135,9 @@ export class HostQuestions {
     const ofSite = all.filter((one) => one.siteId === siteId).length;
     const ofAccount = all.filter(({ reader }) => reader.accountId === accountId).length;
     if (ofSite >= followersPerSite)
-      return `${ofSite} readers follow this log already. Close one of them first.`;
+      return `${ofSite} readers already follow this log. Close one of them first.`;
     if (ofAccount >= followersPerAccount)
-      return `${ofAccount} readers follow logs of your account on this host already. Close one of them first.`;
+      return `${ofAccount} readers already follow logs of your account on this host. Close one of them first.`;
     if (all.length >= followersPerHost)
       return "The maximum number of readers follow logs of this host. Try again in a minute.";
     return null;

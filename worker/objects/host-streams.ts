@@ -187,7 +187,7 @@ export class HostStreams {
   /** The site or database is gone from this host. */
   letGo(id: string): void {
     for (const stream of this.streams.values())
-      if (stream.resourceId === id) this.end(stream, "gone", "It is gone from this host.");
+      if (stream.resourceId === id) this.end(stream, "gone", "It no longer exists on this host.");
   }
 
   private of(socket: WebSocket, id: number): Stream | undefined {
@@ -274,7 +274,7 @@ export class HostStreams {
       if (!stream.client) continue;
       if (!isAlive) this.end(stream, "hostOffline", "The host is offline.");
       else if (now - stream.pongAt > pongWithinMs)
-        this.end(stream, "timedOut", "The client does not answer.");
+        this.end(stream, "timedOut", "The client does not respond.");
       else if (now - stream.movedAt > idleMs) this.end(stream, "timedOut", "Nothing was sent for an hour.");
       else if (now - stream.openedAt > longestMs) this.end(stream, "timedOut", "It was open for a day.");
       else tell(stream, { type: "ping" });

@@ -32,7 +32,7 @@ export async function approvalRefusal(
     await requireSecondFactor(ctx, actor.accountId, secondFactor);
   } catch (error) {
     if (error instanceof AppError && error.code === "invalid_request")
-      return "The code of your authenticator app is wrong or was used before. Wait for the next one.";
+      return "The code from your authenticator app is wrong or was used before. Wait for the next one.";
     throw error;
   }
   await takeFrom(c, "keyMade", actor.accountId);

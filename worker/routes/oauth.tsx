@@ -108,7 +108,7 @@ export const oauth = new Hono<AppEnv>()
       return refusal(
         c,
         "invalid_grant",
-        "The code is used, older than a minute or another client's, the approving session has ended, or the account has too many keys.",
+        "The code was used, is older than a minute or belongs to another client, the approving session has ended, or the account has too many keys.",
       );
     return c.json({ access_token: key, token_type: "Bearer", scope });
   });
@@ -126,7 +126,7 @@ async function deviceToken(c: Context<AppEnv>, form: Record<string, unknown>) {
     return refusal(
       c,
       "invalid_grant",
-      "The code was denied, used, is older than ten minutes or another client's.",
+      "The code was denied or used, is older than ten minutes or belongs to another client.",
     );
   if (typeof polled === "number") return refusal(c, "slow_down", `Ask again in ${polled} seconds.`);
   if (polled.status === "pending") return refusal(c, "authorization_pending", "Nobody has approved it yet.");
@@ -144,7 +144,7 @@ async function requestIn(c: Context<AppEnv>): Promise<Asked | { wrong: string }>
   const { client_id = "", redirect_uri = "", ...query } = c.req.query();
   const ctx = contextFor(c, { type: "link" });
   const found = URL.canParse(redirect_uri) ? await clientOf(ctx, client_id, redirect_uri) : null;
-  if (!found) return { wrong: "It is not known here, or this address is not one that it registered." };
+  if (!found) return { wrong: "It is unknown here, or did not register this address." };
   const asked = AuthorizationRequest.safeParse({ client_id, redirect_uri, ...query });
   if (!asked.success) return { wrong: z.prettifyError(asked.error) };
   if (!isOurs(c, asked.data.resource))

@@ -95,7 +95,7 @@ export const signInPages = new Hono<AppEnv>()
         c,
         isFine
           ? { tone: "good", text: "Your email address is confirmed." }
-          : { tone: "warn", text: "This link has expired or is incomplete: have a new one sent." },
+          : { tone: "warn", text: "This link has expired or is incomplete: request a new one." },
       );
       return c.redirect("/", 303);
     }

@@ -28,7 +28,7 @@ const upgraded =
     if (ctx.actor.type === "session" && c.req.header("Origin") !== configOf(c.env).SITE_URL)
       throw new AppError("forbidden");
     if (c.req.header("Upgrade")?.toLowerCase() !== "websocket")
-      throw invalid("", "This address takes WebSockets only: send Upgrade: websocket.");
+      throw invalid("", "This address accepts only WebSockets: send Upgrade: websocket.");
     const query = schema.safeParse(c.req.query());
     if (!query.success) throw refusalBy(query.error);
     await takeFrom(c, "streamOpened", accountOf(ctx));

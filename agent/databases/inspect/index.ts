@@ -68,7 +68,7 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
   return async (question, asked) => {
     const { databaseId } = question;
     if (all >= askedAtOnce || askingOf(databaseId) >= askedOfOneAtOnce)
-      return refused("Too many questions to this database are open: wait for an answer first.");
+      return refused("Too many requests to this database are open: wait for a response first.");
     const limitMs = question.kind === "query" ? question.timeoutMs + graceMs : ownQuestionsMs;
     const late = AbortSignal.timeout(limitMs);
     const counted = [databaseId as string];
@@ -76,9 +76,10 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
     count(databaseId, 1);
     try {
       const place = await placeOf(question, AbortSignal.any([asked, late]));
-      if (!place) return refused("The database's server does not run at the moment: try again in a minute.");
+      if (!place)
+        return refused("The database's server is not running at the moment: try again in a minute.");
       if (askingOf(place.accountId) >= askedByAccountAtOnce)
-        return refused("Too many questions to your databases are open: wait for an answer first.");
+        return refused("Too many requests to your databases are open: wait for a response first.");
       counted.push(place.accountId);
       count(place.accountId, 1);
       return await answer(question, place);

@@ -79,7 +79,7 @@ async function demandAllowed(client: RedisClient, words: readonly string[], writ
     throw new StatementError(`${upper} is not a read-only command: it requires \`write\`.`);
   if (categories.has("@dangerous"))
     throw new StatementError(
-      `${upper} reads everything at once and blocks the database meanwhile: use SCAN, which works in steps.`,
+      `${upper} reads everything at once and blocks the database meanwhile: use SCAN, which works incrementally.`,
     );
 }
 

@@ -19,7 +19,7 @@ export function readComposerJson(text: string): ComposerJson {
   } catch {
     // Said below.
   }
-  throw new JobError("composer.json is not valid JSON: mend it and deploy again.");
+  throw new JobError("composer.json is not valid JSON: correct it and deploy again.");
 }
 
 /**

@@ -49,7 +49,7 @@ export function detectDotnet(sources: Sources, overrides: Overrides): DotnetPlan
   const given = overrides.startCommand ?? procfileWeb(sources);
   if (overrides.buildCommand !== null && given === null)
     throw new JobError(
-      "buildCommand is set for a .NET repository: set startCommand to what it makes, too, such as dotnet out/Web.dll.",
+      "buildCommand is set for a .NET repository: also set startCommand to what it builds, such as dotnet out/Web.dll.",
     );
   const published = overrides.buildCommand === null ? appOf(sources, projects) : null;
   const text = published === null ? "" : textOf(sources, published);
@@ -108,7 +108,7 @@ function appOf(sources: Sources, projects: string[]): string {
   const [app, ...others] = apps ?? [];
   if (app === undefined)
     throw new JobError(
-      "Found a solution of .NET, but no project at most two folders below it: set rootDir to the folder of the project.",
+      "Found a .NET solution, but no project at most two folders below it: set rootDir to the project's folder.",
     );
   if (others.length === 0) return app;
   throw new JobError(

@@ -49,7 +49,7 @@ export function detectGo(sources: Sources, overrides: Overrides): GoPlan | null 
   const given = overrides.startCommand ?? procfileWeb(sources);
   if (buildCommand !== null && given === null)
     throw new JobError(
-      "buildCommand is set for a Go repository: set startCommand to the program it makes, too.",
+      "buildCommand is set for a Go repository: also set startCommand to the program it builds.",
     );
   const [, runs, args] = (buildCommand === null && goRun.exec(given ?? "")) || [];
   const vendored = sources.files.has("vendor/");
@@ -114,7 +114,7 @@ function mainPackage(sources: Sources, name: string): string {
   if (packages.length === 1 && packages[0] !== undefined) return packages[0];
   throw new JobError(
     packages.length === 0
-      ? "Found a Go module or workspace, but no program: put package main into the root, into a folder of cmd/ or into another's main.go, or set buildCommand and startCommand."
+      ? "Found a Go module or workspace, but no program: put package main in the root, in a folder of cmd/ or in another folder's main.go, or set buildCommand and startCommand."
       : `Found more than one program (${packages.slice(0, 5).join(", ")}): set buildCommand to build one of them, such as go build -o app ${packages[0]}, and startCommand to start it, such as ./app.`,
   );
 }

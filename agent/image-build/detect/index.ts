@@ -70,7 +70,7 @@ function planOfServed(
   if (backend?.kind === "python" || backend?.kind === "ruby") return backend;
   if (backend !== null)
     throw new JobError(
-      `outputDir is set for a repository whose app is started, and makes no folder of files (${backend.kind}): remove outputDir, or add a Dockerfile.`,
+      `outputDir is set for a repository whose app is started, and produces no folder of files (${backend.kind}): remove outputDir, or add a Dockerfile.`,
     );
   if ([...sources.files].some((file) => /^[^/]+\.py$/.test(file)) && overrides.buildCommand !== null)
     return { ...planPython(sources, overrides, null), assets: null };

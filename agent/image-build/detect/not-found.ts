@@ -27,7 +27,7 @@ const app =
 const mostNamed = 5;
 
 const nothing =
-  "Found neither a Dockerfile, nor a package.json, nor the files of an app in Python, Go, PHP, Ruby, Java, .NET, Rust, Elixir or Deno, nor a Procfile or start.sh, nor an index.html: add one of them, set startCommand, or set rootDir to the folder that holds it.";
+  "Found neither a Dockerfile, nor a package.json, nor the files of an app in Python, Go, PHP, Ruby, Java, .NET, Rust, Elixir or Deno, nor a Procfile or start.sh, nor an index.html: add one of them, set startCommand, or set rootDir to the folder that contains it.";
 
 /** Why what a file says it is is not built by ourselves, and what to do; null where none says so. */
 export function notByItself(paths: readonly string[]): JobError | null {
@@ -61,7 +61,7 @@ export function notFound({ files }: Sources): JobError {
   return new JobError(
     file === undefined
       ? nothing
-      : `Found ${file}, which is not read: make a site of each of its services, with its Dockerfile or its image.`,
+      : `Found ${file}, which is not read: create a site for each of its services, with its Dockerfile or its image.`,
   );
 }
 

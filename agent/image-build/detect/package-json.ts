@@ -24,7 +24,7 @@ export function readPackageJson({ texts }: Sources): PackageJson | null {
   if (text === undefined) return null;
   const manifest = parsePackageJson(text);
   if (manifest !== null) return manifest;
-  throw new JobError("package.json is not valid JSON: mend it and deploy again.");
+  throw new JobError("package.json is not valid JSON: correct it and deploy again.");
 }
 
 /** null where it is no JSON object. */

@@ -68,7 +68,7 @@ export function procfileRelease(sources: Sources): string | null {
   const command = procfileCommand(sources, /^release:[ \t]*(\S.*)$/m);
   if (command !== null && command.length > releaseCharacters)
     throw new JobError(
-      `The Procfile's release command is longer than ${releaseCharacters} characters: put it into a script.`,
+      `The Procfile's release command is longer than ${releaseCharacters} characters: put it in a script.`,
     );
   return command;
 }
@@ -94,9 +94,7 @@ export function notesOf(sources: Sources): string[] {
   const found = present(sources, filesOfOthers)
     .filter((file) => file !== "app.json" || !isExpos)
     .join(" and ");
-  return found === ""
-    ? []
-    : [`What ${found} may say is not read: commands and variables are the site's settings.`];
+  return found === "" ? [] : [`Not read: ${found}. Commands and variables are the site's settings.`];
 }
 
 /** Debian's packages that an Aptfile, as of Heroku's buildpack, asks for. */

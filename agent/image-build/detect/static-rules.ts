@@ -167,7 +167,5 @@ function notesOfServers({ files }: Sources): string[] {
   const found = ["Caddyfile", "nginx.conf", ".htaccess"].filter((name) => files.has(name)).join(" and ");
   return found === ""
     ? []
-    : [
-        `What ${found} may say is not read: a site of files is told its redirects and headers by _redirects and _headers.`,
-      ];
+    : [`Not read: ${found}. The redirects and headers of a static site are set in _redirects and _headers.`];
 }

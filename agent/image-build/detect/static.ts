@@ -127,7 +127,7 @@ const adapters: Adapter[] = hosts.flatMap((host) => [
 /** What to add to a framework that as its generator makes it leaves nothing that can be served. */
 function lacksAdapter({ files }: Sources, manifest: PackageJson): string | null {
   if (dependsOn(manifest, "@builder.io/qwik-city") && !files.has("adapters/"))
-    return "Qwik City makes nothing that can be served without an adapter: run npm run qwik add express, or npm run qwik add static for files only, and commit what it makes.";
+    return "Qwik City produces nothing that can be served without an adapter: run npm run qwik add express, or npm run qwik add static for files only, and commit the result.";
   return null;
 }
 

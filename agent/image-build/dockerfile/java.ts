@@ -41,7 +41,7 @@ const findJar = [
     'found="$found $jar"; break; done; done',
   "set -- $found",
   `if [ $# = 1 ]; then cp $1 ${output}/app.jar; for name in lib libs dependency; do if [ -d \${1%/*}/$name ]; then cp -R \${1%/*}/$name ${output}/; fi; done; exit 0; fi`,
-  "if [ $# = 0 ]; then echo 'The build left no jar that can be started: let its manifest name a Main-Class, as the plugins of Spring Boot, Shade and Shadow do, or set startCommand.' >&2; exit 1; fi",
+  "if [ $# = 0 ]; then echo 'The build left no jar that can be started: let its manifest name a Main-Class, as the Spring Boot, Shade and Shadow plugins do, or set startCommand.' >&2; exit 1; fi",
   severalApps,
 ].join("; ");
 

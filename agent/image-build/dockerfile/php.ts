@@ -93,7 +93,7 @@ function installPecl(names: readonly string[]): string {
   const install =
     "yes '' | timeout 300 pecl install $name > /tmp/pecl.log 2>&1 && docker-php-ext-enable $name";
   const failed =
-    'tail -n 3 /tmp/pecl.log; echo "ext-$name could not be installed from PECL: an app that uses it fails."';
+    'tail -n 3 /tmp/pecl.log; echo "ext-$name could not be installed from PECL: an app that uses it will fail."';
   return runs(
     `for name in ${names.join(" ")}; do { ${install}; } || { ${failed}; }; done; rm -rf /tmp/pear /tmp/pecl.log`,
   );

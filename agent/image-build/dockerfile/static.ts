@@ -196,7 +196,7 @@ function takeOutput({ outputs, manifest, adapter }: Made): string {
   const remedy =
     adapter === undefined
       ? "Make it write there, set rootDir to the folder of the app that does, or set startCommand."
-      : `${adapter.name} builds for ${adapter.host}: use ${adapter.instead} in its place, which makes a server, or set outputDir if there are only files.`;
+      : `${adapter.name} builds for ${adapter.host}: use ${adapter.instead} instead, which produces a server, or set outputDir if there are only files.`;
   const problem = `The build left an index.html in none of: ${outputs.join(", ")}. ${remedy}`;
   const written = `find . \\( -name node_modules -o -name ".?*" \\) -prune -o -path "./*/*" -name index.html -newermc ${manifest} -printf "%d %h\\n"`;
   const search =

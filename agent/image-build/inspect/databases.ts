@@ -51,6 +51,6 @@ export function lackingDatabase(sources: Sources, examples: readonly string[]): 
     .filter(([, sign]) => texts.some((text) => sign.test(text)))
     .map(
       ([name]) =>
-        `It appears to use ${name}, which is not offered here: use a server elsewhere, and name its address in a variable.`,
+        `It appears to use ${name}, which is not offered here: use a server elsewhere, and set its address in a variable.`,
     );
 }

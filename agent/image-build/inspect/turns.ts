@@ -2,8 +2,8 @@ import { JobError } from "../../job.ts";
 
 type Waiting = { accountId: string; begin: () => void };
 
-const full = "This host reads as many repositories as it can: try again in a minute.";
-const tooManyOfAccount = "Repositories of your account are being read already: wait until they are.";
+const full = "This host is reading as many repositories as it can: try again in a minute.";
+const tooManyOfAccount = "Your account's repositories are already being read: wait until that is finished.";
 
 /** So many at once. Of those that wait, an account with the fewest at work is first, then whose last turn was the longest ago. */
 export class Turns {

@@ -174,7 +174,7 @@ effectsOf("backups", {
       expect(question).toEqual({ kind: "files", siteId, path: "/app/a.txt", volume: null, masks: [] });
       expect((await using).result).toEqual(file);
       const again = useTool(key, "browse_files", { site: "browsed", volume: "gone" });
-      await answerNext(host, { kind: "refused", error: "The host has no such volume of the site." });
+      await answerNext(host, { kind: "refused", error: "The host has no such volume for the site." });
       expect((await again).reply.toolCalls).toMatchObject([{ tool: "browse_files", ok: false }]);
     },
   ],

@@ -18,7 +18,7 @@ const checkoutMs = 60 * 60_000;
 const firstCheckMs = 2 * 60_000;
 
 export const onItsWay = () =>
-  conflict("A payment of this invoice is pending: wait until the bank has confirmed or refused it.");
+  conflict("A payment for this invoice is pending: wait until the bank has confirmed or refused it.");
 
 /**
  * The invoice's open checkout, or a new one; null once it is paid. Concurrent requests share one checkout, because
@@ -53,7 +53,7 @@ export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promi
       // Else one checkout after another would keep what was never paid for: its memory, and a term without its renewal.
       if (invoice.kind !== "renewal" && invoice.dueAt <= ctx.now())
         throw conflict(
-          `This invoice was due on ${dayOf(invoice.dueAt)} and can no longer be paid. Order anew what it was for.`,
+          `This invoice was due on ${dayOf(invoice.dueAt)} and can no longer be paid. Place the order again.`,
         );
       await begin(ctx, invoice);
       continue;
@@ -62,7 +62,7 @@ export async function openCheckout(ctx: Ctx, invoiceId: InvoiceRow["id"]): Promi
     if (session?.status === "processing") throw onItsWay();
     if (session?.status === "open") return session;
   }
-  throw conflict("Someone else is paying this invoice at the same moment: open it again.");
+  throw conflict("Someone else is paying this invoice right now: open it again.");
 }
 
 async function begin(ctx: Ctx, invoice: InvoiceRow): Promise<void> {

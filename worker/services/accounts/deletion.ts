@@ -14,11 +14,11 @@ export const obstaclesOf: Record<Obstacle, ReturnType<typeof sql>> = {
 };
 
 const reasons: Record<Obstacle, string> = {
-  operator: "It is an operator's. Another operator must make it a user's first.",
+  operator: "It is an operator account. Another operator must change its role to user first.",
   sites: "It has sites. Delete them first, and wait until they are gone.",
   databases: "It has databases. Delete them first, and wait until they are gone.",
   unpaid_invoices: "It has unpaid invoices. Pay or cancel them first.",
-  refunds: "A refund is on its way. Wait until it has arrived.",
+  refunds: "A refund is in progress. Wait until it is complete.",
 };
 
 /** Whether the caller's account can be deleted, and what is lost with it. */

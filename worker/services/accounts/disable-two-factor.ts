@@ -16,7 +16,7 @@ import { accountView } from "./view.ts";
 export async function disableTwoFactor(ctx: Ctx, { id: accountId }: ById): Promise<Account> {
   const id = idIn("account", accountId);
   if (id === accountOf(ctx))
-    throw conflict("Turn off your own two-step sign-in in your settings, which takes a code.");
+    throw conflict("Turn off your own two-step sign-in in your settings, which requires a code.");
   const now = ctx.now();
   const isOn = sql`EXISTS (SELECT 1 FROM accounts WHERE id = ${id} AND two_factor_enabled)`;
   const { account } = await batch(ctx, {
@@ -26,7 +26,7 @@ export async function disableTwoFactor(ctx: Ctx, { id: accountId }: ById): Promi
         id: `two-factor-disabled:${id}:${now.getTime()}`,
         accountId: id,
         subject: "Two-step sign-in was turned off",
-        text: "An operator turned off the two-step sign-in of your account, as somebody asked for who has neither the authenticator app nor the recovery codes. You are signed out everywhere; signing in takes no code now.\n\nIf you asked for it, sign in and set it up again in the settings. If you did not, change your password at once, and tell the operator of this service.",
+        text: "An operator turned off the two-step sign-in of your account, at the request of somebody who has neither the authenticator app nor the recovery codes. You are signed out everywhere; signing in no longer requires a code.\n\nIf you asked for it, sign in and set it up again in the settings. If you did not, change your password immediately, and tell the operator of this service.",
       },
       isOn,
     ),

@@ -78,10 +78,10 @@ export async function removeAccount(
 async function refusal(ctx: Ctx, loseCredits: boolean) {
   const { obstacles, credits } = await getAccountDeletion(ctx);
   if (obstacles.length > 0)
-    return conflict(`The account is not deleted. ${obstacles.map(({ reason }) => reason).join(" ")}`);
+    return conflict(`The account was not deleted. ${obstacles.map(({ reason }) => reason).join(" ")}`);
   if (credits > 0 && !loseCredits)
     return conflict(
-      `The account is not deleted. It has ${credits} credits, which would be lost: say loseCredits.`,
+      `The account was not deleted. It has ${credits} credits, which would be lost: send loseCredits.`,
     );
   return invalid("email", "not the account's address");
 }

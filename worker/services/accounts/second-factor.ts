@@ -45,7 +45,7 @@ export async function requireSecondFactor(ctx: Ctx, accountId: Id<"account">, ty
   if (lockedForMs > 0)
     throw new AppError("rate_limited", { retryAfterSeconds: Math.ceil(lockedForMs / 1000) });
   const code = codeIn(typed);
-  if (code === "") throw invalid("code", "the code of your app, or a recovery code");
+  if (code === "") throw invalid("code", "the code from your app, or a recovery code");
   const isRight = isAppCode(code)
     ? (await isCodeOf(ctx, row.twoFactor, code)) && (await claimCode(ctx, accountId, code))
     : await useRecoveryCode(ctx, row.twoFactor, code);

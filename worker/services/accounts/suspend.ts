@@ -34,7 +34,7 @@ export async function suspendAccount(
         id: `account-suspended:${id}:${now.getTime()}`,
         accountId: id,
         subject: "Your account is suspended",
-        text: `Your account is suspended: ${reason}\n\nYour sites and databases are stopped, and their data is kept. Your API keys are refused. You can still sign in, see everything and pay invoices. Reply to the operator of this service to have it released.`,
+        text: `Your account is suspended: ${reason}\n\nYour sites and databases are stopped, and their data is kept. Your API keys are refused. You can still sign in, see everything and pay invoices. Contact the operator of this service to have it released.`,
       },
       suspended,
     ),
@@ -42,7 +42,8 @@ export async function suspendAccount(
   });
   await Promise.all(keys.map((key) => tellOfChange(ctx, key)));
   const changed = requireFound(account[0]);
-  if (changed.suspendedAt === null) throw conflict("This account is an operator's. Make it a user's first.");
+  if (changed.suspendedAt === null)
+    throw conflict("This is an operator account. Change its role to user first.");
   await suspendOfAccounts(ctx, id);
   return accountView(changed);
 }

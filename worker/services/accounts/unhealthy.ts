@@ -13,13 +13,15 @@ const notRunning = new Set<string>(["FAILED", "SUSPENDED", "PENDING"]);
 type Failing = { volume: string; failure: string | null };
 
 const failingBackups = (failing: Failing[]): string | null =>
-  failing.map(({ volume, failure }) => `backups of its volume ${volume} fail: ${failure}`).join("; ") || null;
+  failing
+    .map(({ volume, failure }) => `backups of its volume ${volume} are failing: ${failure}`)
+    .join("; ") || null;
 
 /** The most important problem of the first, which says what to do. */
 function failingDomain(domains: readonly Domain[]): string | null {
   const failing = domains.find(({ status }) => status === "ERROR");
   return failing
-    ? `its domain ${failing.displayName} fails: ${failing.problems[0]?.message.replace(/\.$/, "")}`
+    ? `its domain ${failing.displayName} is failing: ${failing.problems[0]?.message.replace(/\.$/, "")}`
     : null;
 }
 
@@ -72,7 +74,7 @@ export async function listUnhealthy(ctx: Ctx): Promise<Unhealthy> {
       (hostOffline ? "its host is offline" : null) ??
       (notRunning.has(status) ? `it is ${status}` : null) ??
       notice ??
-      (backups.failing ? `its backups fail: ${backups.failing.reason}` : null) ??
+      (backups.failing ? `its backups are failing: ${backups.failing.reason}` : null) ??
       error;
     return reason === null ? [] : [{ kind: "database" as const, id, name, status, reason, error }];
   });

@@ -33,7 +33,7 @@ export async function createVolumeBackup(
   if (!row)
     throw conflict(
       site.hostId === null || site.status === "DELETING"
-        ? "The site is on no host, so the volume holds nothing yet. Deploy the site first."
+        ? "The site is not on a host, so the volume is still empty. Deploy the site first."
         : "A backup of this volume or a restore into it is in progress. Wait until it has finished.",
     );
   ctx.hosts.wake(row.hostId);

@@ -84,9 +84,9 @@ export async function restoreVolume(
 
   function whyNot(): string {
     if (site.hostId === null || site.status === "DELETING")
-      return "The site is on no host. Deploy it first, then restore.";
+      return "The site is not on a host. Deploy it first, then restore.";
     if (site.status !== "STOPPED" && volume)
-      return "The site may be using this volume. Stop it first, or restore into a new volume of another name.";
-    return `A backup of this volume or a restore into it is in progress, or the site has ${maxKept} volumes already. Wait until it has finished, or remove a volume.`;
+      return "The site may be using this volume. Stop it first, or restore into a new volume with another name.";
+    return `A backup of this volume or a restore into it is in progress, or the site already has ${maxKept} volumes. Wait until it has finished, or remove a volume.`;
   }
 }

@@ -40,6 +40,6 @@ async function followRecordedLog(
   after: number,
 ): Promise<ReadableStream<Uint8Array>> {
   const events = await ctx.logs.follow(id, after, credentialOf(ctx), isOver(ctx, finishedAt));
-  if (!events) throw conflict("Too many readers follow this log. Close one of them first.");
+  if (!events) throw conflict("Too many readers are following this log. Close one of them first.");
   return events;
 }

@@ -74,6 +74,6 @@ function refuseForeign(ctx: Ctx, name: string): void {
   if (isWildcard(name) && !issuesWildcards(ctx))
     throw invalid(
       "domain",
-      "a wildcard needs a certificate by DNS-01, and this installation has no DNS provider: add each name by itself",
+      "a wildcard needs a certificate by DNS-01, and this installation has no DNS provider: add each name separately",
     );
 }

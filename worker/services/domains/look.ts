@@ -128,7 +128,7 @@ async function served(ctx: Ctx, site: LookedAt, { name }: DomainRow): Promise<Se
       event: "waits",
       problem: {
         code: "site_not_placed",
-        message: "DNS is right. The site has not been deployed yet, so no host serves it: deploy it.",
+        message: "DNS is correct. The site has not been deployed yet, so no host serves it: deploy it.",
       },
     };
   const order = isWildcard(name) ? await orderOf(ctx, name) : null;
@@ -147,7 +147,7 @@ async function served(ctx: Ctx, site: LookedAt, { name }: DomainRow): Promise<Se
       problem: {
         code: "host_unreachable",
         message:
-          `DNS is right, but the site's host could not be asked. ${answer.kind === "refused" ? answer.error : ""}`.trim(),
+          `DNS is correct, but the site's host could not be asked. ${answer.kind === "refused" ? answer.error : ""}`.trim(),
       },
     };
   const certificate = answer.certificate && { ...answer.certificate, ...(order && refusalOf(order)) };
@@ -156,7 +156,7 @@ async function served(ctx: Ctx, site: LookedAt, { name }: DomainRow): Promise<Se
       event: "waits",
       problem: {
         code: "route_pending",
-        message: "DNS is right. The site's host begins to serve the name as soon as it has taken its job.",
+        message: "DNS is correct. The site's host serves the name as soon as it has taken the job.",
       },
     };
   if (answer.obtained) await keep(ctx, name, answer.obtained, answer.certificate);
@@ -323,7 +323,7 @@ async function release(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<Domain
         problems: [
           {
             code: "name_released",
-            message: `${row.name} was released, because its record of ownership and its address were gone for a week. Create ${proofRecord(row).type} ${proofRecord(row).name} with the value ${row.challenge}, then verify again.`,
+            message: `${row.name} was released, because its ownership record and its address were gone for a week. Create ${proofRecord(row).type} ${proofRecord(row).name} with the value ${row.challenge}, then verify again.`,
           },
         ],
         checkedAt: now,
@@ -359,5 +359,5 @@ const noResolver: DomainProblem = {
 
 const releasePlanned = (row: DomainRow, lostSince: Date): DomainProblem => ({
   code: "release_planned",
-  message: `Neither the record of ownership at ${proofRecord(row).name} nor the address of ${row.name} leads here any more. If that stays so, the name is released on ${dayOf(releaseAt(lostSince))}.`,
+  message: `Neither the ownership record at ${proofRecord(row).name} nor the address of ${row.name} leads here any more. If this does not change, the name is released on ${dayOf(releaseAt(lostSince))}.`,
 });

@@ -19,7 +19,7 @@ export async function renewDomain(ctx: Ctx, input: OfDomain): Promise<Domain> {
   const dueAt = isKept ? dueOf(seen.certificate) : null;
   if (dueAt && ctx.now() < dueAt)
     throw conflict(
-      `The certificate of ${seen.name} is valid until ${day(seen.certificate?.notAfter)}. It is renewed by itself from ${day(dueAt.toISOString())} on, and cannot be renewed earlier.`,
+      `The certificate of ${seen.name} is valid until ${day(seen.certificate?.notAfter)}. It is renewed automatically from ${day(dueAt.toISOString())}, and cannot be renewed earlier.`,
     );
   return domainView(ctx, site, seen);
 }

@@ -31,7 +31,7 @@ const iso = (at: Date | null): string | null => at?.toISOString() ?? null;
 
 const notLookedAt = {
   code: "not_looked_at",
-  message: "DNS has not been looked at yet. That happens within a minute, or at once when you verify it.",
+  message: "DNS has not been checked yet. That happens within a minute, or immediately when you verify it.",
 } as const;
 
 export const domainView = (

@@ -15,6 +15,7 @@ export async function followEvents(
     credential,
     from === undefined || !Number.isSafeInteger(from) ? null : from,
   );
-  if (!events) throw conflict("Too many readers follow the events of this account. Close one of them first.");
+  if (!events)
+    throw conflict("Too many readers are following this account's events. Close one of them first.");
   return events;
 }

@@ -22,7 +22,7 @@ export function refuseUnknownRegion(
   throw invalid(
     path,
     names === ""
-      ? "this region has no hosts, and neither has any other: omit it to use any host"
+      ? "this region has no hosts, nor does any other: omit it to use any host"
       : `this region has no hosts, only ${names}: choose one of them, or omit it to use any host`,
   );
 }

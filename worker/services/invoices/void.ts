@@ -16,5 +16,5 @@ export async function voidInvoice(ctx: Ctx, { id: invoiceId }: ById): Promise<In
   const after = await makeVoid(ctx, invoice, sql`status = 'processing'`);
   if (after.status === "void") return invoiceView(after);
   if (after.status === "unpaid") throw onItsWay();
-  throw conflict(`This invoice is ${after.status}: only an unpaid one can be void. Refund a paid one.`);
+  throw conflict(`This invoice is ${after.status}: only an unpaid one can be voided. Refund a paid one.`);
 }

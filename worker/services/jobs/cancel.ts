@@ -19,14 +19,14 @@ export async function cancelJob(ctx: Ctx, { id: jobId }: ById): Promise<Job> {
   if (!isCancellable(job))
     throw conflict(
       job.status === "LEASED"
-        ? `A host has begun this ${job.kind}, and it cannot be stopped half way. It ends by ${job.deadlineAt.toISOString()}.`
-        : `A ${job.kind} is not cancelled, because its resource would stay half done.`,
+        ? `A host has started this ${job.kind}, and it cannot be stopped half-way. It ends by ${job.deadlineAt.toISOString()}.`
+        : `A ${job.kind} is not cancelled, because its resource would be left half done.`,
     );
   const now = ctx.now();
   if (job.status === "QUEUED") {
     const failure = { error: "Cancelled by an operator.", cancelled: true, durations: null };
     const { recorded } = await endAsFailed({ ...ctx, now: () => now }, job, failure);
-    if (!recorded) throw conflict("A host has just taken this job. Look at it again.");
+    if (!recorded) throw conflict("A host has just taken this job. Check it again.");
     return jobView({
       ...job,
       status: "CANCELLED",

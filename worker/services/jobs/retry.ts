@@ -41,11 +41,11 @@ export async function retryJob(ctx: Ctx, { id }: ById): Promise<Job> {
   if (!job) throw new AppError("not_found");
   const about = job.siteId ?? job.databaseId;
   const kind = retryableKinds.find((one) => one === job.kind);
-  if (job.status !== "FAILED") throw conflict("Only a failed job can be asked for again.");
+  if (job.status !== "FAILED") throw conflict("Only a failed job can be retried.");
   if (!kind || about === null)
-    throw conflict(`A ${job.kind} is not repeated: its owner decides whether it is asked for again.`);
+    throw conflict(`A ${job.kind} is not repeated: its owner decides whether to request it again.`);
   if (!job.retryable)
-    throw conflict("Something newer was asked for since, or it was a rollback or a move: see the resource.");
+    throw conflict("Something newer was requested since, or it was a rollback or a move: see the resource.");
   const [subject] = await ctx.db
     .select({
       suspendedAt: accounts.suspendedAt,

@@ -63,7 +63,7 @@ const reasons: Record<JobWait, string> = {
     "No connected host has enough free memory, in its region and beside its databases. Add a host, or connect one.",
   host: "Its host is not connected. Start its agent, or remove the host.",
   room: "Its host has no memory left for it, and its data is there. Make room on the host.",
-  slot: "It waits for a free slot of a host.",
+  slot: "It waits for a free slot on a host.",
 };
 
 /** What a host stops when it is told to. */

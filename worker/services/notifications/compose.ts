@@ -72,7 +72,7 @@ async function ofDeployment(ctx: Ctx, id: string): Promise<Said | null> {
     subject: `Deployment #${row.number} of ${row.site} failed`,
     text:
       firstOf(row.error, "No reason is known.") +
-      (row.serving ? "\n\nThe version before keeps serving." : ""),
+      (row.serving ? "\n\nThe previous version keeps serving." : ""),
     path: `/deployments/${id}`,
   };
 }

@@ -55,6 +55,6 @@ async function mailed(ctx: Ctx, { email }: ChannelRow, id: string): Promise<Outc
     return { isSent: true, httpStatus: null, error: null };
   } catch (error) {
     logError({ notification: id }, error);
-    return failed("The mail service did not take it.");
+    return failed("The mail service did not accept it.");
   }
 }

@@ -64,7 +64,7 @@ export async function measureDisk(ctx: Ctx, kept: readonly Kept[]): Promise<(one
         ? null
         : one.hostId === null
           ? hasNotRun
-          : (refusals.get(one.id) ?? "Its host has nothing of it."),
+          : (refusals.get(one.id) ?? "Its host has no data for it."),
     };
   };
 }

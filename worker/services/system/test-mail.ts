@@ -16,7 +16,7 @@ export async function testMail(ctx: Ctx): Promise<MailTested> {
   const mail = {
     to: account.email,
     subject: "Mail works",
-    text: `This mail was sent by ${ctx.config.SITE_URL}, because an operator asked for a test.\n`,
+    text: `This mail was sent by ${ctx.config.SITE_URL}, because an operator requested a test.\n`,
   };
   await sendMail(ctx.config, mail).catch((error: unknown) => {
     throw conflict(
