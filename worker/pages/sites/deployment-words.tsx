@@ -91,7 +91,7 @@ const settingNames: Readonly<Record<string, string>> = {
   dockerfile: "Dockerfile",
   image: "Image",
   rootDir: "Folder of the app",
-  dockerfilePath: "Path of the Dockerfile",
+  dockerfilePath: "Dockerfile path",
   buildCommand: "Build command",
   buildOptions: "Build options",
 };
