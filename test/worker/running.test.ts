@@ -225,7 +225,7 @@ describe("a running site's log", () => {
       ...Array<boolean>(20).fill(false),
       true,
     ]);
-    expect(refusals[60]).toMatch(/^60 readers follow logs of your account/);
+    expect(refusals[60]).toMatch(/^60 readers already follow logs of your account/);
     for (let count = 0; count < 61; count++) {
       await host.next("ask");
       await host.next("endAsk");
