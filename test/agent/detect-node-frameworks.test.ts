@@ -184,6 +184,18 @@ it("Astro's server listens where it is reached, whatever starts it", () => {
   expect(dockerfile({ scripts: { start: "node ." } })).not.toContain("HOST=");
 });
 
+it("Angular's server answers at every domain of the site, and believes what the ingress tells of a visitor", () => {
+  const angular = {
+    scripts: { start: "ng serve", build: "ng build", "serve:ssr:app": "node dist/app/server/server.mjs" },
+    dependencies: { "@angular/core": "22", "@angular/ssr": "22" },
+  };
+  expect(dockerfile(angular)).toMatch(
+    /\nENV NODE_ENV=production PORT=3000 NG_ALLOWED_HOSTS=\* NG_TRUST_PROXY_HEADERS=x-forwarded-for,x-forwarded-host,x-forwarded-proto\n/,
+  );
+  const { "@angular/ssr": _, ...files } = angular.dependencies;
+  expect(dockerfile({ ...angular, dependencies: files })).not.toContain("NG_ALLOWED_HOSTS");
+});
+
 it("frameworks send nothing about a build or an app to their authors, unless the owner says otherwise", () => {
   const next = { scripts: { build: "next build", start: "next start" }, dependencies: { next: "15" } };
   expect(dockerfile(next).match(/^ENV .*NEXT_TELEMETRY_DISABLED=1/gm)).toHaveLength(2);

@@ -4,6 +4,9 @@ const environments: Record<string, string> = {
   // It listens for its own machine only by default, whatever starts it.
   "@astrojs/node": "HOST=0.0.0.0",
   "@angular/cli": "NG_CLI_ANALYTICS=false",
+  // Only hosts of the site reach it, and it is told by the ingress alone who asks; the second ends a warning for each request.
+  "@angular/ssr":
+    "NG_ALLOWED_HOSTS=* NG_TRUST_PROXY_HEADERS=x-forwarded-for,x-forwarded-host,x-forwarded-proto",
   "@strapi/strapi": "STRAPI_TELEMETRY_DISABLED=true",
   astro: "ASTRO_TELEMETRY_DISABLED=1",
   expo: "EXPO_NO_TELEMETRY=1",
