@@ -525,6 +525,16 @@ describe("a Node app", () => {
       { startCommand: "node .output/server/index.mjs" },
     ],
     [
+      "Analog, which is Angular's and starts as Vite does",
+      {
+        scripts: { start: "vite", build: "vite build" },
+        dependencies: { "@angular/core": "22" },
+        devDependencies: { "@analogjs/platform": "2", vite: "7" },
+      },
+      { "index.html": "" },
+      { startCommand: "node dist/analog/server/index.mjs" },
+    ],
+    [
       "TanStack Start with Nitro",
       { ...vite, dependencies: { "@tanstack/react-start": "1", nitro: "3" } },
       {},
@@ -533,6 +543,14 @@ describe("a Node app", () => {
   ])("of %s is a server", (_, manifest, files, expected) =>
     expect(node(manifest, files)).toMatchObject({ kind: "node", ...expected }),
   );
+
+  it("of Analog is served as files where its configuration has it make no server", () =>
+    expect(
+      node(
+        { ...vite, dependencies: { "@angular/core": "22" }, devDependencies: { "@analogjs/platform": "2" } },
+        { "vite.config.ts": "plugins: [analog({ static: true })]" },
+      ),
+    ).toMatchObject({ kind: "site", outputs: ["dist/analog/public"] }));
 
   it("of SvelteKit has its adapter for a server by the owner's own build command, too", () => {
     const kit = { ...vite, devDependencies: { "@sveltejs/kit": "2", "@sveltejs/adapter-auto": "7" } };

@@ -10,6 +10,7 @@ const servers: { dependency: string; startCommand?: string; script?: RegExp }[] 
   { dependency: "@astrojs/node", startCommand: "node dist/server/entry.mjs" },
   { dependency: "@sveltejs/adapter-node", startCommand: "node build" },
   { dependency: "@sveltejs/adapter-auto", startCommand: "node build" },
+  { dependency: "@analogjs/platform", startCommand: "node dist/analog/server/index.mjs" },
   { dependency: "nuxt", startCommand: "node .output/server/index.mjs" },
   { dependency: "next", startCommand: "node_modules/.bin/next start" },
   { dependency: "nitro", startCommand: "node .output/server/index.mjs" },

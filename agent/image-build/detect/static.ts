@@ -69,6 +69,7 @@ const frameworks: Framework[] = [
   { dependency: "@react-router/dev", outputs: ["build/client"], singlePage: noErrorPage },
   { dependency: "hexo", outputs: ["public"] },
   { dependency: "expo", outputs: ["dist"], singlePage: isExpoSinglePage },
+  { dependency: "@analogjs/platform", outputs: ["dist/analog/public"] },
   {
     dependency: "@angular/core",
     outputs: ["dist/*/browser", "dist/browser", "dist/*", "dist"],
@@ -109,6 +110,7 @@ const exports = [
     configs: configsOf("react-router"),
     setting: /^[^/\n]*\bssr:\s*false\b/m,
   },
+  { dependency: "@analogjs/platform", configs: configsOf("vite"), setting: /^[^/\n]*\bstatic:\s*true\b/m },
 ];
 
 /** A framework writes files instead of being a server. */
