@@ -1,3 +1,7 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { detect } from "../../agent/image-build/detect/index.ts";
 import type { Overrides } from "../../agent/image-build/detect/sources.ts";
@@ -17,6 +21,28 @@ const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
 const rules = (files: Files) => readStaticRules(sourcesOf(files), [""]);
 const redirects = (text: string) => rules({ _redirects: text }).redirects;
 const headers = (text: string) => rules({ _headers: text }).headers;
+
+const nx = '{"devDependencies":{"nx":"22","vite":"7"}}';
+
+/** What is served once the build has made these files, as its step in the Dockerfile takes them. */
+function taken(files: Files, made: string[], overrides: Partial<Overrides> = {}): string[] {
+  const folder = mkdtempSync(join(tmpdir(), "taken-"));
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  };
+  for (const [path, text] of Object.entries(files)) write(path, text);
+  // After the manifest, as the build comes after the source.
+  const buildCommand = `until [ made -nt package.json ]; do touch made; done; ${made.map((path) => `mkdir -p ${dirname(path)} && echo > ${path}`).join("; ")}`;
+  const [, step = "[]"] = /^RUN (?:--\S+ )*(\[.*\/srv\/output.*\])$/m.exec(
+    dockerfile(files, { ...overrides, buildCommand }),
+  )!;
+  const [program = "", ...args] = JSON.parse(step.replaceAll("/srv/output", `${folder}/output`)) as string[];
+  execFileSync(program, args, { cwd: folder });
+  const served = readdirSync(join(folder, "output"), { recursive: true, encoding: "utf8" });
+  rmSync(folder, { recursive: true });
+  return served;
+}
 
 describe("a site of files", () => {
   it("has a Caddyfile in the form that Caddy itself writes", () =>
@@ -62,6 +88,34 @@ describe("a site of files", () => {
       JSON.stringify(`(\n${buildCommand}\n) && ( for folder in dist`).slice(1, -1),
     );
   });
+
+  it.each<[string, Files, string[], boolean]>([
+    ["one page alone", {}, ["apps/web/dist/index.html", "apps/web/dist/assets/a.js"], true],
+    ["one page alone, by Nx", { "nx.json": "{}", "package.json": nx }, ["dist/apps/web/index.html"], true],
+    ["several pages", {}, ["dist/index.html", "dist/about/index.html"], false],
+    ["a page of its own for what is not found", {}, ["dist/index.html", "dist/404.html"], false],
+  ])(
+    "whose app lies in a monorepo answers unknown paths with its page where the build left %s",
+    (_, more, made, is) => {
+      const files: Files = {
+        "package.json": '{"scripts":{"build":"turbo build"},"devDependencies":{"turbo":"2"}}',
+        "pnpm-workspace.yaml": "packages: [apps/*]\n",
+        "turbo.json": "{}",
+        "apps/web/package.json": "{}",
+        ...more,
+      };
+      expect(taken(files, made).includes("200.html")).toBe(is);
+      expect(taken(files, made, { singlePage: false })).not.toContain("200.html");
+    },
+  );
+
+  it("of a framework that makes pages has none for unknown paths, however many pages it has", () =>
+    expect(
+      taken(
+        { "package.json": '{"scripts":{"build":"astro build"},"dependencies":{"astro":"5","vite":"7"}}' },
+        ["dist/index.html"],
+      ),
+    ).toEqual(["index.html"]));
 
   it("has neither hidden files nor what lies outside of its folder", () => {
     const left = (path: string) => isLeftOut(path, "web/public");

@@ -23,8 +23,8 @@ export type SitePlan = NodeBuild & {
   adapter?: Adapter | undefined;
   /** It is there, as the owner says. */
   isOutputGiven?: boolean;
-  /** One page that routes itself: it is also served for paths that are no file. */
-  singlePage: boolean;
+  /** One page that routes itself: it is also served for paths that are no file. null: where the build leaves no other page. */
+  singlePage: boolean | null;
 };
 
 type Framework = {
@@ -33,12 +33,12 @@ type Framework = {
   /** Where the output folder is set, and the setting. */
   configs?: string[];
   setting?: RegExp;
-  singlePage?: (sources: Sources) => boolean;
+  singlePage?: (sources: Sources) => boolean | null;
 };
 
 const outDir = /\boutDir:\s*["'`]([^"'`]{1,200})["'`]/;
 const onlyIndex = ({ files }: Sources): boolean =>
-  files.has("index.html") && [...files].filter((file) => /^[^/]+\.html$/.test(file)).length === 1;
+  [...files].filter((file) => /^[^/]+\.html$/.test(file)).length === 1;
 const noErrorPage = ({ files }: Sources): boolean => !files.has("public/404.html");
 
 /** Its configuration says whether each route is a page of its own; one page for all is the default. */
@@ -88,7 +88,9 @@ const frameworks: Framework[] = [
     outputs: ["dist"],
     configs: configsOf("vite"),
     setting: outDir,
-    singlePage: (sources) => onlyIndex(sources) && noErrorPage(sources),
+    // Its page may lie in a folder, such as that of an app of a monorepo.
+    singlePage: (sources) =>
+      sources.files.has("index.html") ? onlyIndex(sources) && noErrorPage(sources) : null,
   },
   { dependency: "parcel", outputs: ["dist"] },
   { dependency: "@stencil/core", outputs: ["www"] },
@@ -96,7 +98,11 @@ const frameworks: Framework[] = [
   { dependency: "react-dev-utils", outputs: ["build"], singlePage: noErrorPage },
 ];
 /** A build that no framework is known of. `public` is last: it is a source folder as often. */
-const unknown: Framework = { dependency: "", outputs: ["dist", "build", "out", "_site", "public"] };
+const unknown: Framework = {
+  dependency: "",
+  outputs: ["dist", "build", "out", "_site", "public"],
+  singlePage: () => null,
+};
 
 const frameworkOf = (manifest: PackageJson): Framework | undefined =>
   frameworks.find(({ dependency }) => dependsOn(manifest, dependency));
@@ -156,7 +162,7 @@ export function detectSite(sources: Sources, manifest: PackageJson, overrides: O
         ...(dependsOn(manifest, "storybook") ? ["storybook-static"] : []),
       ]),
     ],
-    singlePage: framework.singlePage?.(sources) ?? false,
+    singlePage: framework.singlePage ? framework.singlePage(sources) : false,
     adapter: adapters.find(({ name }) => dependsOn(manifest, name)),
   };
 }

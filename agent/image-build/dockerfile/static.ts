@@ -167,10 +167,19 @@ export const servedFiles = (plan: Made, images: BaseImages): string[] => [
   ...servedTaken(plan, images),
 ];
 
-const take = (plan: Made): string => `( ${takeOutput(plan)} ) && ${removeHidden} && ${serveAtBase}`;
+/** What one page alone is for the paths that it routes itself; see `served`. */
+const alsoForUnknownPaths = `{ [ "$(find ${output} -name "*.html")" != ${output}/index.html ] || cp ${output}/index.html ${output}/200.html; }`;
+
+const take = (plan: Made): string =>
+  [
+    `( ${takeOutput(plan)} )`,
+    removeHidden,
+    ...(plan.singlePage === null ? [alsoForUnknownPaths] : []),
+    serveAtBase,
+  ].join(" && ");
 
 const servedTaken = ({ singlePage, rules }: Made, images: BaseImages): string[] =>
-  servedFrom(`COPY --from=build ${output}/ /srv/`, singlePage, images, rules);
+  servedFrom(`COPY --from=build ${output}/ /srv/`, singlePage ?? false, images, rules);
 
 const noRules: StaticRules = { redirects: [], headers: [], notes: [] };
 
