@@ -59,6 +59,16 @@ describe("what is there for development only stays where an app's configuration 
     expect(isPruned({ ...vite, scripts: { start } }, files)).toBe(false);
     expect(isPruned({ ...vite, scripts: { start: "node server.js" } }, files)).toBe(true);
   });
+
+  it("also where Waku starts, which reads its own configuration", () => {
+    const waku = {
+      dependencies: { waku: "1", react: "19" },
+      devDependencies: { "@vitejs/plugin-react": "5", tailwindcss: "4" },
+    };
+    const files = { "waku.config.ts": "import react from '@vitejs/plugin-react'" };
+    expect(isPruned({ ...waku, scripts: { build: "waku build", start: "waku start" } }, files)).toBe(false);
+    expect(isPruned({ ...waku, scripts: { build: "waku build", start: "waku start" } }, {})).toBe(true);
+  });
 });
 
 it.each([

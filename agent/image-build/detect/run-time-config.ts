@@ -8,6 +8,7 @@ const readers: { framework: string; program?: RegExp }[] = [
   { framework: "astro", program: /(?:^|[\s/])astro\s+preview\b/ },
   { framework: "nuxt", program: /(?:^|[\s/])nux(?:t|i)\s+(?:start|preview)\b/ },
   { framework: "svelte", program: /(?:^|[\s/])vite\s+preview\b/ },
+  { framework: "waku", program: /(?:^|[\s/])waku\s+start\b/ },
 ];
 const names = /["'`]((?:@[\w.-]{1,100}\/)?[\w.-]{1,100})/g;
 const ownFile = /(?:\bfrom|\bimport|\brequire)\s{0,10}\(?\s{0,10}["'`]\.{1,2}\//;
