@@ -256,6 +256,16 @@ describe("SvelteKit whose configuration names an adapter is built for that, what
       adapter: { host: "Vercel" },
     }));
 
+  it("and its server takes the visitor's protocol from the ingress, as its forms need on a site without TLS", () => {
+    const ofIngress = /^ENV NODE_ENV=production .*PROTOCOL_HEADER=x-forwarded-proto/m;
+    for (const name of ["node", "auto"])
+      expect(generateDockerfile(kit({ "svelte.config.js": config(name) }, name), variables)).toMatch(
+        ofIngress,
+      );
+    const files = kit({ "svelte.config.js": config("static") }, "auto", "static");
+    expect(generateDockerfile(files, variables)).not.toContain("PROTOCOL_HEADER");
+  });
+
   it("by package.json where it names none", () =>
     expect(kit({ "svelte.config.js": "export default {};" }, "auto")).toMatchObject({
       startCommand: "node build",

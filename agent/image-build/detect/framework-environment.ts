@@ -8,6 +8,9 @@ const environments: Record<string, string> = {
   "@angular/ssr":
     "NG_ALLOWED_HOSTS=* NG_TRUST_PROXY_HEADERS=x-forwarded-for,x-forwarded-host,x-forwarded-proto",
   "@strapi/strapi": "STRAPI_TELEMETRY_DISABLED=true",
+  // Its server takes each visitor for one who came by https, and refuses the forms of others.
+  "@sveltejs/adapter-auto": "PROTOCOL_HEADER=x-forwarded-proto",
+  "@sveltejs/adapter-node": "PROTOCOL_HEADER=x-forwarded-proto",
   astro: "ASTRO_TELEMETRY_DISABLED=1",
   expo: "EXPO_NO_TELEMETRY=1",
   gatsby: "GATSBY_TELEMETRY_DISABLED=1",
