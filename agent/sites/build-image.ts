@@ -1,9 +1,10 @@
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { buildKeyOf } from "../image-build/build-key.ts";
 import { describeSource } from "../image-build/fetch-source.ts";
 import { buildFailure } from "../image-build/build-failure.ts";
+import { appFolder } from "../image-build/dockerfile/instructions.ts";
 import { obtainSource, type Wanted } from "../image-build/obtain-source.ts";
 import { prepareApart } from "../image-build/prepare-apart.ts";
 import { prepareText, type Input, type Prepared } from "../image-build/prepare.ts";
@@ -85,6 +86,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     job.phase("build", fetched ?? undefined);
     if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
     for (const note of prepared.notes) job.log(note);
+    if (prepared.generated !== null) refuseVolumeOnApp(args.run);
     if (prepared.generated !== null)
       job.log(
         `${args.options.builder === "detect" ? "Building with this Dockerfile" : "No Dockerfile found; building with this one"}:\n${prepared.generated}`,
@@ -111,6 +113,18 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     tidied.catch(() => undefined);
     job.afterwards(() => tidied);
   }
+}
+
+/**
+ * The engine copies what the image has there into a new volume, which then hides the files of every later version.
+ * @throws JobError
+ */
+function refuseVolumeOnApp({ volumes }: Args["run"]): void {
+  const covering = volumes.find(({ mountPath }) => posix.resolve(mountPath) === appFolder({ within: null }));
+  if (covering !== undefined)
+    throw new JobError(
+      `The volume ${covering.name} is mounted at /app, the app's own folder: it would serve the files of its first deployment forever. Mount it at an empty folder, such as /app/data or /data.`,
+    );
 }
 
 async function buildWithin(

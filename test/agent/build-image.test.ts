@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -13,6 +13,7 @@ import { startGitServer, type GitServer } from "../../scripts/lib/git-server.ts"
 import { deployArgs } from "../support/deploy-args.ts";
 import { git } from "../support/git.ts";
 import { jobRun } from "../support/job-run.ts";
+import { runSpec } from "../support/run-spec.ts";
 
 const repository = "berth-site/x";
 const deploymentId = formatId("deployment", 1, new Uint8Array(10));
@@ -106,4 +107,29 @@ it("what a repository or an attempt before wrote is gone at the end, however lon
   await expect(buildImage(host, deployArgs({ source }), `${repository}:2`, job)).rejects.toBe(full);
   for (const work of later) await work();
   expect(readdirSync(workDirectory)).toEqual([]);
+});
+
+it("a volume on the folder that Berth puts the app into is refused, since it would hide every later version", async () => {
+  mkdirSync(join(root, "site.git"));
+  git(join(root, "site.git"), "init", "--quiet", "--initial-branch=main");
+  writeFileSync(join(root, "site.git", "index.html"), "");
+  git(join(root, "site.git"), "add", ".");
+  git(join(root, "site.git"), "commit", "--quiet", "--message", "One");
+  const host = {
+    workDirectory,
+    readers: new Readers(join(root, "readers")),
+    imageRepository: () => repository,
+    engine: { imageId: () => Promise.resolve(null) },
+    settings: { insecureGitHosts: [`127.0.0.1:${server.port}`], buildCaFile: null },
+    buildRoom: { demandDisk: () => Promise.resolve() },
+    isolation: { demand: () => Promise.reject(new JobError("It is built.")) },
+  } as unknown as Host;
+  const address = `127.0.0.1:${server.port}/site.git`;
+  const source = { type: "git", address, branch: null, token: null } as const;
+  const build = (mountPath: string, attempt: number) => {
+    const run = runSpec({ volumes: [{ name: "data", mountPath }] });
+    return buildImage(host, deployArgs({ run, source }), `${repository}:2`, jobRun({ attempt }));
+  };
+  await expect(build("/app", 1)).rejects.toThrow("The volume data is mounted at /app");
+  await expect(build("/app/data", 2)).rejects.toThrow("It is built.");
 });

@@ -115,6 +115,7 @@ const Volumes = ({ site, volumes, path }: { site: Site; volumes: SiteVolume[]; p
               name="mountPath"
               label="Folder in the app"
               placeholder="/data"
+              hint="An empty folder, not the one the app itself is in."
               required
               maxlength={200}
               autocomplete="off"
