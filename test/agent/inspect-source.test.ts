@@ -164,6 +164,18 @@ describe("a repository is read, and", () => {
     );
   });
 
+  it("told without the folders in which an app at its root has its pages and templates", async () => {
+    const name = repository({
+      "package.json": JSON.stringify({
+        scripts: { build: "react-scripts build" },
+        dependencies: { "react-scripts": "5" },
+      }),
+      "public/index.html": "",
+      "admin/package.json": "{}",
+    });
+    expect(await inspected(name)).toMatchObject({ rootDirs: ["admin"], problem: null });
+  });
+
   it("told with the port that its Dockerfile exposes", async () => {
     const name = repository({
       Dockerfile: "FROM scratch\nEXPOSE 8080/tcp\n",

@@ -95,6 +95,16 @@ describe("a message", () => {
     }
   });
 
+  it("is what the model wrote before its tools where it ends without a word after them", async () => {
+    const key = await funded(3);
+    scripted(
+      { text: "Your sites:", ...use("list_sites", {}) },
+      { choices: [{ delta: {}, finish_reason: "stop" }] },
+    );
+    const { body } = await say(key, "Hello");
+    expect([body.message, body.creditsUsed]).toEqual(["Your sites:", 1]);
+  });
+
   it("says where the model's answer was cut off, and what it refuses", async () => {
     const key = await funded(3);
     scripted({ choices: [{ delta: { content: "Your site" } }, { delta: {}, finish_reason: "length" }] });
@@ -119,6 +129,11 @@ describe("a message", () => {
         part({ index: 1, id: "b" }, balance, "{"),
         part({ index: 0, id: "a" }, undefined, "}"),
         part({ index: 1 }, undefined, "}"),
+      ],
+      [
+        part({ index: 0, id: "a" }, sites, "{"),
+        part({ index: 0, id: "x" }, undefined, "}"),
+        part({ index: 1, id: "b" }, balance, "{}"),
       ],
     ]) {
       const key = await funded();

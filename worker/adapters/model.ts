@@ -17,7 +17,7 @@ export type ModelTurn = {
 
 /** A language model, whoever serves it. */
 export type Model = {
-  /** @param onText is given the answer as it comes. @throws Error where the model cannot be reached, stalls, is cut off or says nothing */
+  /** @param onText is given the answer as it comes. @throws Error where the model cannot be reached, stalls or is cut off */
   respond(messages: ModelMessage[], tools: ModelTool[], onText: (text: string) => void): Promise<ModelTurn>;
 };
 
@@ -77,8 +77,9 @@ async function collect(
     for (const { index, id: given, function: called } of calls ?? []) {
       const id = (given ?? "").slice(0, maxNameLength);
       let known = byIndex.get(index);
-      // Some servers send no index, others the same one for several calls.
-      const isOther = typeof index === "number" ? id !== "" && id !== (known?.id || id) : called?.name;
+      // Some servers send no index, others the same one for several calls, or another id with each part of one.
+      const hasOtherId = typeof index !== "number" || (id !== "" && id !== (known?.id || id));
+      const isOther = hasOtherId && called?.name;
       if (!known || isOther) {
         known = { id: "", name: "", arguments: "" };
         byIndex.set(index, known);
@@ -92,8 +93,7 @@ async function collect(
   }
   if (ended === null) throw new Error("The model's answer was cut off");
   for (const [at, call] of turn.toolCalls.entries()) call.id ||= `call_${at}`;
-  if (turn.toolCalls.length > 0) return turn;
-  if (turn.text.trim() === "") throw new Error(`The model's answer is empty: ${ended}`);
+  if (turn.toolCalls.length > 0 || turn.text.trim() === "") return turn;
   if (ended === "length" || ended === "content_filter") add("\n\n(The answer was cut off.)");
   return turn;
 }

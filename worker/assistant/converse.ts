@@ -176,7 +176,10 @@ class Turn {
         offered(this.groups),
         (delta) => this.write(delta),
       );
-      if (turn.toolCalls.length === 0) return this.written;
+      if (turn.toolCalls.length === 0) {
+        if (this.written === "" && this.steps.length === 0) throw new Error("The model's answer is empty");
+        return this.written;
+      }
       this.blanks = "\n\n";
       exchange.push({ role: "assistant", content: turn.text, toolCalls: turn.toolCalls });
       for (const call of turn.toolCalls) {

@@ -196,7 +196,7 @@ const changes = {
     WHERE id = ${ofTaken("command_id")} AND status = 'QUEUED'`,
   // An eviction must not place the site on the host it left. A host that the site returns to keeps what it still has.
   site: sql`
-    UPDATE sites SET host_id = ${hostId}, reserved = 1,
+    UPDATE sites SET host_id = ${hostId}, reserved = 1, limits_pack_id = NULL,
       leave_at = CASE WHEN leaving_host_id = ${hostId} THEN NULL ELSE leave_at END,
       leaving_host_id = nullif(leaving_host_id, ${hostId})
     WHERE host_id IS NULL AND id = ${siteId} AND ${ofTaken("kind")} <> 'site.evict'`,

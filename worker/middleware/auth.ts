@@ -117,7 +117,9 @@ export async function toAuth(c: Context<AppEnv>, sent: Request): Promise<Respons
   if (described) {
     const body = described.safeParse(await bodyOf(request));
     if (!body.success) return refused(body.error);
-    request = new Request(request, { method: "POST", body: JSON.stringify(body.data) });
+    const headers = new Headers(request.headers);
+    headers.set("Content-Type", "application/json");
+    request = new Request(request, { method: "POST", headers, body: JSON.stringify(body.data) });
   }
   const code = path === "/two-factor/verify-totp" ? await codeSentIn(request) : "";
   const quiet = await answeredByMailOnly(c, path, request);

@@ -24,9 +24,7 @@ const usualPort = 3000;
 export function describe(sources: Sources, { dockerfile, examples, prisma }: Extra): Described {
   const texts = [...examples, ...(prisma === null ? [] : [prisma])];
   const found = {
-    rootDirs: appFolders([...sources.files])
-      .filter((folder) => folder.length <= maxFolder)
-      .slice(0, maxRootDirs),
+    rootDirs: rootDirsOf([...sources.files]),
     variables: namesIn(examples),
     databases: databasesOf(sources, texts),
     framework: frameworkOf(sources),
@@ -36,7 +34,9 @@ export function describe(sources: Sources, { dockerfile, examples, prisma }: Ext
     return { ...unknown, ...found, builder: "dockerfile", port: exposedBy(dockerfile) ?? usualPort };
   try {
     const plan = detect(sources, { buildCommand: null, startCommand: null });
-    return { ...unknown, ...found, ...ofPlan(plan), releaseCommand: procfileRelease(sources) };
+    // A page below an app is a part of it, such as its template.
+    const rootDirs = rootDirsOf([...sources.files].filter((path) => !path.endsWith("/index.html")));
+    return { ...unknown, ...found, rootDirs, ...ofPlan(plan), releaseCommand: procfileRelease(sources) };
   } catch (error) {
     if (!(error instanceof JobError)) throw error;
     // It has the notes as well.
@@ -44,6 +44,11 @@ export function describe(sources: Sources, { dockerfile, examples, prisma }: Ext
     return { ...unknown, ...found, notes, language: languageOf(sources), problem: error.message };
   }
 }
+
+const rootDirsOf = (paths: readonly string[]): string[] =>
+  appFolders(paths)
+    .filter((folder) => folder.length <= maxFolder)
+    .slice(0, maxRootDirs);
 
 const unknown: Omit<Described, "rootDirs" | "variables" | "databases" | "framework" | "notes"> = {
   builder: null,

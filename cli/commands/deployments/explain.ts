@@ -8,7 +8,8 @@ import { notCompared, shown } from "./compare.ts";
 const changedText = ({
   commit,
   settings,
-  unknownSettings,
+  // An older service does not name them.
+  unknownSettings = [],
   environment,
 }: NonNullable<Answer<"explainDeployment">["changed"]>): string =>
   [

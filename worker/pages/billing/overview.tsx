@@ -47,7 +47,7 @@ const TermRow = ({ term, packs, due }: { term: Term; packs: readonly Pack[]; due
             {term.nextBillingTerm !== null && `for ${monthsOf(term.nextBillingTerm)}`}
           </div>
         )}
-        {price && <div class="soft small narrow-only">{`${price.text} ${every(term.billingTerm)}`}</div>}
+        {price && <div class="soft small narrow-only">{`${price.text} ${every(monthsAfter(term))}`}</div>}
       </td>
       <td class="wide-only">{price ? `${price.text} ${every(monthsAfter(term))}` : "—"}</td>
       <td>

@@ -123,7 +123,11 @@ const Changed = ({
     <details class="fold" id="changed">
       <summary>
         Changed since #{lastGood.number}:{" "}
-        {count === 0 ? "nothing" : `${count} ${count === 1 ? "thing" : "things"}`}
+        {count === 0
+          ? changed.unknownSettings.length > 0
+            ? "nothing that is known"
+            : "nothing"
+          : `${count} ${count === 1 ? "thing" : "things"}`}
       </summary>
       <p>
         Compared with <a href={`/deployments/${lastGood.id}`}>deployment #{lastGood.number}</a>, the last one
