@@ -86,7 +86,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     job.phase("build", fetched ?? undefined);
     if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
     for (const note of prepared.notes) job.log(note);
-    if (prepared.generated !== null) refuseVolumeOnApp(args.run);
+    if (prepared.generated !== null && !prepared.isStatic) refuseVolumeOnApp(args.run);
     if (prepared.generated !== null)
       job.log(
         `${args.options.builder === "detect" ? "Building with this Dockerfile" : "No Dockerfile found; building with this one"}:\n${prepared.generated}`,

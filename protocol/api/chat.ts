@@ -1,9 +1,10 @@
 import * as z from "zod";
+import { maxMessageLength } from "../looking-at.ts";
 import { text, Timestamp } from "./common.ts";
 
 export const ChatRequest = z
   .strictObject({
-    message: text.min(1).max(8000),
+    message: text.min(1).max(maxMessageLength),
     conversationId: text.min(1).max(100).optional(),
     confirm: z
       .string()

@@ -112,7 +112,7 @@ it("what a repository or an attempt before wrote is gone at the end, however lon
 it("a volume on the folder that Berth puts the app into is refused, since it would hide every later version", async () => {
   mkdirSync(join(root, "site.git"));
   git(join(root, "site.git"), "init", "--quiet", "--initial-branch=main");
-  writeFileSync(join(root, "site.git", "index.html"), "");
+  writeFileSync(join(root, "site.git", "package.json"), JSON.stringify({ scripts: { start: "node ." } }));
   git(join(root, "site.git"), "add", ".");
   git(join(root, "site.git"), "commit", "--quiet", "--message", "One");
   const host = {

@@ -183,7 +183,7 @@ it("variables are set from standard input, pulled and pushed, and secrets are ne
   const file = join(home, "site.env");
   expect((await env("pull", file)).code).toBe(0);
   expect(readFileSync(file, "utf8")).toBe(
-    "# Secrets, which Berth does not show: API_KEY\nMODE=fast\nNAME=two words\n",
+    '# Secrets, which Berth does not show: API_KEY\nMODE=fast\nNAME="two words"\n',
   );
   expect((await env("diff", file)).stdout).toContain("- API_KEY");
   writeFileSync(file, "MODE=slow\nNEW=1\nAPI_KEY=s3cret value\n");

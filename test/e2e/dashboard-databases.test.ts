@@ -121,11 +121,11 @@ describe.each(flows)("a $type database, $how,", (flow) => {
     await open("/backups");
     await page.click('button:text-is("Back up now")');
     await said("A backup is being made");
-    await comes("#backups tbody tr", "Verified");
+    await comes("#backups tbody tr .dot.good", "Verified");
     await write(flow.lose);
     expect(await answer(flow.read)).not.toContain("what was kept");
     await open("/backups");
-    const row = page.locator("#backups tbody tr", { hasText: "asked for" }).first();
+    const row = page.locator("#backups tbody tr", { hasText: "requested" }).first();
     await row.locator('summary:has-text("Restore")').click();
     await row.locator("[name=confirm]").fill("another");
     await row.locator('button:text-is("Replace its data")').click();

@@ -373,10 +373,13 @@ it("variables are staged, whatever else is done on their page, and saved as one 
   await page.click(".staged [data-discard]");
   expect(await page.locator(".staged").isVisible()).toBe(false);
   // That the newest values are in service is shown once they are, without a reload.
-  const waits = page.locator("main", { hasText: "does not have the newest values yet" });
-  await page.click('#waiting button:text-is("Restart to use them")');
-  await waits.waitFor({ state: "detached", timeout: 60_000 });
-  expect(await page.locator("main", { hasText: "not in service yet" }).count()).toBe(0);
+  await page.locator("#waiting", { hasText: "does not have the newest values yet" }).waitFor();
+  await page.locator("main tr", { hasText: "not in service yet" }).first().waitFor();
+  await api("PATCH", `/sites/${id}`, { action: "restart" });
+  await page.locator("#waiting .callout").waitFor({ state: "detached", timeout: 60_000 });
+  await expect
+    .poll(() => page.locator("main tr", { hasText: "not in service yet" }).count(), { timeout: 20_000 })
+    .toBe(0);
   await context.close();
 });
 

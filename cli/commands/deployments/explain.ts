@@ -8,8 +8,7 @@ import { notCompared, shown } from "./compare.ts";
 const changedText = ({
   commit,
   settings,
-  // An older service does not name them.
-  unknownSettings = [],
+  unknownSettings,
   environment,
 }: NonNullable<Answer<"explainDeployment">["changed"]>): string =>
   [
