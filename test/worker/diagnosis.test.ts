@@ -308,7 +308,7 @@ describe("what is not well in an account", () => {
     expect(Object.fromEntries(data.map(({ name, reason }) => [name, reason]))).toEqual({
       broken: "it is FAILED",
       unpaid: "it is PENDING",
-      named: "its domain shop.example fails: There is no record at shop.example. Create a CNAME record",
+      named: "its domain shop.example is failing: There is no record at shop.example. Create a CNAME record",
     });
     expect((await api<Unhealthy>(key, "GET", "/account/unhealthy")).body).toEqual(result);
     expect(data.map(({ id }) => id)).not.toContain(fine.siteId);

@@ -575,7 +575,7 @@ describe("a request with a key", () => {
     },
   );
 
-  it("costs four round trips to D1 for what a person is told before a site is deleted, with its databases and backups", async () => {
+  it("costs five round trips to D1 for what a person is told before a site is deleted, with its databases and backups", async () => {
     const name = uniqueName("reach");
     const on = await readyAgent();
     const volumes = [{ name: "data", mountPath: "/data" }];
@@ -600,7 +600,7 @@ describe("a request with a key", () => {
     expect(asked?.summary).toContain(
       `linked databases: ${database}; volumes: data (last backup: 5 h old); variables: 0.`,
     );
-    expect(counts).toEqual({ guard: 0, d1: 4 });
+    expect(counts).toEqual({ guard: 0, d1: 5 });
   });
 
   it("that is refused for its key or its limit costs no round trip to D1 at all", async () => {

@@ -196,7 +196,7 @@ effectsOf("logs", {
             kind: "site",
             name: "storing",
             status: "RUNNING",
-            reason: "backups of its volume uploads fail: The host's disk is full",
+            reason: "backups of its volume uploads are failing: The host's disk is full",
             error: null,
           },
           { kind: "site", name: "ill", reason: "it is FAILED" },
