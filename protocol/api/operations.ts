@@ -378,7 +378,11 @@ export const operations = {
     access: "key",
     body: SitePatch,
     answers: [
-      { status: 200, schema: z.union([EnvChanged, DomainChanged, PackChanged, Site]), when: "A change" },
+      {
+        status: 200,
+        schema: z.union([EnvChanged, DomainChanged, PackChanged, SiteInFull]),
+        when: "A change",
+      },
       { status: 202, schema: SiteActionAccepted, when: "An action", with: "action" },
     ],
     refusals: ["payment_required", "conflict"],

@@ -95,7 +95,7 @@ it("where psql is not installed, Berth's own prompt reads, and writes only after
     await typed.seen(answer);
   };
   await typed.seen(/psql is not installed[\s\S]*tunnel-to-postgresql> /);
-  await say("CREATE TABLE kept (word text)", /read-only/);
+  await say("CREATE TABLE kept (word text)", /read-only transaction/);
   for (const statement of ["CREATE TABLE kept (word text)", "INSERT INTO kept VALUES ('ahoy')"]) {
     await say(`!${statement}`, /Type yes to continue: /);
     typed.run.stdout = "";

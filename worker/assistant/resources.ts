@@ -34,7 +34,7 @@ export const payAt = (ctx: Ctx, token: string): string => `${ctx.config.SITE_URL
 /** What the operation answers to each kind of change: by its type, to any of them with any. */
 type SiteAnswers = {
   action: SiteActionAccepted;
-  settings: Site;
+  settings: SiteInFull;
   envVariables: EnvChanged;
   packId: PackChanged;
 };

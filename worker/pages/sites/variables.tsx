@@ -325,7 +325,7 @@ export const siteVariables: Screen = {
       site,
       "Variables",
       <berth-variables>
-        <Live id="waiting">
+        <Live id="waiting" isPolled={waits.size > 0}>
           {waits.size > 0 && (site.status === "RUNNING" || site.status === "DEPLOYING") && (
             <Callout tone="warn">
               <p>

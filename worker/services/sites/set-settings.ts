@@ -3,7 +3,7 @@ import { eq, or, sql } from "drizzle-orm";
 import {
   buildOptionNames,
   settingsOfRestart,
-  type Site,
+  type SiteInFull,
   type SiteSettings,
 } from "../../../protocol/api/sites.ts";
 import type { Id } from "../../../protocol/ids.ts";
@@ -21,11 +21,10 @@ import { queueSiteJob } from "../../jobs/sites/queue.ts";
 import { idIn, requireOwned } from "../owned.ts";
 import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { keepVolumes } from "../volumes/keep.ts";
-import { recordById } from "./get.ts";
+import { recordById, siteInFull } from "./get.ts";
 import { changedIngress, verifiedNames } from "./ingress-change.ts";
 import { requireKept, siteById } from "./owned.ts";
 import { refuseUnfetched } from "./refuse-unfetched.ts";
-import { siteView } from "./view.ts";
 
 const ofSource = {
   github: ["githubUrl", "branch", "gitToken", "submodules", "lfs"],
@@ -40,7 +39,7 @@ const ofSource = {
 export async function setSiteSettings(
   ctx: Ctx,
   { id: siteId, settings, apply }: ById & { settings: SiteSettings; apply?: "now" | undefined },
-): Promise<Site> {
+): Promise<SiteInFull> {
   const id = idIn("site", siteId);
   const {
     found: [found],
@@ -111,7 +110,7 @@ export async function setSiteSettings(
     changed: ctx.hot(recordById, { id: site.id }),
   });
   if ((ingress || apply === "now") && site.hostId) ctx.hosts.wake(site.hostId);
-  return siteView(ctx, requireOwned(ctx, changed));
+  return siteInFull(ctx, requireOwned(ctx, changed));
 }
 
 /** @throws AppError invalid_request, payment_required; conflict if no version is there to apply them to */

@@ -56,7 +56,7 @@ const recordFields = {
   ),
   domains: sql<DomainRow[]>`${domainsOfSite}`.mapWith(domainsOf).as("domains"),
 };
-type SiteRecord = Awaited<ReturnType<typeof selectRecords>>[number];
+export type SiteRecord = Awaited<ReturnType<typeof selectRecords>>[number];
 
 /** Each of these names with null, to be spread under what is set: objects are made anew for every site of a list. */
 const nulls = <Name extends string>(names: readonly Name[]) =>
