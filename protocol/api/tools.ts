@@ -90,7 +90,7 @@ const more = z.boolean().describe("There are more than these.");
 const Shown = z.object({ shown: z.string() });
 const Line = LogLine.pick({ at: true, stream: true, text: true });
 const Bill = Invoice.omit({ token: true }).extend({ payAt: payAt.nullable() });
-const SiteShown = Site.omit({ envVariables: true }).extend({
+const SiteShown = SiteInFull.omit({ envVariables: true }).extend({
   variables: z.array(z.string()).describe("Their keys."),
 });
 const PackShown = Pack.omit({ terms: true }).extend({
@@ -128,7 +128,6 @@ export const tools = {
       "Show a site: settings, current and latest deployment, domains, what it costs, what is known to be wrong.",
     input: only({ site }),
     output: SiteShown.extend({
-      dockerfile: SiteInFull.shape.dockerfile,
       problem: z.string().nullable().describe("Why it is not well, by the record: nothing is probed."),
       costs: Costs.nullable().describe("null: its pack is no longer sold."),
     }),

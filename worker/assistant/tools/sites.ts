@@ -1,5 +1,5 @@
 import { call } from "../call.ts";
-import type { Site, SiteCreate, SiteSettings } from "../../../protocol/api/sites.ts";
+import type { SiteCreate, SiteInFull, SiteSettings } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { asksAboutSite, changeSite, payAt, siteId, siteNamed } from "../resources.ts";
@@ -25,7 +25,7 @@ type Names =
   | "scale_site";
 
 /** Of the variables only the keys: their values are asked for by themselves. */
-const shown = ({ envVariables, ...site }: Site) => ({
+const shown = ({ envVariables, ...site }: SiteInFull) => ({
   ...site,
   variables: envVariables.map(({ key }) => key),
 });
@@ -77,7 +77,6 @@ export const siteTools: Tools<Names> = {
               }
             : null,
         ...shown(found),
-        dockerfile: found.dockerfile,
       };
     },
   },
