@@ -1,12 +1,10 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import { automaticActivity } from "../../db/insert-activity.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { queueSiteJob } from "../sites/queue.ts";
 import { bestHostFor, hostRooms } from "./placement.ts";
-import { queueMove } from "./queue-move.ts";
+import { queueOwnMove } from "./queue-move.ts";
 
 /** Delay before a failed move is retried, times the number of moves that failed since a version went live. */
 const retryMs = 10 * 60_000;
@@ -42,9 +40,7 @@ export async function moveOutgrown(ctx: Ctx): Promise<void> {
       ctx.statement(sql`
         UPDATE sites AS r SET mark = ${mark}, status = ${to}, updated_at = ${now}, move_host_id = ${target}
         WHERE r.id = ${id} AND ${due}`),
-      automaticActivity(ctx, "moveSite", sql`sites WHERE id = ${moved}`),
-      ...queueMove(ctx, moved, { asIs: true }),
-      queueSiteJob(ctx, "site.stop", moved, sql`s.wanted = 'STOPPED'`),
+      ...queueOwnMove(ctx, moved),
     ]);
     ctx.hosts.wake(null);
   }

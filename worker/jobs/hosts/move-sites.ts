@@ -1,13 +1,11 @@
 import { eq, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import { automaticActivity } from "../../db/insert-activity.ts";
 import { batch } from "../../db/batch.ts";
 import { jobs, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { queueSiteJob } from "../sites/queue.ts";
 import { bestHostFor } from "./placement.ts";
-import { queueMove } from "./queue-move.ts";
+import { queueOwnMove } from "./queue-move.ts";
 import { idleLane, openJob } from "../../db/job-conditions.ts";
 
 /** Delay before a failed move is retried; other sites move first. */
@@ -66,10 +64,7 @@ async function moveNextSite(ctx: Ctx, hostId: Id<"host">): Promise<void> {
           AND NOT EXISTS (SELECT 1 FROM deployments WHERE site_id = s.id AND trigger = 'move'
             AND status IN ('FAILED', 'CANCELLED') AND finished_at > ${now - retryMs})
         ORDER BY s.id LIMIT 1)`),
-    activity: automaticActivity(ctx, "moveSite", sql`sites WHERE id = ${siteId}`),
-    move: queueMove(ctx, siteId, { asIs: true }),
-    // A stopped site is stopped again on its new host.
-    stop: queueSiteJob(ctx, "site.stop", siteId, sql`s.wanted = 'STOPPED'`),
+    move: queueOwnMove(ctx, siteId),
     moved: ctx.db.select({ to: sites.moveHostId }).from(sites).where(eq(sites.id, siteId)),
   });
   for (const one of [...redirected, moved]) if (one) ctx.hosts.wake(one.to);

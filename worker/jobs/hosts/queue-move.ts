@@ -1,6 +1,8 @@
 import { sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
+import { automaticActivity } from "../../db/insert-activity.ts";
 import { ofSite, queueJob } from "../insert.ts";
+import { queueSiteJob } from "../sites/queue.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 
 /**
@@ -30,3 +32,11 @@ export function queueMove(ctx: Ctx, siteId: SQL, { asIs = false }: { asIs?: bool
     }),
   ] as const;
 }
+
+/** The same for a move that no user requested: it is recorded, and a stopped site is stopped again on its new host. */
+export const queueOwnMove = (ctx: Ctx, siteId: SQL) =>
+  [
+    automaticActivity(ctx, "moveSite", sql`sites WHERE id = ${siteId}`),
+    ...queueMove(ctx, siteId, { asIs: true }),
+    queueSiteJob(ctx, "site.stop", siteId, sql`s.wanted = 'STOPPED'`),
+  ] as const;
