@@ -177,9 +177,19 @@ const calm = new Set(["STOPPED", "SUPERSEDED", "DELETING"]);
 export const status = (word: string): string =>
   styled(good.has(word) ? "green" : bad.has(word) ? "red" : calm.has(word) ? "dim" : "yellow", safe(word));
 
-/** What an action has come to: a host takes it up after it is answered. `target` null: no status tells that it is done. */
-export const acted = (name: string, word: string, target: string | null, participle: string): string =>
-  word === target ? `${safe(name)} is ${status(word)}.` : `${safe(name)} is being ${participle}.`;
+/** null: no status tells that it is done. */
+const effects = {
+  start: ["RUNNING", "started"],
+  stop: ["STOPPED", "stopped"],
+  restart: [null, "restarted"],
+  cancel: ["CANCELLED", "cancelled"],
+} as const;
+
+/** What an action has come to: a host takes it up after it is answered. */
+export function acted(name: string, word: string, action: keyof typeof effects): string {
+  const [target, participle] = effects[action];
+  return word === target ? `${safe(name)} is ${status(word)}.` : `${safe(name)} is being ${participle}.`;
+}
 
 /** So many seconds for people, in the largest unit. */
 export const roughly = (seconds: number): string =>

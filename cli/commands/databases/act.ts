@@ -3,12 +3,6 @@ import { connect, signal } from "../../context.ts";
 import { databaseId } from "../../site.ts";
 import { acted, show } from "../../terminal.ts";
 
-const effects: Record<"start" | "stop" | "restart", [target: string | null, participle: string]> = {
-  start: ["RUNNING", "started"],
-  stop: ["STOPPED", "stopped"],
-  restart: [null, "restarted"],
-};
-
 const acting = (action: "start" | "stop" | "restart", summary: string) =>
   command(action, summary, "patchDatabase")
     .argument("<database>", "name or id")
@@ -20,7 +14,7 @@ const acting = (action: "start" | "stop" | "restart", summary: string) =>
         { signal },
       );
       show<"patchDatabase", { action: string }>("patchDatabase", answer, ({ status }) =>
-        acted(named, status, ...effects[action]),
+        acted(named, status, action),
       );
     });
 

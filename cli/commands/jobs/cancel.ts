@@ -7,6 +7,6 @@ export const cancelJob = command("cancel", "Cancel a queued or running job", "ca
   .action(async (id) => {
     const client = await connect();
     show("cancelCommand", await client.call("cancelCommand", { id }, { signal }), (one) =>
-      acted(one.id, one.status, "CANCELLED", "cancelled"),
+      acted(one.id, one.status, "cancel"),
     );
   });

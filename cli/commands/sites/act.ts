@@ -3,12 +3,6 @@ import { connect, signal } from "../../context.ts";
 import { findSite } from "../../site.ts";
 import { acted, show } from "../../terminal.ts";
 
-const effects: Record<"start" | "stop" | "restart", [target: string | null, participle: string]> = {
-  start: ["RUNNING", "started"],
-  stop: ["STOPPED", "stopped"],
-  restart: [null, "restarted"],
-};
-
 const acting = (action: "start" | "stop" | "restart", summary: string) =>
   command(action, summary, "patchSite")
     .argument("[site]", "name or id")
@@ -16,9 +10,7 @@ const acting = (action: "start" | "stop" | "restart", summary: string) =>
       const client = await connect();
       const { id, name } = await findSite(client, site);
       const answer = await client.call("patchSite", { id, action }, { signal });
-      show<"patchSite", { action: string }>("patchSite", answer, ({ status }) =>
-        acted(name, status, ...effects[action]),
-      );
+      show<"patchSite", { action: string }>("patchSite", answer, ({ status }) => acted(name, status, action));
     });
 
 export const startSite = acting("start", "Start a stopped site");
