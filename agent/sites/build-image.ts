@@ -86,11 +86,12 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     job.phase("build", fetched ?? undefined);
     if (fetched) job.log(`At ${fetched.commit.slice(0, 12)} ${fetched.commitMessage}`);
     for (const note of prepared.notes) job.log(note);
-    if (prepared.generated !== null && !prepared.isStatic) refuseVolumeOnApp(args.run);
-    if (prepared.generated !== null)
+    if (prepared.generated !== null) {
+      if (!prepared.isStatic) refuseVolumeOnApp(args.run);
       job.log(
         `${args.options.builder === "detect" ? "Building with this Dockerfile" : "No Dockerfile found; building with this one"}:\n${prepared.generated}`,
       );
+    }
     await bases.ready(prepared);
     await buildWithin(host, args, prepared, reference, job);
     prepared.context?.done();
