@@ -419,30 +419,31 @@ describe("a larger pack that the site's host has no room for", () => {
   });
 
   it("is run there once that host has room, and a smaller one that was chosen meanwhile at once", async () => {
-    const { siteId, big, invoiceToken } = await small();
-    await pay(invoiceToken);
-    const first = await take("site.deploy", big);
-    await fail(big, first.job, first.attempt);
-    big.close();
+    /** Its move failed, and the host with room is gone. */
+    const stuck = async () => {
+      const { siteId, big, invoiceToken } = await small();
+      await pay(invoiceToken);
+      const move = await take("site.deploy", big);
+      await fail(big, move.job, move.attempt);
+      big.close();
+      return siteId;
+    };
+    const restarts = async (memoryMb: number, afterMinutes: number) => {
+      await tickAt(minutes(afterMinutes));
+      const { job, attempt } = await take("site.restart");
+      expect(limitsOf(job)).toMatchObject({ memoryMb });
+      await finish(host, job, attempt);
+    };
+    const siteId = await stuck();
     await rows("UPDATE hosts SET memory_mb = 6000 WHERE id = ? RETURNING id", host.hostId);
-    await tickAt(minutes(0));
-    const { job, attempt } = await take("site.restart");
-    expect(limitsOf(job)).toMatchObject({ memoryMb: 3000 });
-    await finish(host, job, attempt);
+    await restarts(3000, 0);
     await tickAt(minutes(1));
     nothingToDo();
-    const { siteId: other, big: another, invoiceToken: token } = await small();
-    await pay(token);
-    const move = await take("site.deploy", another);
-    await fail(another, move.job, move.attempt);
-    another.close();
+    const other = await stuck();
+    expect(siteId).not.toBe(other);
     const of128 = await pack("site", 100, 128);
     await rows("UPDATE sites SET next_pack_id = ?, next_pack_at = 1 WHERE id = ? RETURNING id", of128, other);
-    await tickAt(minutes(2));
-    const restart = await take("site.restart");
-    expect(limitsOf(restart.job)).toMatchObject({ memoryMb: 128 });
-    await finish(host, restart.job, restart.attempt);
-    expect(siteId).not.toBe(other);
+    await restarts(128, 2);
   });
 });
 
