@@ -4,6 +4,7 @@ import { requestId } from "hono/request-id";
 import { secureHeaders } from "hono/secure-headers";
 import { routesOf } from "./api/routes.ts";
 import type { AppEnv } from "./app-env.ts";
+import "../protocol/issue-messages.ts";
 import { answerHeaders } from "./middleware/answer-headers.ts";
 import { authenticate } from "./middleware/authenticate.ts";
 import { drainRequestBody } from "./middleware/body.ts";

@@ -558,6 +558,11 @@ describe("an answer", () => {
       issues: [{ path: "", message: short.body["message"] }],
       code: "PASSWORD_TOO_SHORT",
     });
+    const field = await ask("/two-factor/verify-totp", { code: 1 }, cookie);
+    expect(field.body).toMatchObject({
+      message: "code: must be a string",
+      issues: [{ path: "code", message: "must be a string" }],
+    });
     expect([short.body["reason"], wrong.body["issues"], taken.body["issues"]]).toEqual([
       undefined,
       undefined,

@@ -185,7 +185,7 @@ it.each([
   ["no image", { deployType: "image", image: "" }, "image", "Name the image"],
   ["no Dockerfile", { deployType: "dockerfile", dockerfile: "" }, "dockerfile", "Paste the Dockerfile"],
   ["a wrong name", { githubUrl: "git.invalid/a/b", name: "A B" }, "name", "1–63 of a–z"],
-  ["a wrong port", { githubUrl: "git.invalid/a/b", port: "99999" }, "port", "Too big"],
+  ["a wrong port", { githubUrl: "git.invalid/a/b", port: "99999" }, "port", "must be at most 65535"],
   [
     "text that is no variable",
     { githubUrl: "git.invalid/a/b", variables: "hello" },

@@ -280,6 +280,11 @@ async function inOurShape(response: Response): Promise<Response> {
   if (response.status >= 500)
     throw new Error(`better-auth answered ${response.status}: ${await response.text()}`);
   const answered = await response.json<{ message?: string }>().catch((): { message?: string } => ({}));
+  // better-auth's own schemas name the field before each message: "[body.newEmail] …; [body.name] …".
+  const fields = [...(answered.message ?? "").matchAll(/\[body\.?([\w.]*)\] (.*?)(?=; \[body|$)/g)];
+  const issues = fields.map(([, path, text]) => ({ path, message: text }));
+  if (issues.length > 0)
+    answered.message = issues.map(({ path, message }) => `${path}: ${message}`).join("; ");
   const message = answered.message ?? "not accepted";
   // 422: the email address is already in use.
   const status = response.status === 422 ? errorCatalogue.conflict.status : response.status;
@@ -290,7 +295,9 @@ async function inOurShape(response: Response): Promise<Response> {
   const body = JSON.stringify({
     error: known?.text ?? "invalid_request",
     ...(known === errorCatalogue.conflict && { reason: message }),
-    ...(known === errorCatalogue.invalid_request && { issues: [{ path: "", message }] }),
+    ...(known === errorCatalogue.invalid_request && {
+      issues: issues.length > 0 ? issues : [{ path: "", message }],
+    }),
     ...answered,
   });
   return new Response(body, { status, headers });

@@ -60,5 +60,5 @@ export function errorPage(code: ErrorCode, { requestId, reason, issues }: Record
 const Issues = z.array(z.object({ path: z.string(), message: z.string() }));
 const issuesOf = (issues: unknown): string | undefined =>
   Issues.safeParse(issues)
-    .data?.map(({ path, message }) => `${path}: ${message}.`)
+    .data?.map(({ path, message }) => `${path === "" ? "" : `${path}: `}${message.replace(/\.$/, "")}.`)
     .join(" ");
