@@ -66,7 +66,9 @@ function messageOf(issue: z.core.$ZodRawIssue): string {
         : `must be ${formats[issue.format]}`;
     case "unrecognized_keys":
       return `unknown ${issue.keys.length === 1 ? "field" : "fields"} ${listed(issue.keys)}`;
-    default:
+    case "invalid_key":
+    case "invalid_element":
+    case "custom":
       return "not valid";
   }
 }
