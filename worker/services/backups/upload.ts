@@ -69,14 +69,16 @@ export async function completeUpload(
   const { id, accountId, databaseId } = backup;
   const manifest: Manifest = { backupId: id, accountId, databaseId, sizeBytes, sha256, fingerprint };
   await ctx.backups.write(manifestKeyOf(backup), JSON.stringify(manifest));
+  // PostgreSQL's fingerprint has its large objects among the tables.
+  const tables = fingerprint.tables.filter(({ name }) => name !== "large objects");
   await ctx.db
     .update(backups)
     .set({
       sizeBytes,
       sha256,
       fingerprintSha256: sha256Hex(fingerprintText(fingerprint)),
-      tables: fingerprint.tables.length,
-      rows: fingerprint.tables.reduce((sum, { rows }) => sum + Number(rows), 0),
+      tables: tables.length,
+      rows: tables.reduce((sum, { rows }) => sum + Number(rows), 0),
     })
     .where(
       and(
