@@ -3,6 +3,7 @@ import { Layout } from "./kit/layout.tsx";
 
 /** State that the forms for signed-out people show again. */
 export type Entry = {
+  name: string;
   email: string;
   /** Why the last attempt failed. */
   refusal: string | null;
@@ -130,7 +131,7 @@ export const SecondStepPage = ({ next, refusal }: Pick<Entry, "next" | "refusal"
   </Layout>
 );
 
-export const SignUpPage = ({ email, refusal, next }: Entry) => (
+export const SignUpPage = ({ name, email, refusal, next }: Entry) => (
   <Layout signedIn={false} title="Create an account">
     <h1>Create an account</h1>
     <Refusal text={refusal} />
@@ -138,7 +139,7 @@ export const SignUpPage = ({ email, refusal, next }: Entry) => (
       <Next path={next} />
       <label>
         Name
-        <input name="name" autocomplete="name" required maxlength={100} />
+        <input name="name" autocomplete="name" required maxlength={100} value={name} />
       </label>
       <Email value={email} />
       <NewPassword />

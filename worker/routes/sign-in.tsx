@@ -43,6 +43,7 @@ async function formOf(c: Context<AppEnv>) {
 }
 
 const entry = (c: Context<AppEnv>, shown: Partial<Omit<Entry, "offers">> = {}): Entry => ({
+  name: "",
   email: "",
   refusal: null,
   notice: null,
@@ -161,7 +162,11 @@ export const signInPages = new Hono<AppEnv>()
     const answer = await formToAuth(c, "/sign-up/email", { name, email, password, callbackURL: "/" });
     if (answer.ok && canMail(configOf(c.env))) return show(c, <SignedUpPage email={email} next={next} />);
     if (answer.ok) return redirectWith(c, answer, next);
-    return show(c, <SignUpPage {...entry(c, { email, next, refusal: await refusalOf(answer) })} />, 400);
+    return show(
+      c,
+      <SignUpPage {...entry(c, { name, email, next, refusal: await refusalOf(answer) })} />,
+      400,
+    );
   })
   .get("/forgot-password", limitAddress, (c) => {
     if (canMail(configOf(c.env))) return show(c, <ForgotPasswordPage sent={false} />);
