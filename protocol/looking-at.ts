@@ -7,6 +7,10 @@ export const lookingAt = (message: string, about: string): string =>
     ? message
     : `${message}\n\n(I am looking at ${about}.)`;
 
+const ending = /\n\n\(I am looking at ([a-z]+_[0-9a-z]+)\.\)$/;
+
 /** The id that a message ends with; undefined: none. */
-export const lookedAt = (message: string): string | undefined =>
-  /\n\n\(I am looking at ([a-z]+_[0-9a-z]+)\.\)$/.exec(message)?.[1];
+export const lookedAt = (message: string): string | undefined => ending.exec(message)?.[1];
+
+/** The message as its author typed it. */
+export const typed = (message: string): string => message.replace(ending, "");

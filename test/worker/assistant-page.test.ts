@@ -96,6 +96,7 @@ it("what the person looks at is told to a model once in a conversation, and no c
   expect(await toTell(`/assistant?about=${one}`)).toBe(one);
   expect(await toTell(`${to}&about=${one}`)).toBe("");
   expect(await toTell(`${to}&about=${other}`)).toBe(other);
+  expect(await (await get(to)).text()).not.toContain("I am looking at");
 
   const headers = { Origin: siteUrl, Cookie: await operatorCookie(), Accept: "text/html" };
   const withoutModel = (init: RequestInit) =>
@@ -104,7 +105,10 @@ it("what the person looks at is told to a model once in a conversation, and no c
       { ...bindings, MODEL_NAME: undefined },
       { waitUntil: () => undefined, passThroughOnException: () => undefined } as unknown as ExecutionContext,
     );
-  expect(await (await withoutModel({})).text()).toMatch(/<berth-chat[^>]*data-about=""/);
+  const commands = await (await withoutModel({})).text();
+  expect(commands).toMatch(/<berth-chat[^>]*data-about=""/);
+  for (const suggested of [`diagnose_site site=${one}`, `get_site_logs site=${one}`, "help"])
+    expect(commands).toContain(`data-example="true">${suggested}<`);
   const asked = scripted({ text: "Hello." });
   const body = new URLSearchParams({ form: "say", message: "list_sites" });
   expect((await withoutModel({ method: "POST", body })).status).toBe(303);

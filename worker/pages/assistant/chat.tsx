@@ -4,7 +4,7 @@ import {
   type Conversation,
   type ConversationWithMessages,
 } from "../../../protocol/api/chat.ts";
-import { lookedAt, lookingAt } from "../../../protocol/looking-at.ts";
+import { lookedAt, lookingAt, typed } from "../../../protocol/looking-at.ts";
 import { call } from "../../api/call.ts";
 import { Act, Button, Form, TextArea } from "../kit/form.tsx";
 import { Callout, Card, Heading, Time } from "../kit/parts.tsx";
@@ -30,11 +30,19 @@ const Message = ({ role, text, at }: ConversationWithMessages["messages"][number
     <p class="soft small">
       {role === "user" ? "You" : "Assistant"} · <Time at={at} />
     </p>
-    <div class="text">{text}</div>
+    <div class="text">{typed(text)}</div>
   </div>
 );
 
-const examples = (about: string): string[] =>
+/** Without a model, messages are commands. */
+const commands = (about: string): string[] =>
+  about.startsWith("site_")
+    ? [`diagnose_site site=${about}`, `get_site_logs site=${about}`, "help"]
+    : about.startsWith("db_")
+      ? [`get_database database=${about}`, `list_slow_queries database=${about}`, "help"]
+      : ["list_unhealthy_resources", "list_sites", "help"];
+
+const questions = (about: string): string[] =>
   about.startsWith("site_") || about.startsWith("dep_")
     ? ["Why did the last deployment fail?", "What is slow?", "Show the errors from the last hour."]
     : about.startsWith("db_")
@@ -115,6 +123,7 @@ export const assistant: Screen = {
     const pending = query("pending");
     const told = conversation?.messages.findLast(({ text }) => lookedAt(text) !== undefined)?.text ?? "";
     const isTold = lookedAt(told) === about;
+    const examples = (price.model === null ? commands : questions)(about);
     const isPoor = price.balance < price.neededCredits;
     return {
       title: conversation?.title ?? "Assistant",
@@ -161,7 +170,7 @@ export const assistant: Screen = {
                       required
                       maxlength={8000}
                       wide
-                      placeholder={examples(about)[0] ?? ""}
+                      placeholder={examples[0] ?? ""}
                     />
                     <div class="row spread form-end">
                       <Price price={price} />
@@ -174,7 +183,7 @@ export const assistant: Screen = {
                     </div>
                     {conversation === null && (
                       <p class="buttons needs-script">
-                        {examples(about).map((example) => (
+                        {examples.map((example) => (
                           <button class="ghost" type="button" data-example>
                             {example}
                           </button>

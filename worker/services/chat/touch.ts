@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
+import { typed } from "../../../protocol/looking-at.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 
 const maxTitleLength = 80;
@@ -10,7 +11,7 @@ const maxTitleLength = 80;
  */
 export async function touchConversation(ctx: Ctx, id: Id<"conversation">, message: string): Promise<boolean> {
   const now = ctx.now().getTime();
-  const title = message.trim().replaceAll(/\s+/g, " ").slice(0, maxTitleLength);
+  const title = typed(message).trim().replaceAll(/\s+/g, " ").slice(0, maxTitleLength);
   const listed = await ctx.db.all(sql`
     INSERT INTO conversations (id, account_id, title, created_at, updated_at)
     SELECT ${id}, id, ${title}, ${now}, ${now} FROM accounts WHERE id = ${accountOf(ctx)} AND deleted_at IS NULL
