@@ -29,6 +29,7 @@ import { notifications } from "./commands/notifications/index.ts";
 import { open } from "./commands/open.ts";
 import { operator } from "./commands/operator/index.ts";
 import { packs } from "./commands/packs/index.ts";
+import { profiles } from "./commands/profiles/index.ts";
 import { queue } from "./commands/queue/index.ts";
 import { schedules } from "./commands/schedules/index.ts";
 import { search } from "./commands/search.ts";
@@ -56,7 +57,19 @@ import { version } from "./version.ts";
 
 /** All commands, by the heading that help and the reference put them under. */
 const headings: Record<string, { name(): string }[]> = {
-  "Account:": [login, logout, whoami, keys, notifications, activity, search, unhealthy, disk, watch],
+  "Account:": [
+    login,
+    logout,
+    whoami,
+    profiles,
+    keys,
+    notifications,
+    activity,
+    search,
+    unhealthy,
+    disk,
+    watch,
+  ],
   "Sites:": [
     sites,
     init,

@@ -35,6 +35,18 @@ export const answers = {
     profile: z.string(),
     revoked: z.boolean().describe("Whether the service has ended the key."),
   }),
+  profiles: z.strictObject({
+    data: z.array(
+      z.strictObject({
+        name: z.string(),
+        url: z.url(),
+        email: z.string().nullable(),
+        signedIn: z.boolean(),
+        used: z.boolean().describe("Whether commands use it."),
+      }),
+    ),
+  }),
+  profileUsed: z.strictObject({ profile: z.string(), url: z.url() }),
   page: z.strictObject({ url: z.url() }),
   linked: z.strictObject({ id: z.string(), name: z.string() }),
   unlinked: z.strictObject({ id: z.string().nullable() }),

@@ -25,6 +25,8 @@ const rows: Record<string, string[] | string> = {
   login: ["--token", "sk_test"],
   logout: [],
   whoami: [],
+  "profiles list": [],
+  "profiles use": ["default"],
   keys: [],
   "notifications list": [],
   "notifications add": ["webhook", "unhealthy", "--to", "https://example.com/hook"],

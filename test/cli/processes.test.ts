@@ -804,6 +804,34 @@ it("another profile does not become the default unnoticed, and signing out of th
     "default",
     expect.stringMatching(/Commands still use the profile default; .*--profile op/),
   ]);
+  const listed = async () =>
+    (
+      JSON.parse((await signing("profiles", "list", "--json")).stdout) as {
+        data: { name: string; used: boolean }[];
+      }
+    ).data.map(({ name, used }) => [name, used]);
+  expect(await listed()).toEqual([
+    ["default", true],
+    ["op", false],
+  ]);
+  expect((await signing("profiles", "use", "op")).stdout).toBe(
+    `Commands use the profile op from now on: ${service.url}.\n`,
+  );
+  expect([await listed(), current()]).toEqual([
+    [
+      ["default", false],
+      ["op", true],
+    ],
+    "op",
+  ]);
+  expect((await signing("profiles", "list")).stdout).toContain(service.url);
+  const unknown = await signing("profiles", "use", "constructor");
+  expect([unknown.code, unknown.stderr, current()]).toEqual([
+    2,
+    expect.stringContaining("There is no profile constructor."),
+    "op",
+  ]);
+  await signing("profiles", "use", "default");
   const out = await signing("logout");
   expect([out.code, current(), out.stderr]).toEqual([
     0,

@@ -1,0 +1,27 @@
+import { command } from "../../command.ts";
+import { readConfig, writeConfig } from "../../config.ts";
+import { profilesFile } from "../../context.ts";
+import { usage } from "../../failure.ts";
+import { safe, showValue } from "../../terminal.ts";
+
+export const useProfile = command(
+  "use",
+  "Make a profile the one that commands use without --profile",
+  "profileUsed",
+)
+  .argument("<name>", "the profile's name: `berth profiles list`")
+  .action((name) => {
+    const { profiles } = readConfig(profilesFile());
+    const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+    if (profile === undefined)
+      throw usage(
+        `There is no profile ${safe(name)}.`,
+        `See yours with \`berth profiles list\`, or sign in with \`berth login --profile ${safe(name)}\`.`,
+      );
+    writeConfig(profilesFile(), { current: name, profiles });
+    showValue(
+      "profileUsed",
+      { profile: name, url: profile.url },
+      () => `Commands use the profile ${safe(name)} from now on: ${safe(profile.url)}.`,
+    );
+  });
