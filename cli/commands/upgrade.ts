@@ -2,7 +2,8 @@ import { command } from "../command.ts";
 import { clientFor, connection, signal } from "../context.ts";
 import { Failure, usage } from "../failure.ts";
 import { showValue } from "../terminal.ts";
-import { chmodSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { version } from "../version.ts";
 
 export const upgrade = command(
@@ -32,15 +33,27 @@ export const upgrade = command(
     throw new Failure("The download is damaged: its SHA-256 does not match the announced one.", {
       hint: "Nothing was changed. Try again.",
     });
-  const next = `${own}.next`;
-  try {
-    writeFileSync(next, bytes, { mode: 0o755 });
-    chmodSync(next, 0o755);
-    renameSync(next, own);
-  } finally {
-    rmSync(next, { force: true });
-  }
+  replaceFile(own, bytes, 0o755);
+  // Where the installer puts it; the program works without it.
+  const manPage = join(dirname(own), "..", "share", "man", "man1", "berth.1");
+  if (existsSync(manPage))
+    replaceFile(
+      manPage,
+      Buffer.from(await (await client.file({ url: `${url}/install/berth.1` }, { signal })).arrayBuffer()),
+      0o644,
+    );
   showValue("upgraded", { from: version, to }, () =>
     version === to ? `${to} is the current version.` : `Upgraded from ${version} to ${to}.`,
   );
 });
+
+function replaceFile(file: string, bytes: Buffer, mode: number): void {
+  const next = `${file}.next`;
+  try {
+    writeFileSync(next, bytes, { mode });
+    chmodSync(next, mode);
+    renameSync(next, file);
+  } finally {
+    rmSync(next, { force: true });
+  }
+}

@@ -693,10 +693,13 @@ it("doctor says that the clock is wrong, and exits with 1", async () => {
   expect((await berth("doctor")).stdout).toMatch(/✓ clock/);
 });
 
-it("upgrade replaces the file by what the service offers, and a damaged download changes nothing", async () => {
-  const own = join(home, "installed", "berth.mjs");
-  mkdirSync(join(home, "installed"));
+it("upgrade replaces the file and its man page by what the service offers, and a damaged download changes nothing", async () => {
+  const own = join(home, "installed", "bin", "berth.mjs");
+  const manPages = join(home, "installed", "share", "man", "man1");
+  mkdirSync(join(home, "installed", "bin"), { recursive: true });
+  mkdirSync(manPages, { recursive: true });
   copyFileSync(program, own);
+  writeFileSync(join(manPages, "berth.1"), "of before");
   const damaged = { ...service.files };
   service.files["/install/berth.mjs"] = Buffer.from("console.log('other')");
   const refused = await start(["upgrade"], {}, own).ended;
@@ -706,7 +709,9 @@ it("upgrade replaces the file by what the service offers, and a damaged download
   const run = await start(["upgrade", "--json"], {}, own).ended;
   expect(run.code).toBe(0);
   answers.upgraded.parse(JSON.parse(run.stdout));
-  expect(readdirSync(join(home, "installed"))).toEqual(["berth.mjs"]);
+  expect(readdirSync(join(home, "installed", "bin"))).toEqual(["berth.mjs"]);
+  expect(readdirSync(manPages)).toEqual(["berth.1"]);
+  expect(readFileSync(join(manPages, "berth.1"), "utf8")).toBe("the manual");
   expect((await start([], {}, own).ended).stdout).toBe("9.9.9\n");
 });
 
