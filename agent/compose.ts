@@ -4,7 +4,7 @@ import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Certificate } from "../protocol/agent/certificates.ts";
-import { maxLostSites } from "../protocol/agent/messages.ts";
+import { maxLostSites, type FailingCheck } from "../protocol/agent/messages.ts";
 import { isId, type Id } from "../protocol/ids.ts";
 import { isWildcard } from "../protocol/wildcards.ts";
 import type { AgentConfig } from "./config.ts";
@@ -353,8 +353,8 @@ function watch(config: AgentConfig, means: Means, work: Work, signal: AbortSigna
   diskGuard.watch(diskLookMs, signal);
   supervisor.watch(supervisorLookMs, signal);
   new LogGuard({ engine, records, agentId }).watch(logLookMs, signal);
-  const onUnhealthy = (siteId: string, detail: string) => questionServer.unhealthy(siteId, detail);
-  new HealthWatch({ engine, ingress, records, agentId, onUnhealthy }).watch(healthLookMs, signal);
+  const onFailing = (all: FailingCheck[]) => questionServer.checked(all);
+  new HealthWatch({ engine, ingress, records, agentId, onFailing }).watch(healthLookMs, signal);
   new AccessLog({ engine, ingress, requests, agentId }).watch(accessLogLookMs, signal);
   superviseIngress(config, host, work.runner, signal);
 }

@@ -1,4 +1,10 @@
-import { unfitAnswer, type FromAgent, type ToAgent } from "../protocol/agent/messages.ts";
+import {
+  maxFailingChecks,
+  unfitAnswer,
+  type FailingCheck,
+  type FromAgent,
+  type ToAgent,
+} from "../protocol/agent/messages.ts";
 import type { DatabaseVolumes, Kept } from "../protocol/agent/inventory.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { Answer, Question, SiteLogLine } from "../protocol/agent/running.ts";
@@ -81,6 +87,7 @@ export class QuestionServer {
   private readonly asked = new Map<string, AbortController>();
   /** Called for each answer to a question that the control plane acknowledges. */
   private readonly acknowledged = new Map<string, () => void>();
+  private failing: FailingCheck[] = [];
   private resend: NodeJS.Timeout | undefined;
 
   constructor(means: Means) {
@@ -92,6 +99,7 @@ export class QuestionServer {
     this.send = send;
     this.reportCrashes();
     this.measured();
+    this.reportFailing();
     this.resend = setInterval(() => this.reportCrashes(), resendAfterMs);
   }
 
@@ -127,8 +135,14 @@ export class QuestionServer {
     this.send(crash);
   }
 
-  unhealthy(siteId: string, detail: string): void {
-    this.send({ type: "unhealthy", siteId: siteId as Id<"site">, detail });
+  /** Call when health checks began or ceased to fail, with all that fail. */
+  checked(failing: readonly FailingCheck[]): void {
+    this.failing = failing.slice(0, maxFailingChecks);
+    this.reportFailing();
+  }
+
+  private reportFailing(): void {
+    this.send({ type: "failingChecks", sites: this.failing });
   }
 
   limitNear(near: NearLimit): void {

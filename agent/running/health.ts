@@ -1,4 +1,6 @@
 import type { Engine } from "../docker/engine.ts";
+import type { FailingCheck } from "../../protocol/agent/messages.ts";
+import type { Id } from "../../protocol/ids.ts";
 import type { HealthCheck } from "../../protocol/api/sites.ts";
 import { healthCheckOf, healthPathOf, replicaOf } from "../docker/specs.ts";
 import { probe } from "../ingress/probe.ts";
@@ -15,8 +17,8 @@ type Means = {
   records: Records;
   agentId: string;
   now?: () => number;
-  /** Tells the control plane, whose owner may want to know. */
-  onUnhealthy?: (siteId: string, detail: string) => void;
+  /** The sites whose checks fail are others than before: tells the control plane, as their owners may want to know. */
+  onFailing?: (all: FailingCheck[]) => void;
 };
 type Asked = {
   siteId: string;
@@ -25,8 +27,8 @@ type Asked = {
   path: string | null;
   check: HealthCheck;
 };
-/** Of one container: failures in a row, and when it was last asked. */
-type State = { failures: number; askedAtMs: number };
+/** Of one container: failures in a row, when it was last asked, and the event of a check that still fails. */
+type State = { siteId: string; failures: number; askedAtMs: number; failing?: string };
 
 /** Unless its site says otherwise. Failures in a row before an event is recorded: a single one may be a busy moment. */
 const usual = { failures: 3, intervalSeconds: 30, timeoutSeconds: 5 };
@@ -59,17 +61,29 @@ export class HealthWatch {
   async look(signal: AbortSignal): Promise<void> {
     const asked = await this.asked();
     const serving = new Set(asked.map(({ target }) => target.containerId));
+    const before = JSON.stringify(this.failing());
     this.states = new Map([...this.states].filter(([id]) => serving.has(id)));
     const nowMs = this.now();
     const due = asked.filter(({ target, check }) => {
       const { askedAtMs = -Infinity } = this.states.get(target.containerId) ?? {};
       return nowMs - askedAtMs >= (check.intervalSeconds ?? usual.intervalSeconds) * 1000 - earlyMs;
     });
-    for (const { target } of due) {
-      const { failures = 0 } = this.states.get(target.containerId) ?? {};
-      this.states.set(target.containerId, { failures, askedAtMs: nowMs });
-    }
+    for (const { siteId, target } of due)
+      this.states.set(target.containerId, {
+        failures: 0,
+        ...this.states.get(target.containerId),
+        siteId,
+        askedAtMs: nowMs,
+      });
     await sideBySide(due, concurrency, (one) => this.ask(one, signal));
+    if (JSON.stringify(this.failing()) !== before) this.means.onFailing?.(this.failing());
+  }
+
+  /** One for each site. */
+  private failing(): FailingCheck[] {
+    const details = new Map<string, string>();
+    for (const { siteId, failing } of this.states.values()) if (failing) details.set(siteId, failing);
+    return [...details].map(([siteId, detail]) => ({ siteId: siteId as Id<"site">, detail }));
   }
 
   /** Running containers with a health check. */
@@ -102,16 +116,14 @@ export class HealthWatch {
     const who = `version ${labels[label.deployment]}${Number(labels[label.replicas]) > 1 ? `, replica ${replicaOf(labels)}` : ""}`;
     if (answer !== true) {
       state.failures++;
-      if (failures + 1 === failuresToSay)
-        this.say(
-          siteId,
-          containerId,
-          "unhealthy",
-          `The health check ${what} of ${who} ${answer}, ${failuresToSay} times in a row.`,
-        );
+      if (failures + 1 !== failuresToSay) return;
+      const often = failuresToSay === 1 ? "" : `, ${failuresToSay} times in a row`;
+      state.failing = `The health check ${what} of ${who} ${answer}${often}.`;
+      this.say(siteId, containerId, "unhealthy", state.failing);
       return;
     }
     state.failures = 0;
+    delete state.failing;
     if (failures >= failuresToSay)
       this.say(siteId, containerId, "healthy", `The health check ${what} of ${who} succeeds again.`);
   }
@@ -125,6 +137,5 @@ export class HealthWatch {
 
   private say(siteId: string, containerId: string, kind: "healthy" | "unhealthy", detail: string): void {
     this.means.records.addEvent(siteId, containerId, { at: new Date().toISOString(), kind, detail });
-    if (kind === "unhealthy") this.means.onUnhealthy?.(siteId, detail);
   }
 }

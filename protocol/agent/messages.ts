@@ -91,6 +91,11 @@ export const AgentLogLine = z.object({
 });
 export type AgentLogLine = z.infer<typeof AgentLogLine>;
 
+const FailingCheck = z.object({ siteId: idOf("site"), detail: z.string().min(1).max(2000) });
+export type FailingCheck = z.infer<typeof FailingCheck>;
+/** Of the sites with failing checks, how many the control plane knows of. */
+export const maxFailingChecks = 200;
+
 export const FromAgent = z.discriminatedUnion("type", [
   /**
    * The first message after connecting. `running` are the leases still in progress; all other leases of this host are
@@ -179,8 +184,10 @@ export const FromAgent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("crashed"), ...Version, error: z.string().min(1).max(2000) }),
   /** A database's server kept exiting and was stopped at this time. Sent again until `databaseCrashAck`. */
   z.object({ type: z.literal("databaseCrashed"), ...DatabaseCrash, error: z.string().min(1).max(2000) }),
-  /** A health check failed several times in a row. Sent once, and may be lost: the site's events have it anyway. */
+  /** What agents sent before `failingChecks`: a health check failed several times in a row. */
   z.object({ type: z.literal("unhealthy"), siteId: idOf("site"), detail: z.string().min(1).max(2000) }),
+  /** All sites whose health check fails now. Sent after every connection and change, so a lost message does no harm. */
+  z.object({ type: z.literal("failingChecks"), sites: z.array(FailingCheck).max(maxFailingChecks) }),
   /** A site or database is near or beyond its pack's limit. Once an hour at most, and may be lost. */
   z.object({
     type: z.literal("limitNear"),

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import type { FailingCheck } from "../../protocol/agent/messages.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import { HealthWatch } from "../../agent/running/health.ts";
@@ -19,12 +20,13 @@ let serving: Target[];
 let labels: Record<string, string>;
 let running: boolean;
 let watch: HealthWatch;
+let failing: FailingCheck[][];
 let nowMs = 0;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-health-"));
   records = openRecords(join(folder, "running.db"));
-  [status, asked, running] = [200, [], true];
+  [status, asked, running, failing] = [200, [], true, []];
   server = http.createServer((request, response) => {
     asked.push(`${request.headers.host}${request.url}`);
     response.writeHead(status).end();
@@ -45,6 +47,7 @@ beforeEach(async () => {
     records,
     agentId: "agent",
     now: () => nowMs,
+    onFailing: (all) => failing.push(all),
   });
 });
 afterEach(() => {
@@ -73,6 +76,21 @@ it("a health check that fails three times in a row is told once, and that it suc
   await look(2);
   expect(told()).toEqual([failed, ["healthy", "The health check /up?x=1 of version dep_1 succeeds again."]]);
   expect(new Set(asked)).toEqual(new Set(["site-1.example.com/up?x=1"]));
+});
+
+it("all checks that fail are told when one begins or ceases to, also because its version is replaced", async () => {
+  status = 500;
+  await look(4);
+  const detail = "The health check /up?x=1 of version dep_1 answers 500, 3 times in a row.";
+  expect(failing).toEqual([[{ siteId: "site_1", detail }]]);
+  status = 200;
+  await look(2);
+  expect(failing.slice(1)).toEqual([[]]);
+  status = 500;
+  await look(3);
+  serving = [];
+  await look(2);
+  expect(failing.slice(2)).toEqual([[{ siteId: "site_1", detail }], []]);
 });
 
 it("failures that one success parts are none in a row", async () => {
@@ -111,9 +129,7 @@ it("a health check is as often, as patient and as forgiving as its site says", a
   server.removeAllListeners("request");
   server.on("request", () => undefined);
   await look(3);
-  expect(told()).toEqual([
-    ["unhealthy", "The health check /up?x=1 of version dep_1 gave no answer, 1 times in a row."],
-  ]);
+  expect(told()).toEqual([["unhealthy", "The health check /up?x=1 of version dep_1 gave no answer."]]);
 });
 
 it("a site without HTTP is checked by whether its port takes connections", async () => {

@@ -23,6 +23,7 @@ const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } =
     slots: 1,
     lostSites: [],
   },
+  failingChecks: { type: "failingChecks", sites: [{ siteId: id("site"), detail: "It answers 500." }] },
   streamOpened: { type: "streamOpened", streamId: 4_294_967_295 },
   streamCredit: credit,
   streamClosed: { type: "streamClosed", streamId: 1, error: null, exitCode: 0 },

@@ -302,16 +302,29 @@ describe("what is not well in an account", () => {
     )
       .bind(JSON.stringify([{ code: "record_missing", message }]), named.siteId)
       .run();
+    const failing = await runningSite(key, on, { name: "failing" });
+    const detail = "The health check /up of version 1 answers 500, 3 times in a row.";
+    const other = await readyAgent();
+    other.send({ type: "failingChecks", sites: [{ siteId: fine.siteId, detail: "of another host" }] });
+    on.send({ type: "failingChecks", sites: [{ siteId: failing.siteId, detail }] });
+    const failingNow = async () =>
+      (await api<Unhealthy>(key, "GET", "/account/unhealthy")).body.data.filter(
+        ({ reason }) => reason === detail,
+      ).length;
+    await expect.poll(failingNow).toBe(1);
     const { result } = await useTool(key, "list_unhealthy_resources", {});
     const { data, looked } = result as Unhealthy;
-    expect(looked).toBe(5);
+    expect(looked).toBe(6);
     expect(Object.fromEntries(data.map(({ name, reason }) => [name, reason]))).toEqual({
+      failing: detail,
       broken: "it is FAILED",
       unpaid: "it is PENDING",
       named: "its domain shop.example is failing: There is no record at shop.example. Create a CNAME record",
     });
     expect((await api<Unhealthy>(key, "GET", "/account/unhealthy")).body).toEqual(result);
     expect(data.map(({ id }) => id)).not.toContain(fine.siteId);
+    on.send({ type: "failingChecks", sites: [] });
+    await expect.poll(failingNow).toBe(0);
   });
 });
 

@@ -397,6 +397,27 @@ it("a failing health check is told once an hour, if the host that serves the sit
   expect(received.length).toBeLessThanOrEqual(2);
 });
 
+it("a health check that fails while the host's agent connects is told once for as long as it fails", async () => {
+  const [key, host] = [await account(), await readyAgent()];
+  await channel(key, { type: "webhook", url: url(), kinds: ["unhealthy"] });
+  const { siteId } = await runningSite(key, host);
+  const detail = "The health check /health of version 1 answers 500, 3 times in a row.";
+  const told = async () => (
+    await tick(),
+    received.map(({ body }) => (JSON.parse(body) as { data: { text: string } }).data.text)
+  );
+  host.send({ type: "failingChecks", sites: [{ siteId, detail }] });
+  await expect.poll(told).toEqual([detail]);
+  await run("UPDATE notices SET occasion = occasion || ':an hour ago'");
+  host.send({ type: "failingChecks", sites: [{ siteId, detail: "Again." }] });
+  const stored = () =>
+    bindings.DB.prepare("SELECT failing_checks AS now FROM hosts WHERE id = ?")
+      .bind(host.hostId)
+      .first<{ now: string }>();
+  await expect.poll(async () => (await stored())?.now).toContain("Again.");
+  expect(await told()).toEqual([detail]);
+});
+
 it("what runs out of memory or fills its disk is told once a day, if the host that has it says so", async () => {
   const [key, host] = [await account(), await readyAgent()];
   await channel(key, { type: "webhook", url: url(), kinds: ["limit_near"] });

@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { check, index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { FailingCheck } from "../../protocol/agent/messages.ts";
 import { type EnvEntry, jobKinds } from "../../protocol/agent/jobs.ts";
 import type { DomainCertificate, DomainProblem } from "../../protocol/api/domains.ts";
 import type { IngressRules } from "../../protocol/api/ingress.ts";
@@ -233,6 +234,8 @@ export const hosts = sqliteTable(
      */
     comparedAt: time("compared_at"),
     unknownMb: integer("unknown_mb").notNull().default(0),
+    /** The sites whose health checks fail there, as its agent last said. */
+    failingChecks: text("failing_checks", { mode: "json" }).$type<FailingCheck[]>().notNull().default([]),
     /** When its agent last replaced a part of the ingress. */
     ingressReplacedAt: time("ingress_replaced_at"),
     /** Where visitors reach it, as the operator says; null: `connectedFrom`, if that is a public IPv4 address. */

@@ -22,6 +22,7 @@ import { findWorking } from "../services/accounts/find-working.ts";
 import { compareHost } from "../services/hosts/compare.ts";
 import { markOffline } from "../jobs/hosts/mark-offline.ts";
 import { recordIngress } from "../services/hosts/record-ingress.ts";
+import { recordFailingChecks } from "../services/hosts/record-failing-checks.ts";
 import { recordSlots } from "../services/hosts/record-slots.ts";
 import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
@@ -339,6 +340,8 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       }
       case "unhealthy":
         return recordUnhealthy(ctx, state.hostId, message);
+      case "failingChecks":
+        return recordFailingChecks(ctx, state.hostId, message.sites);
       case "limitNear":
         return recordLimitNear(ctx, state.hostId, message);
       case "diskUse":

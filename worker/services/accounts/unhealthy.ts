@@ -1,9 +1,9 @@
-import { and, desc, eq, gt } from "drizzle-orm";
+import { and, desc, eq, gt, sql } from "drizzle-orm";
 import type { Domain } from "../../../protocol/api/domains.ts";
 import type { Unhealthy } from "../../../protocol/api/diagnosis.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
-import { databases, sites, siteVolumes } from "../../db/schema.ts";
+import { databases, hosts, sites, siteVolumes } from "../../db/schema.ts";
 import { databaseView, selectDatabases } from "../databases/view.ts";
 import { selectRecords, siteView } from "../sites/view.ts";
 
@@ -47,6 +47,12 @@ export async function listUnhealthy(ctx: Ctx): Promise<Unhealthy> {
       .innerJoin(sites, eq(sites.id, siteVolumes.siteId))
       .where(and(eq(sites.accountId, accountId), gt(siteVolumes.backupFailures, 0)))
       .orderBy(siteVolumes.siteId, siteVolumes.name),
+    checks: ctx.db
+      .select({ siteId: sites.id, detail: sql<string>`c.value ->> 'detail'` })
+      .from(sites)
+      .innerJoin(hosts, eq(hosts.id, sites.hostId))
+      .innerJoin(sql`json_each(${hosts.failingChecks}) c`, sql`c.value ->> 'siteId' = ${sites.id}`)
+      .where(and(eq(sites.accountId, accountId), eq(sites.status, "RUNNING"))),
   });
   const ofSites = found.sites.flatMap((row) => {
     const {
@@ -63,6 +69,7 @@ export async function listUnhealthy(ctx: Ctx): Promise<Unhealthy> {
       (notRunning.has(status) ? `it is ${status}` : null) ??
       (latest?.status === "FAILED" ? "its latest deployment failed" : null) ??
       currentDeployment?.error ??
+      found.checks.find(({ siteId }) => siteId === id)?.detail ??
       failingDomain(domains) ??
       failingBackups(found.failing.filter(({ siteId }) => siteId === id));
     const error = latest?.error ?? currentDeployment?.error ?? null;

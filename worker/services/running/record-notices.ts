@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { FromAgent } from "../../../protocol/agent/messages.ts";
+import type { FailingCheck, FromAgent } from "../../../protocol/agent/messages.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { NotificationKind } from "../../../protocol/states.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -27,7 +27,7 @@ async function record(ctx: Ctx, hostId: Id<"host">, { kind, id, occasion, detail
 export const recordUnhealthy = (
   ctx: Ctx,
   hostId: Id<"host">,
-  { siteId: id, detail }: Told<"unhealthy">,
+  { siteId: id, detail }: FailingCheck,
 ): Promise<void> => {
   const hour = Math.floor(ctx.now().getTime() / hourMs);
   return record(ctx, hostId, { kind: "unhealthy", id, occasion: `unhealthy:${id}:${hour}`, detail });

@@ -1,0 +1,1 @@
+ALTER TABLE `hosts` ADD `failing_checks` text DEFAULT '[]' NOT NULL;
