@@ -1815,16 +1815,29 @@ describe("an app of any language", () => {
   });
 
   it("has Debian's packages that its Aptfile names, where it is built and where it runs", () => {
-    const files = { Aptfile: "# of Heroku\nffmpeg\n:repo:deb x\nhttps://a.example/b.deb\na;id\n" };
+    const files = {
+      Aptfile: "# of Heroku\nffmpeg # videos\n:repo:deb x\nhttps://a.example/b.deb\na;id\ntree=2.1.0-1\n",
+    };
+    expect(notesOf(sourcesOf(files))).toEqual([
+      "Not read in the Aptfile: :repo:deb x, https://a.example/b.deb, a;id. Name Debian packages.",
+    ]);
     for (const [, sample] of samples) {
       const sources = sourcesOf({ ...sample, ...files });
       const text = generateDockerfile(detect(sources, none), variables, undefined, [], aptPackages(sources));
       expect(text).not.toMatch(/a;id|:repo|a\.example/);
       for (const stage of text.split(/^(?=FROM )/m).filter((one) => one.startsWith("FROM ")))
-        expect(stage.includes("no-install-recommends ffmpeg &&")).toBe(
+        expect(stage.includes("no-install-recommends ffmpeg tree=2.1.0-1 &&")).toBe(
           !/^FROM (?:caddy|composer|php\s)/.test(stage),
         );
     }
+  });
+
+  it("says which processes of its Procfile nobody runs", () => {
+    const Procfile = "web: node a.js\nrelease: node b.js\nworker: node c.js\n# x: y\nclock: node d.js\n";
+    expect(notesOf(sourcesOf({ Procfile }))).toEqual([
+      "Not run: worker, clock of the Procfile. A site runs its web process; use schedules, or a site of its own that listens on PORT.",
+    ]);
+    expect(notesOf(sourcesOf({ Procfile: "web: node a.js\nrelease: node b.js" }))).toEqual([]);
   });
 
   it("without anything that starts it fails with what to set", () => {

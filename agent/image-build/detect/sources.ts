@@ -94,15 +94,39 @@ export function notesOf(sources: Sources): string[] {
   const found = present(sources, filesOfOthers)
     .filter((file) => file !== "app.json" || !isExpos)
     .join(" and ");
-  return found === "" ? [] : [`Not read: ${found}. Commands and variables are the site's settings.`];
+  const processes = [...textOf(sources, "Procfile").matchAll(/^([\w-]{1,60}):[ \t]*\S/gm)]
+    .map(([, name = ""]) => name)
+    .filter((name) => name !== "web" && name !== "release");
+  const unread = aptLines(sources).filter((line) => !isAptPackage(line));
+  return [
+    ...(found === "" ? [] : [`Not read: ${found}. Commands and variables are the site's settings.`]),
+    ...(processes.length === 0
+      ? []
+      : [
+          `Not run: ${firstOf(processes)} of the Procfile. A site runs its web process; use schedules, or a site of its own that listens on PORT.`,
+        ]),
+    ...(unread.length === 0 ? [] : [`Not read in the Aptfile: ${firstOf(unread)}. Name Debian packages.`]),
+  ];
 }
 
-/** Debian's packages that an Aptfile, as of Heroku's buildpack, asks for. */
-export const aptPackages = (sources: Sources): string[] =>
+/** As much as a line of the log is for. */
+const firstOf = (lines: readonly string[]): string =>
+  lines
+    .slice(0, 5)
+    .map((line) => line.replaceAll(/[^\x20-\x7e]+/g, "?").slice(0, 100))
+    .join(", ") + (lines.length > 5 ? " and others" : "");
+
+const aptLines = (sources: Sources): string[] =>
   textOf(sources, "Aptfile")
     .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => /^[a-z0-9][a-z0-9+.-]{1,80}$/.test(line) && !line.endsWith(".deb"));
+    .map((line) => line.replace(/(?:^|\s)#.*/, "").trim())
+    .filter((line) => line !== "");
+
+const isAptPackage = (line: string): boolean =>
+  /^[a-z0-9][a-z0-9+.-]{1,80}(?:=[\w.+:~-]{1,80})?$/.test(line) && !line.endsWith(".deb");
+
+/** Debian's packages that an Aptfile, as of Heroku's buildpack, asks for, with a version where it names one. */
+export const aptPackages = (sources: Sources): string[] => aptLines(sources).filter(isAptPackage);
 
 /** The version that asdf's or mise's file names of a tool, by any of its names, such as 22 or 3.12.4. */
 export function toolVersion(sources: Sources, ...names: readonly string[]): string {
