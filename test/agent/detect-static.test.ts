@@ -73,6 +73,9 @@ describe("a site of files", () => {
       singlePage: true,
       rules: { redirects: [{ to: "/b" }] },
     });
+    const atRoot = { "package.json": built["package.json"], _redirects: "/a /c\n" };
+    expect(plan(atRoot)).toMatchObject({ rules: { redirects: [{ to: "/c" }] } });
+    expect(plan({ ...built, ...atRoot })).toMatchObject({ rules: { redirects: [{ to: "/b" }] } });
     expect(plan(built, { outputDir: "x", singlePage: false })).toMatchObject({
       outputs: ["x"],
       singlePage: false,

@@ -186,7 +186,7 @@ function namedOutput(
 export function withFilesRules(plan: StaticPlan | SitePlan, sources: Sources): StaticPlan | SitePlan {
   const { root, singlePage } = readStaticfile(sources);
   const folders =
-    plan.kind === "site" ? ["public/", "static/"] : [plan.folder === undefined ? "" : `${plan.folder}/`];
+    plan.kind === "site" ? ["public/", "static/", ""] : [plan.folder === undefined ? "" : `${plan.folder}/`];
   const rules = readStaticRules(sources, folders);
   return {
     ...plan,
