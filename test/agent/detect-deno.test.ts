@@ -37,6 +37,13 @@ describe("a Deno app", () => {
     expect(plan({ "deno.lock": "{}", "server.ts": "Deno.serve(() => new Response())" })).toMatchObject({
       startCommand: "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT deno run --allow-all server.ts",
     });
+    const vite = { build: "deno run -A npm:vite build", preview: "deno run -A npm:vite preview" };
+    const serve = "deno run --allow-net --allow-read jsr:@std/http@1/file-server dist/";
+    expect(() => plan({ "deno.json": JSON.stringify({ tasks: vite }) })).toThrow(/no task "start"/);
+    expect(plan({ "deno.json": JSON.stringify({ tasks: { ...vite, serve } }) })).toMatchObject({
+      buildCommand: "deno task build",
+      startCommand: "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT deno task serve",
+    });
     expect(plan({ "deno.json": "{}", "main.ts": "export default { fetch() {} }" })).toMatchObject({
       startCommand: "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT deno serve --allow-all main.ts",
     });

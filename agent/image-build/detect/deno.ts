@@ -48,7 +48,10 @@ export function detectDeno(
 ): DenoPlan | null {
   if (present(sources, signs).length === 0) return null;
   const configuration = readConfiguration(sources);
-  const start = ["start", "preview"].find((name) => isForProduction(taskOf(configuration, manifest, name)));
+  const tasks = (name: string) => taskOf(configuration, manifest, name);
+  const start =
+    ["start", "preview"].find((name) => isForProduction(tasks(name))) ??
+    ["serve"].find((name) => /\bfile[-_]server\b/.test(tasks(name) ?? ""));
   const entry = present(sources, entries)[0];
   const given = overrides.startCommand ?? procfileWeb(sources);
   const startCommand = given ?? startOf(sources, start, entry);
@@ -56,7 +59,7 @@ export function detectDeno(
     throw new JobError(
       'Found a Deno repository, but not what starts it: no task "start", main.ts or server.ts. Add one, or set startCommand.',
     );
-  const command = given ?? taskOf(configuration, manifest, start ?? "") ?? startCommand;
+  const command = given ?? tasks(start ?? "") ?? startCommand;
   const { within } = placeOf(sources);
   return {
     kind: "deno",
@@ -70,9 +73,7 @@ export function detectDeno(
     entry:
       /(?:^|[\s/])((?:[\w-]+\/){0,5}[\w-]+\.(?:ts|tsx|js|mjs))(?:\s|$)/.exec(command.slice(0, 2000))?.[1] ??
       null,
-    buildCommand:
-      overrides.buildCommand ??
-      (taskOf(configuration, manifest, "build") === null ? null : "deno task build"),
+    buildCommand: overrides.buildCommand ?? (tasks("build") === null ? null : "deno task build"),
     startCommand,
   };
 }
@@ -115,8 +116,9 @@ function taskOf({ tasks }: Configuration, manifest: PackageJson | null, name: st
   return manifest && scriptOf(manifest, name);
 }
 
+/** Vite's preview answers to no name but localhost. */
 const isForProduction = (task: string | null): boolean =>
-  task !== null && !/--watch|--hmr|\bdev\.ts\b|^[ \t]*vite[ \t]*$/.test(task);
+  task !== null && !/--watch|--hmr|\bdev\.ts\b|^[ \t]*vite[ \t]*$|\bvite[ \t]+preview\b/.test(task);
 
 /** As JSON, where comments and a comma after the last item may be. */
 function withoutComments(text: string): string {
