@@ -98,7 +98,11 @@ export async function prepareBuild(
   const { plain, secret, ...variables } = await variablesOf(input.env, buildCaFile);
   const own = ownDockerfile(names, input);
   if (own !== null) {
-    const text = textToBuild(await readDockerfile(root, own), variables.buildArgs, buildCaFile);
+    const text = textToBuild(
+      await readDockerfile(root, own, input.rootDir),
+      variables.buildArgs,
+      buildCaFile,
+    );
     return {
       ...variables,
       context: await contextOf(root, null, undefined, own),
@@ -194,9 +198,13 @@ export async function folderInside(folder: string, below: string | null): Promis
   return found;
 }
 
-async function readDockerfile(root: string, path: string): Promise<string> {
+async function readDockerfile(root: string, path: string, rootDir: string | null): Promise<string> {
   const text = await readOwn(root, path);
   if (text === null)
-    throw new JobError(`The file ${path} does not exist in the repository: check dockerfilePath.`);
+    throw new JobError(
+      rootDir === null
+        ? `The file ${path} does not exist in the repository: check dockerfilePath.`
+        : `The file ${path} does not exist in ${rootDir}: dockerfilePath is relative to rootDir.`,
+    );
   return text;
 }

@@ -199,12 +199,16 @@ const KeptImages = z.number().int().min(1).max(10);
 const runSettings = {
   port: Port.describe("The port the app listens on, passed to it as the variable PORT."),
   buildCommand: command.describe("Default: detected from the repository's files."),
-  startCommand: command.describe("Default: taken from the image or detected from the repository's files."),
+  startCommand: command.describe(
+    "Replaces an image's command and entrypoint. Default: the image's, or detected from the repository's files.",
+  ),
   releaseCommand: command.describe(
     "Runs once in each new version before it serves, such as a migration. If it fails, the previous version stays in service. Default: the release process of the repository's Procfile, unless there is a Dockerfile.",
   ),
-  rootDir: RepositoryPath,
-  dockerfilePath: RepositoryPath,
+  rootDir: RepositoryPath.describe("The folder of the app. Default: the root of the repository."),
+  dockerfilePath: RepositoryPath.describe(
+    "Relative to rootDir, which is also the build context. Default: Dockerfile, if there is one.",
+  ),
   ...buildOptions,
   startTimeoutSeconds: z
     .number()

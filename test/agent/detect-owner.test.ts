@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -115,6 +115,16 @@ describe("what a repository is built by", () => {
       expect((await prepared({ options: { builder: "detect" }, dockerfilePath })).generated).toContain(
         "FROM caddy:2",
       );
+  });
+
+  it("is a Dockerfile in the folder of the app, from which its path counts", async () => {
+    mkdirSync(join(folder, "apps", "api"), { recursive: true });
+    writeFileSync(join(folder, "apps", "api", "Dockerfile"), "FROM scratch\n");
+    const rootDir = "apps/api";
+    expect(await prepared({ rootDir, dockerfilePath: "Dockerfile" })).toMatchObject({ generated: null });
+    await expect(prepared({ rootDir, dockerfilePath: "apps/api/Dockerfile" })).rejects.toThrow(
+      "The file apps/api/Dockerfile does not exist in apps/api: dockerfilePath is relative to rootDir.",
+    );
   });
 
   it("is told that a Dockerfile set aside is all there is", () =>
