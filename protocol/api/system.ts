@@ -90,8 +90,14 @@ export const System = z
       oldKeyIds: z.array(z.string()).describe("Of the keys that still decrypt."),
       underOldKeys: z
         .array(z.object({ place: z.string(), rows: count }))
-        .describe("What is not under the current key: POST /secrets/rotate. Empty: old keys can be removed."),
-      tokenKey: z.boolean().describe("API keys are derived from TOKEN_KEY, and outlive SECRET_KEY."),
+        .describe(
+          "What is not under the current key: POST /secrets/rotate. Empty: no stored value needs an old key.",
+        ),
+      tokenKey: z
+        .boolean()
+        .describe(
+          "API keys and webhook addresses are created under TOKEN_KEY, and outlive SECRET_KEY. false: they stop working when the SECRET_KEY of their creation is removed.",
+        ),
     }),
     setup: z
       .array(

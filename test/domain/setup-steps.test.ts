@@ -87,3 +87,16 @@ it("payments of the test processor have no events, and ask for Stripe; Stripe's 
   expect(todoOf(test)).toContain("Set PAYMENTS to stripe");
   expect(todoOf({ payments: { ...ready.payments, live: false } })).toContain("set a live one");
 });
+
+it("an older key is not said to be needless while API keys may have been created under it", () => {
+  const todoOf = (tokenKey: boolean) =>
+    setupOf({ ...ready, secrets: { ...ready.secrets, oldKeyIds: ["b"], tokenKey } }).find(
+      ({ step }) => step === "secrets",
+    )?.todo;
+  expect(todoOf(false)).toMatch(
+    /API keys .* stop working without them: set TOKEN_KEY to the older key, then remove/,
+  );
+  expect(todoOf(true)).toMatch(
+    /created before TOKEN_KEY was set stop working without them: replace those, then/,
+  );
+});

@@ -8,6 +8,12 @@ export type SetupFacts = Omit<System, "setup"> & {
   sitePacks: number;
 };
 
+/** API keys and webhook addresses are checked with the key they were created under, which no stored value names. */
+export const beforeOldKeysGo = ({ tokenKey }: Pick<System["secrets"], "tokenKey">): string =>
+  tokenKey
+    ? "No stored value needs the older keys, but API keys and webhook addresses that were created before TOKEN_KEY was set stop working without them: replace those, then remove SECRET_KEYS_OLD."
+    : "No stored value needs the older keys, but API keys and webhook addresses that were created under them stop working without them: set TOKEN_KEY to the older key, then remove SECRET_KEYS_OLD.";
+
 const timerLateMs = 5 * 60_000;
 
 /** A step's title, whether customers need it, and what is to be done; null: it is done. */
@@ -107,7 +113,7 @@ const steps: Record<SetupStep, Step> = {
       secrets.underOldKeys.length > 0
         ? "Some are encrypted with an older key: run npm run rotate-secrets before you remove it."
         : secrets.oldKeyIds.length > 0
-          ? "No secret needs the older keys any more: remove SECRET_KEYS_OLD."
+          ? beforeOldKeysGo(secrets)
           : null,
   },
   assistant: {

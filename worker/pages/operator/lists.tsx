@@ -9,6 +9,7 @@ import type { Host } from "../../../protocol/api/hosts.ts";
 import { SecretsRotate, type SecretsRotated } from "../../../protocol/api/secrets.ts";
 import { FlagResolve } from "../../../protocol/api/payments.ts";
 import { call } from "../../api/call.ts";
+import { beforeOldKeysGo } from "../../domain/setup-steps.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { everyItem } from "../../services/page.ts";
 import { Act, Button, Field, Form } from "../kit/form.tsx";
@@ -550,10 +551,7 @@ export const operatorSystem: Screen = {
                 </div>
               )}
               {system.secrets.underOldKeys.length === 0 && system.secrets.oldKeyIds.length > 0 && (
-                <p class="soft small">
-                  SECRET_KEYS_OLD can be removed: no value needs {system.secrets.oldKeyIds.join(", ")} any
-                  more.
-                </p>
+                <p class="soft small">{beforeOldKeysGo(system.secrets)}</p>
               )}
             </div>
           </Card>
