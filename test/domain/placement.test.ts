@@ -25,6 +25,11 @@ describe("the reason of a site that no host took", () => {
     expect(noRoomReason({ memoryMb: 512, region: null }, [host("us", -5)], 60)).toMatch(
       /^No host had the 512 MB .* the most free memory was 0 MB\./,
     );
+    const linked = { memoryMb: 512, region: null, linked: "shop-data" };
+    expect(noRoomReason(linked, [host(null, 300)], 60)).toMatch(
+      /^The host of shop-data, which this site is linked to .* 512 MB .*; it has 300 MB\. .* remove the link, then deploy again\.$/,
+    );
+    expect(noRoomReason(linked, [], 60, "database")).toContain("this database is linked to");
     expect(noRoomAtHomeReason(512, -5, 60)).toContain("it has 0 MB");
   });
 

@@ -118,6 +118,44 @@ describe("what no host has room for", () => {
     expect(other.siteId).not.toBe(siteId);
     host.close();
   });
+
+  it.each(kinds)(
+    "takes no money for a %s that is linked to what is on a host without room for it",
+    async (kind, input) => {
+      const key = await account();
+      const packId = await pack(kind, 512);
+      const full = await hostFor(3, "full");
+      const { siteId } = await runningSite(key, full);
+      const database = (
+        await api<{ databaseId: string; invoiceToken: string }>(key, "POST", "/databases", {
+          name: uniqueName("data"),
+          type: "redis",
+        })
+      ).body;
+      await pay(database.invoiceToken);
+      const { job, attempt } = await full.next("job");
+      await finish(full, job, attempt, { version: "7.2" });
+      const empty = await hostFor(30, "empty");
+      const made = (
+        await api<Refused & { siteId: string; databaseId: string }>(key, "POST", `/${kind}s`, {
+          ...input,
+          name: uniqueName("room"),
+          packId,
+        })
+      ).body;
+      const [ofSite, ofDatabase] =
+        kind === "site" ? [made.siteId, database.databaseId] : [siteId, made.databaseId];
+      expect((await api(key, "POST", `/databases/${ofDatabase}/links`, { siteId: ofSite })).status).toBe(201);
+      const reason = async () => (await (await pay(made.invoiceToken)).json<Refused>()).reason;
+      expect(await reason()).toMatch(
+        new RegExp(`^This ${kind} is linked to .* no room for 512 MB .*Nothing was charged`),
+      );
+      await sql("UPDATE packs SET memory_mb = 1 WHERE id = ?", packId);
+      expect((await pay(made.invoiceToken)).status).toBe(200);
+      full.close();
+      empty.close();
+    },
+  );
 });
 
 describe("a deployment that waits says for what", () => {

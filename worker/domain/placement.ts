@@ -22,8 +22,8 @@ export const noRoomAtHomeReason = (memoryMb: number, freeMb: number, minutes: nu
 
 /** The error of a deployment or a database that no host could take in time. */
 export function noRoomReason(
-  wanted: { memoryMb: number; region: string | null },
-  /** Among the connected hosts that accept sites. */
+  wanted: { memoryMb: number; region: string | null; linked?: string | null },
+  /** Among the connected hosts that accept sites, and have what it is linked to. */
   hosts: { region: string | null; freeMb: number }[],
   minutes: number,
   what: "site" | "database" = "site",
@@ -31,6 +31,8 @@ export function noRoomReason(
   const where = wanted.region === null ? "" : ` in region ${wanted.region}`;
   const again = what === "site" ? "deploy again" : "start it again";
   const ask = `Ask the operator for more room, then ${again}.`;
+  if (wanted.linked != null)
+    return `The host of ${wanted.linked}, which this ${what} is linked to and has to be beside, was not up with the required ${wanted.memoryMb} MB of free memory within ${minutes} minutes${hosts[0] ? `; it has ${Math.max(0, hosts[0].freeMb)} MB` : ""}. Ask the operator for more room there, or remove the link, then ${again}.`;
   const near = hosts.filter(({ region }) => wanted.region === null || region === wanted.region);
   if (hosts.length === 0)
     return `No host was up within ${minutes} minutes. Ask the operator whether the hosts are up, then ${again}.`;

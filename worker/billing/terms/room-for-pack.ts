@@ -2,7 +2,7 @@ import { sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, type AppError } from "../../domain/app-error.ts";
 import { maxUnpaidMb } from "../../domain/placement.ts";
-import { bestHostFor, hostRooms, packMbOf } from "../../jobs/hosts/placement.ts";
+import { bestHostFor, hasLinked, hostRooms, linkedTo, packMbOf } from "../../jobs/hosts/placement.ts";
 import type { InvoiceRow } from "../../db/rows.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 import { tableOf, termedOf, wordOf, type Termed } from "../../db/resource.ts";
@@ -40,16 +40,22 @@ export function roomForNew(ctx: Ctx, { kind: of, resourceId }: InvoiceRow) {
   const kind = termedOf(resourceId);
   if (kind === null || of !== wordOf(kind)) return null;
   const memoryMb = sql`(SELECT memory_mb FROM packs WHERE id = r.pack_id)`;
-  const unplaced = sql`${tableOf(kind)} r WHERE r.id = ${resourceId} AND (
+  const linked = sql`(SELECT min(o.name) FROM ${linkedTo(kind, "r")} o)`;
+  const unplaced = sql`${tableOf(kind)} r WHERE r.id = ${resourceId} AND coalesce((
     SELECT max(coalesce(h.free_mb, ${memoryMb})) FROM ${hostRooms} h
-    WHERE h.status = 'ACTIVE' AND (r.region IS NULL OR h.region = r.region)) < ${memoryMb}`;
+    WHERE h.status = 'ACTIVE' AND (r.region IS NULL OR h.region = r.region) AND ${hasLinked(kind, "r")}),
+    iif(${linked} IS NULL, NULL, 0)) < ${memoryMb}`;
   return {
     guard: sql`NOT EXISTS (SELECT 1 FROM ${unplaced})`,
     /** @throws AppError conflict if no host has enough memory */
     refuse: async () => {
-      const [found] = await ctx.db.all<{ memoryMb: number; region: string | null }>(
-        sql`SELECT ${memoryMb} AS memoryMb, r.region FROM ${unplaced}`,
+      const [found] = await ctx.db.all<{ memoryMb: number; region: string | null; linked: string | null }>(
+        sql`SELECT ${memoryMb} AS memoryMb, r.region, ${linked} AS linked FROM ${unplaced}`,
       );
+      if (found?.linked != null)
+        throw conflict(
+          `This ${wordOf(kind)} is linked to ${found.linked} and has to be on its host, which has no room for ${found.memoryMb} MB or takes nothing new. Nothing was charged: ask the operator for more capacity there, then pay again, or remove the link.`,
+        );
       if (found)
         throw conflict(
           `No host${found.region === null ? "" : ` in region ${found.region}`} has room for the ${found.memoryMb} MB of this ${wordOf(kind)}. Nothing was charged: ask the operator for more capacity, then pay again, or cancel this and order a smaller pack.`,

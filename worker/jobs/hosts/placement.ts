@@ -1,5 +1,6 @@
 import { sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { minReserveMb, preferMs, reserveParts } from "../../domain/placement.ts";
+import type { Termed } from "../../db/resource.ts";
 import { idleLane, openJob, startingKinds } from "../../db/job-conditions.ts";
 
 /** The next pack, if it is paid for or being paid. An unpaid change reserves nothing. */
@@ -50,21 +51,27 @@ const fittingHost = (s: string, also: SQL, first: SQL): SQL => sql`
     AND ${also}
   ORDER BY ${first}h.free_mb DESC, h.id LIMIT 1`;
 
-/** Prefers the host of site `s`'s databases, because an account's network does not span hosts. */
-export const bestHostFor = (s: string, also: SQL): SQL =>
-  fittingHost(
-    s,
-    sql`NOT EXISTS (SELECT 1 FROM database_links l JOIN databases d ON d.id = l.database_id
-      WHERE l.site_id = ${sql.raw(s)}.id AND d.host_id <> h.id) AND ${also}`,
-    sql``,
+/** What site or database `row` is linked to and is placed already. */
+export const linkedTo = (kind: Termed, row: string): SQL =>
+  sql.raw(
+    kind === "sites"
+      ? `(SELECT d.name, d.host_id FROM database_links l JOIN databases d ON d.id = l.database_id
+        WHERE l.site_id = ${row}.id AND d.host_id IS NOT NULL)`
+      : `(SELECT s.name, s.host_id FROM database_links l JOIN sites s ON s.id = l.site_id
+        WHERE l.database_id = ${row}.id AND s.host_id IS NOT NULL)`,
   );
+/** Whether host `h` has all that `row` is linked to, because an account's network does not span hosts. */
+export const hasLinked = (kind: Termed, row: string): SQL =>
+  sql`NOT EXISTS (SELECT 1 FROM ${linkedTo(kind, row)} o WHERE o.host_id <> h.id)`;
 
-/** Prefers the host of database `d`'s sites, then a host with sites of the account, which may be linked later. */
+export const bestHostFor = (s: string, also: SQL): SQL =>
+  fittingHost(s, sql`${hasLinked("sites", s)} AND ${also}`, sql``);
+
+/** Prefers a host with sites of database `d`'s account, which may be linked later. */
 const bestHostForDatabase = (also: SQL): SQL =>
   fittingHost(
     "d",
-    sql`NOT EXISTS (SELECT 1 FROM database_links l JOIN sites s ON s.id = l.site_id
-      WHERE l.database_id = d.id AND s.host_id <> h.id) AND ${also}`,
+    sql`${hasLinked("databases", "d")} AND ${also}`,
     sql`(SELECT count(*) FROM sites WHERE host_id = h.id AND account_id = d.account_id) DESC, `,
   );
 
