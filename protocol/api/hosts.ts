@@ -85,6 +85,12 @@ export const Host = z
       .describe(
         "Sites with volumes, included in siteCount. Their data is on this host, so draining does not move them.",
       ),
+    linkedSiteCount: z
+      .number()
+      .int()
+      .describe(
+        "Sites without volumes, included in siteCount, that stay because a database here is linked to them.",
+      ),
     databaseCount: z.number().int(),
     notice: z.string().nullable().describe("Why a draining host cannot become empty."),
     ingressReplacedAt: Timestamp.nullable().describe(

@@ -30,13 +30,16 @@ describe("replicas", () => {
 
 describe("sites with volumes", () => {
   it("are why a drained host does not get empty, and only a drained one", () => {
-    expect(drainNotice("ACTIVE", { volumeSiteCount: 2, databaseCount: 0 })).toBeNull();
-    expect(drainNotice("DRAINING", { volumeSiteCount: 0, databaseCount: 0 })).toBeNull();
-    expect(drainNotice("DRAINING", { volumeSiteCount: 1, databaseCount: 0 })).toMatch(
+    expect(drainNotice("ACTIVE", { volumeSiteCount: 2, linkedSiteCount: 0, databaseCount: 0 })).toBeNull();
+    expect(drainNotice("DRAINING", { volumeSiteCount: 0, linkedSiteCount: 0, databaseCount: 0 })).toBeNull();
+    expect(drainNotice("DRAINING", { volumeSiteCount: 1, linkedSiteCount: 0, databaseCount: 0 })).toMatch(
       /^1 site with volumes cannot move/,
     );
-    expect(drainNotice("DRAINING", { volumeSiteCount: 2, databaseCount: 0 })).toMatch(
+    expect(drainNotice("DRAINING", { volumeSiteCount: 2, linkedSiteCount: 0, databaseCount: 0 })).toMatch(
       /^2 sites with volumes cannot move/,
+    );
+    expect(drainNotice("DRAINING", { volumeSiteCount: 0, linkedSiteCount: 2, databaseCount: 1 })).toMatch(
+      /^1 database cannot move .*, and 2 sites stay beside a linked database\. To empty/,
     );
   });
 

@@ -20,18 +20,27 @@ import {
   account,
   api,
   bindings,
+  call,
   deployResult,
   fail,
   finish,
   operator,
+  operatorCookie,
   readyAgent,
+  pay,
   runningSite,
   site,
   ready,
+  uniqueName,
 } from "./service.ts";
 
 const hostsOf = (key: string, ids: string[]) =>
   Promise.all(ids.map(async (id) => (await site(key, id)).hostId));
+
+const hostPage = async () =>
+  (
+    await call("/operator/hosts", { headers: { Accept: "text/html", Cookie: await operatorCookie() } })
+  ).text();
 
 beforeEach(clearAway);
 
@@ -404,6 +413,42 @@ describe("a host that is drained", () => {
     expect(await site(key, runs.siteId)).toMatchObject({ hostId: other.hostId, status: "RUNNING" });
     expect(await site(key, stops.siteId)).toMatchObject({ hostId: null, status: "STOPPED" });
     other.close();
+  });
+
+  it("keeps a site beside the database that is linked to it, and says so", async () => {
+    const [key, host] = [await account(), await hostFor(4)];
+    const { siteId } = await runningSite(key, host);
+    const data = { name: uniqueName("data"), type: "redis" };
+    const { body } = await api<{ databaseId: string; invoiceToken: string }>(key, "POST", "/databases", data);
+    await pay(body.invoiceToken);
+    const { job, attempt } = await host.next("job");
+    await finish(host, job, attempt, { version: "7.2" });
+    await api(key, "POST", `/databases/${body.databaseId}/links`, { siteId });
+    expect(await drain(host)).toMatchObject({
+      siteCount: 1,
+      linkedSiteCount: 1,
+      notice: expect.stringMatching(/^1 database cannot move .*, and 1 site stays beside a linked database/),
+    });
+    expect(await hostPage()).toContain("All that can move has moved");
+    host.close();
+  });
+
+  it("or has never been there can be removed at once, and only then", async () => {
+    const create = async () =>
+      (
+        await api<{ id: string; token: string }>(await operator(), "POST", "/hosts", {
+          name: uniqueName("lost"),
+        })
+      ).body;
+    expect((await remove((await create()).id)).status).toBe(200);
+    const host = await create();
+    const on = await readyAgent(10, host);
+    const refused = await remove(host.id);
+    expect([refused.status, refused.body["reason"]]).toEqual([
+      409,
+      expect.stringContaining("Drain it first"),
+    ]);
+    on.close();
   });
 
   it("can be named by operators only", async () => {

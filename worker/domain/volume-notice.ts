@@ -11,9 +11,12 @@ const bound = ({ volumeSiteCount, databaseCount }: BoundToHost): string =>
   ].join(" and ");
 
 /** Why a draining host does not become empty; null if nothing prevents it. */
-export const drainNotice = (status: string, what: BoundToHost): string | null =>
+export const drainNotice = (
+  status: string,
+  { linkedSiteCount, ...what }: BoundToHost & { linkedSiteCount: number },
+): string | null =>
   status === "DRAINING" && bound(what) !== ""
-    ? `${bound(what)} cannot move because the data is on this host, which keeps serving them. To empty the host, their owners must copy their data and remove the volumes, or delete the sites and databases.`
+    ? `${bound(what)} cannot move because the data is on this host, which keeps serving them${linkedSiteCount === 0 ? "" : `, and ${counted(linkedSiteCount, "site stays", "sites stay")[0]} beside a linked database`}. To empty the host, their owners must copy their data and remove the volumes, or delete the sites and databases.`
     : null;
 
 /** Why removing a dead host needs a second confirmation. */

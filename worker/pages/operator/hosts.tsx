@@ -21,7 +21,7 @@ const wordOf = ({ status, connected, connectedAt }: Host): Word =>
 
 /** What has left a draining host already shows in the numbers; this says what is still to go, and what will not. */
 const Draining = ({ host }: { host: Host }) => {
-  const moving = host.siteCount - host.volumeSiteCount;
+  const moving = host.siteCount - host.volumeSiteCount - host.linkedSiteCount;
   const staying = host.volumeSiteCount + host.databaseCount;
   return (
     <Callout
@@ -34,12 +34,6 @@ const Draining = ({ host }: { host: Host }) => {
             : "It is empty: it can be removed"
       }
     >
-      {staying > 0 && (
-        <p>
-          {host.volumeSiteCount} sites with volumes and {host.databaseCount} databases stay: their data is on
-          this host. Back them up and restore them elsewhere, or take sites again.
-        </p>
-      )}
       {host.notice !== null && <p>{host.notice}</p>}
     </Callout>
   );
@@ -153,8 +147,8 @@ const OneHost = ({ host, usage }: { host: Host; usage: HostUsage | null }) => (
       <details id={`removal-${host.id}`} open={typedInto(`remove:${host.id}`) !== undefined}>
         <summary class="bad">Remove this host</summary>
         <p>
-          An empty host is removed immediately. The sites of a lost host are deployed on other hosts; the data
-          in its volumes is lost.
+          Drain it first; once it is empty, it is removed immediately. The sites of a lost host are deployed
+          on other hosts; the data in its volumes is lost.
         </p>
         <Form id="remove" of={host.id}>
           <input type="hidden" name="id" value={host.id} />

@@ -1,5 +1,5 @@
 import type { ById } from "../../../protocol/api/common.ts";
-import { and, eq, inArray, isNotNull, ne, sql } from "drizzle-orm";
+import { and, eq, inArray, isNotNull, isNull, ne, or, sql } from "drizzle-orm";
 import type { Host, HostRemoved, HostRemoveQuery } from "../../../protocol/api/hosts.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -16,7 +16,7 @@ import { queueMove } from "../../jobs/hosts/queue-move.ts";
 
 const hasVolumes = sql.raw("EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id)");
 
-/** Removes a drained, empty host, or with `force` an unreachable one, whose sites are redeployed on other hosts. */
+/** Removes a drained, empty host, or one whose agent has never connected, or with `force` an unreachable one, whose sites are redeployed on other hosts. */
 export async function removeHost(
   ctx: Ctx,
   { id: hostId, ...how }: ById & HostRemoveQuery,
@@ -34,8 +34,8 @@ export async function removeHost(
   if (force) throw conflict(`${host.name} is connected. Drain it, then remove it without force.`);
   throw conflict(
     host.status === "DRAINING"
-      ? `${host.name} still has sites, remains of moved sites, running commands or databases (${host.siteCount} sites placed here): ${host.notice ?? "wait until they have moved."} If the host is dead, remove it with ?force=1.`
-      : `${host.name} accepts new sites. Drain it first. If the host is dead, remove it with ?force=1.`,
+      ? `${host.name} still has sites, remains of moved sites, running commands or databases (${host.siteCount} sites placed here): ${host.notice ?? "wait until they have moved."} If the host is dead, force its removal (force=1).`
+      : `${host.name} accepts new sites. Drain it first. If the host is dead, force its removal (force=1).`,
   );
 }
 
@@ -54,7 +54,8 @@ async function takeOut(ctx: Ctx, id: Id<"host">): Promise<{ id: Id<"host"> }[] |
       .where(
         and(
           eq(hosts.id, id),
-          eq(hosts.status, "DRAINING"),
+          or(eq(hosts.status, "DRAINING"), isNull(hosts.connectedAt)),
+          ne(hosts.status, "REMOVED"),
           sql`NOT EXISTS (SELECT 1 FROM sites WHERE host_id = ${id} OR move_host_id = ${id} OR leaving_host_id = ${id})`,
           sql`NOT EXISTS (SELECT 1 FROM databases WHERE host_id = ${id})`,
           sql`NOT EXISTS (SELECT 1 FROM jobs WHERE host_id = ${id} AND ${openJob})`,

@@ -5,7 +5,7 @@ import { hosts } from "../../db/schema.ts";
 import { addressesOf, forwardingNotice } from "../../domain/host-addresses.ts";
 import { freeMemoryMb } from "../../domain/placement.ts";
 import { drainNotice } from "../../domain/volume-notice.ts";
-import { placedMb } from "../../jobs/hosts/placement.ts";
+import { linkedTo, placedMb } from "../../jobs/hosts/placement.ts";
 
 /** Hosts with everything in their public representation, in one statement. */
 export const selectHosts = (db: Db) =>
@@ -21,6 +21,10 @@ export const selectHosts = (db: Db) =>
       volumeSiteCount: sql<number>`(
         SELECT count(*) FROM sites WHERE host_id = ${sql.raw("hosts.id")}
           AND EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id))`.as("volume_site_count"),
+      linkedSiteCount: sql<number>`(
+        SELECT count(*) FROM sites WHERE host_id = ${sql.raw("hosts.id")}
+          AND NOT EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id)
+          AND EXISTS (SELECT 1 FROM ${linkedTo("sites", "sites")}))`.as("linked_site_count"),
       databaseCount: sql<number>`(SELECT count(*) FROM databases WHERE host_id = ${sql.raw("hosts.id")})`.as(
         "database_count",
       ),
@@ -41,6 +45,7 @@ export const hostView = (row: Awaited<ReturnType<typeof selectHosts>>[number]): 
   diskFreeMb: row.diskFreeMb,
   siteCount: row.siteCount,
   volumeSiteCount: row.volumeSiteCount,
+  linkedSiteCount: row.linkedSiteCount,
   databaseCount: row.databaseCount,
   notice: drainNotice(row.status, row),
   ingressReplacedAt: row.ingressReplacedAt?.toISOString() ?? null,
