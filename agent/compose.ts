@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { chmodSync, mkdirSync, statfsSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, statfsSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -63,8 +63,8 @@ import { ensureIngress } from "./startup/ensure-ingress.ts";
 import { reviveServing, sweep } from "./startup/sweep.ts";
 import { openChannels } from "./streams/open-channel.ts";
 import { StreamServer } from "./streams/stream-server.ts";
-import { updater } from "./update.ts";
-import { agentVersion } from "./version.ts";
+import { sha256Of, updater } from "./update.ts";
+import { agentVersion, versionOfProgram } from "./version.ts";
 
 const diskLookMs = 2000;
 const supervisorLookMs = 5000;
@@ -465,7 +465,9 @@ function connect(
     questionServer,
     streams,
     inventory,
-    agentVersion,
+    agentVersion: programFile.endsWith(".mjs")
+      ? versionOfProgram(sha256Of(readFileSync(programFile)))
+      : agentVersion,
     lostSites: () => host.ingress.lost().slice(0, maxLostSites) as Id<"site">[],
     onWelcome:
       config.autoUpdate && programFile.endsWith(".mjs")

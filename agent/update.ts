@@ -8,7 +8,7 @@ export type Served = { version: string; sha256: string; responderSha256: string 
 
 const maxBytes = 64 * 1024 * 1024;
 
-const sha256Of = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+export const sha256Of = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
 const isCurrent = (file: string, sha256: string): boolean => sha256Of(readFileSync(file)) === sha256;
 

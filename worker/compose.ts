@@ -5,6 +5,7 @@ import type { Answer } from "../protocol/agent/running.ts";
 import { growingIds, type Id } from "../protocol/ids.ts";
 import { createAuth, type Auth } from "./adapters/auth.ts";
 import { acmeAuthority } from "./adapters/acme.ts";
+import { hostPrograms } from "./adapters/assets.ts";
 import { dnsOverHttps } from "./adapters/dns.ts";
 import { zoneOf } from "./adapters/dns-zone/index.ts";
 import { paymentsOf } from "./adapters/payments/index.ts";
@@ -72,6 +73,7 @@ export function contextOf(
     fetchOnce: (url) => fetchOnce(url, env.INGRESS),
     postOnce,
     backups: backupStore(env.BACKUPS),
+    hostPrograms: () => hostPrograms(env.ASSETS).catch(() => null),
     hosts: {
       wake: (hostId) =>
         defer(

@@ -18,6 +18,7 @@ import type { Fetched } from "./adapters/web.ts";
 import type { Actor, Credential, Reader, Followed } from "./actor.ts";
 import type { Config } from "./config.ts";
 import type { Preparable } from "./db/prepared.ts";
+import type { HostPrograms } from "./domain/install-script.ts";
 import type { Lease, Offer } from "./domain/lease.ts";
 
 export type { Actor, Credential, Followed, Reader, Suspended } from "./actor.ts";
@@ -55,6 +56,8 @@ export type Ctx = {
   /** Posts JSON to an address that a customer named. @returns the status @throws when it gives no answer */
   postOnce(url: string, headers: Record<string, string>, body: string): Promise<number>;
   backups: BackupStore;
+  /** The programs that hosts are to run; null if the Worker was deployed without them. */
+  hostPrograms(): Promise<HostPrograms | null>;
   hosts: HostHints;
   questions: HostQuestions;
   guards: KeyGuards;

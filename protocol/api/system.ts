@@ -70,6 +70,12 @@ export type SetupStep = (typeof setupSteps)[number];
 export const System = z
   .object({
     version: z.string(),
+    agentVersion: z
+      .string()
+      .nullable()
+      .describe(
+        "Of the agent that hosts are given, with the beginning of its SHA-256; null: it was deployed without one.",
+      ),
     siteUrl: z.string(),
     webhookHost: z.string(),
     sitesOrigin: z.string(),

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import { chmodSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { agentVersion } from "../../agent/version.ts";
+import { versionOfProgram } from "../../agent/version.ts";
 import type { Operation } from "../../protocol/api/operations.ts";
 import { version as cliVersion } from "../../cli/version.ts";
 import { projectRoot } from "./project-root.ts";
@@ -75,7 +75,12 @@ export async function bundleHostPrograms(directory: string): Promise<{ agent: st
     bundleNode("agent/ingress/responder.ts", responder),
     bundleCli(cli),
   ]);
-  const manifest = { agentVersion, agentSha256: sha256(agent), responderSha256: sha256(responder) };
+  const agentSha256 = sha256(agent);
+  const manifest = {
+    agentVersion: versionOfProgram(agentSha256),
+    agentSha256,
+    responderSha256: sha256(responder),
+  };
   const script = readFileSync(join(projectRoot, "scripts", "install.sh"), "utf8");
   writeFileSync(join(install, "manifest.json"), JSON.stringify(manifest));
   writeFileSync(join(install, "install.sh"), script);

@@ -4,6 +4,7 @@ import { setupOf, type SetupFacts } from "../../worker/domain/setup-steps.ts";
 const at = "2026-11-21T12:00:00.000Z";
 const ready: SetupFacts = {
   version: "1",
+  agentVersion: null,
   siteUrl: "https://berth.example",
   webhookHost: "https://berth.example",
   sitesOrigin: "https://sites.example",

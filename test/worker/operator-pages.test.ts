@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { AccountForOperator, OwnAccount } from "../../protocol/api/accounts.ts";
 import type { Activity } from "../../protocol/api/activity.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
@@ -254,12 +254,28 @@ describe("the operator's console", () => {
     on.close();
   });
 
-  it("says which hosts have another version than the control plane", async () => {
+  it("says which hosts have another agent than the one that they are given, also of the same version", async () => {
+    const served = (body: object | null) =>
+      vi
+        .spyOn(bindings.ASSETS, "fetch")
+        .mockImplementation(() =>
+          Promise.resolve(body === null ? new Response(null, { status: 404 }) : Response.json(body)),
+        );
+    const given = {
+      agentVersion: "test+0a1b2c3d",
+      agentSha256: "a".repeat(64),
+      responderSha256: "b".repeat(64),
+    };
     const on = await readyAgent();
+    served(given);
     const { text } = await me.get("/operator/system");
+    served({ ...given, agentVersion: "test" });
+    const same = await me.get("/operator/system");
+    vi.restoreAllMocks();
     on.close();
     expect(text).toContain("Version and upgrade");
     expect(text).toMatch(new RegExp(`/operator/hosts#${on.hostId}">[^<]*</a>: test<`));
+    expect(same.text).not.toContain(`/operator/hosts#${on.hostId}">`);
   });
 
   it("shows a host no more once it is removed, nor its agent's version", async () => {

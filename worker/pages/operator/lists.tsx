@@ -8,6 +8,7 @@ import {
 import type { Host } from "../../../protocol/api/hosts.ts";
 import { SecretsRotate, type SecretsRotated } from "../../../protocol/api/secrets.ts";
 import { FlagResolve } from "../../../protocol/api/payments.ts";
+import type { System } from "../../../protocol/api/system.ts";
 import { call } from "../../api/call.ts";
 import { beforeOldKeysGo } from "../../domain/setup-steps.ts";
 import { parsed } from "../../domain/parsed.ts";
@@ -411,20 +412,22 @@ export const operatorMoney: Screen = {
 const pagesAtOnce = 5;
 
 /** What runs, and how it is upgraded: the service cannot do that itself. */
-const Version = ({ version, hosts }: { version: string; hosts: readonly Host[] }) => {
-  const others = hosts.filter(({ agentVersion }) => agentVersion !== null && agentVersion !== version);
+const Version = ({ system, hosts }: { system: System; hosts: readonly Host[] }) => {
+  const others = hosts.filter(
+    ({ agentVersion }) => agentVersion !== null && agentVersion !== system.agentVersion,
+  );
   return (
     <Card title="Version and upgrade" id="version">
       <div class="body">
         <dl>
           <dt>Control plane</dt>
-          <dd>{version}</dd>
+          <dd>{system.version}</dd>
           <dt>Agents</dt>
           <dd>
             {hosts.length === 0
               ? "no hosts yet"
               : others.length === 0
-                ? "the same version on every host"
+                ? `${system.agentVersion ?? "none"} on every host`
                 : others.map((host) => (
                     <div>
                       <a href={`/operator/hosts#${host.id}`}>{host.name}</a>: {host.agentVersion}
@@ -486,7 +489,7 @@ export const operatorSystem: Screen = {
           </table>
         </Card>
         <div class="stack">
-          <Version version={system.version} hosts={hosts} />
+          <Version system={system} hosts={hosts} />
           <Card title="Installation">
             <dl>
               <dt>Address</dt>

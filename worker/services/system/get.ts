@@ -14,11 +14,12 @@ import { countOldSecrets } from "../secrets/count-old.ts";
 /** How the installation is set up, and what is still to be done. */
 export async function getSystem(ctx: Ctx): Promise<System> {
   const { config, secrets, payments } = ctx;
-  const [{ signUp }, dns, underOldKeys, storeError, found] = await Promise.all([
+  const [{ signUp }, dns, underOldKeys, storeError, programs, found] = await Promise.all([
     getSettings(ctx),
     getDns(ctx),
     countOldSecrets(ctx),
     errorOfStore(ctx),
+    ctx.hostPrograms(),
     batch(ctx, {
       hosts: ctx.db
         .select({
@@ -41,6 +42,7 @@ export async function getSystem(ctx: Ctx): Promise<System> {
   const [keyId, ...oldKeyIds] = secrets.keyIds;
   const system = {
     version,
+    agentVersion: programs?.agentVersion ?? null,
     siteUrl: config.SITE_URL,
     webhookHost: config.WEBHOOK_HOST,
     sitesOrigin: config.SITES_ORIGIN,
