@@ -120,6 +120,7 @@ export const automaticActions = [
   "suspendDatabase",
   "moveSite",
   "reportSiteCrash",
+  "reportSiteExit",
   "reportDatabaseCrash",
 ] as const;
 export type AutomaticAction = (typeof automaticActions)[number];

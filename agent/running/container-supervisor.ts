@@ -4,7 +4,7 @@ import { engineSaid } from "../docker/engine-refusal.ts";
 import { servingOf, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
 import { every } from "./every.ts";
-import { endService, lastWords, sayLoop, serves, type Watched } from "./watch.ts";
+import { endService, lastWords, sayReplicaOut, serves, type Watched } from "./watch.ts";
 import { label } from "../docker/labels.ts";
 
 type Means = Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "out" | "onCrash"> & {
@@ -112,7 +112,12 @@ export class ContainerSupervisor {
       : `${who} is not running: its container was removed from the host. Start the site again.`;
     if (others.length > 0) {
       out.add(containerId);
-      return sayLoop(this.means, siteId, containerId, `${reason} The site's other replicas keep serving.`);
+      return sayReplicaOut(
+        this.means,
+        siteId,
+        containerId,
+        `${reason} The site's other replicas keep serving.`,
+      );
     }
     const error = found ? await lastWords(engine, found, reason) : reason;
     const deploymentId = found?.labels[label.deployment] || target.deploymentId;

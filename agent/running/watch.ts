@@ -29,7 +29,7 @@ export type Watched = {
   onEnd: (siteId: string, containerId: string) => void;
   /** Called when the engine is available, for the first time or again. */
   onConnect: () => void;
-  /** Called when a version was taken out of service because it keeps exiting. */
+  /** Called when a version was taken out of service because it keeps exiting, or is not to be started again. */
   onCrash: (crash: Crash) => void;
   databaseExits: DatabaseExits;
   /** Called when a database's server was stopped because it keeps exiting. */
@@ -194,20 +194,20 @@ class SiteHistory {
       return this.takeOut(siteId, container, reason, lines);
     }
     const others = replicasBeside(ingress, siteId, containerId).filter((one) => !out.has(one));
-    const reason = `${others.length > 0 ? `Replica ${replicaOf(labels)}` : "The app"} ${exits} ${
-      lacksMemory ? outOfMemory(labels) : "Fix it and deploy again."
-    }`;
+    const kind = isOver ? "stop" : "crash_loop";
+    const advice = lacksMemory ? ` ${outOfMemory(labels)}` : isOver ? "" : " Fix it and deploy again.";
     if (others.length > 0) {
-      const detail = `${reason} The site's other replicas keep serving; a restart starts all of them again.`;
-      sayLoop(this.watched, siteId, containerId, detail);
+      const detail = `Replica ${replicaOf(labels)} ${exits}${advice} The site's other replicas keep serving; a restart starts all of them again.`;
+      sayReplicaOut(this.watched, siteId, containerId, detail, kind);
       out.add(containerId);
       return engine.stopContainer(containerId, stopGraceOf(labels));
     }
+    const reason = `The app ${exits}${advice || " Start or deploy it to run it again."}`;
     const error = await lastWords(engine, container, reason);
     // A newer version has taken its place meanwhile.
     if (!serves(ingress, siteId, containerId)) return;
     const deploymentId = labels[label.deployment] ?? "";
-    await endService(this.watched, { siteId, containerId, deploymentId, reason, error });
+    await endService(this.watched, { siteId, containerId, deploymentId, reason, error }, kind);
   }
 
   private async takeOut(
@@ -257,13 +257,13 @@ export async function endService(
   await takeOut(means, pending);
 }
 
-export const sayLoop = (
+export const sayReplicaOut = (
   { records }: Pick<Watched, "records">,
   siteId: string,
   containerId: string,
   detail: string,
-): void =>
-  records.addEvent(siteId, containerId, { at: new Date().toISOString(), kind: "crash_loop", detail });
+  kind: SiteEvent["kind"] = "crash_loop",
+): void => records.addEvent(siteId, containerId, { at: new Date().toISOString(), kind, detail });
 
 /**
  * Routes visitors to the page of a stopped site, then stops the container. Repeatable after an interruption of the

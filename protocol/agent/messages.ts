@@ -178,7 +178,7 @@ export const FromAgent = z.discriminatedUnion("type", [
     ack: z.boolean().optional(),
   }),
   /**
-   * The version in service kept exiting and was stopped, or cannot be restarted. Sent again after every reconnect
+   * The version in service kept exiting and was stopped, or is not started again. Sent again after every reconnect
    * until `crashAck`.
    */
   z.object({ type: z.literal("crashed"), ...Version, error: z.string().min(1).max(2000) }),

@@ -957,7 +957,26 @@ describe("what happens to a container", () => {
     await settle();
     expect(on.done).toEqual(ends ? ["withdraw", "stop c1"] : []);
     expect(crashes.map(({ error }) => error)).toEqual(
-      ends ? [expect.stringContaining(`restart policy (${policy}) does not start it again`)] : [],
+      ends
+        ? [
+            expect.stringMatching(
+              `^The app exited with code ${code}, and its restart policy \\(${policy}\\) does not start it again. Start or deploy it`,
+            ),
+          ]
+        : [],
+    );
+    expect(kinds()).toEqual(ends ? ["exit", "stop"] : ["exit"]);
+  });
+
+  it("a replica that its restart policy does not start again is no crash loop while the others serve", async () => {
+    const on = world(["c1", "c2"], "on-failure");
+    watch(on);
+    on.emit("die", 1, 0, "c2");
+    await settle();
+    expect(on.done).toEqual(["stop c2"]);
+    expect(kinds()).toEqual(["exit", "stop"]);
+    expect(records.events(siteId).at(-1)?.detail).toBe(
+      "Replica 2 exited with code 0, and its restart policy (on-failure) does not start it again. The site's other replicas keep serving; a restart starts all of them again.",
     );
   });
 

@@ -379,6 +379,34 @@ it("a site that crashes again and again is told once an hour", async () => {
   });
 });
 
+it("a site that exited with its work done is no crash; one that failed and is not started again has exited", async () => {
+  const [key, host] = [await account(), await readyAgent()];
+  await channel(key, { type: "webhook", url: url(), kinds: ["crash_loop"] });
+  const { siteId } = await runningSite(key, host);
+  const { name, currentDeployment: current } = await site(key, siteId);
+  const exits = async (code: number, policy: string) => {
+    const error = `The app exited with code ${code}, and its restart policy (${policy}) does not start it again. Start or deploy it to run it again.`;
+    await run("UPDATE sites SET serving = 1, status = 'RUNNING' WHERE id = ?", siteId);
+    host.send({ type: "crashed", siteId, deploymentId: current?.id, error });
+    await host.next("crashAck");
+    await tick();
+    return error;
+  };
+  await exits(0, "on-failure");
+  expect(received).toEqual([]);
+  const { status, currentDeployment } = await site(key, siteId);
+  expect([status, currentDeployment?.error]).toEqual(["FAILED", expect.stringContaining("code 0")]);
+  const text = await exits(3, "never");
+  expect(received.map(({ body }) => JSON.parse(body) as unknown)).toMatchObject([
+    { type: "crash_loop", data: { subject: `${name} has exited`, text } },
+  ]);
+  const { body } = await api<Page<{ operation: string }>>(key, "GET", "/activity");
+  expect(body.data.slice(0, 2).map(({ operation }) => operation)).toEqual([
+    "reportSiteCrash",
+    "reportSiteExit",
+  ]);
+});
+
 it("a failing health check is told once an hour, if the host that serves the site says so", async () => {
   const [key, host] = [await account(), await readyAgent()];
   await channel(key, { type: "webhook", url: url(), kinds: ["unhealthy"] });

@@ -97,6 +97,7 @@ const done: Readonly<Record<Changing | (typeof automaticActions)[number] | "view
   suspendDatabase: "A database was suspended: its term had ended, or the account was suspended",
   moveSite: "A site was moved to another host",
   reportSiteCrash: "A site kept crashing",
+  reportSiteExit: "A site's app ended by itself",
   reportDatabaseCrash: "A database kept crashing",
 };
 

@@ -2,6 +2,7 @@ import { eq, sql } from "drizzle-orm";
 import { isId } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { databases, deployments, domains, mails, notices, sites } from "../../db/schema.ts";
+import { policyExitCode } from "../../domain/policy-exit.ts";
 import type { Notification } from "../../domain/notification-texts.ts";
 
 type Notice = typeof notices.$inferSelect;
@@ -34,7 +35,7 @@ async function said(ctx: Ctx, { kind, occasion, resourceId: id, detail }: Notice
   const { what, name, error, path } = resource;
   if (kind === "crash_loop")
     return {
-      subject: `${name} keeps exiting`,
+      subject: policyExitCode(error ?? "") === null ? `${name} keeps exiting` : `${name} has exited`,
       text: firstOf(error, `The ${what} ${name} kept exiting and was stopped.`),
       path,
     };
