@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { countedAs } from "../../protocol/client-address.ts";
 import { formatId, growingIds, idPrefixes, isId, type IdKind } from "../../protocol/ids.ts";
 import { formatUserCode, readUserCode } from "../../worker/domain/device-codes.ts";
+import { slackBody, testNotification } from "../../worker/domain/notification-texts.ts";
 import { addMonths } from "../../worker/domain/pricing.ts";
 import { pushSkips, readPushEvent } from "../../worker/domain/push-event.ts";
 import { admit } from "../../worker/domain/sliding-window.ts";
@@ -359,5 +360,33 @@ describe("a webhook's delivery", () => {
     expect(pushSkips(readPushEvent(null, ""), "main")).toBe(false);
     expect(readPushEvent("push", "")).toEqual({ event: "push", refs: null, defaultBranch: null });
     expect(pushSkips(readPushEvent("ping", "{}"), "main")).toBe(true);
+  });
+});
+
+describe("a notification in Slack's format", () => {
+  const textOf = (text: string): string =>
+    (
+      JSON.parse(
+        slackBody({ ...testNotification, subject: "shop <1>", text, link: "https://b.example/sites/1" }),
+      ) as { text: string }
+    ).text;
+
+  it("is short enough for Discord, and cut within no escape and no character", () => {
+    const character = fc.constantFrom("a", "<", "&", "😀");
+    fc.assert(
+      fc.property(fc.string({ unit: character, minLength: 500, maxLength: 2000 }), (text) => {
+        const said = textOf(text);
+        expect(said.length).toBeLessThanOrEqual(1900);
+        expect(said).toMatch(/^\*shop &lt;1&gt;\*\n[^]*\n<https:\/\/b\.example\/sites\/1>$/);
+        expect(said.isWellFormed()).toBe(true);
+        expect(said.replaceAll(/&(?:amp|lt|gt);/g, "")).not.toContain("&");
+      }),
+    );
+  });
+
+  it("keeps as much of a long text as fits, and all of a short one", () => {
+    const room = 1900 - textOf("").length;
+    expect(textOf("a".repeat(room))).toContain(`\n${"a".repeat(room)}\n`);
+    expect(textOf("a".repeat(room + 1))).toContain(`\n${"a".repeat(room - 1)}…\n`);
   });
 });

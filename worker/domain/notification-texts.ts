@@ -14,9 +14,19 @@ export type Notification = {
 const escaped = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-/** For Slack, and what accepts its format: Mattermost, Rocket.Chat, Discord (at …/slack). */
-export const slackBody = ({ subject, text, link }: Notification): string =>
-  JSON.stringify({ text: `*${escaped(subject)}*\n${escaped(text)}${link === null ? "" : `\n<${link}>`}` });
+/** Discord refuses messages of more than 2,000 characters. */
+const maxSlackText = 1900;
+
+/** For Slack, and what accepts its format: Mattermost, Rocket.Chat, Discord (at …/slack). A long text is cut. */
+export function slackBody({ subject, text, link }: Notification): string {
+  const head = `*${escaped(subject)}*\n`;
+  const end = link === null ? "" : `\n<${link}>`;
+  const room = maxSlackText - head.length - end.length;
+  const whole = escaped(text);
+  // Not within an escape or a surrogate pair.
+  const cut = `${whole.slice(0, room - 1).replace(/&[a-z]*$|[\uD800-\uDBFF]$/, "")}…`;
+  return JSON.stringify({ text: `${head}${whole.length > room ? cut : whole}${end}` });
+}
 
 export const webhookBody = (
   { kind, subject, text, link, resourceId }: Notification,
