@@ -50,12 +50,12 @@ async function waitingHere(key: string, count: number): Promise<string[]> {
   return ids;
 }
 
-const room = { jobs: true, lastJob: false, commands: true, short: true };
+const room = { jobs: true, lastJob: false, commands: true, lastCommand: false, short: true };
 const ctx = (env = bindings) =>
   contextOf(env, { type: "host", hostId: host.hostId as Id<"host"> }, () => undefined);
 /** What the host is given next: the site or database it is for. */
-async function take(lastJob = false): Promise<string | null> {
-  const offer = await leaseJob(ctx(), host.hostId as Id<"host">, { ...room, lastJob });
+async function take(lastJob = false, lastCommand = false): Promise<string | null> {
+  const offer = await leaseJob(ctx(), host.hostId as Id<"host">, { ...room, lastJob, lastCommand });
   if (!offer) return null;
   const [job] = await rows<{ lane: string; site: string | null; database: string | null }>(
     "SELECT lane, site_id AS site, database_id AS database FROM jobs WHERE id = ?",
@@ -156,8 +156,12 @@ it("commands of one account do not keep the others' waiting", async () => {
     expect((await api(key, "POST", `/sites/${id}/commands`, { command: "sleep 3600" })).status).toBe(202);
   for (const id of many) for (let count = 0; count < 4; count++) await run(greedy, id);
   expect([await take(), await take()].every((id) => many.includes(id ?? ""))).toBe(true);
+  // The last free slot stays free for another account.
+  expect(await take(false, true)).toBeNull();
   await run(honest, few[0] ?? "");
-  expect(await take()).toBe(few[0]);
+  expect(await take(false, true)).toBe(few[0]);
+  for (const id of many) await end(id);
+  expect(many).toContain(await take(false, true));
 });
 
 it("backups and verifications, of which a host makes one at a time, are made by turns", async () => {

@@ -41,9 +41,15 @@ export const isUnplaced = and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"));
 
 /**
  * Free slots of a host. Commands and short jobs have their own slots, so that they do not wait for long jobs.
- * `lastJob`: one slot for jobs is left.
+ * `lastJob`, `lastCommand`: one slot of that kind is left.
  */
-export type Room = { jobs: boolean; lastJob: boolean; commands: boolean; short: boolean };
+export type Room = {
+  jobs: boolean;
+  lastJob: boolean;
+  commands: boolean;
+  lastCommand: boolean;
+  short: boolean;
+};
 
 const [longKinds, shortKinds, backgroundKinds, roomlessKinds, kindsOfCurrent, kindsPassingBackups] = [
   kindsThat(({ slot }) => slot === "long"),
@@ -123,7 +129,7 @@ const ofHost = (whose: SQL) => [
 ];
 const [ownOfOthers, newOfOthers] = ofHost(hadNoTurn) as [SQL, SQL];
 const [ownOfServed, newOfServed] = ofHost(
-  sql`j.account_id = v.account_id AND ${slotOf("j")} = v.slot AND NOT ${takesAll(param("lastJob"), hostId)}`,
+  sql`j.account_id = v.account_id AND ${slotOf("j")} = v.slot AND NOT ${takesAll(param("lastJob"), param("lastCommand"), hostId)}`,
 ) as [SQL, SQL];
 /** Evaluates `found` once per account that had a turn recently. */
 const eachServed = (found: SQL) => sql`
@@ -297,7 +303,7 @@ const reads = {
 export async function leaseJob(
   ctx: Ctx,
   hostId: Id<"host">,
-  room: Room = { jobs: true, lastJob: false, commands: false, short: true },
+  room: Room = { jobs: true, lastJob: false, commands: false, lastCommand: false, short: true },
 ): Promise<Offer | null> {
   for (;;) {
     const given = {
@@ -305,6 +311,7 @@ export async function leaseJob(
       jobs: Number(room.jobs),
       lastJob: Number(room.lastJob),
       commands: Number(room.commands),
+      lastCommand: Number(room.lastCommand),
       short: Number(room.short),
     };
     const taken = await takeLease(ctx, takeOldest, given);

@@ -39,12 +39,13 @@ export function servedOn(hostId: SQLWrapper): SQL {
 export const hadNoTurn = sql`NOT EXISTS (SELECT 1 FROM served v WHERE v.account_id = j.account_id AND v.slot = ${slotOf("j")})`;
 
 /**
- * Whether job `j` would take the last of several slots for its account `v`, which builds here already: that slot stays
- * free for others, whose deployments would otherwise wait for the end of a build.
+ * Whether job `j` would take the last of several slots for its account `v`, which builds or runs a command here already:
+ * that slot stays free for others, whose jobs would otherwise wait for the end of a build or command.
  */
-export const takesAll = (isLastSlot: SQLWrapper, hostId: SQLWrapper): SQL => sql`(
+export const takesAll = (isLastSlot: SQLWrapper, isLastCommand: SQLWrapper, hostId: SQLWrapper): SQL => sql`(
   ${isLastSlot} AND v.building > 0 AND j.kind IN ${sql.raw(buildingKinds)}
-  AND (SELECT slots FROM hosts WHERE id = ${hostId}) > 1)`;
+  AND (SELECT slots FROM hosts WHERE id = ${hostId}) > 1
+  OR ${isLastCommand} AND v.leased > 0 AND j.kind = 'site.command')`;
 
 /** How many of host `h`'s slots stay free for others while job `j`'s account builds there. */
 export const keptForOthers = sql.raw(`(h.slots > 1 AND EXISTS (

@@ -440,6 +440,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
         jobs: state.free > 0,
         lastJob: state.free === 1,
         commands: state.freeCommands > 0,
+        lastCommand: state.freeCommands === 1,
         short: state.freeShort > 0,
       };
       if (!room.jobs && !room.commands && !room.short) return;
