@@ -205,7 +205,7 @@ describe("a webhook's delivery", () => {
     expect(push("refs/tags/main", "main")).toBe(true);
     expect(push("refs/heads/dev", null, "trunk")).toBe(true);
     expect(push("refs/heads/trunk", null, "trunk")).toBe(false);
-    // Neither names a branch.
+    // Neither names a branch, as with Bitbucket.
     expect(push("refs/heads/dev", null)).toBe(false);
     expect(push("refs/tags/v1", null)).toBe(true);
   });

@@ -227,6 +227,12 @@ describe("a site's settings", () => {
     expect(await address()).not.toBe(before);
   });
 
+  it("say that a site that Bitbucket deploys needs a branch, because its deliveries do not name the default one", async () => {
+    const { siteId } = await createSite(await operator());
+    const { text } = await pages.show(pathOf(siteId));
+    expect(text).toMatch(/<dt>Bitbucket<\/dt><dd>[^<]*Set a branch under Source[^<]*<\/dd>/);
+  });
+
   it("say whether a push has ever arrived at the deploy webhook, and which deployment the last one began", async () => {
     const on = await readyAgent();
     const { siteId } = await runningSite(await operator(), on);

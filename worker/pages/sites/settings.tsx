@@ -40,7 +40,10 @@ const hostsOfGit: readonly [name: string, steps: string][] = [
     "Repository → Settings → Webhooks → Add webhook. Payload URL: this address. Content type: application/json. Just the push event.",
   ],
   ["GitLab", "Project → Settings → Webhooks → Add new webhook. URL: this address. Trigger: Push events."],
-  ["Bitbucket", "Repository settings → Webhooks → Add webhook. URL: this address. Trigger: Repository push."],
+  [
+    "Bitbucket",
+    "Repository settings → Webhooks → Add webhook. URL: this address. Trigger: Repository push. Set a branch under Source as well: Bitbucket does not say which one is the default, so without it a push to any branch deploys.",
+  ],
   [
     "Gitea, Forgejo",
     "Repository → Settings → Webhooks → Add webhook → Gitea. Target URL: this address. Trigger: push events.",
