@@ -233,18 +233,22 @@ describe("a site's settings", () => {
     expect(text).toMatch(/<dt>Bitbucket<\/dt><dd>[^<]*Set a branch under Source[^<]*<\/dd>/);
   });
 
-  it("say whether a push has ever arrived at the deploy webhook, and which deployment the last one began", async () => {
+  it("say whether a push has ever deployed the site, and which deployment the last one began", async () => {
     const on = await readyAgent();
     const { siteId } = await runningSite(await operator(), on);
-    expect((await pages.show(pathOf(siteId))).text).toContain("No push has arrived yet.");
     const { body } = await api<{ url: string }>(await operator(), "GET", `/sites/${siteId}/webhook`);
+    // GitHub's test delivery.
+    await call(new URL(body.url).pathname, { method: "POST", headers: { "X-GitHub-Event": "ping" } });
+    expect((await pages.show(pathOf(siteId))).text).toContain(
+      "No push has deployed this site yet: push a commit to its branch. A ping, which some Git hosts send as a test, deploys nothing.",
+    );
     await call(new URL(body.url).pathname, { method: "POST" });
     await on.next("job");
     const { text } = await pages.show(pathOf(siteId));
     expect(text).toMatch(
       /The last push that arrived started <a href="\/deployments\/dep_\w+">deployment #2<\/a>/,
     );
-    expect(text).not.toContain("No push has arrived yet.");
+    expect(text).not.toContain("No push has deployed this site yet");
     on.close();
   });
 

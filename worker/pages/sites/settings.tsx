@@ -61,7 +61,7 @@ const Webhook = ({ url, last }: { url: string | null; last: Deployment | undefin
       </p>
       <p class="soft">
         {last === undefined ? (
-          "No push has arrived yet. Push something, or have your Git host send its test delivery again."
+          "No push has deployed this site yet: push a commit to its branch. A ping, which some Git hosts send as a test, deploys nothing."
         ) : (
           <>
             The last push that arrived started{" "}
