@@ -88,6 +88,8 @@ export class QuestionServer {
   /** Called for each answer to a question that the control plane acknowledges. */
   private readonly acknowledged = new Map<string, () => void>();
   private failing: FailingCheck[] = [];
+  /** What came near a limit while the link was down, the last of each resource and limit. */
+  private readonly untold = new Map<string, NearLimit>();
   private resend: NodeJS.Timeout | undefined;
 
   constructor(means: Means) {
@@ -100,6 +102,7 @@ export class QuestionServer {
     this.reportCrashes();
     this.measured();
     this.reportFailing();
+    this.reportLimits();
     this.resend = setInterval(() => this.reportCrashes(), resendAfterMs);
   }
 
@@ -146,7 +149,12 @@ export class QuestionServer {
   }
 
   limitNear(near: NearLimit): void {
-    this.send({ type: "limitNear", ...near });
+    if (!this.send({ type: "limitNear", ...near })) this.untold.set(`${near.of} ${near.resourceId}`, near);
+  }
+
+  private reportLimits(): void {
+    for (const near of this.untold.values()) this.send({ type: "limitNear", ...near });
+    this.untold.clear();
   }
 
   /** Call after databases were measured. */

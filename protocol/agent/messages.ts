@@ -188,7 +188,7 @@ export const FromAgent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("unhealthy"), siteId: idOf("site"), detail: z.string().min(1).max(2000) }),
   /** All sites whose health check fails now. Sent after every connection and change, so a lost message does no harm. */
   z.object({ type: z.literal("failingChecks"), sites: z.array(FailingCheck).max(maxFailingChecks) }),
-  /** A site or database is near or beyond its pack's limit. Once an hour at most, and may be lost. */
+  /** A site or database is near or beyond its pack's limit. Once an hour at most; may be lost with the agent. */
   z.object({
     type: z.literal("limitNear"),
     resourceId: z.union([idOf("site"), idOf("database")]),

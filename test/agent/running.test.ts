@@ -1029,31 +1029,47 @@ describe("what happens to a container", () => {
   });
 });
 
-describe("a crash", () => {
-  const deskOf = (on: ReturnType<typeof world>) => {
-    const questionServer = new QuestionServer({
-      requests: noneRequested,
-      ...on,
-      kept: noneKept,
-      inspectSource: noSources,
-      certificate: () => Promise.reject(new Error("no ingress")),
-      diskFreeMb: () => Promise.resolve(null),
-      machine: () => Promise.reject(new Error("no machine")),
-      imageRepository: String,
-      records,
-      agentId: "a",
-      inspect: () => Promise.reject(new Error("no database")),
-      onStart: () => undefined,
-    });
-    const sent: FromAgent[] = [];
-    return {
-      questionServer,
-      sent,
-      connect: () =>
-        questionServer.connected((message) => message.type === "failingChecks" || sent.push(message) > 0),
-    };
+const deskOf = (on: ReturnType<typeof world>) => {
+  const questionServer = new QuestionServer({
+    requests: noneRequested,
+    ...on,
+    kept: noneKept,
+    inspectSource: noSources,
+    certificate: () => Promise.reject(new Error("no ingress")),
+    diskFreeMb: () => Promise.resolve(null),
+    machine: () => Promise.reject(new Error("no machine")),
+    imageRepository: String,
+    records,
+    agentId: "a",
+    inspect: () => Promise.reject(new Error("no database")),
+    onStart: () => undefined,
+  });
+  const sent: FromAgent[] = [];
+  return {
+    questionServer,
+    sent,
+    connect: () =>
+      questionServer.connected((message) => message.type === "failingChecks" || sent.push(message) > 0),
   };
+};
 
+it("what is near a limit while the link is down is told at the next connection, once", () => {
+  const { questionServer, sent, connect } = deskOf(world());
+  const near = (of: "memory" | "disk", detail: string) =>
+    questionServer.limitNear({ resourceId: siteId, of, detail });
+  near("memory", "Near.");
+  near("disk", "Near.");
+  near("memory", "Nearer.");
+  connect();
+  near("disk", "Full.");
+  questionServer.disconnected();
+  connect();
+  questionServer.disconnected();
+  const told = sent.map((message) => message.type === "limitNear" && `${message.of}: ${message.detail}`);
+  expect(told).toEqual(["memory: Nearer.", "disk: Near.", "disk: Full."]);
+});
+
+describe("a crash", () => {
   it("is reported at every connection until it is known", () => {
     const on = world();
     on.serve("parked");
