@@ -19,6 +19,7 @@ const harmless: Record<Immediate<Host["engine"]> | Immediate<Host["ingress"]> | 
   newest: true,
   resumeContainer: true,
   sites: true,
+  streamLog: true,
   watchContainers: true,
 };
 

@@ -12,6 +12,7 @@ import {
   type ContainerSpec,
   type ContainerState,
   type Engine,
+  type LogRequest,
   type Program,
   type RegistryLogin,
   type TerminalSize,
@@ -150,6 +151,28 @@ export function createEngine({
       rest = lines.pop() ?? "";
       yield* lines.filter(Boolean).map(containerEvent);
     }
+  }
+
+  /** Not dockerode's method, which holds a log that is not followed in memory. */
+  async function* logStream(
+    id: string,
+    { tail, since }: LogRequest,
+    follow: boolean,
+    signal: AbortSignal,
+  ): AsyncGenerator<Buffer> {
+    const from = since === null ? {} : { since };
+    const request = {
+      path: `/containers/${id}/logs?`,
+      method: "GET",
+      options: { stdout: true, stderr: true, timestamps: true, tail, ...from, follow },
+      isStream: true,
+      statusCodes: { 200: true, 404: "no such container", 500: "server error" },
+      abortSignal: signal,
+    };
+    const stream = await new Promise<unknown>((resolve, reject) =>
+      docker.modem.dial(request, (error, found) => (error ? reject(error) : resolve(found))),
+    );
+    yield* stream as AsyncIterable<Buffer>;
   }
 
   async function inspectContainer(idOrName: string): Promise<ContainerState | null> {
@@ -493,21 +516,8 @@ export function createEngine({
       }
     },
 
-    async *followLog(id, { tail, since, until }, signal) {
-      const from = since === null ? {} : { since: since as unknown as number };
-      const to = until === undefined ? {} : { until: until.getTime() / 1000 };
-      const stream = (await docker.getContainer(id).logs({
-        stdout: true,
-        stderr: true,
-        timestamps: true,
-        tail: tail as number,
-        ...from,
-        ...to,
-        follow: true,
-        abortSignal: signal,
-      })) as Readable;
-      yield* stream as AsyncIterable<Buffer>;
-    },
+    followLog: (id, request, signal) => logStream(id, request, true, signal),
+    streamLog: (id, request, signal) => logStream(id, request, false, signal),
 
     imageId: async (reference) => (await inspectImage(reference))?.Id ?? null,
 

@@ -90,7 +90,7 @@ export type ContainerEvent = {
   /** Only for `die`. */
   exitCode: number | null;
 };
-type LogRequest = { tail: number | "all"; since: string | null };
+export type LogRequest = { tail: number | "all"; since: string | null };
 
 /**
  * Docker in narrow primitives. "Already exists" and "already gone" count as success. Callers match by exact name and
@@ -154,8 +154,10 @@ export type Engine = {
   lastLines(id: string, count: number, before?: Date | null): Promise<string[]>;
   /** The container's log with timestamps, as `LogParser` reads it; empty if there is no such container. */
   readLog(id: string, request: LogRequest): Promise<Buffer>;
-  /** The same, followed live until the container ends, until a time, or until the signal aborts. */
-  followLog(id: string, request: LogRequest & { until?: Date }, signal: AbortSignal): AsyncIterable<Buffer>;
+  /** The same, followed live until the container ends or the signal aborts. */
+  followLog(id: string, request: LogRequest, signal: AbortSignal): AsyncIterable<Buffer>;
+  /** What there is now, piece by piece, for logs of any length. @throws if there is no such container */
+  streamLog(id: string, request: LogRequest, signal: AbortSignal): AsyncIterable<Buffer>;
   /** `sha256:…` of the image, or null. */
   imageId(reference: string): Promise<string | null>;
   /** Whether an image of exactly this name is here that a registry gave; where the engine does not say, one did. */

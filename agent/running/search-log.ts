@@ -53,13 +53,9 @@ export async function searchLog(
   await sideBySide(containers, concurrency, async (containerId) => {
     const shown = await lineMaker(logs.engine, containerId, masks);
     const parser = new LogParser();
-    const request = {
-      tail: "all" as const,
-      since: from ? engineTimeBefore(from) : null,
-      until: new Date(),
-    };
+    const request = { tail: "all" as const, since: from ? engineTimeBefore(from) : null };
     try {
-      for await (const chunk of logs.engine.followLog(containerId, request, signal))
+      for await (const chunk of logs.engine.streamLog(containerId, request, signal))
         for (const entry of parser.push(chunk)) if (isWanted(entry)) keep(shown(entry));
       if (parser.isDamaged) isWhole = false;
     } catch {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { emptyLabels, label } from "../../agent/docker/labels.ts";
 import { siteLabels } from "../../agent/docker/specs.ts";
 import { searchLog } from "../../agent/running/search-log.ts";
@@ -25,8 +25,7 @@ const search = (part: Partial<Parameters<typeof searchLog>[2]> = {}) =>
   );
 const ids: string[] = [];
 
-/** Ends after it has printed. */
-async function ended(name: string, program: string): Promise<void> {
+async function started(name: string, program: string): Promise<string> {
   const id = await engine.createContainer({
     name: `berth-${agentId}-${name}`,
     Image: "node:24-bookworm-slim",
@@ -43,13 +42,20 @@ async function ended(name: string, program: string): Promise<void> {
   });
   ids.push(id);
   await engine.startContainer(id);
-  await engine.waitForExit(id, signal);
+  return id;
+}
+
+/** Ends after it has printed. */
+async function ended(name: string, program: string): Promise<void> {
+  await engine.waitForExit(await started(name, program), signal);
 }
 
 beforeAll(async () => {
   const many = `for (let i = 1; i <= 20000; i++) console.log(i % 1000 ? "hay " + i : "\\u001b[31mNeed\\u001b[0mle " + i);`;
   await ended("one", `${many} console.error("secret " + process.env.TOKEN)`);
   await ended("two", `console.log("the last needle")`);
+  const quiet = await started("quiet", `console.log("started"); setInterval(() => {}, 1e6)`);
+  await vi.waitUntil(async () => (await engine.lastLines(quiet, 1)).length > 0, 10_000);
 });
 afterAll(async () => {
   for (const id of ids) await engine.removeContainer(id);
@@ -62,6 +68,11 @@ it("finds a text in whole logs of all containers and what is kept of others, in 
   expect(lines[0]).toEqual(kept);
   expect(lines[1]?.text).toContain("1000");
   expect(lines.at(-1)?.text).toBe("the last needle");
+});
+
+it("reads the log of a container that runs up to now, without waiting for its next line", async () => {
+  const { lines, complete } = await search({ text: "started" });
+  expect([lines.map(({ text }) => text), complete]).toEqual([["started"], true]);
 });
 
 it("finds no secret, and says when there are older lines", async () => {

@@ -10,7 +10,7 @@ const logsOf = (frames: readonly Buffer[]): SiteLogs =>
     engine: {
       listContainers: () => Promise.resolve([{ id: "c".repeat(64) }]),
       inspectContainer: () => Promise.resolve({ env: [], labels: {} }),
-      followLog: async function* () {
+      streamLog: async function* () {
         yield* frames;
       },
     },

@@ -222,6 +222,7 @@ export class MemoryEngine {
       await this.engine.tagImage(id, repository, name);
     },
     followLog: () => Readable.from([]),
+    streamLog: () => Readable.from([]),
     readLog: () => done(Buffer.alloc(0)),
     firstExit: () => new Promise(() => undefined),
     ranOutOfMemory: () => done(false),
