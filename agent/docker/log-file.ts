@@ -94,8 +94,11 @@ export async function* followLogFile(
         pauseMs = busyLookMs;
         if (entries.length > 0) yield* told(entries);
       } else if (isComplete) await finish();
-      else if (wasEnded) return;
-      else {
+      else if (wasEnded) {
+        const last = reader.end();
+        if (last.length > 0) yield* told(last);
+        return;
+      } else {
         await delay(pauseMs, undefined, { signal });
         pauseMs = lookMs;
         wasEnded = [file.inode, null].includes(inodeOf(path)) && (await isEnded());
@@ -217,6 +220,11 @@ class LineReader {
     }
   }
 
+  /** The last output of an ended container that has no newline. */
+  end(): LogEntry[] {
+    return this.fresh(this.entries.end());
+  }
+
   private parse(text: string): LogEntry[] {
     const found: LogEntry[] = [];
     for (let at = 0; at < text.length;) {
@@ -224,12 +232,14 @@ class LineReader {
       const message = messageIn(text.slice(at, end));
       at = end + 1;
       if (!message) continue;
-      const entry = this.entries.message(message.stream, nineDecimals(message.time), message.log);
-      if (!entry) continue;
-      this.lastAt = entry.at;
-      if (entry.at > this.after) found.push(entry);
+      found.push(...this.entries.message(message.stream, nineDecimals(message.time), message.log));
     }
-    return found;
+    return this.fresh(found);
+  }
+
+  private fresh(entries: LogEntry[]): LogEntry[] {
+    this.lastAt = entries.at(-1)?.at ?? this.lastAt;
+    return entries.filter(({ at }) => at > this.after);
   }
 }
 

@@ -16,17 +16,21 @@ export class LogEntries {
   private lastAt = "";
   private readonly open = new Map<LogEntry["stream"], LogEntry>();
 
-  /** @returns the entry that this message completes. What has no time is none: a file of the engine's may be damaged */
-  message(stream: LogEntry["stream"], at: string, text: string): LogEntry | undefined {
-    if (!isTime(at)) return undefined;
+  /** @returns the entries that this message completes. What has no time is none: a file of the engine's may be damaged */
+  message(stream: LogEntry["stream"], at: string, text: string): LogEntry[] {
+    if (!isTime(at)) return [];
     const isWhole = text.endsWith("\n");
     const part = isWhole ? text.slice(0, -1) : text;
-    const open = this.open.get(stream);
+    const before = this.open.get(stream);
+    // The parts of a line have one time: with another, a new run of the container begins.
+    const open = before?.at === at ? before : undefined;
     if (open && open.text.length < keepCharacters) open.text += part;
     const entry = open ?? { at, stream, text: part };
     if (!isWhole) this.open.set(stream, entry);
-    else if (open) this.open.delete(stream);
-    return isWhole ? this.timed(entry) : undefined;
+    else if (before) this.open.delete(stream);
+    const complete = before && !open ? [this.timed(before)] : [];
+    if (isWhole) complete.push(this.timed(entry));
+    return complete;
   }
 
   /** Flushes the last output of an ended container that has no newline. */
@@ -66,8 +70,7 @@ export class LogParser {
         this.isDamaged = true;
         continue;
       }
-      const entry = this.message(stream, text);
-      if (entry) entries.push(entry);
+      entries.push(...this.message(stream, text));
       this.messages++;
     }
     return entries;
@@ -77,7 +80,7 @@ export class LogParser {
     return this.entries.end();
   }
 
-  private message(stream: LogEntry["stream"], text: string): LogEntry | undefined {
+  private message(stream: LogEntry["stream"], text: string): LogEntry[] {
     const space = text.indexOf(" ");
     return this.entries.message(stream, text.slice(0, space), text.slice(space + 1));
   }

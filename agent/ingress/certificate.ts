@@ -12,7 +12,7 @@ import type { Ingress } from "./ingress.ts";
 import { caddyStorage, readObtained } from "./obtained.ts";
 
 export type Certificates = {
-  engine: Pick<Engine, "listContainers" | "readLog" | "volumes">;
+  engine: Pick<Engine, "inspectContainer" | "listContainers" | "readLog" | "volumes">;
   ingress: Pick<Ingress, "hostnames">;
   agentId: string;
   settings: Pick<IngressSettings, "address" | "tls">;

@@ -52,11 +52,13 @@ export async function searchLog(
   };
   await sideBySide(containers, concurrency, async (containerId) => {
     const shown = await lineMaker(logs.engine, containerId, masks);
+    const isEnded = (await logs.engine.inspectContainer(containerId))?.running === false;
     const parser = new LogParser();
     const request = { tail: "all" as const, since: from ? engineTimeBefore(from) : null };
     try {
       for await (const chunk of logs.engine.streamLog(containerId, request, signal))
         for (const entry of parser.push(chunk)) if (isWanted(entry)) keep(shown(entry));
+      if (isEnded) for (const entry of parser.end()) if (isWanted(entry)) keep(shown(entry));
       if (parser.isDamaged) isWhole = false;
     } catch {
       // It was removed meanwhile, or the time is up.

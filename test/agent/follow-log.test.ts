@@ -113,7 +113,7 @@ describe("a log that is read from the engine's files", () => {
   it("joins the parts of long lines, also over a rotation, and tells the streams apart", async () => {
     appendFileSync(file, entry(1, "long ") + entry(2, "other\n", "stderr"));
     rotate();
-    appendFileSync(file, entry(3, "line ä\n"));
+    appendFileSync(file, entry(1, "line ä\n"));
     const [...pieces] = (await all(follow())).flat();
     expect(pieces).toEqual([
       { at: time(2), stream: "stderr", text: "other" },
@@ -123,6 +123,14 @@ describe("a log that is read from the engine's files", () => {
         text: "long line ä",
       },
     ]);
+  });
+
+  it("ends with what has no newline, which begins no line of a container that is started again", async () => {
+    appendFileSync(file, entry(1) + entry(2, "line 2"));
+    expect(numbers(await all(follow()))).toEqual([1, 2]);
+    appendFileSync(file, entry(3));
+    expect(numbers(await all(follow(time(2))))).toEqual([3]);
+    expect(numbers(await all(follow()))).toEqual([1, 2, 3]);
   });
 
   it("says how many lines it left out for a reader who was too slow, at their place, while the engine deletes files", async () => {

@@ -93,15 +93,16 @@ const damage = frame(3, "Error grabbing logs: invalid character '\\x00' looking 
 describe("the last lines of a container", () => {
   const part = (line: number, text: string) => frame(1, `${second(line)} ${text}`);
   /** The engine counts the parts of a long line, which has one time. */
-  const engineOf = (messages: Buffer[]) =>
+  const engineOf = (messages: Buffer[], running = true) =>
     ({
       listContainers: () => Promise.resolve([{ id: "c" }]),
-      inspectContainer: () => Promise.resolve({ env: [], labels: { "berth.secrets": "" } }),
+      inspectContainer: () =>
+        Promise.resolve({ env: [], labels: { "berth.secrets": "", "berth.site": siteId }, running }),
       readLog: (_: string, { tail }: { tail: number }) =>
         Promise.resolve(Buffer.concat(messages.slice(-tail))),
     }) as unknown as Engine;
-  const read = async (messages: Buffer[], tail: number) => {
-    const logs = { engine: engineOf(messages), agentId: "agent", records, onStart: () => undefined };
+  const read = async (messages: Buffer[], tail: number, running?: boolean) => {
+    const logs = { engine: engineOf(messages, running), agentId: "agent", records, onStart: () => undefined };
     const lines = await readSiteLog(logs, siteId, { tail, after: null, masks: ["s3cret"] });
     return lines.map(({ text }) => text);
   };
@@ -118,10 +119,19 @@ describe("the last lines of a container", () => {
     const messages = [part(1, "one\n"), part(2, "two\n"), damage];
     expect(await read(messages, 5)).toEqual(["one", "two", "Lines left out"]);
     expect(await read([damage], 5)).toEqual([]);
-    const container = { env: [], labels: { "berth.site": siteId } };
-    const engine = { ...engineOf(messages), inspectContainer: () => Promise.resolve(container as never) };
-    await keepLastLines({ engine, records }, "c");
+    await keepLastLines({ engine: engineOf(messages), records }, "c");
     expect(records.lastLines(siteId)).toMatchObject([{ lines: [{ text: "one" }, { text: "two" }] }]);
+  });
+
+  it("end with what it printed before its end, also without a newline, and are kept with it", async () => {
+    const messages = [part(1, "one\n"), part(2, "fatal: s3c"), part(2, "ret")];
+    expect(await read(messages, 5)).toEqual(["one"]);
+    expect(await read(messages, 5, false)).toEqual(["one", "fatal: •••"]);
+    expect(await read([...messages, part(3, "started again\n")], 2)).toEqual(["fatal: •••", "started again"]);
+    await keepLastLines({ engine: engineOf(messages, false), records }, "c");
+    expect(records.lastLines(siteId)).toMatchObject([
+      { lines: [{ text: "one" }, { text: "fatal: s3cret" }] },
+    ]);
   });
 
   it("begin with no half of a line, in which half a secret would be known to nobody", async () => {

@@ -5,11 +5,11 @@ import { maxFrameBytes } from "../../protocol/agent/messages.ts";
 import { frame } from "../support/engine-frame.ts";
 
 /** One container whose log is these frames. */
-const logsOf = (frames: readonly Buffer[]): SiteLogs =>
+const logsOf = (frames: readonly Buffer[], running: boolean): SiteLogs =>
   ({
     engine: {
       listContainers: () => Promise.resolve([{ id: "c".repeat(64) }]),
-      inspectContainer: () => Promise.resolve({ env: [], labels: {} }),
+      inspectContainer: () => Promise.resolve({ env: [], labels: {}, running }),
       streamLog: async function* () {
         yield* frames;
       },
@@ -19,9 +19,9 @@ const logsOf = (frames: readonly Buffer[]): SiteLogs =>
     onStart: () => undefined,
   }) as unknown as SiteLogs;
 
-const search = (frames: readonly Buffer[]) =>
+const search = (frames: readonly Buffer[], running = true) =>
   searchLog(
-    logsOf(frames),
+    logsOf(frames, running),
     "site_x",
     { text: "x", after: null, before: null, limit: 500, masks: [], timeoutMs: 5000 },
     new AbortController().signal,
@@ -44,4 +44,9 @@ it("the lines of a damaged log that can be read are found, and it is said that t
   const damage = frame(3, "Error grabbing logs: x\n");
   const { lines, complete } = await search([one, damage, two]);
   expect([lines.map(({ text }) => text), complete]).toEqual([["x 1", "x 2"], false]);
+});
+
+it("what a container printed before its end is found without a newline, too", async () => {
+  const { lines, complete } = await search([frame(1, `${at(1)} fatal: x`)], false);
+  expect([lines.map(({ text }) => text), complete]).toEqual([["fatal: x"], true]);
 });
