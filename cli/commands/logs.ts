@@ -22,40 +22,36 @@ export const logs = command("logs", "The log of a running site", { lines: "logLi
     const id = await siteId(client, site);
     const since = options.since === undefined ? undefined : sinceTime(options.since, Date.now());
     const { search, replica } = options;
+    const wanted = matching(options);
+    const printLast = (lines: readonly LogLine[]) => {
+      for (const line of lines.slice(Math.max(0, lines.length - options.tail)))
+        printLine(line, options.time ?? false);
+    };
     if (search !== undefined && !options.follow) {
       const limit = replica === undefined ? Math.min(Math.max(options.tail, 1), 500) : 500;
       const found = await client.call("searchSiteLogs", { id, text: search, from: since, limit }, { signal });
-      const lines = replica === undefined ? found.data : ofReplica(found.data, replica, options.tail);
-      for (const line of lines) printLine(line, options.time ?? false);
+      printLast(found.data.filter((line) => replica === undefined || line.replica === replica));
       if (!found.complete) say(dim("There may be older lines: use --since or a larger --tail, up to 500."));
       return;
     }
-    if (replica !== undefined && !options.follow) {
+    let after = since;
+    if ((search ?? replica) !== undefined && (!options.follow || since === undefined)) {
+      // As many as the service gives: it cuts a tail before lines are told apart.
       const { data } = await client.call("getSiteLogs", { id, tail: 1000, since }, { signal });
-      for (const line of ofReplica(data, replica, options.tail)) printLine(line, options.time ?? false);
-      return;
+      printLast(data.filter(wanted));
+      if (!options.follow) return;
+      after = data.at(-1)?.at;
     }
-    const wanted = matching(options);
     await printLog(
       client,
       "getSiteLogs",
-      { id, tail: options.tail, since },
+      { id, tail: options.tail, since: after },
       options.follow ?? false,
       (line) => {
         if (wanted(line)) printLine(line, options.time ?? false);
       },
     );
   });
-
-/** The latest lines of one replica, of as many as the service gives: it cuts a tail before they are told apart. */
-const ofReplica = <Line extends { replica?: number | undefined }>(
-  lines: readonly Line[],
-  replica: number,
-  tail: number,
-): Line[] => {
-  const own = lines.filter((line) => line.replica === replica);
-  return own.slice(Math.max(0, own.length - tail));
-};
 
 const matching =
   ({ search, replica }: { search?: string; replica?: number }) =>

@@ -235,6 +235,33 @@ it.each([
   if (text === "change") answers.change.parse(JSON.parse(run.stdout.split("\n")[0] ?? ""));
 });
 
+it("a followed log of one replica, or with a text, begins with as many such lines as were asked for", async () => {
+  const line = (seq: number, replica: number) => ({
+    seq,
+    at: `2026-11-23T12:00:00.00000000${seq}Z`,
+    stream: "stdout",
+    replica,
+    text: `line ${seq} of ${replica}`,
+  });
+  const before = [line(1, 1), line(2, 1), line(3, 2), line(4, 2)];
+  service.instead = ({ id, url }) =>
+    id === "getSiteLogs" ? { data: url.includes("follow=1") ? [line(5, 2), line(6, 1)] : before } : undefined;
+  for (const filter of [
+    ["--replica", "1"],
+    ["--search", "OF 1"],
+  ]) {
+    const from = service.asked.length;
+    const started = start(["logs", "-f", "-n", "1", ...filter]);
+    await seen(started, "line 6");
+    started.child.kill("SIGINT");
+    expect((await started.ended).stdout.match(/line \d/g)).toEqual(["line 2", "line 6"]);
+    const [read, followed] = service.asked.slice(from).filter(({ id }) => id === "getSiteLogs");
+    expect(read?.url).toContain("tail=1000");
+    expect(decodeURIComponent(followed?.url ?? "")).toContain(`since=${before.at(-1)?.at}`);
+  }
+  service.instead = () => undefined;
+});
+
 it("a first deploy creates the site of berth.json; who cannot pay at a terminal gets the address to pay at, and 7", async () => {
   const checkout = mkdtempSync(join(home, "checkout-"));
   writeFileSync(
