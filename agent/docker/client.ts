@@ -17,6 +17,7 @@ import {
   type RegistryLogin,
   type TerminalSize,
 } from "./engine.ts";
+import { mebibyte } from "./mebibyte.ts";
 import { stdoutOf, textOf } from "./stream-frames.ts";
 import { freeSubnet, routedSubnets } from "./subnets.ts";
 import { label, type Labels } from "./labels.ts";
@@ -189,6 +190,7 @@ export function createEngine({
         oomKilled: found.State.OOMKilled,
         pid: found.State.Pid,
         cpuMilli: found.HostConfig.NanoCpus ? found.HostConfig.NanoCpus / 1_000_000 : null,
+        memoryMb: found.HostConfig.Memory ? found.HostConfig.Memory / mebibyte : null,
         restarts: found.RestartCount,
         labels: found.Config.Labels,
         user: found.Config.User,

@@ -19,6 +19,8 @@ export type ContainerState = {
   pid: number;
   /** CPU limit in thousandths of a core; null: no limit. */
   cpuMilli: number | null;
+  /** Memory limit, which may have been lowered since the container was created; null: no limit. */
+  memoryMb: number | null;
   /** The number of restarts by Docker itself. */
   restarts: number;
   labels: Record<string, string>;

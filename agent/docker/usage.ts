@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Counters since the container started, and its present memory. */
+/** Counters since the container started, and its present memory. Without a limit, that is NaN or more than any machine has. */
 export type Usage = {
   cpuNanoseconds: number;
   memoryBytes: number;
+  memoryLimitBytes: number;
   receivedBytes: number;
   sentBytes: number;
 };
@@ -34,7 +35,7 @@ export function hasEnded(error: unknown): boolean {
 }
 
 type Read = (...path: string[]) => string;
-type OwnUsage = Pick<Usage, "cpuNanoseconds" | "memoryBytes">;
+type OwnUsage = Pick<Usage, "cpuNanoseconds" | "memoryBytes" | "memoryLimitBytes">;
 
 const mount = ["sys", "fs", "cgroup"];
 
@@ -74,6 +75,7 @@ function versionOne(read: Read, groups: Map<string, string>): OwnUsage {
   return {
     cpuNanoseconds: Number(read(...mount, "cpuacct", groups.get("cpuacct") ?? "", "cpuacct.usage")),
     memoryBytes: Math.max(0, used - field(stat, "total_inactive_file")),
+    memoryLimitBytes: Number(read(...mount, "memory", memory, "memory.limit_in_bytes")),
   };
 }
 
@@ -84,6 +86,7 @@ function versionTwo(read: Read, path: string): OwnUsage {
     cpuNanoseconds: field(read(...mount, path, "cpu.stat"), "usage_usec") * 1000,
     // Reclaimable pages do not count, as in `docker stats`.
     memoryBytes: Math.max(0, used - field(stat, "inactive_file")),
+    memoryLimitBytes: Number(read(...mount, path, "memory.max")),
   };
 }
 

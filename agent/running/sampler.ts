@@ -1,7 +1,6 @@
 import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 import { maxReportedContainers, type SiteSample } from "../../protocol/api/running.ts";
 import type { Engine } from "../docker/engine.ts";
-import { label } from "../docker/labels.ts";
 import { mebibyte, megabytesOf } from "../docker/mebibyte.ts";
 import { replicaOf } from "../docker/specs.ts";
 import { readUsage, type Usage } from "../docker/usage.ts";
@@ -31,12 +30,17 @@ type Reading = Usage & {
   atMs: number;
   pid: number;
   replica: number;
-  limitMb: number;
   /** Since when its memory has been near the limit. */
   nearSince: number | null;
 };
 /** The counters at a container's start. */
-const nothing: Usage = { cpuNanoseconds: 0, memoryBytes: 0, receivedBytes: 0, sentBytes: 0 };
+const nothing: Usage = {
+  cpuNanoseconds: 0,
+  memoryBytes: 0,
+  memoryLimitBytes: 0,
+  receivedBytes: 0,
+  sentBytes: 0,
+};
 type Sample = Omit<SiteSample, "at">;
 type Used = Omit<Sample, "diskMb" | "replicas">;
 
@@ -90,7 +94,10 @@ async function sampleAll(
       readings.set(containerId, reading);
       // Of its memory a database's server keeps what it can use.
       if (!databases.has(siteId) && isLong(reading.nearSince, reading.atMs))
-        onMemoryNear?.(siteId, memoryNear(reading.memoryBytes / mebibyte, reading.limitMb));
+        onMemoryNear?.(
+          siteId,
+          memoryNear(reading.memoryBytes / mebibyte, reading.memoryLimitBytes / mebibyte),
+        );
       // For a new container; if it has run for longer, its usage in this interval is unknown.
       const start = { ...reading, ...nothing, atMs: reading.atMs - Math.max(ageMs, intervalMs) };
       const last = known ?? (ageMs < 2 * intervalMs ? start : undefined);
@@ -118,29 +125,27 @@ async function readingOf(
   const usage = read(containerId, found.pid);
   const ageMs = found.startedAt ? Math.max(0, Date.now() - found.startedAt.getTime()) : Infinity;
   const replica = replicaOf(found.labels);
-  const limitMb = Number(found.labels[label.memory] ?? 0);
-  return usage && { ...withNear(before, usage, { pid: found.pid, replica, limitMb }), ageMs };
+  return usage && { ...withNear(before, usage, { pid: found.pid, replica }), ageMs };
 }
 
 function withNear(
   before: Reading | undefined,
   usage: Usage,
-  of: Pick<Reading, "pid" | "replica" | "limitMb">,
+  { pid, replica }: Pick<Reading, "pid" | "replica">,
 ): Reading {
-  const { pid, replica, limitMb } = of;
   const atMs = performance.now();
   const usedMb = usage.memoryBytes / mebibyte;
+  const limitMb = usage.memoryLimitBytes / mebibyte;
   return {
     ...usage,
     atMs,
     pid,
     replica,
-    limitMb,
     nearSince: nearSince(before?.nearSince ?? null, { atMs, usedMb, limitMb }),
   };
 }
 
-type Counted = Omit<Reading, "replica" | "limitMb" | "nearSince">;
+type Counted = Omit<Reading, "replica" | "nearSince">;
 /** The usage between two readings. Counters restart when Docker restarts the container. */
 export function usedBetween(last: Counted, now: Counted): Used {
   const restarted = now.pid !== last.pid || now.cpuNanoseconds < last.cpuNanoseconds;

@@ -131,10 +131,13 @@ class SiteHistory {
         else add("start", `${version} was started.`);
         return;
       }
-      case "oom":
+      case "oom": {
+        const container = await this.watched.engine.inspectContainer(containerId).catch(() => null);
+        const detail = outOfMemory(labels, container);
         if (labels[label.database] || serves(this.watched.ingress, siteId, containerId))
-          this.watched.onOutOfMemory?.(siteId, outOfMemory(labels));
-        return add("oom", outOfMemory(labels));
+          this.watched.onOutOfMemory?.(siteId, detail);
+        return add("oom", detail);
+      }
       case "die":
         if (this.asked.delete(containerId)) {
           this.exits.delete(containerId);
@@ -189,13 +192,15 @@ class SiteHistory {
       : `exited ${often}, last with code ${exitCode}, and was stopped.`;
     if (isDatabase) {
       const lines = await engine.lastLines(containerId, readLines);
-      const advice = lacksMemory ? outOfMemory(labels) : (this.watched.databaseExits.advice(lines) ?? seeLog);
+      const advice = lacksMemory
+        ? outOfMemory(labels, container)
+        : (this.watched.databaseExits.advice(lines) ?? seeLog);
       const reason = `The database's server ${exits} ${advice}`;
       return this.takeOut(siteId, container, reason, lines);
     }
     const others = replicasBeside(ingress, siteId, containerId).filter((one) => !out.has(one));
     const kind = isOver ? "stop" : "crash_loop";
-    const advice = lacksMemory ? ` ${outOfMemory(labels)}` : isOver ? "" : " Fix it and deploy again.";
+    const advice = lacksMemory ? ` ${outOfMemory(labels, container)}` : isOver ? "" : " Fix it and deploy again.";
     if (others.length > 0) {
       const detail = `Replica ${replicaOf(labels)} ${exits}${advice} The site's other replicas keep serving; a restart starts all of them again.`;
       sayReplicaOut(this.watched, siteId, containerId, detail, kind);
@@ -314,8 +319,11 @@ function versionOf(labels: Record<string, string>): string {
   return `Version ${labels[label.deployment] ?? "unknown"}${isOneOfSeveral ? `, replica ${replica},` : ""}`;
 }
 
-const outOfMemory = (labels: Record<string, string>): string => {
-  const memory = labels[label.memory];
+const outOfMemory = (
+  labels: Record<string, string>,
+  container: Pick<ContainerState, "memoryMb"> | null,
+): string => {
+  const memory = container?.memoryMb;
   const who = labels[label.database] ? "The database's server" : "The app";
   return `${who} used more memory than its pack has${memory ? ` (${memory} MB)` : ""} and was killed by the kernel: reduce its memory use, or choose a larger pack.`;
 };

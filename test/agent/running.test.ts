@@ -256,6 +256,7 @@ describe("a sample", () => {
   const reading = {
     cpuNanoseconds: 5e9,
     memoryBytes: 1.5 * 1024 * 1024,
+    memoryLimitBytes: 2 * 1024 * 1024,
     receivedBytes: 100,
     sentBytes: 50,
     pid: 7,
@@ -292,18 +293,26 @@ describe("a sample", () => {
   });
 
   const devices = ["Inter-| head", "  lo: 9 0 0 0 0 0 0 0 9 0", "eth0: 70 1 0 0 0 0 0 0 80 2 0"].join("\n");
-  const usage = { cpuNanoseconds: 5000, memoryBytes: 70, receivedBytes: 70, sentBytes: 80 };
+  const usage = {
+    cpuNanoseconds: 5000,
+    memoryBytes: 70,
+    memoryLimitBytes: 200,
+    receivedBytes: 70,
+    sentBytes: 80,
+  };
   const kernels = {
     "cgroup v1": {
       "proc/7/cgroup": "4:memory:/docker/c1\n2:cpuacct,cpu:/docker/c1\n0::/docker/c1\n",
       "sys/fs/cgroup/cpuacct/docker/c1/cpuacct.usage": "5000\n",
       "sys/fs/cgroup/memory/docker/c1/memory.usage_in_bytes": "100\n",
+      "sys/fs/cgroup/memory/docker/c1/memory.limit_in_bytes": "200\n",
       "sys/fs/cgroup/memory/docker/c1/memory.stat": "inactive_file 1\ntotal_inactive_file 30\n",
     },
     "cgroup v2": {
       "proc/7/cgroup": "0::/system.slice/docker-c1.scope\n",
       "sys/fs/cgroup/system.slice/docker-c1.scope/cpu.stat": "usage_usec 5\nuser_usec 3\n",
       "sys/fs/cgroup/system.slice/docker-c1.scope/memory.current": "100\n",
+      "sys/fs/cgroup/system.slice/docker-c1.scope/memory.max": "200\n",
       "sys/fs/cgroup/system.slice/docker-c1.scope/memory.stat": "anon 60\ninactive_file 30\n",
     },
   };
@@ -573,7 +582,7 @@ it("a minute's samples of a hundred sites ask the engine nothing, unless a conta
     current: (id: string) => [{ containerId: id, address: "10.0.0.2", port: 3000 }],
   } as unknown as Ingress;
   records.addSamples(new Date(), 60_000, [[siteId, sample]]);
-  const usage = { cpuNanoseconds: 1, memoryBytes: 1, receivedBytes: 1, sentBytes: 1 };
+  const usage = { cpuNanoseconds: 1, memoryBytes: 1, memoryLimitBytes: 0, receivedBytes: 1, sentBytes: 1 };
   const databases = openRunningDatabases(engine, "a");
   const over = new AbortController();
   startSampling(
@@ -671,7 +680,13 @@ it("the minute in which a new version began to serve has a sample, of what it us
     addSamples: (_at: Date, _ms: number, samples: [string, object][]) =>
       void taken.push(samples.map(([siteId, one]) => ({ siteId, sample: one }))),
   } as unknown as Records;
-  const usage = { cpuNanoseconds: 100e6, memoryBytes: 1024 * 1024, receivedBytes: 5, sentBytes: 6 };
+  const usage = {
+    ...nothingUsed,
+    cpuNanoseconds: 100e6,
+    memoryBytes: 1024 * 1024,
+    receivedBytes: 5,
+    sentBytes: 6,
+  };
   const over = new AbortController();
   const means = { engine, ingress, records: kept, intervalMs: 1000, read: () => usage };
   startSampling(
@@ -706,7 +721,7 @@ it("a site whose memory stays near its limit for ten minutes is told, and a data
   };
   const engine = {
     inspectContainer: () =>
-      Promise.resolve({ running: true, pid: 7, startedAt: null, labels: { "berth.memory": "100" } }),
+      Promise.resolve({ running: true, pid: 7, startedAt: null, labels: { "berth.memory": "200" } }),
   } as unknown as Engine;
   const ingress = {
     sites: () => ["high", "varies", "low"],
@@ -740,7 +755,13 @@ it("a site whose memory stays near its limit for ten minutes is told, and a data
   expect(toldAt.slice(0, 2)).toEqual([11, 12]);
   for (const one of near) expect(one).toMatch(/^high .*95 MB of 100 MB/);
 });
-const nothingUsed = { cpuNanoseconds: 0, memoryBytes: 0, receivedBytes: 0, sentBytes: 0 };
+const nothingUsed = {
+  cpuNanoseconds: 0,
+  memoryBytes: 0,
+  memoryLimitBytes: 100 * 1024 * 1024,
+  receivedBytes: 0,
+  sentBytes: 0,
+};
 
 it("what is near a limit is told once an hour for each resource and limit", () => {
   let now = 0;
@@ -774,7 +795,8 @@ function world(ids = ["c1"], policy = "") {
     watchContainers: (_labels: unknown, _signal: unknown, watcher: { onEvent: typeof emit }) => {
       emit = watcher.onEvent;
     },
-    inspectContainer: () => Promise.resolve({ env: ["KEY=hunter22"], labels: { "berth.secrets": "KEY" } }),
+    inspectContainer: () =>
+      Promise.resolve({ env: ["KEY=hunter22"], labels: { "berth.secrets": "KEY" }, memoryMb: 256 }),
     lastLines: () => Promise.resolve(["the key is hunter22"]),
     listContainers: () => Promise.resolve(ids.map((id) => ({ id, name: id, labels: {}, running: true }))),
     stopContainer: (id: string) => Promise.resolve(void done.push(`stop ${id}`)),
@@ -812,7 +834,8 @@ function world(ids = ["c1"], policy = "") {
         labels: {
           "berth.site": siteId,
           "berth.deployment": deploymentId,
-          "berth.memory": "256",
+          // It was made with more than it has now.
+          "berth.memory": "512",
           "berth.replica": containerId.slice(1),
           "berth.restart": policy,
           "berth.replicas": String(ids.length),
@@ -1134,7 +1157,9 @@ describe("a database's server that keeps exiting", () => {
         emit = watcher.onEvent;
       },
       inspectContainer: () =>
-        Promise.resolve(container && { ...container, env, labels: { "berth.database": databaseId } }),
+        Promise.resolve(
+          container && { ...container, env, labels: { "berth.database": databaseId }, memoryMb: 256 },
+        ),
       lastLines: () => Promise.resolve(lines),
       stopContainer: (id: string) => {
         if (container) container.running = false;
@@ -1153,7 +1178,7 @@ describe("a database's server that keeps exiting", () => {
           action,
           containerId: "d1",
           time: `${1_767_225_600 + seconds}.000000000`,
-          labels: { "berth.database": databaseId, "berth.memory": "256" },
+          labels: { "berth.database": databaseId },
           exitCode,
         }),
     };
