@@ -23,3 +23,11 @@ it("what a batch answers is read by name, never by position", () => {
 it("a job is queued by one statement", () => {
   expect(filesWith(/INSERT INTO jobs|insert\(jobs\)/)).toEqual(["worker/jobs/insert.ts"]);
 });
+
+it("docs/design.md has a reason for each dependency", () => {
+  const read = (file: string) => readFileSync(join(root, file), "utf8");
+  const { dependencies, devDependencies } = JSON.parse(read("package.json")) as Record<string, object>;
+  const design = read("docs/design.md");
+  const names = Object.keys({ ...dependencies, ...devDependencies });
+  expect(names.filter((name) => !name.startsWith("@types/") && !design.includes(`\`${name}\``))).toEqual([]);
+});
