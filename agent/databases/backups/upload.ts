@@ -3,6 +3,8 @@ import { maxParts, partBytes } from "../../../protocol/agent/backups.ts";
 import { JobError } from "../../job.ts";
 import type { BackupStore, StoreLease } from "./store.ts";
 
+const maxGib = Math.floor((maxParts * partBytes) / 1024 ** 3);
+
 export type Uploaded = { uploadId: string; sizeBytes: number; sha256: string; etags: string[] };
 
 /**
@@ -26,7 +28,7 @@ export async function uploadParts(
   const send = async () => {
     await underWay;
     const number = etags.length + 1;
-    if (number > maxParts) throw new JobError("It is larger than a backup can be: 80 GiB.");
+    if (number > maxParts) throw new JobError(`It is larger than a backup can be: ${maxGib} GiB.`);
     const bytes = filling.subarray(0, filled);
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     underWay = store.put(lease, { number, bytes, sha256 }, signal).then((etag) => void etags.push(etag));
