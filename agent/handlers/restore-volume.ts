@@ -5,7 +5,7 @@ import { label } from "../docker/labels.ts";
 import { JobError } from "../job.ts";
 import { tolerance } from "../running/disk-guard.ts";
 import { besideOf, volumeFolder } from "../volumes/folder.ts";
-import { removeTree } from "../volumes/remove-tree.ts";
+import { removeTree } from "../remove-tree.ts";
 import { rebuildVolume } from "../volumes/rebuild.ts";
 import { usersOf } from "../volumes/stand-still.ts";
 import type { Handler } from "./handler.ts";

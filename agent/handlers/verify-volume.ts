@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DamageError } from "../databases/backups/damage.ts";
-import { removeTree } from "../volumes/remove-tree.ts";
+import { removeTree } from "../remove-tree.ts";
 import { rebuildVolume } from "../volumes/rebuild.ts";
 import type { Handler } from "./handler.ts";
 

@@ -13,7 +13,7 @@ import { label } from "../docker/labels.ts";
 import { releaseLabel, siteLabels } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
-import { removeTree } from "../volumes/remove-tree.ts";
+import { removeTree } from "../remove-tree.ts";
 import { basesFor } from "./build-bases.ts";
 import { unchangedImage, type Obtained } from "./kept-image.ts";
 

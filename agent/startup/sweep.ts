@@ -14,7 +14,7 @@ import { isHandingOver } from "../sites/hand-over.ts";
 import { endLostProbation } from "../sites/probation.ts";
 import { readdress, readdressAll } from "../sites/readdress.ts";
 import { label } from "../docker/labels.ts";
-import { removeTree } from "../volumes/remove-tree.ts";
+import { removeTree } from "../remove-tree.ts";
 
 /** Added to the command's own timeout. */
 const unclaimedMs = 10 * 60_000;

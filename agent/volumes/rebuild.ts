@@ -6,7 +6,7 @@ import { fetchBackup, fetchFingerprint } from "../databases/backups/fetch.ts";
 import { diskIsFull, saysDiskFull } from "../docker/disk-full.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
-import { removeTree } from "./remove-tree.ts";
+import { removeTree } from "../remove-tree.ts";
 import { contentsOf, TarError, unpack } from "./archive.ts";
 
 /**

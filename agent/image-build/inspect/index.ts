@@ -5,7 +5,7 @@ import type { Question } from "../../../protocol/agent/running.ts";
 import type { SourceInspection } from "../../../protocol/api/sources.ts";
 import type { Host } from "../../host.ts";
 import { JobError } from "../../job.ts";
-import { removeTree } from "../../volumes/remove-tree.ts";
+import { removeTree } from "../../remove-tree.ts";
 import type { Readers } from "../readers.ts";
 import { outlineOf } from "./outline.ts";
 import type { Described } from "./describe.ts";
