@@ -152,7 +152,7 @@ export function openApiDocument(config: { SITE_URL: string; WEBHOOK_HOST: string
         title: "Berth",
         version,
         description:
-          "Hosting of sites and databases in containers. Every answer is JSON and carries X-Request-Id; every error has a string field `error`, one for each status: a code such as `conflict`, and of 404 the text `Not found`. Lists are newest first and take `limit` and `cursor`. A key may make 60 requests in any 60 seconds, those that need none counted. Parameters that an endpoint does not name are refused.",
+          "Hosting of sites and databases in containers. Responses are JSON, except event streams and files, and carry `X-Request-Id`. Every error has a string field `error`, one for each status: a code such as `conflict`, or `Not found` for 404. Lists with `nextCursor` take `limit` and `cursor`, and are newest first unless their summary says otherwise. A key may make 60 requests in any 60 seconds, including those that need no key. Parameters that an endpoint does not name are refused.",
       },
       servers: servers.api,
       tags: [...new Set(Object.values(documented).map(({ tag }) => tag))].map((name) => ({ name })),

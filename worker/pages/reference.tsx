@@ -344,8 +344,8 @@ berth logs -f`}</pre>
           returns the first response.
         </li>
         <li>
-          Lists accept <code>limit</code> and <code>cursor</code>; the cursor for the next page is{" "}
-          <code>nextCursor</code>.
+          Lists with <code>nextCursor</code> accept <code>limit</code> and <code>cursor</code>;{" "}
+          <code>nextCursor</code> is the cursor of the next page.
         </li>
         <li>Logs and events are server-sent events, which resume after Last-Event-ID.</li>
       </ul>
