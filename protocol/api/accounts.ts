@@ -39,14 +39,14 @@ export const AccountPatch = z
       .max(4000)
       .nullable()
       .optional()
-      .describe("What operators remember of the account; only they see it. null: nothing."),
+      .describe("The operators' note on the account; only they see it. null: none."),
   })
   .refine((patch) => Object.keys(patch).length > 0, "name at least one field to change")
   .meta({ id: "AccountPatch" });
 export type AccountPatch = z.infer<typeof AccountPatch>;
 
 export const AccountSuspend = z
-  .strictObject({ reason: text.trim().min(1).max(500).describe("Shown and mailed to the account's owner.") })
+  .strictObject({ reason: text.trim().min(1).max(500).describe("Shown and mailed to the owner.") })
   .meta({ id: "AccountSuspend" });
 export type AccountSuspend = z.infer<typeof AccountSuspend>;
 
@@ -63,7 +63,7 @@ const Term = {
 /** The caller's own account. */
 export const OwnAccount = Account.extend({
   emailVerified: z.boolean(),
-  twoFactorEnabled: z.boolean().describe("Signing in takes a code of an authenticator app."),
+  twoFactorEnabled: z.boolean().describe("Signing in requires a code from an authenticator app."),
   payment: z.object({
     verified: z.boolean().describe("An invoice of the account has been paid."),
     lastPaidAt: Timestamp.nullable(),
@@ -71,7 +71,7 @@ export const OwnAccount = Account.extend({
       .array(Invoice.pick({ id: true, kind: true, amountCents: true, currency: true, dueAt: true }))
       .describe("What is owed, due first: at most 100 invoices."),
   }),
-  credits: z.object({ balance: z.number().int().describe("Held credits included, until they are spent.") }),
+  credits: z.object({ balance: z.number().int().describe("Includes held credits until they are spent.") }),
   limits: z.object({
     apiKeys: Limit,
     schedules: Limit,
@@ -90,7 +90,7 @@ export type OwnAccount = z.infer<typeof OwnAccount>;
 
 /** An account as operators see it: how much of what it has, and when it was last active. */
 export const AccountForOperator = Account.extend({
-  note: z.string().nullable().describe("What operators remember of it."),
+  note: z.string().nullable().describe("The operators' note."),
   emailVerified: z.boolean(),
   twoFactorEnabled: z.boolean(),
   signInMethods: z.array(z.string()).describe("`credential`: a password; otherwise the provider."),

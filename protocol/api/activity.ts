@@ -10,8 +10,8 @@ const ResourceId = z
 
 const filters = {
   resource: ResourceId.optional().describe("Only changes to this resource, by its id."),
-  since: Timestamp.optional().describe("Only what happened at this time or later."),
-  actor: z.enum(activityActors).optional().describe("Only what actors of this kind did."),
+  since: Timestamp.optional().describe("Only entries at this time or later."),
+  actor: z.enum(activityActors).optional().describe("Only entries of actors of this kind."),
   only: z
     .enum(["changes", "calls"])
     .optional()
@@ -45,7 +45,7 @@ export const Activity = z
       ),
     key: Key.pick({ name: true, start: true, origin: true })
       .nullable()
-      .describe("The account's key that acted; `device`: of a command line that was authorized."),
+      .describe("The account's key that acted; `device`: of an authorized command line."),
     browser: z
       .string()
       .nullable()
@@ -53,7 +53,7 @@ export const Activity = z
     operation: z
       .string()
       .describe(
-        `The operation's id in this document; the name of the assistant's tool that was called, such as \`get_site_logs\`, or \`unknown_tool\`; or what the service or a host did by itself: ${automaticActions.map((name) => `\`${name}\``).join(", ")}.`,
+        `The operation's id in this document; the name of the assistant's tool that was called, such as \`get_site_logs\`, or \`unknown_tool\`; or an automatic action of the service or a host: ${automaticActions.map((name) => `\`${name}\``).join(", ")}.`,
       ),
     resourceId: z.string().nullable(),
     arguments: z

@@ -23,7 +23,7 @@ export const Backup = z
       .boolean()
       .nullable()
       .describe(
-        "Whether all of it is of one moment. false: the volume took too long to read, and its site wrote meanwhile. null: not complete yet.",
+        "Whether it is a snapshot of one moment. false: reading took too long, and the site wrote meanwhile. null: not complete yet.",
       ),
     sizeBytes: z.number().int().nullable(),
     sha256: z.string().nullable(),
@@ -53,7 +53,7 @@ export type BackupsFailing = z.infer<typeof BackupsFailing>;
 /** What has scheduled backups that failed, were damaged or could not be verified, with no verified backup since. */
 export const FailingBackups = z
   .object({
-    id: z.string().describe("The database's; of a volume, its site's id, a slash and its name."),
+    id: z.string().describe("The database's id; for a volume, its site's id, a slash and its name."),
     accountId: z.string(),
     hostId: z.string().nullable(),
     type: z.enum(backupTypes),

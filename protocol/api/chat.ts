@@ -38,15 +38,15 @@ const rate = z.number().nonnegative();
 /** What a message to the assistant costs now, in credits. */
 export const ChatPrice = z
   .object({
-    model: z.string().nullable().describe("null: the assistant takes commands."),
+    model: z.string().nullable().describe("null: the assistant accepts commands only."),
     leastCredits: z.number().int(),
     mostCredits: z.number().int().describe("No message costs more."),
-    neededCredits: z.number().int().describe("With fewer, a message is refused."),
+    neededCredits: z.number().int().describe("With fewer credits, a message is refused."),
     per1000Tokens: z
       .object({ prompt: rate, completion: rate })
       .nullable()
       .describe("null: each message costs `leastCredits`."),
-    balance: z.number().describe("What can be spent now."),
+    balance: z.number().describe("Credits that can be spent now."),
   })
   .meta({ id: "ChatPrice" });
 export type ChatPrice = z.infer<typeof ChatPrice>;
@@ -61,7 +61,7 @@ const StoredMessage = z.object({
   text: z.string(),
   at: Timestamp,
   toolCalls: ToolCalls.describe(
-    "What the assistant did and read for it. Its changes are in the audit log as well.",
+    "The tools that the assistant called. Its changes are also in the audit log.",
   ),
 });
 export type StoredMessage = z.infer<typeof StoredMessage>;

@@ -17,9 +17,7 @@ export const text = z.string().refine((value) => !value.includes("\0") && value.
 export const secondFactorCode = text
   .max(100)
   .optional()
-  .describe(
-    "Needed if the account signs in with a second step: a code of the authenticator app, or a recovery code.",
-  );
+  .describe("Required with two-step sign-in: a code from the authenticator app, or a recovery code.");
 
 /** ISO 8601, UTC, with `Z`. */
 export const Timestamp = z.iso.datetime("a time in UTC, such as 2026-11-21T12:00:00Z");

@@ -137,10 +137,8 @@ export const Job = z
       .nullable(),
     attempt: z.number().int().describe("How often it was sent to a host."),
     cancelRequested: z.boolean(),
-    cancellable: z.boolean().describe("Whether it may be cancelled without leaving its resource half done."),
-    retryable: z
-      .boolean()
-      .describe("Failed, with nothing newer asked for since, and of a kind that may be repeated."),
+    cancellable: z.boolean().describe("Whether cancelling it leaves its resource consistent."),
+    retryable: z.boolean().describe("It failed, is of a repeatable kind, and no newer request exists."),
     error: z.string().nullable(),
     createdAt: Timestamp,
     leasedAt: Timestamp.nullable(),

@@ -31,7 +31,7 @@ export const DatabaseRemoveQuery = z.strictObject({
   skipFinalBackup: z
     .enum(["0", "1"])
     .optional()
-    .describe("1: take no last backup; earlier backups are kept for 30 days all the same."),
+    .describe("1: take no final backup; earlier backups are kept for 30 days anyway."),
 });
 export type DatabaseRemoveQuery = z.infer<typeof DatabaseRemoveQuery>;
 
@@ -83,7 +83,7 @@ export const Database = z
       .number()
       .nullable()
       .describe(
-        "What its data takes of the pack's disk, measured every ten minutes while it runs; null: not measured yet.",
+        "The disk usage of its data, measured every ten minutes while it runs; null: not measured yet.",
       ),
     databaseName: z.string().nullable().describe("null: the engine identifies databases by number only."),
     username: z.string(),

@@ -15,11 +15,8 @@ export const Deployment = z
     trigger: z.enum(deploymentTriggers),
     key: Key.pick({ name: true, start: true, origin: true })
       .nullable()
-      .describe("The API key that asked for it; null: it was not asked for with one."),
-    ref: z
-      .string()
-      .nullable()
-      .describe("The branch, tag or commit that was asked for; null: the site's branch."),
+      .describe("The API key that requested it; null: requested without one."),
+    ref: z.string().nullable().describe("The requested branch, tag or commit; null: the site's branch."),
     commit: z.string().nullable(),
     commitMessage: z.string().nullable(),
     imageDigest: z.string().nullable(),
@@ -51,7 +48,7 @@ export type Deployment = z.infer<typeof Deployment>;
 
 export const DeploymentListQuery = listQuery("deployment").extend({
   status: z.enum(deploymentStatuses).optional().describe("Only deployments with this status."),
-  trigger: z.enum(deploymentTriggers).optional().describe("Only deployments that began like this."),
+  trigger: z.enum(deploymentTriggers).optional().describe("Only deployments with this trigger."),
 });
 export type DeploymentListQuery = z.infer<typeof DeploymentListQuery>;
 
@@ -64,18 +61,18 @@ export const DeploymentComparison = z
   .object({
     earlier: Deployment,
     later: Deployment,
-    commit: z.boolean().describe("They were made of different commits."),
+    commit: z.boolean().describe("They were built from different commits."),
     environment: z
       .array(z.object({ key: z.string(), change: z.enum(["added", "changed", "removed"]) }))
       .describe("The site's own variables that differ; those of linked databases are not compared."),
     settings: z
       .array(z.object({ setting: z.string(), earlier: z.unknown(), later: z.unknown() }))
       .nullable()
-      .describe("The settings that differ; null: those of one of the two are no longer known."),
+      .describe("The settings that differ; null: one deployment's settings are no longer known."),
     unknownSettings: z
       .array(z.string())
       .describe(
-        "Settings of which it is not known whether they differ: what a version is built from is kept while it may be built again.",
+        "Settings that cannot be compared, because they are kept only while a version can be rebuilt.",
       ),
   })
   .meta({ id: "DeploymentComparison" });
@@ -107,7 +104,7 @@ export const LogLine = z
       .nullable()
       .optional()
       .describe(
-        "In a followed log of a running site or database: this many lines are missing here, because they were written faster than you read them; null: nobody knows how many. `at` is the time of the last of them.",
+        "In a followed log of a running site or database: this many lines are missing here, because they were written faster than you read them; null: unknown number. `at` is the time of the last one.",
       ),
   })
   .meta({ id: "LogLine" });

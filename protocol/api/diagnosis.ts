@@ -36,7 +36,7 @@ export const DeploymentExplanation = z
     error: z.string().nullable(),
     exitCode: z.number().int().nullable(),
     outOfMemory: z.boolean(),
-    probe: z.string().nullable().describe("What the health check got, such as `answers 500`."),
+    probe: z.string().nullable().describe("The health check's result, such as `answers 500`."),
     lastLines: z.array(z.string()).describe("The last lines of its log: at most 40."),
     lastGood: Compared.nullable().describe("The latest successful deployment before it."),
     changed: z
@@ -48,10 +48,12 @@ export const DeploymentExplanation = z
         settings: z.array(z.string()).describe("The names of the settings that differ."),
         unknownSettings: z
           .array(z.string())
-          .describe("Those of which it is not known: what one of the two was built from is no longer kept."),
+          .describe(
+            "Settings that cannot be compared, because one version's build settings are no longer kept.",
+          ),
       })
       .nullable()
-      .describe("Compared with the last good one; null: there is none, or it is no longer known."),
+      .describe("Compared with the last successful one; null: none, or no longer known."),
     unapplied: z
       .array(z.object({ setting: z.string(), deployed: z.unknown(), site: z.unknown() }))
       .describe(
@@ -85,13 +87,13 @@ export type SiteCheck = (typeof siteChecks)[number];
 export const SiteDiagnosis = z
   .object({
     healthy: z.boolean().describe("No check found a problem."),
-    summary: z.string().describe("The first problem, or that there is none."),
+    summary: z.string().describe("The first problem, or a statement that there is none."),
     checks: z.array(
       z.object({
         check: z.enum(siteChecks),
         status: z
           .enum(["ok", "problem", "unknown"])
-          .describe("unknown: it could not be checked, such as while the host is silent."),
+          .describe("unknown: it could not be checked, such as while the host does not respond."),
         finding: z.string(),
         fixes: z.array(Fix),
       }),
@@ -143,8 +145,8 @@ export const Unhealthy = z.object({
         error: z.string().nullable(),
       }),
     )
-    .describe("Sites and databases that are not well."),
-  looked: z.number().int().describe("How many sites and databases were looked at."),
+    .describe("Unhealthy sites and databases."),
+  looked: z.number().int().describe("How many sites and databases were checked."),
 });
 export type Unhealthy = z.infer<typeof Unhealthy>;
 

@@ -8,20 +8,18 @@ export const maxDiskItems = 100;
 
 /** What a host measures of a site or database; null: the host cannot measure it now. */
 export const DiskUsed = z.object({
-  writtenMb: measured.describe("What the containers in service wrote outside their volumes."),
+  writtenMb: measured.describe("Data that the containers in service wrote outside their volumes."),
   volumes: z
     .array(z.object({ name: z.string().max(200), sizeMb: measured }))
     .max(maxDiskItems)
-    .describe(
-      "Mounted or detached. Of a database: the volume of its data, and that of a restore in progress.",
-    ),
+    .describe("Mounted or detached. For a database: its data volume, and that of a restore in progress."),
   images: z
     .array(z.object({ deploymentId: z.string().max(200), sizeMb: megabytes }))
     .max(maxDiskItems)
-    .describe("Kept for the version in service and for rollbacks. Layers that images share count in each."),
-  logMb: measured.describe("The logs of the containers, and the last lines of those that were removed."),
+    .describe("Kept for the version in service and for rollbacks. Shared layers count in each image."),
+  logMb: measured.describe("The containers' logs, and the last lines of removed ones."),
   buildCacheMb: measured.describe(
-    "What the package managers of its builds have cached; null also if the engine does not say whose it is (before Docker 23).",
+    "The package managers' caches of its builds; null also if the engine does not report their owner (before Docker 23).",
   ),
 });
 export type DiskUsed = z.infer<typeof DiskUsed>;
@@ -34,12 +32,12 @@ export const DiskUse = z
     name: z.string(),
     limitMb: megabytes.describe("The pack's disk."),
     countedMb: measured.describe(
-      "What counts towards the limit: of a site what its containers wrote and its volumes hold, of a database the volume that it runs on.",
+      "What counts towards the limit: a site's container data and volumes, or the volume that a database runs on.",
     ),
     notMeasured: z
       .string()
       .nullable()
-      .describe("Why the host measured nothing: it has not run yet, or its host does not answer."),
+      .describe("Why nothing was measured: it has not run yet, or its host does not respond."),
   })
   .meta({ id: "DiskUse" });
 export type DiskUse = z.infer<typeof DiskUse>;
@@ -48,7 +46,7 @@ export type DiskUse = z.infer<typeof DiskUse>;
 export const AccountDiskUse = z
   .object({
     data: z.array(DiskUse),
-    truncated: z.boolean().describe("The account has more sites and databases than are shown."),
+    truncated: z.boolean().describe("The account has more sites or databases than shown."),
   })
   .meta({ id: "AccountDiskUse" });
 export type AccountDiskUse = z.infer<typeof AccountDiskUse>;

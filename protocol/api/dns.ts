@@ -14,7 +14,7 @@ const WildcardCertificate = z
     error: z
       .string()
       .nullable()
-      .describe("Why the last attempt did not succeed. The present certificate stays in use."),
+      .describe("Why the last attempt failed. The current certificate stays in use."),
     errorSince: Timestamp.nullable(),
     nextAttemptAt: Timestamp.nullable().describe("null: at the next minute that has work."),
   })
@@ -26,9 +26,9 @@ export const Dns = z
     provider: z
       .enum(dnsProviders)
       .describe("Where the records are kept; `none`: the operator maintains them."),
-    recordCount: z.number().int().describe("Sets of records that there should be."),
-    comparedAt: Timestamp.nullable().describe("When all records were last as they should be."),
-    error: z.string().nullable().describe("Why the last attempt did not succeed. Present records stay."),
+    recordCount: z.number().int().describe("Number of required record sets."),
+    comparedAt: Timestamp.nullable().describe("When all records were last correct."),
+    error: z.string().nullable().describe("Why the last attempt failed. Existing records stay."),
     errorSince: Timestamp.nullable(),
     conflicts: z
       .array(z.object({ name: z.string(), type: z.string(), found: z.string() }))

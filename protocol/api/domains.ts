@@ -55,7 +55,7 @@ export type DomainCreate = z.infer<typeof DomainCreate>;
 export const DomainProblem = z
   .object({
     code: z.enum(domainProblems),
-    message: z.string().describe("What is wrong, and what to do."),
+    message: z.string().describe("The problem and its remedy."),
   })
   .meta({ id: "DomainProblem" });
 export type DomainProblem = z.infer<typeof DomainProblem>;
@@ -79,7 +79,7 @@ export const Domain = z
     status: z
       .enum(domainStatuses)
       .describe(
-        "PENDING_VERIFICATION: ownership is not proved. VERIFIED: proved, and waits for what `problems` says. ACTIVE: visitors reach the site by it. ERROR: proved, but `problems` must be put right.",
+        "PENDING_VERIFICATION: ownership is not proved. VERIFIED: proved, and waits for what `problems` says. ACTIVE: visitors reach the site by it. ERROR: proved, but `problems` must be fixed.",
       ),
     problems: z.array(DomainProblem).describe("As of `checkedAt`, the most important one first."),
     record: z
@@ -90,15 +90,15 @@ export const Domain = z
       .describe("The target of the domain: a CNAME record, or ALIAS/A at the root of a zone."),
     redirectTo: z.string().nullable().describe("Visitors are redirected to this domain of the site."),
     certificate: DomainCertificate.nullable().describe(
-      "As its host last reported it; null: none was asked for yet, or the installation serves plain HTTP.",
+      "As last reported by its host; null: none was requested yet, or the installation serves plain HTTP.",
     ),
     verifiedAt: Timestamp.nullable(),
     checkedAt: Timestamp.nullable(),
     nextCheckAt: Timestamp.nullable().describe(
-      "When it is looked at again by itself; null: within a minute.",
+      "When it is next checked automatically; null: within a minute.",
     ),
     releaseAt: Timestamp.nullable().describe(
-      "The name is released then, because neither its record of ownership nor its address is there any more.",
+      "When the name is released, because both its ownership record and its address are gone.",
     ),
     createdAt: Timestamp,
   })

@@ -26,7 +26,7 @@ export const entryOperations = {
     at: "site",
     tag: "Sign-in",
     summary:
-      "Create the first operator and its first API key. Works once, or until that key was used, with SETUP_TOKEN as the bearer token",
+      "Create the first operator and its first API key. Works once, or until that key is used, with SETUP_TOKEN as the bearer token",
     access: "own",
     bearer: "setupToken",
     body: Setup,
@@ -40,7 +40,7 @@ export const entryOperations = {
     at: "site",
     tag: "Sign-in",
     summary:
-      "Sign up. If the service sends email, the address is confirmed by a link first; otherwise the answer sets the session cookie. Requires the service's own Origin",
+      "Sign up. If the service sends email, a link confirms the address first; otherwise the response sets the session cookie. Requires the service's own Origin",
     access: "own",
     body: SignUp,
     answers: [{ status: 200, schema: SignedUp }],
@@ -52,7 +52,7 @@ export const entryOperations = {
     path: "/api/auth/sign-in/email",
     at: "site",
     tag: "Sign-in",
-    summary: "Sign in. The answer sets the session cookie. Requires the service's own Origin",
+    summary: "Sign in. The response sets the session cookie. Requires the service's own Origin",
     access: "own",
     body: SignIn,
     answers: [{ status: 200, schema: SignedIn }],
@@ -88,7 +88,7 @@ export const entryOperations = {
     at: "site",
     tag: "Sign-in",
     summary:
-      "Send an email with a link to reset the password. The answer is the same whether or not the account exists",
+      "Send an email with a link to reset the password. The response is the same whether or not the account exists",
     access: "own",
     body: PasswordResetRequest,
     answers: [{ status: 200, schema: z.looseObject({ status: z.literal(true) }) }],
@@ -136,7 +136,7 @@ export const entryOperations = {
     at: "site",
     tag: "Billing",
     summary:
-      "Pay an invoice by its token. The test processor settles it at once; any other processor answers with the URL to pay at",
+      "Pay an invoice by its token. The test processor settles it at once; other processors return the payment URL",
     access: "own",
     answers: [{ status: 200, schema: z.union([Invoice, z.object({ url: z.url() })]) }],
     refusals: ["not_found", "conflict"],

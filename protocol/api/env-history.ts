@@ -9,11 +9,11 @@ export const EnvVersion = z
     at: Timestamp,
     actor: z.enum(activityActors).nullable().describe("null: from before authors were recorded."),
     actorId: z.string().nullable().describe("The key, session or conversation that made the change."),
-    restoredFrom: z.number().int().nullable().describe("The earlier version that it brought back."),
+    restoredFrom: z.number().int().nullable().describe("The earlier version that it restored."),
     changes: z
       .array(z.object({ key: z.string(), change: z.enum(["added", "changed", "removed"]) }))
       .describe("Compared with the previous version in the list; for the oldest one, everything is added."),
-    variables: z.number().int().describe("How many variables it has."),
+    variables: z.number().int().describe("Number of variables."),
     current: z.boolean().describe("Restarts and deployments use this version."),
   })
   .meta({ id: "EnvVersion" });

@@ -18,7 +18,7 @@ export const EventQuery = z.strictObject({
   after: wholeNumber(0, Number.MAX_SAFE_INTEGER)
     .optional()
     .describe(
-      "Go on after this event. The header `Last-Event-ID`, which browsers send by themselves, goes before it.",
+      "Resume after this event. The header `Last-Event-ID`, which browsers send automatically, takes precedence.",
     ),
 });
 export type EventQuery = z.infer<typeof EventQuery>;
@@ -27,15 +27,15 @@ export type EventQuery = z.infer<typeof EventQuery>;
 export const AccountEvent = z
   .object({
     type: z.enum(accountEventTypes),
-    id: z.string().describe("The id of what has changed; of `credits`, the account's."),
+    id: z.string().describe("The id of the changed resource; for `credits`, the account's."),
     deleted: z.literal(true).optional(),
-    status: z.string().optional().describe("The status that it has now."),
+    status: z.string().optional().describe("The current status."),
     number: z.number().int().optional().describe("Of a deployment."),
     name: z.string().optional().describe("Of a domain."),
     balance: z.number().int().optional().describe("Of `credits`."),
-    siteId: z.string().optional().describe("The site that it belongs to."),
-    databaseId: z.string().optional().describe("The database that it belongs to."),
-    resourceId: z.string().nullable().optional().describe("What an invoice or an activity is about."),
+    siteId: z.string().optional().describe("The site it belongs to."),
+    databaseId: z.string().optional().describe("The database it belongs to."),
+    resourceId: z.string().nullable().optional().describe("The resource of an invoice or an activity."),
     operation: z.string().optional().describe("Of an activity, as in `GET /activity`."),
     actor: z.string().optional().describe("Of an activity, as in `GET /activity`."),
     outcome: z.string().optional().describe("Of an activity, as in `GET /activity`."),

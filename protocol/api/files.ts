@@ -19,12 +19,12 @@ export type FilesQuery = z.infer<typeof FilesQuery>;
 export const BrowsedEntry = z.object({
   name: z.string(),
   kind: z.enum(["file", "folder", "link", "other"]),
-  sizeBytes: z.number().int().nonnegative().nullable().describe("null: it is no file."),
+  sizeBytes: z.number().int().nonnegative().nullable().describe("null: not a file."),
   modifiedAt: Timestamp,
 });
 export type BrowsedEntry = z.infer<typeof BrowsedEntry>;
 
-const path = z.string().describe("Where it is, after all links on the way.");
+const path = z.string().describe("Its path after resolving all links.");
 
 export const Browsed = z
   .discriminatedUnion("kind", [
@@ -41,7 +41,7 @@ export const Browsed = z
       text: z
         .string()
         .nullable()
-        .describe("The first 128 KiB, with secret variables masked; null: it is no text in UTF-8."),
+        .describe("The first 128 KiB, with secret variables masked; null: not UTF-8 text."),
       truncated: z.boolean(),
     }),
   ])

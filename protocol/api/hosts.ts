@@ -22,8 +22,10 @@ export const HostPatch = z
     action: z.enum(["drain", "activate"]).optional(),
     ipv4: Ipv4.nullable()
       .optional()
-      .describe("Where visitors reach the host; null: the public address that its agent connects from."),
-    ipv6: Ipv6.nullable().optional().describe("null: visitors do not reach it by IPv6."),
+      .describe(
+        "The address at which visitors reach the host; null: the public address that its agent connects from.",
+      ),
+    ipv6: Ipv6.nullable().optional().describe("null: not reachable by IPv6."),
   })
   .refine((patch) => Object.values(patch).some((value) => value !== undefined), "name what is to change")
   .meta({ id: "HostPatch" });
@@ -99,13 +101,13 @@ export const Host = z
     ipv4: z
       .string()
       .nullable()
-      .describe("Where visitors reach it, and where the DNS records of its sites lead; null: not known."),
+      .describe("The address of visitors and of its sites' DNS records; null: unknown."),
     ipv6: z.string().nullable(),
     forwardingNotice: z
       .string()
       .nullable()
       .describe(
-        "Why its former host does not pass on requests for a site that has just moved here, and answers with a copy instead; null: it does.",
+        "Why a site's former host does not forward requests to this host after a move, and answers with its copy; null: it does.",
       ),
     createdAt: Timestamp,
     connectedAt: Timestamp.nullable(),
@@ -124,11 +126,9 @@ export const HostUsage = z
       .min(0)
       .max(1)
       .nullable()
-      .describe(
-        "The part of all processors that was busy during ten seconds; null: its agent has just started.",
-      ),
-    memory: Used.describe("Used by whatever runs on the machine, caches not counted."),
-    disk: Used.nullable().describe("The engine's disk; null: the agent cannot see it."),
+      .describe("The busy share of all processors over ten seconds; null: its agent has just started."),
+    memory: Used.describe("Used by everything on the machine, without caches."),
+    disk: Used.nullable().describe("The engine's disk; null: the agent cannot read it."),
   })
   .meta({ id: "HostUsage" });
 export type HostUsage = z.infer<typeof HostUsage>;

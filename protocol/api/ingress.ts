@@ -49,7 +49,7 @@ export type Redirect = z.infer<typeof Redirect>;
 export const Rewrite = z.strictObject({
   from: UrlPath,
   match,
-  to: UrlPath.describe("What the app is asked for instead; the query is kept."),
+  to: UrlPath.describe("The path that the app receives instead; the query is kept."),
 });
 export type Rewrite = z.infer<typeof Rewrite>;
 
@@ -87,14 +87,14 @@ const settings = {
     .min(1)
     .max(253)
     .describe("One of the site's own names: requests for the others are redirected (308) to it."),
-  httpsOnly: z.boolean().describe("Requests by plain http are redirected (308) to https."),
+  httpsOnly: z.boolean().describe("Plain http requests are redirected (308) to https."),
   hsts: z
     .strictObject({
       maxAgeSeconds: z.number().int().min(0).max(63_072_000),
       includeSubdomains: z.boolean().optional(),
       preload: z.boolean().optional(),
     })
-    .describe("Strict-Transport-Security (RFC 6797) on answers by https."),
+    .describe("Strict-Transport-Security (RFC 6797) on responses over https."),
   allow: z
     .array(Network)
     .min(1)
@@ -104,7 +104,7 @@ const settings = {
     .record(HeaderName, HeaderValue)
     .refine((headers) => Object.keys(headers).length <= maxResponseHeaders, `at most ${maxResponseHeaders}`)
     .refine(uniqueNames, "each header once")
-    .describe("Headers of every answer of the app; they replace its own of the same name."),
+    .describe("Headers of every response of the app; they replace its own of the same name."),
   maintenance: z
     .strictObject({ message: text.max(2000).optional() })
     .describe("Visitors receive a page with this text (503) while the site runs on."),

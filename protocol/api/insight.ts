@@ -41,7 +41,7 @@ export const DatabaseInsight = z
             .max(50)
             .default([])
             .describe(
-              "The ids of the sessions whose locks it waits for. Only PostgreSQL tells them to the owner of a database.",
+              "The ids of the sessions whose locks it waits for. Only PostgreSQL shows them to a database's owner.",
             ),
         }),
       )
@@ -121,7 +121,7 @@ export const DatabaseQuery = z.strictObject({
     .min(1)
     .max(200)
     .optional()
-    .describe("The token from the 409 answer to the same statement."),
+    .describe("The token from the 409 response to the same statement."),
   dryRun: z
     .boolean()
     .default(false)

@@ -11,7 +11,7 @@ export const Invoice = z
       .number()
       .int()
       .nullable()
-      .describe("Given when it is paid: one after the other, without gaps. null: never paid."),
+      .describe("Assigned at payment, consecutively and without gaps. null: never paid."),
     kind: z.enum(invoiceKinds),
     status: z.enum(invoiceStatuses),
     amountCents: z.number().int(),
@@ -75,7 +75,7 @@ export const RefundPreview = z
     refusal: z.string().nullable().describe("Why it cannot be refunded; null: it can be."),
     credits: z
       .object({ purchased: z.number().int(), missing: z.number().int() })
-      .describe("What was bought, and how much of it is spent or held, so that the refund needs `force`."),
+      .describe("The purchased credits, and how many are spent or held, so that the refund needs `force`."),
     term: z
       .object({ resourceId: z.string(), paidUntil: Timestamp, endsAt: Timestamp })
       .nullable()

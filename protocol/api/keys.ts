@@ -13,7 +13,7 @@ export const Key = z
     origin: z
       .enum(keyOrigins)
       .describe(
-        "device: approved for the command line. mcp: approved for a client of MCP, and good for `/mcp` alone.",
+        "device: approved for the command line. mcp: approved for an MCP client, valid for `/mcp` only.",
       ),
     createdAt: Timestamp,
     lastUsedAt: Timestamp.nullable(),

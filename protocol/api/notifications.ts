@@ -23,7 +23,7 @@ export type ChannelCreate = z.infer<typeof ChannelCreate>;
 export const ChannelPatch = z
   .strictObject({
     name: Name.optional(),
-    url: Url.optional().describe("Not of a mail channel."),
+    url: Url.optional().describe("Not for a mail channel."),
     kinds: Kinds.optional(),
     enabled: z.boolean().optional(),
   })
@@ -39,14 +39,14 @@ export const Channel = z
     target: z
       .string()
       .describe(
-        "The account's email address; the address of a webhook; of a Slack address, which is a secret, its host.",
+        "The account's email address, the webhook's address, or the host of a Slack address, which is secret.",
       ),
     kinds: z.array(z.enum(notificationKinds)),
     enabled: z.boolean(),
     disabledReason: z
       .string()
       .nullable()
-      .describe("Why it was disabled: its receiver answered that it is gone (410). null: it was not."),
+      .describe("Why it was disabled: its receiver responded that it is gone (410). null: it was not."),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })
@@ -57,7 +57,7 @@ export const ChannelCreated = Channel.extend({
   secret: z
     .string()
     .nullable()
-    .describe("Of a webhook, shown once: what its messages are signed with (standardwebhooks.com)."),
+    .describe("For a webhook, shown once: the secret that signs its messages (standardwebhooks.com)."),
 }).meta({ id: "NotificationChannelCreated" });
 export type ChannelCreated = z.infer<typeof ChannelCreated>;
 
@@ -74,11 +74,7 @@ export const Delivery = z
     text: z.string(),
     status: z.enum(deliveryStatuses),
     attempts: z.number().int(),
-    httpStatus: z
-      .number()
-      .int()
-      .nullable()
-      .describe("What the receiver last answered; null: nothing, or it is a mail."),
+    httpStatus: z.number().int().nullable().describe("The receiver's last response; null: none, or a mail."),
     error: z.string().nullable(),
     nextAttemptAt: Timestamp.nullable(),
     createdAt: Timestamp,

@@ -15,17 +15,15 @@ const filters = {
     .string()
     .regex(/^(?:[1-5]xx|[1-5]\d\d|0)$/, "a status such as 404, a class such as 5xx, or 0: the visitor left")
     .optional()
-    .describe(
-      "A status, a class of them such as `5xx`, or `0`: the visitor left before the site had answered.",
-    ),
+    .describe("A status, a class of them such as `5xx`, or `0`: the visitor left before the site responded."),
   path: text.min(1).max(maxPathCharacters).optional().describe("The beginning of the path, such as `/api/`."),
   method: z
     .string()
     .regex(/^[A-Za-z]{1,20}$/, "a method such as GET")
     .optional(),
   address: z.union([z.ipv4(), z.ipv6()]).optional().describe("The visitor's address."),
-  from: Timestamp.optional().describe("Requests answered at this time or later."),
-  to: Timestamp.optional().describe("Requests answered before this time."),
+  from: Timestamp.optional().describe("Requests completed at this time or later."),
+  to: Timestamp.optional().describe("Requests completed before this time."),
 };
 export const RequestFilters = z.strictObject(filters);
 export type RequestFilters = z.infer<typeof RequestFilters>;
@@ -46,7 +44,7 @@ export type RequestQuery = z.infer<typeof RequestQuery>;
 export const SiteRequest = z
   .object({
     id: RequestNumber,
-    at: Timestamp.describe("When the answer was complete."),
+    at: Timestamp.describe("When the response was complete."),
     method: z.string().max(20),
     host: z.string().max(255),
     path: z.string().max(maxPathCharacters),
@@ -55,27 +53,25 @@ export const SiteRequest = z
       .max(maxPathCharacters)
       .nullable()
       .describe("Values of parameters that look like secrets are masked."),
-    status: z.number().int().min(0).max(999).describe("0: the visitor left before the site had answered."),
+    status: z.number().int().min(0).max(999).describe("0: the visitor left before the site responded."),
     durationMs: z.number().nonnegative(),
-    bytesIn: z.number().int().nonnegative().describe("The body of the request, as far as it was read."),
-    bytesOut: z.number().int().nonnegative().describe("The body of the answer."),
+    bytesIn: z.number().int().nonnegative().describe("The request body, as far as it was read."),
+    bytesOut: z.number().int().nonnegative().describe("The response body."),
     address: z.string().max(45).describe("The visitor's."),
     referrer: z.string().max(maxHeaderCharacters).nullable().describe("Without its query."),
     userAgent: z.string().max(maxHeaderCharacters).nullable(),
-    deploymentId: z.string().nullable().describe("The version that answered, if it is known."),
+    deploymentId: z.string().nullable().describe("The version that responded, if known."),
     replica: z.number().int().positive().nullable(),
     requestId: z
       .string()
       .max(64)
       .nullable()
-      .describe("What the app received as `X-Request-Id`; null: it was sent on to https."),
+      .describe("The `X-Request-Id` that the app received; null: redirected to https."),
     represents: z
       .number()
       .int()
       .positive()
-      .describe(
-        "1, or during a flood of requests, of which only a sample is kept, how many this one stands for.",
-      ),
+      .describe("1, or, if only a sample is kept during a flood of requests, how many this one represents."),
   })
   .meta({ id: "SiteRequest" });
 export type SiteRequest = z.infer<typeof SiteRequest>;
@@ -110,8 +106,10 @@ const RequestFigures = z.object({
   perSecond: z.number().nonnegative(),
   statuses: z
     .object({ "1xx": Count, "2xx": Count, "3xx": Count, "4xx": Count, "5xx": Count, none: Count })
-    .describe("`none`: the visitor left before the site had answered."),
-  p50Ms: Milliseconds.describe("Half of the answers took at most this long, within 2 %; null: no requests."),
+    .describe("`none`: the visitor left before the site responded."),
+  p50Ms: Milliseconds.describe(
+    "Half of the responses took at most this long, within 2 %; null: no requests.",
+  ),
   p95Ms: Milliseconds,
   p99Ms: Milliseconds,
   bytesIn: Count,

@@ -17,7 +17,7 @@ export const SiteLogQuery = z.strictObject({
 export type SiteLogQuery = z.infer<typeof SiteLogQuery>;
 
 export const LogSearchQuery = z.strictObject({
-  text: text.min(1).max(200).describe("What a line contains, regardless of case."),
+  text: text.min(1).max(200).describe("The text to find, regardless of case."),
   from: Timestamp.optional().describe("Lines written at this time or later."),
   to: Timestamp.optional().describe("Lines written before this time."),
   limit: wholeNumber(1, 500).default(100).describe("The newest lines up to this number."),
@@ -30,7 +30,7 @@ export const LogFound = z.object({
   complete: z
     .boolean()
     .describe(
-      "All that the host keeps was searched and is in the answer; false: there are older lines, or the time did not suffice: narrow the search.",
+      "Everything that the host keeps was searched and returned; false: there are older lines, or time ran out: narrow the search.",
     ),
 });
 export type LogFound = z.infer<typeof LogFound>;
@@ -65,7 +65,7 @@ export const SiteSample = z.object({
     )
     .max(maxReportedContainers)
     .optional()
-    .describe("What each used, where several run; in samples of a minute only."),
+    .describe("The usage of each, if several run; in one-minute samples only."),
 });
 export type SiteSample = z.infer<typeof SiteSample>;
 
@@ -80,7 +80,7 @@ export const MetricsWindow = z.enum(Object.keys(metricsWindows) as [MetricsWindo
 
 export const MetricsQuery = z.strictObject({
   window: MetricsWindow.default("24h").describe(
-    "A sample per minute for 24 hours, per quarter of an hour for 7 days, or per hour for 30 days. Of an interval: the average processor, the highest memory and disk, and all of the network.",
+    "A sample per minute for 24 hours, per quarter of an hour for 7 days, or per hour for 30 days. Per interval: average CPU, peak memory and disk, and total network.",
   ),
   minutes: wholeNumber(1, 1440).optional().describe("How many of the latest minutes. Default: all."),
 });
@@ -131,22 +131,22 @@ export const SiteContainer = z.object({
   replica: z.number().int(),
   serves: z.boolean().describe("Visitors are sent to it."),
   running: z.boolean(),
-  exitCode: z.number().int().nullable().describe("null: it runs, or has never ended."),
+  exitCode: z.number().int().nullable().describe("null: it is running, or has never exited."),
   outOfMemory: z.boolean().describe("It was killed for using more memory than its pack has."),
   restarts: z.number().int(),
   startedAt: Timestamp.nullable(),
   finishedAt: Timestamp.nullable(),
-  listens: z.array(Listener).max(50).describe("The TCP ports that it listens on."),
+  listens: z.array(Listener).max(50).describe("Its listening TCP ports."),
   probe: z
     .object({
       port: z.number().int(),
       path: z.string().nullable(),
       isHealthy: z.boolean(),
-      answer: z.string().max(500).describe("What the probe got, such as `answers 500`."),
+      answer: z.string().max(500).describe("The probe's result, such as `answers 500`."),
       durationMs: z.number().nonnegative(),
     })
     .nullable()
-    .describe("The health check, requested now; null: it does not run."),
+    .describe("The health check, run now; null: the container is not running."),
 });
 export type SiteContainer = z.infer<typeof SiteContainer>;
 

@@ -18,11 +18,11 @@ export const Found = z
   .object({
     type: z.enum(foundTypes),
     id: z.string(),
-    title: z.string().describe("What it is called, such as `my-app` or `my-app #7`."),
+    title: z.string().describe("Its name, such as `my-app` or `my-app #7`."),
     detail: z
       .string()
       .nullable()
-      .describe("What tells it from others: its source, type, commit message, amount or email."),
+      .describe("What distinguishes it: source, type, commit message, amount or email."),
     status: z.string().nullable(),
     siteId: z.string().nullable().describe("The site of a domain or deployment."),
   })

@@ -10,7 +10,7 @@ export type ProfilePatch = z.infer<typeof ProfilePatch>;
 export const Session = z
   .object({
     id: z.string(),
-    current: z.boolean().describe("The session that asks."),
+    current: z.boolean().describe("The session of this request."),
     ipAddress: z.string().nullable().describe("Where it began."),
     userAgent: z.string().nullable(),
     createdAt: Timestamp,
@@ -33,7 +33,7 @@ export const AccountDeletion = z
     obstacles: z.array(
       z.object({ code: z.enum(deletionObstacles), count: z.number().int(), reason: z.string() }),
     ),
-    credits: z.number().int().describe("What is lost with the account; say `loseCredits` if it is not 0."),
+    credits: z.number().int().describe("Lost with the account; set `loseCredits` if it is not 0."),
     backups: z.number().int().describe("Backups of deleted databases, which are deleted too."),
   })
   .meta({ id: "AccountDeletion" });
@@ -41,7 +41,7 @@ export type AccountDeletion = z.infer<typeof AccountDeletion>;
 
 export const AccountDelete = z
   .strictObject({
-    email: text.max(254).describe("The account's own address, against a deletion by mistake."),
+    email: text.max(254).describe("The account's own address, to prevent accidental deletion."),
     loseCredits: z.boolean().default(false).describe("Needed if the account has credits."),
     code: secondFactorCode,
   })

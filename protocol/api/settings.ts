@@ -80,7 +80,7 @@ const seller = {
   address: Address.nullable(),
   vatId: VatId.nullable(),
   email: z.email().max(254).nullable(),
-  tax: Tax.nullable().describe("Prices include it: invoices name its part. null: they name none."),
+  tax: Tax.nullable().describe("Prices include it, and invoices show its share. null: no tax is shown."),
   note: text
     .trim()
     .min(1)
@@ -96,14 +96,14 @@ export type Seller = z.infer<typeof Seller>;
 
 const SignUp = z
   .enum(signUpStates)
-  .describe("closed: nobody can create an account; those that exist sign in as before.");
+  .describe("closed: nobody can create an account; existing ones sign in as before.");
 
 export const Settings = z
   .object({
     brand: Brand,
     seller: Seller,
     signUp: SignUp.describe("closed also where the configuration says so (SIGN_UP), whatever is set here."),
-    updatedAt: Timestamp.nullable().describe("null: they are the defaults."),
+    updatedAt: Timestamp.nullable().describe("null: the defaults."),
   })
   .meta({ id: "Settings" });
 export type Settings = z.infer<typeof Settings>;
@@ -124,7 +124,7 @@ export type SettingsPatch = z.infer<typeof SettingsPatch>;
 
 /** What invoices say of who buys. */
 const buyer = {
-  name: line(200).nullable().describe("A person or company; null: invoices name nobody."),
+  name: line(200).nullable().describe("A person or company; null: none on invoices."),
   address: Address.nullable(),
   country: Country.nullable(),
   vatId: VatId.nullable(),

@@ -31,7 +31,7 @@ export const SiteVolume = z
       .describe(
         "The mount path in the version in service or the next deployment; null: detached, the data is only kept.",
       ),
-    mounted: z.boolean().describe("The version in service uses it."),
+    mounted: z.boolean().describe("Used by the version in service."),
     sizeMb: z
       .number()
       .nonnegative()

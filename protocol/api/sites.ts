@@ -139,7 +139,7 @@ export const Lifecycle = z
       .enum(restartPolicies)
       .optional()
       .describe(
-        "Whether a container that exits is started again; on-failure: after exit codes other than 0. Default: always.",
+        "Whether a container that exits is restarted; on-failure: after non-zero exit codes. Default: always.",
       ),
     drainSeconds: z
       .number()
@@ -160,7 +160,7 @@ export const Lifecycle = z
     stopSignal: z
       .enum(stopSignals)
       .optional()
-      .describe("Asks a container to end. Default: its image's, which is SIGTERM for most."),
+      .describe("Asks a container to exit. Default: its image's, usually SIGTERM."),
   })
   .meta({ id: "Lifecycle" });
 export type Lifecycle = z.infer<typeof Lifecycle>;
@@ -172,7 +172,7 @@ export const HealthCheck = z
       .enum(["http", "tcp"])
       .optional()
       .describe(
-        "http: healthCheckPath answers below 400, or without a path anything answers. tcp: the port takes connections. Default: http.",
+        "http: healthCheckPath answers below 400, or without a path with any status. tcp: the port accepts connections. Default: http.",
       ),
     intervalSeconds: z
       .number()
@@ -220,14 +220,14 @@ const runSettings = {
     "Requested over HTTP with the site's host name until it answers below 400, then every 30 seconds. Later failures are reported as events only. Default: the app answers GET / with any status.",
   ),
   healthCheck: HealthCheck.describe(
-    "How it is checked; replaces the whole, what is left out has its default. startTimeoutSeconds is the time that a new version has.",
+    "The health check; replaces it as a whole, omitted fields get their defaults. startTimeoutSeconds limits a new version's start.",
   ),
   keptImages: KeptImages.describe(
-    "Successful deployments that stay available for rollbacks, including the one in service. Default: 5. A smaller number gives up older ones at once.",
+    "Successful deployments that stay available for rollbacks, including the one in service. Default: 5. A smaller number drops older ones at once.",
   ),
   replicas: Replicas.describe("Containers that share the pack's memory and CPU and balance the requests."),
   volumes: Volumes,
-  lifecycle: Lifecycle.describe("Replaces the whole policy; what is left out has its default."),
+  lifecycle: Lifecycle.describe("Replaces the whole policy; omitted fields get their defaults."),
 };
 
 /** Settings that a restart can apply as well, since they do not depend on the image. */
@@ -387,7 +387,7 @@ const changeableSettings = z.strictObject({
   dockerfilePath: RepositoryPath.nullable().optional(),
   ...changeableOptions,
   ingress: IngressChange.optional().describe(
-    "What the ingress does for the site. Takes effect at once, without a deployment.",
+    "The site's ingress rules. They take effect at once, without a deployment.",
   ),
   healthCheckPath: HealthCheckPath.nullable().optional(),
   branch: sourceSettings.branch.nullable().optional(),

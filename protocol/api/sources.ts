@@ -44,26 +44,23 @@ export const SourceInspection = z.object({
   builder: z
     .enum(["dockerfile", "detected"])
     .nullable()
-    .describe("What builds it; null: it cannot be built as it is, for the reason in `problem`."),
+    .describe("The builder; null: it cannot be built as it is, see `problem`."),
   language: word,
   languageVersion: word.describe("null: the default, or unknown."),
   framework: word,
   packageManager: word,
-  isStatic: z.boolean().describe("The build's output is served as files; no process of the app runs."),
+  isStatic: z.boolean().describe("The build's output is served as files, without a process of the app."),
   installCommand: command,
   buildCommand: command,
   startCommand: command,
   releaseCommand: command,
-  port: Port.nullable().describe("A suggestion for the site's port; the app is given it as PORT."),
+  port: Port.nullable().describe("A suggestion for the site's port, passed to the app as PORT."),
   variables: z
     .array(z.string().max(200))
     .max(maxVariables)
     .describe("The names in .env.example and similar files."),
-  databases: z.array(z.enum(databaseTypes)).max(10).describe("What it appears to connect to."),
-  notes: z
-    .array(sentence)
-    .max(maxNotes)
-    .describe("What the repository says and is not read, or is worth knowing."),
+  databases: z.array(z.enum(databaseTypes)).max(10).describe("The databases it appears to use."),
+  notes: z.array(sentence).max(maxNotes).describe("Ignored settings of the repository, and other remarks."),
   problem: sentence.nullable().describe("Why it will not work as it is, and what to do."),
 });
 export type SourceInspection = z.infer<typeof SourceInspection>;

@@ -15,7 +15,7 @@ export const Overview = z
       draining: count.describe("Included in `up` or `down`."),
       down: z
         .array(z.object({ id: z.string(), name: z.string(), since: Timestamp.nullable() }))
-        .describe("Not connected; `since` null: never connected. At most 100."),
+        .describe("Disconnected; `since` null: never connected. At most 100."),
     }),
     sites: z.partialRecord(z.enum(siteStatuses), count).describe("Sites by status; without those of 0."),
     databases: z.partialRecord(z.enum(databaseStatuses), count),
@@ -31,7 +31,7 @@ export const Overview = z
       since: Timestamp.describe("The first moment of this month, in UTC."),
       received: money.describe("Payments since then."),
       refunded: money.describe("Refunds since then."),
-      unpaid: money.describe("Invoices that wait for payment, whenever they were issued."),
+      unpaid: money.describe("Unpaid invoices of any age."),
       openFlags: count.describe("Payment events that need attention: GET /payments/flagged."),
     }),
     backups: z.object({
@@ -41,7 +41,7 @@ export const Overview = z
     }),
     mail: z.object({
       configured: z.boolean(),
-      waiting: count.describe("Written in the last three days and not accepted by the mail service yet."),
+      waiting: count.describe("Written in the last three days and not yet accepted by the mail service."),
       oldestWaitingAt: Timestamp.nullable(),
       lastSentAt: Timestamp.nullable(),
     }),
@@ -90,19 +90,19 @@ export const System = z
       eventsReadAt: Timestamp.nullable().describe("When its list of events was last read."),
     }),
     backupStore: z.object({ error: z.string().nullable() }),
-    assistant: z.object({ model: z.string().nullable().describe("null: it takes commands only.") }),
+    assistant: z.object({ model: z.string().nullable().describe("null: it accepts commands only.") }),
     secrets: z.object({
-      keyId: z.string().describe("Of the key that encrypts: the part after `v2.` of what it has encrypted."),
-      oldKeyIds: z.array(z.string()).describe("Of the keys that still decrypt."),
+      keyId: z.string().describe("The encrypting key: the part after `v2.` of values that it encrypted."),
+      oldKeyIds: z.array(z.string()).describe("The keys that still decrypt."),
       underOldKeys: z
         .array(z.object({ place: z.string(), rows: count }))
         .describe(
-          "What is not under the current key: POST /secrets/rotate. Empty: no stored value needs an old key.",
+          "Values not under the current key: POST /secrets/rotate. Empty: no stored value needs an old key.",
         ),
       tokenKey: z
         .boolean()
         .describe(
-          "API keys and webhook addresses are created under TOKEN_KEY, and outlive SECRET_KEY. false: they stop working when the SECRET_KEY of their creation is removed.",
+          "API keys and webhook addresses are created under TOKEN_KEY, and outlive SECRET_KEY. false: they stop working when the SECRET_KEY they were created under is removed.",
         ),
     }),
     setup: z
@@ -128,6 +128,6 @@ export type MailTested = z.infer<typeof MailTested>;
 /** What is wrong with the payment processor's set-up. */
 export const PaymentsChecked = z.object({
   processor: z.string(),
-  problems: z.array(z.string()).describe("One sentence each; none: the key and the webhook work."),
+  problems: z.array(z.string()).describe("One sentence each; empty: the key and the webhook work."),
 });
 export type PaymentsChecked = z.infer<typeof PaymentsChecked>;

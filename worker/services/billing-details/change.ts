@@ -12,7 +12,7 @@ const detailsById = (ctx: Ctx) =>
     .from(billingDetails)
     .where(eq(billingDetails.accountId, accountOf(ctx)));
 
-/** What the account's next invoices say of the buyer. */
+/** The buyer on the account's future invoices. */
 export async function getBillingDetails(ctx: Ctx): Promise<BillingDetails> {
   const [row] = await detailsById(ctx);
   return { ...noDetails, ...row?.details };
