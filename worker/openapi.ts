@@ -10,15 +10,15 @@ import { version } from "./version.ts";
 export const documented: Record<string, Operation> = { ...operations, ...entryOperations };
 
 const meanings: Record<ErrorCode, string> = {
-  invalid_request: "The body, a parameter or the query is not valid; `issues` says where and why",
-  unauthorized: "No key or session, or one that is not known",
-  payment_required: "Something is unpaid; `invoiceToken` where one invoice would settle it",
-  forbidden: "The resource exists and is not the caller's, or the credential may not do this",
+  invalid_request: "The body, a parameter or the query is invalid; `issues` says where and why",
+  unauthorized: "No key or session, or an unknown one",
+  payment_required: "A payment is due; `invoiceToken` if one invoice would settle it",
+  forbidden: "The resource is not the caller's, or the credential does not permit this",
   not_found: "There is no such resource",
   conflict: "The state does not allow this; `reason` says why",
   payload_too_large: "The body is larger than 1 MiB",
   unsupported_media_type: "The body is not declared as application/json",
-  idempotency_mismatch: "The same Idempotency-Key came with another body",
+  idempotency_mismatch: "The Idempotency-Key was used with another body",
   rate_limited: "Over the limit; wait `Retry-After` seconds",
   server_error: "Our fault; `requestId` finds it in the log",
   not_implemented: "This installation cannot do that yet",
@@ -58,17 +58,20 @@ const idempotencyKey = z.object({
     .min(1)
     .max(255)
     .optional()
-    .describe("The same request with the same key has one effect and one answer, for a day."),
+    .describe("A request repeated with the same key has one effect and one response, for a day."),
 });
 const lastEventId = z.object({
   "Last-Event-ID": z
     .string()
     .optional()
-    .describe("In a stream: go on after this event, as browsers do by themselves."),
+    .describe("In a stream: resume after this event, as browsers do automatically."),
 });
 
 const range = z.object({
-  Range: z.string().optional().describe("Such as `bytes=0-1023`: one range, or the whole file is answered."),
+  Range: z
+    .string()
+    .optional()
+    .describe("Such as `bytes=0-1023`: one range; otherwise the whole file is returned."),
 });
 
 const json = (schema: z.ZodType, example?: unknown) => ({
@@ -165,7 +168,7 @@ export function openApiDocument(config: { SITE_URL: string; WEBHOOK_HOST: string
             type: "apiKey",
             in: "cookie",
             name: config.SITE_URL.startsWith("https:") ? "__Host-berth_session" : "berth_session",
-            description: "A signed-in browser; a change needs the service's own Origin",
+            description: "A signed-in browser; changes require the service's own Origin",
           },
         },
         responses: Object.fromEntries(

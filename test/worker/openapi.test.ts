@@ -99,12 +99,12 @@ describe("the OpenAPI document", () => {
           ...("follow" in operation.query.shape && {
             follow: expect.stringContaining("server-sent events") as string,
           }),
-          "Last-Event-ID": expect.stringContaining("go on after this event"),
+          "Last-Event-ID": expect.stringContaining("resume after this event"),
         },
       ]);
     }
     for (const said of [
-      "go on after this event",
+      "resume after this event",
       "Number of lines from the end of the log.",
       "null removes the variable.",
     ])
