@@ -385,6 +385,8 @@ const passPlainly: Decision = { pass: { headers: {}, pin: "p-any", isAuthorized:
 
 /** As long as what Caddy lets through, and what it says beside it. */
 const status = estate?.status ?? http.createServer({ maxHeaderSize: 128 * 1024 });
+// Older versions of Node silently drop headers beyond 1,000: X-Forwarded-For, which tells a visitor from Caddy, could be among them.
+status.maxHeadersCount = 0;
 status.on("request", (request, response) => {
   // What comes through Caddy carries X-Forwarded-For: only the agent may ask, and it hears of what is in the file now.
   if (request.url === "/.berth/version" && request.headers["x-forwarded-for"] === undefined) {

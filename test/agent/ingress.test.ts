@@ -406,6 +406,13 @@ describe("the responder", () => {
     expect((await ask({ "X-Forwarded-For": "203.0.113.7" })).status).toBe(404);
   });
 
+  it("takes no visitor for Caddy itself, however many headers he sends before the one that tells them apart", async () => {
+    const many = Object.fromEntries(Array.from({ length: 1200 }, (_, index) => [`C${index}`, "1"]));
+    const headers = { ...many, "X-Forwarded-For": "203.0.113.7" };
+    for (const path of ["/.berth/version", "/.berth/decision"])
+      expect((await get(responder.statusPort, "127.0.0.1", { path, headers })).status).toBe(404);
+  });
+
   it("listens on loopback only", () => {
     const listening = (table: string) =>
       readFileSync(`/proc/${responder.processId}/net/${table}`, "utf8")
