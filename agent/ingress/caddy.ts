@@ -286,11 +286,18 @@ const visitorAsTold: Headers = Object.fromEntries(
   ["X-Forwarded-For", "X-Forwarded-Proto"].map((name) => [name, [`{http.request.header.${name}}`]]),
 );
 
-/** Its responder's answer about a request of a site with rules may be had in its place: nothing of a body is lost. */
+/**
+ * Its responder's answer about a request of a site with rules may be had in its place: nothing of a body is lost. Node takes no query
+ * that is not escaped; Caddy escapes paths.
+ */
 const withoutBody = [
   {
     method: ["GET", "HEAD"],
-    not: [{ header: { "Content-Length": ["*"] } }, { header: { "Transfer-Encoding": ["*"] } }],
+    not: [
+      { header: { "Content-Length": ["*"] } },
+      { header: { "Transfer-Encoding": ["*"] } },
+      { vars_regexp: { "{http.request.uri.query}": { pattern: "[^!-~]" } } },
+    ],
   },
 ];
 /** Caddy's name for where it was sent: the responder, which decides, or the server below, as of a site with rules. */

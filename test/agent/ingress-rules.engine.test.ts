@@ -2,7 +2,7 @@ import { randomBytes, scryptSync } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
-import type { AddressInfo } from "node:net";
+import { connect, createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -125,6 +125,36 @@ it("redirects and rewrites with path and query kept, and to no other address tha
   expect((await told("/api/users/a%3Fb%20c?d=%3F%2F&e")).url).toBe("/v1/users/a%3Fb%20c?d=%3F%2F&e");
   expect((await told("/api?x={http.request.host}")).url).toBe("/v1?x={http.request.host}");
   expect((await told("/other?q")).url).toBe("/other?q");
+});
+
+it("an app gets an address that is not escaped as the visitor wrote it, with and without rules", async () => {
+  const app = createServer((socket) =>
+    socket
+      .setEncoding("latin1")
+      .on("data", (request: string) =>
+        socket.end(`HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${request.split("\r\n")[0]}`, "latin1"),
+      ),
+  );
+  await once(app.listen(0, "127.0.0.1"), "listening");
+  const target = { containerId: "a", address: "127.0.0.1", port: (app.address() as AddressInfo).port };
+  await routes.route("site_1", [host], [target]);
+  const ask = async (path: string) => {
+    const socket = connect(port, "127.0.0.1").setEncoding("utf8");
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    let answer = "";
+    socket.on("data", (data: string) => (answer += data));
+    await once(socket, "close");
+    return answer;
+  };
+  const rules = { headers: { "X-Own": "yes" }, rewrites: [{ from: "/search", to: "/find" }] };
+  for (const [own, path] of [
+    [{}, "/search"],
+    [rules, "/find"],
+  ] as const) {
+    await routes.rule("site_1", own);
+    expect(await ask("/search?q=größe&%C3%B6")).toContain(`GET ${path}?q=größe&%C3%B6 HTTP/1.1`);
+  }
+  app.close();
 });
 
 it("passes on the visitor as he was met, through both servers", async () => {
