@@ -72,6 +72,8 @@ const proxyHeaders = [
   "x-envoy-*",
   "*cert*",
   "x-ssl-*",
+  // Caddy itself says that a body may come: asked for one once more, it takes the connection's end for a failure and loses a refusal.
+  "expect",
 ];
 
 /** Such headers of one maker's own, as Go writes names. They are looked for all at once, as hardly any request has one of them. */

@@ -266,6 +266,24 @@ it("sets headers in place of the app's, shows an escaped maintenance page, and l
   expect(page.text).toContain("Back at &#60;b&#62;noon&#60;/b&#62;");
 });
 
+// Asked by the first server, the second one closes the connection once it has refused: in the place of half of the refusals was a 502.
+it("an upload that asks before it sends its body is told once to go on, and nothing behind the ingress is asked again", async () => {
+  const { target, received } = await startApp("app");
+  await routes.route("site_1", [host], [target]);
+  const body = Buffer.alloc(3 * 1024 * 1024);
+  for (const rules of [{}, { maxBodyMb: 5 as const }]) {
+    await routes.rule("site_1", rules);
+    const headers = { Host: host, Expect: "100-continue", "Content-Length": body.length };
+    const request = http.request({ host: "127.0.0.1", port, method: "POST", agent: false, headers });
+    let continued = 0;
+    request.on("continue", () => continued++ === 0 && request.end(body)).flushHeaders();
+    const [response] = (await once(request, "response")) as [http.IncomingMessage];
+    const { headers: told } = JSON.parse((await response.setEncoding("utf8").toArray()).join("")) as Told;
+    expect([continued, told.expect]).toEqual([1, undefined]);
+  }
+  expect(received()).toBe(2 * body.length);
+});
+
 it("keeps a visitor with one replica, his WebSockets too, and gives him another when that is gone", async () => {
   const replicas = [await startApp("one"), await startApp("two")];
   const targets = replicas.map(({ target }) => target);
