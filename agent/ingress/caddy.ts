@@ -549,7 +549,8 @@ const allowed = (
       {
         handler: "vars",
         upstream: decided("Upstream"),
-        uri: decided("Uri"),
+        path: decided("Path"),
+        query: decided("Query"),
         authorized: decided("Authorized"),
         body: decided("Body"),
       },
@@ -599,7 +600,17 @@ function nested(
  * sent. The site's own headers of answers, and HSTS, are in place of the app's of the same name.
  */
 const asDecided = [
-  { match: isSet("uri"), handle: [{ handler: "rewrite", uri: "{http.vars.uri}" }] },
+  {
+    match: isSet("path"),
+    // The path apart: in a `uri` an escaped slash would become one that is not.
+    handle: [
+      {
+        handler: "rewrite",
+        uri: "{http.vars.query}",
+        path_regexp: [{ find: "^.*$", replace: "{http.vars.path}" }],
+      },
+    ],
+  },
   {
     // The password is the ingress's own, and no app's.
     match: isSet("authorized"),

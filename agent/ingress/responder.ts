@@ -337,9 +337,11 @@ function tell(response: http.ServerResponse, decision: Decision, hostname: strin
     return;
   }
   const { uri, headers, setCookie, pin, isAuthorized, maxBodyMb } = decision.pass;
+  const [, path = "", query = ""] = /^([^?]*)(.*)$/s.exec(uri ?? "") ?? [];
   response.writeHead(204, {
     "Berth-Upstream": `${pin}.${hostname}`,
-    ...(uri !== undefined && { "Berth-Uri": uri }),
+    // Caddy replaces the path by an expression, in which `$` has a meaning.
+    ...(uri !== undefined && { "Berth-Path": path.replaceAll("$", "$$$$"), "Berth-Query": query }),
     ...(setCookie !== undefined && { "Set-Cookie": setCookie }),
     ...(isAuthorized && { "Berth-Authorized": "yes" }),
     ...(maxBodyMb !== undefined && { "Berth-Body": String(maxBodyMb) }),

@@ -123,6 +123,9 @@ it("redirects and rewrites with path and query kept, and to no other address tha
   for (const path of ["/go//evil.example", "/go/\\evil.example", "/go///evil.example"])
     expect((await location(path))[1]).toMatch(/^\/(?:%5C)?evil\.example$/);
   expect((await told("/api/users/a%3Fb%20c?d=%3F%2F&e")).url).toBe("/v1/users/a%3Fb%20c?d=%3F%2F&e");
+  // By both ways: without a body, and with one.
+  for (const headers of [{}, { "Content-Length": "0" }])
+    expect((await told("/api/group%2Fproject/$1?d=$1", headers)).url).toBe("/v1/group%2Fproject/$1?d=$1");
   expect((await told("/api?x={http.request.host}")).url).toBe("/v1?x={http.request.host}");
   expect((await told("/other?q")).url).toBe("/other?q");
 });
