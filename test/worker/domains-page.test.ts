@@ -53,7 +53,9 @@ it("the records of a domain are told as forms of DNS providers want them", async
     /<details class="body" id="providers-[^]*?<\/summary>([^]*?)<\/details>/.exec(below.text) ?? [];
   expect(hints).toContain(`Most providers append <code>${zone}</code>`);
   for (const name of ["_berth-challenge.shop", "shop"]) expect(hints).toContain(`data-copy="${name}"`);
-  expect(hints).toContain("“DNS only”");
+  // By a proxy the name leads elsewhere, also once it is in service.
+  expect(hints).toContain("Keep the proxy status at “DNS only”.");
+  expect(below.text).toMatch(/If your DNS offers a proxy for the record, keep it off:/);
   expect(hints).not.toContain("ALIAS");
   await pages.send(pathOf(siteId), "remove", { domain: `shop.${zone}` });
   await pages.send(pathOf(siteId), "add", { domain: zone });

@@ -23,7 +23,7 @@ const providers: readonly Provider[] = [
   },
   {
     name: "Cloudflare",
-    says: "Set the proxy status to “DNS only” until the domain is in service.",
+    says: "Keep the proxy status at “DNS only”.",
     root: "Create a CNAME record with the name @, which Cloudflare flattens.",
   },
   {

@@ -41,7 +41,7 @@ function recordsOf({ domain, record, target, status }: Domain): DnsRecord[] {
         value: target,
         hint: isWildcard(domain)
           ? "Leads every name below to this site."
-          : "Leads visitors to this site. If your DNS offers a proxy for the record, turn it off until the domain is in service.",
+          : "Leads visitors to this site. If your DNS offers a proxy for the record, keep it off: with it, the name leads elsewhere.",
       };
   return status === "PENDING_VERIFICATION" ? [proof, address] : [address];
 }
