@@ -202,7 +202,8 @@ function routesFor(
       match: hasNamedProxyHeader,
       handle: [{ handler: "headers", request: { delete: namedProxyHeaders } }],
     },
-    { handle: [compression, { handler: "headers", request: { delete: proxyHeaders } }, ...noted] },
+    ...compression,
+    { handle: [{ handler: "headers", request: { delete: proxyHeaders } }, ...noted] },
     ...connection,
     {
       // HTTP/2 in the clear would be passed on as bytes, with whatever headers the visitor writes.
@@ -214,7 +215,7 @@ function routesFor(
 }
 
 /** Text, as it is common on the web. Not event streams: each event would wait for the next. */
-const compression = {
+const encode = {
   handler: "encode",
   encodings: { zstd: { level: "fastest" }, gzip: { level: 5 } },
   prefer: ["zstd", "gzip"],
@@ -244,6 +245,30 @@ const compression = {
     },
   },
 };
+
+/**
+ * Whole answers only. The app is asked by the tag that it gave, without what compression adds to it; not in If-Range, as the visitor
+ * has a part of what was compressed.
+ */
+const compression = [
+  { match: [{ not: [{ method: ["HEAD"] }, { header: { Range: ["*"] } }] }], handle: [encode] },
+  {
+    match: [{ header: { "If-Match": ["*"] } }, { header: { "If-None-Match": ["*"] } }],
+    handle: [
+      {
+        handler: "headers",
+        request: {
+          replace: Object.fromEntries(
+            ["If-Match", "If-None-Match"].map((name) => [
+              name,
+              [{ search_regexp: '-(?:gzip|zstd)"', replace: '"' }],
+            ]),
+          ),
+        },
+      },
+    ],
+  },
+];
 
 /** From right to left, as each proxy adds at the right whom it was asked by: what stands further left may be invented. */
 const trusting = (ranges: readonly string[]) =>

@@ -34,7 +34,11 @@ async function startApp(name: string): Promise<App> {
     if (request.url === "/text") {
       response.setHeader("ETag", '"one"').setHeader("Content-Type", "text/html; charset=utf-8");
       if (request.headers["if-none-match"] === '"one"') return response.writeHead(304).end();
-      return response.end(text);
+      if (request.headers.range === "bytes=0-999")
+        return response
+          .writeHead(206, { "Content-Range": `bytes 0-999/${text.length}` })
+          .end(text.slice(0, 1000));
+      return response.setHeader("Content-Length", text.length).end(text);
     }
     if (request.url === "/image") return response.setHeader("Content-Type", "image/png").end(text);
     if (request.url === "/zipped")
@@ -324,16 +328,17 @@ it("keeps a visitor with one replica, his WebSockets too, and gives him another 
 it("compresses text, and nothing else; what was compressed is asked for again by its tag", async () => {
   const { target } = await startApp("app");
   await routes.route("site_1", [host], [target]);
-  const raw = (path: string, headers: Record<string, string>) =>
+  const raw = (path: string, headers: Record<string, string>, method = "GET") =>
     new Promise<{ response: http.IncomingMessage; body: Buffer }>((resolve, reject) => {
-      const options = { host: "127.0.0.1", port, path, headers: { Host: host, ...headers }, agent: false };
+      const options = { host: "127.0.0.1", port, path, method, agent: false };
       http
-        .get(options, (response) => {
+        .request({ ...options, headers: { Host: host, ...headers } }, (response) => {
           const chunks: Buffer[] = [];
           response.on("data", (chunk: Buffer) => chunks.push(chunk));
           response.on("end", () => resolve({ response, body: Buffer.concat(chunks) }));
         })
-        .on("error", reject);
+        .on("error", reject)
+        .end();
     });
   for (const rules of [{}, { headers: { "X-Own": "yes" } }]) {
     await routes.rule("site_1", rules);
@@ -346,6 +351,17 @@ it("compresses text, and nothing else; what was compressed is asked for again by
     const etag = String(gzip.response.headers.etag);
     const again = await raw("/text", { "Accept-Encoding": "gzip", "If-None-Match": etag });
     expect([again.response.statusCode, again.body.length]).toEqual([304, 0]);
+    // An app is asked to change what the visitor has seen; the parts of what was compressed are not those of what it has.
+    expect((await told("/", { "If-Match": `"other", ${etag}`, "If-Range": etag })).headers).toMatchObject({
+      "if-match": '"other", "one"',
+      "if-range": etag,
+    });
+    const head = await raw("/text", { "Accept-Encoding": "gzip" }, "HEAD");
+    expect(head.response.headers).toMatchObject({ etag: '"one"', "content-length": String(text.length) });
+    const seen = await raw("/text", { "Accept-Encoding": "gzip", "If-None-Match": etag }, "HEAD");
+    expect(seen.response.statusCode).toBe(304);
+    const part = await raw("/text", { "Accept-Encoding": "gzip", Range: "bytes=0-999" });
+    expect([part.response.statusCode, part.body.toString()]).toEqual([206, text.slice(0, 1000)]);
     expect((await raw("/text", {})).body.toString()).toBe(text);
     for (const path of ["/image", "/zipped"])
       expect((await raw(path, { "Accept-Encoding": "gzip, zstd" })).body.toString()).toBe(text);
