@@ -178,6 +178,40 @@ describe("the domains of a site", () => {
     await api(key, "DELETE", domainsPath(siteId, apex));
     expect((await show(key, siteId, `www.${apex}`)).redirectTo).toBeNull();
   });
+
+  it("are proved by the record of the name without www, whichever of a pair was named, and that record is told", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const apex = `${uniqueName("pair")}.com`;
+    const made = (await create(key, siteId, { domain: `www.${apex}`, pair: true })).body;
+    expect(made.record.name).toBe(`_berth-challenge.${apex}`);
+    expect((await show(key, siteId, apex)).record).toEqual(made.record);
+    listen();
+    // A record of the www name's own proves it too; what else is there is not what is wrong.
+    zone[`_berth-challenge.www.${apex}`] = { TXT: ["berth-verify=another"] };
+    expect((await verify(key, siteId, `www.${apex}`)).body.problems[0]).toEqual({
+      code: "proof_missing",
+      message: expect.stringContaining(`There is no TXT record at _berth-challenge.${apex} yet`),
+    });
+    zone[`_berth-challenge.www.${apex}`] = { TXT: [made.record.value] };
+    expect((await verify(key, siteId, `www.${apex}`)).body.verifiedAt).not.toBeNull();
+    zone[made.record.name] = { TXT: [made.record.value] };
+    expect((await verify(key, siteId, apex)).body.verifiedAt).not.toBeNull();
+  });
+
+  it("that are added one after the other share that record, and no pair changes one that is there", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const apex = `${uniqueName("pair")}.com`;
+    const www = (await create(key, siteId, { domain: `www.${apex}` })).body;
+    const refused = await create(key, siteId, { domain: apex, pair: true });
+    expect([refused.status, refused.body.reason]).toEqual([
+      409,
+      `www.${apex} is a domain of this site already. Add ${apex} alone, or remove www.${apex} first.`,
+    ]);
+    expect((await api<{ data: Domain[] }>(key, "GET", domainsPath(siteId))).body.data).toEqual([www]);
+    expect((await create(key, siteId, { domain: apex })).body.record).toEqual(www.record);
+  });
 });
 
 describe("a domain", () => {

@@ -17,33 +17,38 @@ const maxDomains = 50;
 export type Added = { domain: string; redirectTo?: string | undefined; pair?: boolean | undefined };
 
 /**
- * Adds a domain to the site, and with `pair` the other of example.com and www.example.com, which one record of ownership
- * proves. It is served after verification.
+ * Adds a domain to the site, and with `pair` the other of example.com and www.example.com. One record of ownership proves both,
+ * also where the other is there already. It is served after verification.
  * @param others the domains of the site. @throws AppError invalid_request, conflict
  */
 export async function addDomain(
   ctx: Ctx,
   site: SiteRow,
   { domain, redirectTo, pair = false }: Added,
-  others: readonly string[],
+  others: readonly Pick<DomainRow, "name" | "challenge">[],
 ): Promise<DomainRow> {
   requireKept(ctx, site);
   refuseForeign(ctx, domain);
   if (
     redirectTo !== undefined &&
-    (redirectTo === domain || isWildcard(redirectTo) || !others.includes(redirectTo))
+    (redirectTo === domain || isWildcard(redirectTo) || !others.some(({ name }) => name === redirectTo))
   )
     throw invalid("redirectTo", "another domain of this site, added before this one");
-  const other = pair ? pairOf(domain) : null;
+  const other = pairOf(domain);
   if (pair && other === null)
     throw invalid("pair", "only example.com and www.example.com are a pair: add this domain alone");
+  const there = others.find(({ name }) => name === other);
+  if (pair && there)
+    throw conflict(
+      `${there.name} is a domain of this site already. Add ${domain} alone, or remove ${there.name} first.`,
+    );
   const random = ctx.random(16);
   const challenge = isWildcard(domain)
     ? delegationName(Buffer.from(random).toString("hex"), sitesDomain(ctx.config))
-    : `berth-verify=${base62(random)}`;
+    : (there?.challenge ?? `berth-verify=${base62(random)}`);
   const wanted = [
     { name: domain, redirectTo: redirectTo ?? null },
-    ...(other !== null && !others.includes(other) ? [{ name: other, redirectTo: domain }] : []),
+    ...(pair && other !== null ? [{ name: other, redirectTo: domain }] : []),
   ];
   if (others.length + wanted.length > maxDomains)
     throw conflict(`A site can have at most ${maxDomains} domains. Remove some first.`);

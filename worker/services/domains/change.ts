@@ -16,10 +16,8 @@ export async function changeDomain(
   const name = typeof change === "string" ? change : "verify" in change ? change.verify : change.remove;
   const { site, rows } = await siteWithDomains(ctx, id);
   const row = rows.find((one) => one.name === name);
-  if (typeof change === "string") {
-    const names = rows.map((one) => one.name);
-    return domainView(ctx, site, row ?? (await addDomain(ctx, site, { domain: name }, names)));
-  }
+  if (typeof change === "string")
+    return domainView(ctx, site, row ?? (await addDomain(ctx, site, { domain: name }, rows)));
   if (!row) throw new AppError("not_found");
   if ("remove" in change) return removeRow(ctx, site, row);
   const seen = await lookAt(ctx, site, row);

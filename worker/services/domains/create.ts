@@ -9,7 +9,6 @@ import { domainView } from "./view.ts";
 /** Answers with the record that proves ownership. */
 export async function createDomain(ctx: Ctx, { id, ...wanted }: ById & DomainCreate): Promise<Domain> {
   const { site, rows } = await siteWithDomains(ctx, id);
-  const names = rows.map(({ name }) => name);
-  if (names.includes(wanted.domain)) throw conflict("This site already has this domain.");
-  return domainView(ctx, site, await addDomain(ctx, site, wanted, names));
+  if (rows.some(({ name }) => name === wanted.domain)) throw conflict("This site already has this domain.");
+  return domainView(ctx, site, await addDomain(ctx, site, wanted, rows));
 }

@@ -10,13 +10,12 @@ import { exampleOf, isWildcard } from "../../../protocol/wildcards.ts";
 import { isLoopback } from "../../../protocol/loopback.ts";
 import { addressProblems, caaNames, caaProblem, leadsHere, proofProblem } from "../../domain/domain-check.ts";
 import type { Addresses, CaaRecord } from "../../domain/resolved-records.ts";
-import { pairOf } from "../../domain/domain-names.ts";
 import { lossMail, releaseMail } from "../../domain/domain-mails.ts";
 import { domainEvents, releaseAt, untilNextLook, type DomainEventName } from "../../domain/domain-states.ts";
 import { queueMail } from "../../mails/queue.ts";
 import { prove } from "./prove.ts";
 import { queueRoutes } from "../../jobs/queue-routes.ts";
-import { proofRecord, statusOf, targetOf, type DomainRow } from "./view.ts";
+import { challengeOf, proofRecord, statusOf, targetOf, type DomainRow } from "./view.ts";
 
 type LookedAt = Pick<SiteRow, "id" | "accountId" | "slug" | "hostId" | "name">;
 
@@ -31,11 +30,12 @@ export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<
     proofsOf(ctx, row).catch(() => null),
     dnsOf(ctx, row.name, target),
   ]);
-  const unproved = proof && proofProblem(proofRecord(row), proof);
+  const unproved =
+    proof && (proof.own.includes(row.challenge) ? null : proofProblem(proofRecord(row), proof.found));
   let held = row;
   const problems: DomainProblem[] = [];
   if (!row.verifiedAt) {
-    const won = proof && !unproved ? await prove(ctx, site, row, proof) : null;
+    const won = proof && !unproved ? await prove(ctx, site, row, [...proof.found, ...proof.own]) : null;
     if (won) held = won;
     else problems.push(unproved ?? (proof ? heldElsewhere(row.name) : noResolver));
   }
@@ -58,16 +58,16 @@ export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<
   return record(ctx, held, event, { problems: problem ? [problem] : [], lostSince, certificate });
 }
 
-/** `www.` names are also proved by the record of the name without it, so that one record proves a pair. */
-async function proofsOf(ctx: Ctx, row: DomainRow): Promise<string[]> {
+/** What is found where the record is to be, and of a `www.` name at its own, which proves it too: its owner may have no more than that. */
+async function proofsOf(ctx: Ctx, row: DomainRow): Promise<{ found: string[]; own: string[] }> {
   const { type, name } = proofRecord(row);
-  if (type === "CNAME") return ctx.dns.alias(name);
-  const pair = row.name.startsWith("www.") ? pairOf(row.name) : null;
-  const [own, other] = await Promise.all([
+  if (type === "CNAME") return { found: await ctx.dns.alias(name), own: [] };
+  const ownName = challengeOf(row.name);
+  const [found, own] = await Promise.all([
     ctx.dns.texts(name),
-    pair === null ? [] : ctx.dns.texts(proofRecord({ ...row, name: pair }).name).catch(() => []),
+    ownName === name ? [] : ctx.dns.texts(ownName),
   ]);
-  return [...own, ...other];
+  return { found, own };
 }
 
 type Dns = {

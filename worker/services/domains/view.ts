@@ -6,7 +6,7 @@ import type { Ctx } from "../../ctx.ts";
 import type { domains, sites } from "../../db/schema.ts";
 import type { ProofRecord } from "../../domain/domain-check.ts";
 import { challengeName } from "../../domain/certificates.ts";
-import { displayName } from "../../domain/domain-names.ts";
+import { displayName, provedAs } from "../../domain/domain-names.ts";
 import { releaseAt } from "../../domain/domain-states.ts";
 import { siteAddress } from "../../domain/slug.ts";
 
@@ -15,11 +15,13 @@ export type DomainRow = typeof domains.$inferSelect;
 export const statusOf = (row: Pick<DomainRow, "verifiedAt" | "state">): DomainStatus =>
   row.verifiedAt ? row.state : "PENDING_VERIFICATION";
 
+export const challengeOf = (name: string): string => `_berth-challenge.${name}`;
+
 /** The record that proves that the name belongs to the owner of the site. That of a wildcard lets us prove it to authorities. */
 export const proofRecord = (row: Pick<DomainRow, "name" | "challenge">): ProofRecord => ({
   ...(isWildcard(row.name)
     ? { type: "CNAME", name: challengeName(row.name) }
-    : { type: "TXT", name: `_berth-challenge.${row.name}` }),
+    : { type: "TXT", name: challengeOf(provedAs(row.name)) }),
   value: row.challenge,
 });
 
