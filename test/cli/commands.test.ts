@@ -442,6 +442,17 @@ describe("text for people", () => {
     }
   });
 
+  it("asks for no CNAME record at the root of a zone, where none can be", async () => {
+    const createDomain = {
+      domain: "example.com",
+      status: "PENDING_VERIFICATION",
+      target: "shop.sites.example",
+    };
+    expect(await printed(["domains", "add", "example.com"], { createDomain })).toMatch(
+      /Point it +CNAME, or ALIAS\/A at the root of a zone: example\.com → shop\.sites\.example\n/,
+    );
+  });
+
   it("does not call settings the same that are not known", async () => {
     const none = { settings: [], environment: [] };
     const compare = async (unknownSettings: string[]) =>

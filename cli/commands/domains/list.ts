@@ -31,7 +31,10 @@ export const domainText = (one: Answer<"getDomain">): string =>
         one.verifiedAt === null
           ? `${one.record.type} ${safe(one.record.name)} = ${safe(one.record.value)}`
           : null,
-      "Point it": one.status === "ACTIVE" ? null : `CNAME ${safe(one.domain)} → ${safe(one.target)}`,
+      "Point it":
+        one.status === "ACTIVE"
+          ? null
+          : `CNAME, or ALIAS/A at the root of a zone: ${safe(one.domain)} → ${safe(one.target)}`,
       "Redirects to": one.redirectTo && safe(one.redirectTo),
       Certificate: one.certificate?.notAfter ? `until ${one.certificate.notAfter.slice(0, 10)}` : null,
       Problems: one.problems.map(({ message }) => styled("yellow", safe(message))).join("\n"),
