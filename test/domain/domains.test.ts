@@ -8,14 +8,7 @@ import {
   leadsHere,
   proofProblem,
 } from "../../worker/domain/domain-check.ts";
-import {
-  displayName,
-  isApex,
-  isBelow,
-  isPublicSuffix,
-  pairOf,
-  provedAs,
-} from "../../worker/domain/domain-names.ts";
+import { displayName, isApex, isBelow, isPublicSuffix, pairOf } from "../../worker/domain/domain-names.ts";
 import type { Addresses } from "../../worker/domain/resolved-records.ts";
 import { domainEvents, untilNextLook } from "../../worker/domain/domain-states.ts";
 
@@ -86,8 +79,6 @@ describe("a domain's name", () => {
     expect([isApex("example.co.uk"), isApex("www.example.co.uk")]).toEqual([true, false]);
     expect(pairOf("example.co.uk")).toBe("www.example.co.uk");
     expect(pairOf("www.example.co.uk")).toBe("example.co.uk");
-    expect(provedAs("www.example.co.uk")).toBe("example.co.uk");
-    for (const name of ["example.co.uk", "shop.example.co.uk", "www.com"]) expect(provedAs(name)).toBe(name);
     expect(pairOf("shop.example.com")).toBeNull();
     for (const name of ["www.com", "www.co.uk", "www.github.io", "www.intern"])
       expect(pairOf(name)).toBe(`www.${name}`);

@@ -204,13 +204,17 @@ describe("the domains of a site", () => {
     const { siteId } = await createSite(key);
     const apex = `${uniqueName("pair")}.com`;
     const www = (await create(key, siteId, { domain: `www.${apex}` })).body;
+    expect(www.record.name).toBe(`_berth-challenge.www.${apex}`);
     const refused = await create(key, siteId, { domain: apex, pair: true });
     expect([refused.status, refused.body.reason]).toEqual([
       409,
       `www.${apex} is a domain of this site already. Add ${apex} alone, or remove www.${apex} first.`,
     ]);
     expect((await api<{ data: Domain[] }>(key, "GET", domainsPath(siteId))).body.data).toEqual([www]);
-    expect((await create(key, siteId, { domain: apex })).body.record).toEqual(www.record);
+    const { record } = (await create(key, siteId, { domain: apex })).body;
+    expect(record).toEqual({ ...www.record, name: `_berth-challenge.${apex}` });
+    await api(key, "DELETE", domainsPath(siteId, `www.${apex}`));
+    expect((await create(key, siteId, { domain: `www.${apex}` })).body.record).toEqual(record);
   });
 });
 

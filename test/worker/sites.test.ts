@@ -561,7 +561,7 @@ describe("refusals", () => {
     const { siteId } = await createSite(key);
     const cases: [body: unknown, path: string, message: RegExp][] = [
       [{ envVariables: [{ key: "A", value: 1 }] }, "envVariables.0.value", /string/],
-      [{ envVariables: { A: "1" } }, "envVariables", /array/],
+      [{ envVariables: { A: "1" } }, "envVariables", /list/],
       [{ action: "scale" }, "action", /start.*stop.*restart/],
       [{ billingTerm: 3 }, "packId", /string/],
       [{ domain: { remove: "no name" } }, "domain.remove", /a domain name/],

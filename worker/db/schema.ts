@@ -543,6 +543,8 @@ export const domains = sqliteTable(
     name: text().notNull(),
     /** The value of the TXT record that proves ownership. */
     challenge: text().notNull(),
+    /** The name whose record of ownership is asked for: example.com for www.example.com beside it; null: its own. */
+    provedAs: text("proved_as"),
     verifiedAt: time("verified_at"),
     createdAt: time("created_at").notNull(),
     /** Another domain of the site, to which visitors are redirected. */

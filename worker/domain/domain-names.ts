@@ -33,10 +33,6 @@ export function pairOf(name: string): string | null {
   return name.startsWith("www.") ? name.slice(4) : null;
 }
 
-/** The name whose record of ownership is asked for: example.com for www.example.com too, so that one record proves a pair. */
-export const provedAs = (name: string): string =>
-  name.startsWith("www.") && !isApex(name) ? name.slice(4) : name;
-
 /** Whether a name, or a wildcard's names, are `own` or below it. */
 export function isBelow(name: string, own: string): boolean {
   const bare = withoutWildcard(name);

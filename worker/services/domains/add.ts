@@ -55,6 +55,8 @@ export async function addDomain(
   const now = ctx.now();
   const rows = wanted.map((one) => ({
     ...one,
+    // The record of the name without www. proves both.
+    provedAs: one.name.startsWith("www.") && (pair || there) ? pairOf(one.name) : null,
     id: ctx.newId("domain"),
     siteId: site.id,
     challenge,

@@ -10,6 +10,7 @@ import { exampleOf, isWildcard } from "../../../protocol/wildcards.ts";
 import { isLoopback } from "../../../protocol/loopback.ts";
 import { addressProblems, caaNames, caaProblem, leadsHere, proofProblem } from "../../domain/domain-check.ts";
 import type { Addresses, CaaRecord } from "../../domain/resolved-records.ts";
+import { pairOf } from "../../domain/domain-names.ts";
 import { lossMail, releaseMail } from "../../domain/domain-mails.ts";
 import { domainEvents, releaseAt, untilNextLook, type DomainEventName } from "../../domain/domain-states.ts";
 import { queueMail } from "../../mails/queue.ts";
@@ -31,11 +32,11 @@ export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<
     dnsOf(ctx, row.name, target),
   ]);
   const unproved =
-    proof && (proof.own.includes(row.challenge) ? null : proofProblem(proofRecord(row), proof.found));
+    proof && (proof.elsewhere.includes(row.challenge) ? null : proofProblem(proofRecord(row), proof.found));
   let held = row;
   const problems: DomainProblem[] = [];
   if (!row.verifiedAt) {
-    const won = proof && !unproved ? await prove(ctx, site, row, [...proof.found, ...proof.own]) : null;
+    const won = proof && !unproved ? await prove(ctx, site, row, [...proof.found, ...proof.elsewhere]) : null;
     if (won) held = won;
     else problems.push(unproved ?? (proof ? heldElsewhere(row.name) : noResolver));
   }
@@ -58,16 +59,17 @@ export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<
   return record(ctx, held, event, { problems: problem ? [problem] : [], lostSince, certificate });
 }
 
-/** What is found where the record is to be, and of a `www.` name at its own, which proves it too: its owner may have no more than that. */
-async function proofsOf(ctx: Ctx, row: DomainRow): Promise<{ found: string[]; own: string[] }> {
+/** What is found where the record is to be, and elsewhere: a `www.` name is proved by its own record and by that of the name without it. */
+async function proofsOf(ctx: Ctx, row: DomainRow): Promise<{ found: string[]; elsewhere: string[] }> {
   const { type, name } = proofRecord(row);
-  if (type === "CNAME") return { found: await ctx.dns.alias(name), own: [] };
-  const ownName = challengeOf(row.name);
-  const [found, own] = await Promise.all([
+  if (type === "CNAME") return { found: await ctx.dns.alias(name), elsewhere: [] };
+  const pair = row.name.startsWith("www.") ? pairOf(row.name) : null;
+  const others = pair === null ? [] : [row.name, pair].map(challengeOf).filter((other) => other !== name);
+  const [found, ...elsewhere] = await Promise.all([
     ctx.dns.texts(name),
-    ownName === name ? [] : ctx.dns.texts(ownName),
+    ...others.map((other) => ctx.dns.texts(other)),
   ]);
-  return { found, own };
+  return { found, elsewhere: elsewhere.flat() };
 }
 
 type Dns = {

@@ -80,6 +80,7 @@ const holderOf = (ctx: Ctx, name: string) =>
       id: domains.id,
       siteId: domains.siteId,
       challenge: domains.challenge,
+      provedAs: domains.provedAs,
       hostId: sites.hostId,
       accountId: sites.accountId,
       site: sites.name,

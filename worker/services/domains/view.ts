@@ -6,7 +6,7 @@ import type { Ctx } from "../../ctx.ts";
 import type { domains, sites } from "../../db/schema.ts";
 import type { ProofRecord } from "../../domain/domain-check.ts";
 import { challengeName } from "../../domain/certificates.ts";
-import { displayName, provedAs } from "../../domain/domain-names.ts";
+import { displayName } from "../../domain/domain-names.ts";
 import { releaseAt } from "../../domain/domain-states.ts";
 import { siteAddress } from "../../domain/slug.ts";
 
@@ -18,10 +18,10 @@ export const statusOf = (row: Pick<DomainRow, "verifiedAt" | "state">): DomainSt
 export const challengeOf = (name: string): string => `_berth-challenge.${name}`;
 
 /** The record that proves that the name belongs to the owner of the site. That of a wildcard lets us prove it to authorities. */
-export const proofRecord = (row: Pick<DomainRow, "name" | "challenge">): ProofRecord => ({
+export const proofRecord = (row: Pick<DomainRow, "name" | "provedAs" | "challenge">): ProofRecord => ({
   ...(isWildcard(row.name)
     ? { type: "CNAME", name: challengeName(row.name) }
-    : { type: "TXT", name: challengeOf(provedAs(row.name)) }),
+    : { type: "TXT", name: challengeOf(row.provedAs ?? row.name) }),
   value: row.challenge,
 });
 

@@ -1,0 +1,1 @@
+ALTER TABLE `domains` ADD `proved_as` text;
