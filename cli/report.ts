@@ -63,7 +63,13 @@ async function tell(error: unknown): Promise<Told> {
     };
   if (error instanceof CommanderError) return tellUsage(error);
   const { ApiError: Refusal, NetworkError } = await import("../client/index.ts");
-  if (error instanceof Refusal) return tellRefusal(error);
+  if (error instanceof Refusal) {
+    const told = tellRefusal(error);
+    // A database's statement that fails may have committed a part of what it did.
+    return error.path?.endsWith("/query")
+      ? { ...told, hint: told.hint?.replace(unchanged, "").trim() || undefined }
+      : told;
+  }
   if (error instanceof NetworkError)
     return {
       code: "network",

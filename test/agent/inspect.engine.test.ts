@@ -141,6 +141,19 @@ describe("a postgresql database", () => {
     await result("VACUUM kept", { write: true });
   });
 
+  it("answers what it wrote, however large what it shows of it, and refuses only what it did not do", async () => {
+    await result("CREATE TABLE large (t text)", { write: true });
+    const large = "INSERT INTO large VALUES (repeat('x', 2000000)) RETURNING t";
+    for (const mode of [{ dryRun: true }, { write: true }])
+      expect(await result(large, mode)).toMatchObject({ rows: [], truncated: true, affectedRows: 1 });
+    expect(await refusal("COPY (DELETE FROM large RETURNING 1) TO STDOUT", { write: true })).toMatch(
+      /use SELECT/,
+    );
+    expect(await refusal(large.replace("2000000", "30000000"), { write: true })).toMatch(/960 KiB/);
+    expect(await rows("SELECT length(t) FROM large")).toEqual([[2_000_000]]);
+    await result("DROP TABLE large", { write: true });
+  });
+
   it("answers values as they are: nothing, texts of any kind, bytes, large numbers", async () => {
     const { columns, rows: found } = await result(
       `SELECT NULL, true, 1::int, 9007199254740993::int8, 1.10::numeric, 'NaN'::float8, E'a\\n\\t"\\\\ žluť 🐎', '\\x00ff'::bytea, '{"a":1}'::jsonb, ARRAY[1,NULL], 1 AS id, 2 AS id, ''`,
@@ -574,6 +587,14 @@ describe("a mysql database", () => {
     await unharmed();
   });
 
+  it("answers what it wrote, however large what it shows of it", async () => {
+    await result("CREATE TABLE large (t longtext)", { write: true });
+    const large = "INSERT INTO large VALUES (REPEAT('x', 2000000)) RETURNING t";
+    expect(await result(large, { write: true })).toMatchObject({ rows: [], truncated: true });
+    expect(await rows("SELECT LENGTH(t) FROM large")).toEqual([[2_000_000]]);
+    await result("DROP TABLE large", { write: true });
+  });
+
   it("answers values as they are: nothing, texts of any kind, bytes, large numbers", async () => {
     const { rows: found, columns } = await result(
       "SELECT NULL, 1, 9007199254740993, 1.10, 'a\\n\\t\"žluť 🐎', x'00ff', '', 1 AS id, 2 AS id, CAST('2026-01-02' AS date)",
@@ -782,6 +803,8 @@ describe("a redis database", () => {
     });
     expect(await rows("SCAN 0 MATCH kept COUNT 100")).toEqual([["0"], [["kept"]]]);
     expect(await rows("OBJECT ENCODING kept")).toEqual([["embstr"]]);
+    await result("SETRANGE large 2000000 x", { write: true });
+    expect(await result("GETDEL large", { write: true })).toMatchObject({ rows: [], truncated: true });
   });
 
   it.each([

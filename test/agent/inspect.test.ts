@@ -41,6 +41,22 @@ describe("questions", () => {
     databaseName: "0",
     login: { username: "u", password: "p" },
   });
+  const inspect = openInspection({
+    agentId: "agent",
+    useOnce: () => true,
+    engine: {
+      inspectContainer: (name: string) => {
+        const account = name.includes("other") ? "acc_other" : "acc_many";
+        const labels = { "berth.agent": "agent", "berth.account": account };
+        return Promise.resolve({
+          running: true,
+          labels,
+          addresses: { [networkName(account)]: "127.7.7.7" },
+        } as never);
+      },
+      execute: () => Promise.reject(new Error("Redis is asked over its socket")),
+    },
+  });
   /** Servers that take a connection and say nothing, until the end. */
   async function silentServers() {
     const sockets: Socket[] = [];
@@ -56,22 +72,6 @@ describe("questions", () => {
 
   it("of one account are eight at a time on a host, of whichever of its databases; another's have room", async () => {
     const servers = await silentServers();
-    const inspect = openInspection({
-      agentId: "agent",
-      useOnce: () => true,
-      engine: {
-        inspectContainer: (name: string) => {
-          const account = name.includes("other") ? "acc_other" : "acc_many";
-          const labels = { "berth.agent": "agent", "berth.account": account };
-          return Promise.resolve({
-            running: true,
-            labels,
-            addresses: { [networkName(account)]: "127.7.7.7" },
-          } as never);
-        },
-        execute: () => Promise.reject(new Error("Redis is asked over its socket")),
-      },
-    });
     const end = new AbortController();
     const refusedAtOnce: string[] = [];
     const ask = async (database: string) => {
@@ -87,6 +87,21 @@ describe("questions", () => {
     end.abort();
     await Promise.all(asked);
     servers.end();
+  });
+
+  it.each([
+    [null, /Try again/],
+    [{ nonce: "n", expiresAt: "2026-01-01T00:00:00.000Z" }, /may have taken effect: check/],
+  ])("whose connection is lost are told to be repeated, but not what writes: %j", async (write, says) => {
+    const server = createServer((socket) => socket.once("data", () => socket.destroy()));
+    await new Promise<void>((resolve) => server.listen(6379, "127.7.7.7", resolve));
+    const statement = { kind: "query", statement: "INCR a", write, dryRun: false, limit: 1 } as const;
+    const asked = { ...question("many"), ...statement, timeoutMs: 5000 };
+    expect(await inspect(asked, new AbortController().signal)).toMatchObject({
+      kind: "refused",
+      error: expect.stringMatching(says),
+    });
+    server.close();
   });
 });
 
@@ -115,6 +130,21 @@ describe("rows", () => {
     expect(Buffer.byteLength(JSON.stringify(rows.rows))).toBeGreaterThan(maxResultBytes - 3000);
     // What JSON escapes counts as it is sent.
     expect(() => new Rows(1).add(["\u0001".repeat(maxResultBytes / 6)])).toThrow("larger than 960 KiB");
+  });
+
+  it("of a statement that wrote are left out where they are too large, and so are their columns", () => {
+    const rows = new Rows(10, true);
+    expect([rows.add([1]), rows.add(["w".repeat(maxResultBytes)]), rows.add([2])]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(rows.answer([], 3)).toEqual({ columns: [], rows: [[1]], truncated: true, affectedRows: 3 });
+    const columns = [{ name: "c".repeat(maxResultBytes), type: "text" }];
+    const none = { columns: [], rows: [], truncated: true, affectedRows: 3 };
+    expect(rows.answer(columns, 3)).toEqual(none);
+    const first = new Rows(10, true);
+    expect([first.add(["w".repeat(maxResultBytes)]), first.answer([], 3)]).toEqual([false, none]);
   });
 
   it("leave room for the names of their columns, however many and long those are", () => {

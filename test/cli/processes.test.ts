@@ -20,6 +20,7 @@ import { answeringService, answerOf, type Asked, type Service } from "../support
 const home = mkdtempSync(join(tmpdir(), "berth-processes-"));
 const program = join(home, "berth.mjs");
 const site = "site_001m80000000000000000000000";
+const database = "db_001m80000000000000000000000";
 const deployment = "dep_001m80000000000000000000000";
 const newer = Buffer.from("#!/usr/bin/env node\nconsole.log('9.9.9');\n");
 let service: Service;
@@ -130,6 +131,17 @@ it.each([
   expect([run.stdout, error.message, error.hint]).toEqual(["", expect.any(String), expect.any(String)]);
   if (code === 7) expect(error.hint).toContain(`${service.url}/invoice/inv_1`);
   expect(error.message.length).toBeGreaterThan(10);
+});
+
+it.each([
+  { status: 400, body: { error: "invalid_request", issues: [{ path: "statement", message: "it failed" }] } },
+  { status: 409, body: { error: "conflict", reason: "The database's server did not answer." } },
+])("does not say that nothing was changed where a statement failed: $status", async (answer) => {
+  refuse = answer;
+  const run = await berth("databases", "query", database, "CALL moved()", "--write");
+  refuse = undefined;
+  expect(run.stderr).toMatch(/it failed|did not answer/);
+  expect(run.stderr).not.toMatch(/nothing was changed/i);
 });
 
 it.each([

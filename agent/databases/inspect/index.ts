@@ -92,8 +92,12 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
       if (isSignInRefused(error)) readers.forget(databaseId);
       // Not the message: a client may quote its input.
       const reason = (error as { code?: string }).code ?? (error as Error).name;
+      const next =
+        question.kind === "query" && question.write
+          ? "The statement may have taken effect: check the data before you run it again."
+          : "Try again.";
       return refused(
-        `The database's server did not answer (${reason}): try again. If it ran out of memory, it has been restarted.`,
+        `The database's server did not answer (${reason}). ${next} If it ran out of memory, it has been restarted.`,
       );
     } finally {
       all--;

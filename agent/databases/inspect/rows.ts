@@ -9,17 +9,20 @@ export class Rows {
   readonly rows: unknown[][] = [];
   truncated = false;
   private readonly limit: number;
+  private readonly isWrite: boolean;
   private bytes = 0;
 
-  constructor(limit: number) {
+  /** `isWrite`: the statement has taken effect, so what does not fit is left out instead of refused. */
+  constructor(limit: number, isWrite = false) {
     this.limit = limit;
+    this.isWrite = isWrite;
   }
 
-  /** @returns false if this row exceeds a limit. @throws StatementError if not even the first row fits */
+  /** @returns false if this row exceeds a limit. @throws StatementError if not even the first row of what reads fits */
   add(row: unknown[]): boolean {
     if (this.truncated) return false;
     const size = bytesOf(row);
-    if (this.rows.length === 0 && size > maxResultBytes) throw tooLarge();
+    if (this.rows.length === 0 && size > maxResultBytes && !this.isWrite) throw tooLarge();
     if (this.rows.length === this.limit || this.bytes + size > maxResultBytes) {
       this.truncated = true;
       return false;
@@ -29,9 +32,10 @@ export class Rows {
     return true;
   }
 
-  /** @throws StatementError if not even the columns fit */
+  /** @throws StatementError if not even the columns of what reads fit */
   answer(columns: Answered["columns"], affectedRows: number | null): Answered {
     const room = maxResultBytes - bytesOf(columns);
+    if (room < 0 && this.isWrite) return { columns: [], rows: [], truncated: true, affectedRows };
     if (room < 0)
       throw new StatementError(
         "The names of the result's columns are larger than 960 KiB: select fewer of them.",

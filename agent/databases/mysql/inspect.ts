@@ -298,7 +298,7 @@ export const mysql: Inspector = {
       throw new StatementError(
         "A statement that only reads begins with SELECT, WITH, VALUES, TABLE, SHOW, DESCRIBE or EXPLAIN: anything else requires `write`.",
       );
-    const rows = new Rows(limit);
+    const rows = new Rows(limit, write || dryRun);
     let id = 0;
     try {
       return await connected(place, async (one) => {

@@ -186,7 +186,7 @@ export const postgresql: Inspector = {
   query: async (place, { statement, write, dryRun, limit, timeoutMs }) => {
     const login = write || dryRun ? place.login : await place.reader();
     return connected({ ...place, login }, timeoutMs, async ({ client, taken }) => {
-      const rows = new Rows(limit);
+      const rows = new Rows(limit, write || dryRun);
       try {
         // A transaction with a snapshot can no longer be changed from read-only to read-write.
         // Deferred constraints are checked by a commit, which a dry run never reaches.

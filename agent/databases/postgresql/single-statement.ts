@@ -24,7 +24,6 @@ export class SingleStatement implements Submittable {
   private fields: FieldDef[] = [];
   private affectedRows: number | null = null;
   private isSynced = false;
-  private failure: Error | undefined;
   private resolve: (ended: Ended) => void = () => undefined;
   private reject: (error: Error) => void = () => undefined;
 
@@ -54,7 +53,6 @@ export class SingleStatement implements Submittable {
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
     this.onRow();
-    if (this.failure) return;
     try {
       this.rows.add(
         fields.map((text, index) =>
@@ -62,13 +60,13 @@ export class SingleStatement implements Submittable {
         ),
       );
     } catch (error) {
-      this.failure = error as Error;
+      this.fail(error as Error);
     }
   }
 
   handlePortalSuspended(connection: Connection): void {
     // A writing statement must complete, however little of it is shown.
-    if (!this.failure && (this.isWrite || !this.rows.truncated)) this.next(connection);
+    if (this.isWrite || !this.rows.truncated) this.next(connection);
     else this.sync(connection);
   }
 
@@ -87,7 +85,7 @@ export class SingleStatement implements Submittable {
   }
 
   handleCopyData(): void {
-    this.failure ??= new StatementError("COPY has nowhere to write to: use SELECT.");
+    this.fail(new StatementError("COPY has nowhere to write to: use SELECT."));
   }
 
   handleError(error: Error, connection: Connection): void {
@@ -96,13 +94,18 @@ export class SingleStatement implements Submittable {
   }
 
   handleReadyForQuery(): void {
-    if (this.failure) this.reject(this.failure);
-    else this.resolve({ fields: this.fields, affectedRows: this.affectedRows });
+    this.resolve({ fields: this.fields, affectedRows: this.affectedRows });
   }
 
   private next(connection: Connection): void {
     connection.execute({ portal: "", rows: String(rowsAtOnce) }, true);
     connection.flush();
+  }
+
+  /** Without the synchronization the server commits nothing: it rolls back when the connection closes. */
+  private fail(error: Error): void {
+    this.isSynced = true;
+    this.reject(error);
   }
 
   private sync(connection: Connection): void {

@@ -191,7 +191,7 @@ export const redis: Inspector = {
       );
       const reply = await client.ask(...words);
       if (reply instanceof RedisError) throw new StatementError(`Redis refused it: ${reply.message}.`);
-      const rows = new Rows(limit);
+      const rows = new Rows(limit, write);
       for (const item of Array.isArray(reply) ? reply : [reply]) if (!rows.add([valueOf(item)])) break;
       return rows.answer([{ name: "reply", type: typeOf(reply) }], null);
     }),
