@@ -232,6 +232,26 @@ describe("a database's data", () => {
     expect(seen).toEqual(["dry run", "write"]);
   });
 
+  it.each([
+    ["SELECT setval('sq', -900)", "only INSERT"],
+    ["UPDATE orders SET id = nextval('sq')", "sequences"],
+  ])("are not touched before the confirmation by %s, which no dry run rolls back", async (statement, why) => {
+    const from = asked.length;
+    const tried = await me.send(path("/data"), "query", { statement, mode: "write" });
+    expect(tried.text).toMatch(/name="token" value="[^"]+"/);
+    expect(tried.text).toContain(why);
+    expect(asked.slice(from).filter(({ kind }) => kind === "query")).toEqual([]);
+  });
+
+  it("are changed also by a statement whose dry run is refused, which is said", async () => {
+    const why = "A dry run is not possible in this database.";
+    answers.set("query", () => ({ kind: "statementRefused", error: why }));
+    const statement = "DELETE FROM orders";
+    const { status, text } = await me.send(path("/data"), "query", { statement, mode: "write" });
+    expect([status, text]).toEqual([200, expect.stringContaining(`There was no dry run: ${why}`)]);
+    expect(text).toMatch(/name="token" value="[^"]+"/);
+  });
+
   it("say why a statement failed, and keep it", async () => {
     answers.set("query", () => ({ kind: "refused", error: 'relation "nothing" does not exist' }));
     const failed = await me.send(path("/data"), "query", {

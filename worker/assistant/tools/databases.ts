@@ -1,4 +1,5 @@
 import type { Database } from "../../../protocol/api/databases.ts";
+import { dryRun } from "../../api/dry-run.ts";
 import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
@@ -50,25 +51,15 @@ async function write(ctx: Ctx, id: string, statement: string) {
   }
 }
 
-/** What PostgreSQL rolls back, but for the sequences that defaults and triggers use; MariaDB's agent has such a list of its own. */
-const isRolledBack = (statement: string): boolean =>
-  /^\s*(insert|update|delete|merge)\b/i.test(statement) && !/setval|nextval/i.test(statement);
-
 /** One sentence about a statement's effect, from a dry run. */
-async function rowsChangedBy(ctx: Ctx, { id, type }: Database, statement: string): Promise<string> {
-  if (type === "postgresql" && !isRolledBack(statement))
-    return "There was no dry run: only INSERT, UPDATE, DELETE and MERGE without setval and nextval are tried, as PostgreSQL does not roll everything back.";
-  const dryRun = type === "postgresql" ? "a dry run, which advances sequences" : "a dry run";
-  try {
-    const { affectedRows } = await call(ctx, "queryDatabase", { id, statement, dryRun: true, limit: 1 });
-    return affectedRows === null
-      ? "A dry run succeeded; it changes no counted rows."
-      : `By ${dryRun}, it changes ${affectedRows} ${affectedRows === 1 ? "row" : "rows"}.`;
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    const { issues, reason } = error.extra as { issues?: { message: string }[]; reason?: string };
-    return `There was no dry run: ${issues?.[0]?.message ?? reason ?? error.message}`;
-  }
+async function rowsChangedBy(ctx: Ctx, database: Database, statement: string): Promise<string> {
+  const found = await dryRun(ctx, database, statement);
+  if ("untried" in found) return `There was no dry run: ${found.untried}`;
+  const { affectedRows } = found;
+  const by = database.type === "postgresql" ? "a dry run, which advances sequences" : "a dry run";
+  return affectedRows === null
+    ? "A dry run succeeded; it changes no counted rows."
+    : `By ${by}, it changes ${affectedRows} ${affectedRows === 1 ? "row" : "rows"}.`;
 }
 
 export const databaseTools: Tools<Names> = {

@@ -2,6 +2,7 @@ import type { DatabaseQueryResult, DatabaseSchema, DatabaseTable } from "../../.
 import { DatabaseQuery, maxStatementCharacters } from "../../../protocol/api/insight.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
+import { dryRun, type DryRun } from "../../api/dry-run.ts";
 import { AppError, conflict, invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Button, Field, Form, TextArea } from "../kit/form.tsx";
@@ -107,21 +108,21 @@ const Result = ({ result }: { result: DatabaseQueryResult }) => {
   );
 };
 
-type Tried = { statement: string; confirm: string; affectedRows: number | null };
+type Tried = { statement: string; confirm: string; title: string; text: string };
+
+const wordsOf = (found: DryRun): Pick<Tried, "title" | "text"> => {
+  const title = "Run a statement that writes?";
+  if ("untried" in found) return { title, text: `There was no dry run: ${found.untried}` };
+  if (found.affectedRows === null) return { title, text: "A dry run succeeded, and counted no rows." };
+  return {
+    title: `This changes ${count(found.affectedRows)}`,
+    text: "It was run and rolled back to count them: nothing has changed yet.",
+  };
+};
 
 const ConfirmWrite = ({ database, tried }: { database: Database; tried: Tried }) => (
-  <Callout
-    tone="warn"
-    title={
-      tried.affectedRows === null ? "Run a command that writes?" : `This changes ${count(tried.affectedRows)}`
-    }
-  >
-    <p>
-      {tried.affectedRows === null
-        ? "How much it changes cannot be determined beforehand."
-        : "It was run and rolled back to count them: nothing has changed yet."}{" "}
-      It cannot be undone, except by restoring a backup.
-    </p>
+  <Callout tone="warn" title={tried.title}>
+    <p>{tried.text} It cannot be undone, except by restoring a backup.</p>
     <pre tabindex={0}>{tried.statement}</pre>
     <Form id="write">
       <input type="hidden" name="statement" value={tried.statement} />
@@ -168,7 +169,7 @@ async function page({ ctx, param, query }: Asked, { result, tried }: Shown = {})
                 <span class="soft small">
                   {isRedis
                     ? "A command that writes is run only after you confirm it."
-                    : "Writing counts the rows first and asks you to confirm."}
+                    : "Writing counts the rows first where it can, and asks you to confirm."}
                 </span>
               </div>
             </Form>
@@ -224,15 +225,9 @@ export const databaseData: Screen = {
         return {
           again: await page(asked, { result: await call(ctx, "queryDatabase", { ...read, id, statement }) }),
         };
-      const { type } = await call(ctx, "getDatabase", { id });
-      const tried =
-        type === "redis" ? null : await call(ctx, "queryDatabase", { ...read, id, statement, dryRun: true });
+      const found = await dryRun(ctx, await call(ctx, "getDatabase", { id }), statement);
       const confirm = await confirmationOf(asked, statement);
-      return {
-        again: await page(asked, {
-          tried: { statement, confirm, affectedRows: tried?.affectedRows ?? null },
-        }),
-      };
+      return { again: await page(asked, { tried: { statement, confirm, ...wordsOf(found) } }) };
     },
     async write(asked, fields) {
       const { ctx, param } = asked;

@@ -1,0 +1,36 @@
+import type { Database } from "../../protocol/api/databases.ts";
+import type { Ctx } from "../ctx.ts";
+import { AppError } from "../domain/app-error.ts";
+import { call } from "./call.ts";
+
+/** Rows that a statement would change, null if they cannot be counted; or why it was not tried. */
+export type DryRun = { affectedRows: number | null } | { untried: string };
+
+/** No transaction rolls them back. */
+const advancing = /setval|nextval|next\s+value/i;
+/** PostgreSQL's own functions and commands do things beside that stay; MariaDB's agent has such a list of its own. */
+const tried = /^\s*(insert|update|delete|merge)\b/i;
+
+/** Runs a statement and rolls it back, before a person confirms it, unless something of it would stay. */
+export async function dryRun(
+  ctx: Ctx,
+  { id, type }: Pick<Database, "id" | "type">,
+  statement: string,
+): Promise<DryRun> {
+  if (type === "postgresql" && !tried.test(statement))
+    return {
+      untried:
+        "only INSERT, UPDATE, DELETE and MERGE are tried, as PostgreSQL does not roll everything back.",
+    };
+  if (type !== "redis" && advancing.test(statement))
+    return { untried: "sequences that it sets or advances are not rolled back." };
+  try {
+    const asked = { id, statement, write: false, dryRun: true, limit: 1, timeoutSeconds: 10 };
+    const { affectedRows } = await call(ctx, "queryDatabase", asked);
+    return { affectedRows };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const { issues, reason } = error.extra as { issues?: { message: string }[]; reason?: string };
+    return { untried: issues?.[0]?.message ?? reason ?? error.message };
+  }
+}
