@@ -30,7 +30,12 @@ export async function dryRun(
     return { affectedRows };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    const { issues, reason } = error.extra as { issues?: { message: string }[]; reason?: string };
-    return { untried: issues?.[0]?.message ?? reason ?? error.message };
+    return { untried: reasonOf(error) };
   }
+}
+
+/** Why a statement was not run, or failed. */
+export function reasonOf(error: AppError): string {
+  const { issues, reason } = error.extra as { issues?: { message: string }[]; reason?: string };
+  return issues?.[0]?.message ?? reason ?? error.message;
 }

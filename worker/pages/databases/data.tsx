@@ -2,7 +2,7 @@ import type { DatabaseQueryResult, DatabaseSchema, DatabaseTable } from "../../.
 import { DatabaseQuery, maxStatementCharacters } from "../../../protocol/api/insight.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
-import { dryRun, type DryRun } from "../../api/dry-run.ts";
+import { dryRun, reasonOf, type DryRun } from "../../api/dry-run.ts";
 import { AppError, conflict, invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Button, Field, Form, TextArea } from "../kit/form.tsx";
@@ -233,13 +233,15 @@ export const databaseData: Screen = {
       const { ctx, param } = asked;
       const { id, name } = await call(ctx, "getDatabase", { id: param("id") });
       if (fields.text("confirm") !== name) throw conflict(`Nothing was run: type ${name} to confirm.`);
-      const result = await call(ctx, "queryDatabase", {
-        ...read,
-        id,
-        statement: mustHave(fields),
-        write: true,
-        confirm: fields.text("token"),
-      });
+      const statement = mustHave(fields);
+      const confirm = fields.text("token");
+      const result = await call(ctx, "queryDatabase", { ...read, id, statement, write: true, confirm }).catch(
+        (error: unknown) => {
+          // Not as a field that is wrong, which changes nothing: a part of the statement may have been committed.
+          if (error instanceof AppError && error.code === "invalid_request") throw conflict(reasonOf(error));
+          throw error;
+        },
+      );
       return {
         to: databasePath(id, "data"),
         said:
