@@ -347,6 +347,24 @@ describe("a postgresql database", () => {
     await unharmed();
   });
 
+  it.each([
+    "BEGIN",
+    "-- all of it\nBEGIN",
+    "/* /* nested */ */ ; START TRANSACTION",
+    "COMMIT",
+    "END",
+    "ROLLBACK",
+    "ABORT",
+    "SET statement_timeout = 5",
+    "SET CONSTRAINTS ALL DEFERRED",
+    "RESET statement_timeout",
+    "PREPARE one AS SELECT 1",
+  ])("refuses %s, which is over with its session", async (statement) => {
+    for (const mode of [{ write: true }, {}])
+      expect(await refusal(statement, mode)).toMatch(/session of its own/);
+    await unharmed();
+  });
+
   it("keeps nothing of what a statement that reads could do beside", async () => {
     for (const statement of ["COMMIT", "SELECT lo_create(0)", "SET default_transaction_read_only = off"])
       await query(statement);
@@ -663,6 +681,35 @@ describe("a mysql database", () => {
     await unharmed();
   });
 
+  it.each([
+    "BEGIN",
+    "begin work",
+    "-- all of it\nSTART TRANSACTION",
+    "/* a */ COMMIT",
+    "ROLLBACK",
+    "SAVEPOINT a",
+    "SET SESSION sql_mode = ''",
+    "SET @a = 1",
+    "USE mysql_data",
+    "LOCK TABLES kept READ",
+    "UNLOCK TABLES",
+    "PREPARE one FROM 'SELECT 1'",
+  ])("refuses %s, which is over with its session", async (statement) => {
+    for (const mode of [{ write: true }, {}])
+      expect(await refusal(statement, mode)).toMatch(/session of its own/);
+    await unharmed();
+  });
+
+  it.each([
+    "BEGIN NOT ATOMIC DELETE FROM part; END",
+    "BEGIN /* all */ NOT ATOMIC DELETE FROM part; END",
+    "SET STATEMENT max_statement_time = 5 FOR UPDATE kept SET word = word",
+    "UPDATE kept SET word = word",
+  ])("runs %s, which has an effect of its own", async (statement) => {
+    expect((await query(statement, { write: true })).kind).toBe("query");
+    await unharmed();
+  });
+
   it("reads what reads, whatever comment is before it", async () => {
     const reads = [
       "-- a\n# b\n/* c */ SELECT 1",
@@ -835,6 +882,9 @@ describe("a redis database", () => {
     ["ACL SETUSER redis_data_1 +@all", /NOPERM/],
     ["DEBUG SLEEP 30", /NOPERM|no command|refused/],
     ["INCR kept", /not an integer/],
+    ["SELECT 3", /session of its own/],
+    ["MULTI", /session of its own/],
+    ["WATCH kept", /session of its own/],
   ])("refuses %s, also where it may write", async (statement, reason) => {
     expect(await refusal(statement, { write: true })).toMatch(reason);
     await unharmed();

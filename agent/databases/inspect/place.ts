@@ -32,6 +32,12 @@ export class StatementError extends Error {
   override name = "StatementError";
 }
 
+/** The refusal of what only later statements of the same session would notice. */
+export const sessionOnly = (what: string) =>
+  new StatementError(
+    `Each statement runs in a session of its own, so ${what} has no effect here: leave it out, or connect a client (\`berth databases tunnel\`) for several statements in one session.`,
+  );
+
 /** Limit on bytes without a complete row: beyond it, one value is huge, and the agent has little memory. */
 const maxHeldBytes = 20 * 1024 * 1024;
 

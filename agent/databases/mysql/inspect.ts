@@ -4,6 +4,7 @@ import {
   boundedSocket,
   megabytes,
   rounded,
+  sessionOnly,
   StatementError,
   type Answered,
   type Inspector,
@@ -112,17 +113,23 @@ function valueOf(bytes: Buffer | null, { columnType, characterSet }: Field): unk
   return numbers.has(name) ? exactNumber(text) : text;
 }
 
+/** Spaces and comments; not executable comments. */
+const gap = String.raw`(?:\s|#[^\n]*(?:\n|$)|--[ \t][^\n]*(?:\n|$)|\/\*(?!!|M!)(?:[^*]|\*(?!\/))*\*\/)`;
+const beginning = (words: string) => new RegExp(`^${gap}*(?:${words})`, "i");
+
 /**
  * The beginnings of read-only statements. MariaDB accepts a whole program as one statement (`BEGIN NOT ATOMIC COMMIT;
- * …`, `CALL`, `EXECUTE IMMEDIATE`), which could end the read-only transaction; these cannot. Executable comments do
- * not match.
+ * …`, `CALL`, `EXECUTE IMMEDIATE`), which could end the read-only transaction; these cannot.
  */
-const reading =
-  /^(?:\s|#[^\n]*(?:\n|$)|--[ \t][^\n]*(?:\n|$)|\/\*(?!!|M!)(?:[^*]|\*(?!\/))*\*\/)*(?:\(|(?:SELECT|WITH|VALUES|TABLE|SHOW|DESCRIBE|DESC|EXPLAIN|HELP)\b)/i;
+const reading = beginning(String.raw`\(|(?:SELECT|WITH|VALUES|TABLE|SHOW|DESCRIBE|DESC|EXPLAIN|HELP)\b`);
 
 /** The beginnings of statements that a transaction can roll back. */
-const changing =
-  /^(?:\s|#[^\n]*(?:\n|$)|--[ \t][^\n]*(?:\n|$)|\/\*(?!!|M!)(?:[^*]|\*(?!\/))*\*\/)*(?:WITH|INSERT|UPDATE|DELETE|REPLACE)\b/i;
+const changing = beginning(String.raw`(?:WITH|INSERT|UPDATE|DELETE|REPLACE)\b`);
+
+/** The beginnings of statements that end with their session. */
+const overWithSession = beginning(
+  String.raw`(BEGIN\b(?!${gap}+NOT\b)|START${gap}+TRANSACTION\b|(?:COMMIT|ROLLBACK|SAVEPOINT|RELEASE|USE|LOCK|UNLOCK|PREPARE)\b|SET\b(?!${gap}+(?:STATEMENT|GLOBAL|PASSWORD|DEFAULT)\b))`,
+);
 
 /** @throws StatementError if a table of the database takes no part in transactions */
 async function demandRollback({ list }: Connected): Promise<void> {
@@ -290,6 +297,8 @@ export const mysql: Inspector = {
     }),
 
   query: async (place, { statement, write, dryRun, limit, timeoutMs }) => {
+    const [, ending] = overWithSession.exec(statement) ?? [];
+    if (ending !== undefined) throw sessionOnly(ending.toUpperCase());
     if (dryRun && !changing.test(statement))
       throw new StatementError(
         "A dry run takes INSERT, UPDATE, DELETE or REPLACE: MariaDB commits other statements by itself.",

@@ -1,5 +1,5 @@
 import type { Connection, FieldDef, Submittable } from "pg";
-import { StatementError } from "../inspect/place.ts";
+import { sessionOnly, StatementError } from "../inspect/place.ts";
 import type { Rows } from "../inspect/rows.ts";
 
 /** A method that the published types omit. */
@@ -8,6 +8,9 @@ type Value = (text: string, type: number) => unknown;
 export type Ended = { fields: FieldDef[]; affectedRows: number | null };
 
 const rowsAtOnce = 20;
+/** What the server says it did, of commands that end with their session. */
+const overWithSession =
+  /^(?:BEGIN|START TRANSACTION|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|SET|SET CONSTRAINTS|RESET|LOCK TABLE|PREPARE)$/;
 
 /**
  * Runs one statement by PostgreSQL's extended protocol, whose Parse rejects a second one in the same text. It fetches
@@ -71,6 +74,7 @@ export class SingleStatement implements Submittable {
   }
 
   handleCommandComplete({ text }: { text: string }, connection: Connection): void {
+    if (overWithSession.test(text)) return this.fail(sessionOnly(text));
     const count = /^(?:INSERT \d+|UPDATE|DELETE|MERGE|COPY|SELECT) (\d+)$/.exec(text)?.[1];
     this.affectedRows = count === undefined || text.startsWith("SELECT") ? null : Number(count);
     this.sync(connection);

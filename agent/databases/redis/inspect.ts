@@ -3,6 +3,7 @@ import {
   boundedSocket,
   megabytes,
   rounded,
+  sessionOnly,
   StatementError,
   type Inspector,
   type Place,
@@ -74,6 +75,7 @@ async function demandAllowed(client: RedisClient, words: readonly string[], writ
     throw new StatementError(
       `${upper} is not available here because it could block the database: connect to the database to run it.`,
     );
+  if (name === "select" || categories.has("@transaction")) throw sessionOnly(upper);
   if (write || readingBeside.has(name)) return;
   if (!flags.has("readonly"))
     throw new StatementError(`${upper} is not a read-only command: it requires \`write\`.`);

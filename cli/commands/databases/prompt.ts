@@ -7,7 +7,11 @@ import { resultText, written } from "./query.ts";
 /** A prompt for where the engine's own client is not installed: one statement a line, each through the service. */
 export async function promptFor(client: Client, { id, name }: { id: string; name: string }): Promise<void> {
   const { createInterface } = await import("node:readline/promises");
-  say(dim("One statement per line, read-only; put ! before one that writes. An empty line or Ctrl-D ends."));
+  say(
+    dim(
+      "One statement per line, read-only and in a session of its own; put ! before one that writes. An empty line or Ctrl-D ends.",
+    ),
+  );
   for (;;) {
     const lines = interruptible(createInterface({ input: process.stdin, output: process.stderr }));
     // Ctrl-D closes without an answer.
