@@ -808,6 +808,33 @@ describe("a mysql database", () => {
     await unharmed();
   }, 30_000);
 
+  it("shows tables with a history as tables, which take part in a dry run or not, and no sequences", async () => {
+    for (const statement of [
+      "CREATE TABLE aged (id int PRIMARY KEY) WITH SYSTEM VERSIONING",
+      "CREATE SEQUENCE counter",
+      "CREATE VIEW seen AS SELECT id FROM aged",
+    ])
+      await result(statement, { write: true });
+    const answer = await ask({ kind: "schema", ...server });
+    if (answer.kind !== "schema") throw new Error(JSON.stringify(answer));
+    expect(answer.schema.tables.map(({ name, kind }) => [name, kind])).toEqual([
+      ["aged", "table"],
+      ["kept", "table"],
+      ["loose", "table"],
+      ["part", "table"],
+      ["seen", "view"],
+    ]);
+    expect(answer.schema.tables[0]).toMatchObject({ rowsEstimate: 0, sizeMb: expect.any(Number) });
+    await result("DROP TABLE loose", { write: true });
+    expect(await result("INSERT INTO aged VALUES (1)", { dryRun: true })).toMatchObject({ affectedRows: 1 });
+    await result("CREATE TABLE loose (id int) ENGINE = Aria WITH SYSTEM VERSIONING", { write: true });
+    expect(await refusal("DELETE FROM loose", { dryRun: true })).toMatch(
+      /loose \(Aria\) cannot be rolled back/,
+    );
+    for (const statement of ["DROP VIEW seen", "DROP SEQUENCE counter", "DROP TABLE aged"])
+      await result(statement, { write: true });
+  });
+
   it("says how many rows a statement would change and changes none, where all of it can be rolled back", async () => {
     expect(await refusal("DELETE FROM part", { dryRun: true })).toMatch(
       /loose \(Aria\) cannot be rolled back/,

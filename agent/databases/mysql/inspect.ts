@@ -134,7 +134,7 @@ const overWithSession = beginning(
 /** @throws StatementError if a table of the database takes no part in transactions */
 async function demandRollback({ list }: Connected): Promise<void> {
   const [[table] = []] = await list(
-    "SELECT CONCAT(t.TABLE_NAME, ' (', t.ENGINE, ')') FROM information_schema.TABLES t JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_TYPE = 'BASE TABLE' AND e.TRANSACTIONS = 'NO' LIMIT 1",
+    "SELECT CONCAT(t.TABLE_NAME, ' (', t.ENGINE, ')') FROM information_schema.TABLES t JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE WHERE t.TABLE_SCHEMA = DATABASE() AND e.TRANSACTIONS = 'NO' LIMIT 1",
   );
   if (table != null)
     throw new StatementError(
@@ -202,7 +202,7 @@ const foldedBy = <T>(rows: Row[], valueOf: (row: Row) => T): Map<string, T[]> =>
 };
 
 const schemaQueries = {
-  tables: `SELECT TABLE_NAME, TABLE_TYPE, TABLE_ROWS, DATA_LENGTH + INDEX_LENGTH FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME LIMIT ${maxTables + 1}`,
+  tables: `SELECT TABLE_NAME, TABLE_TYPE, TABLE_ROWS, DATA_LENGTH + INDEX_LENGTH FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_TYPE <> 'SEQUENCE' ORDER BY TABLE_NAME LIMIT ${maxTables + 1}`,
   columns: `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, LEFT(COLUMN_DEFAULT, 500) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME, ORDINAL_POSITION`,
   indexes: `SELECT TABLE_NAME, INDEX_NAME, MIN(NON_UNIQUE), JSON_ARRAYAGG(COLUMN_NAME ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = ? GROUP BY TABLE_NAME, INDEX_NAME ORDER BY TABLE_NAME, INDEX_NAME`,
   keys: `SELECT TABLE_NAME, REFERENCED_TABLE_NAME, JSON_ARRAYAGG(COLUMN_NAME ORDER BY ORDINAL_POSITION), JSON_ARRAYAGG(REFERENCED_COLUMN_NAME ORDER BY ORDINAL_POSITION) FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = ? AND REFERENCED_TABLE_NAME IS NOT NULL GROUP BY TABLE_NAME, CONSTRAINT_NAME, REFERENCED_TABLE_NAME ORDER BY TABLE_NAME, CONSTRAINT_NAME`,
@@ -279,7 +279,7 @@ export const mysql: Inspector = {
         references: words(others),
       }));
       const tables = rows.map(([name = "", type, estimate, bytes]): DatabaseTable => {
-        const isTable = type === "BASE TABLE";
+        const isTable = type !== "VIEW";
         const all = indexes.get(name ?? "") ?? [];
         return {
           schema: place.databaseName,
