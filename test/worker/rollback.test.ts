@@ -255,6 +255,27 @@ describe("a rollback in the queue", () => {
   });
 });
 
+describe("a deployment of a branch, tag or commit in the queue", () => {
+  it("keeps what was asked for: a request for another source takes its place, one for the same joins it", async () => {
+    const { host, deploy, patch, deployments, taken: take } = await owned();
+    await deploy(2);
+    await patch({ action: "deploy" });
+    const running = await take();
+    const asked = async (ref?: string) => (await patch({ action: "deploy", ref })).body.deploymentId;
+    const tagged = await asked("v1");
+    const branch = await asked();
+    const other = await asked("v2");
+    expect(await asked("v2")).toBe(other);
+    expect((await deployments()).slice(0, 3)).toMatchObject([
+      { id: other, ref: "v2", status: "QUEUED" },
+      { id: branch, ref: null, status: "CANCELLED" },
+      { id: tagged, ref: "v1", status: "CANCELLED" },
+    ]);
+    await finish(host, running.job, running.attempt, resultOf(3));
+    expect(deployJobOf((await take()).job)).toMatchObject({ deploymentId: other, source: { branch: "v2" } });
+  });
+});
+
 describe("images", () => {
   it("of the five newest successful deployments are kept: the host is told which, the record says so", async () => {
     const { host, deploy, rollback, patch, deployments, taken: take } = await owned();

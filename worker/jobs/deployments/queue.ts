@@ -23,8 +23,9 @@ type What = {
 
 /**
  * Statements for one batch, after an UPDATE that moved the site to DEPLOYING: a waiting deployment and its job. It
- * joins a deployment that already waits, or replaces it if exactly one of the two is a rollback. `replaced` returns
- * the replaced one, `joined` or `added` the one that waits now.
+ * joins a deployment that already waits, or replaces it if exactly one of the two is a rollback or their refs differ.
+ * A waiting move is joined in any case, because it knows its host. `replaced` returns the replaced one, `joined` or
+ * `added` the one that waits now.
  * @param siteId an expression, so that a batch may find the site itself, or none
  */
 export function deploymentQueue(siteId: SQL) {
@@ -37,7 +38,7 @@ export function deploymentQueue(siteId: SQL) {
     db
       .update(deployments)
       .set({ status: "CANCELLED", finishedAt: sql`${now}` })
-      .where(sql`${waiting} AND rollback_of IS NOT ${target}`)
+      .where(sql`${waiting} AND (rollback_of IS NOT ${target} OR (ref IS NOT ${ref} AND trigger <> 'move'))`)
       .returning({ id: deployments.id });
   const cancelJobs = sql`
     UPDATE jobs SET status = 'CANCELLED', finished_at = ${now}
