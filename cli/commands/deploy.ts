@@ -4,7 +4,7 @@ import { command } from "../command.ts";
 import { connect, connection, signal } from "../context.ts";
 import { exitCodes, Failure } from "../failure.ts";
 import { followDeployment } from "../follow.ts";
-import { commitsNotPushed, currentCommit, linkedSite } from "../git.ts";
+import { commitsNotPushed, currentCommit, linkedSite, originAddress } from "../git.ts";
 import { findProjectFile } from "../project-file.ts";
 import { apply } from "../project/apply.ts";
 import { isRemoval } from "../project/plan.ts";
@@ -21,12 +21,12 @@ export const deploy = command(
   .argument("[site]", "name or id")
   .option("--no-wait", "do not follow the deployment")
   .option("--rebuild", "build even if nothing changed")
+  .option("--ref <ref>", "a branch, a tag or a whole commit id to deploy once; default: the site's branch")
   .action(async (named, options) => {
     const client = await connect();
     const target = await siteToDeploy(client, named);
     const { site } = target;
-    const isCheckout =
-      named === undefined && site.deployType === "github" && (await linkedSite()) === site.id;
+    const isCheckout = options.ref === undefined && (await isCheckoutOf(site));
     const ahead = isCheckout ? await commitsNotPushed() : null;
     if (ahead !== null && ahead > 0)
       say(
@@ -57,6 +57,14 @@ export const deploy = command(
     show("getDeployment", deployment, () => link(safe(site.url)));
   });
 
+/** The working directory is a checkout of the site's repository. */
+async function isCheckoutOf({ id, deployType, githubUrl }: Site): Promise<boolean> {
+  if (deployType !== "github") return false;
+  if ((await linkedSite()) === id) return true;
+  const [origin, source] = [await originAddress(), githubUrl].map((one) => one?.replace(/\.git$/, ""));
+  return origin !== undefined && origin === source;
+}
+
 /** `payAt`: where to pay a site that was created just now. */
 type Target = { site: Site; payAt?: string | undefined };
 
@@ -76,17 +84,22 @@ async function siteToDeploy(client: Client, named: string | undefined): Promise<
 
 /**
  * The deployment that follows from the request. That of a site that was never paid for begins with its payment, which a
- * person at a terminal may make meanwhile. @throws ApiError payment_required, Failure (payment needed)
+ * person at a terminal may make meanwhile, but which deploys the site's branch. @throws ApiError payment_required, Failure (payment needed)
  */
 async function queued(
   client: Client,
   { site: { id, status }, payAt }: Target,
-  { wait, rebuild }: { wait: boolean; rebuild?: true | undefined },
+  { wait, rebuild, ref }: { wait: boolean; rebuild?: true | undefined; ref?: string | undefined },
 ): Promise<string | undefined> {
-  const canWait = wait && output.isInteractive && status === "PENDING";
+  const canWait = wait && output.isInteractive && status === "PENDING" && ref === undefined;
   if (payAt === undefined)
     try {
-      const input = { id, action: "deploy" as const, ...(rebuild && { rebuild: true }) };
+      const input = {
+        id,
+        action: "deploy" as const,
+        ...(rebuild && { rebuild: true }),
+        ...(ref !== undefined && { ref }),
+      };
       return (await client.call("patchSite", input, { signal })).deploymentId;
     } catch (error) {
       const { ApiError } = await import("../../client/index.ts");

@@ -56,7 +56,7 @@ const rows: Record<string, string[] | string> = {
   init: ["--force"],
   diff: [],
   up: [],
-  deploy: [],
+  deploy: ["--ref", "v1.2.3"],
   "deployments list": [],
   "deployments show": [id],
   "deployments explain": [id],

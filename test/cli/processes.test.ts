@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   copyFileSync,
@@ -316,6 +316,64 @@ it("a first deploy creates the site of berth.json; who cannot pay at a terminal 
   expect(later.run.stdout).toContain(`${service.url}/invoice/inv_open`);
   isPaid = true;
   expect((await later.ended).code).toBe(0);
+  refuse = undefined;
+  service.instead = () => undefined;
+  service.refusal = () => refuse;
+});
+
+it("deploy says if the commit in service is not that of the checkout, unless --ref names what to deploy", async () => {
+  const checkout = mkdtempSync(join(home, "checkout-"));
+  const git = (...args: string[]) => execFileSync("git", args, { cwd: checkout, encoding: "utf8" }).trim();
+  git("init", "--quiet");
+  git("remote", "add", "origin", "git@github.com:acme/shop.git");
+  git(
+    "-c",
+    "user.name=Ada",
+    "-c",
+    "user.email=ada@example.com",
+    "commit",
+    "--quiet",
+    "--allow-empty",
+    "-m",
+    "1",
+  );
+  const commit = "0123456789".repeat(4);
+  let githubUrl = "github.com/acme/shop";
+  service.instead = ({ id }) =>
+    id === "getSite"
+      ? { deployType: "github", githubUrl, status: "RUNNING" }
+      : id === "getDeployment"
+        ? { status: "LIVE", error: null, commit }
+        : undefined;
+  const deployed = async (...args: string[]) => {
+    const from = service.asked.length;
+    const { code, stderr } = await start(["deploy", ...args], {}, program, "", checkout).ended;
+    expect(code).toBe(0);
+    const asked = service.asked.slice(from).find(({ id }) => id === "patchSite");
+    return { stderr, body: JSON.parse(asked?.body ?? "") as object };
+  };
+  expect(await deployed()).toEqual({
+    stderr: expect.stringContaining(
+      `This is commit 01234567; your checkout is at ${git("rev-parse", "HEAD").slice(0, 8)}.`,
+    ),
+    body: { action: "deploy" },
+  });
+  expect(await deployed("--ref", commit)).toEqual({
+    stderr: expect.not.stringContaining("your checkout"),
+    body: { action: "deploy", ref: commit },
+  });
+  githubUrl = "github.com/acme/another";
+  expect((await deployed()).stderr).not.toContain("your checkout");
+  service.instead = () => undefined;
+});
+
+it("deploy --ref of a site that is not paid for says so at once: its payment would deploy the branch", async () => {
+  refuse = { status: 402, body: { error: "payment_required", invoiceToken: "inv_open" } };
+  service.instead = ({ id }) =>
+    id === "getSite" ? { status: "PENDING", latestDeployment: null } : undefined;
+  service.refusal = ({ id }) => (id === "patchSite" ? refuse : undefined);
+  const { code, stdout } = await inTerminal(["deploy", "--ref", "v2"]).ended;
+  expect([code, stdout]).toEqual([7, expect.not.stringContaining("Waiting")]);
   refuse = undefined;
   service.instead = () => undefined;
   service.refusal = () => refuse;

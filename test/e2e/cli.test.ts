@@ -142,34 +142,40 @@ it("a deployment is followed to its address, and one that fails to its reason an
 it.each([
   ["the GitHub Action", "cli/ci/action.yml"],
   ["the GitLab template", "cli/ci/gitlab.yml"],
-])("the steps of %s install the program that the service offers, and deploy", async (_, file) => {
-  const repository = new Repository(plainServer("one"));
-  const { siteId, invoiceToken } = await createSite({ githubUrl: repository.address });
-  await pay(invoiceToken);
-  expect((await berth("deployments", "follow", "--site", siteId)).code).toBe(0);
-  const commit = repository.commit(plainServer("two"), "Two");
-  const described = load(readFileSync(file, "utf8")) as {
-    runs?: { steps: { run: string }[] };
-    "berth-deploy"?: { script: string[] };
-  };
-  const script = described.runs?.steps.map(({ run }) => run) ?? described["berth-deploy"]?.script ?? [];
-  expect(script.length).toBeGreaterThan(0);
-  const env = {
-    PATH: process.env["PATH"],
-    HOME: home,
-    BERTH_URL: local.siteUrl,
-    BERTH_TOKEN: local.apiKey,
-    BERTH_SITE: siteId,
-    BERTH_INSTALL_DIR: mkdtempSync(join(home, "ci-")),
-  };
-  // As in CI, nobody can be asked: a question would wait for whoever started the tests.
-  const stdio: StdioOptions = ["ignore", "inherit", "inherit"];
-  const child = spawn("sh", ["-e", "-c", script.join("\n")], { cwd: home, env, stdio });
-  expect(await new Promise((resolve) => child.once("close", resolve))).toBe(0);
-  const { data } = await json("listDeployments", "deployments", "list", siteId);
-  expect([data[0]?.status, data[0]?.commit]).toEqual(["LIVE", commit]);
-  await remove(siteId);
-});
+])(
+  "the steps of %s install the program that the service offers, and deploy the commit of the pipeline",
+  async (_, file) => {
+    const repository = new Repository(plainServer("one"));
+    const { siteId, invoiceToken } = await createSite({ githubUrl: repository.address });
+    await pay(invoiceToken);
+    expect((await berth("deployments", "follow", "--site", siteId)).code).toBe(0);
+    const commit = repository.commit(plainServer("two"), "Two");
+    repository.commit(plainServer("three"), "Pushed since");
+    const described = load(readFileSync(file, "utf8")) as {
+      runs?: { steps: { run: string }[] };
+      "berth-deploy"?: { script: string[] };
+    };
+    const script = described.runs?.steps.map(({ run }) => run) ?? described["berth-deploy"]?.script ?? [];
+    expect(script.length).toBeGreaterThan(0);
+    const env = {
+      PATH: process.env["PATH"],
+      HOME: home,
+      BERTH_URL: local.siteUrl,
+      BERTH_TOKEN: local.apiKey,
+      BERTH_SITE: siteId,
+      BERTH_INSTALL_DIR: mkdtempSync(join(home, "ci-")),
+      GITHUB_SHA: commit,
+      CI_COMMIT_SHA: commit,
+    };
+    // As in CI, nobody can be asked: a question would wait for whoever started the tests.
+    const stdio: StdioOptions = ["ignore", "inherit", "inherit"];
+    const child = spawn("sh", ["-e", "-c", script.join("\n")], { cwd: home, env, stdio });
+    expect(await new Promise((resolve) => child.once("close", resolve))).toBe(0);
+    const { data } = await json("listDeployments", "deployments", "list", siteId);
+    expect([data[0]?.status, data[0]?.commit]).toEqual(["LIVE", commit]);
+    await remove(siteId);
+  },
+);
 
 it("variables are set from standard input, pulled and pushed, and secrets are never shown", async () => {
   const { siteId } = await createSite({ githubUrl: "git.invalid/owner/repo" });
