@@ -65,8 +65,8 @@ async function isCheckoutOf({ id, deployType, githubUrl }: Site): Promise<boolea
   return origin !== undefined && origin === source;
 }
 
-/** `payAt`: where to pay a site that was created just now. */
-type Target = { site: Site; payAt?: string | undefined };
+/** `payAt`: where to pay, in this order, for a site that was created just now. */
+type Target = { site: Site; payAt?: string[] };
 
 /** The site that is meant. One that only berth.json knows yet is created by it, which shows where to pay. */
 async function siteToDeploy(client: Client, named: string | undefined): Promise<Target> {
@@ -76,7 +76,7 @@ async function siteToDeploy(client: Client, named: string | undefined): Promise<
       say(planText(steps, false));
       const taken = steps.filter((step) => !isRemoval(step));
       const { siteId, invoices } = await apply(client, file, actual, taken);
-      return { site: await client.call("getSite", { id: siteId }, { signal }), payAt: invoices[0] };
+      return { site: await client.call("getSite", { id: siteId }, { signal }), payAt: invoices };
     }
   }
   return { site: await findSite(client, named) };
@@ -110,7 +110,7 @@ async function queued(
   else if (!canWait)
     throw new Failure("The site is deployed once it is paid for.", {
       exitCode: exitCodes.paymentNeeded,
-      hint: `Pay it at ${payAt}; then \`berth deployments follow\` shows its first deployment.`,
+      hint: `Pay ${payAt.length > 1 ? "in this order: " : "it at "}${payAt.join(", ")}; then \`berth deployments follow\` shows its first deployment.`,
     });
   const spinner = spin("Waiting for the payment …");
   try {

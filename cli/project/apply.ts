@@ -5,8 +5,8 @@ import { linkSite, originAddress } from "../git.ts";
 import { dim, link, safe, say, styled } from "../terminal.ts";
 import { settingsOf, type Actual, type Step } from "./plan.ts";
 
-/** What applying leads to: invoices to pay, and whether a deployment or restart has to follow. */
-export type Applied = { siteId: string; invoices: string[]; deploys: boolean };
+/** What applying leads to: invoices to pay, in this order. */
+export type Applied = { siteId: string; invoices: string[] };
 
 /**
  * Takes the steps in their order. Each has its effect once, however often it is taken: a run that was cut off is
@@ -29,26 +29,41 @@ export async function apply(
   }
 }
 
-async function take(
-  client: Client,
-  { file, actual, steps }: { file: ProjectFile; actual: Actual; steps: readonly Step[] },
-  done: (text: string) => void,
-): Promise<Applied> {
+type Wanted = { file: ProjectFile; actual: Actual; steps: readonly Step[] };
+
+async function take(client: Client, wanted: Wanted, done: (text: string) => void): Promise<Applied> {
+  const { file, actual } = wanted;
   const invoices: string[] = [];
-  // Said at once: whatever ends the run later, what it has made can be paid.
-  const billed = (token: string) => {
+  // Whatever ends the run later, what it has made can be paid.
+  const billed = (name: string, token: string) => {
     const url = `${connection().url}/invoice/${token}`;
     invoices.push(url);
-    say(`Pay to start it: ${link(url)}`);
+    say(`Pay to start ${safe(name)}: ${link(url)}`);
   };
-  let id = actual.site?.id ?? "";
-  if (actual.site === null) {
-    const made = await client.call("createSite", await creationOf(file), { signal });
-    id = made.siteId;
-    await linkSite(id);
-    done(`Created the site ${file.name}.`);
-    billed(made.invoiceToken);
+  if (actual.site !== null) {
+    await change(client, actual.site.id, wanted, done, billed);
+    return { siteId: actual.site.id, invoices };
   }
+  const { siteId, invoiceToken } = await client.call("createSite", await creationOf(file), { signal });
+  try {
+    await linkSite(siteId);
+    done(`Created the site ${file.name}.`);
+    await change(client, siteId, wanted, done, billed);
+    return { siteId, invoices };
+  } finally {
+    // Last: its payment deploys it, and its databases should be there by then.
+    billed(file.name, invoiceToken);
+  }
+}
+
+/** All steps but the creation of the site. */
+async function change(
+  client: Client,
+  id: string,
+  { actual, steps }: Wanted,
+  done: (text: string) => void,
+  billed: (name: string, token: string) => void,
+): Promise<void> {
   const settings = Object.fromEntries(
     steps.flatMap((step) => (step.kind === "setting" ? [[step.name, step.after]] : [])),
   );
@@ -81,7 +96,7 @@ async function take(
         const made = await client.call("createDatabase", { name, type }, { signal });
         databaseIds.set(name, made.databaseId);
         done(`Created the database ${name}.`);
-        billed(made.invoiceToken);
+        billed(name, made.invoiceToken);
         break;
       }
       case "linkDatabase": {
@@ -123,7 +138,6 @@ async function take(
     ["setting", "variable", "removeVariable", "linkDatabase"].includes(kind),
   );
   if (deploys && actual.site !== null) say(dim("The changes apply at the next deployment: `berth deploy`."));
-  return { siteId: id, invoices, deploys };
 }
 
 async function creationOf(file: ProjectFile): Promise<Input<"createSite">> {

@@ -72,6 +72,7 @@ export type DeploymentExplanation = z.infer<typeof DeploymentExplanation>;
 export const siteChecks = [
   "invoice",
   "host",
+  "database",
   "deployment",
   "container",
   "port",

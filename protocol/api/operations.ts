@@ -407,7 +407,7 @@ export const operations = {
     path: "/sites/{id}/diagnosis",
     tag: "Sites",
     summary:
-      "What is wrong with a site, in order: invoice, host, deployment, container, port, health, route, DNS, certificate, disk, recent changes",
+      "What is wrong with a site, in order: invoice, host, databases, deployment, container, port, health, route, DNS, certificate, disk, recent changes",
     access: "key",
     answers: [{ status: 200, schema: SiteDiagnosis }],
   },

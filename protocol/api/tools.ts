@@ -171,7 +171,7 @@ export const tools = {
   diagnose_site: {
     group: "sites",
     summary:
-      "Find out what is wrong with a site, in order: invoice, host, deployment, container, port, health, route, DNS, certificate, disk, recent changes; with fixes.",
+      "Find out what is wrong with a site, in order: invoice, host, databases, deployment, container, port, health, route, DNS, certificate, disk, recent changes; with fixes.",
     input: only({ site }),
     output: answer("diagnoseSite"),
   },

@@ -321,6 +321,35 @@ it("a first deploy creates the site of berth.json; who cannot pay at a terminal 
   service.refusal = () => refuse;
 });
 
+it("a first deploy of a site with databases names their invoices before its own, whose payment deploys it", async () => {
+  const checkout = projectFolder({
+    source: { repository: "github.com/acme/shop" },
+    databases: [{ name: "shop-data", type: "postgresql" }],
+  });
+  service.instead = ({ id }) =>
+    id === "createSite"
+      ? { siteId: site, invoiceToken: "inv_site" }
+      : id === "createDatabase"
+        ? { databaseId: "db_001m80000000000000000000000", invoiceToken: "inv_data" }
+        : id === "listSites"
+          ? { data: [] }
+          : undefined;
+  const deployed = () => start(["deploy"], { BERTH_SITE: "" }, program, "", checkout).ended;
+  const [data, own] = ["inv_data", "inv_site"].map((token) => `${service.url}/invoice/${token}`);
+  const { code, stderr } = await deployed();
+  expect([code, stderr.match(/Pay to start .*/g)]).toEqual([
+    7,
+    [`Pay to start shop-data: ${data}`, `Pay to start shop: ${own}`],
+  ]);
+  expect(stderr).toContain(`Pay in this order: ${data}, ${own};`);
+  // Whatever ends the run, what it has made can be paid.
+  service.refusal = ({ id }) =>
+    id === "createDatabase" ? { status: 409, body: { error: "conflict", reason: "Taken." } } : undefined;
+  expect((await deployed()).stderr).toContain(`Pay to start shop: ${own}`);
+  service.refusal = () => refuse;
+  service.instead = () => undefined;
+});
+
 it("deploy says if the commit in service is not that of the checkout, unless --ref names what to deploy", async () => {
   const checkout = mkdtempSync(join(home, "checkout-"));
   const git = (...args: string[]) => execFileSync("git", args, { cwd: checkout, encoding: "utf8" }).trim();

@@ -41,6 +41,7 @@ const well: SiteFacts = {
     url: "https://shop.sites.test",
   },
   unpaid: null,
+  databases: [],
   health,
   probes: [{ name: "shop.sites.test", probed }],
   changes: [],
@@ -55,6 +56,12 @@ const seen = (change: Partial<SiteProbed>): SiteFacts => ({
   ...well,
   probes: [{ name: "shop.sites.test", probed: { ...probed, ...change } }],
 });
+const linked = (change: Partial<SiteFacts["databases"][number]>): SiteFacts => ({
+  ...well,
+  databases: [{ id: "db_1", name: "shop-data", status: "RUNNING", error: null, invoiceId: null, ...change }],
+});
+const unpaid = { id: "invoice_1", token: "inv_1", dueAt: "2026-02-01T00:00:00.000Z" };
+const failed = { id: "dep_2", number: 2, status: "FAILED", error: null } as const;
 const firstProblem = (facts: SiteFacts) => diagnose(facts).checks.find(({ status }) => status === "problem");
 
 it("a site that is well passes every check, in the order in which a request would meet them", () => {
@@ -76,6 +83,14 @@ it.each<[check: string, facts: SiteFacts, finding: RegExp]>([
   ],
   ["invoice", site({ status: "SUSPENDED" }), /account is suspended/],
   ["host", site({ hostOffline: true }), /not connected/],
+  [
+    "database",
+    {
+      ...site({ status: "FAILED", currentDeployment: null, latestDeployment: failed }),
+      databases: linked({ status: "PENDING" }).databases,
+    },
+    /shop-data is not paid for/,
+  ],
   ["deployment", site({ status: "STOPPED" }), /was stopped/],
   [
     "deployment",
@@ -105,9 +120,7 @@ it.each<[check: string, facts: SiteFacts, finding: RegExp]>([
   expect(diagnose(facts)).toMatchObject({ healthy: false, summary: found?.finding });
 });
 
-const unpaid = { id: "invoice_1", token: "inv_1", dueAt: "2026-02-01T00:00:00.000Z" };
 const current = { ...well.site.currentDeployment!, error: "It keeps exiting." };
-const failed = { id: "dep_2", number: 2, status: "FAILED", error: null } as const;
 const ended = {
   ...container,
   running: false,
@@ -338,6 +351,37 @@ it.each<[check: string, status: string, facts: SiteFacts, finding: string, ...fi
     "ok",
     outside(["shop.sites.test"], ["plain.test", { tls: false }]),
     "Valid for shop.sites.test.",
+  ],
+  ["database", "ok", well, "The site is linked to no database."],
+  ["database", "ok", linked({}), "shop-data runs."],
+  ["database", "unknown", linked({ status: "PROVISIONING" }), "The database shop-data is being created."],
+  [
+    "database",
+    "problem",
+    linked({ status: "PENDING", invoiceId: "invoice_2" }),
+    "The database shop-data is not paid for, so it does not exist yet.",
+    { summary: "Pay the invoice of shop-data.", operation: "getInvoice", input: { id: "invoice_2" } },
+  ],
+  [
+    "database",
+    "problem",
+    linked({ status: "SUSPENDED", invoiceId: "invoice_2" }),
+    "The database shop-data is suspended: its paid term has ended, or the account is suspended.",
+    { summary: "Pay the invoice of shop-data.", operation: "getInvoice", input: { id: "invoice_2" } },
+  ],
+  [
+    "database",
+    "problem",
+    linked({ status: "FAILED", error: "The image cannot be pulled." }),
+    "The database shop-data failed: The image cannot be pulled.",
+    { summary: "Start shop-data.", operation: "patchDatabase", input: { id: "db_1", action: "start" } },
+  ],
+  [
+    "database",
+    "problem",
+    linked({ status: "STOPPED" }),
+    "The database shop-data is stopped.",
+    { summary: "Start shop-data.", operation: "patchDatabase", input: { id: "db_1", action: "start" } },
   ],
   ["certificate", "unknown", outside(["plain.test", { tls: false }]), "No answer over HTTPS."],
   ["disk", "unknown", on({ diskFreeMb: null }), "The host cannot see its disk."],

@@ -1,7 +1,11 @@
+import { eq } from "drizzle-orm";
 import { describe, expect, it, vi } from "vitest";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
+import type { Job } from "../../protocol/api/console.ts";
+import type { Deployment } from "../../protocol/api/deployments.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Site } from "../../protocol/api/sites.ts";
+import type { Id } from "../../protocol/ids.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { databases, jobs } from "../../worker/db/schema.ts";
 import { reapJobs } from "../../worker/jobs/reap.ts";
@@ -17,6 +21,7 @@ import {
   operator,
   runningSite,
   pay,
+  ready,
   readyAgent,
   uniqueName,
   type Agent,
@@ -359,6 +364,53 @@ describe("a link", () => {
     expect(roomier.waiting().filter(({ type }) => type === "job")).toEqual([]);
     const site = (await api<Site>(key, "GET", `/sites/${siteId}`)).body;
     expect((await read(key, databaseId)).hostId).toBe(site.hostId);
+  });
+});
+
+describe("a deployment of a site whose database is being created", () => {
+  async function bothPaid() {
+    const key = await account();
+    const on = await readyAgent();
+    const [{ siteId, invoiceToken }, database] = [await createSite(key), await createDatabase(key)];
+    await api(key, "POST", `/databases/${database.databaseId}/links`, { siteId });
+    await pay(database.invoiceToken);
+    await pay(invoiceToken);
+    const provision = await take(on, "database.provision");
+    // Both have been offered what they may take by now.
+    on.send(ready(10));
+    await vi.waitFor(async () => {
+      const { body } = await api<{ data: Deployment[] }>(key, "GET", `/sites/${siteId}/deployments`);
+      expect(body.data[0]).toMatchObject({
+        status: "QUEUED",
+        waitsFor: expect.stringContaining("database that the site uses"),
+      });
+    });
+    const jobsList = await api<{ data: Job[] }>(await operator(), "GET", "/jobs?limit=100");
+    const waits = jobsList.body.data.find((one) => one.siteId === siteId)?.waitsFor?.code;
+    expect([waits, on.waiting().filter(({ type }) => type === "job")]).toEqual(["database", []]);
+    return { on, siteId, provision };
+  }
+
+  it("waits for it", async () => {
+    const { on, provision } = await bothPaid();
+    await finish(on, provision.job, provision.attempt, { version: "17.2" });
+    await take(on, "site.deploy");
+  });
+
+  it("does not wait for one that failed", async () => {
+    const { on, provision } = await bothPaid();
+    await fail(on, provision.job, provision.attempt);
+    await take(on, "site.deploy");
+  });
+
+  it("waits for ten minutes at most", async () => {
+    const { on, siteId } = await bothPaid();
+    await ctx()
+      .db.update(jobs)
+      .set({ createdAt: new Date(ctx().now().getTime() - 10 * 60_000) })
+      .where(eq(jobs.siteId, siteId as Id<"site">));
+    on.send(ready(10));
+    await take(on, "site.deploy");
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type {
   DeploymentExplanation,
   SiteDiagnosis,
@@ -165,6 +166,27 @@ describe("a diagnosis", () => {
     });
     expect(asked).not.toHaveBeenCalled();
     expect((await api(await account(), "GET", `/sites/${siteId}/diagnosis`)).status).toBe(403);
+  });
+
+  it("of a site names its database that nobody paid for, before the deployment that failed without it", async () => {
+    const [key, on] = [await account(), await readyAgent()];
+    const { siteId, invoiceToken } = await createSite(key);
+    const created = await api<DatabaseCreated>(key, "POST", "/databases", {
+      name: uniqueName("data"),
+      type: "postgresql",
+    });
+    await api(key, "POST", `/databases/${created.body.databaseId}/links`, { siteId });
+    await pay(invoiceToken);
+    const { job, attempt } = await on.next("job");
+    await fail(on, job, attempt, "The app exited with code 1.");
+    offline();
+    const reading = api<SiteDiagnosis>(key, "GET", `/sites/${siteId}/diagnosis`);
+    await answerNext(on, { kind: "health", health: healthOf({ containers: [] }) });
+    const { body } = await reading;
+    expect(body.checks.find(({ status }) => status === "problem")).toMatchObject({
+      check: "database",
+      fixes: [{ operation: "getInvoice", input: { id: created.body.invoiceId } }],
+    });
   });
 
   it("goes on while the host is silent", async () => {

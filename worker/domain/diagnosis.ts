@@ -1,6 +1,7 @@
 import type { Fix, SiteCheck, SiteDiagnosis, SiteProbed } from "../../protocol/api/diagnosis.ts";
 import type { SiteHealth } from "../../protocol/api/running.ts";
 import type { Site } from "../../protocol/api/sites.ts";
+import type { DatabaseStatus } from "../../protocol/states.ts";
 
 /** Everything that is looked at. */
 export type SiteFacts = {
@@ -18,6 +19,14 @@ export type SiteFacts = {
     | "url"
   >;
   unpaid: { id: string; token: string; dueAt: string } | null;
+  /** Those linked to it. `invoiceId`: an unpaid one. */
+  databases: {
+    id: string;
+    name: string;
+    status: DatabaseStatus;
+    error: string | null;
+    invoiceId: string | null;
+  }[];
   /** A sentence: its host could not be asked. */
   health: SiteHealth | string;
   /** Requests from outside: of the site's own address first, then of its verified domains. */
@@ -71,6 +80,15 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
     return typeof health === "string"
       ? unknown(`The host did not answer: ${health}`)
       : ok("The host answers.");
+  },
+
+  database({ databases }) {
+    if (databases.length === 0) return ok("The site is linked to no database.");
+    const absent = databases.filter(({ status }) => status !== "RUNNING" && status !== "PROVISIONING");
+    if (absent.length > 0) return problem(absent.map(whyAbsent).join(" "), ...absent.flatMap(databaseFixes));
+    const unready = databases.filter(({ status }) => status === "PROVISIONING").map(({ name }) => name);
+    if (unready.length > 0) return unknown(`The database ${unready.join(", ")} is being created.`);
+    return ok(databases.map(({ name }) => `${name} runs.`).join(" "));
   },
 
   deployment({ site }) {
@@ -219,6 +237,24 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
     );
   },
 };
+
+type LinkedDatabase = SiteFacts["databases"][number];
+
+function whyAbsent({ name, status, error }: LinkedDatabase): string {
+  if (status === "PENDING") return `The database ${name} is not paid for, so it does not exist yet.`;
+  if (status === "SUSPENDED")
+    return `The database ${name} is suspended: its paid term has ended, or the account is suspended.`;
+  if (status === "FAILED") return `The database ${name} failed: ${error ?? "no reason is known"}`;
+  return `The database ${name} is ${status === "STOPPED" ? "stopped" : "being deleted"}.`;
+}
+
+function databaseFixes({ id, name, status, invoiceId }: LinkedDatabase): Fix[] {
+  if (status === "FAILED" || status === "STOPPED")
+    return [{ summary: `Start ${name}.`, operation: "patchDatabase", input: { id, action: "start" } }];
+  return invoiceId === null
+    ? []
+    : [{ summary: `Pay the invoice of ${name}.`, operation: "getInvoice", input: { id: invoiceId } }];
+}
 
 const missingRecord = ({ domain, record }: Site["domains"][number]): string =>
   `${domain} is not verified: set the ${record.type} record ${record.name} to ${record.value}, then verify it.`;

@@ -28,6 +28,9 @@ export const stuckAfterMs = 10 * minute;
 /** The limit for jobs that wait only because other accounts' work occupies the slots. */
 export const waitsForOthersMs = 24 * 60 * minute;
 
+/** How long a deployment waits for a database of its site that is being created. */
+export const databaseWaitMs = 10 * minute;
+
 /** A job that waited for another of its lane has at least this long to be taken after that one's end. */
 export const takenWithinMs = 5 * minute;
 

@@ -29,7 +29,15 @@ import { logError } from "../log-error.ts";
 import { endAsFailed } from "./finish.ts";
 import { kinds } from "./kinds/index.ts";
 import type { Kind, Material } from "./kinds/kind.ts";
-import { hadNoTurn, keptForOthers, othersWait, servedOn, slotOf, takesAll } from "./turns.ts";
+import {
+  hadNoTurn,
+  keptForOthers,
+  othersWait,
+  servedOn,
+  slotOf,
+  takesAll,
+  waitsForDatabase,
+} from "./turns.ts";
 
 export const logIdOf = (job: typeof jobs.$inferSelect): LogId | null =>
   job.kind === "site.deploy" ? job.deploymentId : job.commandId;
@@ -119,6 +127,7 @@ const oldest = (whose: SQL) => sql`
     AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.${openJob}
       AND (o.status = 'LEASED' OR o.seq < j.seq AND NOT (o.kind = 'database.backup'
         AND j.kind IN ${kindsPassingBackups})))
+    AND NOT ${waitsForDatabase(now)}
   ORDER BY j.seq LIMIT 1`;
 
 /** Jobs satisfying `whose` that this host may take: its own, and unplaced ones. */
@@ -154,7 +163,7 @@ const takeOldest = take(sql`id = (
 const takeAtOnce = take(
   sql`id = (
   SELECT j.id FROM jobs j JOIN hosts h ON h.id = j.host_id
-  WHERE j.id = ${jobId} AND j.status = 'QUEUED' AND NOT ${waitsForRoom}
+  WHERE j.id = ${jobId} AND j.status = 'QUEUED' AND NOT ${waitsForRoom} AND NOT ${waitsForDatabase(now)}
     AND h.connected_at IS NOT NULL AND h.offline_since IS NULL
     AND h.slots > ${keptForOthers} + (SELECT count(*) FROM jobs l WHERE l.host_id = h.id AND l.status = 'LEASED')
     AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.${openJob} AND o.id <> j.id)

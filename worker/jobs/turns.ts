@@ -1,7 +1,7 @@
 import { sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { kindsThat, takenCommands, takenJobs } from "../db/job-conditions.ts";
 import { mayPlace, waitsForRoom } from "./hosts/placement.ts";
-import { waitsForOthersMs } from "../domain/job-rules.ts";
+import { databaseWaitMs, waitsForOthersMs } from "../domain/job-rules.ts";
 
 /**
  * The number of latest leases per host and kind of slot whose accounts count as recently served; other accounts come
@@ -66,6 +66,18 @@ export const othersWait = sql.raw(
     )
     .join(" OR "),
 );
+
+/**
+ * Whether job `j` deploys a site one of whose databases is being created: apps that need it would fail their first
+ * start. A version that has run before waits for nothing.
+ */
+export const usesNewDatabase = sql`(j.kind = 'site.deploy' AND EXISTS (
+  SELECT 1 FROM database_links k JOIN databases p ON p.id = k.database_id JOIN deployments v ON v.id = j.deployment_id
+  WHERE k.site_id = j.site_id AND p.status = 'PROVISIONING' AND v."trigger" NOT IN ('rollback', 'move')))`;
+
+/** The database may have to wait for a host itself. */
+export const waitsForDatabase = (now: SQLWrapper): SQL =>
+  sql`(j.created_at > ${now} - ${sql.raw(String(databaseWaitMs))} AND ${usesNewDatabase})`;
 
 /** Whether this row of `jobs` waits only for others' work: its turn comes, because every lease ends. */
 export const waitsForOthers = (nowMs: number): SQL => sql`(

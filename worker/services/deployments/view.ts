@@ -5,11 +5,13 @@ import { deployments } from "../../db/schema.ts";
 import { silentHost, waitReasons, type WaitReason } from "../../domain/wait-reasons.ts";
 import { waitsForRoom } from "../../jobs/hosts/placement.ts";
 import { imageKept, mayComeBack } from "../../jobs/deployments/kept.ts";
+import { usesNewDatabase } from "../../jobs/turns.ts";
 
 const { build: _, ...columns } = getTableColumns(deployments);
 
 /** For a QUEUED row; null for any other. */
 const waitReason = sql<WaitReason | null>`(SELECT CASE
+    WHEN ${usesNewDatabase} THEN 'database'
     WHEN j.host_id IS NULL THEN 'placement'
     WHEN EXISTS (SELECT 1 FROM hosts WHERE id = j.host_id AND offline_since IS NOT NULL) THEN 'host'
     WHEN ${waitsForRoom} THEN 'room'

@@ -6,7 +6,9 @@ import { openJob } from "../../db/job-conditions.ts";
 import type { JobRow } from "../../db/rows.ts";
 import { accounts, hosts, jobs } from "../../db/schema.ts";
 import { stuckAfterMs } from "../../domain/job-rules.ts";
+import { waitReasons } from "../../domain/wait-reasons.ts";
 import { hasPlace, waitsForRoom } from "../../jobs/hosts/placement.ts";
+import { usesNewDatabase } from "../../jobs/turns.ts";
 
 const offline = sql`EXISTS (SELECT 1 FROM hosts WHERE id = jobs.host_id AND (offline_since IS NOT NULL OR connected_at IS NULL))`;
 
@@ -17,6 +19,7 @@ export const isStuck = (ctx: Ctx) => sql`(jobs.status IN ('QUEUED', 'LEASED') AN
 const waitsFor = sql<JobWait | null>`(SELECT CASE
     WHEN EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.${openJob} AND o.id <> j.id
       AND (o.status = 'LEASED' OR o.seq < j.seq)) THEN 'turn'
+    WHEN ${usesNewDatabase} THEN 'database'
     WHEN j.host_id IS NULL AND NOT ${hasPlace} THEN 'no_host'
     WHEN ${offline} THEN 'host'
     WHEN ${waitsForRoom} THEN 'room'
@@ -59,6 +62,7 @@ type JobRecord = Awaited<ReturnType<typeof selectJobs>>[number];
 
 const reasons: Record<JobWait, string> = {
   turn: "It waits for an earlier job of the same site, database or command.",
+  database: waitReasons.database,
   no_host:
     "No connected host has enough free memory, in its region and beside its databases. Add a host, or connect one.",
   host: "Its host is not connected. Start its agent, or remove the host.",

@@ -1,10 +1,10 @@
-import { and, desc, eq } from "drizzle-orm";
+import { and, desc, eq, sql } from "drizzle-orm";
 import type { ById } from "../../../protocol/api/common.ts";
 import type { SiteDiagnosis } from "../../../protocol/api/diagnosis.ts";
 import type { SiteHealth } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
-import { activity, invoices } from "../../db/schema.ts";
+import { activity, databases, invoices } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { diagnose, type SiteFacts } from "../../domain/diagnosis.ts";
 import { idIn, requireOwned } from "../owned.ts";
@@ -22,6 +22,7 @@ export async function diagnoseSite(ctx: Ctx, { id: siteId }: ById): Promise<Site
   const {
     found: [found],
     unpaid: [unpaid],
+    linked,
     changes,
   } = await batch(ctx, {
     found: ctx.hot(recordById, { id }),
@@ -31,6 +32,21 @@ export async function diagnoseSite(ctx: Ctx, { id: siteId }: ById): Promise<Site
       .where(and(eq(invoices.resourceId, id), eq(invoices.status, "unpaid")))
       .orderBy(desc(invoices.id))
       .limit(1),
+    linked: ctx.db
+      .select({
+        id: databases.id,
+        name: databases.name,
+        status: databases.status,
+        error: databases.error,
+        invoiceId: sql<
+          string | null
+        >`(SELECT max(id) FROM invoices WHERE resource_id = databases.id AND status = 'unpaid')`.as(
+          "invoice_id",
+        ),
+      })
+      .from(databases)
+      .where(sql`${databases.id} IN (SELECT database_id FROM database_links WHERE site_id = ${id})`)
+      .orderBy(databases.id),
     changes: ctx.db
       .select()
       .from(activity)
@@ -47,6 +63,7 @@ export async function diagnoseSite(ctx: Ctx, { id: siteId }: ById): Promise<Site
   return diagnose({
     site,
     unpaid: unpaid ? { id: unpaid.id, token: unpaid.token, dueAt: unpaid.dueAt.toISOString() } : null,
+    databases: linked,
     health,
     probes,
     changes: changes.map(({ operation, createdAt, actor, outcome }) => ({
