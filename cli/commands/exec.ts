@@ -1,6 +1,8 @@
+import { once } from "node:events";
+import { fstatSync } from "node:fs";
 import { command, whole } from "../command.ts";
 import { connect, signal } from "../context.ts";
-import { Failure } from "../failure.ts";
+import { Failure, usage } from "../failure.ts";
 import { lineOf } from "../log-lines.ts";
 import { siteId } from "../site.ts";
 import { dim, output, print, safe, say, show, spin } from "../terminal.ts";
@@ -14,6 +16,24 @@ const quoted = (text: string): string =>
 export const shellLine = (words: readonly string[]): string =>
   words.length === 1 ? (words[0] ?? "") : words.map(quoted).join(" ");
 
+/** Standard input is a file or a pipe with data. A pipe that stays open and empty, as in CI, is none. */
+async function hasInput(): Promise<boolean> {
+  const input = fstatSync(0);
+  if (input.isFile()) return input.size > 0;
+  if (!input.isFIFO() && !input.isSocket()) return false;
+  const { stdin } = process;
+  try {
+    return await Promise.race([
+      once(stdin, "data").then(() => true),
+      once(stdin, "end").then(() => false),
+      delay(inputWithinMs, false, { signal, ref: false }),
+    ]);
+  } finally {
+    stdin.pause();
+  }
+}
+const inputWithinMs = 500;
+
 export const exec = command(
   "exec",
   "Run a one-off command in a new container of the site's image, and show its output",
@@ -23,6 +43,11 @@ export const exec = command(
   .option("--timeout <seconds>", "when to stop it", whole, 600)
   .option("--detach", "do not wait for its end")
   .action(async (words, options) => {
+    if (await hasInput())
+      throw usage(
+        "exec passes no input to the command, so what is at its standard input would be lost.",
+        "Import a dump with `berth databases connect <database> < file`. For a command that needs no input, add < /dev/null.",
+      );
     const client = await connect();
     const id = await siteId(client);
     // Not cut off by Ctrl-C: a command whose id is unknown could not be cancelled.

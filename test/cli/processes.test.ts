@@ -425,6 +425,37 @@ it("ingress protect reads the password from standard input, and never prints it"
   expect(run.stdout + run.stderr).not.toContain("a long password");
 });
 
+/** exec in a shell whose line has `berth` where the program goes. */
+const execLine = (line: string) => {
+  writeFileSync(join(home, "dump.sql"), "SELECT 1;\n");
+  const command = `${process.execPath} ${program} exec -- cat`;
+  return watched("sh", ["-c", line.replace("berth", command)], {}, null, home).ended;
+};
+
+it.each([["echo hello | berth"], ["berth < dump.sql"]])(
+  "exec refuses input, which the command would not get, before it runs anything: %s",
+  async (line) => {
+    const from = service.asked.length;
+    expect(await execLine(line)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("berth databases connect"),
+    });
+    expect(service.asked.slice(from)).toEqual([]);
+  },
+);
+
+it.each([
+  ["/dev/null", () => execLine("berth < /dev/null")],
+  ["a closed one", () => execLine("berth <&-")],
+  ["an empty pipe", () => execLine(": | berth")],
+  ["a pipe that stays open, as in CI", () => start(["exec", "--", "cat"], {}, program, null).ended],
+  ["a terminal", () => inTerminal(["exec", "--", "cat"]).ended],
+])("exec runs where standard input is %s", async (_, ran) => {
+  service.instead = ({ id }) => (id === "getCommand" ? { status: "SUCCEEDED", error: null } : undefined);
+  expect((await ran()).code).toBe(0);
+  service.instead = () => undefined;
+});
+
 it("Ctrl-C at any moment of exec leaves a command that was asked for cancelled, or none asked for", async () => {
   const deployed: Asked[] = service.asked;
   for (const afterMs of [20, 60, 90, 120, 150, 200, 300, 500]) {
