@@ -36,6 +36,16 @@ describe("a copy of a site", () => {
     expect(body.data).toMatchObject([{ name: `${name}-copy`, port: 4321 }]);
   });
 
+  it("says what comes with it and what does not: what visitors get does, but for the primary domain", async () => {
+    const { siteId } = await createSite(key);
+    const [copied = "", left = ""] = (await pages.show(`/sites/${siteId}/clone`)).text
+      .replaceAll(/\s+/g, " ")
+      .split("Not copied");
+    expect(copied).toContain("what visitors get: redirects, password, maintenance");
+    expect(left).toContain("domains, schedules and links to databases");
+    expect(left).not.toContain("visitors");
+  });
+
   it("names the secrets that it lacks, and leads to where they are set", async () => {
     const { siteId } = await createSite(key);
     await api(key, "PATCH", `/sites/${siteId}`, {

@@ -563,7 +563,7 @@ describe("refusals", () => {
       [{ envVariables: [{ key: "A", value: 1 }] }, "envVariables.0.value", /string/],
       [{ envVariables: { A: "1" } }, "envVariables", /list/],
       [{ action: "scale" }, "action", /start.*stop.*restart/],
-      [{ billingTerm: 3 }, "packId", /string/],
+      [{ billingTerm: 3 }, "packId", /required/],
       [{ domain: { remove: "no name" } }, "domain.remove", /a domain name/],
       [{ domain: {} }, "domain", /"remove".*"verify"/],
       ...[{}, [], null, { replicas: 2 }, { action: "start", settings: { port: 1 } }].map(

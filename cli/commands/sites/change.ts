@@ -42,7 +42,7 @@ export const resizeSite = command(
 
 export const cloneSite = command(
   "clone",
-  "Create another site with the settings, ingress rules and plain variables of this one",
+  "Create another site with the settings, ingress rules and plain variables of this one; without its domains, schedules and links to databases",
   "cloneSite",
 )
   .argument("<name>", "of the new site")

@@ -83,6 +83,7 @@ export const siteClone: Screen = {
                 <ul>
                   <li>the source, and how it is built and run;</li>
                   <li>replicas, health check and volumes, which start empty;</li>
+                  <li>what visitors get: redirects, password, maintenance and the like;</li>
                   <li>variables that are not secret.</li>
                 </ul>
                 <h3 class="form-end">Not copied</h3>
@@ -94,7 +95,7 @@ export const siteClone: Screen = {
                     </li>
                   )}
                   <li>credentials of a private repository or registry;</li>
-                  <li>domains, what visitors get, schedules and links to databases;</li>
+                  <li>domains, schedules and links to databases;</li>
                   <li>the data in volumes.</li>
                 </ul>
               </div>
