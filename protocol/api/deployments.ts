@@ -11,7 +11,11 @@ export const Deployment = z
     id: z.string(),
     siteId: z.string(),
     number: z.number().int(),
-    status: z.enum(deploymentStatuses),
+    status: z
+      .enum(deploymentStatuses)
+      .describe(
+        "LIVE: it succeeded and is the current version. SUPERSEDED: it succeeded, and a later one has taken its place. CANCELLED: it was cancelled, or replaced while it was queued.",
+      ),
     trigger: z.enum(deploymentTriggers),
     key: Key.pick({ name: true, start: true, origin: true })
       .nullable()
