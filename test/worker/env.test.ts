@@ -48,6 +48,27 @@ describe("environment variables", () => {
     expect(JSON.stringify(stored)).not.toContain("s3cret-value");
   });
 
+  it("that are removed where there are none change nothing", async () => {
+    const [key, on] = [await account(), await readyAgent()];
+    const { siteId } = await runningSite(key, on);
+    const patch = (envVariables: object[]) => api(key, "PATCH", `/sites/${siteId}`, { envVariables });
+    const versions = async () =>
+      (await api<{ data: { version: number }[] }>(key, "GET", `/sites/${siteId}/env`)).body.data.map(
+        ({ version }) => version,
+      );
+    expect([(await patch([{ key: "A", value: null }])).body, await versions()]).toEqual([
+      { envVariables: [], restartRequired: false },
+      [],
+    ]);
+    await patch([{ key: "B", value: "1" }]);
+    const before = await versions();
+    expect((await patch([{ key: "A", value: null }])).body).toMatchObject({
+      envVariables: [{ key: "B", value: "1" }],
+      restartRequired: false,
+    });
+    expect(await versions()).toEqual(before);
+  });
+
   it("that only builds or the running site get stay so with another value, until they are said to be for both", async () => {
     const key = await account();
     const { siteId } = await createSite(key);

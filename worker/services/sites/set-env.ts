@@ -21,8 +21,8 @@ const maxRounds = 20;
 export type Changed = { envVariables: EnvVariableShown[]; restartRequired: boolean };
 
 /**
- * Creates a new version of the environment: sets entries by key and removes those with the value null. Secret values
- * are sealed.
+ * Creates a new version of the environment: sets entries by key and removes those with the value null, unless there are
+ * none to remove. Secret values are sealed.
  */
 export async function setSiteEnv(
   ctx: Ctx,
@@ -65,6 +65,8 @@ async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promi
       `${linked.key} is set by the link to a database. Remove the link first, or use another variable.`,
     );
   const entries = new Map<string, EnvEntry>((newest?.entries ?? []).map((entry) => [entry.key, entry]));
+  if (changes.every(({ key, value }) => value === null && !entries.has(key)))
+    return { envVariables: [...entries.values()].map(shownEnv), restartRequired: false };
   for (const { key, value, encrypted, scope } of changes) {
     if (value === null) {
       entries.delete(key);
