@@ -184,7 +184,7 @@ function parse(text: string): ToAgent | undefined {
 
 function reasonOf({ code, status }: SocketEnd): string {
   if (status === 401 || status === 403)
-    return "The control plane refuses this host's token: create the host again and set BERTH_HOST_TOKEN";
+    return "The control plane refuses this host's token: create the host again with it (BERTH_HOST_TOKEN in /etc/berth/agent.env). With another token, this agent does not recognize the sites and databases that run here";
   if (code === closeCodes.superseded)
     return "Another agent of this host has connected: run only one with this token";
   if (code === closeCodes.hostRemoved) return "This host was removed";

@@ -3,7 +3,7 @@
 #   curl -fsSL @SITE_URL@/install | BERTH_TOKEN=hst_… sh
 # Running it again updates both and leaves sites alone. Options (after `sh -s --`):
 #   --no-service   only install, and print how to run it
-#   --uninstall    remove agent and services; sites' containers are kept
+#   --uninstall    remove agent and services; sites' containers and agent.env are kept
 #   --purge        with --uninstall: also remove sites' containers, volumes and images, networks and databases, with all data
 # Environment: BERTH_TOKEN (first time), NODE=/path/of/node, BERTH_BASE=where the bundles come from.
 set -eu
@@ -302,10 +302,11 @@ uninstall_host() {
   fi
   if [ "$purge" = yes ]; then
     remove_firewall
-    rm -rf "$STATE"
+    rm -rf "$STATE" "$ETC"
   fi
-  rm -rf "$LIB" "$ETC"
-  say "Berth was removed from this machine.$([ "$purge" = yes ] || printf ' %s' 'Sites keep running in their containers, without names; --purge removes them too.')"
+  rm -rf "$LIB"
+  say "Berth was removed from this machine."
+  [ "$purge" = yes ] || say "Sites keep running in their containers, without names; --purge removes them too. $ETC/agent.env is kept: with its token this machine becomes the same host again."
 }
 
 if [ "$uninstall" = yes ]; then uninstall_host; else install_host; fi

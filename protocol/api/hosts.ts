@@ -3,9 +3,16 @@ import { hostStatuses } from "../states.ts";
 import { Timestamp } from "./common.ts";
 import { Region } from "./sites.ts";
 
+export const HostToken = z
+  .string()
+  .regex(/^hst_[0-9a-z][0-9A-Za-z]{43}$/, "a host's token: hst_ and 44 letters and digits");
+
 export const HostCreate = z.strictObject({
   name: z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "1–63 of a–z, 0–9 and -"),
   region: Region.min(1).optional(),
+  token: HostToken.optional().describe(
+    "The token of a machine that was a host before (BERTH_HOST_TOKEN in its /etc/berth/agent.env): its agent recognizes by it the sites and databases that it runs. Left out: a new one.",
+  ),
 });
 export type HostCreate = z.infer<typeof HostCreate>;
 

@@ -96,6 +96,17 @@ it("a purge removes every image of Berth's, also those that were pulled, which h
   expect(removed.join(" ")).not.toContain("somebody");
 });
 
+it("what is uninstalled without a purge keeps its token, so that the machine can become the same host again", () => {
+  const uninstalled = (purge: string) =>
+    runs(
+      `UNITS=$BIN; LIB=$BIN/lib; ETC=$BIN/etc; STATE=$BIN/state; purge=${purge}; mkdir "$LIB" "$ETC"; : >"$ETC/agent.env"
+      uninstall_host; ls "$BIN"`,
+      { id: "echo 0", systemctl: "", docker: "", iptables: "exit 1", ip6tables: "exit 1" },
+    ).said;
+  expect(uninstalled("no")).toMatch(/etc\/agent\.env is kept: .*\n(.*\n)*etc\n/);
+  expect(uninstalled("yes")).not.toMatch(/kept|^etc$/m);
+});
+
 const becomes = (name: string) => `{ printf '#!/bin/sh\\n' >"$BIN/${name}"; chmod 755 "$BIN/${name}"; }`;
 const installsOf = (called: string[]) => called.filter((one) => one.startsWith("apt-get install"));
 

@@ -226,6 +226,47 @@ describe("a host", () => {
     expect(wait).toBeLessThanOrEqual(30_000);
     on.close();
   });
+
+  it("can be created again with its token, so that its agent connects as before and recognizes what it runs", async () => {
+    const create = async (body: Record<string, unknown>) =>
+      api<{ id: string; token: string; installCommand: string; reason?: string }>(
+        await operator(),
+        "POST",
+        "/hosts",
+        body,
+      );
+    const [forgotten, live] = [
+      (await create({ name: uniqueName("forgotten") })).body,
+      (await create({ name: uniqueName("live") })).body,
+    ];
+    const { token } = forgotten;
+    // As after a restore to a moment before it was created.
+    await sql("DELETE FROM hosts WHERE id = ?", forgotten.id);
+    const again = await create({ name: uniqueName("again"), token });
+    expect(again).toMatchObject({ status: 201, body: { token } });
+    expect(again.body.installCommand).toContain(token);
+    const on = await readyAgent(10, again.body);
+    expect(await hostRecord(again.body.id)).toMatchObject({ connected: true });
+    on.close();
+
+    const { name } = await hostRecord(again.body.id);
+    const refused = await create({ name: uniqueName("second"), token });
+    expect([refused.status, refused.body.reason]).toEqual([
+      409,
+      `The host ${name} has this token. Its agent connects with it; to create another host with it, remove ${name} first.`,
+    ]);
+    expect((await create({ name: uniqueName("wrong"), token: "hst_short" })).status).toBe(400);
+
+    await drain({ hostId: again.body.id });
+    expect((await api(await operator(), "DELETE", `/hosts/${again.body.id}`)).status).toBe(200);
+    const taken = await create({ name: (await hostRecord(live.id)).name, token });
+    expect([taken.status, taken.body.reason]).toEqual([409, expect.stringContaining("Choose another name")]);
+    const third = await create({ name, token });
+    expect(third.status).toBe(201);
+    (await readyAgent(10, third.body)).close();
+    const { results } = await sql("SELECT arguments FROM activity WHERE resource_id = ?", third.body.id);
+    expect(results).toEqual([{ arguments: JSON.stringify({ name, token: "…" }) }]);
+  });
 });
 
 describe("a host that is drained", () => {

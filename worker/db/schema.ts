@@ -214,7 +214,7 @@ export const hosts = sqliteTable(
     name: text().notNull(),
     status: text({ enum: hostStatuses }).notNull().default("ACTIVE"),
     region: text(),
-    /** SHA-256 of the enrolment token, hex. */
+    /** SHA-256 of the enrolment token, hex; the id of a removed host whose token another one has. */
     tokenHash: text("token_hash").notNull().unique(),
     /** As reported by the agent; null before its first connection. */
     cpuCount: real("cpu_count"),

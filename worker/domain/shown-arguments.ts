@@ -5,6 +5,7 @@
 export const secretArguments: ReadonlySet<string> = new Set([
   "value",
   "gitToken",
+  "token",
   "registryPassword",
   "password",
   "statement",

@@ -218,6 +218,13 @@ export const operatorHosts: Screen = {
                 maxlength={40}
                 autocomplete="off"
               />
+              <Field
+                name="token"
+                label="Token"
+                hint="Only for a machine that was a host before: BERTH_HOST_TOKEN in its /etc/berth/agent.env. Its agent recognizes by it the sites and databases that it runs."
+                type="password"
+                autocomplete="off"
+              />
               <p class="form-end">
                 <Button label="Add host" kind="primary" />
               </p>
