@@ -76,6 +76,29 @@ describe("a PostgreSQL database's backup is made and proven", () => {
     expect(await inContainer("ls", "/tmp/owned")).toBe(2);
   });
 
+  it("and is restored into another database, whose owner takes the place of the role that it names", async () => {
+    await anew();
+    await own(`CREATE TABLE kept (id int); INSERT INTO kept VALUES (1), (2);
+      ALTER TABLE kept ENABLE ROW LEVEL SECURITY; ALTER TABLE kept FORCE ROW LEVEL SECURITY;
+      CREATE POLICY first ON kept TO current_user USING (id = 1);`);
+    const backupId = await host.backUp(spec);
+    expect(await host.verify(spec, backupId)).toBeNull();
+    const other = await host.provision("postgresql", "elsewhere");
+    expect(await host.restore(other, backupId, spec)).toBeNull();
+    expect(await host.psql(other, "SELECT id FROM kept; SELECT roles FROM pg_policies")).toBe(
+      `1\n{${other.databaseName}}`,
+    );
+    expect(await host.psql(other, "SELECT tableowner FROM pg_tables WHERE tablename = 'kept'")).toBe(
+      other.databaseName,
+    );
+    const named = `SELECT count(*) FROM pg_roles WHERE rolname = '${spec.databaseName}'`;
+    expect(await host.psql(other, named)).toBe("0");
+    // The backups of that are good in their turn.
+    expect(await host.verify(other, await host.backUp(other))).toBeNull();
+    await host.rotate(other);
+    expect(await host.psql(other, "SELECT id FROM kept")).toBe("1");
+  });
+
   it("of thousands of sequences and tables", async () => {
     await anew();
     await own("SELECT format('CREATE TABLE many%s (id serial)', n) FROM generate_series(1, 3000) n \\gexec");

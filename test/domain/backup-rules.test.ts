@@ -29,6 +29,7 @@ const history = fc
         id: `bak_${String(9000 - index)}`,
         status,
         createdAt: new Date(now.getTime() - ageDays * day),
+        finishedAt: null,
         shrunkFrom: null as string | null,
       })),
   );
@@ -65,6 +66,7 @@ describe("what retention takes", () => {
       id,
       status: "VERIFIED" as const,
       createdAt: now,
+      finishedAt: now,
       shrunkFrom,
     });
     expect(surplusBackups([at("4", "1"), at("3", "1"), at("2", null), at("1", null)], 1, now)).toEqual([
@@ -74,9 +76,15 @@ describe("what retention takes", () => {
     expect(surplusBackups([at("4", "1"), at("3", "1")], 1, now)).toEqual(["3"]);
   });
 
-  it("is a failed one after a week, to the moment", () => {
-    const failed = (ageMs: number) => [
-      { id: "1", status: "FAILED" as const, createdAt: new Date(now.getTime() - ageMs), shrunkFrom: null },
+  it("is a failed one a week after it failed, however old it is, to the moment", () => {
+    const failed = (agoMs: number) => [
+      {
+        id: "1",
+        status: "FAILED" as const,
+        createdAt: new Date(0),
+        finishedAt: new Date(now.getTime() - agoMs),
+        shrunkFrom: null,
+      },
     ];
     expect(surplusBackups(failed(7 * day), 1, now)).toEqual([]);
     expect(surplusBackups(failed(7 * day + 1), 1, now)).toEqual(["1"]);
@@ -120,6 +128,7 @@ describe("what retention takes", () => {
       id,
       status: "STORED" as const,
       createdAt: new Date(now.getTime() - ageDays * day),
+      finishedAt: now,
       shrunkFrom: null,
     });
     const all = [stored("bak_3", 0), stored("bak_2", 30), stored("bak_1", 30.1)];

@@ -277,6 +277,16 @@ describe("a restore of a volume", () => {
       restoreError: expect.stringContaining("data is unchanged: The host's disk is full") as string,
     });
     expect(await backup(id)).toMatchObject({ status: "VERIFIED" });
+    // A verification alone decides that a backup is damaged.
+    expect((await restore(id, "beside")).status).toBe(202);
+    const safety = await take("volume.backup");
+    await fail(host, safety.job, safety.attempt);
+    const again = await take("volume.restore");
+    await finish(host, again.job, again.attempt, { damage: "Its file is shorter." });
+    expect(await backup(id)).toMatchObject({ status: "STORED", error: "Its file is shorter." });
+    await reconcileBackups(ctx());
+    await check();
+    expect(await backup(id)).toMatchObject({ status: "VERIFIED", error: null });
   });
 });
 

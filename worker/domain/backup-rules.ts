@@ -84,7 +84,7 @@ export function newestWhole<Backup extends Proven>(verified: readonly Backup[]):
 export const shrunkNotice = ({ from, at }: { from: string; at: number }): string =>
   `The newest backup holds less than a tenth of the data in ${from} of ${dayOf(new Date(at))}, which is kept in addition to the newest backups. If data was lost, restore ${from}; if the change is intended, confirm it with PATCH {"backups":{"acceptSmaller":true}}.`;
 
-type Kept = Proven & { status: BackupStatus; createdAt: Date };
+type Kept = Proven & { status: BackupStatus; createdAt: Date; finishedAt: Date | null };
 
 /**
  * Selects which backups of one database may be deleted, given all of them, newest first. Kept are the `keep` newest
@@ -98,9 +98,9 @@ export function surplusBackups(newestFirst: readonly Kept[], keep: number, now: 
   const complete = newestFirst.filter(({ status }) => status === "VERIFIED" || status === "STORED");
   const oldestComplete = complete[Math.max(1, keep) - 1];
   return newestFirst
-    .filter(({ id, status, createdAt }) => {
+    .filter(({ id, status, createdAt, finishedAt }) => {
       if (status === "RUNNING" || id === whole?.id) return false;
-      if (status === "FAILED") return now.getTime() - createdAt.getTime() > failureShownMs;
+      if (status === "FAILED") return now.getTime() - (finishedAt ?? createdAt).getTime() > failureShownMs;
       if (oldestKept !== undefined && id < oldestKept.id) return true;
       const isOld = now.getTime() - createdAt.getTime() > unprovenMs;
       return status === "STORED" && isOld && oldestComplete !== undefined && id < oldestComplete.id;

@@ -7,7 +7,9 @@ import {
   literal,
   ownEnvironment,
   psqlCommand,
+  renameOwner,
 } from "./server.ts";
+import type { Run } from "../database-engine.ts";
 import { run } from "../run-program.ts";
 import { JobError } from "../../job.ts";
 import type { Copier, Server } from "../backups/copier.ts";
@@ -265,10 +267,13 @@ export const postgresql: Copier = {
   },
 
   /** Uses the owner's own login: the dump's statements run with the owner's rights, never with Berth's. */
-  async fill({ engine, id, spec, signal }, bytes, { settings: set = [], extensions }) {
+  async fill({ engine, id, spec, signal }, bytes, { databaseName: from, settings: set = [], extensions }) {
     const username = spec.logins[0]?.username ?? "";
+    const runs: Run = (program) => run({ engine }, id, program, signal);
     if (extensions && !extensions.includes("pg_stat_statements"))
-      await dropStatistics(spec.databaseName, (program) => run({ engine }, id, program, signal));
+      await dropStatistics(spec.databaseName, runs);
+    // The dump names the role that owned everything in policies and user mappings.
+    if (from !== spec.databaseName) await renameOwner(spec.databaseName, spec.databaseName, from, runs);
     const restore = await engine.pipe(id, {
       command: [
         "pg_restore",
@@ -278,15 +283,16 @@ export const postgresql: Copier = {
         "--no-privileges",
         "--exit-on-error",
       ],
-      env: [strayMark, `PGOPTIONS=${ownerOptions}`],
+      env: [strayMark, `PGOPTIONS=${ownerOptions} -c role=${from}`],
     });
     await feed("pg_restore", restore, bytes);
+    if (from !== spec.databaseName) await renameOwner(spec.databaseName, from, spec.databaseName, runs);
     const input = set.map(({ name, value }) => setAgain(spec.databaseName, name, value)).join("\n");
     const program = {
       command: psqlCommand(spec.databaseName, username),
       env: [strayMark, "PGCLIENTENCODING=UTF8", `PGOPTIONS=${ownerOptions}`],
       input,
     };
-    if (input !== "") await run({ engine }, id, program, signal);
+    if (input !== "") await runs(program);
   },
 };

@@ -85,6 +85,10 @@ END $berth$;
 export const dropStatistics = async (databaseName: string, run: Run): Promise<void> =>
   void (await run(psql(databaseName, "DROP EXTENSION IF EXISTS pg_stat_statements")));
 
+/** Renames the role that owns everything in the database. */
+export const renameOwner = async (databaseName: string, from: string, to: string, run: Run): Promise<void> =>
+  void (await run(psql(databaseName, `ALTER ROLE ${identifier(from)} RENAME TO ${identifier(to)}`)));
+
 /** Ensures that Berth's readers can read this database. */
 export const ensureReaders = async (databaseName: string, run: Run): Promise<void> =>
   void (await run(psql(databaseName, arrangeReaders(databaseName))));

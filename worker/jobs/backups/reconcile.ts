@@ -150,6 +150,7 @@ async function retire(ctx: Ctx): Promise<void> {
         id: backups.id,
         status: backups.status,
         createdAt: backups.createdAt,
+        finishedAt: backups.finishedAt,
         shrunkFrom: backups.shrunkFrom,
       })
       .from(backups)

@@ -19,9 +19,19 @@ export function storedVolumeOf(row: BackupRow, attempt: number): StoredVolume {
   return stored;
 }
 
-/** Records that a host found the stored data damaged. */
+/** Records that a verification found the stored data damaged. */
 export const damaged = (ctx: Ctx, id: Id<"backup">, error: string, ended: SQL) =>
   ctx.db
     .update(backups)
     .set({ status: "FAILED", error, finishedAt: ctx.now() })
+    .where(and(eq(backups.id, id), sql`${backups.status} IN ('STORED', 'VERIFIED')`, ended));
+
+/**
+ * A restore failed because of the backup, which is verified again: the server that it was restored into may differ from
+ * the one that was backed up.
+ */
+export const doubted = (ctx: Ctx, id: Id<"backup">, error: string, ended: SQL) =>
+  ctx.db
+    .update(backups)
+    .set({ status: "STORED", error })
     .where(and(eq(backups.id, id), sql`${backups.status} IN ('STORED', 'VERIFIED')`, ended));

@@ -4,7 +4,7 @@ import type { Ctx } from "../../ctx.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 import { databases, jobs } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
-import { damaged, storedOf } from "../backups/stored.ts";
+import { doubted, storedOf } from "../backups/stored.ts";
 import { proven } from "../backups/proven.ts";
 import { queueDatabaseJob } from "../databases/queue.ts";
 import { specOf } from "../databases/spec.ts";
@@ -28,7 +28,7 @@ export const databaseRestore: Kind<"database.restore"> = {
           .set({ error: done.damage })
           .where(and(eq(jobs.id, job.id), ended)),
         notRestored: notRestored(ctx, databaseId, done.damage, ended),
-        damaged: damaged(ctx, id, done.damage, ended),
+        doubted: doubted(ctx, id, done.damage, ended),
       });
     const { from, to } = databaseEvents.started;
     return ending({

@@ -3,7 +3,7 @@ import type { Ctx } from "../../ctx.ts";
 import type { JobRow } from "../../db/rows.ts";
 import { jobs, siteVolumes } from "../../db/schema.ts";
 import { proven } from "../backups/proven.ts";
-import { damaged, storedVolumeOf } from "../backups/stored.ts";
+import { doubted, storedVolumeOf } from "../backups/stored.ts";
 import { backupIdOf, backupOf, ending, siteIdOf, type Kind } from "./kind.ts";
 
 export const volumeRestore: Kind<"volume.restore"> = {
@@ -27,7 +27,7 @@ export const volumeRestore: Kind<"volume.restore"> = {
         .set({ error: damage })
         .where(and(eq(jobs.id, job.id), ended)),
       notRestored: setError(ctx, job, damage, ended),
-      damaged: damaged(ctx, id, damage, ended),
+      doubted: doubted(ctx, id, damage, ended),
     });
   },
 
