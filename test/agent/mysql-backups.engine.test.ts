@@ -1,3 +1,4 @@
+import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
 import { testedImages } from "../support/database-spec.ts";
@@ -89,6 +90,49 @@ describe("a MariaDB database of views on views, functions, procedures, triggers 
     await host.mariadb(other, "DROP TABLE t");
     expect(await host.restore(other, again)).toBeNull();
     expect(await host.mariadb(other, used)).toBe(before);
+  });
+});
+
+describe("a view that cannot be opened while a MariaDB database is backed up", () => {
+  const spec = host.specOf("mysql", "unopened");
+  const read = "SELECT MAX(n) > 0 FROM on_sequence; SELECT * FROM a; SELECT * FROM z";
+  const asRoot = (input: string) =>
+    host.run(spec, ["mariadb", "--user=root", `--password=${spec.adminPassword}`], input);
+
+  it("is what it was after a restore if it works then, in whatever order they need each other", async () => {
+    await host.does("database.provision", { database: spec });
+    await host.mariadb(
+      spec,
+      `CREATE TABLE t (word VARCHAR(20)); INSERT INTO t VALUES ('one');
+       CREATE VIEW z AS SELECT word, 'it''s\n\\ ünï' AS other FROM t; CREATE VIEW a AS SELECT * FROM z;
+       CREATE SEQUENCE ids; CREATE SQL SECURITY INVOKER VIEW of_sequence AS SELECT NEXTVAL(ids) AS n;
+       CREATE VIEW on_sequence AS SELECT n FROM of_sequence`,
+    );
+    const before = await host.mariadb(spec, read);
+    // Like a write limit: those of definers without rights cannot be opened.
+    const [login] = spec.logins;
+    await asRoot(
+      `REVOKE ALL PRIVILEGES ON \`${spec.databaseName.replaceAll("_", "\\_")}\`.* FROM '${login?.username}'@'%'`,
+    );
+    const backupId = await host.backUp(spec);
+    expect(await host.verify(spec, backupId)).toBeNull();
+    expect(await host.restore(spec, backupId)).toBeNull();
+    expect(await host.mariadb(spec, read)).toBe(before);
+    expect(await host.mariadb(spec, "SHOW CREATE VIEW a")).toContain(`DEFINER=\`${login?.username}\``);
+  });
+
+  it("is in the file and not in the way if what it refers to is missing", async () => {
+    await host.mariadb(
+      spec,
+      "CREATE TABLE gone (id INT); CREATE VIEW lost AS SELECT id FROM gone; DROP TABLE gone",
+    );
+    const backupId = await host.backUp(spec);
+    expect(await host.verify(spec, backupId)).toBeNull();
+    expect(gunzipSync(host.server.found(backupId).data).toString()).toContain("VIEW `lost` AS select");
+    const other = await host.provision("mysql", "opened");
+    expect(await host.restore(other, backupId, spec)).toBeNull();
+    expect(await host.mariadb(other, "SHOW TABLES LIKE 'lost'; SELECT * FROM a")).toContain("one");
+    expect(await host.verify(other, await host.backUp(other))).toBeNull();
   });
 });
 

@@ -11,6 +11,7 @@ import {
   identifier,
   literal,
   readerOf,
+  readsSequences,
 } from "./server.ts";
 import type { Piped } from "../../docker/engine.ts";
 import { JobError } from "../../job.ts";
@@ -83,12 +84,14 @@ const tablesOf = (columns: ListedColumn[]): Table[] =>
     },
   );
 
-/** The database's objects, read outside of any snapshot. */
-async function readShape(session: Session, databaseName: string) {
+/** The database's objects, read outside of any snapshot; `omitted`: views that are not counted. */
+async function readShape(session: Session, databaseName: string, omitted: string[]) {
   const schema = literal(databaseName);
+  const except = ["", ...omitted].map(literal).join(", ");
   const shape = tablesOf(parsed(await session.ask(listColumns(schema))));
   const [objects = "{}"] = await session.ask(`SELECT JSON_OBJECT(
-    'views', CAST((SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ${schema} AND table_type = 'VIEW') AS CHAR),
+    'views', CAST((SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ${schema} AND table_type = 'VIEW'
+      AND table_name NOT IN (${except})) AS CHAR),
     'routines', CAST((SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = ${schema}) AS CHAR),
     'triggers', CAST((SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema = ${schema}) AS CHAR),
     'events', CAST((SELECT COUNT(*) FROM information_schema.events WHERE event_schema = ${schema}) AS CHAR),
@@ -117,20 +120,59 @@ function setAgain(databaseName: string, settings: NonNullable<Fingerprint["setti
   return `ALTER DATABASE ${identifier(databaseName)} CHARACTER SET ${of("character set")} COLLATE ${of("collation")} COMMENT ${of("comment")};`;
 }
 
-/** Views that refer to missing objects: they cannot be copied and must not prevent copying the rest. */
-async function brokenViews(session: Session, databaseName: string): Promise<string[]> {
-  const views = parsed<[string]>(
-    await session.ask(
-      `SELECT JSON_ARRAY(table_name) FROM information_schema.tables WHERE table_schema = ${literal(databaseName)} AND table_type = 'VIEW';`,
-    ),
-  ).map(([name]) => name);
+type View = { name: string; definition: string };
+
+/**
+ * Views that cannot be opened, because what they refer to is missing or their definer lacks rights: mariadb-dump cannot
+ * copy them, and they must not prevent copying the rest.
+ */
+async function brokenViews(session: Session, databaseName: string): Promise<View[]> {
+  const list = `SELECT JSON_ARRAY(table_name) FROM information_schema.tables WHERE table_schema = ${literal(databaseName)} AND table_type = 'VIEW'`;
+  const views = parsed<[string]>(await session.ask(`${list};`)).map(([name]) => name);
   const broken = [];
-  for (const view of views) {
-    const said = await session.ask(`CHECK TABLE ${identifier(databaseName)}.${identifier(view)};`);
-    if (!said.some((line) => line.endsWith("\tOK"))) broken.push(view);
+  // In the database itself, the server writes definitions without its name.
+  await session.ask(`USE ${identifier(databaseName)};`);
+  for (const name of views) {
+    const said = await session.ask(`CHECK TABLE ${identifier(name)};`);
+    if (said.some((line) => line.endsWith("\tOK"))) continue;
+    const isDropped = (await session.ask(`${list} AND table_name = ${literal(name)};`)).length === 0;
+    if (isDropped) continue;
+    const shown = (await session.ask(`SHOW CREATE VIEW ${identifier(name)};`)).join("\n");
+    // Name, definition, character set, collation.
+    const end = shown.lastIndexOf("\t", shown.lastIndexOf("\t") - 1);
+    broken.push({ name, definition: shown.slice(name.length + 1, end) });
   }
   return broken;
 }
+
+/**
+ * Follows a dump and creates those that can be created. They may need each other in any order: each pass creates at
+ * least one.
+ */
+const createdIfPossible = (views: View[]): string => `
+SET NAMES utf8mb4;
+SET sql_mode = '';
+DELIMITER //
+BEGIN NOT ATOMIC
+  DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
+  FOR pass IN 1..${views.length} DO
+    ${views.map(({ definition }) => `EXECUTE IMMEDIATE ${literal(definition)};`).join("\n    ")}
+  END FOR;
+END //
+DELIMITER ;
+`;
+
+async function* withViews(dump: AsyncIterable<Buffer>, views: View[]): AsyncGenerator<Buffer> {
+  yield* dump;
+  if (views.length > 0) yield Buffer.from(createdIfPossible(views));
+}
+
+/** The fingerprint names views that a copy may lack. */
+const omittedMark = "omitted view ";
+const omittedIn = (objects: Fingerprint["objects"]): string[] =>
+  Object.keys(objects).flatMap((key) => (key.startsWith(omittedMark) ? [key.slice(omittedMark.length)] : []));
+const markOmitted = (names: string[]): Fingerprint["objects"] =>
+  Object.fromEntries(names.map((name) => [`${omittedMark}${name}`, "1"]));
 
 /** Objects that cannot be copied, by name, with what the owner can do. */
 const uncopyable: ((schema: string) => string)[] = [
@@ -233,9 +275,14 @@ export const mysql: Copier = {
       const reader = await employReader(root, server);
       const session = (reading = await open(server, reader));
       await session.ask(begin);
-      const broken = await brokenViews(session, spec.databaseName);
+      let broken = await brokenViews(session, spec.databaseName);
+      if (broken.length > 0) {
+        await root.ask(readsSequences(spec.databaseName));
+        broken = await brokenViews(session, spec.databaseName);
+      }
+      const omitted = broken.map(({ name }) => name);
       await root.ask("FLUSH TABLES WITH READ LOCK;");
-      const { shape, objects, settings } = await readShape(root, spec.databaseName);
+      const { shape, objects, settings } = await readShape(root, spec.databaseName, omitted);
       await session.ask("START TRANSACTION WITH CONSISTENT SNAPSHOT;");
       const dump = await engine.pipe(id, {
         command: endedFirst([
@@ -250,13 +297,13 @@ export const mysql: Copier = {
           "--hex-blob",
           "--no-tablespaces",
           "--skip-comments",
-          ...broken.map((view) => `--ignore-table=${spec.databaseName}.${view}`),
+          ...omitted.map((view) => `--ignore-table=${spec.databaseName}.${view}`),
           spec.databaseName,
         ]),
         env: envOf(reader),
       });
       const gzip = createGzip({ level: 1 });
-      const compressed = pipeline(Readable.from(dump.output, { objectMode: false }), gzip);
+      const compressed = pipeline(Readable.from(withViews(dump.output, broken), { objectMode: false }), gzip);
       const dumped = Promise.all([take(gzip), compressed]).then(() => demandSuccess("mariadb-dump", dump));
       dumped.catch(() => undefined);
       try {
@@ -267,10 +314,9 @@ export const mysql: Copier = {
         const tables = await readTables(session, spec.databaseName, shape);
         await session.end();
         await root.end();
-        const views = String(Number(objects["views"]) - broken.length);
         return {
           tables,
-          objects: { ...objects, views, [checksumKey]: checksumNow },
+          objects: { ...objects, ...markOmitted(omitted), [checksumKey]: checksumNow },
           counters: [],
           settings,
         };
@@ -293,12 +339,13 @@ export const mysql: Copier = {
       const reader = await employReader(root, server);
       const session = (reading = await open(server, reader));
       await session.ask(begin);
-      const { shape, objects, settings } = await readShape(root, server.spec.databaseName);
+      const omitted = omittedIn(wanted);
+      const { shape, objects, settings } = await readShape(root, server.spec.databaseName, omitted);
       const tables = await readTables(session, server.spec.databaseName, shape, version ?? "1");
       await session.end();
       await root.end();
       if (version !== undefined) objects[checksumKey] = version;
-      return { tables, objects, counters: [], settings };
+      return { tables, objects: { ...objects, ...markOmitted(omitted) }, counters: [], settings };
     } finally {
       reading?.close();
       root.close();
