@@ -1266,7 +1266,8 @@ export const operations = {
     method: "post",
     path: "/backups/{id}/link",
     tag: "Databases",
-    summary: "A download URL for the backup, valid for ten minutes",
+    summary:
+      "A download URL for the backup, valid for ten minutes. The file of a FAILED backup may be damaged or need changes before it can be loaded",
     access: "key",
     answers: [{ status: 200, schema: BackupLink }],
     refusals: ["conflict"],

@@ -353,7 +353,8 @@ describe("text for people", () => {
     const { instead } = service;
     service.instead = (asked) => answer[asked.id] ?? instead(asked);
     try {
-      return (await run(args)).stdout;
+      const { stdout, stderr } = await run(args);
+      return stdout + stderr;
     } finally {
       service.instead = instead;
     }
@@ -451,6 +452,13 @@ describe("text for people", () => {
     expect(await printed(["domains", "add", "example.com"], { createDomain })).toMatch(
       /Point it +CNAME, or ALIAS\/A at the root of a zone: example\.com → shop\.sites\.example\n/,
     );
+  });
+
+  it("says of a downloaded backup that failed its verification that it may be damaged", async () => {
+    const download = (status: string) =>
+      printed(["backups", "download", id, "some.backup", "--force"], { getBackup: { status } });
+    expect(await download("FAILED")).toContain("may be damaged");
+    expect(await download("STORED")).not.toContain("damaged");
   });
 
   it("does not call settings the same that are not known", async () => {

@@ -209,6 +209,13 @@ describe("a backup", () => {
       status: "FAILED",
       error: expect.stringContaining("2 rows"),
     });
+    // It may be the last copy of what is in it, so its file can be had; a restore cannot use it.
+    const { status, body } = await api<BackupLink>(key, "POST", `/backups/${damaged}/link`);
+    expect(status).toBe(200);
+    expect(await (await call(body.url.slice(siteUrl.length))).text()).toBe("spoilt");
+    expect((await api(key, "POST", `/databases/${databaseId}/restore`, { backupId: damaged })).status).toBe(
+      409,
+    );
     await api(key, "POST", `/databases/${databaseId}/backups`);
     const taken = await take(on, "database.backup");
     await upload(on, taken, "a dump");
@@ -1142,6 +1149,8 @@ describe("whether a restore is over", () => {
       kind: "restore_failed",
       detail: expect.stringContaining(reason),
     });
+    // No other test's host is to verify it.
+    await api(key, "DELETE", `/backups/${job.args.backup.backupId}`);
     on.close();
   });
 });

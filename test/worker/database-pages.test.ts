@@ -318,6 +318,18 @@ describe("a database's backups", () => {
     expect((await read()).restoring).toBeNull();
     const download = await me.send(path("/backups"), `download:${backup?.id}`, restore);
     expect(new URL(download.location ?? "").pathname).toBe(`/backups/${backup?.id}/download`);
+    expect((await me.get(path("/backups"))).text).not.toContain("may be damaged");
+    // Its file may be the last copy.
+    await bindings.DB.prepare("UPDATE backups SET status = 'FAILED', sha256 = 'aa' WHERE id = ?")
+      .bind(backup?.id)
+      .run();
+    const failed = (await me.get(path("/backups"))).text;
+    expect([failed.includes("may be damaged"), failed.includes(`restore:${backup?.id}`)]).toEqual([
+      true,
+      false,
+    ]);
+    const whole = await me.send(path("/backups"), `download:${backup?.id}`, restore);
+    expect(new URL(whole.location ?? "").pathname).toBe(`/backups/${backup?.id}/download`);
     expect((await me.send(path("/backups"), `remove:${backup?.id}`, restore)).status).toBe(303);
   });
 });

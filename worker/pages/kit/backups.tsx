@@ -33,11 +33,17 @@ const contents = ({ type, tables, rows }: Backup): string =>
 
 const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) => Child }) => {
   const isStored = backup.status === "STORED" || backup.status === "VERIFIED";
+  const hasFile = isStored || (backup.status === "FAILED" && backup.sizeBytes !== null);
   return (
     <tr>
       <td>
         <Status {...backupWords[backup.status]} />
         {backup.error !== null && <div class="bad small">{backup.error}</div>}
+        {hasFile && !isStored && (
+          <div class="warn small">
+            Its file can be downloaded, but may be damaged or need changes before it can be loaded.
+          </div>
+        )}
         {backup.consistent === false && (
           <div class="warn small">
             The site wrote while it was being read, so not all of it is from the same moment.
@@ -60,7 +66,7 @@ const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) =>
       <td class="end">
         <div class="buttons">
           {isStored && restore(backup)}
-          {isStored && (
+          {hasFile && (
             <Act
               id="download"
               of={backup.id}
@@ -75,7 +81,7 @@ const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) =>
               ⋯
             </summary>
             <div>
-              {backup.status !== "RUNNING" && backup.sizeBytes !== null && (
+              {hasFile && (
                 <Act id="verify" of={backup.id} label="Verify it again" values={{ backupId: backup.id }} />
               )}
               <Act

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull } from "drizzle-orm";
+import { and, eq, isNull, sql } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
 import { backups } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
@@ -75,7 +75,11 @@ export async function downloadBackup(
     .select()
     .from(backups)
     .where(
-      and(eq(backups.id, id), inArray(backups.status, ["STORED", "VERIFIED"]), isNull(backups.removedAt)),
+      and(
+        eq(backups.id, id),
+        sql`(status IN ('STORED', 'VERIFIED') OR status = 'FAILED' AND sha256 IS NOT NULL)`,
+        isNull(backups.removedAt),
+      ),
     );
   if (!row) throw new AppError("not_found");
   const at = row.createdAt.toISOString().slice(0, 16).replace(":", "");

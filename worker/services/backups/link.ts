@@ -17,11 +17,16 @@ const signatureOf = (ctx: Ctx, id: string, { expires, by }: Omit<SignedLink, "si
     hmacSha256(deriveKey(ctx.config.SECRET_KEY, "backup-link"), Buffer.from(`${id}:${expires}:${by}`)),
   ).toString("base64url");
 
-/** A URL for this backup alone, valid for ten minutes and only while the key or session that requested it is valid. */
+/**
+ * A URL for this backup alone, also if its verification failed, because it may be the last copy of its data; valid for
+ * ten minutes and only while the key or session that requested it is valid.
+ */
 export async function linkBackup(ctx: Ctx, { id: backupId }: ById): Promise<BackupLink> {
-  const { id, status } = await backupOwnedBy(ctx, backupId);
-  if (status !== "VERIFIED" && status !== "STORED")
-    throw conflict(`A ${status} backup cannot be downloaded. Choose one that is STORED or VERIFIED.`);
+  const { id, status, sha256 } = await backupOwnedBy(ctx, backupId);
+  if (status === "RUNNING")
+    throw conflict("This backup is still in progress. It can be downloaded when it is complete.");
+  if (status === "FAILED" && sha256 === null)
+    throw conflict("This backup failed and has no file to download. Create another one.");
   const expiresAt = new Date(ctx.now().getTime() + linkLifeMs);
   const expires = String(expiresAt.getTime());
   const url = new URL(`/backups/${id}/download`, ctx.config.SITE_URL);
