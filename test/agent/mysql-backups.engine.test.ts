@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
@@ -89,6 +91,30 @@ describe("a MariaDB database of views on views, functions, procedures, triggers 
     expect(await host.verify(other, again)).toBeNull();
     await host.mariadb(other, "DROP TABLE t");
     expect(await host.restore(other, again)).toBeNull();
+    expect(await host.mariadb(other, used)).toBe(before);
+  });
+});
+
+describe("the download of a MariaDB backup", () => {
+  const spec = host.specOf("mysql", "downloaded");
+  const manual = readFileSync(join(import.meta.dirname, "../../docs/manual/databases.md"), "utf8");
+  const command = /^gunzip .* mariadb .*$/m.exec(manual)?.[0] ?? "";
+
+  it("fills another database, as the manual says, with what others defined, who are not there", async () => {
+    await host.does("database.provision", { database: spec });
+    await host.mariadb(spec, nested);
+    await host.mariadb(spec, "INSERT INTO t (id, word) VALUES (3, 'DEFINER=`a`@`b`')");
+    const before = await host.mariadb(spec, used);
+    const rows = await host.mariadb(spec, "SELECT * FROM t");
+    await host.rotate(spec);
+    const backupId = await host.backUp(spec);
+    const other = await host.provision("mysql", "filled");
+    await host.put(other, "/tmp/backup.sql.gz", host.server.found(backupId).data);
+    const [login] = other.logins;
+    const options = `--protocol=tcp --host=127.0.0.1 --user=${login?.username} --password=${login?.password}`;
+    const filled = command.replace("DATABASE", other.databaseName).replace("mariadb ", `mariadb ${options} `);
+    await host.run(other, ["bash", "-o", "pipefail", "-ec", `cd /tmp; ${filled}`]);
+    expect(await host.mariadb(other, "SELECT * FROM t")).toBe(rows);
     expect(await host.mariadb(other, used)).toBe(before);
   });
 });
