@@ -3,9 +3,10 @@ import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Invoice } from "../../protocol/api/invoices.ts";
 import type { Activity } from "../../protocol/api/activity.ts";
 import type { Page } from "../../protocol/api/common.ts";
+import type { Pack } from "../../protocol/api/packs.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
 import { ownerOf, say, scripted } from "./assistant.ts";
-import { escaped, signedIn, visitorWith, type Visitor } from "./pages.ts";
+import { escaped, fieldsOf, signedIn, visitorWith, type Visitor } from "./pages.ts";
 import {
   account,
   api,
@@ -15,6 +16,7 @@ import {
   operator,
   operatorCookie,
   pay,
+  site,
   siteUrl,
   uniqueName,
 } from "./service.ts";
@@ -127,6 +129,41 @@ it("the plan of each site can be changed, however many there are", async () => {
   const { data } = (await api<{ data: { id: string; kind: string }[] }>(null, "GET", "/packs")).body;
   const pack = data.findLast(({ kind }) => kind === "site");
   expect((await owner.send(path, "plan", { packId: pack?.id ?? "", billingTerm: "1" })).status).toBe(303);
+});
+
+it("a plan that is no longer offered is shown with its size and price to who has it, and its term can be changed", async () => {
+  const plan = await api<Pack>(await operator(), "POST", "/packs", {
+    kind: "site",
+    name: "Vintage",
+    amountCents: 1300,
+    memoryMb: 333,
+    cpuMilli: 500,
+    diskGb: 7,
+  });
+  const packId = plan.body.id;
+  const key = await account();
+  const { siteId, invoiceToken } = await createSite(key, { packId });
+  await pay(invoiceToken);
+  const elsewhere = await createSite(key);
+  await pay(elsewhere.invoiceToken);
+  await api(await operator(), "PATCH", `/packs/${packId}`, { active: false });
+  const { visitor: owner } = await signedIn(key);
+  const billing = (await owner.get("/billing")).text;
+  expect(billing).toMatch(/Vintage[^]*no longer offered[^]*\$13\.00 a month/);
+  expect((await owner.get(`/sites/${siteId}`)).text).toMatch(/Vintage[^]*\$13\.00 a month/);
+  for (const path of [`/billing/plan/${siteId}`, `/sites/${siteId}/settings`]) {
+    const { text } = await owner.get(path);
+    expect(text).toMatch(
+      /333 MB memory · 0\.5 cores · 7 GB disk<br\/?>Your plan, which is no longer offered/,
+    );
+    const fields = fieldsOf(text, "plan");
+    expect(fields).toMatchObject({ packId, billingTerm: "1" });
+    expect((await owner.send(path, "plan", { ...fields, billingTerm: "12" })).status).toBe(303);
+    expect(await site(key, siteId)).toMatchObject({ packId, nextPackId: null, nextBillingTerm: 12 });
+    await api(key, "PATCH", `/sites/${siteId}`, { packId });
+  }
+  for (const path of [`/billing/plan/${elsewhere.siteId}`, "/sites/new"])
+    expect((await owner.get(path)).text).not.toContain("Vintage");
 });
 
 describe("an invoice's page", () => {

@@ -203,6 +203,31 @@ describe("the operator's console", () => {
     expect((await api(key, "PATCH", `/terms/${siteId}`, { packId: bigger })).status).toBe(403);
   });
 
+  it("names a customer's plan that is no longer offered, and does not change it by a form sent untouched", async () => {
+    const { body: plan } = await api<Pack>(await operator(), "POST", "/packs", {
+      kind: "site",
+      name: "Vintage",
+      amountCents: 1300,
+      memoryMb: 512,
+      cpuMilli: 500,
+      diskGb: 10,
+    });
+    const key = await account();
+    const { siteId, invoiceToken } = await createSite(key, { packId: plan.id });
+    await pay(invoiceToken);
+    const other = await createSite(key);
+    await pay(other.invoiceToken);
+    await api(await operator(), "PATCH", `/packs/${plan.id}`, { active: false });
+    const page = `/operator/accounts/${await ownerOf(key)}`;
+    const { text } = await me.get(page);
+    expect(text).toContain("Vintage: $13.00 a month, no longer offered");
+    expect(text.match(/Vintage: /g)).toHaveLength(1);
+    const fields = fieldsOf(text, `plan:${siteId}`);
+    expect(fields["packId"]).toBe(plan.id);
+    expect((await me.send(page, `plan:${siteId}`, fields)).said).toBe("The plan stays as it is.");
+    expect(await site(key, siteId)).toMatchObject({ packId: plan.id, nextPackId: null });
+  });
+
   it("closes the sign-up, and opens it again", async () => {
     const signUp = (email: string) =>
       call("/sign-up", {

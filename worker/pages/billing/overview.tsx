@@ -1,9 +1,9 @@
 import type { OwnAccount } from "../../../protocol/api/accounts.ts";
 import type { Credits, CreditPackage } from "../../../protocol/api/credits.ts";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
-import type { Pack } from "../../../protocol/api/packs.ts";
 import { invoiceStatuses } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
+import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { day, money } from "../money.ts";
 import { Act } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
@@ -18,8 +18,8 @@ const keys: Keys<Term> = { name: ({ name }) => name, until: ({ paidUntil }) => p
 
 const monthsAfter = (term: Term): number => term.nextBillingTerm ?? term.billingTerm;
 
-/** What the next term costs; undefined for a plan that is no longer sold. */
-const nextPrice = (term: Term, packs: readonly Pack[]) => {
+/** What the next term costs. */
+const nextPrice = (term: Term, packs: readonly OwnPack[]) => {
   const pack = packs.find(({ id }) => id === (term.nextPackId ?? term.packId));
   const price = pack?.terms.find(({ months }) => months === monthsAfter(term));
   return pack && price && { text: money(price.amountCents, pack.currency), name: pack.name };
@@ -27,8 +27,17 @@ const nextPrice = (term: Term, packs: readonly Pack[]) => {
 
 const every = (months: number): string => (months === 1 ? "a month" : `every ${months} months`);
 
-const TermRow = ({ term, packs, due }: { term: Term; packs: readonly Pack[]; due: Invoice | undefined }) => {
+const TermRow = ({
+  term,
+  packs,
+  due,
+}: {
+  term: Term;
+  packs: readonly OwnPack[];
+  due: Invoice | undefined;
+}) => {
   const price = nextPrice(term, packs);
+  const pack = packs.find(({ id }) => id === term.packId);
   return (
     <tr>
       <td>
@@ -38,7 +47,8 @@ const TermRow = ({ term, packs, due }: { term: Term; packs: readonly Pack[]; due
         </div>
       </td>
       <td>
-        {packs.find(({ id }) => id === term.packId)?.name ?? "a plan no longer sold"}
+        {pack?.name}
+        {pack?.isOffered === false && <div class="soft small">no longer offered</div>}
         {(term.nextPackId !== null || term.nextBillingTerm !== null) && (
           <div class="soft small">
             then{" "}
@@ -78,7 +88,7 @@ const Next = ({
   unpaid,
 }: {
   terms: readonly Term[];
-  packs: readonly Pack[];
+  packs: readonly OwnPack[];
   unpaid: readonly Invoice[];
 }) => {
   const [first] = unpaid.toSorted((one, other) => one.dueAt.localeCompare(other.dueAt));
@@ -265,8 +275,8 @@ export const billing: Screen = {
   async show({ ctx, viewer, query }) {
     const status = invoiceStatuses.find((one) => one === query("status"));
     const order = orderIn(query, keys);
-    const [{ data: packs }, { data: unpaid }, invoices, own, { data: packages }] = await Promise.all([
-      call(ctx, "listPacks", { limit: 100 }),
+    const [packs, { data: unpaid }, invoices, own, { data: packages }] = await Promise.all([
+      listOwnPacks(ctx),
       call(ctx, "listInvoices", { limit: 100, status: "unpaid" }),
       call(ctx, "listInvoices", {
         limit: 25,

@@ -1,5 +1,6 @@
 import { isId } from "../../../protocol/ids.ts";
 import { call } from "../../api/call.ts";
+import { listOwnPacks } from "../../services/packs/list.ts";
 import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
 import { Card, Heading } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
@@ -16,7 +17,7 @@ export const planChange: Screen = {
   path: "/billing/plan/:id",
   async show(asked) {
     const term = await termOf(asked);
-    const { data } = await call(asked.ctx, "listPacks", { limit: 100 });
+    const packs = await listOwnPacks(asked.ctx);
     return {
       title: `Plan of ${term.name}`,
       section: "billing",
@@ -36,7 +37,7 @@ export const planChange: Screen = {
                 </p>
               ) : (
                 <ChangePlan
-                  packs={data.filter(({ kind }) => kind === term.kind)}
+                  packs={packs.filter(({ kind }) => kind === term.kind)}
                   term={term}
                   now={asked.ctx.now()}
                 />

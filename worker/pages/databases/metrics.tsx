@@ -1,4 +1,5 @@
 import { call } from "../../api/call.ts";
+import { listOwnPacks } from "../../services/packs/list.ts";
 import type { Screen } from "../kit/screen.ts";
 import { Usage, windowOf } from "../kit/usage.tsx";
 import { databaseFrame, openDatabase, told } from "./frame.tsx";
@@ -9,10 +10,10 @@ export const databaseMetrics: Screen = {
     const opened = await openDatabase(ctx, param("id"));
     const { database } = opened;
     const asked = query("range");
-    const [metrics, events, { data: packs }] = await Promise.all([
+    const [metrics, events, packs] = await Promise.all([
       told(call(ctx, "getDatabaseMetrics", { id: database.id, window: windowOf(asked) })),
       told(call(ctx, "getDatabaseEvents", { id: database.id })),
-      call(ctx, "listPacks", { limit: 100 }),
+      listOwnPacks(ctx),
     ]);
     const view = databaseFrame(
       opened,

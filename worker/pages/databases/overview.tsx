@@ -1,10 +1,10 @@
 import type { Backup } from "../../../protocol/api/backups.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
 import type { Answered } from "../../../protocol/api/operations.ts";
-import type { Pack } from "../../../protocol/api/packs.ts";
 import type { Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
 import { AppError } from "../../domain/app-error.ts";
+import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { Act } from "../kit/form.tsx";
 import { Card, Copied, Day, Live, Meter, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
@@ -135,8 +135,8 @@ const Now = ({
 }: {
   database: Database;
   insight: Told<DatabaseInsight>;
-  pack: Pack | undefined;
-  packs: readonly Pack[];
+  pack: OwnPack | undefined;
+  packs: readonly OwnPack[];
 }) => {
   if (!("value" in insight)) return <NotTold database={database} reason={insight.reason} />;
   const { sizeMb, connections, cacheHitRatio } = insight.value;
@@ -178,7 +178,7 @@ const Facts = ({
   latest,
 }: {
   database: Database;
-  pack: Pack | undefined;
+  pack: OwnPack | undefined;
   sites: readonly Site[];
   latest: Backup | undefined;
 }) => (
@@ -195,13 +195,12 @@ const Facts = ({
     </dd>
     <dt>Plan</dt>
     <dd>
-      {pack ? (
+      {pack && (
         <>
-          {pack.name} <span class="soft">{packText(pack)}</span>
+          {pack.name}{" "}
+          <span class="soft">{`${packText(pack)}${pack.isOffered ? "" : ", no longer offered"}`}</span>{" "}
         </>
-      ) : (
-        "a plan that is no longer sold"
-      )}{" "}
+      )}
       <a href={databasePath(database.id, "settings")}>Change</a>
     </dd>
     {database.paidUntil !== null && (
@@ -254,9 +253,9 @@ export const databaseOverview: Screen = {
   async show({ ctx, param }) {
     const opened = await openDatabase(ctx, param("id"));
     const { database } = opened;
-    const [insight, { data: packs }, sites, backups, events] = await Promise.all([
+    const [insight, packs, sites, backups, events] = await Promise.all([
       told(call(ctx, "getDatabaseInsight", { id: database.id })),
-      call(ctx, "listPacks", { limit: 100 }),
+      listOwnPacks(ctx),
       sitesOf(ctx),
       call(ctx, "listBackups", { id: database.id, limit: 1 }),
       told(call(ctx, "getDatabaseEvents", { id: database.id })),

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
+import { listOwnPacks } from "../../services/packs/list.ts";
 import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
 import { Act, Check, ConfirmByName } from "../kit/form.tsx";
 import { Card, Day } from "../kit/parts.tsx";
@@ -44,8 +45,7 @@ export const databaseSettings: Screen = {
   async show({ ctx, param }) {
     const opened = await openDatabase(ctx, param("id"));
     const { database } = opened;
-    const { data } = await call(ctx, "listPacks", { limit: 100 });
-    const packs = data.filter(({ kind }) => kind === "database");
+    const packs = (await listOwnPacks(ctx)).filter(({ kind }) => kind === "database");
     return databaseFrame(
       opened,
       "settings",

@@ -4,6 +4,7 @@ import type { BillingTermMonths } from "../../../protocol/states.ts";
 import * as z from "zod";
 import { parsed } from "../../domain/parsed.ts";
 import { chargedCents, proratedCents } from "../../domain/pricing.ts";
+import type { OwnPack } from "../../services/packs/list.ts";
 import { day, money } from "../money.ts";
 import { Button, Form } from "./form.tsx";
 import { PlanCards, TermField } from "./plans.tsx";
@@ -18,9 +19,11 @@ const priceOf = (pack: Pack, months: number): number =>
   pack.terms.find((term) => term.months === months)?.amountCents ?? pack.amountCents * months;
 
 /** What a change to this pack means: from when it applies, and what is paid for it now. */
-function effectOf(pack: Pack, old: Pack | undefined, term: Termed, now: Date): string {
-  if (pack.id === term.packId)
-    return term.nextPackId === null ? "Your plan" : "Your plan: choose it to keep it";
+function effectOf(pack: OwnPack, old: OwnPack | undefined, term: Termed, now: Date): string {
+  if (pack.id === term.packId) {
+    const own = pack.isOffered ? "Your plan" : "Your plan, which is no longer offered";
+    return term.nextPackId === null ? own : `${own}: choose it to keep it`;
+  }
   if (term.paidUntil === null || !old) return "";
   const until = new Date(term.paidUntil);
   if (pack.amountCents <= old.amountCents) return `From ${day(term.paidUntil)} on, at the next renewal`;
@@ -33,17 +36,18 @@ function effectOf(pack: Pack, old: Pack | undefined, term: Termed, now: Date): s
 
 /** The form `plan`, which `changePlan` takes. */
 export const ChangePlan = ({
-  packs,
+  packs: own,
   term,
   now,
   isLegendHidden = false,
 }: {
-  packs: readonly Pack[];
+  packs: readonly OwnPack[];
   term: Termed;
   now: Date;
   /** A heading above says it already. */
   isLegendHidden?: boolean;
 }) => {
+  const packs = own.filter(({ id, isOffered }) => isOffered || id === term.packId || id === term.nextPackId);
   const old = packs.find(({ id }) => id === term.packId);
   return (
     <Form id="plan">

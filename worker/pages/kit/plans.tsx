@@ -1,4 +1,5 @@
 import type { Pack } from "../../../protocol/api/packs.ts";
+import type { OwnPack } from "../../services/packs/list.ts";
 import { money } from "../money.ts";
 import { Choices, Select } from "./form.tsx";
 
@@ -10,12 +11,14 @@ export const packText = ({ memoryMb, cpuMilli, diskGb }: Pack): string =>
 
 /** `where`, if a plan with more of something is on offer. */
 export const ifBigger = (
-  packs: readonly Pack[],
-  pack: Pack | undefined,
+  packs: readonly OwnPack[],
+  pack: OwnPack | undefined,
   of: (pack: Pack) => number,
   where: string,
 ): string | undefined =>
-  pack && packs.some((other) => other.kind === pack.kind && of(other) > of(pack)) ? where : undefined;
+  pack && packs.some((other) => other.isOffered && other.kind === pack.kind && of(other) > of(pack))
+    ? where
+    : undefined;
 
 export const monthsOf = (count: number): string => (count === 1 ? "1 month" : `${count} months`);
 export const monthly = ({ amountCents, currency }: Pack): string => `${money(amountCents, currency)} a month`;

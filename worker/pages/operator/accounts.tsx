@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Activity } from "../../../protocol/api/activity.ts";
-import { PackChange, type Pack } from "../../../protocol/api/packs.ts";
+import { PackChange, type PackForOperator } from "../../../protocol/api/packs.ts";
 import { AccountListQuery, AccountPatch, AccountSuspend } from "../../../protocol/api/accounts.ts";
 import { CreditGrant } from "../../../protocol/api/credits.ts";
 import { call } from "../../api/call.ts";
@@ -84,10 +84,10 @@ const TermPlan = ({
   packs,
 }: {
   term: { id: string; name: string; packId: string; paidUntil: string | null };
-  packs: readonly Pack[];
+  packs: readonly PackForOperator[];
 }) => (
   <details id={`plan-${term.id}`} open={typedInto(`plan:${term.id}`) !== undefined}>
-    <summary>{packs.find(({ id }) => id === term.packId)?.name ?? "A former plan"}</summary>
+    <summary>{packs.find(({ id }) => id === term.packId)?.name}</summary>
     {term.paidUntil === null ? (
       <p class="soft">The plan can be changed once the first invoice is paid.</p>
     ) : (
@@ -98,7 +98,12 @@ const TermPlan = ({
           label="Plan"
           hint="A more expensive one is invoiced to the customer and takes effect once paid; a cheaper one takes effect at the next renewal."
           value={term.packId}
-          options={packs.map((pack) => [pack.id, `${pack.name}: ${monthly(pack)}`] as const)}
+          options={packs
+            .filter(({ id, active }) => active || id === term.packId)
+            .map((pack) => [
+              pack.id,
+              `${pack.name}: ${monthly(pack)}${pack.active ? "" : ", no longer offered"}`,
+            ])}
         />
         <p class="form-end">
           <Button label="Change the plan" of={term.name} />
@@ -117,7 +122,7 @@ export const operatorAccount: Screen = {
     const account = await call(ctx, "getAccountForOperator", { id });
     const owned = { accountId: account.id, limit: 50 };
     const [{ data: packs }, sites, databases, invoices, activity] = await Promise.all([
-      call(ctx, "listPacks", { limit: 100 }),
+      call(ctx, "listAllPacks", { limit: 100 }),
       call(ctx, "listAllSites", owned),
       call(ctx, "listAllDatabases", owned),
       call(ctx, "listAllInvoices", owned),

@@ -7,6 +7,7 @@ import type { DiskUse } from "../../../protocol/api/disk.ts";
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
+import { listOwnPacks } from "../../services/packs/list.ts";
 import { Act, Button, Field, Form } from "../kit/form.tsx";
 import { ifBigger } from "../kit/plans.tsx";
 import { Callout, Card, Empty, Meter, Time } from "../kit/parts.tsx";
@@ -281,8 +282,8 @@ export const siteData: Screen = {
     const site = await call(ctx, "getSite", { id: param("id") });
     const [wantedPath, volume] = [query("path") || "/", query("volume") || undefined];
     const wanted = FilesQuery.safeParse({ path: wantedPath, ...(volume !== undefined && { volume }) });
-    const [{ data: packs }, volumes, disk, files] = await Promise.all([
-      call(ctx, "listPacks", { limit: 100 }),
+    const [packs, volumes, disk, files] = await Promise.all([
+      listOwnPacks(ctx),
       call(ctx, "listVolumes", { id: site.id }),
       call(ctx, "getSiteDisk", { id: site.id }),
       wanted.success

@@ -1,4 +1,5 @@
 import { call } from "../../api/call.ts";
+import { listOwnPacks } from "../../services/packs/list.ts";
 import type { Screen } from "../kit/screen.ts";
 import { Usage, windowOf } from "../kit/usage.tsx";
 import { siteFrame } from "./frame.tsx";
@@ -9,11 +10,11 @@ export const siteMetrics: Screen = {
   async show({ ctx, param, query }) {
     const id = param("id");
     const asked = query("range");
-    const [site, metrics, events, { data: packs }, { data: deployments }] = await Promise.all([
+    const [site, metrics, events, packs, { data: deployments }] = await Promise.all([
       call(ctx, "getSite", { id }),
       orWhy(call(ctx, "getSiteMetrics", { id, window: windowOf(asked) })),
       orWhy(call(ctx, "getSiteEvents", { id })),
-      call(ctx, "listPacks", { limit: 100 }),
+      listOwnPacks(ctx),
       call(ctx, "listDeployments", { id, limit: 100 }),
     ]);
     return siteFrame(

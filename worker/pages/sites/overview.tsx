@@ -1,13 +1,13 @@
 import type { Activity } from "../../../protocol/api/activity.ts";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { DeploymentExplanation } from "../../../protocol/api/diagnosis.ts";
-import type { Pack } from "../../../protocol/api/packs.ts";
 import type { SiteEvent, SiteSample } from "../../../protocol/api/running.ts";
 import { SiteRollback, type Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { unpaidInvoiceOf } from "../../services/refuse-unpaid.ts";
+import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { ifBigger } from "../kit/plans.tsx";
 import { Callout, Card, Day, Live, Meter, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
@@ -100,8 +100,8 @@ const Now = ({
   here,
 }: {
   sample: SiteSample | undefined;
-  pack: Pack | undefined;
-  packs: readonly Pack[];
+  pack: OwnPack | undefined;
+  packs: readonly OwnPack[];
   here: string;
 }) => (
   <Card title="Now" end={<a href={`${here}/metrics`}>Metrics</a>}>
@@ -145,7 +145,7 @@ const Now = ({
   </Card>
 );
 
-const Plan = ({ site, pack }: { site: Site; pack: Pack | undefined }) => {
+const Plan = ({ site, pack }: { site: Site; pack: OwnPack | undefined }) => {
   const term = pack?.terms.find(({ months }) => months === site.billingTerm);
   return (
     <Card
@@ -158,7 +158,10 @@ const Plan = ({ site, pack }: { site: Site; pack: Pack | undefined }) => {
       }
     >
       <dl class="sum">
-        <dt>{pack?.name ?? "No longer offered"}</dt>
+        <dt>
+          {pack?.name}
+          {pack?.isOffered === false && <div class="soft small">no longer offered</div>}
+        </dt>
         <dd>
           {pack && money(term?.amountCents ?? pack.amountCents, pack.currency)}
           {pack && (site.billingTerm === 1 ? " a month" : ` for ${site.billingTerm} months`)}
@@ -238,7 +241,7 @@ async function factsOf(ctx: Ctx, id: string) {
     site.hostId === null ? [] : orEmpty(call(ctx, "getSiteEvents", { id })),
     call(ctx, "listActivity", { resource: id, limit: 5 }),
     call(ctx, "listDatabases", { limit: 100 }),
-    call(ctx, "listPacks", { limit: 100 }),
+    listOwnPacks(ctx),
     isDue ? unpaidInvoiceOf(ctx, id) : null,
     site.latestDeployment?.status === "FAILED"
       ? call(ctx, "explainDeployment", { id: site.latestDeployment.id })
@@ -318,7 +321,7 @@ export const siteOverview: Screen = {
     const { site, deployments, samples, events, activity, databases, packs, invoice, explained } =
       await factsOf(ctx, param("id"));
     const here = `/sites/${site.id}`;
-    const pack = packs.data.find(({ id }) => id === site.packId);
+    const pack = packs.find(({ id }) => id === site.packId);
     const linked = databases.data.filter(({ links }) => links.some(({ siteId }) => siteId === site.id));
     return siteFrame(
       site,
@@ -340,7 +343,7 @@ export const siteOverview: Screen = {
             <Now
               sample={site.status === "RUNNING" ? samples.at(-1) : undefined}
               pack={pack}
-              packs={packs.data}
+              packs={packs}
               here={here}
             />
             <Plan site={site} pack={pack} />

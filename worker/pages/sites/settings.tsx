@@ -1,10 +1,10 @@
 import type { Deployment } from "../../../protocol/api/deployments.ts";
-import type { Pack } from "../../../protocol/api/packs.ts";
 import type { SiteHealth } from "../../../protocol/api/running.ts";
 import type { Site, SiteSettings } from "../../../protocol/api/sites.ts";
 import type { SiteVolume } from "../../../protocol/api/site-volumes.ts";
 import { call } from "../../api/call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
+import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
 import { Act, ConfirmByName, Telling } from "../kit/form.tsx";
 import { Callout, Card, Copied, Day, Status, Time } from "../kit/parts.tsx";
@@ -95,7 +95,7 @@ const Webhook = ({ url, last }: { url: string | null; last: Deployment | undefin
   </Card>
 );
 
-const Plan = ({ site, packs, now }: { site: Site; packs: Pack[]; now: Date }) => {
+const Plan = ({ site, packs, now }: { site: Site; packs: readonly OwnPack[]; now: Date }) => {
   const next = packs.find(({ id }) => id === site.nextPackId);
   return (
     <Card title="Plan" id="plan">
@@ -158,8 +158,8 @@ const partsOf = ({ deployType }: Site): [id: string, label: string][] => [
 async function pageOf(asked: Asked, health: SiteHealth | null = null): Promise<View> {
   const { ctx, param, query } = asked;
   const site = await call(ctx, "getSite", { id: param("id") });
-  const [{ data: packs }, volumes, webhook, pushed] = await Promise.all([
-    call(ctx, "listPacks", { limit: 100 }),
+  const [packs, volumes, webhook, pushed] = await Promise.all([
+    listOwnPacks(ctx),
     call(ctx, "listVolumes", { id: site.id }).catch(() => ({ data: [] })),
     call(ctx, "getWebhook", { id: site.id }).catch(noneIfRefused),
     call(ctx, "listDeployments", { id: site.id, limit: 1, trigger: "webhook" }),
