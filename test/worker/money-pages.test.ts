@@ -20,6 +20,7 @@ import {
   siteUrl,
   uniqueName,
 } from "./service.ts";
+import { smallPackage } from "./stripe-service.ts";
 
 let me: Visitor;
 beforeAll(async () => {
@@ -189,6 +190,24 @@ describe("an invoice's page", () => {
     expect([build.status, build.location]).toEqual([303, expect.stringMatching(/^\/deployments\/dep_/)]);
     const signedOut = await call(`/sites/${siteId}/newest-deployment`, { ...html, redirect: "manual" });
     expect(signedOut.headers.get("Location")).toMatch(/^\/sign-in/);
+  });
+
+  it("shows to who returns from the processor the balance that they paid for", async () => {
+    const { visitor: payer } = await signedIn(await account());
+    const bought = await payer.send("/billing", `buy:${smallPackage}`, { packageId: smallPackage });
+    const checkout = await payer.send(`${bought.location}/pay`, "");
+    const back = await payer.send(new URL(checkout.location ?? "").pathname, "");
+    const { pathname, search } = new URL(back.location ?? "");
+    expect((await payer.get(pathname + search)).text).toMatch(/id="balance"[^>]*>500 credits</);
+  });
+
+  it("says until when it can be paid, and of a renewal, which can be paid later too, only when it is due", async () => {
+    const { invoiceId, invoiceToken } = await createSite(await account());
+    const page = async () => (await (await call(`/invoice/${invoiceToken}`, html)).text()).split("</h1>")[1];
+    expect(await page()).toContain(", payable until ");
+    await bindings.DB.prepare("UPDATE invoices SET kind = 'renewal' WHERE id = ?").bind(invoiceId).run();
+    expect(await page()).toContain(", due ");
+    expect(await page()).not.toContain("payable until");
   });
 });
 

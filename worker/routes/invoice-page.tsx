@@ -46,6 +46,8 @@ export const invoicePage = new Hono<AppEnv>()
       if (isUnsettled && c.req.valid("query").returned !== undefined) {
         await reconcileInvoice(ctx, invoice);
         invoice = await getInvoiceByToken(ctx, invoice.token);
+        // What the page's frame says is due, and the balance of credits, are of before the payment.
+        await noteViewer(c, () => Promise.resolve());
       }
       if (!wantsPage(c)) return c.json(invoice);
       if (c.req.valid("query").returned !== undefined && invoice.status === "paid") {

@@ -70,7 +70,7 @@ export const InvoicePage = ({ invoice, lastPayment }: { invoice: Invoice; lastPa
                 of <Day at={invoice.createdAt} />
                 {!isDone && (
                   <>
-                    , payable until <Day at={invoice.dueAt} />
+                    , {invoice.kind === "renewal" ? "due" : "payable until"} <Day at={invoice.dueAt} />
                   </>
                 )}
               </>
