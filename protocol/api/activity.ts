@@ -16,7 +16,7 @@ const filters = {
     .enum(["changes", "calls"])
     .optional()
     .describe(
-      "`changes`: without the assistant's tool calls as such; what they changed is among the changes. `calls`: these alone.",
+      "`changes`: without the assistant's tool calls as such, and without what an operator who views the account has read; what a call changed is among the changes. `calls`: tool calls alone.",
     ),
 };
 export const ActivityQuery = listQuery("activity").extend(filters);

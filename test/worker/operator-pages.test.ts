@@ -433,6 +433,28 @@ describe("the operator's console", () => {
     ).toBe(303);
   });
 
+  it("is one change in the record of the customer whose dashboard an operator sees, and each request another entry", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const cookie = await operatorCookie();
+    const started = await call("/view-as", {
+      method: "POST",
+      redirect: "manual",
+      headers: { Origin: siteUrl, Cookie: cookie },
+      body: new URLSearchParams({ accountId: await ownerOf(key) }),
+    });
+    const viewer = visitorWith(`${cookie}; ${started.headers.get("Set-Cookie")?.split(";")[0]}`);
+    for (const path of ["/", `/sites/${siteId}`]) expect((await viewer.get(path)).status).toBe(200);
+    const { visitor: owner } = await signedIn(key);
+    for (const path of ["/", "/activity", "/activity?actor=operator"]) {
+      const { text } = await owner.get(path);
+      expect(text.match(/Looked at the dashboard as the customer/g)).toHaveLength(1);
+      expect(text).not.toContain("Get account");
+    }
+    expect((await owner.get(`/sites/${siteId}`)).text).not.toContain("Get site");
+    expect((await owner.get("/activity?only=all")).text).toContain("Get site");
+  });
+
   it("says what a refund does before it is made, and makes it", async () => {
     const key = await account();
     const { invoiceId, invoiceToken, siteId } = await createSite(key);

@@ -72,10 +72,10 @@ export const activityList: Screen = {
   async show({ ctx, viewer, query }) {
     const resource = query("resource") ?? "";
     const actor = chosen(activityActors, query("actor"));
-    const only = chosen(["changes", "calls"] as const, query("only")) ?? "changes";
+    const only = chosen(["changes", "calls", "all"] as const, query("only")) ?? "changes";
     const { data, nextCursor } = await call(ctx, "listActivity", {
       limit: 50,
-      only,
+      ...(only !== "all" && { only }),
       ...cursorIn(query, "activity"),
       ...(resource !== "" && { resource }),
       ...(actor !== undefined && { actor }),
@@ -83,7 +83,7 @@ export const activityList: Screen = {
     const filters = new URLSearchParams({
       ...(resource !== "" && { resource }),
       ...(actor !== undefined && { actor }),
-      ...(only === "calls" && { only }),
+      ...(only !== "changes" && { only }),
     });
     const isFiltered = filters.size > 0;
     const known = viewer.terms.some(({ id }) => id === resource);
@@ -117,7 +117,10 @@ export const activityList: Screen = {
               label="Which entries"
               any="Changes"
               value={only}
-              options={[["calls", "What the assistant called"]]}
+              options={[
+                ["calls", "What the assistant called"],
+                ["all", "All, and what operators looked at"],
+              ]}
             />
             <button type="submit">Show</button>
             {isFiltered && <a href="/activity">Show everything</a>}

@@ -239,7 +239,7 @@ async function factsOf(ctx: Ctx, id: string) {
     call(ctx, "listDeployments", { id, limit: 10 }),
     site.hostId === null ? [] : orEmpty(call(ctx, "getSiteMetrics", { id, window: "24h" })),
     site.hostId === null ? [] : orEmpty(call(ctx, "getSiteEvents", { id })),
-    call(ctx, "listActivity", { resource: id, limit: 5 }),
+    call(ctx, "listActivity", { resource: id, limit: 5, only: "changes" }),
     call(ctx, "listDatabases", { limit: 100 }),
     listOwnPacks(ctx),
     isDue ? unpaidInvoiceOf(ctx, id) : null,

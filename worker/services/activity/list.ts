@@ -1,6 +1,7 @@
 import { and, desc, eq, getTableColumns, gte, sql, type SQL } from "drizzle-orm";
 import type { Activity, ActivityQuery, AllActivityQuery } from "../../../protocol/api/activity.ts";
 import type { Page } from "../../../protocol/api/common.ts";
+import { operations } from "../../../protocol/api/operations.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
 import { activity, apiKeys, sessions } from "../../db/schema.ts";
@@ -18,9 +19,17 @@ export const listAllActivity = (ctx: Ctx, query: AllActivityQuery): Promise<Page
     query.accountId === undefined ? undefined : eq(activity.accountId, query.accountId as Id<"account">),
   );
 
-/** Tools have an underscore in their names, and operations none. Of changes alone there is an index, by this very condition. */
+const reads = JSON.stringify(
+  Object.entries(operations).flatMap(([id, { method }]) => (method === "get" ? [id] : [])),
+);
+
+/**
+ * Tools have an underscore in their names, and operations none. Of all but calls there is an index, by this very condition.
+ * Reads are recorded of operators only who see the account as its owner does.
+ */
 const kinds = {
-  changes: sql`instr(${activity.operation}, '_') = 0`,
+  changes: sql`instr(${activity.operation}, '_') = 0
+    AND NOT (${activity.actor} = 'operator' AND ${activity.operation} IN (SELECT value FROM json_each(${reads})))`,
   calls: sql`instr(${activity.operation}, '_') > 0`,
 } as const;
 
