@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import { stepsOf, wholeMs } from "../../worker/pages/sites/deployment-words.tsx";
+import { headlineOf } from "../../worker/pages/sites/failure.tsx";
 
 const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
 const none = { clone: null, build: null, start: null, swap: null };
@@ -17,6 +18,19 @@ const shown = (one: Deployment, now = 0) =>
   stepsOf(one, new Date(now * 1000)).map(
     ({ name, state, ms }) => `${name} ${state}${ms === null ? "" : ` ${ms / 1000} s`}`,
   );
+
+it("what a host says of a failed deployment names settings as the dashboard labels them", () => {
+  expect(
+    headlineOf("Found no Dockerfile at the root: set rootDir to the folder of one. Or set dockerfilePath."),
+  ).toEqual({
+    headline: "Found no Dockerfile at the root: set “Folder of the app” to the folder of one.",
+    rest: "Or set “Dockerfile path”.",
+  });
+  expect(headlineOf("Nothing listens: give it longer with startTimeoutSeconds.").headline).toBe(
+    "Nothing listens: give it longer with “Seconds a new version may take to answer”.",
+  );
+  expect(headlineOf("The file appConfig.ts is missing.").headline).toBe("The file appConfig.ts is missing.");
+});
 
 describe("the times that a deployment shows", () => {
   it("are in all those from the request to the outcome, waiting included, once it is over", () => {

@@ -100,6 +100,22 @@ describe("a site's settings", () => {
     }
   });
 
+  it("are refused in words that name the field by its label, in whole sentences", async () => {
+    const { siteId } = await createSite(await operator());
+    const refusal = async (form: string, fields: Record<string, string>) =>
+      /data-reason[^>]*>([^<]*)</.exec((await save(siteId, form, fields)).text)?.[1];
+    expect(await refusal("run", { port: "99999" })).toBe("Nothing was changed. Port: must be at most 65535.");
+    expect(await refusal("ingress", { redirects: "nowhere /new" })).toMatch(
+      /^Nothing was changed\. Redirects: [a-z].*[^.]\.$/,
+    );
+    expect(await refusal("delete", { confirm: "no" })).toMatch(/^Nothing was changed\. [A-Z][^:]*[^.]\.$/);
+    const address = await pages.send("/account", "password", {
+      current: "wrong one",
+      password: "a new long password",
+    });
+    expect(address.text).toMatch(/Nothing was changed\. [A-Z][^:]*: is not your current password\.</);
+  });
+
   it("change the repository and its token; a token whose field is left empty stays, and is not shown", async () => {
     const { siteId } = await createSite(await operator(), { gitToken: "the-first-token" });
     const sealed = async () =>

@@ -15,6 +15,7 @@ import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { AppPage } from "../pages/kit/layout.tsx";
 import { linesInto } from "../pages/lines-into.ts";
 import { Fields, type Asked, type Screen, type View } from "../pages/kit/screen.ts";
+import { labelOf } from "../pages/kit/setting-labels.ts";
 
 async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
   const ctx = await personOf(c);
@@ -105,14 +106,13 @@ const fieldsOf = (body: string): URLSearchParams =>
     [...new URLSearchParams(body)].map(([name, value]) => [name, value.replaceAll("\r\n", "\n")]),
   );
 
-/** `settings.ingress.maxBodyMb` as people say it: max body mb. */
-const wordsOf = (path: string): string =>
-  (path.split(".").findLast((part) => !/^\d+$/.test(part)) ?? path).replaceAll(
-    /[A-Z]/g,
-    (letter) => ` ${letter.toLowerCase()}`,
-  );
-
 const Issues = z.array(z.object({ path: z.string(), message: z.string() }));
+
+/** Some messages are whole sentences; the others are about the field that is named before them. */
+const sentenceOf = ({ path, message }: z.infer<typeof Issues>[number]): string => {
+  const isWhole = path === "" || /^[A-Z]/.test(message);
+  return `${isWhole ? "" : `${labelOf(path)}: `}${message}`.replace(/[.]?$/, ".");
+};
 
 /** What a person is told beside the form; null: the page itself is not there for them. */
 function refusalOf({ code, extra }: AppError) {
@@ -134,7 +134,7 @@ function refusalOf({ code, extra }: AppError) {
     typeof extra["reason"] === "string"
       ? extra["reason"]
       : issues.length > 0
-        ? `Nothing was changed. ${issues.map(({ path, message }) => (path === "" ? `${message}.` : `${wordsOf(path)}: ${message}.`)).join(" ")}`
+        ? `Nothing was changed. ${issues.map(sentenceOf).join(" ")}`
         : "Nothing was changed: the form is not valid.";
   return { status: status === 409 ? (409 as const) : (400 as const), problems, reason };
 }

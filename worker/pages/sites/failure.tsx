@@ -8,12 +8,13 @@ import { plain } from "../../../protocol/redact.ts";
 import { Act } from "../kit/form.tsx";
 import { Card } from "../kit/parts.tsx";
 import type { Done } from "../kit/screen.ts";
+import { inLabels } from "../kit/setting-labels.ts";
 
 /** The error's first sentence, and what follows it. The host joins the app's last lines with " | ". */
 export function headlineOf(error: string): { headline: string; rest: string } {
   const text = plain(error).trim();
   const lines = /\s*(?:Its|The app's|The) last lines?(?: of [^:]*)?: /.exec(text);
-  const said = lines ? text.slice(0, lines.index) : text;
+  const said = inLabels(lines ? text.slice(0, lines.index) : text);
   const [, headline = said, rest = ""] = /^([^]{20,}?[.!?:])\s+(?=[A-Z])([^]*)$/.exec(said) ?? [];
   return { headline: headline.replace(/[:\s]+$/, "."), rest: rest.trim() };
 }

@@ -1,6 +1,7 @@
 import type { SourceInspection } from "../../../protocol/api/sources.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { Callout } from "../kit/parts.tsx";
+import { inLabels } from "../kit/setting-labels.ts";
 
 /** What a host says of a repository, or why it was not asked. */
 export type Checked = { found: SourceInspection | null; problem: string | null };
@@ -48,7 +49,7 @@ export const Found = ({ checked: { found, problem } }: { checked: Checked }) => 
       tone={problem === null ? "good" : "warn"}
       title={problem === null ? "The repository can be built as is" : "Before you pay"}
     >
-      <p>{problem ?? (found && summary(found))}</p>
+      <p>{problem === null ? found && summary(found) : inLabels(problem)}</p>
       {rows.length > 0 && (
         <dl>
           {rows.map(([name, value]) => (
@@ -62,7 +63,7 @@ export const Found = ({ checked: { found, problem } }: { checked: Checked }) => 
         </dl>
       )}
       {found?.notes.map((note) => (
-        <p class="soft small">{note}</p>
+        <p class="soft small">{inLabels(note)}</p>
       ))}
     </Callout>
   );
