@@ -112,6 +112,14 @@ describe("the pages of databases", () => {
   });
 });
 
+it("the pages of a database have their own titles, with its name", async () => {
+  const title = async (of: string) => /<title>([^<]+)</.exec((await me.get(path(of))).text)?.[1];
+  const own = (await title("")) ?? "";
+  expect(own).toMatch(/ · Berth$/);
+  expect(own).not.toContain("Overview");
+  expect(await title("/backups")).toBe(`Backups · ${own}`);
+});
+
 describe("a database's overview", () => {
   it("shows what its server tells, escaped, and ends a session", async () => {
     answers.set("insight", () => ({

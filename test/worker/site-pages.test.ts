@@ -155,7 +155,7 @@ describe("a site's pages", () => {
     on.close();
   });
 
-  it("say in the browser's tab how it goes: the state in the title unless all is well, and the icon's colour", async () => {
+  it("say in the browser's tab how it goes: the state in the title unless all is well, the page and the site, and the icon's colour", async () => {
     const [on, key] = [await quietAgent(), await operator()];
     const head = async (path: string) => {
       const { text } = await page(path);
@@ -168,9 +168,10 @@ describe("a site's pages", () => {
     expect(await head(path)).toEqual(["in-a-tab · Berth", "good"]);
     const { location } = await post(path, "deploy");
     const { job, attempt } = await on.next("job");
-    expect(await head(location ?? "")).toEqual(["Building · Deployment #2 · Berth", "busy"]);
+    expect(await head(location ?? "")).toEqual(["Building · Deployment #2 · in-a-tab · Berth", "busy"]);
     await fail(on, job, attempt, "The app exited with code 1.");
-    expect(await head(location ?? "")).toEqual(["Failed · Deployment #2 · Berth", "bad"]);
+    expect(await head(location ?? "")).toEqual(["Failed · Deployment #2 · in-a-tab · Berth", "bad"]);
+    expect((await head(`${path}/logs`))[0]).toMatch(/Logs · in-a-tab · Berth$/);
     expect(await head("/sites")).toEqual(["Sites · Berth", undefined]);
     on.close();
   });

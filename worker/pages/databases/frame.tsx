@@ -160,9 +160,12 @@ export const databaseFrame = (
   body: Child,
   more: Partial<Frame> = {},
 ): View => ({
-  title: database.name,
+  title: current === "" ? database.name : (tabs.find(([tab]) => tab === current)?.[1] ?? current),
   section: "databases",
-  crumbs: [{ label: "Databases", href: "/databases" }],
+  crumbs: [
+    { label: "Databases", href: "/databases" },
+    ...(current === "" ? [] : [{ label: database.name, href: databasePath(database.id) }]),
+  ],
   about: [database.id],
   state: databaseWords[database.status],
   ...more,

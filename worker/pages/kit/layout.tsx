@@ -59,13 +59,21 @@ const hasSession = (): boolean => request()?.get("hasSession") ?? false;
 /** The address of an asset with its hash; its plain name where nothing was built (tests). */
 const asset = (name: string): string => `/assets/${request()?.get("assets")?.[name] ?? name}`;
 
-const Head = ({ title, state, islands = [] }: Pick<Frame, "title" | "state" | "islands">) => (
+const Head = ({
+  title,
+  crumbs,
+  state,
+  islands = [],
+}: Pick<Frame, "title" | "crumbs" | "state" | "islands">) => (
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <meta name="robots" content="noindex" />
     <title>
-      {[state?.tone === "good" ? undefined : state?.label, title, brandName()].filter(Boolean).join(" · ")}
+      {/* The second crumb is the site or database whose page it is. */}
+      {[state?.tone === "good" ? undefined : state?.label, title, crumbs?.[1]?.label, brandName()]
+        .filter(Boolean)
+        .join(" · ")}
     </title>
     <link
       rel="icon"
