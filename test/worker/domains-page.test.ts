@@ -65,6 +65,15 @@ it("the records of a domain are told as forms of DNS providers want them", async
   expect(root).toMatch(/<dt>Cloudflare<\/dt><dd>[^<]*which Cloudflare flattens/);
 });
 
+it("the page of domains speaks of its own button and of names as people read them, and offers no wildcard that is refused", async () => {
+  const { siteId } = await createSite(await operator());
+  await pages.send(pathOf(siteId), "add", { domain: `${uniqueName("laden")}-käse.example`, pair: "true" });
+  const { text } = await pages.show(pathOf(siteId));
+  expect(text).toContain("or immediately when you press Check now.");
+  expect(text).toMatch(/redirects to [^<]*-käse\.example</);
+  expect(text).not.toContain("*.example.com");
+});
+
 it("what is no domain, or is there already, is refused beside the field with what was typed", async () => {
   const { siteId } = await createSite(await operator());
   const wrong = await pages.send(pathOf(siteId), "add", { domain: "no domain <b>" });

@@ -4,8 +4,9 @@ import type { Site } from "../../../protocol/api/sites.ts";
 import { isWildcard } from "../../../protocol/wildcards.ts";
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
-import { isApex, pairOf } from "../../domain/domain-names.ts";
+import { displayName, isApex, pairOf } from "../../domain/domain-names.ts";
 import { parsed } from "../../domain/parsed.ts";
+import { issuesWildcards } from "../../jobs/certificates/reconcile.ts";
 import { Act, Button, Check, Field, Form } from "../kit/form.tsx";
 import { Card, Copied, Day, Empty, Live, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Done, Fields, Screen } from "../kit/screen.ts";
@@ -122,6 +123,10 @@ const Buttons = ({
   );
 };
 
+/** A problem, where the API tells of a request to send, with the button that sends it. */
+const told = ({ code, message }: Domain["problems"][number]): string =>
+  code === "not_looked_at" ? message.replace("when you verify it", "when you press Check now") : message;
+
 const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
   const isPrimary = site.ingress.primaryDomain === domain.domain;
   return (
@@ -129,7 +134,9 @@ const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
       title={
         <span>
           {domain.displayName} {isPrimary && <span class="chip">primary</span>}{" "}
-          {domain.redirectTo !== null && <span class="chip">redirects to {domain.redirectTo}</span>}
+          {domain.redirectTo !== null && (
+            <span class="chip">redirects to {displayName(domain.redirectTo)}</span>
+          )}
         </span>
       }
       end={<Status {...words[domain.status]} />}
@@ -141,11 +148,11 @@ const DomainCard = ({ domain, site }: { domain: Domain; site: Site }) => {
         </>
       )}
       <div class="body">
-        {domain.problems.length === 1 && <p>{domain.problems[0]?.message}</p>}
+        {domain.problems.length === 1 && domain.problems.map((problem) => <p>{told(problem)}</p>)}
         {domain.problems.length > 1 && (
           <ul class="found">
-            {domain.problems.map(({ message }) => (
-              <li>{message}</li>
+            {domain.problems.map((problem) => (
+              <li>{told(problem)}</li>
             ))}
           </ul>
         )}
@@ -253,7 +260,11 @@ export const siteDomains: Screen = {
                 name="domain"
                 label="Domain"
                 placeholder="www.example.com"
-                hint="Also example.com, or *.example.com for every name below."
+                hint={
+                  issuesWildcards(ctx)
+                    ? "Also example.com, or *.example.com for every name below."
+                    : "Also example.com."
+                }
                 required
                 maxlength={300}
                 autocomplete="off"
@@ -297,7 +308,7 @@ export const siteDomains: Screen = {
       await setPrimary(asked, fields.text("domain"));
       return {
         to: here(asked),
-        said: `Visitors of the site's other names are now redirected to ${fields.text("domain")}.`,
+        said: `Visitors of the site's other names are now redirected to ${displayName(fields.text("domain"))}.`,
       };
     },
     async "no-primary"(asked) {
