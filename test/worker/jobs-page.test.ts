@@ -119,6 +119,12 @@ it("a schedule is added, switched, changed and deleted; its next three runs are 
   const [, last = ""] = /Last run:([^]*?)<\/p>/.exec((await pages.show(pathOf(siteId))).text) ?? [];
   expect(last).toContain(`href="${ran.location}"`);
   expect(last).toMatch(/<span class="dot good">Succeeded<\/span> <span class="soft">code 0 after [\d.]+ s</);
+  const skip = (count: number) =>
+    bindings.DB.prepare("UPDATE schedules SET skipped_runs = ? WHERE id = ?").bind(count, id).run();
+  await skip(1);
+  expect((await pages.show(pathOf(siteId))).text).toContain("Skipped once, because");
+  await skip(2);
+  expect((await pages.show(pathOf(siteId))).text).toContain("Skipped 2 times, because");
   await pages.send(pathOf(siteId), `switch:${id}`, { id, enabled: "false" });
   expect((await schedulesOf(siteId))[0]?.enabled).toBe(false);
   await pages.send(pathOf(siteId), `change:${id}`, { id, ...fields, cron: "@hourly" });

@@ -132,8 +132,23 @@ describe("the operator's console", () => {
 
   it("re-encrypts secrets", async () => {
     expect((await me.send("/operator/system", "rotate", { cursor: "" })).said).toMatch(
-      /^\d+ values are re-encrypted under the current key\./,
+      /^(?:1 value is|\d+ values are) re-encrypted under the current key\./,
     );
+  });
+
+  it("tells one event from several in what needs attention", async () => {
+    const flag = (reference: string) =>
+      bindings.DB.prepare(
+        "INSERT INTO payment_flags (id, reason, reference, created_at) VALUES (?1, 'invoice_void', ?1, 1)",
+      )
+        .bind(reference)
+        .run();
+    await bindings.DB.prepare("DELETE FROM payment_flags").run();
+    await flag("flag_one");
+    expect((await me.get("/operator")).text).toContain(">1 payment event needs attention<");
+    await flag("flag_two");
+    expect((await me.get("/operator")).text).toContain(">2 payment events need attention<");
+    await bindings.DB.prepare("DELETE FROM payment_flags").run();
   });
 
   it("goes on re-encrypting behind a secret that no key decrypts, and names it", async () => {

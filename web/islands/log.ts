@@ -681,7 +681,7 @@ class Log extends HTMLElement {
           ? `${count} found`
           : `${this.#hit + 1} of ${count}`;
     const older = this.#dropped > 0 ? ` · ${this.#dropped.toLocaleString()} older ones omitted` : "";
-    const lines = `${this.#count.toLocaleString()} lines${older}`;
+    const lines = `${this.#counted()}${older}`;
     this.#state.textContent = this.#isOver
       ? this.#lines.length + this.#incoming.length === 0
         ? "The log is no longer kept."
@@ -719,9 +719,13 @@ class Log extends HTMLElement {
       .join("");
   }
 
+  #counted(): string {
+    return `${this.#count.toLocaleString()} ${this.#count === 1 ? "line" : "lines"}`;
+  }
+
   async #copy(): Promise<void> {
     await navigator.clipboard.writeText(this.#text());
-    this.#state.textContent = `Copied ${this.#count.toLocaleString()} lines.`;
+    this.#state.textContent = `Copied ${this.#counted()}.`;
   }
 
   #download(): void {

@@ -7,6 +7,7 @@ import { parsed } from "../../domain/parsed.ts";
 import { Button, Check, ConfirmByName, Field, Form } from "../kit/form.tsx";
 import { Card, Day, Heading, Tabs } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
+import { counted } from "../kit/words.ts";
 import { CodeField } from "./code-field.tsx";
 import { accountTabs } from "./tabs.ts";
 
@@ -15,8 +16,6 @@ const EmailForm = z.object({
   email: z.email("an address such as ada@example.com").max(254),
   code: z.string().max(100).optional(),
 });
-
-const count = (number: number, one: string, many: string) => `${number} ${number === 1 ? one : many}`;
 
 const Deletion = ({
   viewer: { email, twoFactorEnabled },
@@ -46,7 +45,7 @@ const Deletion = ({
           {deletion.credits > 0 && (
             <Check
               name="loseCredits"
-              label={`Lose ${count(deletion.credits, "credit", "credits")} with the account`}
+              label={`Lose ${counted(deletion.credits, "credit", "credits")} with the account`}
             />
           )}
           {twoFactorEnabled && <CodeField />}
@@ -57,7 +56,7 @@ const Deletion = ({
         Your name, address, password, keys, notifications and conversations are deleted, and every browser is
         signed out.{" "}
         {deletion.backups > 0 &&
-          `So ${deletion.backups === 1 ? "is" : "are"} ${count(deletion.backups, "backup", "backups")} of databases that you have deleted. `}
+          `So ${deletion.backups === 1 ? "is" : "are"} ${counted(deletion.backups, "backup", "backups")} of databases that you have deleted. `}
         Invoices and payments are kept, with the buyer named on them. This cannot be undone.
       </p>
     </ConfirmByName>

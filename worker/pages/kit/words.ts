@@ -7,6 +7,9 @@ import type { Invoice } from "../../../protocol/api/invoices.ts";
 export type Tone = "good" | "busy" | "warn" | "bad" | "soft";
 export type Word = { tone: Tone; label: string };
 
+export const counted = (count: number, one: string, many: string): string =>
+  `${count} ${count === 1 ? one : many}`;
+
 export const siteWords: Record<Site["status"], Word> = {
   PENDING: { tone: "warn", label: "Awaiting payment" },
   DEPLOYING: { tone: "busy", label: "Deploying" },

@@ -5,7 +5,7 @@ import { Act, Button, Check, Field, Form, typedInto } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Callout, Card, Empty, Live, Meter, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
-import type { Word } from "../kit/words.ts";
+import { counted, type Word } from "../kit/words.ts";
 import { operatorFrame } from "./frame.tsx";
 
 const gigabytes = (mb: number): string => (mb / 1024).toFixed(1);
@@ -100,7 +100,7 @@ const OneHost = ({ host, usage }: { host: Host; usage: HostUsage | null }) => (
       <p class="soft">
         {host.cpuCount === null
           ? "Nothing is known about the machine yet"
-          : `${host.cpuCount} cores, agent ${host.agentVersion ?? "unknown"}`}
+          : `${counted(host.cpuCount, "core", "cores")}, agent ${host.agentVersion ?? "unknown"}`}
         {host.region !== null && `, region ${host.region}`}
         {host.offlineSince !== null && <>, not connected since {<Time at={host.offlineSince} />}</>}
       </p>

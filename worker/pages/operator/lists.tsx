@@ -18,7 +18,7 @@ import { cursorIn } from "../kit/paging.ts";
 import { Card, Day, Empty, Pager, Status, Time } from "../kit/parts.tsx";
 import { Ranges } from "../kit/ranges.tsx";
 import type { Asked, Screen, View } from "../kit/screen.ts";
-import { databaseWords, invoiceWords, siteWords, type Word } from "../kit/words.ts";
+import { counted, databaseWords, invoiceWords, siteWords, type Word } from "../kit/words.ts";
 import { money } from "../money.ts";
 import { headlineOf } from "../sites/failure.tsx";
 import { operatorFrame, Search } from "./frame.tsx";
@@ -585,7 +585,7 @@ export const operatorSystem: Screen = {
         cursor = done.nextCursor;
       }
       const words = [
-        `${count} values are re-encrypted under the current key.`,
+        `${counted(count, "value is", "values are")} re-encrypted under the current key.`,
         ...(unreadable.length > 0
           ? [`No key decrypts ${unreadable.slice(0, 10).join(", ")}: add the key to SECRET_KEYS_OLD.`]
           : []),

@@ -3,7 +3,7 @@ import type { Overview } from "../../../protocol/api/system.ts";
 import { call } from "../../api/call.ts";
 import { Card, Live, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
-import type { Tone } from "../kit/words.ts";
+import { counted, type Tone } from "../kit/words.ts";
 import { money } from "../money.ts";
 import { operatorFrame } from "./frame.tsx";
 
@@ -100,7 +100,7 @@ export const operatorOverview: Screen = {
             figure={sums(now.money.unpaid)}
             tone={now.money.openFlags > 0 ? "bad" : "soft"}
           >
-            {now.money.openFlags} payment events need attention
+            {counted(now.money.openFlags, "payment event needs", "payment events need")} attention
           </Tile>
           <Tile
             title="Backups"
@@ -108,7 +108,7 @@ export const operatorOverview: Screen = {
             tone={backups.failing > 0 ? "bad" : "good"}
             figure={`${backups.failing} failing`}
           >
-            {backups.unprotected} running databases without a verified backup
+            {counted(backups.unprotected, "running database", "running databases")} without a verified backup
           </Tile>
           <Tile
             title="Mail"

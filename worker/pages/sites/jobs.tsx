@@ -193,7 +193,7 @@ const ScheduleCard = ({
           </>
         )}
         {schedule.skippedRuns > 0 &&
-          ` Skipped ${schedule.skippedRuns} times, because the previous run was not over or too many were waiting.`}
+          ` Skipped ${schedule.skippedRuns === 1 ? "once" : `${schedule.skippedRuns} times`}, because the previous run was not over or too many were waiting.`}
       </p>
       <p class="small">
         {last === undefined ? (
