@@ -109,6 +109,9 @@ describe("the pages of databases", () => {
     // Nothing can be asked of it yet, but where to pay for it is said on each tab.
     for (const tab of tabs)
       expect((await me.get(`/databases/${made?.id}${tab}`)).text, tab).toContain(`href="${done.location}"`);
+    // Nothing was ever in it, so no backup of it is promised.
+    const gone = await me.send(`/databases/${made?.id}/settings`, "delete", { confirm: wanted });
+    expect(gone.said).toBe(`${wanted} is being deleted.`);
   });
 });
 

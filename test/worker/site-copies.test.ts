@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Deployment, DeploymentComparison } from "../../protocol/api/deployments.ts";
-import { fieldsOf, pagesOfOperator } from "./pages.ts";
+import { fieldsOf, pagesOfOperator, visitorWith } from "./pages.ts";
 import {
   account,
   api,
@@ -9,6 +9,7 @@ import {
   deployResult,
   finish,
   operator,
+  operatorCookie,
   readyAgent,
   runningSite,
   site,
@@ -56,6 +57,22 @@ describe("a copy of a site", () => {
     expect(page.text).not.toContain("canary");
     const made = await cloned(siteId, { ...fieldsOf(page.text, "clone"), name: "with-secrets" });
     expect(made.location).toMatch(/^\/sites\/site_[0-9a-z]+\/variables$/);
+  });
+
+  it("says what is to be set on the page that it leads to, and what in the settings", async () => {
+    const visitor = visitorWith(await operatorCookie());
+    const copy = async (siteId: string, name: string) =>
+      (await visitor.send(`/sites/${siteId}/clone`, "clone", { name, billingTerm: "1" })).said;
+    const { siteId } = await createSite(key, { gitToken: "canary" });
+    expect(await copy(siteId, "with-token")).toBe(
+      "with-token is created. Secrets are not copied: set the access token of its repository here, then pay its invoice on the overview.",
+    );
+    await api(key, "PATCH", `/sites/${siteId}`, {
+      envVariables: [{ key: "TOKEN", value: "canary", encrypted: true }],
+    });
+    expect(await copy(siteId, "with-both")).toBe(
+      "with-both is created. Secrets are not copied: set TOKEN here and the access token of its repository in the settings, then pay its invoice on the overview.",
+    );
   });
 
   it("is protected as the site is: its rules come with it, but for the name that is the site's own", async () => {

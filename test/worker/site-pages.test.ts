@@ -111,6 +111,7 @@ describe("a site's pages", () => {
     const { text } = await page(`/sites/${siteId}`);
     expect(text).toContain(`href="/invoice/${invoiceToken}"`);
     expect(text).not.toContain('value="deploy"');
+    expect(text).not.toContain(">Renew<");
   });
 
   it("deploy, restart, stop and start; what is refused is said with its reason", async () => {

@@ -103,8 +103,8 @@ export const databaseTools: Tools<Names> = {
       asksAboutDatabase(
         ctx,
         db,
-        ({ name }) =>
-          `Delete the database ${name} with all its data; ${skipFinalBackup ? "no last backup is taken" : "a last backup is taken and kept for 30 days"}.`,
+        ({ name, paidUntil }) =>
+          `Delete the database ${name} with all its data; ${skipFinalBackup || paidUntil === null ? "no last backup is taken" : "a last backup is taken and kept for 30 days"}.`,
       ),
   },
   get_connection_string: {

@@ -102,13 +102,16 @@ export const databaseSettings: Screen = {
       return "takesEffect" in changed ? planChanged(changed, back) : { to: back };
     },
     async delete({ ctx, param }, fields) {
-      const { id, name } = await call(ctx, "getDatabase", { id: param("id") });
+      const { id, name, paidUntil } = await call(ctx, "getDatabase", { id: param("id") });
       if (fields.text("confirm") !== name) throw invalid("confirm", `must be ${name}`);
       const skip = fields.text("skipFinalBackup") === "true";
       await call(ctx, "deleteDatabase", { id, ...(skip && { skipFinalBackup: "1" as const }) });
       return {
         to: "/databases",
-        said: skip ? `${name} is being deleted.` : `A final backup of ${name} is taken, then it is deleted.`,
+        said:
+          skip || paidUntil === null
+            ? `${name} is being deleted.`
+            : `A final backup of ${name} is taken, then it is deleted.`,
       };
     },
   },

@@ -109,15 +109,15 @@ export const siteClone: Screen = {
     async clone({ ctx, param }, fields) {
       const wanted = chosen(fields);
       const made = await call(ctx, "cloneSite", { id: param("id"), ...wanted });
-      const missing = [
-        ...made.credentialsToSet.map((name) => settingWords[name] ?? name),
-        ...made.secretsToSet,
-      ];
-      if (missing.length === 0) return { to: `/invoice/${made.invoiceToken}` };
+      const secrets = made.secretsToSet;
+      const credentials = made.credentialsToSet.map((name) => settingWords[name] ?? name);
+      if (secrets.length + credentials.length === 0) return { to: `/invoice/${made.invoiceToken}` };
+      const here = listed(secrets.length > 0 ? secrets : credentials);
+      const inSettings =
+        secrets.length > 0 && credentials.length > 0 ? ` and ${listed(credentials)} in the settings` : "";
       return {
-        to:
-          made.secretsToSet.length > 0 ? `/sites/${made.siteId}/variables` : `/sites/${made.siteId}/settings`,
-        said: `${wanted.name} is created. Secrets are not copied: set ${listed(missing)} here and in the settings, then pay its invoice on the overview.`,
+        to: `/sites/${made.siteId}/${secrets.length > 0 ? "variables" : "settings"}`,
+        said: `${wanted.name} is created. Secrets are not copied: set ${here} here${inSettings}, then pay its invoice on the overview.`,
         tone: "warn",
       };
     },

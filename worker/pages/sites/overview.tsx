@@ -148,15 +148,7 @@ const Now = ({
 const Plan = ({ site, pack }: { site: Site; pack: OwnPack | undefined }) => {
   const term = pack?.terms.find(({ months }) => months === site.billingTerm);
   return (
-    <Card
-      title="Plan"
-      end={
-        <>
-          <a href={`/billing/plan/${site.id}`}>Renew</a>
-          <a href={`/sites/${site.id}/settings#plan`}>Change</a>
-        </>
-      }
-    >
+    <Card title="Plan" end={<a href={`/sites/${site.id}/settings#plan`}>Change</a>}>
       <dl class="sum">
         <dt>
           {pack?.name}
