@@ -353,6 +353,26 @@ describe("the operator's console", () => {
     expect(text).toContain(`/operator/hosts#${oldest}">many-1</a>`);
   });
 
+  it("changes the plan of each site of an account, however many there are", async () => {
+    const key = await account();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    await bindings.DB.prepare(`
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)
+      INSERT INTO sites (id, account_id, name, status, deploy_type, port, pack_id, billing_term, slug, webhook_hash, created_at,
+        updated_at, paid_until)
+      SELECT id || i, account_id, name || i, 'FAILED', deploy_type, port, pack_id, billing_term, slug || i, webhook_hash || i,
+        created_at, updated_at, paid_until FROM sites, n WHERE id = ?1`)
+      .bind(siteId)
+      .run();
+    const page = `/operator/accounts/${await ownerOf(key)}`;
+    const form = `id="form-plan:${siteId}"`;
+    const first = (await me.get(page)).text;
+    expect(first).not.toContain(form);
+    const [, next = ""] = /href="([^"]*)">Older sites</.exec(first) ?? [];
+    expect((await me.get(next)).text).toContain(form);
+  });
+
   it("leads from an account to all of its sites and databases", async () => {
     const [key, other] = [await account(), await account()];
     const id = await ownerOf(key);

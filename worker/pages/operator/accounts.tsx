@@ -117,15 +117,17 @@ const Amount = z.object({ amount: z.coerce.number() });
 
 export const operatorAccount: Screen = {
   path: "/operator/accounts/:id",
-  async show({ ctx, viewer, param }) {
+  async show({ ctx, viewer, param, query }) {
     const id = param("id");
+    const here = `/operator/accounts/${id}`;
     const account = await call(ctx, "getAccountForOperator", { id });
     const owned = { accountId: account.id, limit: 50 };
     const [{ data: packs }, sites, databases, invoices, activity] = await Promise.all([
       call(ctx, "listAllPacks", { limit: 100 }),
-      call(ctx, "listAllSites", owned),
-      call(ctx, "listAllDatabases", owned),
-      call(ctx, "listAllInvoices", owned),
+      // A cursor names the list that it belongs to; the others begin at their newest.
+      call(ctx, "listAllSites", { ...owned, ...cursorIn(query, "site") }),
+      call(ctx, "listAllDatabases", { ...owned, ...cursorIn(query, "database") }),
+      call(ctx, "listAllInvoices", { ...owned, ...cursorIn(query, "invoice") }),
       call(ctx, "listAllActivity", { accountId: account.id, limit: 15, only: "changes" }),
     ]);
     const { suspended } = account;
@@ -166,6 +168,7 @@ export const operatorAccount: Screen = {
               </table>
               {sites.data.length === 0 && <p class="body soft">None.</p>}
             </Card>
+            <Pager path={here} next={sites.nextCursor} label="Older sites" />
             <Card
               title="Databases"
               end={<a href={`/operator/sites?account=${account.id}&kind=databases`}>All databases</a>}
@@ -186,6 +189,7 @@ export const operatorAccount: Screen = {
               </table>
               {databases.data.length === 0 && <p class="body soft">None.</p>}
             </Card>
+            <Pager path={here} next={databases.nextCursor} label="Older databases" />
             <Card title="Invoices">
               <table class="roomy">
                 {invoices.data.map((invoice) => (
@@ -207,6 +211,7 @@ export const operatorAccount: Screen = {
               </table>
               {invoices.data.length === 0 && <p class="body soft">None.</p>}
             </Card>
+            <Pager path={here} next={invoices.nextCursor} label="Older invoices" />
             <Card title="Latest activity">
               <table>
                 {activity.data.map((row) => (
