@@ -388,7 +388,7 @@ describe("a database's settings", () => {
     expect(text).toMatch(/A last backup is taken first.*kept for 30 days/);
     expect(text).toMatch(/The remaining term until <time[^>]*>\d+ \w{3} \d{4}<\/time> is not refunded/);
     const wrong = await me.send(path("/settings"), "delete", { confirm: "another" });
-    expect([wrong.status, wrong.text.includes(`must be ${name}`)]).toEqual([400, true]);
+    expect([wrong.status, wrong.text.includes(`Nothing was changed. Type ${name}.`)]).toEqual([400, true]);
     const gone = await me.send(path("/settings"), "delete", { confirm: name });
     expect([gone.status, gone.location]).toEqual([303, "/databases"]);
     expect((await read()).status).toBe("DELETING");

@@ -442,7 +442,7 @@ describe("an account", () => {
       post("/account", { form: "password", current, password: "a new long password" }, own);
     const refused = await change("wrong");
     expect([refused.status, await works(other)]).toEqual([400, true]);
-    expect(await refused.text()).toContain("is not your current password");
+    expect(await refused.text()).toContain("This is not your current password");
     const changed = await change(password);
     expect([changed.status, await works(other), await works(cookieOf(changed))]).toEqual([303, false, true]);
     expect((await post("/sign-in", { email, password })).status).toBe(401);

@@ -181,7 +181,7 @@ export const profile: Screen = {
     },
     async delete({ ctx, viewer, toAuth }, fields) {
       const email = fields.text("confirm").trim();
-      if (email.toLowerCase() !== viewer.email) throw invalid("confirm", `must be ${viewer.email}`);
+      if (email.toLowerCase() !== viewer.email) throw invalid("confirm", `Type ${viewer.email}`);
       const loseCredits = fields.text("loseCredits") === "true";
       await call(
         ctx,
@@ -200,7 +200,7 @@ export const profile: Screen = {
         newPassword: password,
       });
       if (answer.status === 429) throw new AppError("rate_limited");
-      if (!answer.ok) throw invalid("current", "is not your current password");
+      if (!answer.ok) throw invalid("current", "This is not your current password");
       return { to: "/account", said: "The password is changed. All other browsers are signed out." };
     },
   },

@@ -151,7 +151,7 @@ async function byPassword(
 ): Promise<unknown> {
   const answer = await toAuth(`/two-factor/${action}`, { ...fields });
   if (answer.status === 429) throw new AppError("rate_limited");
-  if (!answer.ok) throw invalid("password", "is not your current password");
+  if (!answer.ok) throw invalid("password", "This is not your current password");
   return answer.json();
 }
 

@@ -103,7 +103,7 @@ export const databaseSettings: Screen = {
     },
     async delete({ ctx, param }, fields) {
       const { id, name, paidUntil } = await call(ctx, "getDatabase", { id: param("id") });
-      if (fields.text("confirm") !== name) throw invalid("confirm", `must be ${name}`);
+      if (fields.text("confirm") !== name) throw invalid("confirm", `Type ${name}`);
       const skip = fields.text("skipFinalBackup") === "true";
       await call(ctx, "deleteDatabase", { id, ...(skip && { skipFinalBackup: "1" as const }) });
       return {

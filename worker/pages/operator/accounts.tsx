@@ -370,7 +370,7 @@ export const operatorAccount: Screen = {
     },
     async "two-factor"({ ctx, param }, fields) {
       const { email } = await call(ctx, "getAccountForOperator", { id: param("id") });
-      if (fields.text("confirm").trim() !== email) throw invalid("confirm", `must be ${email}`);
+      if (fields.text("confirm").trim() !== email) throw invalid("confirm", `Type ${email}`);
       await call(ctx, "disableTwoFactor", { id: param("id") });
       return {
         to: `/operator/accounts/${param("id")}`,
