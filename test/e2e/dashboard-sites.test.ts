@@ -456,6 +456,40 @@ it("a new site's name and port follow the repository until they are typed", asyn
   await context.close();
 });
 
+it("a new site's name and port stay as they were typed where the form is refused, and where a browser restores it", async () => {
+  const { context, page } = await signedIn(browser);
+  const value = async (name: string) => {
+    await page.locator("#found > .callout").waitFor();
+    return page.inputValue(`main [name=${name}]`);
+  };
+  await page.goto(`${local.siteUrl}/sites/new?sample=1`);
+  await page.fill("main [name=port]", "8080");
+  expect(await value("port")).toBe("8080");
+  await page.click('.crumbs a:text-is("Sites")');
+  await page.waitForURL(/\/sites$/);
+  await page.goBack();
+  expect(await value("port")).toBe("8080");
+  await page.fill("main [name=name]", "typed");
+  await page.fill("main [name=variables]", "not a variable");
+  await page.click("#total button");
+  await page.locator("[name=variables][aria-invalid=true]").waitFor();
+  expect([await value("name"), await value("port")]).toEqual(["typed", "8080"]);
+  await context.close();
+});
+
+it("a repository is checked without its form being sent: a token and what is open stay", async () => {
+  const { context, page } = await signedIn(browser);
+  await page.goto(`${local.siteUrl}/sites/new`);
+  await page.fill("main [name=githubUrl]", `${gitHost}/examples/hello-docker.git`);
+  await page.click('summary:has-text("A private repository")');
+  await page.fill("main [name=gitToken]", "a-token");
+  await page.press("main [name=gitToken]", "Enter");
+  await page.locator("#found > .callout").waitFor();
+  expect(await page.inputValue("main [name=gitToken]")).toBe("a-token");
+  expect(await page.locator("main [name=gitToken]").isVisible()).toBe(true);
+  await context.close();
+});
+
 it("a repository that could not be looked at is said to be so where the answer says why, and can be looked at again", async () => {
   const { context, page } = await signedIn(browser);
   await page.goto(`${local.siteUrl}/sites/new`);

@@ -78,6 +78,7 @@ it("checks a repository before it is paid for, prefills what was found, and neve
   ])
     expect(text).toContain(shown);
   expect(text).not.toContain("secret-token");
+  expect(text).toMatch(/<details class="more" open=""><summary>A private repository<[^]*Type it again/);
   host.close();
 });
 

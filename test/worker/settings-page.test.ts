@@ -144,6 +144,16 @@ describe("a site's settings", () => {
     expect(await sealed()).toBeNull();
   });
 
+  it("ask for a token or a password again where their form is refused, instead of offering to keep the one before", async () => {
+    const { siteId } = await createSite(await operator(), { gitToken: "the-first-token" });
+    const keeps = "Leave empty to keep it.";
+    expect((await pages.show(pathOf(siteId))).text).toContain(keeps);
+    const { status, text } = await save(siteId, "source", { gitToken: "another-token", branch: "a..b" });
+    expect([status, text.includes("another-token")]).toEqual([400, false]);
+    expect([text.includes("Type it again"), text.includes(keeps)]).toEqual([true, false]);
+    expect((await save(siteId, "source", { branch: "a..b" })).text).toContain(keeps);
+  });
+
   it("change an image with its login, and a Dockerfile", async () => {
     const image = await createSite(await operator(), {
       deployType: "image",

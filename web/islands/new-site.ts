@@ -18,17 +18,29 @@ class NewSite extends HTMLElement {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private request: XMLHttpRequest | undefined;
   private checked = "";
+  /** What stands in these fields without having been typed. */
+  private suggested: Record<string, string> = {};
 
   connectedCallback(): void {
+    if (this.dataset["typed"] === undefined)
+      this.suggested = { port: this.field("port")?.defaultValue ?? "" };
     this.addEventListener("input", this.typed);
     this.addEventListener("change", this.sum);
-    this.sum();
-    if (this.querySelector("#found > *") === null) this.later();
+    this.addEventListener("submit", this.sent);
+    // Of a page that is gone back to, the browser restores the fields just before.
+    addEventListener("pageshow", this.begin);
+    this.begin();
   }
   disconnectedCallback(): void {
+    removeEventListener("pageshow", this.begin);
     clearTimeout(this.timer);
     this.request?.abort();
   }
+
+  private readonly begin = (): void => {
+    this.sum();
+    if (this.querySelector("#found > *") === null) this.later();
+  };
 
   private get form(): HTMLFormElement | null {
     return this.querySelector("form");
@@ -39,9 +51,21 @@ class NewSite extends HTMLElement {
 
   private readonly typed = (event: Event): void => {
     const { name } = event.target as HTMLInputElement;
-    if (name === "port" || name === "name") (event.target as HTMLInputElement).dataset["typed"] = "";
     if (["githubUrl", "branch", "rootDir", "gitToken"].includes(name)) this.later();
   };
+
+  /** The page that answers a form has no token in it, so to check only, none is sent. */
+  private readonly sent = (event: SubmitEvent): void => {
+    if (event.submitter?.getAttribute("name") !== "check") return;
+    event.preventDefault();
+    clearTimeout(this.timer);
+    this.checked = "";
+    this.check();
+  };
+
+  private isTyped({ name, value }: HTMLInputElement): boolean {
+    return value !== "" && value !== this.suggested[name];
+  }
 
   private later(): void {
     clearTimeout(this.timer);
@@ -57,8 +81,10 @@ class NewSite extends HTMLElement {
     for (const [name, value] of new FormData(form)) if (typeof value === "string") fields.append(name, value);
     fields.set("check", "true");
     // What was suggested for another repository must not pass for what was typed.
-    for (const name of ["name", "port"])
-      if (this.field(name)?.dataset["typed"] === undefined) fields.delete(name);
+    for (const name of ["name", "port"]) {
+      const field = this.field(name);
+      if (field && !this.isTyped(field)) fields.delete(name);
+    }
     const asked = ["githubUrl", "branch", "rootDir", "gitToken"].map((name) => fields.get(name)).join("\n");
     if (asked === this.checked) return;
     this.checked = asked;
@@ -100,7 +126,7 @@ class NewSite extends HTMLElement {
     if (anyway) this.querySelector("#found")?.after(anyway);
     for (const name of ["name", "port"]) {
       const [field, then] = [this.field(name), page.querySelector<HTMLInputElement>(`[name="${name}"]`)];
-      if (field && then && field.dataset["typed"] === undefined) field.value = then.value;
+      if (field && then && !this.isTyped(field)) field.value = this.suggested[name] = then.value;
     }
     for (const name of ["buildCommand", "startCommand"]) {
       const [field, then] = [this.field(name), page.querySelector<HTMLInputElement>(`[name="${name}"]`)];

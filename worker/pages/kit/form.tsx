@@ -133,7 +133,7 @@ const said = (id: string, problem: string | undefined, hint: Child | undefined, 
 
 export const Field = ({
   label,
-  hint,
+  hint: usualHint,
   value,
   type = "text",
   wide,
@@ -153,6 +153,8 @@ export const Field = ({
   told?: Told | undefined;
 }) => {
   const { id, problem, shown } = stateOf(input.name, value);
+  // The usual hint may say that an empty field changes nothing, and what was typed into this one is gone.
+  const hint = type === "password" && shown ? "Type it again: it is never shown." : usualHint;
   return (
     <Around
       id={id}

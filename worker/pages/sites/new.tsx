@@ -71,13 +71,13 @@ const Source = ({ checked, repository }: { checked: Checked | null; repository: 
             <option value={folder} />
           ))}
         </datalist>
-        <details class="more">
+        <details class="more" open={Boolean(typedInto("create")?.["gitToken"])}>
           <summary>A private repository</summary>
           <Field
             name="gitToken"
             type="password"
             label="Access token"
-            hint="With read access to the repository. It is never shown again, so if the form is shown again, enter it once more."
+            hint="With read access to the repository. It is never shown again."
             maxlength={500}
             autocomplete="off"
           />
@@ -103,7 +103,7 @@ const Source = ({ checked, repository }: { checked: Checked | null; repository: 
           autocomplete="off"
           wide
         />
-        <details class="more">
+        <details class="more" open={Boolean(typedInto("create")?.["registryPassword"])}>
           <summary>A private registry</summary>
           <div class="columns">
             <Field name="registryUsername" label="Username" maxlength={256} autocomplete="off" />
@@ -297,7 +297,7 @@ async function pageOf({ ctx }: Asked, checked: Checked | null, sample: string | 
             </p>
           </Card>
         ) : (
-          <new-site data-prices={JSON.stringify(prices)}>
+          <new-site data-prices={JSON.stringify(prices)} {...(typedInto("create") && { "data-typed": "" })}>
             <Form id="create">
               <div class="split">
                 <div class="stack">
