@@ -33,8 +33,26 @@ document.addEventListener("submit", (event) => {
   const form = event.target as HTMLFormElement;
   if (!form.matches("[data-enhanced]") || event.defaultPrevented) return;
   event.preventDefault();
-  void send(form, event.submitter);
+  if (!losesOthers(form) || confirm("Other changes on this page are not saved and will be lost. Continue?"))
+    void send(form, event.submitter);
 });
+
+/** What the browser filled in was not typed, and what is in a closed menu was given up. */
+function isTyped(field: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement): boolean {
+  if (field.matches(":autofill, details.menu:not([open]) *")) return false;
+  if (field instanceof HTMLSelectElement)
+    return field.selectedOptions[0] !== (field.querySelector("option[selected]") ?? field.options[0]);
+  if (field instanceof HTMLInputElement && ["checkbox", "radio"].includes(field.type))
+    return field.checked !== field.defaultChecked;
+  return field.value !== field.defaultValue;
+}
+const hasTyped = (part: Element): boolean =>
+  [...part.querySelectorAll<HTMLInputElement>("input, select, textarea")].some(isTyped);
+
+/** Its answer takes the place of what other forms have, and of what an island warns of. */
+const losesOthers = (sent: HTMLFormElement): boolean =>
+  !dispatchEvent(new Event("beforeunload", { cancelable: true })) ||
+  [...document.querySelectorAll("#main form[data-enhanced]")].some((form) => form !== sent && hasTyped(form));
 
 /** Neither what a form led to nor why it was refused: such a page has nothing of what was typed. */
 const isError = ({ ok, status, redirected }: Response): boolean =>

@@ -414,6 +414,44 @@ it("staged variables are there again where saving is refused; those that a link 
   await context.close();
 });
 
+it("a form that would lose what is staged or typed beside it is sent only once that is agreed to", async () => {
+  const { context, page } = await signedIn(browser);
+  const { siteId } = await createSite({ githubUrl: "git.invalid/owner/repository" });
+  const asked: string[] = [];
+  let isAgreed = false;
+  page.on("dialog", (dialog) => {
+    asked.push(dialog.message());
+    void (isAgreed ? dialog.accept() : dialog.dismiss());
+  });
+  const id = await sample();
+  await page.goto(`${local.siteUrl}/sites/${id}/variables`);
+  await page.fill("#form-set [name=key]", "STAGED");
+  await page.click('#form-set button:text-is("Add")');
+  await page.click('#site-head button:has-text("Restart")');
+  expect(asked).toEqual(["Other changes on this page are not saved and will be lost. Continue?"]);
+  expect(await page.locator(".staged strong").innerText()).toBe("1 change");
+  isAgreed = true;
+  await page.goto(`${local.siteUrl}/sites/${siteId}/settings`);
+  isAgreed = false;
+  await page.fill("#form-build [name=buildCommand]", "make");
+  await page.fill("#form-run [name=startCommand]", "make run");
+  await page.click("#form-run button[type=submit]");
+  expect(await page.inputValue("#form-build [name=buildCommand]")).toBe("make");
+  expect((await site(siteId)).startCommand).toBe(null);
+  isAgreed = true;
+  await page.click("#form-run button[type=submit]");
+  await page.locator("[data-flash]", { hasText: "Saved." }).waitFor();
+  expect((await site(siteId)).startCommand).toBe("make run");
+  // What stands alone is not asked about.
+  asked.length = 0;
+  await page.fill("#form-build [name=buildCommand]", "make");
+  await page.click("#form-build button[type=submit]");
+  await expect.poll(async () => (await site(siteId)).buildCommand).toBe("make");
+  expect(asked).toEqual([]);
+  await api("DELETE", `/sites/${siteId}`);
+  await context.close();
+});
+
 it("what was typed stays where an error answers its form, and the error is told", async () => {
   const { context, page } = await signedIn(browser);
   await page.goto(`${local.siteUrl}/sites/${await sample()}/variables`);

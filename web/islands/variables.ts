@@ -1,6 +1,13 @@
 import type { EnvVariable } from "../../protocol/api/sites.ts";
 import { parseEnvFile } from "../../protocol/env-file.ts";
 
+/** What the form has now is what it comes back to: it is staged, and is there if it is edited again. */
+function asSent(form: HTMLFormElement): void {
+  for (const field of form.querySelectorAll("textarea")) field.defaultValue = field.value;
+  for (const option of form.querySelectorAll("option")) option.defaultSelected = option.selected;
+  for (const box of form.querySelectorAll("input")) box.defaultChecked = box.checked;
+}
+
 /** What was staged when another form of the page was sent, whose answer takes the place of the element. */
 let waiting: readonly EnvVariable[] = [];
 
@@ -113,29 +120,29 @@ class Variables extends HTMLElement {
       return typeof value === "string" ? value : "";
     };
     const kind = text("form").split(":")[0];
-    waiting = kind === "changes" ? [] : [...this.#changes.values()];
-    if (kind === "changes") {
-      // What is sent now is not what leaving the page would lose.
-      this.#sends = true;
-      setTimeout(() => (this.#sends = false), 10_000);
-      return;
-    }
-    if (kind !== "set" && kind !== "unset" && kind !== "many") return;
     const scope = text("scope") as NonNullable<EnvVariable["scope"]> | "";
     const secret = text("encrypted") === "true";
     const more = { ...(scope !== "" && { scope }), ...(secret && { encrypted: true }) };
-    let staged: EnvVariable[];
+    let staged: EnvVariable[] = [];
     if (kind === "many") {
       const { variables, problems } = parseEnvFile(text("file"));
       // The server says what is wrong with it.
-      if (problems.length > 0 || variables.length === 0) return;
-      staged = variables.map((variable) => ({ ...variable, ...more }));
-    } else staged = [{ key: text("key"), value: kind === "unset" ? null : text("value"), ...more }];
+      if (problems.length === 0) staged = variables.map((variable) => ({ ...variable, ...more }));
+    } else if (kind === "set" || kind === "unset")
+      staged = [{ key: text("key"), value: kind === "unset" ? null : text("value"), ...more }];
+    if (staged.length === 0) {
+      waiting = kind === "changes" ? [] : [...this.#changes.values()];
+      // What is saved now, or staged again on this page, is not what leaving it would lose.
+      this.#sends = kind === "changes" || !form.hasAttribute("action");
+      setTimeout(() => (this.#sends = false), 10_000);
+      return;
+    }
     event.preventDefault();
     event.stopPropagation();
     for (const change of staged) this.#changes.set(change.key, change);
     form.closest<HTMLDetailsElement>("details.edit")?.removeAttribute("open");
     if (kind === "many" || text("form") === "set") form.reset();
+    else asSent(form);
     this.#show();
     this.#bar()?.scrollIntoView({ block: "nearest" });
   }
