@@ -193,7 +193,7 @@ async function refresh(): Promise<void> {
     for (const old of document.querySelectorAll<HTMLElement>("[data-live]")) {
       const next = page.getElementById(old.id);
       // What somebody types or has open there is kept.
-      if (!next || old.contains(document.activeElement?.closest("form") ?? null)) continue;
+      if (!next || old.contains(document.activeElement?.closest("form") ?? null) || hasTyped(old)) continue;
       for (const fold of old.querySelectorAll<HTMLDetailsElement>("details[open][id]"))
         next.querySelector<HTMLDetailsElement>(`#${CSS.escape(fold.id)}`)?.setAttribute("open", "");
       prepare(next);
@@ -296,10 +296,10 @@ document.addEventListener("click", (event) => {
   });
 });
 
-/** A menu closes when something else is used. */
+/** A menu closes when something else is used, unless something is typed there. */
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll<HTMLDetailsElement>("details.menu[open]"))
-    if (!menu.contains(event.target as Node)) menu.open = false;
+    if (!menu.contains(event.target as Node) && !hasTyped(menu)) menu.open = false;
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape")

@@ -203,6 +203,9 @@ async function faultsOf(path: string, storageState?: Session): Promise<Record<st
       await page.evaluate<number>("document.documentElement.scrollWidth - window.innerWidth"),
     );
   }
+  const unkept =
+    '[...document.querySelectorAll("[data-live] details:not([id])")].map((fold) => fold.innerText)';
+  note("folds that close when their part changes", await page.evaluate<string[]>(unkept));
   await context.close();
   note("errors", errors);
   return faults;

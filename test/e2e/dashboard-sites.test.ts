@@ -213,6 +213,65 @@ it("a change that comes while the page is read again is read too, and so is one 
   await context.close();
 });
 
+it("a live part that changes keeps what is open there, and waits while something is typed there", async () => {
+  const { context, page } = await signedIn(browser);
+  const path = `/sites/${await sample()}`;
+  const { body: schedule } = await api<{ id: string }>("POST", `${path}/schedules`, {
+    name: "clean-up",
+    cron: "30 3 * * *",
+    command: "true",
+  });
+  const address = `${local.siteUrl}${path}/jobs`;
+  await page.goto(address);
+  const part = page.locator("#schedules");
+  /** Once the page is asked for a second time, its first answer is shown. */
+  const change = async (enabled: boolean) => {
+    await api("PATCH", `/schedules/${schedule.id}`, { enabled });
+    for (const _turn of [1, 2])
+      await Promise.all([
+        page.waitForResponse(address),
+        page.evaluate('void document.dispatchEvent(new Event("berth:refresh"))'),
+      ]);
+  };
+  await part.locator("summary").click();
+  await page.locator("h1").click();
+  await change(false);
+  await part.locator(".dot", { hasText: "Off" }).waitFor();
+  const command = part.locator("[name=command]");
+  await command.fill("npm run clean-up");
+  await page.locator("h1").click();
+  await change(true);
+  expect(await command.inputValue()).toBe("npm run clean-up");
+  await command.fill("true");
+  await page.locator("h1").click();
+  await change(true);
+  await part.locator(".dot", { hasText: "On" }).waitFor();
+  expect(await command.isVisible()).toBe(true);
+  await api("DELETE", `/schedules/${schedule.id}`);
+  await context.close();
+});
+
+it("a menu closes when something else is used, unless something is typed there", async () => {
+  const { context, page } = await signedIn(browser);
+  const { siteId } = await createSite({ githubUrl: "git.invalid/owner/repository" });
+  await api("PATCH", `/sites/${siteId}`, { envVariables: [{ key: "IN_MENU", value: "1" }] });
+  await page.goto(`${local.siteUrl}/sites/${siteId}/variables`);
+  const [menu, value] = ["summary", "[name=value]"].map((inside) =>
+    page.locator('[id="edit-IN_MENU"]').locator(inside),
+  );
+  await menu?.click();
+  await page.locator("h1").click();
+  expect(await value?.isVisible()).toBe(false);
+  await menu?.click();
+  await value?.fill("2");
+  await page.locator("h1").click();
+  expect(await value?.isVisible()).toBe(true);
+  await page.keyboard.press("Escape");
+  expect(await value?.isVisible()).toBe(false);
+  await api("DELETE", `/sites/${siteId}`);
+  await context.close();
+});
+
 it("what a field means is told while it is typed: when a schedule runs, and what each replica has", async () => {
   const { context, page } = await signedIn(browser);
   const id = await sample();

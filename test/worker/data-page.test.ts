@@ -153,7 +153,7 @@ it("a volume's backups are made, planned, tried, restored and deleted on their p
     ["copy", { into: "uploads" }],
   ] as const)
     expect((await restore(form, fields)).text, "the reason is in an open menu").toMatch(
-      /<details class="menu" open[^>]*>\s*<summary[^>]*aria-label="Restore the backup/,
+      /<details class="menu"[^>]* open[^>]*>\s*<summary[^>]*aria-label="Restore the backup/,
     );
   expect(await restore("copy", { into: "uploads" })).toMatchObject({
     status: 409,

@@ -179,7 +179,7 @@ const Invoices = ({ invoices }: { invoices: readonly Invoice[] }) => (
                   PDF
                 </a>
                 {invoice.status === "unpaid" && invoice.kind !== "renewal" && (
-                  <details class="menu">
+                  <details class="menu" id={`more-${invoice.id}`}>
                     <summary class="button" aria-label={`More: ${about}`}>
                       ⋯
                     </summary>

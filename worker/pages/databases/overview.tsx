@@ -66,7 +66,7 @@ const Running = ({ queries }: { queries: DatabaseInsight["activeQueries"] }) =>
               <div class="soft small">session {id}</div>
             </td>
             <td class="end">
-              <details class="menu">
+              <details class="menu" id={`end-${id}`}>
                 <summary class="button" aria-label={`End session ${id}`}>
                   End …
                 </summary>

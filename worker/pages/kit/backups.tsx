@@ -76,7 +76,7 @@ const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) =>
               values={{ backupId: backup.id }}
             />
           )}
-          <details class="menu">
+          <details class="menu" id={`more-${backup.id}`}>
             <summary class="button" aria-label={`More for the backup of ${backup.createdAt}`}>
               ⋯
             </summary>
@@ -109,7 +109,11 @@ export const RestoreMenu = ({
   forms: readonly string[];
   children: Child;
 }) => (
-  <details class="menu" open={forms.some((form) => typedInto(`${form}:${backup.id}`) !== undefined)}>
+  <details
+    class="menu"
+    id={`restore-${backup.id}`}
+    open={forms.some((form) => typedInto(`${form}:${backup.id}`) !== undefined)}
+  >
     <summary class="button" aria-label={`Restore the backup of ${backup.createdAt}`}>
       Restore …
     </summary>

@@ -208,7 +208,11 @@ const ScheduleCard = ({
           </>
         )}
       </p>
-      <details class="more" open={typedInto(`change:${schedule.id}`) !== undefined}>
+      <details
+        class="more"
+        id={`change-${schedule.id}`}
+        open={typedInto(`change:${schedule.id}`) !== undefined}
+      >
         <summary>Change or delete</summary>
         <Form id="change" of={schedule.id}>
           <input type="hidden" name="id" value={schedule.id} />
