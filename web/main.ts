@@ -157,6 +157,8 @@ function tell(text: string): void {
 const events = document.body.dataset["events"];
 let isStale = false;
 let timer: ReturnType<typeof setTimeout> | undefined;
+/** The address of a page that is no longer there, and is not read again. */
+let gone: string | undefined;
 
 function changed(ids: readonly string[]): void {
   const about = (main()?.dataset["about"] ?? "").split(" ");
@@ -167,6 +169,7 @@ function changed(ids: readonly string[]): void {
 const showsState = (): boolean => document.querySelector("link[rel=icon][data-state]") !== null;
 
 function soon(): void {
+  if (gone === shown) return;
   if (document.hidden && !showsState()) isStale = true;
   else timer ??= setTimeout(() => void refresh(), 300);
 }
@@ -180,12 +183,16 @@ let turns = 0;
 async function refresh(): Promise<void> {
   // What changes from here on is read once more.
   [isStale, timer] = [false, undefined];
-  const turn = ++turns;
+  const [turn, asked] = [++turns, shown];
   let isMissed = true;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     // Too many requests, or the service is away: the page would say what is no longer so until something else changes.
     isMissed = answer.status === 429 || answer.status >= 500;
+    if ((answer.status === 404 || answer.status === 410) && asked === shown) {
+      gone = shown;
+      tell("This no longer exists. What this page shows is out of date.");
+    }
     if (!answer.ok || (answer.redirected && isSignIn(answer.url))) return;
     const page = parse(await answer.text());
     if (turn !== turns) return;

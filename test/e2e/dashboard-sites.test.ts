@@ -272,6 +272,17 @@ it("a menu closes when something else is used, unless something is typed there",
   await context.close();
 });
 
+it("the page of something that is deleted meanwhile says so", async () => {
+  const { context, page } = await signedIn(browser);
+  const { siteId } = await createSite({ githubUrl: "git.invalid/owner/repository" });
+  await page.goto(`${local.siteUrl}/sites/${siteId}`);
+  await api("DELETE", `/sites/${siteId}`);
+  // As an event would, once the page listens.
+  await page.evaluate('void document.dispatchEvent(new Event("berth:refresh"))');
+  await page.locator("main > [role=alert]", { hasText: "This no longer exists" }).waitFor();
+  await context.close();
+});
+
 it("what a field means is told while it is typed: when a schedule runs, and what each replica has", async () => {
   const { context, page } = await signedIn(browser);
   const id = await sample();
