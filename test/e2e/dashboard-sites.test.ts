@@ -397,6 +397,34 @@ it.each([true, false])(
   },
 );
 
+it("on a desk and a phone, the head of a deployment's page covers nothing of what a form did, and a long name without hyphens cuts nothing off at home", async () => {
+  const { context, page } = await signedIn(browser);
+  const id = await sample();
+  const { data } = (await api<{ data: { id: string }[] }>("GET", `/sites/${id}/deployments`)).body;
+  const input = { name: "w".repeat(63), githubUrl: "git.invalid/owner/repository" };
+  const { siteId } = await createSite(input);
+  const between = `(() => {
+    const [main, head] = ["#main", ".sticky"].map((part) => document.querySelector(part));
+    const flash = document.createElement("div");
+    flash.className = "callout flash";
+    main.prepend(flash);
+    return head.getBoundingClientRect().top - flash.getBoundingClientRect().bottom;
+  })()`;
+  const cut = `[...document.querySelectorAll("#home table")]
+    .filter((table) => table.offsetWidth > table.parentElement.clientWidth)
+    .map((table) => table.parentElement.querySelector("h2").innerText)`;
+  for (const width of [1440, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.goto(`${local.siteUrl}/deployments/${data[0]?.id}`);
+    expect([width, await page.evaluate<number>(between)]).toEqual([width, 0]);
+    await page.goto(local.siteUrl);
+    expect(await page.locator("#home td", { hasText: input.name }).count()).toBe(3);
+    expect([width, await page.evaluate<string[]>(cut)]).toEqual([width, []]);
+  }
+  await api("DELETE", `/sites/${siteId}`);
+  await context.close();
+});
+
 it("a tab in the background says by its icon and title how a deployment goes", async () => {
   const { context, page } = await signedIn(browser);
   await page.addInitScript('Object.defineProperty(document, "hidden", { get: () => true });');

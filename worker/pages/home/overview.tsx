@@ -31,7 +31,7 @@ const whatOf = ({ error, reason, status }: Unwell): string =>
 
 const TermRow = ({ term }: { term: Term }) => (
   <tr>
-    <td>
+    <td class="any-break">
       <a href={path(term)}>{term.name}</a>
     </td>
     <td>
@@ -49,7 +49,7 @@ const ActivityRow = ({ row, terms }: { row: Activity; terms: readonly Term[] }) 
   const name = terms.find(({ id }) => id === row.resourceId)?.name;
   return (
     <tr>
-      <td>
+      <td class="any-break">
         {activityText(row)}
         {row.outcome !== "done" && <span class="bad"> – refused</span>}
         {name !== undefined && path !== null && (
@@ -154,7 +154,7 @@ export const overview: Screen = {
                       <table>
                         {unpaid.data.map(({ token, lines, amountCents, currency, dueAt }) => (
                           <tr>
-                            <td>
+                            <td class="any-break">
                               <a href={`/invoice/${token}`}>{lines[0]?.description ?? "An invoice"}</a>
                               <div class="soft small">
                                 until <Day at={dueAt} />
