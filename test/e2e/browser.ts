@@ -72,6 +72,8 @@ export async function fillSignIn(page: Page, { email, password }: { email: strin
     ]);
     if (answer.status() !== 429) return;
     await delay(Number(answer.headers()["retry-after"] ?? 1) * 1000);
+    // The page that says so has no form.
+    await page.goBack();
   }
 }
 
