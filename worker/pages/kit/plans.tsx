@@ -31,15 +31,15 @@ const termOptions = (packs: readonly Pack[]): [value: string, label: string][] =
   ]);
 
 /** Cards of packs with their prices per month. `effect`: what choosing it means, and costs now. */
-export const PlanCards = ({
+export const PlanCards = <Of extends Pack>({
   packs,
   value,
   effect,
   isLegendHidden = false,
 }: {
-  packs: readonly Pack[];
+  packs: readonly Of[];
   value?: string | undefined;
-  effect?: (pack: Pack) => string;
+  effect?: (pack: Of) => string;
   isLegendHidden?: boolean;
 }) => (
   <Choices
