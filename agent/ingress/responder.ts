@@ -342,6 +342,8 @@ function tell(response: http.ServerResponse, decision: Decision, hostname: strin
     "Berth-Upstream": `${pin}.${hostname}`,
     // Caddy replaces the path by an expression, in which `$` has a meaning.
     ...(uri !== undefined && { "Berth-Path": path.replaceAll("$", "$$$$"), "Berth-Query": query }),
+    // For a Caddy that was started before these two were, until the agent has replaced it.
+    ...(uri !== undefined && uri.length < 8000 && { "Berth-Uri": uri }),
     ...(setCookie !== undefined && { "Set-Cookie": setCookie }),
     ...(isAuthorized && { "Berth-Authorized": "yes" }),
     ...(maxBodyMb !== undefined && { "Berth-Body": String(maxBodyMb) }),
