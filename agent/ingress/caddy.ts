@@ -261,7 +261,7 @@ const compression = [
           replace: Object.fromEntries(
             ["If-Match", "If-None-Match"].map((name) => [
               name,
-              [{ search_regexp: '-(?:gzip|zstd)"', replace: '"' }],
+              [{ search_regexp: String.raw`((?:^|[\s,])"[^"]*[^"-])-(?:gzip|zstd)"`, replace: '$1"' }],
             ]),
           ),
         },
