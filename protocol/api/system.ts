@@ -99,6 +99,11 @@ export const System = z
         .describe(
           "Values not under the current key: POST /secrets/rotate. Empty: no stored value needs an old key.",
         ),
+      tokensUnderOldKeys: z
+        .boolean()
+        .describe(
+          "API keys and webhook addresses may have been created under an old key, and stop working without it.",
+        ),
       tokenKey: z
         .boolean()
         .describe(

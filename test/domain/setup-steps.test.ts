@@ -34,7 +34,7 @@ const ready: SetupFacts = {
   payments: { processor: "stripe", live: true, lastEventAt: at, eventsReadAt: at },
   backupStore: { error: null },
   assistant: { model: "m" },
-  secrets: { keyId: "a", oldKeyIds: [], underOldKeys: [], tokenKey: true },
+  secrets: { keyId: "a", oldKeyIds: [], underOldKeys: [], tokenKey: true, tokensUnderOldKeys: false },
   now: new Date(at),
   timerRanAt: new Date(at),
   hostsUp: 2,
@@ -90,14 +90,13 @@ it("payments of the test processor have no events, and ask for Stripe; Stripe's 
 });
 
 it("an older key is not said to be needless while API keys may have been created under it", () => {
-  const todoOf = (tokenKey: boolean) =>
-    setupOf({ ...ready, secrets: { ...ready.secrets, oldKeyIds: ["b"], tokenKey } }).find(
+  const todoOf = (tokenKey: boolean, tokensUnderOldKeys = true) =>
+    setupOf({ ...ready, secrets: { ...ready.secrets, oldKeyIds: ["b"], tokenKey, tokensUnderOldKeys } }).find(
       ({ step }) => step === "secrets",
     )?.todo;
   expect(todoOf(false)).toMatch(
     /API keys .* stop working without them: set TOKEN_KEY to the older key, then remove/,
   );
-  expect(todoOf(true)).toMatch(
-    /created before TOKEN_KEY was set stop working without them: replace those, then/,
-  );
+  expect(todoOf(true)).toMatch(/created under one of them stop working without it: replace those, then/);
+  expect(todoOf(true, false)).toBe("No stored value needs the older keys any more: remove SECRET_KEYS_OLD.");
 });

@@ -9,10 +9,12 @@ export type SetupFacts = Omit<System, "setup"> & {
 };
 
 /** API keys and webhook addresses are checked with the key they were created under, which no stored value names. */
-export const beforeOldKeysGo = ({ tokenKey }: Pick<System["secrets"], "tokenKey">): string =>
-  tokenKey
-    ? "No stored value needs the older keys, but API keys and webhook addresses that were created before TOKEN_KEY was set stop working without them: replace those, then remove SECRET_KEYS_OLD."
-    : "No stored value needs the older keys, but API keys and webhook addresses that were created under them stop working without them: set TOKEN_KEY to the older key, then remove SECRET_KEYS_OLD.";
+export const beforeOldKeysGo = ({ tokenKey, tokensUnderOldKeys }: System["secrets"]): string =>
+  !tokensUnderOldKeys
+    ? "No stored value needs the older keys any more: remove SECRET_KEYS_OLD."
+    : tokenKey
+      ? "No stored value needs the older keys, but API keys and webhook addresses that were created under one of them stop working without it: replace those, then remove SECRET_KEYS_OLD."
+      : "No stored value needs the older keys, but API keys and webhook addresses that were created under them stop working without them: set TOKEN_KEY to the older key, then remove SECRET_KEYS_OLD.";
 
 const timerLateMs = 5 * 60_000;
 

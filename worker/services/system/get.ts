@@ -58,7 +58,13 @@ export async function getSystem(ctx: Ctx): Promise<System> {
     },
     backupStore: { error: storeError },
     assistant: { model: config.MODEL_URL === undefined ? null : (config.MODEL_NAME ?? null) },
-    secrets: { keyId, oldKeyIds, underOldKeys, tokenKey: config.TOKEN_KEY !== undefined },
+    secrets: {
+      keyId,
+      oldKeyIds,
+      underOldKeys,
+      tokenKey: config.TOKEN_KEY !== undefined,
+      tokensUnderOldKeys: config.SECRET_KEYS_OLD.some((old) => old !== config.TOKEN_KEY),
+    },
   };
   return {
     ...system,
