@@ -200,7 +200,11 @@ class SiteHistory {
     }
     const others = replicasBeside(ingress, siteId, containerId).filter((one) => !out.has(one));
     const kind = isOver ? "stop" : "crash_loop";
-    const advice = lacksMemory ? ` ${outOfMemory(labels, container)}` : isOver ? "" : " Fix it and deploy again.";
+    const advice = lacksMemory
+      ? ` ${outOfMemory(labels, container)}`
+      : isOver
+        ? ""
+        : " Fix it and deploy again.";
     if (others.length > 0) {
       const detail = `Replica ${replicaOf(labels)} ${exits}${advice} The site's other replicas keep serving; a restart starts all of them again.`;
       sayReplicaOut(this.watched, siteId, containerId, detail, kind);

@@ -393,7 +393,7 @@ export const operations = {
     path: "/sites/{id}/clone",
     tag: "Sites",
     summary:
-        "Create another site with this one's settings, ingress rules and plain variables, and its first invoice. Secrets, domains, schedules, links to databases and volume data are not copied",
+      "Create another site with this one's settings, ingress rules and plain variables, and its first invoice. Secrets, domains, schedules, links to databases and volume data are not copied",
     access: "key",
     body: SiteClone,
     creates: "site",

@@ -33,6 +33,10 @@ it("a pasted address is added with its pair, and the records to create are shown
     [zone, `www.${zone}`],
   ]);
   const { text } = await pages.show(pathOf(siteId));
+  expect(domains.map(({ record }) => record.name)).toEqual([
+    `_berth-challenge.${zone}`,
+    `_berth-challenge.${zone}`,
+  ]);
   for (const { record, target } of domains) {
     expect(text).toContain(`data-copy="${record.name}"`);
     expect(text).toContain(`data-copy="${record.value}"`);
@@ -42,6 +46,14 @@ it("a pasted address is added with its pair, and the records to create are shown
   expect(text).toMatch(/<strong>CNAME<\/strong>/);
   await pages.send(pathOf(siteId), "remove", { domain: zone });
   expect((await domainsOf(siteId)).map(({ domain }) => domain)).toEqual([`www.${zone}`]);
+  await pages.send(pathOf(siteId), "add", { domain: zone });
+  expect((await pages.send(pathOf(siteId), "remove", { domain: `www.${zone}` })).status).toBe(303);
+  // Its counterpart is there, and stays as it is.
+  expect((await pages.send(pathOf(siteId), "add", { domain: `www.${zone}`, pair: "true" })).status).toBe(303);
+  expect((await domainsOf(siteId)).map(({ domain, redirectTo }) => [domain, redirectTo])).toEqual([
+    [zone, null],
+    [`www.${zone}`, null],
+  ]);
 });
 
 it("the records of a domain are told as forms of DNS providers want them", async () => {

@@ -289,8 +289,12 @@ export const siteDomains: Screen = {
       if (name === "") throw invalid("domain", "Name the domain, such as www.example.com");
       const pair = fields.text("pair") === "true" && !isWildcard(name);
       const { domain } = parsed(DomainCreate, { domain: name });
-      // Another name than example.com or www.example.com has no other one.
-      const wanted = { domain, ...(pair && pairOf(domain) !== null && { pair }) };
+      // Another name than example.com or www.example.com has no other one, and one that is there already stays as it is.
+      const other = pairOf(domain);
+      const isThere = (await call(asked.ctx, "listDomains", { id: asked.param("id") })).data.some(
+        ({ domain: name }) => name === other,
+      );
+      const wanted = { domain, ...(pair && other !== null && !isThere && { pair }) };
       const { displayName } = await call(asked.ctx, "createDomain", { id: asked.param("id"), ...wanted });
       return {
         to: here(asked),

@@ -6,7 +6,7 @@ import { conflict, invalid } from "../../domain/app-error.ts";
 import { isWildcard } from "../../../protocol/wildcards.ts";
 import { sitesDomain } from "../../adapters/dns-zone/index.ts";
 import { delegationName } from "../../domain/certificates.ts";
-import { isBelow, isPublicSuffix, pairOf } from "../../domain/domain-names.ts";
+import { isApex, isBelow, isPublicSuffix, pairOf } from "../../domain/domain-names.ts";
 import { base62 } from "../../domain/tokens.ts";
 import { issuesWildcards } from "../../jobs/certificates/reconcile.ts";
 import { requireKept } from "../sites/owned.ts";
@@ -56,7 +56,7 @@ export async function addDomain(
   const rows = wanted.map((one) => ({
     ...one,
     // The record of the name without www. proves both.
-    provedAs: one.name.startsWith("www.") && (pair || there) ? pairOf(one.name) : null,
+    provedAs: (pair || there) && !isApex(one.name) ? pairOf(one.name) : null,
     id: ctx.newId("domain"),
     siteId: site.id,
     challenge,

@@ -10,7 +10,7 @@ import { exampleOf, isWildcard } from "../../../protocol/wildcards.ts";
 import { isLoopback } from "../../../protocol/loopback.ts";
 import { addressProblems, caaNames, caaProblem, leadsHere, proofProblem } from "../../domain/domain-check.ts";
 import type { Addresses, CaaRecord } from "../../domain/resolved-records.ts";
-import { pairOf } from "../../domain/domain-names.ts";
+import { isApex, pairOf } from "../../domain/domain-names.ts";
 import { lossMail, releaseMail } from "../../domain/domain-mails.ts";
 import { domainEvents, releaseAt, untilNextLook, type DomainEventName } from "../../domain/domain-states.ts";
 import { queueMail } from "../../mails/queue.ts";
@@ -63,7 +63,7 @@ export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<
 async function proofsOf(ctx: Ctx, row: DomainRow): Promise<{ found: string[]; elsewhere: string[] }> {
   const { type, name } = proofRecord(row);
   if (type === "CNAME") return { found: await ctx.dns.alias(name), elsewhere: [] };
-  const pair = row.name.startsWith("www.") ? pairOf(row.name) : null;
+  const pair = isApex(row.name) ? null : pairOf(row.name);
   const others = pair === null ? [] : [row.name, pair].map(challengeOf).filter((other) => other !== name);
   const [found, ...elsewhere] = await Promise.all([
     ctx.dns.texts(name),

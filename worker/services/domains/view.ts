@@ -59,7 +59,7 @@ export const domainView = (
 
 /** All domains of the site in the outer query, as JSON that `domainsOf` reads. */
 export const domainsOfSite = sql`(SELECT json_group_array(json_object('id', id, 'siteId', site_id, 'name', name,
-  'challenge', challenge, 'verifiedAt', verified_at, 'createdAt', created_at, 'redirectTo', redirect_to, 'state', state,
+  'challenge', challenge, 'provedAs', proved_as, 'verifiedAt', verified_at, 'createdAt', created_at, 'redirectTo', redirect_to, 'state', state,
   'problems', json(problems), 'certificate', json(certificate), 'checkedAt', checked_at, 'nextCheckAt', next_check_at,
   'looks', looks, 'lostSince', lost_since)) FROM (SELECT * FROM domains WHERE site_id = sites.id ORDER BY id))`;
 
