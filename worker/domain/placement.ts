@@ -31,9 +31,9 @@ export function noRoomReason(
   const where = wanted.region === null ? "" : ` in region ${wanted.region}`;
   const again = what === "site" ? "deploy again" : "start it again";
   const ask = `Ask the operator for more room, then ${again}.`;
-  if (wanted.linked != null)
-    return `The host of ${wanted.linked}, which this ${what} is linked to and has to be beside, was not up with the required ${wanted.memoryMb} MB of free memory within ${minutes} minutes${hosts[0] ? `; it has ${Math.max(0, hosts[0].freeMb)} MB` : ""}. Ask the operator for more room there, or remove the link, then ${again}.`;
   const near = hosts.filter(({ region }) => wanted.region === null || region === wanted.region);
+  if (wanted.linked != null)
+    return `The host of ${wanted.linked}, which this ${what} is linked to and has to be beside, was not up${where} with the required ${wanted.memoryMb} MB of free memory within ${minutes} minutes${near[0] ? `; it has ${Math.max(0, near[0].freeMb)} MB` : ""}. Ask the operator for more room there, or remove the link, then ${again}.`;
   if (hosts.length === 0)
     return `No host was up within ${minutes} minutes. Ask the operator whether the hosts are up, then ${again}.`;
   if (near.length === 0) return `No host${where} was up within ${minutes} minutes. ${ask}`;

@@ -54,7 +54,7 @@ export function roomForNew(ctx: Ctx, { kind: of, resourceId }: InvoiceRow) {
       );
       if (found?.linked != null)
         throw conflict(
-          `This ${wordOf(kind)} is linked to ${found.linked} and has to be on its host, which has no room for ${found.memoryMb} MB or takes nothing new. Nothing was charged: ask the operator for more capacity there, then pay again, or remove the link.`,
+          `This ${wordOf(kind)} is linked to ${found.linked} and has to be on its host, which has no room for ${found.memoryMb} MB${found.region === null ? "" : `, is not in region ${found.region}`} or takes nothing new. Nothing was charged: ask the operator for more capacity there, then pay again, or remove the link.`,
         );
       if (found)
         throw conflict(
