@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
 import { app } from "../../worker/app.ts";
+import { readCommand } from "../../worker/assistant/command-mode.ts";
+import { specOf } from "../../worker/assistant/run-tool.ts";
 import { scripted, use, open } from "./assistant.ts";
 import {
   account,
@@ -85,6 +87,31 @@ it("nobody else's conversation is shown", async () => {
   expect([403, 404]).toContain(answer.status);
 });
 
+const fetchWithoutModel = async (about: string, init: RequestInit = {}) =>
+  app.fetch(
+    new Request(`${siteUrl}/assistant?about=${about}`, {
+      redirect: "manual",
+      headers: { Origin: siteUrl, Cookie: await operatorCookie(), Accept: "text/html" },
+      ...init,
+    }),
+    { ...bindings, MODEL_NAME: undefined },
+    { waitUntil: () => undefined, passThroughOnException: () => undefined } as unknown as ExecutionContext,
+  );
+
+it.each(["site_001k000000000000000000one0", "db_001k000000000000000000one0", ""])(
+  "without a model, each command suggested about %j is one that its tool takes",
+  async (about) => {
+    const page = await (await fetchWithoutModel(about)).text();
+    const suggested = [...page.matchAll(/data-example="true">([^<]+)</g)].map(([, one = ""]) => one);
+    expect(suggested).toHaveLength(3);
+    for (const one of suggested) {
+      const command = readCommand(one);
+      if ("tool" in command) specOf(command.tool).input.parse(command.input);
+      else expect(one).toBe("help");
+    }
+  },
+);
+
 it("what the person looks at is told to a model once in a conversation, and no command ends with it", async () => {
   const [one, other] = ["site_001k000000000000000000one0", "site_001k00000000000000000other"];
   await grant();
@@ -98,19 +125,12 @@ it("what the person looks at is told to a model once in a conversation, and no c
   expect(await toTell(`${to}&about=${other}`)).toBe(other);
   expect(await (await get(to)).text()).not.toContain("I am looking at");
 
-  const headers = { Origin: siteUrl, Cookie: await operatorCookie(), Accept: "text/html" };
-  const withoutModel = (init: RequestInit) =>
-    app.fetch(
-      new Request(`${siteUrl}/assistant?about=${one}`, { redirect: "manual", headers, ...init }),
-      { ...bindings, MODEL_NAME: undefined },
-      { waitUntil: () => undefined, passThroughOnException: () => undefined } as unknown as ExecutionContext,
-    );
-  const commands = await (await withoutModel({})).text();
+  const commands = await (await fetchWithoutModel(one)).text();
   expect(commands).toMatch(/<berth-chat[^>]*data-about=""/);
   for (const suggested of [`diagnose_site site=${one}`, `get_site_logs site=${one}`, "help"])
     expect(commands).toContain(`data-example="true">${suggested}<`);
   const asked = scripted({ text: "Hello." });
   const body = new URLSearchParams({ form: "say", message: "list_sites" });
-  expect((await withoutModel({ method: "POST", body })).status).toBe(303);
+  expect((await fetchWithoutModel(one, { method: "POST", body })).status).toBe(303);
   expect(asked.asked.at(-1)?.messages.at(-1)?.content).toBe("list_sites");
 });

@@ -39,7 +39,7 @@ const commands = (about: string): string[] =>
   about.startsWith("site_")
     ? [`diagnose_site site=${about}`, `get_site_logs site=${about}`, "help"]
     : about.startsWith("db_")
-      ? [`get_database database=${about}`, `list_slow_queries database=${about}`, "help"]
+      ? [`get_database db=${about}`, `list_slow_queries db=${about}`, "help"]
       : ["list_unhealthy_resources", "list_sites", "help"];
 
 const questions = (about: string): string[] =>
