@@ -3,6 +3,7 @@ import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { DatabaseInsight, WriteConfirmation } from "../../protocol/api/insight.ts";
+import { HostQuestions } from "../../worker/objects/host-questions.ts";
 import { account, api, bindings, call, finish, pay, readyAgent, uniqueName, type Agent } from "./service.ts";
 
 let key: string;
@@ -293,5 +294,42 @@ describe("a statement", () => {
     expect(question).toMatchObject({ write: null });
     answer({ kind: "statementRefused", error: "read-only transaction" });
     expect((await asking).status).toBe(400);
+  });
+
+  it("that writes is not said to be repeatable where the host is lost before it answers", async () => {
+    const on = await readyAgent();
+    const { id } = await launch(key, on);
+    const { confirm } = await confirmation({ statement }, key, id);
+    const writing = query({ statement, write: true, confirm }, key, id);
+    await on.next("ask");
+    const reading = query({ statement: "SELECT 1" }, key, id);
+    await on.next("ask");
+    on.close();
+    expect((await writing).body["reason"]).toMatch(/may have taken effect: check the data/);
+    expect((await writing).body["reason"]).not.toContain("Try again");
+    expect((await reading).body["reason"]).toContain("Try again");
+  });
+
+  it("that writes is not said to be repeatable where the host does not answer in time", async () => {
+    const questions = new HostQuestions(
+      () => undefined,
+      () => true,
+      async () => new Set(),
+    );
+    const { confirm } = await confirmation();
+    const asking = query({ statement, write: true, confirm });
+    const { question, answer } = await asked();
+    answer({ kind: "query", result });
+    await asking;
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const answered = questions.ask(new WebSocketPair()[0], question);
+      vi.runAllTimers();
+      expect(await answered).toMatchObject({
+        error: expect.stringMatching(/not answer in time\. The statement may have taken effect: check/),
+      });
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });

@@ -39,6 +39,7 @@ const withinMs = (question: Question): number =>
 const refused = (error: string): Refused => ({ kind: "refused", error });
 const offline = "The host is offline. Try again in a minute. Running containers may still be serving.";
 const slow = "The host did not answer in time. Try again.";
+const written = "The statement may have taken effect: check the data before you run it again.";
 
 /**
  * Users' questions about sites and databases on one host. Nothing is stored: a question ends with its socket, and a
@@ -63,6 +64,7 @@ export class HostQuestions {
   ask(socket: WebSocket | undefined, question: Question): Promise<Answer> {
     if (!socket || !this.isAlive()) return Promise.resolve(refused(offline));
     const parts: Answer[] = [];
+    const isWrite = question.kind === "query" && question.write !== null;
     return new Promise((resolve) => {
       const requestId = this.open(socket, question, {
         take: ({ answer, last }) => {
@@ -70,11 +72,12 @@ export class HostQuestions {
           if (last) settle(joined(parts));
           else if (linesOf(parts) > maxLines) giveUp();
         },
-        end: () => settle(refused(offline)),
+        end: () =>
+          settle(refused(isWrite ? `The host went offline before it answered. ${written}` : offline)),
       });
       const giveUp = () => {
         this.send(socket, { type: "endAsk", requestId });
-        settle(refused(slow));
+        settle(refused(isWrite ? `The host did not answer in time. ${written}` : slow));
       };
       const timer = setTimeout(giveUp, withinMs(question));
       const settle = (answer: Answer) => {
