@@ -2,6 +2,7 @@ import { createHash, createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import * as z from "zod";
+import "../protocol/issue-messages.ts";
 import { isNetwork } from "../protocol/api/public-access.ts";
 import { isLoopback } from "../protocol/loopback.ts";
 import { parseDestination, type Destination } from "./isolation/addresses.ts";

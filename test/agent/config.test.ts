@@ -34,6 +34,13 @@ it("needs the control plane, a token and a place for its state; the rest has def
     expect(() => readConfig({ ...least, [name]: undefined })).toThrow(name);
 });
 
+it("says what is wrong with a setting in words that need no knowledge of the schema", () => {
+  expect(() => readConfig({ ...least, BERTH_SLOTS: "0" })).toThrow(/must be at least 1\s+→ at BERTH_SLOTS/);
+  expect(() => readConfig({ ...least, BERTH_STATE_DIR: undefined })).toThrow(
+    /required\s+→ at BERTH_STATE_DIR/,
+  );
+});
+
 it("builds two more at once than the machine has processors, in half of its memory, and three at least", () => {
   const slots = (processors: number, gib: number, buildMb = 2048) =>
     slotsOf({ processors, memoryMb: gib * 1024 }, buildMb);

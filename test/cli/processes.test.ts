@@ -512,6 +512,16 @@ it("Ctrl-C at any moment of up ends with 130, and what was asked for is the begi
   service.instead = () => undefined;
 });
 
+it("diff says what is wrong in berth.json in words that need no knowledge of the schema", async () => {
+  const checkout = projectFolder({ settings: { port: "x" }, domains: "shop.example.org" });
+  const { code, stderr } = await start(["diff"], {}, program, "", checkout).ended;
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining("settings.port: must be a number; domains: must be a list."),
+  ]);
+  service.instead = () => undefined;
+});
+
 it.each([
   ["--site", ["--site", "shop-staging"], ""],
   ["--site, with an id", ["--site", "site_001m80000000000000000000001"], site],
