@@ -1,7 +1,7 @@
 import { command } from "../command.ts";
 import { clientFor, connection, signal } from "../context.ts";
 import { Failure, usage } from "../failure.ts";
-import { showValue } from "../terminal.ts";
+import { say, showValue } from "../terminal.ts";
 import { chmodSync, existsSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { version } from "../version.ts";
@@ -37,11 +37,13 @@ export const upgrade = command(
   // Where the installer puts it; the program works without it.
   const manPage = join(dirname(own), "..", "share", "man", "man1", "berth.1");
   if (existsSync(manPage))
-    replaceFile(
-      manPage,
-      Buffer.from(await (await client.file({ url: `${url}/install/berth.1` }, { signal })).arrayBuffer()),
-      0o644,
-    );
+    try {
+      const page = await client.file({ url: `${url}/install/berth.1` }, { signal });
+      replaceFile(manPage, Buffer.from(await page.arrayBuffer()), 0o644);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      say("Its man page could not be replaced.");
+    }
   showValue("upgraded", { from: version, to }, () =>
     version === to ? `${to} is the current version.` : `Upgraded from ${version} to ${to}.`,
   );

@@ -880,6 +880,19 @@ it("upgrade replaces the file and its man page by what the service offers, and a
   expect(readdirSync(manPages)).toEqual(["berth.1"]);
   expect(readFileSync(join(manPages, "berth.1"), "utf8")).toBe("the manual");
   expect((await start([], {}, own).ended).stdout).toBe("9.9.9\n");
+
+  copyFileSync(program, own);
+  const { "/install/berth.1": manual, ...others } = service.files;
+  service.files = others;
+  const without = await start(["upgrade"], {}, own).ended;
+  service.files = { ...others, "/install/berth.1": manual };
+  expect(without).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("Upgraded from"),
+    stderr: expect.stringContaining("Its man page could not be replaced"),
+  });
+  expect(readFileSync(own)).toEqual(newer);
+  expect(readFileSync(join(manPages, "berth.1"), "utf8")).toBe("the manual");
 });
 
 it("the installer refuses a Node.js that the program does not run on, and fails where the program does not start", async () => {
