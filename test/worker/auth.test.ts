@@ -805,6 +805,11 @@ describe("a new account", () => {
       400,
       expect.stringContaining("The password must have at least 12 characters."),
     ]);
+    const unaddressed = await ask(`${siteUrl}/sign-up`, form({ email: "nobody" }), type);
+    expect([unaddressed.status, unaddressed.text]).toEqual([
+      400,
+      expect.stringContaining("Email: must be an email address."),
+    ]);
     // What better-auth would not take for the same path is not taken here either.
     const wrong = JSON.stringify({ ...asked, name: "A\0da" });
     for (const path of ["/sign-up/email/", "/sign-up//email", "/sign-up/e%6dail", "/sign-up/EMAIL"])

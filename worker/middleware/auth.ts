@@ -14,6 +14,7 @@ import { AppError } from "../domain/app-error.ts";
 import { refusalBy } from "../domain/parsed.ts";
 import { Backlog } from "../domain/backlog.ts";
 import { logError } from "../log-error.ts";
+import { sentenceOf } from "../pages/kit/setting-labels.ts";
 import { endSession } from "../services/accounts/end-session.ts";
 import { claimCode, requireSecondFactor } from "../services/accounts/second-factor.ts";
 import { fromJson } from "./body.ts";
@@ -272,8 +273,8 @@ export const formToAuth = (c: Context<AppEnv>, path: string, body: object): Prom
 
 /** In the shape of better-auth's own refusals, whose message our pages show. */
 function refused(error: z.ZodError): Promise<Response> {
-  const { issues } = refusalBy(error).extra;
-  return inOurShape(Response.json({ message: error.issues[0]?.message, issues }, { status: 400 }));
+  const { issues } = refusalBy(error).extra as { issues: { path: string; message: string }[] };
+  return inOurShape(Response.json({ message: issues.map(sentenceOf).join(" "), issues }, { status: 400 }));
 }
 
 async function inOurShape(response: Response): Promise<Response> {

@@ -15,7 +15,7 @@ import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { AppPage } from "../pages/kit/layout.tsx";
 import { linesInto } from "../pages/lines-into.ts";
 import { Fields, type Asked, type Screen, type View } from "../pages/kit/screen.ts";
-import { labelOf } from "../pages/kit/setting-labels.ts";
+import { sentenceOf } from "../pages/kit/setting-labels.ts";
 
 async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
   const ctx = await personOf(c);
@@ -107,12 +107,6 @@ const fieldsOf = (body: string): URLSearchParams =>
   );
 
 const Issues = z.array(z.object({ path: z.string(), message: z.string() }));
-
-/** Some messages are whole sentences; the others are about the field that is named before them. */
-const sentenceOf = ({ path, message }: z.infer<typeof Issues>[number]): string => {
-  const isWhole = path === "" || /^[A-Z]/.test(message);
-  return `${isWhole ? "" : `${labelOf(path)}: `}${message}`.replace(/[.]?$/, ".");
-};
 
 /** What a person is told beside the form; null: the page itself is not there for them. */
 function refusalOf({ code, extra }: AppError) {

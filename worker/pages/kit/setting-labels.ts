@@ -32,10 +32,16 @@ export const inLabels = (text: string): string =>
   text.replaceAll(/\b[a-z]+[A-Z]\w*/g, (name) => (Object.hasOwn(labels, name) ? `“${labels[name]}”` : name));
 
 /** The field at `settings.ingress.redirects.0.from`, as people find it on the page. */
-export function labelOf(path: string): string {
+function labelOf(path: string): string {
   const names = path.split(".").filter((part) => !/^\d+$/.test(part));
   const known = names.find((name) => Object.hasOwn(labels, name));
   if (known !== undefined) return labels[known] ?? known;
   const words = (names.at(-1) ?? path).replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return words.replace(/^./, (letter) => letter.toUpperCase());
 }
+
+/** Some messages are whole sentences; the others are about the field that is named before them. */
+export const sentenceOf = ({ path, message }: { path: string; message: string }): string => {
+  const isWhole = path === "" || /^[A-Z]/.test(message);
+  return `${isWhole ? "" : `${labelOf(path)}: `}${message}`.replace(/[.]?$/, ".");
+};
