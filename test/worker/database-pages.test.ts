@@ -245,13 +245,35 @@ describe("a database's data", () => {
 
   it.each([
     ["SELECT setval('sq', -900)", "only INSERT"],
-    ["UPDATE orders SET id = nextval('sq')", "sequences"],
+    ["WITH one AS (SELECT 1) SELECT setval('sq', -900)", "only INSERT"],
+    ["-- DELETE\nSELECT setval('sq', -900)", "only INSERT"],
+    ["UPDATE orders SET id = nextval('sq')", "it may set or advance a sequence, which is not rolled back"],
+    ["UPDATE orders SET note = 'see nextval'", "it may set or advance a sequence"],
   ])("are not touched before the confirmation by %s, which no dry run rolls back", async (statement, why) => {
     const from = asked.length;
     const tried = await me.send(path("/data"), "query", { statement, mode: "write" });
     expect(tried.text).toMatch(/name="token" value="[^"]+"/);
     expect(tried.text).toContain(why);
     expect(asked.slice(from).filter(({ kind }) => kind === "query")).toEqual([]);
+  });
+
+  it.each([
+    "-- Fix.\nUPDATE orders SET paid = true",
+    "/* Fix. **/ /* Both. */ DELETE FROM orders",
+    "WITH due AS (SELECT id FROM orders) UPDATE orders SET paid = true FROM due WHERE due.id = orders.id",
+  ])("are counted for %j", async (statement) => {
+    answers.set("query", () => ({
+      kind: "query",
+      result: { ...query("x"), columns: [], rows: [], affectedRows: 12 },
+    }));
+    const { text } = await me.send(path("/data"), "query", { statement, mode: "write" });
+    expect(text).toContain("This changes 12 rows");
+  });
+
+  it("are offered at once for a statement that begins with many comments", async () => {
+    const statement = `${"/**/ ".repeat(1000)}${"-- \n".repeat(1000)}${"/*".repeat(1000)}`;
+    const { text } = await me.send(path("/data"), "query", { statement, mode: "write" });
+    expect(text).toContain("only INSERT");
   });
 
   it("are changed also by a statement whose dry run is refused, which is said", async () => {

@@ -8,8 +8,12 @@ export type DryRun = { affectedRows: number | null } | { untried: string };
 
 /** No transaction rolls them back. */
 const advancing = /setval|nextval|next\s+value/i;
-/** PostgreSQL's own functions and commands do things beside that stay; MariaDB's agent has such a list of its own. */
-const tried = /^\s*(insert|update|delete|merge)\b/i;
+/**
+ * PostgreSQL's own functions and commands do things beside that stay; MariaDB's agent has such a list of its own. Before
+ * the first word may be comments, and WITH.
+ */
+const tried =
+  /^(?:\s|--[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*(?:with\b[^]*\b)?(?:insert|update|delete|merge)\b/i;
 
 /** Runs a statement and rolls it back, before a person confirms it, unless something of it would stay. */
 export async function dryRun(
@@ -23,7 +27,7 @@ export async function dryRun(
         "only INSERT, UPDATE, DELETE and MERGE are tried, as PostgreSQL does not roll everything back.",
     };
   if (type !== "redis" && advancing.test(statement))
-    return { untried: "sequences that it sets or advances are not rolled back." };
+    return { untried: "it may set or advance a sequence, which is not rolled back." };
   try {
     const asked = { id, statement, write: false, dryRun: true, limit: 1, timeoutSeconds: 10 };
     const { affectedRows } = await call(ctx, "queryDatabase", asked);
