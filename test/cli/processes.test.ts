@@ -9,6 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { load } from "js-yaml";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -893,6 +894,24 @@ it("upgrade replaces the file and its man page by what the service offers, and a
   });
   expect(readFileSync(own)).toEqual(newer);
   expect(readFileSync(join(manPages, "berth.1"), "utf8")).toBe("the manual");
+});
+
+it.each([
+  ["a repository at the workflow's commit", "0123abc", "deploy --ref 0123abc\n"],
+  ["an image, which has no commits", "", "deploy\n"],
+])("the GitHub Action deploys a site from %s", async (_, REF, asked) => {
+  const action = load(readFileSync(join(import.meta.dirname, "../../cli/ci/action.yml"), "utf8")) as {
+    inputs: { ref: { default: string } };
+    runs: { steps: [{ run: string }] };
+  };
+  expect(action.inputs.ref.default).toBe("${{ github.sha }}");
+  const folder = mkdtempSync(join(home, "action-"));
+  service.files["/install/cli"] = Buffer.from(
+    `printf '#!/bin/sh\\necho "$@"\\n' > "$BERTH_INSTALL_DIR/berth"; chmod 755 "$BERTH_INSTALL_DIR/berth"`,
+  );
+  const env = { BERTH_INSTALL_DIR: folder, REF };
+  const run = await watched("sh", ["-e", "-c", action.runs.steps[0].run], env, "", home).ended;
+  expect(run).toMatchObject({ code: 0, stdout: asked });
 });
 
 it("the installer refuses a Node.js that the program does not run on, and fails where the program does not start", async () => {

@@ -164,7 +164,7 @@ it.each([
       BERTH_TOKEN: local.apiKey,
       BERTH_SITE: siteId,
       BERTH_INSTALL_DIR: mkdtempSync(join(home, "ci-")),
-      GITHUB_SHA: commit,
+      REF: commit,
       CI_COMMIT_SHA: commit,
     };
     // As in CI, nobody can be asked: a question would wait for whoever started the tests.
