@@ -1,5 +1,4 @@
-import { once } from "node:events";
-import { fstatSync } from "node:fs";
+import { fstatSync, readFileSync, type Stats } from "node:fs";
 import { command, whole } from "../command.ts";
 import { connect, signal } from "../context.ts";
 import { Failure, usage } from "../failure.ts";
@@ -16,23 +15,16 @@ const quoted = (text: string): string =>
 export const shellLine = (words: readonly string[]): string =>
   words.length === 1 ? (words[0] ?? "") : words.map(quoted).join(" ");
 
-/** Standard input is a file or a pipe with data. A pipe that stays open and empty, as in CI, is none. */
-async function hasInput(): Promise<boolean> {
-  const input = fstatSync(0);
-  if (input.isFile()) return input.size > 0;
-  if (!input.isFIFO() && !input.isSocket()) return false;
-  const { stdin } = process;
+/** A file of which nothing was read yet. One that a loop or a script reads is for it; what is in a pipe cannot be told. */
+function isUnreadFile(input: Stats): boolean {
+  if (!input.isFile() || input.size === 0) return false;
   try {
-    return await Promise.race([
-      once(stdin, "data").then(() => true),
-      once(stdin, "end").then(() => false),
-      delay(inputWithinMs, false, { signal, ref: false }),
-    ]);
-  } finally {
-    stdin.pause();
+    return /^pos:\s+0$/m.test(readFileSync("/proc/self/fdinfo/0", "utf8"));
+  } catch {
+    // Another system than Linux.
+    return false;
   }
 }
-const inputWithinMs = 500;
 
 export const exec = command(
   "exec",
@@ -43,11 +35,13 @@ export const exec = command(
   .option("--timeout <seconds>", "when to stop it", whole, 600)
   .option("--detach", "do not wait for its end")
   .action(async (words, options) => {
-    if (await hasInput())
+    const input = fstatSync(0);
+    if (isUnreadFile(input))
       throw usage(
         "exec passes no input to the command, so what is at its standard input would be lost.",
         "Import a dump with `berth databases connect <database> < file`. For a command that needs no input, add < /dev/null.",
       );
+    if (input.isFIFO()) say(dim("exec passes no input to the command."));
     const client = await connect();
     const id = await siteId(client);
     // Not cut off by Ctrl-C: a command whose id is unknown could not be cancelled.

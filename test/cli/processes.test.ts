@@ -428,22 +428,39 @@ it("ingress protect reads the password from standard input, and never prints it"
 
 /** exec in a shell whose line has `berth` where the program goes. */
 const execLine = (line: string) => {
-  writeFileSync(join(home, "dump.sql"), "SELECT 1;\n");
+  writeFileSync(join(home, "dump.sql"), "SELECT 1;\nSELECT 2;\n");
   const command = `${process.execPath} ${program} exec -- cat`;
-  return watched("sh", ["-c", line.replace("berth", command)], {}, null, home).ended;
+  return watched("sh", ["-c", line.replaceAll("berth", command)], {}, null, home).ended;
 };
 
-it.each([["echo hello | berth"], ["berth < dump.sql"]])(
-  "exec refuses input, which the command would not get, before it runs anything: %s",
-  async (line) => {
-    const from = service.asked.length;
-    expect(await execLine(line)).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("berth databases connect"),
-    });
-    expect(service.asked.slice(from)).toEqual([]);
-  },
-);
+it("exec refuses a file, which the command would not get, before it runs anything", async () => {
+  const from = service.asked.length;
+  expect(await execLine("berth < dump.sql")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("berth databases connect"),
+  });
+  expect(service.asked.slice(from)).toEqual([]);
+});
+
+it("exec says that the command does not get what is piped to it", async () => {
+  service.instead = ({ id }) => (id === "getCommand" ? { status: "SUCCEEDED", error: null } : undefined);
+  const piped = await execLine("cat dump.sql | berth");
+  expect(piped).toMatchObject({ code: 0, stderr: expect.stringContaining("passes no input") });
+  service.instead = () => undefined;
+});
+
+it.each([
+  ["a loop over a file's lines", "while read -r one; do berth; done < dump.sql"],
+  ["a loop over a pipe's lines", "cat dump.sql | while read -r one; do berth; done"],
+  ["a script that comes through a pipe", "printf 'berth\nberth\n' | bash -s"],
+  ["a file that was read to its end", "{ cat; berth; berth; } < dump.sql"],
+])("exec runs, and reads nothing of what is for others: %s", async (_, line) => {
+  service.instead = ({ id }) => (id === "getCommand" ? { status: "SUCCEEDED", error: null } : undefined);
+  const from = service.asked.length;
+  expect((await execLine(line)).code).toBe(0);
+  expect(service.asked.slice(from).filter(({ id }) => id === "runCommand")).toHaveLength(2);
+  service.instead = () => undefined;
+});
 
 it.each([
   ["/dev/null", () => execLine("berth < /dev/null")],
