@@ -1052,7 +1052,13 @@ it("another profile does not become the default unnoticed, and signing out of th
     expect.stringContaining("There is no profile constructor."),
     "op",
   ]);
-  await signing("profiles", "use", "default");
+  const hidden = await start(["profiles", "use", "default"], { XDG_CONFIG_HOME: place, BERTH_PROFILE: "op" })
+    .ended;
+  expect([hidden.code, current(), hidden.stdout]).toEqual([
+    0,
+    "default",
+    "Commands use the profile default where BERTH_PROFILE is not set. Here it is set, to op.\n",
+  ]);
   const out = await signing("logout");
   expect([out.code, current(), out.stderr]).toEqual([
     0,

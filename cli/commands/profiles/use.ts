@@ -19,9 +19,10 @@ export const useProfile = command(
         `See yours with \`berth profiles list\`, or sign in with \`berth login --profile ${safe(name)}\`.`,
       );
     writeConfig(profilesFile(), { current: name, profiles });
-    showValue(
-      "profileUsed",
-      { profile: name, url: profile.url },
-      () => `Commands use the profile ${safe(name)} from now on: ${safe(profile.url)}.`,
+    const set = process.env["BERTH_PROFILE"] || name;
+    showValue("profileUsed", { profile: name, url: profile.url }, () =>
+      set === name
+        ? `Commands use the profile ${safe(name)} from now on: ${safe(profile.url)}.`
+        : `Commands use the profile ${safe(name)} where BERTH_PROFILE is not set. Here it is set, to ${safe(set)}.`,
     );
   });
