@@ -2055,7 +2055,7 @@ export const operations = {
     method: "delete",
     path: "/hosts/{id}",
     tag: "Hosts",
-    summary: "Remove a drained, empty host, or a dead host with `force`",
+    summary: "Remove an empty host that is drained or has never connected, or a dead host with `force`",
     access: "operator",
     query: HostRemoveQuery,
     answers: [{ status: 200, schema: HostRemoved }],

@@ -426,6 +426,15 @@ it("ingress protect reads the password from standard input, and never prints it"
   expect(run.stdout + run.stderr).not.toContain("a long password");
 });
 
+it("hosts create reads the token of a machine that was a host before from standard input", async () => {
+  const token = `hst_0${"a".repeat(43)}`;
+  const create = (input: string) =>
+    start(["hosts", "create", "fra-1", "--with-token", "--json"], {}, program, input).ended;
+  expect((await create(`${token}\n`)).code).toBe(0);
+  expect(JSON.parse(service.asked.at(-1)?.body ?? "")).toEqual({ name: "fra-1", token });
+  expect((await create("")).code).toBe(2);
+});
+
 /** exec in a shell whose line has `berth` where the program goes. */
 const execLine = (line: string) => {
   writeFileSync(join(home, "dump.sql"), "SELECT 1;\nSELECT 2;\n");

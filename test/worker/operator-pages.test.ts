@@ -66,7 +66,11 @@ describe("the operator's console", () => {
     expect(refused.text).toMatch(/value="Not A Name"[^>]*aria-invalid="true"/);
     const added = await me.send("/operator/hosts", "create", { name: "by-page", region: "" });
     expect(added.said).toContain("The host is added");
-    expect((await me.get("/operator/hosts")).text).toContain("Waiting for its agent");
+    const { text } = await me.get("/operator/hosts");
+    expect(text).toContain("Waiting for its agent");
+    expect(/by-page[^]*?Remove this host<[^]*?<p>([^<]*)/.exec(text)?.[1]).toBe(
+      "Its agent has never connected, so it is removed immediately.",
+    );
   });
 
   it("adds, changes and withdraws a plan, and keeps what was typed of one that is refused", async () => {

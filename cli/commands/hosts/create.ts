@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { connect, signal } from "../../context.ts";
+import { connect, signal, standardInput } from "../../context.ts";
 import { bold, safe, show, styled } from "../../terminal.ts";
 
 export const createHost = command(
@@ -9,11 +9,13 @@ export const createHost = command(
 )
   .argument("<name>")
   .option("--region <region>")
-  .action(async (name, { region }) => {
+  .option("--with-token", "read the token of a machine that was a host before from standard input")
+  .action(async (name, { region, withToken }) => {
+    const token = withToken ? (await standardInput()).trim() : undefined;
     const client = await connect();
     show(
       "createHost",
-      await client.call("createHost", { name, region }, { signal }),
+      await client.call("createHost", { name, region, token }, { signal }),
       ({ id, installCommand }) =>
         `${styled("green", "✓")} Created ${bold(safe(name))} (${id}).\nRun on the machine, as root:\n\n  ${safe(installCommand ?? "")}\n`,
     );

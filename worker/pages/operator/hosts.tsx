@@ -147,8 +147,9 @@ const OneHost = ({ host, usage }: { host: Host; usage: HostUsage | null }) => (
       <details id={`removal-${host.id}`} open={typedInto(`remove:${host.id}`) !== undefined}>
         <summary class="bad">Remove this host</summary>
         <p>
-          Drain it first; once it is empty, it is removed immediately. The sites of a lost host are deployed
-          on other hosts; the data in its volumes is lost.
+          {host.connectedAt === null
+            ? "Its agent has never connected, so it is removed immediately."
+            : "Drain it first; once it is empty, it is removed immediately. The sites of a lost host are deployed on other hosts; the data in its volumes is lost."}
         </p>
         <Form id="remove" of={host.id}>
           <input type="hidden" name="id" value={host.id} />
