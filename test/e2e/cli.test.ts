@@ -14,6 +14,7 @@ import {
   local,
   pay,
   plainServer,
+  serverSource,
   remove,
   Repository,
   request,
@@ -115,7 +116,10 @@ it("a deployment is followed to its address, and one that fails to its reason an
     stderr: expect.stringContaining("is live"),
   });
 
-  const commit = repository.commit(plainServer("two"), "Two");
+  const commit = repository.commit(
+    { ...plainServer("two"), "server.js": `console.log("it is up");\n${serverSource("two")}` },
+    "Two",
+  );
   const deployment = await json("getDeployment", "deploy", siteId, "--quiet");
   expect(deployment).toMatchObject({ status: "LIVE", commit });
   expect((await request(first.stdout.trim())).text).toBe("version two");
@@ -133,6 +137,7 @@ it("a deployment is followed to its address, and one that fails to its reason an
   const site = await json("getSite", "sites", "show", siteId);
   expect(site.status).toBe("RUNNING");
   const followed = start(["logs", site.name, "--follow", "--json"]);
+  await followed.seen(/it is up/);
   expect((await json("rollbackSite", "api", "rollbackSite", `id=${siteId}`)).deploymentId).toMatch(/^dep_/);
   followed.child.kill("SIGINT");
   expect((await followed.ended).code).toBe(130);
