@@ -49,6 +49,30 @@ describe("a Deno app", () => {
     });
   });
 
+  it("of Vite is not started by what its page loads", () => {
+    const vite = { build: "tsc && vite build", preview: "vite preview" };
+    const manifest = JSON.stringify({ scripts: vite, devDependencies: { vite: "7" } });
+    const files = { "deno.lock": "{}", "index.html": "", "src/main.tsx": "" };
+    expect(plan({ ...files, "package.json": manifest })).toMatchObject({ kind: "site", outputs: ["dist"] });
+    const ofTasks = { ...files, "deno.json": JSON.stringify({ tasks: vite }) };
+    expect(() => plan(ofTasks)).toThrow(/no task "start"/);
+    expect(plan({ ...ofTasks, "src/server.ts": "" })).toMatchObject({
+      startCommand: "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT deno run --allow-all src/server.ts",
+    });
+  });
+
+  it("is served by Vite's preview only where that listens for others and nothing else serves it", () => {
+    const preview = "vite preview --host --port $PORT";
+    const files = { "deno.json": JSON.stringify({ tasks: { build: "vite build", preview } }) };
+    expect(plan({ ...files, "src/main.ts": "" })).toMatchObject({
+      buildCommand: "deno task build",
+      startCommand: "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT deno task preview",
+    });
+    expect(plan({ ...files, "main.ts": "" })).toMatchObject({ entry: "main.ts" });
+    const manifest = JSON.stringify({ scripts: { build: "vite build" }, devDependencies: { vite: "7" } });
+    expect(plan({ ...files, "package.json": manifest })).toMatchObject({ kind: "site" });
+  });
+
   it("has a configuration with comments, as its documentation writes them", () => {
     const text =
       '{\n  // "start": "no"\n  "tasks": { /* ours */ "start": { "command": "deno run a//b.ts" }, },\n  "imports": {"a": "https://deno.land/a",},\n}';

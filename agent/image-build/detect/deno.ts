@@ -32,6 +32,8 @@ const signs = [...configurations, "deno.lock"];
 const entries = ["main", "server", "index", "app", "mod"].flatMap((name) =>
   ["", "src/"].flatMap((folder) => ["ts", "tsx", "js"].map((ending) => `${folder}${name}.${ending}`)),
 );
+/** Where Vite's templates have what the page loads. */
+const browserEntry = /^src\/(?!server)/;
 
 type Configuration = { tasks?: unknown; imports?: unknown; workspace?: unknown; importMap?: unknown };
 
@@ -49,10 +51,14 @@ export function detectDeno(
   if (present(sources, signs).length === 0) return null;
   const configuration = readConfiguration(sources);
   const tasks = (name: string) => taskOf(configuration, manifest, name);
+  const hasVite = manifest !== null && dependsOn(manifest, "vite");
+  const isOfVite = hasVite || ["dev", "build", "preview"].some((name) => /\bvite\b/.test(tasks(name) ?? ""));
+  const entry = present(sources, entries).find((file) => !(isOfVite && browserEntry.test(file)));
   const start =
     ["start", "preview"].find((name) => isForProduction(tasks(name))) ??
-    ["serve"].find((name) => /\bfile[-_]server\b/.test(tasks(name) ?? ""));
-  const entry = present(sources, entries)[0];
+    ["serve"].find((name) => /\bfile[-_]server\b/.test(tasks(name) ?? "")) ??
+    // What package.json builds with Vite is a site of files.
+    (!hasVite && entry === undefined && /--host\b/.test(tasks("preview") ?? "") ? "preview" : undefined);
   const given = overrides.startCommand ?? procfileWeb(sources);
   const startCommand = given ?? startOf(sources, start, entry);
   if (startCommand === null)
