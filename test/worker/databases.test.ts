@@ -1,11 +1,9 @@
-import { eq } from "drizzle-orm";
 import { describe, expect, it, vi } from "vitest";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import type { Job } from "../../protocol/api/console.ts";
 import type { Deployment } from "../../protocol/api/deployments.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Site } from "../../protocol/api/sites.ts";
-import type { Id } from "../../protocol/ids.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { databases, jobs } from "../../worker/db/schema.ts";
 import { reapJobs } from "../../worker/jobs/reap.ts";
@@ -368,6 +366,12 @@ describe("a link", () => {
 });
 
 describe("a deployment of a site whose database is being created", () => {
+  const run = (statement: string, ...values: string[]) =>
+    bindings.DB.prepare(statement)
+      .bind(...values)
+      .run();
+  const tenMinutesAgo = (siteId: string) =>
+    run("UPDATE jobs SET created_at = created_at - 600000 WHERE site_id = ?", siteId);
   async function bothPaid() {
     const key = await account();
     const on = await readyAgent();
@@ -378,17 +382,18 @@ describe("a deployment of a site whose database is being created", () => {
     const provision = await take(on, "database.provision");
     // Both have been offered what they may take by now.
     on.send(ready(10));
-    await vi.waitFor(async () => {
+    const operatorKey = await operator();
+    const why = async () => {
       const { body } = await api<{ data: Deployment[] }>(key, "GET", `/sites/${siteId}/deployments`);
-      expect(body.data[0]).toMatchObject({
-        status: "QUEUED",
-        waitsFor: expect.stringContaining("database that the site uses"),
-      });
-    });
-    const jobsList = await api<{ data: Job[] }>(await operator(), "GET", "/jobs?limit=100");
-    const waits = jobsList.body.data.find((one) => one.siteId === siteId)?.waitsFor?.code;
-    expect([waits, on.waiting().filter(({ type }) => type === "job")]).toEqual(["database", []]);
-    return { on, siteId, provision };
+      const listed = await api<{ data: Job[] }>(operatorKey, "GET", "/jobs?limit=100");
+      const job = listed.body.data.find((one) => one.siteId === siteId);
+      return [body.data[0]?.waitsFor, job?.waitsFor?.code];
+    };
+    await vi.waitFor(async () =>
+      expect(await why()).toEqual([expect.stringContaining("database that the site uses"), "database"]),
+    );
+    expect(on.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    return { on, siteId, provision, why };
   }
 
   it("waits for it", async () => {
@@ -405,12 +410,23 @@ describe("a deployment of a site whose database is being created", () => {
 
   it("waits for ten minutes at most", async () => {
     const { on, siteId } = await bothPaid();
-    await ctx()
-      .db.update(jobs)
-      .set({ createdAt: new Date(ctx().now().getTime() - 10 * 60_000) })
-      .where(eq(jobs.siteId, siteId as Id<"site">));
+    await tenMinutesAgo(siteId);
     on.send(ready(10));
     await take(on, "site.deploy");
+  });
+
+  it("names a missing or silent host before the database, and after ten minutes no database", async () => {
+    const { on, siteId, why } = await bothPaid();
+    await run("UPDATE sites SET region = 'elsewhere' WHERE id = ?", siteId);
+    expect(await why()).toEqual([expect.stringContaining("No host has taken it yet"), "no_host"]);
+    await run("UPDATE sites SET region = NULL WHERE id = ?", siteId);
+    await run("UPDATE hosts SET offline_since = 1 WHERE id = ?", on.hostId);
+    await run("UPDATE jobs SET host_id = ? WHERE site_id = ?", on.hostId, siteId);
+    expect(await why()).toEqual([expect.stringContaining("host is not connected"), "host"]);
+    await run("UPDATE hosts SET offline_since = NULL WHERE id = ?", on.hostId);
+    expect(await why()).toEqual([expect.stringContaining("database that the site uses"), "database"]);
+    await tenMinutesAgo(siteId);
+    expect(await why()).toEqual([expect.stringContaining("other work"), "slot"]);
   });
 });
 

@@ -71,7 +71,7 @@ export const othersWait = sql.raw(
  * Whether job `j` deploys a site one of whose databases is being created: apps that need it would fail their first
  * start. A version that has run before waits for nothing.
  */
-export const usesNewDatabase = sql`(j.kind = 'site.deploy' AND EXISTS (
+const usesNewDatabase = sql`(j.kind = 'site.deploy' AND EXISTS (
   SELECT 1 FROM database_links k JOIN databases p ON p.id = k.database_id JOIN deployments v ON v.id = j.deployment_id
   WHERE k.site_id = j.site_id AND p.status = 'PROVISIONING' AND v."trigger" NOT IN ('rollback', 'move')))`;
 

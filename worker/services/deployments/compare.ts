@@ -19,7 +19,7 @@ export async function compareDeployments(
   const [one, other] = [idIn("deployment", id), idIn("deployment", deploymentId)];
   const both = [one, other];
   const { rows, builds, environments } = await batch(ctx, {
-    rows: selectDeployments(ctx.db).where(inArray(deployments.id, both)),
+    rows: selectDeployments(ctx).where(inArray(deployments.id, both)),
     builds: ctx.db
       .select({ id: deployments.id, build: deployments.build })
       .from(deployments)

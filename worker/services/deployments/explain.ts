@@ -31,7 +31,7 @@ export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<D
     larger: [larger],
   } = await batch(ctx, {
     found: deploymentById(ctx, id),
-    good: selectDeployments(ctx.db).where(wasLive).orderBy(desc(deployments.number)).limit(1),
+    good: selectDeployments(ctx).where(wasLive).orderBy(desc(deployments.number)).limit(1),
     builds: ctx.db
       .select({ id: deployments.id, build: deployments.build })
       .from(deployments)

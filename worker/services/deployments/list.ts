@@ -20,7 +20,7 @@ export async function listDeployments(
     rows,
   } = await batch(ctx, {
     site: siteById(ctx, id),
-    rows: selectDeployments(ctx.db)
+    rows: selectDeployments(ctx)
       .where(
         and(
           eq(deployments.siteId, id),

@@ -7,7 +7,7 @@ import { selectDeployments, type DeploymentRecord } from "./view.ts";
 
 /** The query for a deployment, for a batch whose first result is passed to `requireOwned`. */
 export const deploymentById = (ctx: Ctx, id: Id<"deployment">) =>
-  selectDeployments(ctx.db).where(eq(deployments.id, id));
+  selectDeployments(ctx).where(eq(deployments.id, id));
 
 /** A single deployment: not_found, then forbidden. */
 export async function deploymentOwnedBy(ctx: Ctx, deploymentId: string): Promise<DeploymentRecord> {

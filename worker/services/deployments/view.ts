@@ -1,20 +1,21 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
-import type { Db } from "../../ctx.ts";
+import type { Ctx } from "../../ctx.ts";
 import { deployments } from "../../db/schema.ts";
 import { silentHost, waitReasons, type WaitReason } from "../../domain/wait-reasons.ts";
-import { waitsForRoom } from "../../jobs/hosts/placement.ts";
+import { hasPlace, waitsForRoom } from "../../jobs/hosts/placement.ts";
 import { imageKept, mayComeBack } from "../../jobs/deployments/kept.ts";
-import { usesNewDatabase } from "../../jobs/turns.ts";
+import { waitsForDatabase } from "../../jobs/turns.ts";
 
 const { build: _, ...columns } = getTableColumns(deployments);
 
 /** For a QUEUED row; null for any other. */
-const waitReason = sql<WaitReason | null>`(SELECT CASE
-    WHEN ${usesNewDatabase} THEN 'database'
-    WHEN j.host_id IS NULL THEN 'placement'
+const waitReason = (ctx: Ctx) => sql<WaitReason | null>`(SELECT CASE
+    WHEN j.host_id IS NULL AND NOT ${hasPlace} THEN 'placement'
     WHEN EXISTS (SELECT 1 FROM hosts WHERE id = j.host_id AND offline_since IS NOT NULL) THEN 'host'
     WHEN ${waitsForRoom} THEN 'room'
+    WHEN ${waitsForDatabase(sql`${ctx.now().getTime()}`)} THEN 'database'
+    WHEN j.host_id IS NULL THEN 'placement'
     ELSE 'turn' END
   FROM jobs j WHERE deployments.status = 'QUEUED' AND j.deployment_id = deployments.id AND j.status = 'QUEUED')`;
 
@@ -27,13 +28,13 @@ const key = sql<string | null>`(SELECT json_object('name', name, 'start', start,
   FROM api_keys WHERE id = deployments.key_id)`;
 
 /** Deployments with everything in their public representation. */
-export const selectDeployments = (db: Db) =>
-  db
+export const selectDeployments = (ctx: Ctx) =>
+  ctx.db
     .select({
       ...columns,
       imageKept: imageKept.mapWith(Boolean).as("image_kept"),
       key: key.as("key"),
-      waitReason: waitReason.as("wait_reason"),
+      waitReason: waitReason(ctx).as("wait_reason"),
       silentSince: silentSince.as("silent_since"),
       mayComeBack: mayComeBack.mapWith(Boolean).as("may_come_back"),
     })

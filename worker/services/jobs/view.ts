@@ -8,7 +8,7 @@ import { accounts, hosts, jobs } from "../../db/schema.ts";
 import { stuckAfterMs } from "../../domain/job-rules.ts";
 import { waitReasons } from "../../domain/wait-reasons.ts";
 import { hasPlace, waitsForRoom } from "../../jobs/hosts/placement.ts";
-import { usesNewDatabase } from "../../jobs/turns.ts";
+import { waitsForDatabase } from "../../jobs/turns.ts";
 
 const offline = sql`EXISTS (SELECT 1 FROM hosts WHERE id = jobs.host_id AND (offline_since IS NOT NULL OR connected_at IS NULL))`;
 
@@ -16,13 +16,13 @@ const offline = sql`EXISTS (SELECT 1 FROM hosts WHERE id = jobs.host_id AND (off
 export const isStuck = (ctx: Ctx) => sql`(jobs.status IN ('QUEUED', 'LEASED') AND ${offline}
   OR jobs.status = 'QUEUED' AND jobs.created_at <= ${ctx.now().getTime() - stuckAfterMs})`;
 
-const waitsFor = sql<JobWait | null>`(SELECT CASE
+const waitsFor = (ctx: Ctx) => sql<JobWait | null>`(SELECT CASE
     WHEN EXISTS (SELECT 1 FROM jobs o WHERE o.lane = j.lane AND o.${openJob} AND o.id <> j.id
       AND (o.status = 'LEASED' OR o.seq < j.seq)) THEN 'turn'
-    WHEN ${usesNewDatabase} THEN 'database'
     WHEN j.host_id IS NULL AND NOT ${hasPlace} THEN 'no_host'
     WHEN ${offline} THEN 'host'
     WHEN ${waitsForRoom} THEN 'room'
+    WHEN ${waitsForDatabase(sql`${ctx.now().getTime()}`)} THEN 'database'
     ELSE 'slot' END
   FROM jobs j WHERE j.id = jobs.id AND j.status = 'QUEUED')`;
 
@@ -51,7 +51,7 @@ export const selectJobs = (ctx: Ctx) =>
       hostName: sql<string | null>`${hosts.name}`.as("host_name"),
       name: sql<string | null>`coalesce((SELECT name FROM sites WHERE id = jobs.site_id),
         (SELECT name FROM databases WHERE id = jobs.database_id))`.as("subject_name"),
-      waitsFor: waitsFor.as("waits_for"),
+      waitsFor: waitsFor(ctx).as("waits_for"),
       stuck: isStuck(ctx).mapWith(Boolean).as("stuck"),
       retryable: retryable.mapWith(Boolean).as("retryable"),
     })

@@ -32,7 +32,7 @@ export async function rollbackSite(
     target: [target],
   } = await batch(ctx, {
     found: siteById(ctx, id),
-    target: selectDeployments(ctx.db).where(and(eq(deployments.siteId, id), named)),
+    target: selectDeployments(ctx).where(and(eq(deployments.siteId, id), named)),
   });
   const site = requireOwned(ctx, found);
   await refuseUnpaid(ctx, site);
