@@ -45,6 +45,29 @@ describe("a move that waits", () => {
     old.close();
     fresh.close();
   });
+
+  it("is joined by each of several requests, whatever source they name, and keeps its host", async () => {
+    const key = await account();
+    const old = await hostFor(2);
+    const { siteId } = await runningSite(key, old);
+    const fresh = await hostFor(2);
+    fresh.send(ready(0));
+    await drain(old);
+    const asked: string[] = [];
+    for (const ref of ["one", "other", undefined]) {
+      const input = { action: "deploy", ref };
+      const { body } = await api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, input);
+      asked.push(body.deploymentId);
+    }
+    expect(new Set(asked)).toHaveLength(1);
+    fresh.send(ready(1));
+    const { job, attempt } = await fresh.next("job");
+    expect(job).toMatchObject({ kind: "site.deploy", args: { deploymentId: asked[0] } });
+    await finish(fresh, job, attempt, deployResult);
+    expect(await site(key, siteId)).toMatchObject({ hostId: fresh.hostId, status: "RUNNING" });
+    old.close();
+    fresh.close();
+  });
 });
 
 it("a password, a name or another rule that is set during a move is told to the new host once the site is there", async () => {

@@ -34,11 +34,14 @@ export function deploymentQueue(siteId: SQL) {
   const [ref, withEnv, keyId] = [param("ref"), param("withEnv"), param("keyId")];
   const newestEnv = sql`coalesce((SELECT max(version) FROM site_env_versions WHERE site_id = ${siteId}), 0)`;
   const waiting = sql`site_id = ${siteId} AND status = 'QUEUED'`;
+  // By its host: a move that was joined has another trigger.
+  const moves = sql`EXISTS (SELECT 1 FROM jobs j JOIN sites s ON s.id = j.site_id
+    WHERE j.deployment_id = deployments.id AND j.host_id = s.move_host_id)`;
   const makeWay = (db: Db) =>
     db
       .update(deployments)
       .set({ status: "CANCELLED", finishedAt: sql`${now}` })
-      .where(sql`${waiting} AND (rollback_of IS NOT ${target} OR (ref IS NOT ${ref} AND trigger <> 'move'))`)
+      .where(sql`${waiting} AND (rollback_of IS NOT ${target} OR (ref IS NOT ${ref} AND NOT ${moves}))`)
       .returning({ id: deployments.id });
   const cancelJobs = sql`
     UPDATE jobs SET status = 'CANCELLED', finished_at = ${now}
