@@ -87,7 +87,8 @@ export class QuestionServer {
   private readonly asked = new Map<string, AbortController>();
   /** Called for each answer to a question that the control plane acknowledges. */
   private readonly acknowledged = new Map<string, () => void>();
-  private failing: FailingCheck[] = [];
+  /** Null: not known since the agent began, and the control plane still knows what failed before. */
+  private failing: FailingCheck[] | null = null;
   /** What came near a limit while the link was down, the last of each resource and limit. */
   private readonly untold = new Map<string, NearLimit>();
   private resend: NodeJS.Timeout | undefined;
@@ -138,14 +139,14 @@ export class QuestionServer {
     this.send(crash);
   }
 
-  /** Call when health checks began or ceased to fail, with all that fail. */
+  /** Call when it is known which health checks fail, and when that changes, with all that fail. */
   checked(failing: readonly FailingCheck[]): void {
     this.failing = failing.slice(0, maxFailingChecks);
     this.reportFailing();
   }
 
   private reportFailing(): void {
-    this.send({ type: "failingChecks", sites: this.failing });
+    if (this.failing !== null) this.send({ type: "failingChecks", sites: this.failing });
   }
 
   limitNear(near: NearLimit): void {

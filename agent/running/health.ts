@@ -17,7 +17,10 @@ type Means = {
   records: Records;
   agentId: string;
   now?: () => number;
-  /** The sites whose checks fail are others than before: tells the control plane, as their owners may want to know. */
+  /**
+   * Which sites' checks fail is known, or has changed: tells the control plane, as their owners may want to know. First
+   * called once each check has succeeded or failed often enough, as a new agent knows nothing of earlier failures.
+   */
   onFailing?: (all: FailingCheck[]) => void;
 };
 type Asked = {
@@ -29,6 +32,7 @@ type Asked = {
 };
 /** Of one container: failures in a row, when it was last asked, and the event of a check that still fails. */
 type State = { siteId: string; failures: number; askedAtMs: number; failing?: string };
+const isUnsure = ({ failures, failing }: State): boolean => failures > 0 && failing === undefined;
 
 /** Unless its site says otherwise. Failures in a row before an event is recorded: a single one may be a busy moment. */
 const usual = { failures: 3, intervalSeconds: 30, timeoutSeconds: 5 };
@@ -46,6 +50,7 @@ export class HealthWatch {
   private readonly means: Means;
   private readonly now: () => number;
   private states = new Map<string, State>();
+  private told: string | null = null;
 
   constructor(means: Means) {
     this.means = means;
@@ -61,7 +66,6 @@ export class HealthWatch {
   async look(signal: AbortSignal): Promise<void> {
     const asked = await this.asked();
     const serving = new Set(asked.map(({ target }) => target.containerId));
-    const before = JSON.stringify(this.failing());
     this.states = new Map([...this.states].filter(([id]) => serving.has(id)));
     const nowMs = this.now();
     const due = asked.filter(({ target, check }) => {
@@ -76,7 +80,12 @@ export class HealthWatch {
         askedAtMs: nowMs,
       });
     await sideBySide(due, concurrency, (one) => this.ask(one, signal));
-    if (JSON.stringify(this.failing()) !== before) this.means.onFailing?.(this.failing());
+    if (this.told === null && [...this.states.values()].some(isUnsure)) return;
+    const all = this.failing();
+    const told = JSON.stringify(all);
+    if (told === this.told) return;
+    this.told = told;
+    this.means.onFailing?.(all);
   }
 
   /** One for each site. */

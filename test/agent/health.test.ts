@@ -93,6 +93,15 @@ it("all checks that fail are told when one begins or ceases to, also because its
   expect(failing.slice(2)).toEqual([[{ siteId: "site_1", detail }], []]);
 });
 
+it("nothing is told after the agent's start before each check has succeeded or failed often enough to say so", async () => {
+  status = 500;
+  await look(2);
+  expect(failing).toEqual([]);
+  status = 200;
+  await look(2);
+  expect(failing).toEqual([[]]);
+});
+
 it("failures that one success parts are none in a row", async () => {
   for (const next of [500, 500, 200, 500, 500, 200]) {
     status = next;

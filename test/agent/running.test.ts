@@ -1081,8 +1081,7 @@ const deskOf = (on: ReturnType<typeof world>) => {
   return {
     questionServer,
     sent,
-    connect: () =>
-      questionServer.connected((message) => message.type === "failingChecks" || sent.push(message) > 0),
+    connect: () => questionServer.connected((message) => sent.push(message) > 0),
   };
 };
 
@@ -1100,6 +1099,18 @@ it("what is near a limit while the link is down is told at the next connection, 
   questionServer.disconnected();
   const told = sent.map((message) => message.type === "limitNear" && `${message.of}: ${message.detail}`);
   expect(told).toEqual(["memory: Nearer.", "disk: Near.", "disk: Full."]);
+});
+
+it("which checks fail is told at each connection, once they were asked", () => {
+  const { questionServer, sent, connect } = deskOf(world());
+  connect();
+  questionServer.disconnected();
+  expect(sent).toEqual([]);
+  const sites = [{ siteId, detail: "It answers 500." }];
+  questionServer.checked(sites);
+  connect();
+  questionServer.disconnected();
+  expect(sent).toEqual([{ type: "failingChecks", sites }]);
 });
 
 describe("a crash", () => {
@@ -1286,7 +1297,7 @@ describe("a database's server that keeps exiting", () => {
       await settle();
       questionServer.disconnected();
     }
-    const all = ["diskUse", "failingChecks", "databaseCrashed"];
+    const all = ["diskUse", "databaseCrashed"];
     expect(sent).toEqual([...all, ...all]);
   });
 
