@@ -30,6 +30,7 @@ export async function* neverWaiting(chunks: AsyncIterable<Buffer>, after: string
         for (const entry of parser.push(chunk)) take(entry);
         wake?.();
       }
+      for (const entry of parser.end()) take(entry);
     } finally {
       isOver = true;
       wake?.();

@@ -215,6 +215,14 @@ it("a log of the engine's API is read without a pause, and what a slow reader ha
   expect(seen.filter((n) => n > 0).length + left).toBe(30_000 - 5);
 });
 
+it("a log of the engine's API ends with what the container wrote without a newline", async () => {
+  const chunks = async function* () {
+    yield frame(`${time(1)} line 1\n`);
+    yield await Promise.resolve(frame(`${time(2)} line 2`));
+  };
+  expect(numbers(await all(neverWaiting(chunks(), "")))).toEqual([1, 2]);
+});
+
 describe("a follower's batches", () => {
   const line = (n: number): { containerId: string; line: SiteLogLine } => ({
     containerId: "c",
