@@ -1820,13 +1820,14 @@ describe("an app of any language", () => {
     };
     expect(notesOf(sourcesOf(files))).toEqual([
       "Not read in the Aptfile: :repo:deb x, https://a.example/b.deb, a;id. Name Debian packages.",
+      "Versions not heeded in the Aptfile: tree=2.1.0-1. Debian's own are installed.",
     ]);
     for (const [, sample] of samples) {
       const sources = sourcesOf({ ...sample, ...files });
       const text = generateDockerfile(detect(sources, none), variables, undefined, [], aptPackages(sources));
       expect(text).not.toMatch(/a;id|:repo|a\.example/);
       for (const stage of text.split(/^(?=FROM )/m).filter((one) => one.startsWith("FROM ")))
-        expect(stage.includes("no-install-recommends ffmpeg tree=2.1.0-1 &&")).toBe(
+        expect(stage.includes("no-install-recommends ffmpeg tree &&")).toBe(
           !/^FROM (?:caddy|composer|php\s)/.test(stage),
         );
     }

@@ -97,7 +97,8 @@ export function notesOf(sources: Sources): string[] {
   const processes = [...textOf(sources, "Procfile").matchAll(/^([\w-]{1,60}):[ \t]*\S/gm)]
     .map(([, name = ""]) => name)
     .filter((name) => name !== "web" && name !== "release");
-  const unread = aptLines(sources).filter((line) => !isAptPackage(line));
+  const unread = aptLines(sources).filter((line) => !aptLine.test(line));
+  const pinned = aptLines(sources).filter((line) => aptLine.test(line) && line.includes("="));
   return [
     ...(found === "" ? [] : [`Not read: ${found}. Commands and variables are the site's settings.`]),
     ...(processes.length === 0
@@ -106,6 +107,9 @@ export function notesOf(sources: Sources): string[] {
           `Not run: ${firstOf(processes)} of the Procfile. A site runs its web process; use schedules, or a site of its own that listens on PORT.`,
         ]),
     ...(unread.length === 0 ? [] : [`Not read in the Aptfile: ${firstOf(unread)}. Name Debian packages.`]),
+    ...(pinned.length === 0
+      ? []
+      : [`Versions not heeded in the Aptfile: ${firstOf(pinned)}. Debian's own are installed.`]),
   ];
 }
 
@@ -122,11 +126,11 @@ const aptLines = (sources: Sources): string[] =>
     .map((line) => line.replace(/(?:^|\s)#.*/, "").trim())
     .filter((line) => line !== "");
 
-const isAptPackage = (line: string): boolean =>
-  /^[a-z0-9][a-z0-9+.-]{1,80}(?:=[\w.+:~-]{1,80})?$/.test(line) && !line.endsWith(".deb");
+const aptLine = /^(?!.*\.deb$)([a-z0-9][a-z0-9+.-]{1,80})(?:=[\w.+:~-]{1,80})?$/;
 
-/** Debian's packages that an Aptfile, as of Heroku's buildpack, asks for, with a version where it names one. */
-export const aptPackages = (sources: Sources): string[] => aptLines(sources).filter(isAptPackage);
+/** Debian's packages that an Aptfile, as of Heroku's buildpack, asks for. The versions that it names are Ubuntu's. */
+export const aptPackages = (sources: Sources): string[] =>
+  aptLines(sources).flatMap((line) => aptLine.exec(line)?.[1] ?? []);
 
 /** The version that asdf's or mise's file names of a tool, by any of its names, such as 22 or 3.12.4. */
 export function toolVersion(sources: Sources, ...names: readonly string[]): string {
