@@ -8,6 +8,9 @@ export type LogPiece = LogEntry[] | LeftOut;
 /** How many entries were left out (null: not known), and the time of the last of them. */
 export type LeftOut = { leftOut: number | null; at: string };
 
+/** Where a reader goes on: after a time, and without what was flushed at the end of an earlier run (`LogEntries`). */
+export type From = { after: string; flushed: Set<string> };
+
 /** The engine's rotated files, oldest last; must match the log rotation in agent/docker/specs.ts. */
 export const rotatedEnds = ["", ".1", ".2"];
 /** How often the files are looked at. The engine fills one in a tenth of a second at most. */
@@ -24,17 +27,16 @@ type File = { handle: FileHandle; inode: number; isCutOff?: boolean };
  * Follows a container's log in the engine's own files (`json-file`). Unlike the engine's API, which repeats lines when files are
  * rotated, this misses and repeats nothing. A file that the engine has deleted is still open here.
  * A reader who does not ask for more is waited for until as much lies before it as the engine keeps; then the oldest file is left out.
- * @param after entries after this time
  * @param isEnded whether the container has ended, and its log is complete; asked when all of it has been read
  * @throws if the files cannot be opened
  */
 export async function* followLogFile(
   path: string,
-  { after, isEnded }: { after: string; isEnded: () => Promise<boolean> },
+  { after, flushed, isEnded }: From & { isEnded: () => Promise<boolean> },
   signal: AbortSignal,
 ): AsyncGenerator<LogPiece> {
   const files = await openSince(path, after);
-  const reader = new LineReader(after);
+  const reader = new LineReader(after, flushed);
   /** What was left out and not yet told. */
   let left: LeftOut | null = null;
   const finish = async () => {
@@ -180,15 +182,16 @@ const isMessage = (found: Partial<Message> | null): found is Message =>
 
 /** Reads the entries of one file after the other. */
 class LineReader {
-  private readonly entries = new LogEntries();
+  private readonly entries: LogEntries;
   private readonly buffer = Buffer.allocUnsafe(readBytes);
   private position = 0;
   private readonly after: string;
   lastAt = "";
 
   /** @param after entries after this time are new */
-  constructor(after: string) {
+  constructor(after: string, flushed: Set<string>) {
     this.after = after;
+    this.entries = new LogEntries(flushed);
   }
 
   /** The next file begins. */

@@ -15,6 +15,12 @@ const keepCharacters = 32 * 1024;
 export class LogEntries {
   private lastAt = "";
   private readonly open = new Map<LogEntry["stream"], LogEntry>();
+  private readonly flushed: Set<string>;
+
+  /** @param flushed what earlier readers of the log flushed at its end: it is no entry again when the container runs again */
+  constructor(flushed: Set<string> = new Set()) {
+    this.flushed = flushed;
+  }
 
   /** @returns the entries that this message completes. What has no time is none: a file of the engine's may be damaged */
   message(stream: LogEntry["stream"], at: string, text: string): LogEntry[] {
@@ -28,15 +34,16 @@ export class LogEntries {
     const entry = open ?? { at, stream, text: part };
     if (!isWhole) this.open.set(stream, entry);
     else if (before) this.open.delete(stream);
-    const complete = before && !open ? [this.timed(before)] : [];
+    const complete = before && !open && !this.flushed.has(keyOf(before)) ? [this.timed(before)] : [];
     if (isWhole) complete.push(this.timed(entry));
     return complete;
   }
 
   /** Flushes the last output of an ended container that has no newline. */
   end(): LogEntry[] {
-    const entries = [...this.open.values()];
+    const entries = [...this.open.values()].filter((entry) => !this.flushed.has(keyOf(entry)));
     this.open.clear();
+    for (const entry of entries) this.flushed.add(keyOf(entry));
     return entries.map((entry) => this.timed(entry));
   }
 
@@ -46,6 +53,9 @@ export class LogEntries {
     return entry;
   }
 }
+
+/** Of an entry whose time is still the engine's. */
+const keyOf = ({ stream, at }: LogEntry): string => `${stream} ${at}`;
 
 const isTime = (at: string): boolean => at.length === 30 && Timestamp.safeParse(at).success;
 
@@ -57,7 +67,12 @@ export class LogParser {
   isDamaged = false;
   private readonly frames = new StreamFrames();
   private pieces: Buffer[] = [];
-  private readonly entries = new LogEntries();
+  private readonly entries: LogEntries;
+
+  /** @param flushed as `LogEntries` */
+  constructor(flushed?: Set<string>) {
+    this.entries = new LogEntries(flushed);
+  }
 
   push(chunk: Buffer): LogEntry[] {
     const entries: LogEntry[] = [];

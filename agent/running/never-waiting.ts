@@ -1,4 +1,4 @@
-import type { LogPiece } from "../docker/log-file.ts";
+import type { From, LogPiece } from "../docker/log-file.ts";
 import { LogParser, type LogEntry } from "../docker/log-parser.ts";
 
 const maxHeldBytes = 512 * 1024;
@@ -7,8 +7,11 @@ const maxHeldBytes = 512 * 1024;
  * The entries of a log as the engine's API sends it, read without a pause: a log that waits for its reader is rotated away, and nobody
  * counts what was in it. What the reader has no room for is left out, and counted. For hosts whose agent cannot read the engine's files.
  */
-export async function* neverWaiting(chunks: AsyncIterable<Buffer>, after: string): AsyncGenerator<LogPiece> {
-  const parser = new LogParser();
+export async function* neverWaiting(
+  chunks: AsyncIterable<Buffer>,
+  { after, flushed }: From,
+): AsyncGenerator<LogPiece> {
+  const parser = new LogParser(flushed);
   let held: LogEntry[] = [];
   let heldBytes = 0;
   let left = { leftOut: 0, at: "" };

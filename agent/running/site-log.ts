@@ -142,11 +142,14 @@ export async function followSiteLog(
   const reading = new Set<string>();
   const startedAgain = new Set<string>();
   const lastAt = new Map<string, string>();
+  const flushedOf = new Map<string, Set<string>>();
 
   const readToItsEnd = async (containerId: string) => {
     const shown = await lineMaker(logs.engine, containerId, masks);
     const last = lastAt.get(containerId) ?? places.of(containerId);
-    for await (const piece of logPieces(logs.engine, containerId, last, signal)) {
+    const flushed = flushedOf.get(containerId) ?? new Set();
+    flushedOf.set(containerId, flushed);
+    for await (const piece of logPieces(logs.engine, containerId, { after: last, flushed }, signal)) {
       const lines = Array.isArray(piece) ? piece.map(shown) : [leftOutLine(shown, piece)];
       lastAt.set(containerId, lines.at(-1)?.line.at ?? last);
       await batches.add(lines);

@@ -49,8 +49,8 @@ const numbers = (pieces: LogPiece[]) =>
   );
 const upTo = (last: number, first = 1) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
 
-function follow(after = "", isEnded = () => Promise.resolve(true)) {
-  return followLogFile(file, { after, isEnded }, new AbortController().signal);
+function follow(after = "", { isEnded = () => Promise.resolve(true), flushed = new Set<string>() } = {}) {
+  return followLogFile(file, { after, flushed, isEnded }, new AbortController().signal);
 }
 const all = async (pieces: AsyncIterable<LogPiece>) => {
   const got: LogPiece[] = [];
@@ -80,7 +80,7 @@ describe("a log that is read from the engine's files", () => {
     rotate();
     write(5);
     let isOver = false;
-    const pieces = follow("", () => Promise.resolve(isOver));
+    const pieces = follow("", { isEnded: () => Promise.resolve(isOver) });
     const got: LogPiece[] = [];
     const reading = (async () => {
       for await (const piece of pieces) got.push(piece);
@@ -131,6 +131,17 @@ describe("a log that is read from the engine's files", () => {
     appendFileSync(file, entry(3));
     expect(numbers(await all(follow(time(2))))).toEqual([3]);
     expect(numbers(await all(follow()))).toEqual([1, 2, 3]);
+  });
+
+  it("has what ended without a newline once, also where the next run writes to the other stream first", async () => {
+    const flushed = new Set<string>();
+    appendFileSync(file, entry(1) + entry(2, "line 2"));
+    expect(numbers(await all(follow("", { flushed })))).toEqual([1, 2]);
+    appendFileSync(file, entry(3, "line 3\n", "stderr"));
+    expect(numbers(await all(follow(time(2), { flushed })))).toEqual([3]);
+    appendFileSync(file, entry(4));
+    expect(numbers(await all(follow(time(3), { flushed })))).toEqual([4]);
+    expect(numbers(await all(follow()))).toEqual([1, 3, 2, 4]);
   });
 
   it("says how many lines it left out for a reader who was too slow, at their place, while the engine deletes files", async () => {
@@ -205,7 +216,7 @@ it("a log of the engine's API is read without a pause, and what a slow reader ha
       if (n % 1000 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
   };
-  const pieces = neverWaiting(chunks(), time(5));
+  const pieces = neverWaiting(chunks(), { after: time(5), flushed: new Set() });
   const got = [(await pieces.next()).value as LogPiece];
   await vi.waitUntil(() => read === 30_000, patience);
   got.push(...(await all(pieces)));
@@ -220,7 +231,7 @@ it("a log of the engine's API ends with what the container wrote without a newli
     yield frame(`${time(1)} line 1\n`);
     yield await Promise.resolve(frame(`${time(2)} line 2`));
   };
-  expect(numbers(await all(neverWaiting(chunks(), "")))).toEqual([1, 2]);
+  expect(numbers(await all(neverWaiting(chunks(), { after: "", flushed: new Set() })))).toEqual([1, 2]);
 });
 
 describe("a follower's batches", () => {

@@ -245,6 +245,36 @@ describe("a log of two containers that is followed", () => {
   });
 });
 
+it("what an app wrote without a newline before its end is followed once, also where its next run writes errors first", async () => {
+  const ended = [frame(1, `${second(1)} one\n`), frame(1, `${second(2)} half`)];
+  const runs = [ended, [...ended, frame(2, `${second(3)} error\n`), frame(1, `${second(4)} next\n`)]];
+  const engine = {
+    listContainers: () => Promise.resolve([{ id: "c" }]),
+    inspectContainer: () => Promise.resolve({ env: [], labels: {}, running: true }),
+    followLog: async function* (_: string, __: unknown, signal: AbortSignal) {
+      const run = runs.shift();
+      if (run) yield Buffer.concat(run);
+      else await once(signal, "abort");
+    },
+  } as unknown as Engine;
+  const over = new AbortController();
+  const got: string[] = [];
+  await followSiteLog(
+    { engine, agentId: "agent", records, onStart: () => undefined },
+    siteId,
+    { tail: 10, after: second(0), masks: [] },
+    {
+      signal: over.signal,
+      window: null,
+      onAcknowledged: () => undefined,
+      deliver: (lines) => got.push(...lines.map(({ text }) => text)),
+    },
+  );
+  await vi.waitUntil(() => got.includes("next"), 10_000);
+  over.abort();
+  expect(got).toEqual(["one", "half", "error", "next"]);
+});
+
 it("the secrets of a container are those it was made with; of an old one, all its values", () => {
   const container = { env: ["A=x=1", "B=2"], labels: { "berth.secrets": "A" } };
   expect(secretsIn(container as never)).toEqual(["x=1"]);
