@@ -478,6 +478,8 @@ describe("each command prints JSON by its schema:", () => {
     const { body } = await api<{ key: string }>("POST", "/keys", { name: "Laptop" });
     const env = { BERTH_TOKEN: "", BERTH_URL: "" };
     await json("login", [local.siteUrl, "--with-token"], { input: `${body.key}\n`, env });
+    await json("profiles list", [], { env });
+    await json("profiles use", ["default"], { env });
     await json("logout", [], { env });
     for (const name of ["terminal", "databases connect"]) await refused(name, 2, ["main"], "prints no JSON");
     expect([...leaves.keys()].filter((name) => !run.has(name))).toEqual([]);
