@@ -19,7 +19,7 @@ type Means = {
   now?: () => number;
   /**
    * Which sites' checks fail is known, or has changed: tells the control plane, as their owners may want to know. First
-   * called once each check has succeeded or failed often enough, as a new agent knows nothing of earlier failures.
+   * called once each usual check has succeeded or failed often enough, as a new agent knows nothing of earlier failures.
    */
   onFailing?: (all: FailingCheck[]) => void;
 };
@@ -36,6 +36,8 @@ const isUnsure = ({ failures, failing }: State): boolean => failures > 0 && fail
 
 /** Unless its site says otherwise. Failures in a row before an event is recorded: a single one may be a busy moment. */
 const usual = { failures: 3, intervalSeconds: 30, timeoutSeconds: 5 };
+/** How long a new agent waits for checks that are partway through their failures: as long as usual ones take. */
+const unsureMs = (usual.failures - 1) * usual.intervalSeconds * 1000;
 /** Timers may fire a little early. */
 const earlyMs = 500;
 /** Concurrent checks. */
@@ -51,6 +53,7 @@ export class HealthWatch {
   private readonly now: () => number;
   private states = new Map<string, State>();
   private told: string | null = null;
+  private firstAtMs: number | undefined;
 
   constructor(means: Means) {
     this.means = means;
@@ -80,7 +83,9 @@ export class HealthWatch {
         askedAtMs: nowMs,
       });
     await sideBySide(due, concurrency, (one) => this.ask(one, signal));
-    if (this.told === null && [...this.states.values()].some(isUnsure)) return;
+    this.firstAtMs ??= nowMs;
+    const mayWait = this.told === null && nowMs - this.firstAtMs < unsureMs;
+    if (mayWait && [...this.states.values()].some(isUnsure)) return;
     const all = this.failing();
     const told = JSON.stringify(all);
     if (told === this.told) return;

@@ -102,6 +102,15 @@ it("nothing is told after the agent's start before each check has succeeded or f
   expect(failing).toEqual([[]]);
 });
 
+it("a check that takes longer than usual to be sure of holds no other back", async () => {
+  labels["berth.health-check"] = JSON.stringify({ failures: 20 });
+  status = 500;
+  await look(2);
+  expect(failing).toEqual([]);
+  await look(1);
+  expect(failing).toEqual([[]]);
+});
+
 it("failures that one success parts are none in a row", async () => {
   for (const next of [500, 500, 200, 500, 500, 200]) {
     status = next;
