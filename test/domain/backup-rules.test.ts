@@ -90,6 +90,16 @@ describe("what retention takes", () => {
     expect(surplusBackups(failed(7 * day + 1), 1, now)).toEqual(["1"]);
   });
 
+  it("is none that is to be verified again, for a week, also behind enough newer ones", () => {
+    const one = { createdAt: new Date(0), shrunkFrom: null };
+    const backups = (agoMs: number) => [
+      { ...one, id: "2", status: "VERIFIED" as const, finishedAt: now },
+      { ...one, id: "1", status: "STORED" as const, finishedAt: new Date(now.getTime() - agoMs) },
+    ];
+    expect(surplusBackups(backups(7 * day), 1, now)).toEqual([]);
+    expect(surplusBackups(backups(7 * day + 1), 1, now)).toEqual(["1"]);
+  });
+
   it.each([
     [{ rows: 9 }, true],
     [{ rows: 10 }, false],
@@ -128,7 +138,7 @@ describe("what retention takes", () => {
       id,
       status: "STORED" as const,
       createdAt: new Date(now.getTime() - ageDays * day),
-      finishedAt: now,
+      finishedAt: new Date(now.getTime() - ageDays * day),
       shrunkFrom: null,
     });
     const all = [stored("bak_3", 0), stored("bak_2", 30), stored("bak_1", 30.1)];

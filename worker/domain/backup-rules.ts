@@ -89,7 +89,7 @@ type Kept = Proven & { status: BackupStatus; createdAt: Date; finishedAt: Date |
 /**
  * Selects which backups of one database may be deleted, given all of them, newest first. Kept are the `keep` newest
  * verified ones and the newest that has not shrunk; while there are fewer, every potentially good backup is kept,
- * except those that could not be verified for a month.
+ * except those that could not be verified for a month. One that failed, or is to be verified again, is kept for a week.
  */
 export function surplusBackups(newestFirst: readonly Kept[], keep: number, now: Date): string[] {
   const verified = newestFirst.filter(({ status }) => status === "VERIFIED");
@@ -100,7 +100,8 @@ export function surplusBackups(newestFirst: readonly Kept[], keep: number, now: 
   return newestFirst
     .filter(({ id, status, createdAt, finishedAt }) => {
       if (status === "RUNNING" || id === whole?.id) return false;
-      if (status === "FAILED") return now.getTime() - (finishedAt ?? createdAt).getTime() > failureShownMs;
+      const isShown = now.getTime() - (finishedAt ?? createdAt).getTime() <= failureShownMs;
+      if (status === "FAILED" || (status === "STORED" && isShown)) return !isShown;
       if (oldestKept !== undefined && id < oldestKept.id) return true;
       const isOld = now.getTime() - createdAt.getTime() > unprovenMs;
       return status === "STORED" && isOld && oldestComplete !== undefined && id < oldestComplete.id;

@@ -33,5 +33,5 @@ export const damaged = (ctx: Ctx, id: Id<"backup">, error: string, ended: SQL) =
 export const doubted = (ctx: Ctx, id: Id<"backup">, error: string, ended: SQL) =>
   ctx.db
     .update(backups)
-    .set({ status: "STORED", error })
+    .set({ status: "STORED", error, finishedAt: ctx.now() })
     .where(and(eq(backups.id, id), sql`${backups.status} IN ('STORED', 'VERIFIED')`, ended));

@@ -21,7 +21,7 @@ export async function verifyBackup(ctx: Ctx, { id: backupId }: ById): Promise<Ba
   } = await batch(ctx, {
     backups: ctx.db
       .update(backups)
-      .set({ status: "STORED", error: null })
+      .set({ status: "STORED", error: null, finishedAt: ctx.now() })
       .where(and(eq(backups.id, id), eq(backups.status, "FAILED"), isNotNull(backups.sha256))),
     verification: queueVerification(ctx, type, sql`b.id = ${id}`),
     row: backupById(ctx, id),
