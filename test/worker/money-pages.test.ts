@@ -107,6 +107,11 @@ describe("Billing", () => {
     expect([await selected(path), await selected(`/sites/${siteId}/settings`)]).toEqual(["12", "12"]);
     const { text } = await me.get("/billing");
     expect(text).toContain("for 12 months");
+    // What was chosen while it was on offer can be kept.
+    await bindings.DB.prepare("UPDATE packs SET active = 0 WHERE id = ?").bind(dearest).run();
+    const kept = await me.send(path, "plan", { packId: dearest, billingTerm: "6" });
+    await bindings.DB.prepare("UPDATE packs SET active = 1 WHERE id = ?").bind(dearest).run();
+    expect([kept.status, await selected(path)]).toEqual([303, "6"]);
     const refused = await me.send(path, "plan", { packId: "pack_none", billingTerm: "1" });
     expect([refused.status, refused.text.includes("no active site pack has this id")]).toEqual([400, true]);
   });

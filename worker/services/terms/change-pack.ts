@@ -90,6 +90,8 @@ const packsOf = (ctx: Ctx, kind: Termed, id: string, wanted: PackChange) =>
     .where(
       or(
         eq(packs.id, sql`(SELECT pack_id FROM ${tableOf(kind)} WHERE id = ${id})`),
+        // Chosen while it was on offer.
+        eq(packs.id, sql`(SELECT next_pack_id FROM ${tableOf(kind)} WHERE id = ${id})`),
         and(eq(packs.kind, wordOf(kind)), eq(packs.active, true), sql`${packs.id} = ${wanted.packId}`),
       ),
     );
