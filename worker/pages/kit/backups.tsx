@@ -33,7 +33,7 @@ const contents = ({ type, tables, rows }: Backup): string =>
 
 const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) => Child }) => {
   const isStored = backup.status === "STORED" || backup.status === "VERIFIED";
-  const hasFile = isStored || (backup.status === "FAILED" && backup.sizeBytes !== null);
+  const hasFile = isStored || (backup.status === "FAILED" && backup.sha256 !== null);
   return (
     <tr>
       <td>
