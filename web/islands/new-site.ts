@@ -14,16 +14,16 @@ const problemsOn = (page: Document): string =>
     )
     .join(" ");
 
+/** What stands in these fields without having been typed; kept for the element that shows a refused form again. */
+let suggested: Record<string, string> = {};
+
 class NewSite extends HTMLElement {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private request: XMLHttpRequest | undefined;
   private checked = "";
-  /** What stands in these fields without having been typed. */
-  private suggested: Record<string, string> = {};
 
   connectedCallback(): void {
-    if (this.dataset["typed"] === undefined)
-      this.suggested = { port: this.field("port")?.defaultValue ?? "" };
+    if (this.dataset["typed"] === undefined) suggested = { port: this.field("port")?.defaultValue ?? "" };
     this.addEventListener("input", this.typed);
     this.addEventListener("change", this.sum);
     this.addEventListener("submit", this.sent);
@@ -58,13 +58,17 @@ class NewSite extends HTMLElement {
   private readonly sent = (event: SubmitEvent): void => {
     if (event.submitter?.getAttribute("name") !== "check") return;
     event.preventDefault();
+    // Enter in a field is the first button's, which is this one.
+    const [create] = this.querySelectorAll<HTMLElement>("button[type=submit]:not([name=check])");
+    if (create && this.form && new FormData(this.form).get("deployType") !== "github")
+      return this.form.requestSubmit(create);
     clearTimeout(this.timer);
     this.checked = "";
     this.check();
   };
 
   private isTyped({ name, value }: HTMLInputElement): boolean {
-    return value !== "" && value !== this.suggested[name];
+    return value !== "" && value !== suggested[name];
   }
 
   private later(): void {
@@ -126,7 +130,7 @@ class NewSite extends HTMLElement {
     if (anyway) this.querySelector("#found")?.after(anyway);
     for (const name of ["name", "port"]) {
       const [field, then] = [this.field(name), page.querySelector<HTMLInputElement>(`[name="${name}"]`)];
-      if (field && then && !this.isTyped(field)) field.value = this.suggested[name] = then.value;
+      if (field && then && !this.isTyped(field)) field.value = suggested[name] = then.value;
     }
     for (const name of ["buildCommand", "startCommand"]) {
       const [field, then] = [this.field(name), page.querySelector<HTMLInputElement>(`[name="${name}"]`)];
