@@ -150,7 +150,9 @@ describe("a view that cannot be opened while a MariaDB database is backed up", (
   it("is in the file and not in the way if what it refers to is missing", async () => {
     await host.mariadb(
       spec,
-      "CREATE TABLE gone (id INT); CREATE VIEW lost AS SELECT id FROM gone; DROP TABLE gone",
+      `CREATE TABLE gone (id INT); CREATE VIEW lost AS SELECT id FROM gone; DROP TABLE gone;
+       CREATE SEQUENCE s; CREATE VIEW of_table AS SELECT NEXTVAL(s) AS n; DROP SEQUENCE s; CREATE TABLE s (id INT);
+       CREATE TABLE q (id INT); CREATE VIEW itself AS SELECT id FROM q; RENAME TABLE q TO r; RENAME TABLE itself TO q`,
     );
     const backupId = await host.backUp(spec);
     expect(await host.verify(spec, backupId)).toBeNull();

@@ -120,7 +120,18 @@ function setAgain(databaseName: string, settings: NonNullable<Fingerprint["setti
   return `ALTER DATABASE ${identifier(databaseName)} CHARACTER SET ${of("character set")} COLLATE ${of("collation")} COMMENT ${of("comment")};`;
 }
 
-type View = { name: string; definition: string };
+/** `definition`: null if the server does not show it, as of a view that refers to itself. */
+type View = { name: string; definition: string | null };
+
+/** A session ends at the first error. */
+const definitionOf = (view: string): string => `
+DELIMITER //
+BEGIN NOT ATOMIC
+  DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
+  SHOW CREATE VIEW ${identifier(view)};
+END //
+DELIMITER ;
+`;
 
 /**
  * Views that cannot be opened, because what they refer to is missing or their definer lacks rights: mariadb-dump cannot
@@ -137,10 +148,10 @@ async function brokenViews(session: Session, databaseName: string): Promise<View
     if (said.some((line) => line.endsWith("\tOK"))) continue;
     const isDropped = (await session.ask(`${list} AND table_name = ${literal(name)};`)).length === 0;
     if (isDropped) continue;
-    const shown = (await session.ask(`SHOW CREATE VIEW ${identifier(name)};`)).join("\n");
+    const shown = (await session.ask(definitionOf(name))).join("\n");
     // Name, definition, character set, collation.
     const end = shown.lastIndexOf("\t", shown.lastIndexOf("\t") - 1);
-    broken.push({ name, definition: shown.slice(name.length + 1, end) });
+    broken.push({ name, definition: shown === "" ? null : shown.slice(name.length + 1, end) });
   }
   return broken;
 }
@@ -149,14 +160,14 @@ async function brokenViews(session: Session, databaseName: string): Promise<View
  * Follows a dump and creates those that can be created. They may need each other in any order: each pass creates at
  * least one.
  */
-const createdIfPossible = (views: View[]): string => `
+const createdIfPossible = (definitions: string[]): string => `
 SET NAMES utf8mb4;
 SET sql_mode = '';
 DELIMITER //
 BEGIN NOT ATOMIC
   DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-  FOR pass IN 1..${views.length} DO
-    ${views.map(({ definition }) => `EXECUTE IMMEDIATE ${literal(definition)};`).join("\n    ")}
+  FOR pass IN 1..${definitions.length} DO
+    ${definitions.map((definition) => `EXECUTE IMMEDIATE ${literal(definition)};`).join("\n    ")}
   END FOR;
 END //
 DELIMITER ;
@@ -164,7 +175,8 @@ DELIMITER ;
 
 async function* withViews(dump: AsyncIterable<Buffer>, views: View[]): AsyncGenerator<Buffer> {
   yield* dump;
-  if (views.length > 0) yield Buffer.from(createdIfPossible(views));
+  const definitions = views.flatMap(({ definition }) => definition ?? []);
+  if (definitions.length > 0) yield Buffer.from(createdIfPossible(definitions));
 }
 
 /** The fingerprint names views that a copy may lack. */
