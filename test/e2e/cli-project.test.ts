@@ -55,7 +55,10 @@ it("a checkout gets its berth.json, the site that it describes, and changes only
 
   expect(await berth("diff")).toMatchObject({ code: 1, stdout: expect.stringContaining(`+ site ${name}`) });
   const created = await berth("up", "--json");
-  expect([created.code, created.stderr]).toMatchObject([0, expect.stringContaining(`Pay to start ${name}: `)]);
+  expect([created.code, created.stderr]).toMatchObject([
+    0,
+    expect.stringContaining(`Pay to start ${name}: `),
+  ]);
   const { siteId, invoices } = JSON.parse(created.stdout) as { siteId: string; invoices: string[] };
   await pay(invoices[0]?.split("/").at(-1) ?? "");
   expect((await berth("deployments", "follow")).code).toBe(0);
