@@ -11,6 +11,7 @@ import {
   identifier,
   literal,
   readerOf,
+  goingOn,
   readsSequences,
 } from "./server.ts";
 import type { Piped } from "../../docker/engine.ts";
@@ -123,16 +124,6 @@ function setAgain(databaseName: string, settings: NonNullable<Fingerprint["setti
 /** `definition`: null if the server does not show it, as of a view that refers to itself. */
 type View = { name: string; definition: string | null };
 
-/** A session ends at the first error. */
-const definitionOf = (view: string): string => `
-DELIMITER //
-BEGIN NOT ATOMIC
-  DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-  SHOW CREATE VIEW ${identifier(view)};
-END //
-DELIMITER ;
-`;
-
 /**
  * Views that cannot be opened, because what they refer to is missing or their definer lacks rights: mariadb-dump cannot
  * copy them, and they must not prevent copying the rest.
@@ -148,7 +139,7 @@ async function brokenViews(session: Session, databaseName: string): Promise<View
     if (said.some((line) => line.endsWith("\tOK"))) continue;
     const isDropped = (await session.ask(`${list} AND table_name = ${literal(name)};`)).length === 0;
     if (isDropped) continue;
-    const shown = (await session.ask(definitionOf(name))).join("\n");
+    const shown = (await session.ask(goingOn(`SHOW CREATE VIEW ${identifier(name)};`))).join("\n");
     // Name, definition, character set, collation.
     const end = shown.lastIndexOf("\t", shown.lastIndexOf("\t") - 1);
     broken.push({ name, definition: shown === "" ? null : shown.slice(name.length + 1, end) });
@@ -163,15 +154,9 @@ async function brokenViews(session: Session, databaseName: string): Promise<View
 const createdIfPossible = (definitions: string[]): string => `
 SET NAMES utf8mb4;
 SET sql_mode = '';
-DELIMITER //
-BEGIN NOT ATOMIC
-  DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-  FOR pass IN 1..${definitions.length} DO
+${goingOn(`FOR pass IN 1..${definitions.length} DO
     ${definitions.map((definition) => `EXECUTE IMMEDIATE ${literal(definition)};`).join("\n    ")}
-  END FOR;
-END //
-DELIMITER ;
-`;
+  END FOR;`)}`;
 
 async function* withViews(dump: AsyncIterable<Buffer>, views: View[]): AsyncGenerator<Buffer> {
   yield* dump;
@@ -428,11 +413,9 @@ async function* withDefiners(
         host === ""
           ? `CREATE ROLE IF NOT EXISTS ${account}`
           : `CREATE USER IF NOT EXISTS ${account} ACCOUNT LOCK`;
-      await root.ask(`DELIMITER //
-BEGIN NOT ATOMIC DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-  ${create}; GRANT ALL PRIVILEGES ON ${everythingIn(databaseName)} TO ${account};
-END //
-DELIMITER ;`);
+      await root.ask(
+        goingOn(`${create}; GRANT ALL PRIVILEGES ON ${everythingIn(databaseName)} TO ${account};`),
+      );
     }
     rest = text.subarray(-(mark.length + definerBytesMax));
     yield chunk;

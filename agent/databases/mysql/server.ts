@@ -58,19 +58,25 @@ GRANT SELECT ON mysql.proc TO ${readerAccount};
 GRANT CONNECTION ADMIN ON *.* TO ${readerAccount};
 ${readsPerformance(readerAccount)}`;
 
-/** Lets the reader open views that count a sequence with the rights of whoever reads them. */
-export const readsSequences = (databaseName: string): string => `
+/** A block that goes on after statements that fail: a session ends at the first error. */
+export const goingOn = (statements: string): string => `
 DELIMITER //
 BEGIN NOT ATOMIC
-  -- On a full disk those views are copied without being opened.
   DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-  FOR one IN (SELECT table_name AS name FROM information_schema.tables
-      WHERE table_schema = ${literal(databaseName)} AND table_type = 'SEQUENCE') DO
-    EXECUTE IMMEDIATE CONCAT('GRANT INSERT ON ', ${literal(identifier(databaseName))}, '.\`', REPLACE(one.name, '\`', '\`\`'), '\` TO ${readerAccount.replaceAll("'", "''")}');
-  END FOR;
+  ${statements}
 END //
 DELIMITER ;
 `;
+
+/**
+ * Lets the reader open views that count a sequence with the rights of whoever reads them. On a full disk, where it fails, these are
+ * copied without being opened.
+ */
+export const readsSequences = (databaseName: string): string =>
+  goingOn(`FOR one IN (SELECT table_name AS name FROM information_schema.tables
+      WHERE table_schema = ${literal(databaseName)} AND table_type = 'SEQUENCE') DO
+    EXECUTE IMMEDIATE CONCAT('GRANT INSERT ON ', ${literal(identifier(databaseName))}, '.\`', REPLACE(one.name, '\`', '\`\`'), '\` TO ${readerAccount.replaceAll("'", "''")}');
+  END FOR;`);
 
 /**
  * Users are named after the database, with a number. Former logins are locked, not dropped: their views and triggers
