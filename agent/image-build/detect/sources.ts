@@ -113,12 +113,12 @@ export function notesOf(sources: Sources): string[] {
   ];
 }
 
-/** As much as a line of the log is for. */
-const firstOf = (lines: readonly string[]): string =>
+/** The first lines of a stranger's file, as much as a line of the log is for. */
+export const firstOf = (lines: readonly string[], most = 5, between = ", "): string =>
   lines
-    .slice(0, 5)
+    .slice(0, most)
     .map((line) => line.replaceAll(/[^\x20-\x7e]+/g, "?").slice(0, 100))
-    .join(", ") + (lines.length > 5 ? " and others" : "");
+    .join(between) + (lines.length > most ? " and others" : "");
 
 const aptLines = (sources: Sources): string[] =>
   textOf(sources, "Aptfile")

@@ -1,4 +1,4 @@
-import { textOf, type Sources } from "./sources.ts";
+import { firstOf, textOf, type Sources } from "./sources.ts";
 
 /** What `_redirects` and `_headers` say, as Netlify and Cloudflare Pages read them, and Staticfile as Cloud Foundry does. */
 export type Redirect = {
@@ -51,13 +51,9 @@ export function readStaticRules(sources: Sources, folders: readonly string[]): S
 const notRead = (file: string, lines: string[]): string[] =>
   lines.length === 0
     ? []
-    : [`${file} has ${lines.length === 1 ? "a line that is" : "lines that are"} not read: ${shown(lines)}.`];
-
-const shown = (lines: string[]): string =>
-  lines
-    .slice(0, 3)
-    .map((line) => line.replaceAll(/[^\x20-\x7e]+/g, "?").slice(0, 100))
-    .join("; ") + (lines.length > 3 ? " and others" : "");
+    : [
+        `${file} has ${lines.length === 1 ? "a line that is" : "lines that are"} not read: ${firstOf(lines, 3, "; ")}.`,
+      ];
 
 /** `/old/* /new/:splat 301!`: without a status 301, and 404 and 200 answer with a file. */
 function readRedirects(text: string): { rules: Redirect[]; unread: string[] } {
