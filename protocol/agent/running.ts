@@ -167,6 +167,10 @@ export const Question = z.discriminatedUnion("kind", [
     timeoutMs: z.number().int().min(1).max(30_000),
   }),
 ]);
+/** What is said of a statement that writes whose answer is lost. */
+export const mayHaveTakenEffect =
+  "The statement may have taken effect: check the data before you run it again.";
+
 export type Question = z.infer<typeof Question>;
 
 export const Answer = z.discriminatedUnion("kind", [

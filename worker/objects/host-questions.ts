@@ -1,5 +1,11 @@
 import type { FromAgent, ToAgent } from "../../protocol/agent/messages.ts";
-import type { Answer, Followed, Question, SiteLogLine } from "../../protocol/agent/running.ts";
+import {
+  mayHaveTakenEffect,
+  type Answer,
+  type Followed,
+  type Question,
+  type SiteLogLine,
+} from "../../protocol/agent/running.ts";
 import type { SiteRequest } from "../../protocol/api/requests.ts";
 import type { Credential, Reader } from "../ctx.ts";
 import { siteLogLine } from "../domain/site-log-line.ts";
@@ -39,7 +45,6 @@ const withinMs = (question: Question): number =>
 const refused = (error: string): Refused => ({ kind: "refused", error });
 const offline = "The host is offline. Try again in a minute. Running containers may still be serving.";
 const slow = "The host did not answer in time. Try again.";
-const written = "The statement may have taken effect: check the data before you run it again.";
 
 /**
  * Users' questions about sites and databases on one host. Nothing is stored: a question ends with its socket, and a
@@ -73,11 +78,13 @@ export class HostQuestions {
           else if (linesOf(parts) > maxLines) giveUp();
         },
         end: () =>
-          settle(refused(isWrite ? `The host went offline before it answered. ${written}` : offline)),
+          settle(
+            refused(isWrite ? `The host went offline before it answered. ${mayHaveTakenEffect}` : offline),
+          ),
       });
       const giveUp = () => {
         this.send(socket, { type: "endAsk", requestId });
-        settle(refused(isWrite ? `The host did not answer in time. ${written}` : slow));
+        settle(refused(isWrite ? `The host did not answer in time. ${mayHaveTakenEffect}` : slow));
       };
       const timer = setTimeout(giveUp, withinMs(question));
       const settle = (answer: Answer) => {

@@ -1,4 +1,4 @@
-import type { Answer, ServerQuestion } from "../../../protocol/agent/running.ts";
+import { mayHaveTakenEffect, type Answer, type ServerQuestion } from "../../../protocol/agent/running.ts";
 import { maxActiveQueries, maxResultBytes } from "../../../protocol/api/insight.ts";
 import type { Engine } from "../../docker/engine.ts";
 import { networkName } from "../../docker/specs.ts";
@@ -92,10 +92,7 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
       if (isSignInRefused(error)) readers.forget(databaseId);
       // Not the message: a client may quote its input.
       const reason = (error as { code?: string }).code ?? (error as Error).name;
-      const next =
-        question.kind === "query" && question.write
-          ? "The statement may have taken effect: check the data before you run it again."
-          : "Try again.";
+      const next = question.kind === "query" && question.write ? mayHaveTakenEffect : "Try again.";
       return refused(
         `The database's server did not answer (${reason}). ${next} If it ran out of memory, it has been restarted.`,
       );
