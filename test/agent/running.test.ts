@@ -16,7 +16,7 @@ import { secretsIn } from "../../agent/docker/specs.ts";
 import { atStartSpeed, holdTo } from "../../agent/docker/start-speed.ts";
 import { readUsage } from "../../agent/docker/usage.ts";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
-import { QuestionServer } from "../../agent/question-server.ts";
+import { QuestionServer, type Means } from "../../agent/question-server.ts";
 import { LimitWarnings } from "../../agent/running/limit-warnings.ts";
 import { LineBatches } from "../../agent/running/line-batches.ts";
 import { databaseCrashes, databasesStillOut } from "../../agent/running/databases-out.ts";
@@ -847,7 +847,6 @@ function world(ids = ["c1"], policy = "") {
     engine,
     ingress,
     done,
-    diskUse: { soon: () => Promise.resolve(null), databases: () => [] },
     /** What serves is on probation, and these served before it. */
     tries: (ids: string[]) => void before.push(...targets(ids)),
     serve: (now: string[] | "parked") => (served = now === "parked" ? now : targets(now)),
@@ -1092,8 +1091,12 @@ describe("what happens to a container", () => {
   });
 });
 
-const deskOf = (on: ReturnType<typeof world>) => {
-  const questionServer = new QuestionServer({
+/** Of a world, and of nothing that questions about it do not need. `held`: the last measured sizes of its databases. */
+const questionServerOf = (
+  on: Pick<Means, "engine" | "ingress">,
+  held: ReturnType<Means["diskUse"]["databases"]> = [],
+): QuestionServer =>
+  new QuestionServer({
     requests: noneRequested,
     ...on,
     kept: noneKept,
@@ -1105,8 +1108,12 @@ const deskOf = (on: ReturnType<typeof world>) => {
     records,
     agentId: "a",
     inspect: () => Promise.reject(new Error("no database")),
+    diskUse: { soon: () => Promise.resolve(null), databases: () => held },
     onStart: () => undefined,
   });
+
+const deskOf = (on: ReturnType<typeof world>) => {
+  const questionServer = questionServerOf(on);
   const sent: FromAgent[] = [];
   return {
     questionServer,
@@ -1267,23 +1274,7 @@ describe("a database's server that keeps exiting", () => {
     const [crash] = await on.crashes();
     expect(crash).toMatchObject({ type: "databaseCrashed", databaseId });
     expect(await on.crashes()).toEqual([crash]);
-    const inspect = () => Promise.reject(new Error("no database"));
-    const diskUse = { soon: () => Promise.resolve(null), databases: () => [] };
-    const questionServer = new QuestionServer({
-      requests: noneRequested,
-      ...on,
-      kept: noneKept,
-      inspectSource: noSources,
-      certificate: () => Promise.reject(new Error("no ingress")),
-      diskFreeMb: () => Promise.resolve(null),
-      machine: () => Promise.reject(new Error("no machine")),
-      imageRepository: String,
-      records,
-      agentId: "a",
-      inspect,
-      diskUse,
-      onStart: () => undefined,
-    });
+    const questionServer = questionServerOf(on);
     questionServer.receive({ type: "databaseCrashAck", databaseId, at: new Date(0).toISOString() });
     expect(await on.crashes()).toEqual([crash]);
     questionServer.receive({ type: "databaseCrashAck", databaseId, at: crash?.at ?? "" });
@@ -1306,21 +1297,7 @@ describe("a database's server that keeps exiting", () => {
     watch(on);
     await loop(on);
     const held = { databaseId, usedMb: 7 };
-    const questionServer = new QuestionServer({
-      requests: noneRequested,
-      ...on,
-      kept: noneKept,
-      inspectSource: noSources,
-      certificate: () => Promise.reject(new Error("no ingress")),
-      diskFreeMb: () => Promise.resolve(null),
-      machine: () => Promise.reject(new Error("no machine")),
-      imageRepository: String,
-      records,
-      agentId: "a",
-      inspect: () => Promise.reject(new Error("no database")),
-      diskUse: { soon: () => Promise.resolve(null), databases: () => [held] },
-      onStart: () => undefined,
-    });
+    const questionServer = questionServerOf(on, [held]);
     const sent: string[] = [];
     for (let connection = 0; connection < 2; connection++) {
       questionServer.connected(({ type }) => sent.push(type) > 0);
@@ -1336,21 +1313,7 @@ describe("a database's server that keeps exiting", () => {
     watch(on);
     await loop(on);
     const [crash] = await on.crashes();
-    new QuestionServer({
-      requests: noneRequested,
-      ...on,
-      kept: noneKept,
-      inspectSource: noSources,
-      certificate: () => Promise.reject(new Error("no ingress")),
-      diskFreeMb: () => Promise.resolve(null),
-      machine: () => Promise.reject(new Error("no machine")),
-      imageRepository: String,
-      records,
-      agentId: "a",
-      inspect: () => Promise.reject(new Error("no database")),
-      diskUse: { soon: () => Promise.resolve(null), databases: () => [] },
-      onStart: () => undefined,
-    }).receive({ type: "databaseCrashAck", databaseId, at: crash?.at ?? "" });
+    questionServerOf(on).receive({ type: "databaseCrashAck", databaseId, at: crash?.at ?? "" });
     expect(await on.stillOut()).toEqual([databaseId]);
     if (crash) records.addDatabaseOut({ crash, containerId: "d1", isOut: false, isKnown: false });
     expect([await on.stillOut(), await on.crashes()]).toEqual([[databaseId], []]);

@@ -17,14 +17,20 @@ import {
 
 beforeEach(clearAway);
 
+/** Of a site to another host, which takes nothing yet. */
+async function waitingMove() {
+  const key = await account();
+  const old = await hostFor(2);
+  const { siteId } = await runningSite(key, old);
+  const fresh = await hostFor(2);
+  fresh.send(ready(0));
+  await drain(old);
+  return { key, siteId, old, fresh };
+}
+
 describe("a move that waits", () => {
   it("is joined by what is asked for meanwhile: its source of now is deployed, on the new host", async () => {
-    const key = await account();
-    const old = await hostFor(2);
-    const { siteId } = await runningSite(key, old);
-    const fresh = await hostFor(2);
-    fresh.send(ready(0));
-    await drain(old);
+    const { key, siteId, old, fresh } = await waitingMove();
     const { status, body } = await api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, {
       action: "deploy",
     });
@@ -47,12 +53,7 @@ describe("a move that waits", () => {
   });
 
   it("is joined by each of several requests, whatever source they name, and keeps its host", async () => {
-    const key = await account();
-    const old = await hostFor(2);
-    const { siteId } = await runningSite(key, old);
-    const fresh = await hostFor(2);
-    fresh.send(ready(0));
-    await drain(old);
+    const { key, siteId, old, fresh } = await waitingMove();
     const asked: string[] = [];
     for (const ref of ["one", "other", undefined]) {
       const input = { action: "deploy", ref };
