@@ -749,6 +749,24 @@ it("a .env file is read and written as the pages do, and one with a line that is
   service.instead = () => undefined;
 });
 
+it("secrets, which a pulled file does not have, are no difference, and no push removes them", async () => {
+  const file = join(home, "secrets.env");
+  const envVariables = [
+    { key: "API_KEY", value: null, encrypted: true, scope: "both" },
+    { key: "MODE", value: "fast", encrypted: false, scope: "both" },
+  ];
+  service.instead = ({ id }) => (id === "getSite" ? { envVariables } : undefined);
+  expect(await berth("env", "pull", file)).toMatchObject({ code: 0 });
+  const from = service.asked.length;
+  expect(await berth("env", "diff", file)).toMatchObject({ code: 0, stdout: "No difference.\n" });
+  expect(await berth("env", "push", file, "--prune", "--yes")).toMatchObject({
+    code: 0,
+    stdout: "No difference.\n",
+  });
+  expect(service.asked.slice(from).map(({ id }) => id)).toEqual(["getSite", "getSite"]);
+  service.instead = () => undefined;
+});
+
 it("several lines at the hidden prompt are refused, whose first alone would be stored", async () => {
   const from = service.asked.length;
   const asking = inTerminal(["env", "set", "KEY"]);

@@ -12,7 +12,10 @@ type Difference = {
   values: Record<string, string>;
 };
 
-/** How a .env file differs from the variables of a site. `unknown`: secrets, whose values cannot be compared. */
+/**
+ * How a .env file differs from the variables of a site. `unknown`: secrets, whose values cannot be compared. `removed` has none:
+ * a pulled file lacks them, and nobody could get them back.
+ */
 export async function compareEnv(file: string): Promise<Difference & { id: string }> {
   let text: string;
   try {
@@ -38,7 +41,9 @@ export async function compareEnv(file: string): Promise<Difference & { id: strin
     added: names.filter((key) => !there.has(key)),
     changed: names.filter((key) => typeof there.get(key) === "string" && there.get(key) !== values[key]),
     unknown: names.filter((key) => there.get(key) === null),
-    removed: [...there.keys()].filter((key) => !Object.hasOwn(values, key)),
+    removed: [...there].flatMap(([key, value]) =>
+      value === null || Object.hasOwn(values, key) ? [] : [key],
+    ),
   };
 }
 

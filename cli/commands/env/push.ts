@@ -6,7 +6,7 @@ import { compareEnv, differenceText } from "./compare.ts";
 
 export const pushEnv = command("push", "Set a site's variables to those of a .env file", "variablesChanged")
   .argument("[file]", "a .env file", ".env")
-  .option("--prune", "also remove variables that the file does not have")
+  .option("--prune", "also remove variables that the file does not have, except secrets")
   .option("--secret", "store the new ones encrypted")
   .action(async (file, options) => {
     const difference = await compareEnv(file);
