@@ -193,6 +193,28 @@ it("requests appear while the page is open, until it is paused", async () => {
   await context.close();
 });
 
+it("a value between two gaps is visible in a chart", async () => {
+  const { context, page } = await signedIn(browser);
+  await page.goto(`${local.siteUrl}/sites/${local.sampleSite.id}/requests`);
+  await page.locator("time-charts canvas").first().waitFor();
+  const values = Array.from({ length: 60 }, (_, minute) => (minute === 30 ? 5 : null));
+  const lines = [{ label: "p50", tone: "bad", values }];
+  const drawn = JSON.stringify({ unit: "ms", digits: 0, limit: null, lines });
+  const reds = await page.evaluate<number>(`(async () => {
+    const charts = document.querySelector("time-charts");
+    const figure = charts.querySelector("figure[data-chart]");
+    figure.dataset.chart = ${JSON.stringify(drawn)};
+    // It draws whenever it comes into a page.
+    charts.parentNode.append(charts);
+    await new Promise((resolve) => requestAnimationFrame(resolve));
+    const canvas = figure.querySelector("canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return data.filter((red, at) => at % 4 === 0 && red > data[at + 1] + 80).length;
+  })()`);
+  expect(reds).toBeGreaterThan(0);
+  await context.close();
+});
+
 it("a change that comes while the page is read again is read too, and so is one whose reading failed", async () => {
   const { context, page } = await signedIn(browser);
   const address = `${local.siteUrl}/sites/${await sample()}`;

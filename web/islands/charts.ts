@@ -92,6 +92,12 @@ const timeOf = (at: readonly number[]) => {
   return (seconds: number) => format.format(new Date(seconds * 1000));
 };
 
+/** The places of values between two gaps. */
+const alone = (values: Line["values"]): number[] =>
+  values.flatMap((value, place) =>
+    value !== null && values[place - 1] == null && values[place + 1] == null ? [place] : [],
+  );
+
 function optionsOf({ unit, digits, limit, lines }: Chart, markers: Marker[], width: number): uPlot.Options {
   const [soft, hair, warn] = [colour("soft"), colour("hair"), colour("warn")];
   const strokes = lines.map(({ tone }) => colour(tone ?? "accent"));
@@ -109,13 +115,13 @@ function optionsOf({ unit, digits, limit, lines }: Chart, markers: Marker[], wid
     ],
     series: [
       { value: (_plot, at) => (at === null ? "" : new Date(at * 1000).toLocaleString()) },
-      ...lines.map(({ label }, index) => ({
+      ...lines.map(({ label, values }, index): uPlot.Series => ({
         label,
         stroke: strokes[index] ?? soft,
         width: 1.5,
-        points: { size: 4 },
-        value: (_plot: uPlot, value: number | null) =>
-          value === null ? "–" : `${value.toFixed(digits)} ${unit}`,
+        // Where not each point is drawn, those are that no line leads to or from.
+        points: { size: 4, filter: (_plot, _series, isShown) => (isShown ? null : alone(values)) },
+        value: (_plot, value: number | null) => (value === null ? "–" : `${value.toFixed(digits)} ${unit}`),
       })),
     ],
     hooks: {
