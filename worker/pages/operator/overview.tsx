@@ -64,12 +64,12 @@ export const operatorOverview: Screen = {
             {queue.oldestWaitingAt !== null && <>, the oldest since {<Time at={queue.oldestWaitingAt} />}</>}
           </Tile>
           <Tile
-            title="Deployments, last hour"
+            title="Deployments"
             href="/operator/sites"
             tone={deployed.failed > deployed.live ? "bad" : "soft"}
             figure={`${deployed.live} live`}
           >
-            {deployed.failed} failed
+            {deployed.failed} failed, both in the last hour
           </Tile>
           <Tile
             title="Sites"
