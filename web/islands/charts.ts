@@ -105,7 +105,7 @@ function optionsOf({ unit, digits, limit, lines }: Chart, markers: Marker[], wid
   return {
     width,
     height: 162,
-    padding: [8, 14, 0, 0],
+    padding: [8, 20, 0, 0],
     cursor: { sync: { key: "page" }, drag: { x: false, y: false } },
     legend: { live: true },
     scales: { y: { range: (_plot, _least, most) => [0, Math.max(limit ?? 0, most, 10 ** -digits) * 1.05] } },
@@ -156,7 +156,7 @@ function optionsOf({ unit, digits, limit, lines }: Chart, markers: Marker[], wid
             const [gap, wide] = [3 * devicePixelRatio, ctx.measureText(label).width];
             const left = x + gap + wide > bbox.left + bbox.width ? x - gap - wide : x + gap;
             if (left + wide > free) continue;
-            ctx.fillText(label, left, bbox.top + 10 * devicePixelRatio);
+            ctx.fillText(label, left, bbox.top + 18 * devicePixelRatio);
             free = left - gap;
           }
           ctx.restore();
