@@ -199,8 +199,12 @@ async function refresh(): Promise<void> {
     showState(page);
     for (const old of document.querySelectorAll<HTMLElement>("[data-live]")) {
       const next = page.getElementById(old.id);
+      if (!next) continue;
       // What somebody types or has open there is kept.
-      if (!next || old.contains(document.activeElement?.closest("form") ?? null) || hasTyped(old)) continue;
+      if (old.contains(document.activeElement?.closest("form") ?? null) || hasTyped(old)) {
+        isStale = true;
+        continue;
+      }
       for (const fold of old.querySelectorAll<HTMLDetailsElement>("details[open][id]"))
         next.querySelector<HTMLDetailsElement>(`#${CSS.escape(fold.id)}`)?.setAttribute("open", "");
       prepare(next);
@@ -239,6 +243,11 @@ function listen(address: string): void {
     if (stream.readyState === EventSource.CLOSED) setTimeout(() => listen(address), waitMs(++refusals));
   });
 }
+
+/** What was kept because of what somebody typed is made up for. */
+document.addEventListener("focusout", () => {
+  if (isStale) soon();
+});
 
 if (events !== undefined) {
   listen(events);

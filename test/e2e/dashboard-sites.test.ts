@@ -266,7 +266,6 @@ it("a live part that changes keeps what is open there, and waits while something
   expect(await command.inputValue()).toBe("npm run clean-up");
   await command.fill("true");
   await page.locator("h1").click();
-  await change(true);
   await part.locator(".dot", { hasText: "On" }).waitFor();
   expect(await command.isVisible()).toBe(true);
   await api("DELETE", `/schedules/${schedule.id}`);
