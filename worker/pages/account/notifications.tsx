@@ -15,7 +15,7 @@ import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, Check, Field, Form, Select, typedInto } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
-import { Card, Empty, Heading, Pager, Status, Tabs, Time } from "../kit/parts.tsx";
+import { Card, Empty, Head, Heading, Pager, Status, Tabs, Time } from "../kit/parts.tsx";
 import type { Fields, Screen } from "../kit/screen.ts";
 import type { Word } from "../kit/words.ts";
 import { accountTabs } from "./tabs.ts";
@@ -165,15 +165,7 @@ export const notifications: Screen = {
                   <p class="body soft">Nothing was sent in the last 30 days.</p>
                 ) : (
                   <table class="roomy">
-                    <thead>
-                      <tr>
-                        <th scope="col">About</th>
-                        <th scope="col">Outcome</th>
-                        <th scope="col" class="end">
-                          When
-                        </th>
-                      </tr>
-                    </thead>
+                    <Head columns={["About", "Outcome", ["When", "end"]]} />
                     <tbody>
                       {deliveries.data.map((delivery) => (
                         <DeliveryRow

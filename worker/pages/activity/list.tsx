@@ -5,7 +5,7 @@ import { call } from "../../api/call.ts";
 import { activityText, actorText, actorWords, pathOfResource, resourceText } from "../kit/activity-words.ts";
 import { FilterSelect } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
-import { Card, Empty, Heading, Pager, Time } from "../kit/parts.tsx";
+import { Card, Empty, Head, Heading, Pager, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 
 type Terms = OwnAccount["terms"];
@@ -141,18 +141,7 @@ export const activityList: Screen = {
               </Empty>
             ) : (
               <table class="roomy">
-                <thead>
-                  <tr>
-                    <th scope="col">What</th>
-                    <th scope="col">About</th>
-                    <th scope="col" class="wide-only">
-                      By
-                    </th>
-                    <th scope="col" class="end">
-                      When
-                    </th>
-                  </tr>
-                </thead>
+                <Head columns={["What", "About", ["By", "wide-only"], ["When", "end"]]} />
                 <tbody>
                   {data.map((row) => (
                     <Row row={row} terms={viewer.terms} />

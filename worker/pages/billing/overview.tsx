@@ -7,7 +7,7 @@ import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { day, money } from "../money.ts";
 import { Act } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
-import { Card, Day, Empty, Heading, Live, Pager, Status, Time } from "../kit/parts.tsx";
+import { Card, Day, Empty, Head, Heading, Live, Pager, Status, Time } from "../kit/parts.tsx";
 import { monthsOf } from "../kit/plans.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { inOrder, orderIn, SortHead, type Keys } from "../kit/sort.tsx";
@@ -132,21 +132,15 @@ const Next = ({
 
 const Invoices = ({ invoices }: { invoices: readonly Invoice[] }) => (
   <table class="roomy">
-    <thead>
-      <tr>
-        <th scope="col">Date</th>
-        <th scope="col" class="wide-only">
-          For
-        </th>
-        <th scope="col" class="number">
-          Amount
-        </th>
-        <th scope="col">State</th>
-        <th scope="col" class="end">
-          <span class="hidden-text">Actions</span>
-        </th>
-      </tr>
-    </thead>
+    <Head
+      columns={[
+        "Date",
+        ["For", "wide-only"],
+        ["Amount", "number"],
+        "State",
+        [<span class="hidden-text">Actions</span>, "end"],
+      ]}
+    />
     <tbody>
       {invoices.map((invoice) => {
         const about = `invoice of ${day(invoice.createdAt)}, ${invoice.lines[0]?.description ?? invoice.kind}`;

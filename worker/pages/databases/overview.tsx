@@ -6,7 +6,7 @@ import { call } from "../../api/call.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { Act } from "../kit/form.tsx";
-import { Card, Copied, Day, Live, Meter, Time } from "../kit/parts.tsx";
+import { Card, Copied, Day, Head, Live, Meter, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { ifBigger, packText } from "../kit/plans.tsx";
 import { backupsLine } from "../kit/backup-words.tsx";
@@ -42,16 +42,7 @@ const Running = ({ queries }: { queries: DatabaseInsight["activeQueries"] }) =>
     <p class="body soft">Nothing is running right now.</p>
   ) : (
     <table>
-      <thead>
-        <tr>
-          <th scope="col">Statement</th>
-          <th scope="col">For</th>
-          <th scope="col">State</th>
-          <th scope="col" class="end">
-            <span class="hidden-text">End</span>
-          </th>
-        </tr>
-      </thead>
+      <Head columns={["Statement", "For", "State", [<span class="hidden-text">End</span>, "end"]]} />
       <tbody>
         {queries.map(({ id, statement, durationMs, state, waitsFor, blockedBy = [] }) => (
           <tr>
@@ -95,20 +86,9 @@ const Slow = ({ database, queries }: { database: Database; queries: DatabaseInsi
     </p>
   ) : (
     <table>
-      <thead>
-        <tr>
-          <th scope="col">Statement</th>
-          <th scope="col" class="number">
-            Calls
-          </th>
-          <th scope="col" class="number">
-            On average
-          </th>
-          <th scope="col" class="number wide-only">
-            In all
-          </th>
-        </tr>
-      </thead>
+      <Head
+        columns={["Statement", ["Calls", "number"], ["On average", "number"], ["In all", "number wide-only"]]}
+      />
       <tbody>
         {queries.slice(0, 8).map(({ statement, calls, meanMs, totalMs }) => (
           <tr>

@@ -7,7 +7,7 @@ import { isCron } from "../../domain/backup-rules.ts";
 import { cronWords } from "../../domain/cron-words.ts";
 import { backupWords, triggerWords } from "./backup-words.tsx";
 import { Act, Button, Field, Form, Select, typedInto } from "./form.tsx";
-import { Status, Time } from "./parts.tsx";
+import { Head, Status, Time } from "./parts.tsx";
 import type { Asked, Screen } from "./screen.ts";
 
 const size = (bytes: number): string =>
@@ -140,18 +140,9 @@ export const BackupTable = ({
   restore: (backup: Backup) => Child;
 }) => (
   <table class="roomy">
-    <thead>
-      <tr>
-        <th scope="col">State</th>
-        <th scope="col">When</th>
-        <th scope="col" class="wide-only">
-          Size
-        </th>
-        <th scope="col" class="end">
-          <span class="hidden-text">Actions</span>
-        </th>
-      </tr>
-    </thead>
+    <Head
+      columns={["State", "When", ["Size", "wide-only"], [<span class="hidden-text">Actions</span>, "end"]]}
+    />
     <tbody>
       {backups.map((backup) => (
         <Row backup={backup} restore={restore} />

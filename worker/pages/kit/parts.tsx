@@ -166,6 +166,24 @@ export const Tabs = ({ label, tabs, current }: { label: string; tabs: readonly T
   </nav>
 );
 
+type Column = string | readonly [label: Child, classes: "end" | "number" | "number wide-only" | "wide-only"];
+
+/** The head of a table. */
+export const Head = ({ columns }: { columns: readonly Column[] }) => (
+  <thead>
+    <tr>
+      {columns.map((column) => {
+        const [label, classes] = typeof column === "string" ? [column] : column;
+        return (
+          <th scope="col" class={classes}>
+            {label}
+          </th>
+        );
+      })}
+    </tr>
+  </thead>
+);
+
 /** Links through the pages of a list. */
 export const Pager = ({
   path,

@@ -10,7 +10,7 @@ import { Act, Button, ConfirmByName, Field, Form, Select, TextArea, typedInto } 
 import { monthly } from "../kit/plans.tsx";
 import { activityText, actorText } from "../kit/activity-words.ts";
 import { cursorIn } from "../kit/paging.ts";
-import { Callout, Card, Copied, Day, Empty, Pager, Status, Time } from "../kit/parts.tsx";
+import { Callout, Card, Copied, Day, Empty, Head, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseWords, invoiceWords, siteWords } from "../kit/words.ts";
 import { money } from "../money.ts";
@@ -36,15 +36,7 @@ export const operatorAccounts: Screen = {
             <Empty title="No such account" text="Search by part of the name or email address, or by id." />
           ) : (
             <table>
-              <thead>
-                <tr>
-                  <th scope="col">Account</th>
-                  <th scope="col">Plan</th>
-                  <th scope="col" class="end">
-                    Since
-                  </th>
-                </tr>
-              </thead>
+              <Head columns={["Account", "Plan", ["Since", "end"]]} />
               <tbody>
                 {data.map(({ id, name, email, plan, role, createdAt }) => (
                   <tr>

@@ -15,7 +15,7 @@ import { parsed } from "../../domain/parsed.ts";
 import { everyItem } from "../../services/page.ts";
 import { Act, Button, Field, Form } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
-import { Card, Day, Empty, Pager, Status, Time } from "../kit/parts.tsx";
+import { Card, Day, Empty, Head, Pager, Status, Time } from "../kit/parts.tsx";
 import { Ranges } from "../kit/ranges.tsx";
 import type { Asked, Screen, View } from "../kit/screen.ts";
 import { counted, databaseWords, invoiceWords, siteWords, type Word } from "../kit/words.ts";
@@ -90,16 +90,7 @@ export const operatorSites: Screen = {
             <Empty title="Nothing found" text="Nothing has this name, address or id." />
           ) : (
             <table class="roomy">
-              <thead>
-                <tr>
-                  <th scope="col">Name</th>
-                  <th scope="col">State</th>
-                  <th scope="col">Account</th>
-                  <th scope="col" class="wide-only">
-                    Host
-                  </th>
-                </tr>
-              </thead>
+              <Head columns={["Name", "State", "Account", ["Host", "wide-only"]]} />
               <tbody>
                 {found.rows.map(({ name, word, error, accountId, accountEmail, hostName, hostOffline }) => (
                   <tr>

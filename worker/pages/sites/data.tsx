@@ -10,7 +10,7 @@ import { parsed } from "../../domain/parsed.ts";
 import { listOwnPacks } from "../../services/packs/list.ts";
 import { Act, Button, Field, Form } from "../kit/form.tsx";
 import { ifBigger } from "../kit/plans.tsx";
-import { Callout, Card, Empty, Meter, Time } from "../kit/parts.tsx";
+import { Callout, Card, Empty, Head, Meter, Time } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
 import { orWhy } from "./or-why.ts";
@@ -81,18 +81,14 @@ const Volumes = ({ site, volumes, path }: { site: Site; volumes: SiteVolume[]; p
       />
     ) : (
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Volume</th>
-            <th scope="col">Folder in the app</th>
-            <th scope="col" class="number wide-only">
-              Size
-            </th>
-            <th scope="col" class="end">
-              <span class="hidden-text">Actions</span>
-            </th>
-          </tr>
-        </thead>
+        <Head
+          columns={[
+            "Volume",
+            "Folder in the app",
+            ["Size", "number wide-only"],
+            [<span class="hidden-text">Actions</span>, "end"],
+          ]}
+        />
         <tbody>
           {volumes.map((volume) => (
             <VolumeRow volume={volume} site={site} path={path} />
@@ -216,17 +212,7 @@ const Files = ({
       )}
       {browsed?.kind === "folder" && browsed.entries.length > 0 && (
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col" class="number">
-                Size
-              </th>
-              <th scope="col" class="end">
-                Changed
-              </th>
-            </tr>
-          </thead>
+          <Head columns={["Name", ["Size", "number"], ["Changed", "end"]]} />
           <tbody>
             {browsed.entries.map((entry) => (
               <tr>

@@ -3,7 +3,7 @@ import type { Deployment } from "../../../protocol/api/deployments.ts";
 import { duration } from "../../../protocol/duration.ts";
 import type { Site } from "../../../protocol/api/sites.ts";
 import { Act } from "../kit/form.tsx";
-import { Card, Empty, Time } from "../kit/parts.tsx";
+import { Card, Empty, Head, Time } from "../kit/parts.tsx";
 import { askedBy, DeploymentState, isUnderWay, stepsOf, wholeMs } from "./deployment-words.tsx";
 import { headlineOf } from "./failure.tsx";
 import { ShortCommit } from "./frame.tsx";
@@ -107,21 +107,7 @@ export const DeploymentTable = ({
       />
     ) : (
       <table class="roomy">
-        <thead>
-          <tr>
-            <th scope="col">State</th>
-            <th scope="col">Version</th>
-            <th scope="col" class="wide-only">
-              By
-            </th>
-            <th scope="col" class="wide-only">
-              Took
-            </th>
-            <th scope="col" class="end">
-              When
-            </th>
-          </tr>
-        </thead>
+        <Head columns={["State", "Version", ["By", "wide-only"], ["Took", "wide-only"], ["When", "end"]]} />
         <tbody>
           {deployments.map((deployment) => (
             <Row site={site} deployment={deployment} now={now} />

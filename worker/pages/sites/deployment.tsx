@@ -9,7 +9,7 @@ import { parsed } from "../../domain/parsed.ts";
 import { findWorking } from "../../services/accounts/find-working.ts";
 import { Act } from "../kit/form.tsx";
 import { CutOff, LogViewer, PlainLog } from "../kit/log-viewer.tsx";
-import { Callout, Card, Heading, Live, Status, Time } from "../kit/parts.tsx";
+import { Callout, Card, Head, Heading, Live, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Screen, Streamed } from "../kit/screen.ts";
 import {
   askedBy,
@@ -75,13 +75,7 @@ const Unapplied = ({
     >
       <p>The next deployment uses the site's settings, not those that this version runs with.</p>
       <table class="plain">
-        <thead>
-          <tr>
-            <th scope="col">Setting</th>
-            <th scope="col">This version</th>
-            <th scope="col">The site</th>
-          </tr>
-        </thead>
+        <Head columns={["Setting", "This version", "The site"]} />
         <tbody>
           {unapplied.map(({ setting, deployed, site }) => (
             <tr>

@@ -8,7 +8,7 @@ import { displayName, isApex, pairOf } from "../../domain/domain-names.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { issuesWildcards } from "../../jobs/certificates/reconcile.ts";
 import { Act, Button, Check, Field, Form } from "../kit/form.tsx";
-import { Card, Copied, Day, Empty, Live, Status, Time } from "../kit/parts.tsx";
+import { Card, Copied, Day, Empty, Head, Live, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Done, Fields, Screen } from "../kit/screen.ts";
 import type { Word } from "../kit/words.ts";
 import { ProviderHints } from "./dns-providers.tsx";
@@ -49,13 +49,7 @@ function recordsOf({ domain, record, target, status }: Domain): DnsRecord[] {
 
 const Records = ({ domain }: { domain: Domain }) => (
   <table class="records roomy">
-    <thead>
-      <tr>
-        <th scope="col">Type</th>
-        <th scope="col">Name</th>
-        <th scope="col">Value</th>
-      </tr>
-    </thead>
+    <Head columns={["Type", "Name", "Value"]} />
     <tbody>
       {recordsOf(domain).map(({ type, name, value, hint }) => (
         <tr>

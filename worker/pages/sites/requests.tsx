@@ -7,7 +7,7 @@ import {
 } from "../../../protocol/api/requests.ts";
 import { call } from "../../api/call.ts";
 import { Charts, type ChartOf, type Columns, type Line } from "../kit/chart.tsx";
-import { Callout, Card, Empty, Live, Time } from "../kit/parts.tsx";
+import { Callout, Card, Empty, Head, Live, Time } from "../kit/parts.tsx";
 import { Ranges } from "../kit/ranges.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
@@ -274,22 +274,16 @@ export const siteRequests: Screen = {
             )}
             {list && list.data.length > 0 && (
               <table>
-                <thead>
-                  <tr>
-                    <th scope="col">When</th>
-                    <th scope="col">Status</th>
-                    <th scope="col">Request</th>
-                    <th scope="col" class="number">
-                      Took
-                    </th>
-                    <th scope="col" class="number wide-only">
-                      Sent
-                    </th>
-                    <th scope="col" class="wide-only">
-                      Visitor
-                    </th>
-                  </tr>
-                </thead>
+                <Head
+                  columns={[
+                    "When",
+                    "Status",
+                    "Request",
+                    ["Took", "number"],
+                    ["Sent", "number wide-only"],
+                    ["Visitor", "wide-only"],
+                  ]}
+                />
                 <tbody>
                   {list.data.map((request) => (
                     <Row request={request} />
