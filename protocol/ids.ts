@@ -42,12 +42,7 @@ export const defaultShard = "0";
  * @param nowMs    milliseconds since the epoch, below 2^48
  * @param random   at least 10 random bytes
  */
-export function formatId<K extends IdKind>(
-  kind: K,
-  nowMs: number,
-  random: Uint8Array,
-  shard = defaultShard,
-): Id<K> {
+export function formatId<K extends IdKind>(kind: K, nowMs: number, random: Uint8Array): Id<K> {
   let time = "";
   for (let rest = nowMs, digit = 0; digit < 10; digit++) {
     time = crockford.charAt(rest % 32) + time;
@@ -61,7 +56,7 @@ export function formatId<K extends IdKind>(
     for (bits += 8; bits >= 5; bits -= 5) noise += crockford.charAt((buffer >> (bits - 5)) & 31);
     buffer &= (1 << bits) - 1;
   }
-  return `${idPrefixes[kind]}_${shard}${time}${noise}`;
+  return `${idPrefixes[kind]}_${defaultShard}${time}${noise}`;
 }
 
 /**

@@ -13,7 +13,7 @@ export class ServerRefusal extends Error {
   readonly reason: string;
 
   /** @param logText the text for the agent's log */
-  constructor(reason: string, logText = reason) {
+  constructor(reason: string, logText: string) {
     super(logText);
     this.reason = reason;
   }

@@ -17,7 +17,7 @@ export type EmbeddedService = {
  */
 export async function startEmbeddedService(
   name: string,
-  limits: Record<string, string> = {},
+  limits: Record<string, string>,
   { beside = false } = {},
 ): Promise<EmbeddedService> {
   const stateDirectory = join(projectRoot, ".berth", name);

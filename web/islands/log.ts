@@ -232,7 +232,7 @@ class Log extends HTMLElement {
       this.#replica,
       this.#range,
       this.#since,
-      button(this.#follow, () => this.#setFollowing(true), "Stay at the newest line (f)"),
+      button(this.#follow, () => this.#followNewest(), "Stay at the newest line (f)"),
       button(this.#pause, () => this.#setPaused(!this.#isPaused), "Hold back new lines (p)"),
       button(this.#wrap, () => this.#setWrap(!this.#wraps), "Wrap long lines (w)"),
       button(this.#folds, () => this.#foldAll(), "Show the lines of every step (o)"),
@@ -241,7 +241,7 @@ class Log extends HTMLElement {
       button(this.#full, () => void this.#toFullScreen(), "Full screen (s)"),
       this.#state,
     );
-    button(this.#fresh, () => this.#setFollowing(true), "Go to the newest line");
+    button(this.#fresh, () => this.#followNewest(), "Go to the newest line");
     this.#fresh.hidden = true;
     this.#view.tabIndex = 0;
     this.#view.setAttribute("role", "region");
@@ -277,13 +277,13 @@ class Log extends HTMLElement {
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     const acts: Record<string, () => void> = {
       "/": () => this.#search.focus(),
-      f: () => this.#setFollowing(true),
+      f: () => this.#followNewest(),
       p: () => this.#setPaused(!this.#isPaused),
       w: () => this.#setWrap(!this.#wraps),
       o: () => this.#foldAll(),
       s: () => void this.#toFullScreen(),
       g: () => (this.#view.scrollTop = 0),
-      G: () => this.#setFollowing(true),
+      G: () => this.#followNewest(),
       n: () => this.#go(1),
       N: () => this.#go(-1),
     };
@@ -637,13 +637,13 @@ class Log extends HTMLElement {
     this.#draw();
   }
 
-  #setFollowing(follows: boolean): void {
+  #followNewest(): void {
     if (this.#mark > 0 && this.#isOver && this.#isRunning) {
       history.replaceState(null, "", location.pathname + location.search);
       this.#readFrom(null);
       return;
     }
-    this.#isFollowing = follows;
+    this.#isFollowing = true;
     this.#unseen = 0;
     if (this.#isPaused) this.#setPaused(false);
     this.#say();

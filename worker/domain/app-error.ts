@@ -1,15 +1,12 @@
 import { errorCatalogue, type ErrorCode } from "../../protocol/errors.ts";
 
-/**
- * An error for the client: `code` determines the status and the `error` text, `extra` is added to the body, `cause` is
- * only logged.
- */
+/** An error for the client: `code` determines the status and the `error` text, `extra` is added to the body. */
 export class AppError extends Error {
   override name = "AppError";
   readonly code: ErrorCode;
   readonly extra: Record<string, unknown>;
-  constructor(code: ErrorCode, extra: Record<string, unknown> = {}, options?: ErrorOptions) {
-    super(errorCatalogue[code].text, options);
+  constructor(code: ErrorCode, extra: Record<string, unknown> = {}) {
+    super(errorCatalogue[code].text);
     this.code = code;
     this.extra = extra;
   }

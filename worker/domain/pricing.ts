@@ -4,11 +4,8 @@ import type { BillingTermMonths } from "../../protocol/states.ts";
 export type Discounts = { [Months in BillingTermMonths]?: number | undefined };
 
 /** The price of a term in minor units: integer arithmetic, half a cent rounded up. */
-export const termPriceCents = (
-  monthCents: number,
-  months: BillingTermMonths,
-  discounts: Discounts = {},
-): number => Math.floor((monthCents * months * (100 - (discounts[months] ?? 0)) + 50) / 100);
+export const termPriceCents = (monthCents: number, months: BillingTermMonths, discounts: Discounts): number =>
+  Math.floor((monthCents * months * (100 - (discounts[months] ?? 0)) + 50) / 100);
 
 export const termText = (months: BillingTermMonths): string =>
   `${months} ${months === 1 ? "month" : "months"}`;

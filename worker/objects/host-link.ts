@@ -220,11 +220,6 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       socket.close(closeCodes.hostRemoved, "this host was removed");
   }
 
-  /** Whether the agent responds: its socket's last ping is recent. */
-  async isConnected(): Promise<boolean> {
-    return this.isAlive(this.current());
-  }
-
   /** Asks the agent about a running site or database. */
   async ask(question: Question): Promise<Answer> {
     return this.questions.ask(this.greeted(), question);

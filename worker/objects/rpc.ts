@@ -27,7 +27,6 @@ export interface HostLinkRpc extends Rpc.DurableObjectBranded {
   certify(): Promise<void>;
   tellPeers(): Promise<void>;
   disconnect(): Promise<void>;
-  isConnected(): Promise<boolean>;
   ask(question: Question): Promise<Answer>;
   follow(
     question: Followed,

@@ -14,7 +14,7 @@ type Counts = Pick<
 >;
 
 /** The database or volume of a visible backup, with the fields its e-mails need. */
-async function sourceOf(ctx: Ctx, backupId: Id<"backup">, which?: SQL) {
+async function sourceOf(ctx: Ctx, backupId: Id<"backup">, which: SQL) {
   const [found] = await ctx.db
     .select({
       key: backups.databaseId,

@@ -18,7 +18,7 @@ import { queueDatabaseJob } from "./queue.ts";
 export async function deleteDatabase(
   ctx: Ctx,
   database: DatabaseRow,
-  { only, skipFinalBackup = false }: { only?: SQL; skipFinalBackup?: boolean } = {},
+  { only, skipFinalBackup = false }: { only?: SQL; skipFinalBackup?: boolean },
 ): Promise<DatabaseActionAccepted> {
   const { from, to } = databaseEvents.deleteRequested;
   const mark = ctx.newMark();

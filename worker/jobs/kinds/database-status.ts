@@ -12,7 +12,7 @@ export const moveDatabase = (
   id: Id<"database">,
   event: DatabaseEventName,
   guard: SQL,
-  also: Columns = {},
+  also: Columns,
 ) => {
   const { from, to }: DatabaseEvent = databaseEvents[event];
   return ctx.db

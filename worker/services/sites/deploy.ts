@@ -87,7 +87,7 @@ export async function deploySite(
   ctx: Ctx,
   site: SiteRow,
   trigger: DeploymentTrigger,
-  { only, ...what }: What & { only?: { condition: SQL; refusal: AppError } } = {},
+  { only, ...what }: What & { only?: { condition: SQL; refusal: AppError } },
 ): Promise<Accepted> {
   await refuseUnpaid(ctx, site);
   const request = only ? deploymentRequest(which, only.condition) : requestOfSite;
