@@ -38,7 +38,7 @@ function valueOf(text: string, takesText: boolean): unknown {
 type Nested = { [name: string]: unknown };
 
 /** Objects of the record that a change replaces as a whole, by their paths. */
-export type Wholes = Record<string, object | null>;
+type Wholes = Record<string, object | null>;
 
 /**
  * The object that `field=value` and `field.inner=value` say. One of `wholes` keeps what else it has: null takes a part of it

@@ -11,7 +11,7 @@ import { loopbackOf, type IngressSettings } from "./caddy.ts";
 import type { Ingress } from "./ingress.ts";
 import { caddyStorage, readObtained } from "./obtained.ts";
 
-export type Certificates = {
+type Certificates = {
   engine: Pick<Engine, "inspectContainer" | "listContainers" | "readLog" | "volumes">;
   ingress: Pick<Ingress, "hostnames">;
   agentId: string;

@@ -7,7 +7,7 @@ import { enlargeConnectionTable } from "./kernel-bounds.ts";
 import { log } from "../log.ts";
 import { chainNames, countingRules, hookCommands, restoreInput, type Family, type Policy } from "./rules.ts";
 
-export type Bridges = Pick<Policy, "siteBridges" | "buildBridge" | "visitors"> & {
+type Bridges = Pick<Policy, "siteBridges" | "buildBridge" | "visitors"> & {
   publicPorts?: Policy["publicPorts"];
 };
 

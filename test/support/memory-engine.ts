@@ -9,7 +9,7 @@ import type { Files, MemoryContainer } from "./memory-container.ts";
 import { execute, pipe, starts } from "./memory-redis.ts";
 import { received } from "./received.ts";
 
-export type MemoryState = {
+type MemoryState = {
   made: number;
   containers: MemoryContainer[];
   networks: string[];

@@ -15,4 +15,3 @@ export function randomOf(seed: number) {
   }
   return { below, pick };
 }
-export type Random = ReturnType<typeof randomOf>;

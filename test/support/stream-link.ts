@@ -7,7 +7,7 @@ import type { StreamServer } from "../../agent/streams/stream-server.ts";
 type Closed = Extract<FromAgent, { type: "streamClosed" }>;
 
 /** A stream as the control plane holds it. */
-export class StreamPeer {
+class StreamPeer {
   readonly chunks: Uint8Array[] = [];
   closed: Closed | undefined;
   isOpen = false;

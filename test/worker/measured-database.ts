@@ -1,4 +1,4 @@
-export type Cost = { sql: string; rowsRead: number };
+type Cost = { sql: string; rowsRead: number };
 
 /** D1 that writes down how many rows each statement read: the same at every run, unlike time. */
 export function measuredDatabase(database: D1Database): { db: D1Database; costs: Cost[] } {

@@ -84,7 +84,7 @@ export async function buyCredits(key: string, packageId = smallPackage) {
   return body;
 }
 
-export type CreditsAnswer = {
+type CreditsAnswer = {
   balance: number;
   transactions: { id: string; type: string; amount: number; createdAt: string }[];
 };

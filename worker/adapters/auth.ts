@@ -13,7 +13,7 @@ import { sealingTwoFactors } from "./two-factor-rows.ts";
 export type Auth = { handler(request: Request): Promise<Response> };
 
 export const sessionDays = 30;
-export const passwordLength = { min: 12, max: 200 } as const;
+const passwordLength = { min: 12, max: 200 } as const;
 
 /** Plain http is used on the loopback address only, where browsers do not store Secure cookies. */
 export const isSecure = (config: Config): boolean => config.SITE_URL.startsWith("https:");

@@ -51,7 +51,7 @@ export const isUnplaced = and(isNull(jobs.hostId), eq(jobs.status, "QUEUED"));
  * Free slots of a host. Commands and short jobs have their own slots, so that they do not wait for long jobs.
  * `lastJob`, `lastCommand`: one slot of that kind is left.
  */
-export type Room = {
+type Room = {
   jobs: boolean;
   lastJob: boolean;
   commands: boolean;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-export type CloudflareRecord = {
+type CloudflareRecord = {
   id: string;
   name: string;
   type: string;

@@ -16,7 +16,7 @@ export type LedgerEvent =
   | { kind: "post"; holdId: string; transfer: Transfer }
   | { kind: "void"; holdId: string };
 
-export type LedgerRefusal = "not_an_amount" | "known" | "not_covered" | "hold_ended" | "over_the_hold";
+type LedgerRefusal = "not_an_amount" | "known" | "not_covered" | "hold_ended" | "over_the_hold";
 
 export const emptyLedger: Ledger = { balances: new Map(), holds: new Map(), references: new Set() };
 

@@ -117,7 +117,7 @@ export type Event = {
 };
 
 /** A simulated failure. `acts`: Stripe has acted, but the answer is lost or wrong. */
-export type Fault = { on: RegExp; acts: boolean; answer: "none" | 429 | 500; times: number };
+type Fault = { on: RegExp; acts: boolean; answer: "none" | 429 | 500; times: number };
 
 /** Ids are unique across all servers, like Stripe's. */
 let made = 0;
