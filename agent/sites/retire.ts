@@ -13,7 +13,7 @@ const againMs = 1000;
 /** A container that is about to be removed: what calls it back, and whether it was removed after all. */
 type Leaving = { back: AbortController; removed: Promise<boolean> };
 
-/** Seconds an old container still runs after the swap: at least `drain`, and up to `drainMax` while it serves somebody. */
+/** Seconds an old container still runs after the swap: at least `drainSeconds`, and up to `drainMaxSeconds` while it serves somebody. */
 type Patience = { drainSeconds: number; drainMaxSeconds: number };
 
 /**

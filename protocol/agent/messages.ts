@@ -130,7 +130,7 @@ export const FromAgent = z.discriminatedUnion("type", [
     lostSites: z.array(idOf("site")).max(maxLostSites),
   }),
   /**
-   * The agent has `free` job slots, plus `freeCommands` for commands and `freeShort` for jobs that are `isShortJob`.
+   * The agent has `free` job slots, plus `freeCommands` for commands and `freeShort` for jobs whose slot is `short`.
    * Sent after `welcome` and whenever a number changes.
    */
   z.object({

@@ -113,10 +113,7 @@ export const Question = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("disk"), ids: z.array(Watched).min(1).max(maxDiskAsked) }),
   /** Deletes its data, unless a container uses it. */
   z.object({ kind: z.literal("removeVolume"), siteId: SiteId, name: VolumeName }),
-  /**
-   * Lists the sites and databases it has anything of. Like the next two, asked only of an agent whose hello includes
-   * `inventories`.
-   */
+  /** Lists the sites and databases it has anything of. */
   z.object({ kind: z.literal("held") }),
   z.object({ kind: z.literal("kept"), ids: z.array(Watched).max(maxHeld) }),
   /** Deletes permanently, unless some of it runs. */

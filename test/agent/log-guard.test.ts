@@ -4,7 +4,7 @@ import type { SiteEvent } from "../../protocol/api/running.ts";
 
 const megabyte = 1024 * 1024;
 
-/** A host whose only container, of half a processor, writes so many bytes a second with all of it, or `atPack`. */
+/** A host whose only container has half a processor. */
 function hostWith(labels: Record<string, string> = { "berth.site": "s1" }, logFile = "/log") {
   const rotateAt = 10_000_000;
   let [nowMs, size, inode, milli] = [0, 0, 1, 500];
