@@ -170,3 +170,26 @@ it("sites whose term goes on for weeks are not read through by each minute's tim
   expect(await rowsRead(minuteOf, /paid_until <= \?/)).toBeLessThan(500);
   await sql("DELETE FROM sites WHERE id LIKE 'paid%'");
 });
+
+describe("hundreds of renewals that are not paid yet", () => {
+  beforeEach(async () => {
+    await manySites("owing", 600, { hostId: away });
+    await sql("UPDATE sites SET paid_until = ? WHERE id LIKE 'owing%'", Date.now() + 86_400_000);
+    await sql(
+      `INSERT INTO invoices (id, token, account_id, kind, status, amount_cents, currency, lines, resource_id, created_at, due_at)
+       SELECT 'invoice_' || id, id, account_id, 'renewal', 'unpaid', 1, 'usd', '[]', id, 1, paid_until FROM sites WHERE id LIKE 'owing%'`,
+    );
+    return async () => {
+      await sql("DELETE FROM invoices WHERE resource_id LIKE 'owing%'");
+      await sql("DELETE FROM sites WHERE id LIKE 'owing%'");
+    };
+  });
+
+  it("are not read through for each of their sites by each minute's timer", async () => {
+    expect(await rowsRead(minuteOf, /kind = 'renewal'/)).toBeLessThan(600 * 10);
+  });
+
+  it("are not read through for a job that a host asks for", async () => {
+    expect(await rowsRead(() => lease(host.hostId), /invoices/)).toBeLessThan(100);
+  });
+});

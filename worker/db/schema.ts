@@ -863,7 +863,8 @@ export const invoices = sqliteTable(
   },
   (t) => [
     index("invoices_account").on(t.accountId, t.id), // GET /invoices
-    index("invoices_resource").on(t.resourceId),
+    // With the status: SQLite would otherwise take `invoices_due`, and read all that are unpaid for each resource.
+    index("invoices_resource").on(t.resourceId, t.status),
     // One renewal per end of a term, and one payable invoice at a time, even with concurrent requests.
     uniqueIndex("invoices_renewal")
       .on(t.resourceId, t.periodEnd)
