@@ -6,6 +6,7 @@ import type { Env } from "../../worker/env.ts";
 import worker from "../../worker/index.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
 import { leaseJob } from "../../worker/jobs/lease.ts";
+import { getOverview } from "../../worker/services/system/overview.ts";
 import { hostFor, sql, tick } from "./hosts-service.ts";
 import { measuredDatabase } from "./measured-database.ts";
 import { account, bindings, createSite, pay, readyAgent, runningSite, ready } from "./service.ts";
@@ -169,6 +170,38 @@ it("sites whose term goes on for weeks are not read through by each minute's tim
   await manySites("paid", 1000, { hostId: away });
   expect(await rowsRead(minuteOf, /paid_until <= \?/)).toBeLessThan(500);
   await sql("DELETE FROM sites WHERE id LIKE 'paid%'");
+});
+
+describe("hundreds of databases with backups", () => {
+  beforeEach(async () => {
+    await sql(
+      `${upTo(300)} INSERT INTO databases (id, account_id, name, type, status, image, pack_id, billing_term, host_id,
+         database_name, admin_password_sealed, password_sealed, paid_until, created_at, updated_at)
+       SELECT 'backed' || i, 'acc_' || i, 'backed', 'redis', 'RUNNING', 'redis', ?1, 1, ?2, 'd', '', '', ?3, 1, 1 FROM n`,
+      starter,
+      away,
+      Date.now() + 20 * 86_400_000,
+    );
+    return async () => {
+      await sql("DELETE FROM backups WHERE database_id LIKE 'backed%'");
+      await sql("DELETE FROM databases WHERE id LIKE 'backed%'");
+    };
+  });
+  const backupsOfEach = (status: string) =>
+    sql(
+      `${upTo(5)} INSERT INTO backups (id, database_id, account_id, status, "trigger", name, database_name, type, image, pack_id,
+         created_at, finished_at)
+       SELECT d.id || '_' || i, d.id, d.account_id, ?1, 'schedule', 'd', 'd', 'redis', 'redis', d.pack_id, ?2, ?2
+       FROM n, databases d WHERE d.id LIKE 'backed%'`,
+      status,
+      Date.now() - 60 * minute,
+    );
+
+  it("are shown to operators without reading all backups for each", async () => {
+    await backupsOfEach("VERIFIED");
+    const ctx = contextOf(measured, { type: "system" }, later);
+    expect(await rowsRead(() => getOverview(ctx))).toBeLessThan(300 * 5 * 10);
+  });
 });
 
 describe("hundreds of renewals that are not paid yet", () => {

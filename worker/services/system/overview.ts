@@ -29,6 +29,7 @@ export async function getOverview(ctx: Ctx): Promise<Overview> {
   const nowMs = now.getTime();
   const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
   const isDown = sql.raw("(connected_at IS NULL OR offline_since IS NOT NULL)");
+  // `+` makes SQLite look for a database's backups by the database, not by the status that almost all have.
   const [row] = await ctx.db.all<Record<string, number | null> & Record<Json, string>>(sql`SELECT
     (SELECT count(*) FROM hosts WHERE status <> 'REMOVED' AND NOT ${isDown}) AS up,
     (SELECT count(*) FROM hosts WHERE status = 'DRAINING') AS draining,
@@ -55,7 +56,7 @@ export async function getOverview(ctx: Ctx): Promise<Overview> {
     (SELECT count(*) FROM databases WHERE backup_failures > 0)
       + (SELECT count(*) FROM site_volumes WHERE backup_failures > 0) AS failing,
     (SELECT count(*) FROM databases d WHERE status = 'RUNNING' AND NOT EXISTS (
-      SELECT 1 FROM backups WHERE database_id = d.id AND status = 'VERIFIED' AND removed_at IS NULL)) AS unprotected,
+      SELECT 1 FROM backups WHERE database_id = d.id AND +status = 'VERIFIED' AND +removed_at IS NULL)) AS unprotected,
     (SELECT max(verified_at) FROM backups WHERE status = 'VERIFIED') AS lastVerified,
     (SELECT count(*) FROM mails WHERE sent_at IS NULL AND created_at > ${addDays(now, -giveUpDays).getTime()}) AS unsent,
     (SELECT min(created_at) FROM mails
