@@ -202,6 +202,12 @@ describe("hundreds of databases with backups", () => {
     const ctx = contextOf(measured, { type: "system" }, later);
     expect(await rowsRead(() => getOverview(ctx))).toBeLessThan(300 * 5 * 10);
   });
+
+  it("that fail are not looked at each minute for as long as the failures are shown", async () => {
+    await backupsOfEach("FAILED");
+    expect(await rowsRead(minuteOf, /backups/)).toBeLessThan(300 * 5 * 10);
+    expect(costs.filter(({ sql: text }) => text.includes('"shrunk_from"')).length).toBeLessThan(10);
+  });
 });
 
 describe("hundreds of renewals that are not paid yet", () => {

@@ -8,7 +8,7 @@ const day = 24 * hour;
 /** How long backups are kept after their database is deleted. */
 export const keptAfterDeletionMs = 30 * day;
 /** How long a failed backup is kept to show its error. */
-const failureShownMs = 7 * day;
+export const failureShownMs = 7 * day;
 /** A backup that no host could verify for this long is deleted once there are enough newer ones. */
 const unprovenMs = 30 * day;
 /** Pauses before a verification is retried when the host lacks the resources; the last one repeats. */

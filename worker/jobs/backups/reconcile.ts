@@ -2,7 +2,7 @@ import { and, desc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from "dri
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
 import { backups, databases, siteVolumes } from "../../db/schema.ts";
-import { nextBackupAt, surplusBackups, verifyAgainMs } from "../../domain/backup-rules.ts";
+import { failureShownMs, nextBackupAt, surplusBackups, verifyAgainMs } from "../../domain/backup-rules.ts";
 import { volumeKey, type VolumeKey } from "../../domain/volume-keys.ts";
 import { eachAlone } from "../../each-alone.ts";
 import { dataKeyOf, folderOf } from "./object-keys.ts";
@@ -128,12 +128,13 @@ async function retire(ctx: Ctx): Promise<void> {
   await ctx.db
     .update(backups)
     .set({ removedAt: now })
-    .where(and(lte(backups.expiresAt, now), isNull(backups.removedAt), unread));
-  // Only a new backup makes an old one surplus; failed ones expire by age.
+    .where(and(lte(backups.expiresAt, now), sql`+${backups.removedAt} IS NULL`, unread));
+  // Only a new backup makes an old one surplus; failed ones expire by age. `+` keeps SQLite to the index of databases.
   const since = now.getTime() - crowdedAfterMs;
+  const shownSince = now.getTime() - failureShownMs;
   const crowded = await ctx.db.all<{ id: Id<"database"> | VolumeKey; keep: number }>(sql`
     WITH touched AS (
-      SELECT database_id AS id FROM backups WHERE status = 'FAILED'
+      SELECT database_id AS id FROM backups WHERE status = 'FAILED' AND created_at < ${shownSince}
       UNION SELECT database_id FROM backups WHERE status IN ('RUNNING', 'STORED', 'VERIFIED') AND created_at > ${since}),
     d AS (
       SELECT id, coalesce(
@@ -142,8 +143,9 @@ async function retire(ctx: Ctx): Promise<void> {
           AND name = substr(touched.id, instr(touched.id, '/') + 1))) AS keep
       FROM touched)
     SELECT d.id, d.keep FROM d WHERE d.keep IS NOT NULL
-    AND (EXISTS (SELECT 1 FROM backups b WHERE b.database_id = d.id AND b.removed_at IS NULL AND b.status = 'FAILED')
-      OR (SELECT count(*) FROM backups b WHERE b.database_id = d.id AND b.removed_at IS NULL AND b.status <> 'FAILED') > d.keep)`);
+    AND (EXISTS (SELECT 1 FROM backups b WHERE b.database_id = d.id AND +b.removed_at IS NULL AND +b.status = 'FAILED'
+        AND coalesce(b.finished_at, b.created_at) < ${shownSince})
+      OR (SELECT count(*) FROM backups b WHERE b.database_id = d.id AND +b.removed_at IS NULL AND b.status <> 'FAILED') > d.keep)`);
   for (const { id, keep } of crowded) {
     const all = await ctx.db
       .select({
