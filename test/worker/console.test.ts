@@ -399,6 +399,34 @@ describe("a suspended account", () => {
     expect(await statusOf(siteId)).toBe("SUSPENDED");
   });
 
+  it("that is released has thirty days again to pay for what is over, and another warning before it is deleted", async () => {
+    const [key, on] = [await account(), await readyAgent()];
+    const id = await ownerOf(key);
+    const { siteId } = await runningSite(key, on);
+    const now = Date.now();
+    const inDays = (days: number) => new Date(now + days * 86_400_000);
+    const since = inDays(-60).getTime();
+    // Not paid for and warned of its deletion when its account was suspended.
+    await bindings.DB.batch([
+      bindings.DB.prepare(
+        "UPDATE sites SET status = 'SUSPENDED', suspended_at = ?1, paid_until = ?1 WHERE id = ?2",
+      ).bind(since, siteId),
+      bindings.DB.prepare(
+        "INSERT INTO mails (id, account_id, subject, text, created_at, try_at, sent_at) VALUES (?1, ?2, 's', 't', ?3, ?3, ?3)",
+      ).bind(`deletion:${siteId}:${since}`, id, inDays(-37).getTime()),
+    ]);
+    await suspend(id);
+    await release(id);
+    const statusAfter = async (days: number) => {
+      await tickAt(inDays(days));
+      return (await list<SiteForOperator>(`/sites/all?search=${siteId}`)).data[0]?.status;
+    };
+    expect([await statusAfter(1), await statusAfter(24), await statusAfter(29)]).toEqual(
+      Array(3).fill("SUSPENDED"),
+    );
+    expect(await statusAfter(32)).toBe("DELETING");
+  });
+
   it("cannot be an operator's, and must be there", async () => {
     expect(await suspend(await ownerOf(await operator()))).toMatchObject({ status: 409 });
     expect((await suspend("acc_none")).status).toBe(404);
