@@ -1,6 +1,6 @@
 import { voidExpiredHolds } from "./billing/credits/void-hold.ts";
 import { voidOverdue } from "./billing/invoices/void.ts";
-import { readEvents } from "./billing/payments/read-events.ts";
+import { mayLackPayments, readEvents } from "./billing/payments/read-events.ts";
 import { reconcilePayments } from "./billing/payments/reconcile.ts";
 import { changeDue } from "./billing/terms/change-due.ts";
 import { deleteExpired } from "./billing/terms/delete-expired.ts";
@@ -121,19 +121,24 @@ export async function reconcileBilling(ctx: Ctx): Promise<void> {
       await reconcilePayments(ctx);
     }
   } finally {
-    await voidOverdue(ctx);
+    await oncePaymentsAreRead(voidOverdue)(ctx);
     await voidExpiredHolds(ctx);
   }
 }
 
+/** What was paid may be in the part of the processor's list that is not read yet. */
+const oncePaymentsAreRead = (step: (ctx: Ctx) => Promise<void>) => async (ctx: Ctx) => {
+  if (!(await mayLackPayments(ctx))) await step(ctx);
+};
+
 /** In the order of a term's life. Each step is repeatable, and none waits for another that fails. */
 const termSteps = [
   issueRenewals,
-  suspendOverdue,
+  oncePaymentsAreRead(suspendOverdue),
   (ctx: Ctx) => suspendOfAccounts(ctx),
   (ctx: Ctx) => resumeReleased(ctx),
   remindOwners,
-  deleteExpired,
+  oncePaymentsAreRead(deleteExpired),
   changeDue,
   reconcileSuspended,
   sendDueMails,

@@ -3,7 +3,7 @@ import { openCheckout } from "../../worker/billing/payments/checkout.ts";
 import { arePaymentsRead } from "../../worker/billing/payments/read-events.ts";
 import { reconcilePayments } from "../../worker/billing/payments/reconcile.ts";
 import { contextOf } from "../../worker/compose.ts";
-import { reconcileBilling } from "../../worker/cron.ts";
+import { reconcileBilling, reconcileTerms } from "../../worker/cron.ts";
 import { checkPayments } from "../../worker/services/system/check-payments.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Event } from "../support/stripe/server.ts";
@@ -886,6 +886,52 @@ describe("a record that was put back to an earlier moment", () => {
     await rows("UPDATE processor_readings SET events_until = 1, read_at = 1");
     expect(await readAt(now)).toBe(1);
     expect(await reading()).toEqual({ events_until: now - 28 * dayHours * hourMs, read_at: 1 });
+  });
+
+  it("voids, suspends and deletes nothing for want of a payment before the list is read to its end", async () => {
+    const service = stripeService("sk_test_local", { MAIL_ENDPOINT: undefined });
+    await rows("DELETE FROM processor_readings");
+    await reconcileBilling(service.ctx());
+    const of = await bought();
+    service.stripe.pay(await service.open(of.invoiceToken));
+    // The copy was made days ago, before the customer went to pay; the invoice was due since.
+    await rows("DELETE FROM checkouts WHERE invoice_id = ?", of.invoiceId);
+    await rows("UPDATE invoices SET due_at = 1 WHERE id = ?", of.invoiceId);
+    const behind = Date.now() - 2.5 * 24 * hourMs;
+    await rows("UPDATE processor_readings SET events_until = ?1, read_at = ?1", behind);
+    const [late, gone] = [await createSite(of.key), await createSite(of.key)];
+    const longAgo = Date.now() - 60 * 24 * hourMs;
+    await rows("UPDATE sites SET status = 'STOPPED', paid_until = ? WHERE id = ?", longAgo, late.siteId);
+    await rows(
+      `INSERT INTO invoices (id, token, account_id, kind, status, amount_cents, currency, lines, resource_id, created_at, due_at)
+        SELECT 'invoice_late', 'inv_late', account_id, 'renewal', 'unpaid', 500, 'usd', '[]', id, ?1, ?1 FROM sites WHERE id = ?2`,
+      longAgo,
+      late.siteId,
+    );
+    await rows(
+      "UPDATE sites SET status = 'SUSPENDED', paid_until = ?1, suspended_at = ?1 WHERE id = ?2",
+      longAgo,
+      gone.siteId,
+    );
+    await rows(
+      `INSERT INTO mails (id, account_id, subject, text, created_at, try_at, sent_at)
+        SELECT 'deletion:' || id || ':' || suspended_at, account_id, 's', 't', ?1, ?1, ?1 FROM sites WHERE id = ?2`,
+      longAgo,
+      gone.siteId,
+    );
+    const afterTurn = async () => {
+      await reconcileBilling(service.ctx());
+      await reconcileTerms(service.ctx());
+      const { status } = await service.invoice(of.invoiceToken);
+      const sites = [late, gone].map(
+        async ({ siteId }) => (await api(of.key, "GET", `/sites/${siteId}`)).body,
+      );
+      return [status, ...(await Promise.all(sites)).map((body) => body["status"])];
+    };
+    for (let turn = 0; turn < 2; turn++)
+      expect(await afterTurn()).toEqual(["unpaid", "STOPPED", "SUSPENDED"]);
+    // The record of what is deleted goes at once, since no host has any of it.
+    expect(await afterTurn()).toEqual(["paid", "SUSPENDED", undefined]);
   });
 
   it("is complete up to a quarter of an hour after it was last read", async () => {

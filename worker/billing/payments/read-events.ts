@@ -61,3 +61,10 @@ export async function arePaymentsRead(ctx: Ctx, atMs: number): Promise<boolean> 
   const reading = await readingOf(ctx);
   return reading !== undefined && reading.readAt.getTime() > atMs - lateMs;
 }
+
+/**
+ * Whether the record may lack payments that the list has, as after a restore, a long outage of the service or of the
+ * processor. A list that was never read, since the key may not, holds nothing up.
+ */
+export const mayLackPayments = async (ctx: Ctx): Promise<boolean> =>
+  (await readingOf(ctx)) !== undefined && !(await arePaymentsRead(ctx, ctx.now().getTime()));
