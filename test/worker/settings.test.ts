@@ -147,6 +147,37 @@ describe("an invoice", () => {
     });
   });
 
+  it("prints names, addresses and the note in full, however long they are, below each other on its page", async () => {
+    const [by, key] = [await operator(), await account()];
+    const long = (word: string, count: number) => Array.from({ length: count }, (_, n) => word + n).join(" ");
+    const said = {
+      brand: { name: long("Harbour", 6) },
+      seller: {
+        name: long("Betriebsgesellschaft", 7),
+        address: [1, 2, 3, 4, 5, 6].map((line) => long(`Strasse${line}`, 5)).join("\n"),
+        note: `${long("Steuerschuldnerschaft", 14)}\nIBAN ${"0".repeat(120)}`,
+      },
+    };
+    const details = { name: long("Genossenschaft", 10), address: long("Hintereingang", 10), country: "CH" };
+    expect((await api(by, "PATCH", "/settings", said)).status).toBe(200);
+    expect((await api(key, "PATCH", "/billing/details", details)).status).toBe(200);
+    const name = "s".repeat(63);
+    const { invoiceToken } = await createSite(key, { name });
+    await api(by, "PATCH", "/settings", {
+      brand: { name: null },
+      seller: { name: null, address: null, note: null },
+    });
+    const words = (text: string) => text.replaceAll(/\s/g, "");
+    const printed = words((await textsOf(invoiceToken)).join(""));
+    for (const text of [said.brand.name, ...Object.values(said.seller), ...Object.values(details), name])
+      expect(printed).toContain(words(text));
+    const file = await (await call(`/invoice/${invoiceToken}/pdf`)).text();
+    const places = [...file.matchAll(/ ([\d.]+) ([\d.]+) Td </g)].map(([, x, y]) => [Number(x), Number(y)]);
+    expect(Math.min(...places.map(([, y = 0]) => y))).toBeGreaterThan(20);
+    const inColumn = places.filter(([x = 0]) => x >= 320).map(([, y]) => y);
+    expect(new Set(inColumn).size).toBe(inColumn.length);
+  });
+
   it("names the tax that its price includes, at the rate when it was issued; what is paid stays the same", async () => {
     const [by, key] = [await operator(), await account()];
     await api(by, "PATCH", "/settings", { seller: { tax: null } });

@@ -5,7 +5,8 @@ import { day, money, taxText } from "./money.ts";
 const [left, right] = [60, 535];
 /** The maximum that fits on one page; our invoices are far shorter. */
 const maxLines = 14;
-const maxNotes = 6;
+/** Where the page ends for the note. */
+const bottom = 810;
 /** Seller and buyer, in the right half. */
 const columnAt = 320;
 const columnWidth = right - columnAt;
@@ -13,12 +14,27 @@ const columnWidth = right - columnAt;
 const linesOf = (texts: readonly (string | false | null | undefined)[]): string[] =>
   texts.flatMap((text) => (text ? text.split(/\r?\n/) : []));
 
-/** Truncated to the given width. */
-function fitting(text: string, size: number, width: number): string {
-  if (textWidth(text, size) <= width) return text;
-  let cut = text;
-  while (textWidth(`${cut}...`, size) > width) cut = cut.slice(0, -1);
-  return `${cut}...`;
+/** The lines of a text, broken between words; a word that is wider than a line is broken anywhere. */
+function wrapped(text: string, size: number, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (textWidth(longer, size) <= width) {
+      line = longer;
+      continue;
+    }
+    if (line !== "") lines.push(line);
+    line = "";
+    for (const character of word) {
+      if (line !== "" && textWidth(line + character, size) > width) {
+        lines.push(line);
+        line = "";
+      }
+      line += character;
+    }
+  }
+  return [...lines, line];
 }
 
 function stateOf({ status, paidAt }: Invoice): string {
@@ -29,25 +45,33 @@ function stateOf({ status, paidAt }: Invoice): string {
 /** The invoice as a single printable page. */
 export function invoicePdf(invoice: Invoice, isTest: boolean): string {
   const { brandName, seller, buyer } = invoice.parties ?? { brandName: "Berth", seller: null, buyer: null };
+  const sold = linesOf([
+    seller?.name,
+    seller?.address,
+    seller?.vatId && `VAT ${seller.vatId}`,
+    seller?.email,
+  ]);
+  const sellers = sold.flatMap((text) => wrapped(text, 9, columnWidth));
+  const bought = linesOf([
+    buyer && "Billed to",
+    buyer?.name,
+    buyer?.address,
+    buyer?.country,
+    buyer?.vatId && `VAT ${buyer.vatId}`,
+  ]);
+  const buyers = bought.flatMap((text) => wrapped(text, 10, columnWidth));
+  const buyersAt = Math.max(215, 100 + sellers.length * 12);
   const texts: PdfText[] = [
-    { text: fitting(brandName, 12, columnWidth), x: left, y: 80, size: 12, bold: true },
-    { text: "Invoice", x: left, y: 120, size: 24, bold: true },
-    ...linesOf([seller?.name, seller?.address, seller?.vatId && `VAT ${seller.vatId}`, seller?.email]).map(
-      (text, at) => ({ text: fitting(text, 9, columnWidth), x: columnAt, y: 80 + at * 12, size: 9 }),
-    ),
-    ...linesOf([
-      buyer && "Billed to",
-      buyer?.name,
-      buyer?.address,
-      buyer?.country,
-      buyer?.vatId && `VAT ${buyer.vatId}`,
-    ]).map((text, at) => ({
-      text: fitting(text, 10, columnWidth),
-      x: columnAt,
-      y: 215 + at * 13,
-      size: 10,
-      bold: at === 0,
+    ...wrapped(brandName, 12, columnAt - left - 20).map((text, at) => ({
+      text,
+      x: left,
+      y: 80 + at * 14,
+      size: 12,
+      bold: true,
     })),
+    { text: "Invoice", x: left, y: 120, size: 24, bold: true },
+    ...sellers.map((text, at) => ({ text, x: columnAt, y: 80 + at * 12, size: 9 })),
+    ...buyers.map((text, at) => ({ text, x: columnAt, y: buyersAt + at * 13, size: 10, bold: at === 0 })),
   ];
   const facts = [
     ["Number", invoice.number === null ? "given with the payment" : String(invoice.number)],
@@ -61,15 +85,15 @@ export function invoicePdf(invoice: Invoice, isTest: boolean): string {
     texts.push({ text: name, x: left, y, size: 10 }, { text: value, x: left + 70, y, size: 10 });
     y += 16;
   }
-  y = 350;
+  y = Math.max(350, buyersAt + buyers.length * 13 + 18);
   const rules: PdfRule[] = [{ y: y - 16, from: left, to: right }];
   for (const line of invoice.lines.slice(0, maxLines)) {
-    const description = fitting(line.description, 11, right - left - 110);
     const amount = money(line.amountCents, invoice.currency);
-    texts.push(
-      { text: description, x: left, y, size: 11 },
-      { text: amount, x: right, y, size: 11, align: "right" },
-    );
+    texts.push({ text: amount, x: right, y, size: 11, align: "right" });
+    for (const [at, text] of wrapped(line.description, 11, right - left - 110).entries()) {
+      if (at > 0) y += 14;
+      texts.push({ text, x: left, y, size: 11 });
+    }
     rules.push({ y: y + 8, from: left, to: right });
     y += 24;
   }
@@ -87,8 +111,9 @@ export function invoicePdf(invoice: Invoice, isTest: boolean): string {
     );
   }
   y += 40;
-  for (const text of linesOf([isTest && "Test payments: no money moves.", seller?.note]).slice(0, maxNotes)) {
-    texts.push({ text: fitting(text, 10, right - left), x: left, y, size: 10 });
+  const notes = linesOf([isTest && "Test payments: no money moves.", seller?.note]);
+  for (const text of notes.flatMap((note) => wrapped(note, 10, right - left))) {
+    if (y <= bottom) texts.push({ text, x: left, y, size: 10 });
     y += 14;
   }
   return writePdf(`Invoice ${invoice.number ?? invoice.id}`, texts, rules);
