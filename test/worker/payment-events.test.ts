@@ -314,6 +314,29 @@ describe("an event", () => {
       },
     );
 
+    it("of money that was flagged, which an operator was told to return, raises no other flag", async () => {
+      const [invoice, reference, unknown] = [
+        await billed({ status: "paid" }),
+        uniqueName("pi"),
+        uniqueName("pi"),
+      ];
+      const flag = {
+        reason: "paid_twice",
+        reference,
+        invoice_id: invoice.id,
+        amount_cents: 1000,
+        currency: "eur",
+      };
+      await write(insert("payment_flags", { id: newId("flag"), created_at: 0, resolved_at: 0, ...flag }));
+      const refunded = (paymentReference: string) =>
+        told({ kind: "refunded", paymentReference, amountCents: 1000, currency: "eur" });
+      await receiveEvent(withProcessor(), refunded(reference));
+      expect([await flags(), await statusOf("invoices", invoice.id)]).toEqual([[flag], "paid"]);
+      // A refund that is reported before its payment is.
+      await receiveEvent(withProcessor(), refunded(unknown));
+      expect((await flags()).map(({ reason }) => reason)).toEqual(["paid_twice", "refunded_elsewhere"]);
+    });
+
     it("that the bank returned is flagged and noted at that refund alone", async () => {
       const invoice = await billed({ status: "refunded" });
       const [payment, reference] = [uniqueName("pi"), uniqueName("re")];

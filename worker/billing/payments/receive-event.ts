@@ -61,7 +61,9 @@ function statementsOf(ctx: Ctx, news: MoneyNews, createdAt: Date) {
         flagStatement(
           ctx,
           { reason: "refunded_elsewhere", reference: `${paymentReference}:${amountCents}`, ...money },
-          sql`${amountCents} > ${ours}`,
+          // A payment that was flagged is returned there because its flag says so.
+          sql`${amountCents} > ${ours} AND (${invoiceId} IS NOT NULL
+            OR NOT EXISTS (SELECT 1 FROM payment_flags WHERE reference = ${paymentReference}))`,
         ),
         // A refund started by an operator here is completed by its own batch.
         ctx.statement(sql`
