@@ -31,8 +31,8 @@ export type PackForOperator = z.infer<typeof PackForOperator>;
 const packId = text.min(1).max(100);
 
 /**
- * Changes the pack of a site or database. An upgrade takes effect once the rest of the term is paid; any other change
- * at the next renewal.
+ * Changes the pack of a site or database. An upgrade takes effect once the rest of the term is paid; any other change,
+ * and any while a renewal is open, at the next renewal.
  */
 export const PackChange = z.strictObject({
   packId,

@@ -4,6 +4,7 @@ import type { Invoice } from "../../protocol/api/invoices.ts";
 import type { Activity } from "../../protocol/api/activity.ts";
 import type { Page } from "../../protocol/api/common.ts";
 import type { Pack } from "../../protocol/api/packs.ts";
+import { addDays } from "../../worker/domain/pricing.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
 import { ownerOf, say, scripted } from "./assistant.ts";
 import { escaped, fieldsOf, signedIn, visitorWith, type Visitor } from "./pages.ts";
@@ -21,6 +22,7 @@ import {
   uniqueName,
 } from "./service.ts";
 import { smallPackage } from "./stripe-service.ts";
+import { invoicesOf, tickAt } from "./terms-service.ts";
 
 let me: Visitor;
 beforeAll(async () => {
@@ -115,6 +117,40 @@ describe("Billing", () => {
     const refused = await me.send(path, "plan", { packId: "pack_none", billingTerm: "1" });
     expect([refused.status, refused.text.includes("no active site pack has this id")]).toEqual([400, true]);
   });
+});
+
+it("a plan is offered with the open renewal, whose price it changes, and none before one that is overdue is paid", async () => {
+  const { siteId, invoiceToken } = await createSite(await operator());
+  await pay(invoiceToken);
+  const endsIn = async (days: number) => {
+    await bindings.DB.prepare("UPDATE sites SET paid_until = ? WHERE id = ?")
+      .bind(addDays(new Date(), days).getTime(), siteId)
+      .run();
+    await tickAt(new Date());
+  };
+  const { data } = (await api<{ data: Pack[] }>(null, "GET", "/packs")).body;
+  const dearest = data.findLast(({ kind }) => kind === "site");
+  const pages = [`/billing/plan/${siteId}`, `/sites/${siteId}/settings`];
+  await endsIn(5);
+  for (const path of pages) {
+    const { text } = await me.get(path);
+    expect(text).toMatch(
+      new RegExp(`value="${dearest?.id}"[^]*?From \\d+ \\w+ \\d+ on, at the next renewal`),
+    );
+    expect(text).not.toContain("now for the time");
+  }
+  const changed = await me.send(pages[0] ?? "", "plan", { packId: dearest?.id ?? "", billingTerm: "1" });
+  expect(changed.said).toBe("The plan changes at the next renewal.");
+  const renewals = (await invoicesOf(siteId)).filter(({ status }) => status === "unpaid");
+  expect(renewals).toMatchObject([{ amount_cents: dearest?.amountCents }]);
+  await endsIn(-1);
+  for (const path of pages) {
+    const { text } = await me.get(path);
+    expect(text).toContain(
+      `The plan can be changed once <a href="${siteUrl}/invoice/${renewals[0]?.token}">`,
+    );
+    expect(text).not.toContain('name="packId"');
+  }
 });
 
 it("the plan of each site can be changed, however many there are", async () => {

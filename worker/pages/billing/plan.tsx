@@ -1,5 +1,6 @@
 import { isId } from "../../../protocol/ids.ts";
 import { call } from "../../api/call.ts";
+import { renewalLink } from "../../billing/terms/renewal-link.ts";
 import { listOwnPacks } from "../../services/packs/list.ts";
 import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
 import { Card, Heading } from "../kit/parts.tsx";
@@ -17,7 +18,7 @@ export const planChange: Screen = {
   path: "/billing/plan/:id",
   async show(asked) {
     const term = await termOf(asked);
-    const packs = await listOwnPacks(asked.ctx);
+    const [packs, renewal] = await Promise.all([listOwnPacks(asked.ctx), renewalLink(asked.ctx, term.id)]);
     return {
       title: `Plan of ${term.name}`,
       section: "billing",
@@ -27,7 +28,11 @@ export const planChange: Screen = {
         <>
           <Heading
             title={`Plan of ${term.name}`}
-            below="A more expensive plan takes effect once the rest of the term is paid; any other at the next renewal."
+            below={
+              renewal === null
+                ? "A more expensive plan takes effect once the rest of the term is paid; any other at the next renewal."
+                : "A plan that you choose now takes effect at the next renewal, whose invoice is replaced by one for that plan."
+            }
           />
           <Card>
             <div class="body">
@@ -39,6 +44,7 @@ export const planChange: Screen = {
                 <ChangePlan
                   packs={packs.filter(({ kind }) => kind === term.kind)}
                   term={term}
+                  renewal={renewal}
                   now={asked.ctx.now()}
                 />
               )}

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
+import { renewalLink } from "../../billing/terms/renewal-link.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { listOwnPacks } from "../../services/packs/list.ts";
 import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
@@ -46,6 +47,7 @@ export const databaseSettings: Screen = {
     const opened = await openDatabase(ctx, param("id"));
     const { database } = opened;
     const packs = (await listOwnPacks(ctx)).filter(({ kind }) => kind === "database");
+    const renewal = await renewalLink(ctx, database.id);
     return databaseFrame(
       opened,
       "settings",
@@ -55,7 +57,7 @@ export const databaseSettings: Screen = {
             {database.paidUntil === null ? (
               <p class="soft">The plan can be changed once the first invoice is paid.</p>
             ) : (
-              <ChangePlan packs={packs} term={database} now={ctx.now()} isLegendHidden />
+              <ChangePlan packs={packs} term={database} renewal={renewal} now={ctx.now()} isLegendHidden />
             )}
           </div>
         </Card>

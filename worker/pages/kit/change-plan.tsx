@@ -19,14 +19,19 @@ const priceOf = (pack: Pack, months: number): number =>
   pack.terms.find((term) => term.months === months)?.amountCents ?? pack.amountCents * months;
 
 /** What a change to this pack means: from when it applies, and what is paid for it now. */
-function effectOf(pack: OwnPack, old: OwnPack | undefined, term: Termed, now: Date): string {
+function effectOf(
+  pack: OwnPack,
+  old: OwnPack | undefined,
+  { term, renewal, now }: { term: Termed; renewal: string | null; now: Date },
+): string {
   if (pack.id === term.packId) {
     const own = pack.isOffered ? "Your plan" : "Your plan, which is no longer offered";
     return term.nextPackId === null ? own : `${own}: choose it to keep it`;
   }
   if (term.paidUntil === null || !old) return "";
   const until = new Date(term.paidUntil);
-  if (pack.amountCents <= old.amountCents) return `From ${day(term.paidUntil)} on, at the next renewal`;
+  if (pack.amountCents <= old.amountCents || renewal !== null)
+    return `From ${day(term.paidUntil)} on, at the next renewal`;
   const months = term.billingTerm;
   const cents = chargedCents(
     proratedCents([priceOf(old, months), priceOf(pack, months)], months, until, now),
@@ -38,15 +43,25 @@ function effectOf(pack: OwnPack, old: OwnPack | undefined, term: Termed, now: Da
 export const ChangePlan = ({
   packs: own,
   term,
+  renewal,
   now,
   isLegendHidden = false,
 }: {
   packs: readonly OwnPack[];
   term: Termed;
+  /** Where its open renewal is paid, with which every change takes effect; null: there is none. */
+  renewal: string | null;
   now: Date;
   /** A heading above says it already. */
   isLegendHidden?: boolean;
 }) => {
+  if (term.paidUntil !== null && new Date(term.paidUntil) <= now)
+    return (
+      <p class="soft">
+        The plan can be changed once {renewal === null ? "the renewal" : <a href={renewal}>the renewal</a>} is
+        paid.
+      </p>
+    );
   const packs = own.filter(({ id, isOffered }) => isOffered || id === term.packId || id === term.nextPackId);
   const old = packs.find(({ id }) => id === term.packId);
   return (
@@ -55,7 +70,7 @@ export const ChangePlan = ({
         packs={packs}
         isLegendHidden={isLegendHidden}
         value={term.nextPackId ?? term.packId}
-        effect={(pack) => effectOf(pack, old, term, now)}
+        effect={(pack) => effectOf(pack, old, { term, renewal, now })}
       />
       <TermField
         packs={packs}

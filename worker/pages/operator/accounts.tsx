@@ -88,7 +88,7 @@ const TermPlan = ({
         <Select
           name="packId"
           label="Plan"
-          hint="A more expensive one is invoiced to the customer and takes effect once paid; a cheaper one takes effect at the next renewal."
+          hint="A more expensive one is invoiced to the customer and takes effect once paid; a cheaper one, and any while a renewal is open, takes effect at the next renewal."
           value={term.packId}
           options={packs
             .filter(({ id, active }) => active || id === term.packId)

@@ -3,6 +3,7 @@ import type { SiteHealth } from "../../../protocol/api/running.ts";
 import type { Site, SiteSettings } from "../../../protocol/api/sites.ts";
 import type { SiteVolume } from "../../../protocol/api/site-volumes.ts";
 import { call } from "../../api/call.ts";
+import { renewalLink } from "../../billing/terms/renewal-link.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
@@ -95,7 +96,8 @@ const Webhook = ({ url, last }: { url: string | null; last: Deployment | undefin
   </Card>
 );
 
-const Plan = ({ site, packs, now }: { site: Site; packs: readonly OwnPack[]; now: Date }) => {
+type PlanOf = { site: Site; packs: readonly OwnPack[]; renewal: string | null; now: Date };
+const Plan = ({ site, packs, renewal, now }: PlanOf) => {
   const next = packs.find(({ id }) => id === site.nextPackId);
   return (
     <Card title="Plan" id="plan">
@@ -113,7 +115,7 @@ const Plan = ({ site, packs, now }: { site: Site; packs: readonly OwnPack[]; now
             The plan can be changed once the first invoice is paid. <a href="/billing">Billing</a>
           </p>
         ) : (
-          <ChangePlan packs={packs} term={site} now={now} isLegendHidden />
+          <ChangePlan packs={packs} term={site} renewal={renewal} now={now} isLegendHidden />
         )}
       </div>
     </Card>
@@ -158,8 +160,9 @@ const partsOf = ({ deployType }: Site): [id: string, label: string][] => [
 async function pageOf(asked: Asked, health: SiteHealth | null = null): Promise<View> {
   const { ctx, param, query } = asked;
   const site = await call(ctx, "getSite", { id: param("id") });
-  const [packs, volumes, webhook, pushed] = await Promise.all([
+  const [packs, renewal, volumes, webhook, pushed] = await Promise.all([
     listOwnPacks(ctx),
+    renewalLink(ctx, site.id),
     call(ctx, "listVolumes", { id: site.id }).catch(() => ({ data: [] })),
     call(ctx, "getWebhook", { id: site.id }).catch(noneIfRefused),
     call(ctx, "listDeployments", { id: site.id, limit: 1, trigger: "webhook" }),
@@ -206,7 +209,12 @@ async function pageOf(asked: Asked, health: SiteHealth | null = null): Promise<V
           </div>
         </Card>
         <Webhook url={webhook?.url ?? null} last={pushed.data[0]} />
-        <Plan site={site} packs={packs.filter(({ kind }) => kind === "site")} now={ctx.now()} />
+        <Plan
+          site={site}
+          packs={packs.filter(({ kind }) => kind === "site")}
+          renewal={renewal}
+          now={ctx.now()}
+        />
         <div id="delete">
           <ConfirmByName
             id="delete"
