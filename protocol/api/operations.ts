@@ -1947,7 +1947,7 @@ export const operations = {
     path: "/invoices/{id}/void",
     tag: "Billing",
     summary:
-      "Void an invoice so that it can no longer be paid. A site or database that was never paid for is deleted with it",
+      "Void an invoice so that it can no longer be paid. A site or database that was never paid for is deleted with it; a renewal is issued anew",
     access: "operator",
     answers: [{ status: 200, schema: Invoice }],
     refusals: ["conflict"],

@@ -7,6 +7,7 @@ import type { Host } from "../../protocol/api/hosts.ts";
 import type { Pack } from "../../protocol/api/packs.ts";
 import type { RefundPreview } from "../../protocol/api/invoices.ts";
 import { holdCredits } from "../../worker/billing/credits/hold.ts";
+import { addDays } from "../../worker/domain/pricing.ts";
 import { sealedPlaces } from "../../worker/domain/sealed-places.ts";
 import { contextOf } from "../../worker/compose.ts";
 import {
@@ -25,6 +26,7 @@ import {
 } from "./service.ts";
 import { foundOffline } from "./hosts-service.ts";
 import { buyCredits } from "./stripe-service.ts";
+import { invoicesOf, tickAt } from "./terms-service.ts";
 import { escaped, fieldsOf, signedIn, visitorWith, type Visitor } from "./pages.ts";
 import { ownerOf } from "./assistant.ts";
 
@@ -132,6 +134,26 @@ describe("the operator's console", () => {
       "The invoice is void.",
     );
     expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+  });
+
+  it("voids a renewal only to have it issued anew, which it says, as does the void one to who would pay it", async () => {
+    const key = await account();
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    await bindings.DB.prepare("UPDATE sites SET paid_until = ? WHERE id = ?")
+      .bind(addDays(new Date(), 5).getTime(), siteId)
+      .run();
+    await tickAt(new Date());
+    const [{ id = "", token = "" } = {}] = await invoicesOf(siteId);
+    const { text } = await me.get(`/operator/money?search=${id}`);
+    expect(text).toContain("Another renewal is issued within a minute");
+    expect(text).not.toContain("nothing is owed");
+    await me.send("/operator/money", `void:${id}`, { id });
+    await tickAt(new Date());
+    expect((await invoicesOf(siteId)).map(({ status }) => status)).toEqual(["void", "unpaid"]);
+    const page = await (await call(`/invoice/${token}`, { headers: { Accept: "text/html" } })).text();
+    expect(page).toContain("another invoice takes its place");
+    expect(page).not.toContain("nothing is owed");
   });
 
   it("re-encrypts secrets", async () => {

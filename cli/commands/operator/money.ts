@@ -5,7 +5,11 @@ import { exitCodes } from "../../failure.ts";
 import { shown, listed } from "../../shown.ts";
 import { safe, show } from "../../terminal.ts";
 
-export const voidInvoice = command("void", "Void an invoice so that it can no longer be paid", "voidInvoice")
+export const voidInvoice = command(
+  "void",
+  "Void an invoice so that it can no longer be paid; a renewal is issued anew",
+  "voidInvoice",
+)
   .argument("<invoice>", "id")
   .action(async (id) => {
     await confirmed(`Void ${safe(id)}?`);

@@ -22,6 +22,9 @@ const said = {
   refunded: "This invoice was refunded.",
 } as const;
 
+const saidOfVoidRenewal =
+  "This invoice is void: it can no longer be paid. As long as what it renews exists, another invoice takes its place.";
+
 /** Money for a void invoice, which is returned. */
 const saidOfVoid = {
   processing:
@@ -48,7 +51,12 @@ export const InvoicePage = ({ invoice, lastPayment }: { invoice: Invoice; lastPa
   const [href, label] = nextOf(invoice);
   const isDone = invoice.status !== "unpaid";
   const isReturned = invoice.status === "void" && (isOnItsWay || lastPayment === "to return");
-  const text = isReturned ? saidOfVoid[lastPayment] : said[invoice.status];
+  const isVoidRenewal = invoice.status === "void" && invoice.kind === "renewal";
+  const text = isReturned
+    ? saidOfVoid[lastPayment]
+    : isVoidRenewal
+      ? saidOfVoidRenewal
+      : said[invoice.status];
   return (
     <Layout
       title="Invoice"

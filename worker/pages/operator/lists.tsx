@@ -342,10 +342,12 @@ async function moneyPage({ ctx, query }: Asked, problems: readonly string[] = []
                     </summary>
                     <div class="wide-menu">
                       <p>
-                        It can no longer be paid, and nothing is owed.
+                        It can no longer be paid
+                        {invoice.kind === "renewal"
+                          ? ". Another renewal is issued within a minute, at the price and with the billing details of today, as long as what it renews exists."
+                          : ", and nothing is owed."}
                         {(invoice.kind === "site" || invoice.kind === "database") &&
                           " What it orders was never paid for, and is deleted with it."}
-                        {invoice.kind === "renewal" && " What it renews stops when its paid term ends."}
                       </p>
                       <Act
                         id="void"
