@@ -127,9 +127,9 @@ export class QuestionServer {
       case "answerAck":
         return this.acknowledged.get(message.requestId)?.();
       case "crashAck":
-        return this.means.records.forgetCrash(message);
+        return note(() => this.means.records.forgetCrash(message));
       case "databaseCrashAck":
-        return databaseCrashKnown(this.means.records, message);
+        return note(() => databaseCrashKnown(this.means.records, message));
       default:
         message satisfies never;
     }
@@ -170,7 +170,7 @@ export class QuestionServer {
     for (const { crash, isOut } of records.crashes())
       if (!isOut) continue;
       else if (ingress.current(crash.siteId) === "parked") this.send(crash);
-      else records.forgetCrash(crash);
+      else note(() => records.forgetCrash(crash));
     databaseCrashes(this.means)
       .then((crashes) => crashes.forEach((crash) => this.send(crash)))
       .catch((error) => log("error", "A database's crash was not reported", { error }));
@@ -303,6 +303,15 @@ export class QuestionServer {
       default:
         question satisfies never;
     }
+  }
+}
+
+/** On a full disk nothing can be written, which must not end the agent: it is told once more. */
+function note(write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    log("error", "It was not written down that a crash is known", { error });
   }
 }
 

@@ -1175,6 +1175,27 @@ describe("a crash", () => {
     expect([sent, records.crashes()]).toEqual([[], []]);
   });
 
+  it("is reported again, and ends nothing, while the disk is too full to note that it is known", () => {
+    const on = world();
+    on.serve("parked");
+    records.addCrash({ crash, containerId: "c1", isOut: true });
+    const { questionServer, sent, connect } = deskOf(on);
+    const other = new DatabaseSync(join(folder, "running.db"));
+    onTestFinished(() => other.close());
+    other.exec("BEGIN IMMEDIATE");
+    connect();
+    questionServer.receive({ type: "crashAck", siteId, deploymentId });
+    questionServer.disconnected();
+    on.serve(["c1"]);
+    connect();
+    questionServer.disconnected();
+    other.exec("ROLLBACK");
+    on.serve("parked");
+    connect();
+    questionServer.disconnected();
+    expect(sent).toEqual([crash, crash]);
+  });
+
   it("answers questions while its link is there, and none after", async () => {
     const { questionServer, sent, connect } = deskOf(world());
     connect();
