@@ -1,5 +1,5 @@
 import { DamageError } from "../databases/backups/damage.ts";
-import { rebuild } from "../databases/backups/rebuild.ts";
+import { rebuild, removeCopy } from "../databases/backups/rebuild.ts";
 import { containerName, databaseLabels, volumeName } from "../docker/database-objects.ts";
 import { DataGone } from "../databases/data.ts";
 import { bringUp, takeDown } from "../databases/server.ts";
@@ -23,6 +23,7 @@ export const restoreDatabase: Handler<"database.restore"> = async (host, args, j
   // An earlier attempt switched over but was interrupted before it could report.
   if (present?.labels[label.volume] !== volume) {
     if (serving && !present?.running) await bringBack(job.signal);
+    await removeCopy(host, job.jobId);
     await host.engine.removeVolume(volume);
     await host.engine.ensureVolume(volume, databaseLabels(host.agentId, databaseId, accountId));
     try {

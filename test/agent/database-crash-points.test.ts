@@ -167,6 +167,26 @@ describe("an agent may end before any step of a database's", () => {
     },
   );
 
+  it("and a restore whose copy the engine did not remove begins anew, in an empty volume", async () => {
+    const machine = await provisioned();
+    await after(machine, backUp(true));
+    const restore = jobOf("database.restore", { database, backup: storedIn(machine), serving: true });
+    const volume = volumeName(databaseId, restore.id);
+    const { engine, state } = machine.docker;
+    await engine.ensureVolume(volume, state.volumes[volumeName(databaseId)]?.labels ?? {});
+    state.volumes[volume]!.files["half"] = "restored";
+    const copy = await engine.createContainer({
+      name: `berth-copy-${restore.id}`,
+      Image: database.image,
+      Labels: {},
+      HostConfig: { Mounts: [{ Type: "volume", Source: volume, Target: "/data" }] },
+    } as unknown as Parameters<typeof engine.createContainer>[0]);
+    await after(machine, restore);
+    expect(machine.docker.find(copy)).toBeUndefined();
+    expect(state.volumes[volume]?.files).toMatchObject({ [changes]: rows });
+    expect(state.volumes[volume]?.files).not.toHaveProperty("half");
+  });
+
   it("verification of a backup", async () => {
     const machine = await provisioned();
     await after(machine, backUp(true));

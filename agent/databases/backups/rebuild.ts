@@ -42,7 +42,7 @@ export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild
   await ensureImage(host, spec.image, signal);
   const wanted = await fetchFingerprint(host.backups, lease, backup, signal);
   const container = copyContainer(host.agentId, spec, backup.backupId, job.jobId, volume);
-  await removeCopy(host, container.name);
+  await removeCopy(host, job.jobId);
   signal.throwIfAborted();
   const id = await engine.createContainer(container);
   const server: Server = { engine, id, spec, signal };
@@ -101,6 +101,8 @@ async function judged(host: Host, id: string, error: unknown): Promise<unknown> 
   return new DamageError(`It could not be restored: ${error.message.split("\n")[0]?.slice(0, 300)}`);
 }
 
+const copyName = (jobId: string): string => `berth-copy-${jobId}`;
+
 /** Like the database's own container, but without a network or automatic restarts. */
 function copyContainer(
   agentId: string,
@@ -118,7 +120,7 @@ function copyContainer(
   ];
   const memoryMb = copier.roomy?.memoryMb(spec.limits.memoryMb) ?? spec.limits.memoryMb;
   return {
-    name: `berth-copy-${jobId}`,
+    name: copyName(jobId),
     Image: spec.image,
     Env: engine.env(spec),
     Cmd: command,
@@ -145,8 +147,9 @@ function copyContainer(
   };
 }
 
-async function removeCopy(host: Host, name: string): Promise<void> {
-  const found = await host.engine.inspectContainer(name);
+/** What an earlier attempt of the job left. It uses the volume that the data was being restored into. */
+export async function removeCopy(host: Host, jobId: string): Promise<void> {
+  const found = await host.engine.inspectContainer(copyName(jobId));
   if (found) await host.engine.removeContainer(found.id);
 }
 
