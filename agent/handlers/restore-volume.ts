@@ -37,6 +37,8 @@ export const restoreVolume: Handler<"volume.restore"> = async (host, args, job) 
     await removeTree(replaced);
     return { damage: null };
   } catch (error) {
+    // The second rename may fail: without the first one undone, the site could not start.
+    if (!(await exists(folder))) await rename(replaced, folder);
     await removeTree(restored);
     if (error instanceof DamageError) return { damage: error.message };
     throw error;

@@ -317,6 +317,25 @@ describe("a volume's backup", () => {
     expect(readdirSync(workDirectory)).toEqual([]);
   });
 
+  it("that cannot be put in the place of what was there leaves that there", async () => {
+    const folder = await folderOf();
+    const { backupId } = await backUp();
+    writeFileSync(join(folder, "newer"), "still here");
+    const before = everything(folder);
+    // The disk loses what was restored at the last moment.
+    const losing: Host["engine"] = {
+      ...engine,
+      listContainers(labels) {
+        rmSync(join(dirname(folder), "berth-restored"), { recursive: true, force: true });
+        return engine.listContainers(labels);
+      },
+    };
+    const args = { siteId, accountId, volume, backup: stored(backupId), diskGb: 2 };
+    await expect(does("volume.restore", args, { ...host, engine: losing })).rejects.toThrow("ENOENT");
+    expect(everything(folder)).toEqual(before);
+    expect(readdirSync(dirname(folder))).toEqual(["_data"]);
+  });
+
   it("is restored by the repeated job, wherever the first one ended", async () => {
     const folder = await folderOf();
     writeFileSync(join(folder, "kept"), "1");
