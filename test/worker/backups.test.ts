@@ -9,6 +9,7 @@ import type { SiteEvents } from "../../protocol/api/running.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { databases } from "../../worker/db/schema.ts";
 import { keptAfterDeletionMs } from "../../worker/domain/backup-rules.ts";
+import { maxAttempts } from "../../worker/domain/job-rules.ts";
 import { reconcileBackups } from "../../worker/jobs/backups/reconcile.ts";
 import { replacedVolumes } from "../../worker/jobs/databases/replaced-volumes.ts";
 import { purgeOldJobs } from "../../worker/jobs/purge-old.ts";
@@ -1039,6 +1040,19 @@ describe("a restore", () => {
     expect(await on.next("drop")).toMatchObject({ jobId: job.id });
     expect((await api<Database>(key, "GET", `/databases/${databaseId}`)).body.error).toMatch(/not restored/);
     on.close();
+  });
+
+  it("that is given up after too many interruptions may have changed over: the database is started on what its record names", async () => {
+    const { key, on, databaseId, job } = await restoring();
+    await run("UPDATE jobs SET attempt = ? WHERE id = ?", maxAttempts, job.id);
+    on.close();
+    const back = await readyAgent(10, on.token);
+    const { job: start, attempt } = await take(back, "database.start");
+    expect(start.args.database).toMatchObject({ databaseId });
+    expect(start.args.database.volume).toBeUndefined();
+    expect((await api<Database>(key, "GET", `/databases/${databaseId}`)).body.error).toMatch(/not restored/);
+    await finish(back, start, attempt, { version: "17.2" });
+    back.close();
   });
 
   it("behind a stop is one into a stopped database, which stays stopped when it fails", async () => {

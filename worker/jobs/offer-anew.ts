@@ -11,7 +11,7 @@ import { leaseAgain } from "./lease.ts";
 /** Leases a job that its agent does not know as a new attempt; null: it has ended. */
 export async function offerAnew(ctx: Ctx, hostId: Id<"host">, job: JobRow): Promise<Offer | null> {
   const failed = (error: string, cancelled = false) =>
-    endAsFailed(ctx, job, { error, cancelled, durations: null });
+    endAsFailed(ctx, job, { error, cancelled, durations: null, abandoned: true });
   if (job.cancelRequested) await failed("Cancelled.", true);
   else if (job.kind === "site.command") await failed(interruptedReason);
   else if (job.attempt >= maxAttempts) await failed(attemptsReason);

@@ -57,8 +57,19 @@ export const databaseRestore: Kind<"database.restore"> = {
     });
   },
 
-  failed: (ctx, { job, ended }, { error }) =>
-    ending({ notRestored: notRestored(ctx, databaseIdOf(job), error, ended) }),
+  failed: (ctx, { job, ended }, { error, abandoned }) =>
+    ending({
+      notRestored: notRestored(ctx, databaseIdOf(job), error, ended),
+      // It may run on the new volume, whose data would be gone with its next start.
+      start: abandoned
+        ? queueDatabaseJob(
+            ctx,
+            "database.start",
+            databaseIdOf(job),
+            sql`${ended} AND d.status = 'RUNNING' AND d.wanted = 'RUNNING'`,
+          )
+        : undefined,
+    }),
 };
 
 /** The database keeps the state that was wanted before. */

@@ -42,6 +42,8 @@ export type Failure = {
   error: string;
   cancelled: boolean;
   durations: Durations | null;
+  /** No host works on it any more, and none has undone what it began. */
+  abandoned?: true;
 };
 
 /** The consequences of a job's end. */
