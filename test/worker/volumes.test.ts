@@ -193,6 +193,20 @@ describe("a volume that is removed", () => {
     expect((await removed(siteId, "data")).status).toBe(404);
   });
 
+  it("is gone also while its host is told of the site's names", async () => {
+    const { siteId } = await runningSite(key, host, { volumes: [data] });
+    await settings(siteId, { volumes: [] });
+    await deploy(siteId);
+    await settings(siteId, { ingress: { headers: { "X-Told": "1" } } });
+    const route = await host.next("job");
+    expect(route.job.kind).toBe("site.route");
+    const gone = removed(siteId, "data");
+    await answer(host, { kind: "removeVolume" });
+    expect(await gone).toMatchObject({ status: 200, body: { removed: true } });
+    expect((await api(key, "GET", `/sites/${siteId}/volumes`)).body).toEqual({ data: [] });
+    await finish(host, route.job, route.attempt);
+  });
+
   it("stays on the list while its host is offline", async () => {
     const { siteId } = await runningSite(key, host, { volumes: [data] });
     await settings(siteId, { volumes: [] });

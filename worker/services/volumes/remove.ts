@@ -63,7 +63,7 @@ export async function removeVolume(
           eq(siteVolumes.siteId, id),
           eq(siteVolumes.name, name),
           sql`NOT EXISTS (SELECT 1 FROM sites, json_each(sites.volumes) v WHERE sites.id = ${id} AND v.value ->> 'name' = ${name})`,
-          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = ${id} AND ${openJob})`,
+          sql`NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = ${id} AND ${isOpen})`,
         ),
       ),
   ]);
@@ -71,4 +71,4 @@ export async function removeVolume(
 }
 
 /** Telling the ingress where the site is uses no volume. */
-const isOpen = sql`${jobs.status} IN ('QUEUED', 'LEASED') AND ${jobs.kind} <> 'site.route'`;
+const isOpen = sql`${openJob} AND kind <> 'site.route'`;
