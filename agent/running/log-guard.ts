@@ -166,6 +166,11 @@ export class LogGuard {
     log("warn", "A container writes too much to its log and is throttled", { owner, id });
     if (owner === undefined) return;
     const detail = `It writes more than ${mostBytes / 1024 / 1024} MB a second to its log and is throttled until it writes less: make it log less, or to a file.`;
-    this.means.records.addEvent(owner, id, { at: new Date().toISOString(), kind: "slowed", detail });
+    try {
+      this.means.records.addEvent(owner, id, { at: new Date().toISOString(), kind: "slowed", detail });
+    } catch (error) {
+      // A full disk: it is slowed all the same.
+      log("error", "An event of a container that is throttled was not recorded", { owner, error });
+    }
   }
 }

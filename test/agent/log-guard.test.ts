@@ -11,7 +11,7 @@ function hostWith(labels: Record<string, string> = { "berth.site": "s1" }, logFi
   const events: [string, SiteEvent][] = [];
   const held: number[] = [];
   const container = { id: "c1", running: true, pid: 7, cpuMilli: 500, labels, logFile };
-  const state = { silent: false };
+  const state = { silent: false, full: false };
   const guard = new LogGuard({
     engine: {
       listContainers: () => Promise.resolve([{ id: "c1", name: "c1", running: true, labels }]),
@@ -20,7 +20,12 @@ function hostWith(labels: Record<string, string> = { "berth.site": "s1" }, logFi
           ? Promise.reject(new Error("It does not answer"))
           : Promise.resolve({ ...container } as never),
     },
-    records: { addEvent: (owner, _id, event) => void events.push([owner, event]) },
+    records: {
+      addEvent(owner, _id, event) {
+        if (state.full) throw new Error("database or disk is full");
+        events.push([owner, event]);
+      },
+    },
     agentId: "a",
     now: () => nowMs,
     stat: (file) => {
@@ -132,6 +137,15 @@ it("who is slowed stays so while the engine does not answer", async () => {
   await on.write(20 * megabyte, 10);
   expect(on.milli()).toBeLessThanOrEqual(slowed);
   on.state.silent = false;
+  await on.write(1000, 30);
+  expect(on.milli()).toBe(500);
+});
+
+it("who writes without end is slowed, and let go, also while the disk is too full to say so", async () => {
+  const on = hostWith();
+  on.state.full = true;
+  await on.write(20 * megabyte, 30);
+  expect(await on.write(20 * megabyte, 60)).toBeLessThan(2.5 * megabyte);
   await on.write(1000, 30);
   expect(on.milli()).toBe(500);
 });
