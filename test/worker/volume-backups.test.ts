@@ -223,6 +223,16 @@ describe("a volume's backup", () => {
     if (status === "RUNNING") await store(await take("volume.backup"));
     expect((await backup(id)).status).not.toBe("RUNNING");
   });
+
+  it("that was being read while its host deleted the site has failed: files may be missing, of which the archive says nothing", async () => {
+    const { id } = (await api<Backup>(key, "POST", `${path}/backups`)).body;
+    const reading = await take("volume.backup");
+    await api(key, "DELETE", `/sites/${siteId}`);
+    const deletion = await take("site.delete");
+    await finish(host, deletion.job, deletion.attempt);
+    await store(reading);
+    expect(await backup(id)).toMatchObject({ status: "FAILED", error: expect.stringMatching(/deleted while/) });
+  });
 });
 
 describe("a restore of a volume", () => {

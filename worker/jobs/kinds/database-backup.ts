@@ -46,17 +46,21 @@ export function backupStored(
   const finishedAt = ctx.now();
   const isComplete = sql`${backups.sha256} IS NOT NULL AND ${backups.attempt} = ${job.attempt}`;
   const isRunning = and(eq(backups.id, id), eq(backups.status, "RUNNING"), ended);
+  // The host removes a site's volumes also while it reads one of them.
+  const isCutShort = sql`EXISTS (SELECT 1 FROM jobs d WHERE d.site_id = ${job.siteId} AND d.kind = 'site.delete'
+    AND d.leased_at IS NOT NULL)`;
   return ending(
     {
       stored: ctx.db
         .update(backups)
         .set({ status: "STORED", uploadId: null, error: null, consistent, finishedAt })
-        .where(and(isRunning, isComplete)),
+        .where(and(isRunning, isComplete, sql`NOT ${isCutShort}`)),
       missing: ctx.db
         .update(backups)
         .set({
           status: "FAILED",
-          error: "The host reported a backup that is not in the store.",
+          error: sql`iif(${isCutShort}, 'The site was deleted while its volume was being read: files may be missing.',
+            'The host reported a backup that is not in the store.')`,
           finishedAt,
         })
         .where(isRunning),
