@@ -2,23 +2,35 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { log } from "../log.ts";
 
-const bounds = ["inotify/max_user_instances", "inotify/max_user_watches", "aio-max-nr"];
+/** Below /proc/sys. Those of neighbours: addresses on containers' own networks that somebody asked for, found or not. */
+const bounds = [
+  "fs/aio-max-nr",
+  "fs/epoll/max_user_watches",
+  "fs/inotify/max_user_instances",
+  "fs/inotify/max_user_watches",
+  "fs/pipe-user-pages-soft",
+  "kernel/pty/max",
+  "net/ipv4/neigh/default/gc_thresh2",
+  "net/ipv4/neigh/default/gc_thresh3",
+  "net/ipv4/tcp_max_orphans",
+];
 const most = "2147483647";
 let warned = false;
 
 /**
- * To the kernel, root in any container is the host's root: one site could use up these per-user and global limits,
- * and no other program, including the ingress's responder, could watch a file. The watches themselves count towards a
- * container's memory.
+ * To the kernel, root in any container is the host's root: one site could use up these per-user and global limits, and
+ * no other program, including the agent, could wait for a socket, watch a file or reach a new container. What is
+ * counted costs a container's own memory, except neighbours, which are no more than its network has addresses.
  */
 export async function liftKernelBounds(root = "/"): Promise<void> {
-  try {
-    for (const name of bounds) await writeFile(join(root, "proc/sys/fs", name), most, { flag: "r+" });
-  } catch (error) {
-    if (!warned)
-      log("warn", "The limits on file watches were not raised: one site may use all of them", { error });
-    warned = true;
-  }
+  for (const name of bounds)
+    try {
+      await writeFile(join(root, "proc/sys", name), most, { flag: "r+" });
+    } catch (error) {
+      if (!warned)
+        log("warn", "A limit of the kernel's was not raised: one site may use all of it", { name, error });
+      warned = true;
+    }
 }
 
 /** The kernel's default on hosts with much memory; its default on small hosts is filled by a few containers. */
