@@ -525,6 +525,17 @@ export function createEngine({
 
     imageLabels: async (reference) => (await inspectImage(reference))?.Config.Labels ?? {},
 
+    async imageDeclares(reference) {
+      // The engine writes null for none.
+      const config: Partial<Docker.ImageInspectInfo["Config"]> =
+        (await inspectImage(reference))?.Config ?? {};
+      return {
+        ports: Object.keys(config.ExposedPorts ?? {}).length,
+        volumes: Object.keys(config.Volumes ?? {}).length,
+        bytes: Buffer.byteLength(JSON.stringify(config)),
+      };
+    },
+
     async localImage(reference) {
       const found = await imageNamed(reference);
       return found && (await wasMadeHere(found)) ? found.Id : null;

@@ -167,6 +167,8 @@ export type Engine = {
   /** Removes an image that has no name any more. @returns false if it is named, or a container uses it */
   removeUnnamed(id: string): Promise<boolean>;
   imageLabels(reference: string): Promise<Labels>;
+  /** What it says of its containers: how many exposed ports and volumes, and the bytes of all of it as JSON. */
+  imageDeclares(reference: string): Promise<{ ports: number; volumes: number; bytes: number }>;
   tagImage(id: string, repository: string, tag: string): Promise<void>;
   removeImage(reference: string): Promise<void>;
   /** Every `repository:tag` of the repository. */

@@ -83,9 +83,34 @@ async function obtainImage(host: Host, args: Args, reference: string, job: JobRu
     job.log(`This host does not have the image of that deployment: it is ${madeAnew(otherwise)}.`);
     return obtainImage(host, { ...args, source: otherwise }, reference, job);
   }
-  if (source.type !== "image") return buildImage(host, args, reference, job);
-  await host.buildRoom.demandDisk();
-  return pullImage(host, args, source, job);
+  if (source.type === "image") await host.buildRoom.demandDisk();
+  const made = await (source.type === "image"
+    ? pullImage(host, args, source, job)
+    : buildImage(host, args, reference, job));
+  await demandModest(host, made.imageId);
+  return made;
+}
+
+const mostDeclared = { ports: 1000, volumes: 100, kilobytes: 256 };
+
+/**
+ * What an image declares, the engine repeats in each list of all containers, for which the sites of all tenants wait,
+ * and no container can do without. @throws JobError
+ */
+async function demandModest({ engine }: Host, imageId: string): Promise<void> {
+  const { ports, volumes, bytes } = await engine.imageDeclares(imageId);
+  if (ports > mostDeclared.ports)
+    throw new JobError(
+      `The image exposes ${ports} ports, and at most ${mostDeclared.ports} are possible: let its Dockerfile EXPOSE only the site's own, or use another base image.`,
+    );
+  if (volumes > mostDeclared.volumes)
+    throw new JobError(
+      `The image declares ${volumes} volumes, and at most ${mostDeclared.volumes} are possible: remove VOLUME from its Dockerfile, or use another base image.`,
+    );
+  if (bytes > mostDeclared.kilobytes * 1024)
+    throw new JobError(
+      `The labels, variables and other settings of the image are larger than ${mostDeclared.kilobytes} KB: make them smaller, or use another base image.`,
+    );
 }
 
 function madeAnew(source: MadeSource): string {

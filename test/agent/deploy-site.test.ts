@@ -101,6 +101,7 @@ it("a rollback on a host without the image makes it anew of what it was made of,
       registryDigest: () => Promise.reject(new Error("manifest unknown")),
       localImage: () => Promise.resolve(null),
       pullImage: (name: string) => Promise.resolve(void here.set(name, "made anew")),
+      imageDeclares: () => Promise.resolve({ ports: 1, volumes: 0, bytes: 300 }),
       tagImage: () => Promise.resolve(),
       removeContainer: () => Promise.resolve(),
       removeImage: () => Promise.resolve(),
@@ -142,4 +143,39 @@ it("of a stopped site that moves the image is made, and nothing is started", asy
     durations: { start: null, swap: null },
   });
   expect(parked).toEqual([args.run.siteId]);
+});
+
+it("an image that declares more than the engine can repeat in all of its lists is refused, and does not stay", async () => {
+  const refusedFor = async (declared: object) => {
+    const removed: string[] = [];
+    const here = new Map<string, string>();
+    const host = {
+      // Nothing that makes or starts a container.
+      engine: {
+        imageId: (name: string) => Promise.resolve(here.get(name) ?? null),
+        pullImage: (name: string) => Promise.resolve(void here.set(name, "sha256:i")),
+        imageDeclares: () => Promise.resolve({ ports: 1, volumes: 0, bytes: 300, ...declared }),
+        tagImage: () => Promise.resolve(),
+        removeContainer: () => Promise.resolve(),
+        removeImage: (name: string) => Promise.resolve(void removed.push(name)),
+        removeNetwork: () => Promise.resolve(),
+      },
+      buildRoom: {
+        demandDisk: () => Promise.resolve(),
+        receive: () => Promise.resolve({ signal: new AbortController().signal, end: () => undefined }),
+      },
+      imageRepository: () => "berth-site/x",
+    } as unknown as Host;
+    const reference = `registry.example/app@sha256:${"d".repeat(64)}`;
+    const source = { type: "image", reference, login: null } as const;
+    const deployed = deploySite(host, { ...rollback(), source }, jobRun());
+    const error: unknown = await deployed.catch((caught: unknown) => caught);
+    expect(removed).toEqual([reference, `berth-site/x:${next}`]);
+    return String(error);
+  };
+  expect(await refusedFor({ ports: 131_070 })).toContain(
+    "exposes 131070 ports, and at most 1000 are possible",
+  );
+  expect(await refusedFor({ volumes: 101 })).toContain("declares 101 volumes, and at most 100 are possible");
+  expect(await refusedFor({ bytes: 20_000_000 })).toContain("are larger than 256 KB");
 });

@@ -423,6 +423,18 @@ it("a site's program that crashes starts none of the host's, whatever the kernel
   }
 });
 
+it("how much an image declares of its containers is known before there are any", async () => {
+  const name = `berth-test:${agentId}-declares`;
+  images.push(name);
+  const changes = ["EXPOSE 1-2000", "VOLUME /one /two", `LABEL long=${"x".repeat(5000)}`];
+  const args = changes.flatMap((change) => ["--change", change]);
+  // An empty tar.
+  execFileSync("docker", ["import", ...args, "-", name], { input: Buffer.alloc(1024) });
+  const { bytes, ...counts } = await engine.imageDeclares(name);
+  expect(counts).toEqual({ ports: 2000, volumes: 2 });
+  expect(bytes).toBeGreaterThan(5000);
+});
+
 it("a site may use two processors while it starts, and its pack's half of one when it serves", async () => {
   const { id } = await startSite("one");
   const container = (await engine.inspectContainer(id))!;

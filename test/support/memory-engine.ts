@@ -195,6 +195,7 @@ export class MemoryEngine {
     lastLines: () => done([]),
     imageId: (reference) => done(this.state.images[reference] ?? null),
     imageLabels: (id) => done(this.state.imageLabels[id] ?? {}),
+    imageDeclares: () => done({ ports: 0, volumes: 0, bytes: 0 }),
     imageTags: (repository) =>
       done(Object.keys(this.state.images).filter((tag) => tag.startsWith(`${repository}:`))),
     tagImage: (id, repository, tag) => {
