@@ -1,7 +1,7 @@
 import { telling } from "../docker/telling-lines.ts";
 
 /** Of tini, env and shells, before what they could not run. */
-const runner = String.raw`(?:exec |env: ['\u2018]?|: (?:line )?\d+: |sh: )`;
+const runner = String.raw`(?:exec:? |env: ['\u2018]?|: (?:line )?\d+: |sh: )`;
 const notFound = (name: string) =>
   new RegExp(
     String.raw`${runner}(${name})(?:\\r)?['\u2019]?(?: failed: |: )(?:No such file or directory|not found|command not found)$`,

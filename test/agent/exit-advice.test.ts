@@ -100,6 +100,19 @@ describe("an app that exited", () => {
     ["Error: listen EACCES: permission denied 0.0.0.0:80", /: correct it or its start command\./],
   ])("is told what to do: %s", async (line, advice) => expect(await reasonOf(1, line)).toMatch(advice));
 
+  // A start command is run by `exec`, so that it gets the signals: of dash, BusyBox and bash.
+  it.each(["sh: 1: exec: %s", "sh: exec: line 0: %s", "sh: line 1: exec: %s"])(
+    "because its program cannot be run is told why, whatever shell says so: %s",
+    async (said) => {
+      const reason = (rest: string) => reasonOf(127, said.replace("%s", rest));
+      expect(await reason("gunicorn: not found")).toContain(
+        ": the image has no program gunicorn: install it",
+      );
+      expect(await reason("bin/web: not found")).toContain(": there is no bin/web, or not the program ");
+      expect(await reason("bin/web: Permission denied")).toContain(": bin/web is not executable: run chmod ");
+    },
+  );
+
   it.each([
     [
       "ImportError: libGL.so.1: cannot open shared object file: No such file or directory",
