@@ -1814,6 +1814,21 @@ describe("an app of any language", () => {
     }
   });
 
+  it.each<[string, Files, string]>([
+    ["gunicorn shop.wsgi", django, "python"],
+    ["cd site && PYTHONUNBUFFERED=1 exec python3 run.py", { "requirements.txt": "" }, "python"],
+    ["bundle exec puma -C config/puma.rb", rails, "ruby"],
+    ["bin/rails server -p $PORT", rails, "ruby"],
+    ["vendor/bin/heroku-php-apache2 public/", laravel, "php"],
+    ["node server.js", django, "node"],
+    ["./python.sh", django, "node"],
+  ])("that is started by %s is of that language, whatever start script its assets have", (web, app, kind) => {
+    const files = { ...app, "package.json": '{"scripts":{"start":"webpack --watch","build":"webpack"}}' };
+    const assets = kind === "node" ? {} : { assets: { buildCommand: "npm run build" } };
+    expect(plan({ ...files, Procfile: `web: ${web}\n` })).toMatchObject({ kind, ...assets });
+    expect(plan(files, { startCommand: web })).toMatchObject({ kind, ...assets });
+  });
+
   it("has Debian's packages that its Aptfile names, where it is built and where it runs", () => {
     const files = {
       Aptfile: "# of Heroku\nffmpeg # videos\n:repo:deb x\nhttps://a.example/b.deb\na;id\ntree=2.1.0-1\n",

@@ -38,7 +38,9 @@ function planOf(sources: Sources, overrides: Overrides): Plan {
   const manifest = whole && withUsedAdapters(sources, whole);
   const folder = servedFolder(overrides);
   if (folder !== null) return planOfServed(sources, manifest, overrides, folder);
-  const isOfNode = manifest !== null && isServer(manifest) && !startsDeno(sources, manifest);
+  const given = overrides.startCommand ?? procfileWeb(sources) ?? "";
+  const isOfNode =
+    manifest !== null && isServer(manifest) && !startsDeno(sources, manifest) && !ofBackend.test(given);
   if (isOfNode && !isStaticExport(sources, manifest)) return detectNode(sources, manifest, overrides);
   const backend = detectBackend({ ...sources, workspace: null }, manifest, overrides);
   if (backend !== null) return backend;
@@ -84,6 +86,10 @@ function planOfServed(
         output: folder,
       };
 }
+
+/** Starts an app in another language: what package.json starts there makes its assets, such as `webpack --watch`. */
+const ofBackend =
+  /^(?:(?:exec|env|\w+=\S*|cd +\S+ *&&) +)*(?:[\w.-]+\/)*(?:python3?|manage\.py|gunicorn|uvicorn|hypercorn|daphne|waitress-serve|flask|streamlit|ruby|bundle|rails|rackup|puma|php|heroku-php-(?:apache2|nginx)|serve-php|java|dotnet|mix)(?= |$)/;
 
 const isServer = (manifest: PackageJson): boolean =>
   startScript(manifest) !== null || frameworkServer(manifest) !== null;
