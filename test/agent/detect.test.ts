@@ -1157,6 +1157,34 @@ describe("a Python app", () => {
       "waitress-serve --port=$PORT --call shop:create_app",
     ],
     [
+      "Flask with a manage.py of its own",
+      {
+        "requirements.txt": "flask\ngunicorn",
+        "manage.py": "from flask.cli import FlaskGroup\n",
+        "shop/__init__.py": "app = Flask(__name__)\n",
+      },
+      "gunicorn shop:app --bind 0.0.0.0:$PORT",
+    ],
+    [
+      "Flask whose function is given what it needs",
+      {
+        "requirements.txt": "flask\ngunicorn",
+        "conftest.py": "app = create_app('test')\n",
+        "shop.py": "from web import create_app\napp = create_app(os.getenv('CONFIG'))\n",
+        "web/__init__.py": "def create_app(config):\n    app = Flask(__name__)\n",
+      },
+      "gunicorn shop:app --bind 0.0.0.0:$PORT",
+    ],
+    [
+      "FastAPI with examples",
+      {
+        "requirements.txt": "fastapi\nuvicorn",
+        "examples/demo.py": "app = FastAPI()\n",
+        "shop/api.py": "app = FastAPI()\n",
+      },
+      "uvicorn shop.api:app --host 0.0.0.0 --port $PORT",
+    ],
+    [
       "Django in a folder",
       {
         "requirements.txt": "Django\ngunicorn\n",

@@ -4,9 +4,12 @@ import { present, textOf, type Sources } from "./sources.ts";
 
 export const entries = ["main.py", "app.py", "server.py", "start.py", "bot.py", "hello.py"];
 
-/** Django's, at the root or in the folder that `startproject` makes. */
-export const manageOf = ({ files }: Sources): string | undefined =>
-  files.has("manage.py") ? "manage.py" : [...files].find((file) => /^\w+\/manage\.py$/.test(file));
+/** Django's, at the root or in the folder that `startproject` makes; Flask's apps may have one, too. */
+export const manageOf = (sources: Sources): string | undefined =>
+  [
+    ...present(sources, ["manage.py"]),
+    ...[...sources.files].filter((file) => /^\w+\/manage\.py$/.test(file)),
+  ].find((file) => /^$|django/i.test(textOf(sources, file)));
 
 const asgiApp = /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?(?:FastAPI|Starlette)\(/m;
 const madeApp = /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?create_app\(/m;
@@ -26,7 +29,10 @@ export function startOf(sources: Sources): string | null {
   const asgi =
     findApp(sources, asgiApp) ?? (dependsOn(sources, "fastapi") ? findApp(sources, madeApp) : null);
   if (asgi !== null) return startAsgi(sources, asgi);
-  const wsgi = findApp(sources, /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?Flask\(/m);
+  // A function that makes it may not do without what it is given there.
+  const wsgi =
+    findApp(sources, /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?Flask\(/m) ??
+    (dependsOn(sources, "flask") ? findApp(sources, madeApp) : null);
   if (wsgi !== null) return startFlask(sources, wsgi, false);
   const factory = dependsOn(sources, "flask") ? findApp(sources, /^def (create_app)\(/m) : null;
   if (factory !== null) return startFlask(sources, factory, true);
@@ -93,12 +99,17 @@ function startFlask(sources: Sources, app: string, isFactory: boolean): string {
   return `flask --app ${app} run --host 0.0.0.0 --port $PORT`;
 }
 
-const pythonModule = /^(?:src\/)?(?:\w+\/)?\w+\.py$/;
+const pythonModule =
+  /^(?!(?:src\/)?tests?\/|(?:.*\/)?(?:conftest|test_\w+)\.py$)(?:src\/)?(?:\w+\/)?\w+\.py$/;
+const isExample = (file: string): number => Number(/^(?:src\/)?(?:examples?|docs?)\//.test(file));
 
-/** `module:name` of what a pattern finds, in the usual files first. */
+/** `module:name` of what a pattern finds, in the usual files first, and in no tests. */
 function findApp(sources: Sources, pattern: RegExp): string | null {
   const usual = ["main.py", "app.py", "app/main.py", "wsgi.py", "asgi.py", "server.py"];
-  const modules = [...sources.texts.keys()].filter((file) => pythonModule.test(file)).sort();
+  const modules = [...sources.texts.keys()]
+    .filter((file) => pythonModule.test(file))
+    .sort()
+    .sort((one, other) => isExample(one) - isExample(other));
   for (const file of [...present(sources, usual), ...modules]) {
     const name = pattern.exec(textOf(sources, file))?.[1];
     if (name !== undefined) return `${moduleOf(file)}:${name}`;
