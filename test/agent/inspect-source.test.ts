@@ -189,6 +189,20 @@ describe("a repository is read, and", () => {
     });
   });
 
+  it.each([
+    ["that the image has, not a stage before it", "FROM a AS dev\nEXPOSE 5173\nFROM b\nEXPOSE 80\n", 80],
+    [
+      "of the stage that it is made from",
+      "FROM a AS base\nEXPOSE 8000\nFROM b\nFROM --platform=x BASE AS web",
+      8000,
+    ],
+    ["of TCP", "FROM a\nEXPOSE 53/udp \\\n  8080 9090\nEXPOSE 9091\n", 8080],
+    ["that is no text of a file", "FROM a\nRUN cat <<EOF > /x\nEXPOSE 99\nEOF\nEXPOSE 80\n", 80],
+    ["that is a number", "FROM a\nEXPOSE $PORT\n", 3000],
+  ])("told with the port %s", async (_, Dockerfile, port) =>
+    expect(await inspected(repository({ Dockerfile }))).toMatchObject({ port }),
+  );
+
   it.each(readdirSync(languages))("found to be what is built of it: %s", async (fixture) => {
     const from = join(languages, fixture);
     const found = await inspected(repository((folder) => cpSync(from, folder, { recursive: true })));

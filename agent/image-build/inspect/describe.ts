@@ -6,6 +6,7 @@ import { isServedAsFiles, type Plan } from "../detect/plan.ts";
 import { appFolders } from "../detect/not-found.ts";
 import { notesOf, procfileRelease, textOf, type Sources } from "../detect/sources.ts";
 import { tools } from "../dockerfile/node.ts";
+import { parseInstructions } from "../instructions.ts";
 import { databasesOf, lackingDatabase } from "./databases.ts";
 import { frameworkOf } from "./frameworks.ts";
 import { namesIn } from "./variables.ts";
@@ -176,9 +177,21 @@ const asPort = (text: string | undefined): number | null => {
   return Number.isInteger(port) && port > 0 && port < 65_536 ? port : null;
 };
 
-/** The first one that a Dockerfile names, as a number. */
-const exposedBy = (dockerfile: string): number | null =>
-  asPort(/^[ \t]*EXPOSE[ \t]+(\d{1,5})\b/im.exec(dockerfile)?.[1]);
+/** The first one of TCP that the image of a Dockerfile's last stage, or a stage that it is made from, exposes as a number. */
+function exposedBy(dockerfile: string): number | null {
+  const ports = new Map<string, number | null>();
+  let [stage, port]: [string, number | null] = ["", null];
+  for (const { keyword, text } of parseInstructions(dockerfile).instructions) {
+    if (keyword === "FROM") {
+      const [, from = "", name = ""] = /^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?/i.exec(text) ?? [];
+      stage = name.toLowerCase();
+      port = ports.get(from.toLowerCase()) ?? null;
+    }
+    if (keyword === "EXPOSE") port ??= asPort(/\s"?(\d{1,5})(?!\d|\/udp)/i.exec(text)?.[1]);
+    ports.set(stage, port);
+  }
+  return port;
+}
 
 /** One that a start command names, and not by the variable PORT. */
 const portOf = (command: string): number | null =>
