@@ -27,6 +27,28 @@ describe("a Rust app", () => {
       "web",
     ],
     ["the only [[bin]]", { "Cargo.toml": '[package]\nname = "a"\n\n[[bin]]\nname = "web"\n' }, "web"],
+    [
+      "its package beside a tool of its own",
+      {
+        "Cargo.toml": '[package]\nname = "shop"\n[[bin]]\nname = "migrate"\npath = "src/bin/migrate.rs"\n',
+        "src/main.rs": "",
+      },
+      "shop",
+    ],
+    [
+      "the [[bin]] of src/main.rs",
+      {
+        "Cargo.toml":
+          '[package]\nname = "shop"\n[[bin]]\nname = "migrate"\npath = "src/bin/migrate.rs"\n[[bin]]\npath = "src/main.rs"\nname = "web"\n',
+        "src/main.rs": "",
+      },
+      "web",
+    ],
+    [
+      "the only [[bin]] without a path",
+      { "Cargo.toml": '[package]\nname = "a"\n[[bin]]\nname = "web"\n', "src/main.rs": "" },
+      "web",
+    ],
     ["nothing", { "Cargo.toml": '[[bin]]\nname = "a"\n[[bin]]\nname = "b"\n' }, null],
     ["nothing in a workspace", { "Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n' }, null],
   ])("starts the program that %s names", (_, files, program) =>

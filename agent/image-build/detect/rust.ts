@@ -58,13 +58,24 @@ function tables(manifest: string, header: string): string[] {
 const nameIn = (table: string, key = "name"): string | undefined =>
   new RegExp(`^[ \\t]{0,20}${key}[ \\t]{0,20}=[ \\t]{0,20}["']([\\w-]{1,100})["']`, "m").exec(table)?.[1];
 
-function programOf({ files }: Sources, manifest: string): string | null {
+/** Whether a [[bin]] is not of src/main.rs, of which Cargo makes a program as well. */
+function isOther(table: string, { files }: Sources): boolean {
+  const path = /^[ \t]{0,20}path[ \t]{0,20}=[ \t]{0,20}["'](?:\.\/)?([^"']{1,200})["']/m.exec(table)?.[1];
+  const inferred = `src/bin/${nameIn(table)}`;
+  return path === undefined
+    ? files.has(`${inferred}.rs`) || files.has(`${inferred}/`)
+    : path !== "src/main.rs";
+}
+
+function programOf(sources: Sources, manifest: string): string | null {
   const [package_ = ""] = tables(manifest, "[package]");
-  const bins = tables(manifest, "[[bin]]").flatMap((table) => nameIn(table) ?? []);
+  const listed = tables(manifest, "[[bin]]");
+  const hasMain = sources.files.has("src/main.rs");
+  const bins = hasMain ? listed.filter((table) => !isOther(table, sources)) : listed;
   return (
     nameIn(package_, "default-run") ??
-    (bins.length === 1 ? bins[0] : undefined) ??
-    (files.has("src/main.rs") && bins.length === 0 ? nameIn(package_) : undefined) ??
+    (bins.length === 1 ? nameIn(bins[0] ?? "") : undefined) ??
+    (hasMain && bins.length === 0 ? nameIn(package_) : undefined) ??
     null
   );
 }
