@@ -1899,6 +1899,7 @@ describe("a repository that is none of these is refused with what to do", () => 
     ["Scala", { "build.sbt": "", "src/main/A.scala": "" }, /^Found build\.sbt: Scala .*Dockerfile. Add one/],
     ["Hugo", { "hugo.toml": "", "themes/a/package.json": "" }, /Hugo .* install hugo-extended/],
     ["Hugo before 0.110", { "config.toml": "", "archetypes/default.md": "" }, /Hugo/],
+    ["Hugo with modules", { "hugo.yaml": "", "go.mod": "module a\n" }, /^Found hugo\.yaml: Hugo /],
     ["Hugo with tools of Node's", { "hugo.toml": "", "package.json": "{}" }, /Hugo/],
     [
       "the root of a workspace",
@@ -1913,6 +1914,21 @@ describe("a repository that is none of these is refused with what to do", () => 
     ["files to be served", { "public/index.html": "" }, /in public: set rootDir/],
     ["Dockerfiles elsewhere", { "docker/Dockerfile.prod": "" }, /docker\/Dockerfile\.prod: .*dockerfilePath/],
     ["Compose", { "compose.yaml": "" }, /Found compose\.yaml.* each of its services/],
+    [
+      "one of several programs with tools of Node's",
+      {
+        "go.mod": "",
+        "cmd/a/main.go": "package main\n",
+        "cmd/b/main.go": "package main\n",
+        "package.json": "{}",
+      },
+      /^package\.json has neither a "start" script .* there for tools only: Found more than one program \(\.\/cmd\/a, /,
+    ],
+    [
+      "Hugo with modules and tools of Node's",
+      { "hugo.yaml": "", "go.mod": "", "package.json": "{}" },
+      /^Found hugo\.yaml: (?!.*Found)/,
+    ],
     ["nothing", { "README.md": "" }, /^Found neither a Dockerfile/],
     ["no path that rootDir takes", { "a b/index.html": "", ".devcontainer/Dockerfile": "" }, /neither/],
   ])("%s", (_, files, message) => {

@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import { JobError } from "../../job.ts";
+import { notByItself } from "./not-found.ts";
 import {
   placeOf,
   present,
@@ -112,6 +113,9 @@ function mainPackage(sources: Sources, name: string): string {
   const commands = all.filter((one) => /^\.\/cmd\b/.test(one));
   const packages = commands.length > 0 ? commands : all;
   if (packages.length === 1 && packages[0] !== undefined) return packages[0];
+  // Hugo has themes by modules of Go's.
+  const other = packages.length === 0 ? notByItself([...sources.files]) : null;
+  if (other !== null) throw other;
   throw new JobError(
     packages.length === 0
       ? "Found a Go module or workspace, but no program: put package main in the root, in a folder of cmd/ or in another folder's main.go, or set buildCommand and startCommand."

@@ -42,9 +42,16 @@ function planOf(sources: Sources, overrides: Overrides): Plan {
   const isOfNode =
     manifest !== null && isServer(manifest) && !startsDeno(sources, manifest) && !ofBackend.test(given);
   if (isOfNode && !isStaticExport(sources, manifest)) return detectNode(sources, manifest, overrides);
-  const backend = detectBackend({ ...sources, workspace: null }, manifest, overrides);
+  const { plan: backend, failure } = detectBackend({ ...sources, workspace: null }, manifest, overrides);
   if (backend !== null) return backend;
-  if (manifest !== null) return detectFrontend(sources, manifest, overrides);
+  if (manifest !== null)
+    try {
+      return detectFrontend(sources, manifest, overrides);
+    } catch (error) {
+      if (!(error instanceof JobError) || failure === null || failure.message === error.message) throw error;
+      throw new JobError(`${error.message} If package.json is there for tools only: ${failure.message}`);
+    }
+  if (failure !== null) throw failure;
   const { root } = readStaticfile(sources);
   if ((root !== null || sources.files.has("index.html")) && overrides.startCommand === null)
     return planOfFiles(sources, root, "root in Staticfile");
@@ -68,7 +75,8 @@ function planOfServed(
       isOutputGiven: true,
       singlePage: false,
     };
-  const backend = detectBackend({ ...sources, workspace: null }, null, overrides);
+  const { plan: backend, failure } = detectBackend({ ...sources, workspace: null }, null, overrides);
+  if (failure !== null) throw failure;
   if (backend?.kind === "python" || backend?.kind === "ruby") return backend;
   if (backend !== null)
     throw new JobError(
@@ -102,8 +110,8 @@ function detectBackend(
   sources: Sources,
   manifest: PackageJson | null,
   overrides: Overrides,
-): BackendPlan | null {
-  const failures: JobError[] = [];
+): { plan: BackendPlan | null; failure: JobError | null } {
+  let failure: JobError | null = null;
   for (const detectLanguage of [
     detectGo,
     detectPython,
@@ -117,13 +125,12 @@ function detectBackend(
   ])
     try {
       const plan = detectLanguage(sources, overrides, manifest);
-      if (plan !== null) return withAssets(plan, sources, manifest);
+      if (plan !== null) return { plan: withAssets(plan, sources, manifest), failure: null };
     } catch (error) {
       if (!(error instanceof JobError)) throw error;
-      failures.push(error);
+      failure ??= error;
     }
-  if (manifest === null && failures[0] !== undefined) throw failures[0];
-  return null;
+  return { plan: null, failure };
 }
 
 const withAssets = (plan: Backend, sources: Sources, manifest: PackageJson | null): BackendPlan => ({
