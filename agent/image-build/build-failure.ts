@@ -85,6 +85,11 @@ const known: [sign: RegExp, advice: (memoryMb: number, otherNode: string | undef
   [/^error: lockfile had changes, but lockfile is frozen/, () => unfitLock("Bun's lock file", "bun")],
   [/\bYN0028\b|^error Your lockfile needs to be updated\b/, () => unfitLock("yarn.lock", "yarn")],
   [
+    /^error .*Failed to replace env in config\b|\bEnvironment variable not found \(|^npm error code E401\b|\bERR_PNPM_FETCH_401\b|\bYN0041\b/,
+    () =>
+      "The package registry got no valid token: set the variable that .npmrc or .yarnrc.yml reads, with the scope build or both.",
+  ],
+  [
     /^npm error code ERESOLVE\b/,
     () =>
       "Packages require conflicting versions: correct package.json, or commit a package-lock.json, or an .npmrc with legacy-peer-deps=true.",

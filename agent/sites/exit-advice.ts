@@ -119,6 +119,11 @@ const known: [signs: RegExp[], advice: string | ((found: string) => string)][] =
     [/node::RemoveEnvironmentCleanupHook/],
     "a C++ package does not work with this Node version: use the package's newest version, or name another Node version in .nvmrc, such as 22",
   ],
+  [
+    // pnpm goes on with a warning of the same words.
+    [new RegExp(String.raw`^error .*Failed to replace env in config: \$\{${variable}\}`)],
+    `${setVariable} with the scope both, because the package manager that starts it reads it`,
+  ],
   // Of Python, Ruby and Spring, and as most say it themselves.
   [
     [

@@ -79,6 +79,26 @@ describe("a build that failed", () => {
       /code 1\. package-lock\.json does not match package\.json: run npm install, if necessary .*, and commit both\. Its last lines: .*some-package-89@1\.0\.0 from lock file$/,
     ],
     [
+      "a token that Yarn 1 does not find",
+      ["error Error: Failed to replace env in config: ${NPM_TOKEN}"],
+      /code 1\. The package registry got no valid token: set the variable .*scope build or both/,
+    ],
+    [
+      "a token that Yarn 4 does not find",
+      ["Usage Error: Environment variable not found (NPM_TOKEN) in /app/.yarnrc.yml"],
+      /code 1\. The package registry got no valid token: set the variable .*scope build or both/,
+    ],
+    [
+      "a token that npm's registry does not take",
+      ["npm error code E401", "npm error Unable to authenticate, need: Basic"],
+      /code 1\. The package registry got no valid token: set the variable .*scope build or both/,
+    ],
+    [
+      "a token that pnpm's does not",
+      [" ERR_PNPM_FETCH_401  GET https://npm.example.com/@shop%2Fui: Unauthorized - 401"],
+      /code 1\. The package registry got no valid token: set the variable .*scope build or both/,
+    ],
+    [
       "a webpack that is older than the OpenSSL of today",
       ["Error: error:0308010C:digital envelope routines::unsupported", "  code: 'ERR_OSSL_EVP_UNSUPPORTED'"],
       /code 1\. Its webpack is older than the OpenSSL of this Node: .*react-scripts 5.*NODE_OPTIONS.*--openssl-legacy-provider/,

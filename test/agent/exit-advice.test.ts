@@ -75,6 +75,14 @@ describe("an app that exited", () => {
     ["KeyError: 'DATABASE_URL'", /: set the site's variable DATABASE_URL\./],
     [`config.rb:3:in 'fetch': key not found: "STRIPE_KEY" (KeyError)`, /variable STRIPE_KEY\./],
     ["error: Environment variable not found: DATABASE_URL.", /variable DATABASE_URL\./],
+    [
+      "error Error: Failed to replace env in config: ${NPM_TOKEN}",
+      /: set the site's variable NPM_TOKEN with the scope both, because the package manager that starts it reads it\./,
+    ],
+    [
+      " WARN  Issue while reading .npmrc. Failed to replace env in config: ${NPM_TOKEN}",
+      /: correct it or its/,
+    ],
     ["** (RuntimeError) environment variable SECRET_KEY_BASE is missing.", /variable SECRET_KEY_BASE\./],
     [`Could not resolve placeholder 'MAIL_HOST' in value "\${MAIL_HOST}"`, /variable MAIL_HOST\./],
     ["ImproperlyConfigured: Set the REDIS_URL environment variable", /variable REDIS_URL\./],

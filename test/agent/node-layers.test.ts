@@ -51,6 +51,22 @@ it.each<[string, object, Files]>([
   expect(dockerfile({ ...built, ...more }, files)).not.toContain("AS modules"),
 );
 
+it.each<[string, Files]>([
+  ["npm", { "package-lock.json": "" }],
+  ["pnpm", { "pnpm-lock.yaml": "" }],
+  ["Yarn", { "yarn.lock": "" }],
+  ["Yarn 2 or later", { "yarn.lock": "__metadata:" }],
+])("%s has the secret build variables that its configuration names also where it leaves out", (_, lock) => {
+  const given = { ...variables, secret: ["NPM_TOKEN", "NODE_ENV"] };
+  for (const workspaces of [undefined, ["a"]]) {
+    const lines = generateDockerfile(node({ ...built, workspaces }, lock), given).split("\n");
+    const prune = lines.filter((line) => /^RUN .*(?:npm prune|--production|--prod )/.test(line));
+    expect(prune).toHaveLength(1);
+    expect(prune[0]).toContain("id=env_NPM_TOKEN [");
+    expect(prune[0]).toContain("export NPM_TOKEN=");
+  }
+});
+
 it("an app that nothing builds is its source beside its packages, without those for development", () => {
   const plain = { ...built, scripts: { start: "node ." } };
   expect(dockerfile(plain)).toMatch(

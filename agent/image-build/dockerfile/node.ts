@@ -317,8 +317,11 @@ function buildStages(
   images: BaseImages,
 ): { lines: string[]; folders: Folder[] } {
   const tool = toolOf(plan);
+  // What package managers read names variables here, too; the install has declared the plain ones.
   const prune = (after = "") =>
-    runs(`${tool.prune}${after}`, [cache(variables, plan.packageManager, tool.cache)]);
+    installStep(`${tool.prune}${after}`, { ...variables, plain: [] }, [
+      cache(variables, plan.packageManager, tool.cache),
+    ]);
   if (prunesApart(plan)) {
     const stage = nodeBuildStage(plan, "install", variables, images);
     const at = stage.indexOf(copyAll);
@@ -326,7 +329,7 @@ function buildStages(
       lines: [
         ...stage.slice(0, at),
         "FROM install AS modules",
-        prune(` && ${moveState}`),
+        ...prune(` && ${moveState}`),
         "FROM install AS build",
         // Not at once with the build, whose memory it would take.
         `COPY --from=modules ${state} ${state}`,
@@ -344,7 +347,7 @@ function buildStages(
   return {
     lines: [
       ...nodeBuildStage(plan, "build", variables, images, isInstalledOnly(plan) ? null : undefined),
-      ...(prunes(plan) ? [...(plan.folder === null ? [] : ["WORKDIR /app"]), prune()] : []),
+      ...(prunes(plan) ? [...(plan.folder === null ? [] : ["WORKDIR /app"]), ...prune()] : []),
       ...step,
     ],
     folders,
