@@ -67,6 +67,14 @@ it.each<[string, Files]>([
   }
 });
 
+it("what patch-package changed stays so with Yarn 1, which would put the files of packages back", () => {
+  const patched = { ...built, devDependencies: { typescript: "5", "patch-package": "8" } };
+  const files = { "patches/a.patch": "" };
+  expect(dockerfile(patched, { "yarn.lock": "", ...files })).not.toContain("--production");
+  expect(dockerfile(patched, { "yarn.lock": "__metadata:", ...files })).toContain("--production");
+  expect(dockerfile(patched, files)).toContain("npm prune");
+});
+
 it("an app that nothing builds is its source beside its packages, without those for development", () => {
   const plain = { ...built, scripts: { start: "node ." } };
   expect(dockerfile(plain)).toMatch(

@@ -107,6 +107,7 @@ export type NodePlan = NodeBuild & {
 
 export function detectNode(sources: Sources, manifest: PackageJson, overrides: Overrides): NodePlan {
   const build = nodeBuild(sources, manifest, overrides);
+  const whole = withRoot(sources, manifest);
   const given = overrides.startCommand ?? procfileWeb(sources);
   const direct = given === null ? directStart(sources, manifest, build) : null;
   const startCommand =
@@ -131,7 +132,19 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
       configNeedsDevelopment(sources, manifest, startCommand) ||
       leavesPackagesOut(manifest, build) ||
       // Its template lists what its server imports among what is for development.
-      dependsOn(manifest, "@builder.io/qwik-city"),
+      dependsOn(manifest, "@builder.io/qwik-city") ||
+      // Yarn 1 puts the files of packages back when it leaves others out.
+      (build.packageManager === "yarn" && dependsOn(whole, "patch-package")),
+  };
+}
+
+/** With the packages of the workspace's root, which its apps find as they do their own. */
+function withRoot({ workspace }: Sources, manifest: PackageJson): PackageJson {
+  const root = workspace ? readPackageJson(workspace.root) : null;
+  return {
+    ...manifest,
+    dependencies: { ...root?.dependencies, ...manifest.dependencies },
+    devDependencies: { ...root?.devDependencies, ...manifest.devDependencies },
   };
 }
 
