@@ -51,6 +51,39 @@ describe("what is there for development only stays where an app's configuration 
     expect(isPruned(server("esbuild server/index.ts --bundle"), {})).toBe(true);
   });
 
+  it("also where it is the workspace's root that lists what starts the app or what its configuration loads", () => {
+    const web = { scripts: { start: "cross-env A=1 next start" }, dependencies: { next: "15" } };
+    const isLeft = (text: string, devDependencies: object, dependencies = {}) => {
+      const app = sourcesOf({ "package.json": JSON.stringify(web), "next.config.js": text });
+      const manifest = { workspaces: ["apps/*"], dependencies, devDependencies };
+      const root = sourcesOf({ "package.json": JSON.stringify(manifest) });
+      const sources = { ...app, workspace: workspaceOf(app, root, "apps/web") };
+      const plan = detect(sources, { buildCommand: null, startCommand: null });
+      return !generateDockerfile(plan, variables).includes("npm prune");
+    };
+    expect(isLeft("", { "cross-env": "7" })).toBe(true);
+    expect(isLeft("require('next-pwa')", { "next-pwa": "5" })).toBe(true);
+    expect(isLeft("", { "cross-env": "7" }, { "cross-env": "7" })).toBe(false);
+    expect(isLeft("", { next: "15", eslint: "9" })).toBe(false);
+  });
+
+  it.each([
+    "npm run start --workspace=apps/api",
+    "npm -w api start",
+    "pnpm --filter api start",
+    "pnpm -F api start",
+    "yarn workspace api start",
+    "bun --filter api start",
+  ])(
+    "also where a package of the workspace starts, of whose scripts the root's tell nothing: %s",
+    (start) => {
+      const root = { workspaces: ["apps/*"], devDependencies: { eslint: "9" }, scripts: { start } };
+      expect(isPruned(root, { "package-lock.json": "" })).toBe(false);
+      const own = { ...root, scripts: { start: "node apps/api" } };
+      expect(isPruned(own, { "package-lock.json": "" })).toBe(true);
+    },
+  );
+
   it("also where Vite or Nuxt is what serves the built app", () => {
     const devDependencies = { "@vitejs/plugin-react": "5" };
     const files = { "vite.config.ts": "import react from '@vitejs/plugin-react'" };

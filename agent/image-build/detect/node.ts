@@ -113,7 +113,7 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
   const startCommand =
     given ??
     direct?.command ??
-    scriptCommand(manifest, programOf(build.packageManager)) ??
+    scriptCommand(whole, programOf(build.packageManager)) ??
     frameworkServer(manifest) ??
     entryCommand(sources, manifest);
   if (startCommand === null) throw startsNothing(sources, build);
@@ -127,9 +127,10 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     server: given === null && startCommand === srvxCommand && !dependsOn(manifest, "srvx") ? srvx : null,
     envFiles: missingEnvFiles(sources, given ?? scriptOf(manifest, "start") ?? ""),
     startsByDevelopment:
-      needsDevelopment(manifest, startCommand) ||
+      needsDevelopment(whole, startCommand) ||
+      startsPackage(manifest, startCommand) ||
       readsTypeScript(sources, manifest) ||
-      configNeedsDevelopment(sources, manifest, startCommand) ||
+      configNeedsDevelopment(sources, whole, startCommand) ||
       leavesPackagesOut(manifest, build) ||
       // Its template lists what its server imports among what is for development.
       dependsOn(manifest, "@builder.io/qwik-city") ||
@@ -189,6 +190,14 @@ function isStandalone(sources: Sources, manifest: PackageJson): boolean {
     !/\b(?:outputFileTracingRoot|distDir)\b/.test(configs)
   );
 }
+
+/** A script of one of the workspace's packages, which may run whatever that lists. */
+const startsPackage = (manifest: PackageJson, command: string): boolean =>
+  scriptsBehind(manifest, command).some((text) =>
+    /(?:^|[\s;&|])(?:npm|pnpm|yarn|bun) (?:.{0,200} )?(?:--workspace|-w|--filter|-F|workspace)[ =]/.test(
+      text,
+    ),
+  );
 
 /** Next.js reads its configuration when it starts, and installs TypeScript for it where there is none. */
 const readsTypeScript = (sources: Sources, manifest: PackageJson): boolean =>
