@@ -768,6 +768,8 @@ export const tools = {
       settings: BackupSettings.partial(),
     }),
     output: z.union([Database, answer("changeVolume")]),
+    // Where fewer are kept.
+    destructive: true,
   },
   get_backup_download_link: {
     group: "backups",

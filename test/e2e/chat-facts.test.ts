@@ -131,7 +131,8 @@ const ofSites: Row[] = [
     async () => {
       backupDueAt = new Date(Date.now() + 2 * 60_000);
       const schedule = `${backupDueAt.getUTCMinutes()} ${backupDueAt.getUTCHours()} * * *`;
-      const { result } = await use("set_backup_schedule", on({ volume: "files", settings: { schedule } }));
+      const settings = { schedule };
+      const { result } = await use("set_backup_schedule", on({ volume: "files", settings }), { asks: false });
       expect(result).toMatchObject({ name: "files", backups: { schedule } });
     },
   ],

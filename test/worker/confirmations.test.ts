@@ -49,8 +49,8 @@ async function says(message: string, more: object): Promise<void> {
   expect([status, body.toolCalls]).toEqual([200, []]);
 }
 
-it("24 tools are destructive", () => {
-  expect(destructive).toHaveLength(24);
+it("25 tools are destructive", () => {
+  expect(destructive).toHaveLength(25);
 });
 
 describe.each(destructive)("%s", (name) => {

@@ -157,7 +157,7 @@ export const argumentsAbout = ({
   verify_backup: { backup },
   restore_backup: { db, backup },
   delete_backup: { backup },
-  set_backup_schedule: { db, settings: { schedule: null } },
+  set_backup_schedule: { db, settings: { keep: 1 } },
   get_backup_download_link: { backup },
   browse_files: { site, path: "/" },
   list_volumes: { site },

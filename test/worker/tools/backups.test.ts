@@ -131,13 +131,15 @@ effectsOf("backups", {
     },
   ],
   set_backup_schedule: [
-    "changes when it is backed up and how many are kept",
+    "changes when it is backed up and how many are kept, fewer only after a yes, as those beyond are deleted",
     async () => {
       const { key, name, databaseId } = await withDatabase();
-      const settings = (await api<Database>(key, "GET", `/databases/${databaseId}`)).body.backups;
-      expect(settings.keep).not.toBe(3);
+      const { keep } = (await api<Database>(key, "GET", `/databases/${databaseId}`)).body.backups;
       const schedule = "15 3 * * mon";
-      await useTool(key, "set_backup_schedule", { db: name, settings: { keep: 3, schedule } });
+      for (const settings of [{ schedule }, { keep }, { keep: keep + 1 }])
+        await useTool(key, "set_backup_schedule", { db: name, settings }, { asks: false });
+      const { asked } = await useTool(key, "set_backup_schedule", { db: name, settings: { keep: 3 } });
+      expect(asked).toContain(`Keep 3 instead of ${keep + 1} backups of the database ${name}`);
       const { body } = await api<Database>(key, "GET", `/databases/${databaseId}`);
       expect(body.backups).toMatchObject({
         keep: 3,
@@ -226,11 +228,14 @@ it("backups of volumes are made, listed, scheduled, restored after a yes, and to
   const { key, host, siteId, id } = await withVolumeBackup();
   for (const input of [{ site: "keeps", volume: "data" }, { site: "keeps" }])
     expect((await useTool(key, "list_backups", input)).result).toMatchObject([{ id, status: "VERIFIED" }]);
-  const scheduled = await useTool(key, "set_backup_schedule", {
+  const scheduling = useTool(key, "set_backup_schedule", {
     site: "keeps",
     volume: "data",
     settings: { schedule: "15 3 * * mon", keep: 2 },
   });
+  for (let count = 0; count < 2; count++) await answerNext(host, { kind: "volumes", volumes: [] });
+  const scheduled = await scheduling;
+  expect(scheduled.asked).toMatch(/Keep 2 instead of \d+ backups of the volume data of the site keeps/);
   expect(scheduled.result).toMatchObject({ name: "data", backups: { keep: 2 } });
   const { asked } = await useTool(key, "restore_backup", { site: "keeps", volume: "copy", backup: id });
   expect(asked).toMatch(

@@ -7,6 +7,7 @@ import {
   changeDatabase,
   changeSite,
   databaseId,
+  databaseNamed,
   isGood,
   siteId,
   siteNamed,
@@ -105,6 +106,21 @@ export const backupTools: Tools<Names> = {
             name: of.volume,
             backups: settings,
           });
+    },
+    async consequence(ctx, { settings: { keep }, ...named }) {
+      const of = subjectOf(named);
+      if (keep === undefined) return null;
+      const says = (kept: number, what: string) =>
+        `Keep ${keep} instead of ${kept} backups of ${what}: older ones are deleted.`;
+      if ("database" in of) {
+        const { name, backups } = await databaseNamed(ctx, of.database);
+        if (keep >= backups.keep) return null;
+        return asksAboutDatabase(ctx, name, () => says(backups.keep, `the database ${name}`));
+      }
+      const { id, name } = await siteNamed(ctx, of.site);
+      const { data } = await call(ctx, "listVolumes", { id });
+      const kept = data.find((volume) => volume.name === of.volume)?.backups.keep ?? 0;
+      return keep >= kept ? null : asks(says(kept, `the volume ${of.volume} of the site ${name}`), id);
     },
   },
   get_backup_download_link: {
