@@ -378,6 +378,29 @@ describe("what is destructive", () => {
       expect([await isInMaintenance(key, siteId), await commandsOf(key, siteId)]).toEqual([true, 1]);
     });
 
+    it("is done once where the model, which is told to wait, asks for it again", async () => {
+      const key = await funded();
+      const { siteId } = await runningSite(key, await readyAgent(), { name: "insisted-on" });
+      const wanted = migration("insisted-on");
+      const twice = { calls: [...(wanted.calls ?? []), ...(wanted.calls ?? [])] };
+      scripted(
+        open("jobs"),
+        wanted,
+        twice,
+        maintenance("insisted-on"),
+        { text: "Shall I?" },
+        { text: "Done." },
+      );
+      const { conversationId, pendingAction } = (await say(key, "Migrate, and put it away")).body;
+      expect(pendingAction?.tool).toBe("run_command, set_maintenance_mode");
+      const { body } = await say(key, "yes", { conversationId });
+      expect(body.toolCalls).toEqual([
+        { tool: "run_command", ok: true },
+        { tool: "set_maintenance_mode", ok: true },
+      ]);
+      expect(await commandsOf(key, siteId)).toBe(1);
+    });
+
     it("is not begun where one is about what somebody else has changed since, and the answer says which", async () => {
       const key = await funded();
       const host = await readyAgent();
@@ -405,13 +428,13 @@ describe("what is destructive", () => {
       const { siteId } = await runningSite(key, await readyAgent(), { name: "halfway" });
       const nightly = { name: "nightly", cron: "@daily", command: "npm run clean" };
       await api(key, "POST", `/sites/${siteId}/schedules`, nightly);
-      const deletion = use("delete_cron_job", { site: "halfway", name: "nightly" });
+      const deletion = (named: string) => use("delete_cron_job", { site: named, name: "nightly" });
       const model = scripted(
         open("sites"),
         use("set_maintenance_mode", { site: "halfway", on: true }),
         open("jobs"),
-        deletion,
-        deletion,
+        deletion("halfway"),
+        deletion(siteId),
         migration("halfway"),
         { text: "Shall I?" },
         { text: "All is done." },

@@ -253,12 +253,13 @@ class Turn {
   }
 
   end(message: string, isComplete: boolean, waits?: PendingAction): Interaction {
+    const steps = this.steps.filter((step, at) => this.steps.findIndex((one) => isSame(one, step)) === at);
     const pending: PendingAction | undefined =
-      this.steps.length === 0
+      steps.length === 0
         ? waits
         : {
             id: newPendingId(this.ctx),
-            steps: this.steps,
+            steps,
             expiresAtMs: this.ctx.now().getTime() + pendingForMs,
           };
     // Code states what was done and what would happen, whatever the model claims.
@@ -306,6 +307,10 @@ class Turn {
     return outcome;
   }
 }
+
+/** A model that is told to wait may call the tool again. */
+const isSame = (one: PendingStep, other: PendingStep): boolean =>
+  one.tool === other.tool && JSON.stringify(one.input) === JSON.stringify(other.input);
 
 /** What became of the steps of a plan that was not done as a whole. */
 function fateOf(ran: Ran[]): string {
