@@ -1047,6 +1047,23 @@ describe("without a model", () => {
       ]);
   });
 
+  it("texts in quotes are as they were pasted, with their line breaks and backslashes", async () => {
+    const key = await account();
+    const dockerfile = 'FROM nginx\n\nRUN a \\\n  && grep "^\\d\t" /b\n';
+    // Only the quotes in it are escaped.
+    const pasted = `"${dockerfile.replaceAll('"', '\\"')}"`;
+    const { toolCalls, message } = await command(
+      key,
+      `create_site name=pasted deployType=dockerfile port=80 dockerfile=${pasted}`,
+    );
+    expect([message, toolCalls]).toEqual([expect.any(String), [{ tool: "create_site", ok: true }]]);
+    const [{ id = "" } = {}] = (await api<Page<{ id: string }>>(key, "GET", "/sites")).body.data;
+    expect((await site(key, id)).dockerfile).toBe(dockerfile);
+    const settings = `{"dockerfile": ${pasted.replace("nginx", "caddy")}}`;
+    await command(key, `update_site_settings site=pasted settings=${settings}`);
+    expect((await site(key, id)).dockerfile).toBe(dockerfile.replace("nginx", "caddy"));
+  });
+
   it("what is destructive asks as well, and a plain yes does it", async () => {
     const key = await account();
     await createSite(key, { name: "typed-away" });

@@ -49,9 +49,15 @@ function endOfJson(text: string, from: number): number | null {
   return null;
 }
 
+/** Texts as people paste them: a line break, or a backslash that escapes nothing, is itself. */
+const escaped = (quoted: string): string =>
+  quoted.replaceAll(/\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})|[\\\u0000-\u001f]/g, (one) =>
+    one.length > 1 ? one : JSON.stringify(one).slice(1, -1),
+  );
+
 function valueOf(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return JSON.parse(text.replaceAll(/"(?:[^"\\]|\\[^])*"/g, escaped)) as unknown;
   } catch {
     return text;
   }
