@@ -74,6 +74,17 @@ describe("a message", () => {
     });
   });
 
+  it("about what is not paid for says where it is paid", async () => {
+    const key = await funded();
+    const { invoiceToken } = await createSite(key, { name: "unpaid" });
+    const model = scripted(open("deployments"), use("deploy_site", { site: "unpaid" }), {
+      text: "Pay first.",
+    });
+    expect((await say(key, "Deploy it")).body.toolCalls).toEqual([{ tool: "deploy_site", ok: false }]);
+    const address = new RegExp(`pay at http\\S+/invoice/${invoiceToken}, then`);
+    expect(model.lastResult).toEqual({ error: expect.stringMatching(address) as string });
+  });
+
   it("costs nothing where the model fails, and says so", async () => {
     for (const broken of [{ status: 500 }, { text: "Half of an", isCut: true }]) {
       const key = await funded(3);

@@ -6,6 +6,7 @@ import { logError } from "../log-error.ts";
 import { recordCall } from "../services/activity/record-call.ts";
 import { catalogue } from "./catalogue.ts";
 import type { PendingStep } from "./pending.ts";
+import { payAt } from "./resources.ts";
 import { Revealed, type Consequence } from "./tool.ts";
 
 /** The outcome of a tool call. `result` is for the caller to continue with, `shown` for the person's screen alone. */
@@ -63,7 +64,7 @@ export async function changedSince(ctx: Ctx, { tool, input, version }: PendingSt
     if (now?.version === version) return null;
     throw conflict("The resource has changed since you were asked to confirm: request the action again.");
   } catch (error) {
-    return onRecord(ctx, tool, input as object, () => Promise.resolve(refusalOf(error)));
+    return onRecord(ctx, tool, input as object, () => Promise.resolve(refusalOf(ctx, error)));
   }
 }
 
@@ -92,14 +93,14 @@ async function onRecord<Outcome extends ToolOutcome>(
   input: object,
   work: () => Promise<Outcome>,
 ): Promise<Outcome | Refusal> {
-  const ended = await work().catch(refusalOf);
+  const ended = await work().catch((error: unknown) => refusalOf(ctx, error));
   const outcome = ended.status === "refused" ? ended.code : ended.status === "asks" ? "asked" : "done";
   await recordCall(ctx, { tool, input, outcome });
   return ended;
 }
 
-function refusalOf(error: unknown): Refusal {
-  if (error instanceof AppError) return { status: "refused", error: textOf(error), code: error.code };
+function refusalOf(ctx: Ctx, error: unknown): Refusal {
+  if (error instanceof AppError) return { status: "refused", error: textOf(ctx, error), code: error.code };
   logError({ assistant: true }, error);
   return {
     status: "refused",
@@ -108,8 +109,10 @@ function refusalOf(error: unknown): Refusal {
   };
 }
 
-function textOf({ message, extra }: AppError): string {
-  const { reason, issues, invoiceToken: _token, ...rest } = extra;
+function textOf(ctx: Ctx, { code, message, extra }: AppError): string {
+  const { reason, issues, invoiceToken, ...rest } = extra;
+  if (code === "payment_required")
+    return `A payment is due first: ${typeof invoiceToken === "string" ? `pay at ${payAt(ctx, invoiceToken)}` : "pay what list_invoices shows"}, then ask again.`;
   if (typeof reason === "string") return reason;
   if (issues !== undefined) return `Not valid: ${JSON.stringify(issues)}`;
   return Object.keys(rest).length > 0 ? `${message} ${JSON.stringify(rest)}` : message;
