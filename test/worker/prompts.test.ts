@@ -57,6 +57,18 @@ describe("a request to the model", () => {
     },
   );
 
+  it("without the middle of a long message says so to the model, and the answer to the person", async () => {
+    const key = await funded();
+    const steps = Array.from({ length: 200 }, (_, at) => `RUN echo step number ${at} done`).join("\n");
+    const model = scripted({ text: "I see." });
+    const { message } = (await say(key, `Create a site of this Dockerfile:\n${steps}`)).body;
+    const told = model.asked[0]?.messages.at(-1)?.content ?? "";
+    expect(told).not.toContain("number 130 ");
+    expect(told).toMatch(/number 199 done\n\n\(The person wrote more than this: .*\)$/);
+    expect(message).toMatch(/^I see\.\n\nYour message is longer than the model can be given/);
+    expect((await say(key, "And this?")).body.message).toBe("I see.");
+  });
+
   it("holds the newest results whole, and of older ones that they were left out", async () => {
     const { key, host } = await scene();
     await runningSite(key, host, { name: "loud" });

@@ -14,7 +14,7 @@ import {
   type PendingStep,
 } from "./pending.ts";
 import { fittingGroups, isGroup, offered, openTools, ownTokens } from "./prompt.ts";
-import { budget, newest, promptOf, summaryPromptOf, type Said } from "./prompt-budget.ts";
+import { budget, isTooLong, newest, promptOf, summaryPromptOf, type Said } from "./prompt-budget.ts";
 import { changedSince, isTool, refuseCall, runTool, runUnchanged, type ToolOutcome } from "./run-tool.ts";
 import { cutNote, cutTo, tokenEstimate, withoutMiddle } from "./token-estimate.ts";
 import { untrusted } from "./untrusted.ts";
@@ -159,6 +159,9 @@ class Turn {
     const left = await this.summarize(model, memory.history);
     const confirmed =
       results && untrusted(results.map(({ tool, outcome }) => ({ tool, answered: forModel(outcome) })));
+    if (isTooLong(asked.message))
+      this.fate +=
+        "\n\nYour message is longer than the model can be given: it has not read the middle. Send less at a time.";
     const exchange: ModelMessage[] = [];
     for (let round = 0; round < maxRounds && !this.isOver(); round++) {
       if (round > 0 && !this.affordsMore())
