@@ -602,12 +602,24 @@ describe("secrets", () => {
 
   it("in what others wrote reach no prompt: addresses lose their passwords, keys of ours all but their prefix", async () => {
     const key = await funded();
-    await createSite(key, { name: "canary", startCommand: `serve postgres://u:canary-password@db/x ${key}` });
-    const model = scripted(open("sites"), use("get_site", { site: "canary" }), { text: "Seen." });
+    const { siteId } = await createSite(key, {
+      name: "canary",
+      startCommand: `serve postgres://u:canary-password@db/x ${key}`,
+    });
+    const { url } = (await api<{ url: string }>(key, "GET", `/sites/${siteId}/webhook`)).body;
+    const value = `redis://:canary-password@cache\n${key}\n${url}`;
+    await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "NOTE", value }] });
+    const model = scripted(
+      open("sites"),
+      use("get_site", { site: "canary" }),
+      use("list_env_vars", { site: "canary" }),
+      { text: "Seen." },
+    );
     await say(key, "Show canary");
-    expect(model.asked).toHaveLength(3);
+    expect(model.prompts).toContain("…@cache");
     expect(model.prompts).not.toContain("canary-password");
     expect(model.prompts).not.toContain(key);
+    expect(model.prompts).not.toContain(url.split("/").at(-1));
   });
 });
 

@@ -6,8 +6,10 @@ const maxResultLength = 6000;
 /** Masks passwords in addresses, and Berth's own tokens, wherever they come from: a log, a row, a commit message. */
 const maskedText = (text: string): string =>
   text
-    .replaceAll(/(:\/\/[^\s:@/"]{1,200}):[^\s@/"]{1,400}@/g, "$1:…@")
-    .replaceAll(/\bsk_[0-9A-Za-z]{8,}/g, "sk_…");
+    // Addresses of Redis often have no user.
+    .replaceAll(/(:\/\/[^\s:@/"]{0,200}):[^\s@/"]{1,400}@/g, "$1:…@")
+    // After a line break, which is a letter in JSON, as well.
+    .replaceAll(/(?<=\b|\\[nrt])(sk|whk|hst)_[0-9A-Za-z]{8,}/g, "$1_…");
 
 /** The same as a value: what is masked holds no quotes, so the text stays valid JSON. */
 export const masked = (result: unknown): unknown => JSON.parse(maskedText(JSON.stringify(result) ?? "null"));
