@@ -6,6 +6,7 @@ import type { Env } from "../../worker/env.ts";
 import worker from "../../worker/index.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
 import { leaseJob } from "../../worker/jobs/lease.ts";
+import { listJobs } from "../../worker/services/jobs/list.ts";
 import { getOverview } from "../../worker/services/system/overview.ts";
 import { hostFor, sql, tick } from "./hosts-service.ts";
 import { measuredDatabase } from "./measured-database.ts";
@@ -170,6 +171,16 @@ it("sites whose term goes on for weeks are not read through by each minute's tim
   await manySites("paid", 1000, { hostId: away });
   expect(await rowsRead(minuteOf, /paid_until <= \?/)).toBeLessThan(500);
   await sql("DELETE FROM sites WHERE id LIKE 'paid%'");
+});
+
+it("what ended is listed without reading all jobs that ever did", async () => {
+  await manySites("done", 200, { hostId: away });
+  await manyJobs("done", 10, "site.restart");
+  await sql("UPDATE jobs SET status = 'DONE' WHERE site_id LIKE 'done%'");
+  const ctx = contextOf(measured, { type: "system" }, later);
+  expect(await rowsRead(() => listJobs(ctx, { limit: 20, state: "ended" }))).toBeLessThan(500);
+  await sql("DELETE FROM jobs WHERE site_id LIKE 'done%'");
+  await sql("DELETE FROM sites WHERE id LIKE 'done%'");
 });
 
 describe("hundreds of databases with backups", () => {

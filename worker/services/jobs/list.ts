@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray } from "drizzle-orm";
+import { and, desc, eq, inArray, sql } from "drizzle-orm";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Job, JobsQuery } from "../../../protocol/api/console.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -31,7 +31,8 @@ function inState(ctx: Ctx, state: JobsQuery["state"]) {
     case "stuck":
       return isStuck(ctx);
     case "ended":
-      return inArray(jobs.status, ["DONE", "FAILED", "CANCELLED"]);
+      // `+`: almost all jobs have ended, so the newest of them are not searched by status.
+      return sql`+${jobs.status} IN ('DONE', 'FAILED', 'CANCELLED')`;
     case undefined:
       return inArray(jobs.status, ["QUEUED", "LEASED"]);
   }
