@@ -14,7 +14,7 @@ import { reconcileBackups } from "./jobs/backups/reconcile.ts";
 import { endOrphans, tellOrphans } from "./jobs/commands/cancel-all.ts";
 import { purgeOldCommands } from "./jobs/commands/purge-old.ts";
 import { reconcileDatabases } from "./jobs/databases/reconcile.ts";
-import { purgeOldJobs } from "./jobs/purge-old.ts";
+import { purgeEachHour } from "./jobs/purge-old.ts";
 import { reconcileCertificates } from "./jobs/certificates/reconcile.ts";
 import { reconcileDns } from "./jobs/dns/reconcile.ts";
 import { giveBackTime } from "./jobs/give-back-time.ts";
@@ -79,7 +79,7 @@ const tasks: Record<string, (ctx: Ctx) => Promise<void>> = {
     }
   },
   dns: runDns,
-  jobs: purgeOldJobs,
+  jobs: purgeEachHour,
   keys: finishRevocations,
   accounts: finishAccountChanges,
   sessions: forgetEndedSessions,

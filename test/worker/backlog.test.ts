@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Id } from "../../protocol/ids.ts";
 import { contextOf } from "../../worker/compose.ts";
+import { runTasks } from "../../worker/cron.ts";
 import type { Env } from "../../worker/env.ts";
 import worker from "../../worker/index.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
@@ -171,6 +172,22 @@ it("sites whose term goes on for weeks are not read through by each minute's tim
   await manySites("paid", 1000, { hostId: away });
   expect(await rowsRead(minuteOf, /paid_until <= \?/)).toBeLessThan(500);
   await sql("DELETE FROM sites WHERE id LIKE 'paid%'");
+});
+
+it("the jobs that are kept with their sites are read through once an hour, not each minute", async () => {
+  await manySites("old", 200, { hostId: away });
+  await manyJobs("old", 10, "site.deploy");
+  await sql("UPDATE jobs SET status = 'DONE', deadline_at = 1 WHERE site_id LIKE 'old%'");
+  const ctx = contextOf(measured, { type: "system" }, later);
+  const readAt = (minuteOfHour: number) => {
+    const now = new Date();
+    now.setUTCMinutes(minuteOfHour);
+    return rowsRead(() => void work.push(...runTasks({ ...ctx, now: () => now })), /delete from "jobs"/);
+  };
+  expect(await readAt(49)).toBe(0);
+  expect(await readAt(50)).toBeGreaterThan(2000);
+  await sql("DELETE FROM jobs WHERE site_id LIKE 'old%'");
+  await sql("DELETE FROM sites WHERE id LIKE 'old%'");
 });
 
 it("what ended is listed without reading all jobs that ever did", async () => {

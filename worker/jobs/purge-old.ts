@@ -20,3 +20,11 @@ export async function purgeOldJobs(ctx: Ctx): Promise<void> {
       ),
     );
 }
+
+/** Of an hour; schedules and backups are due at its beginning. */
+const purgedAtMinute = 50;
+
+/** Run by cron: it reads through all jobs that are kept with their site, of which a large installation has 100,000. */
+export async function purgeEachHour(ctx: Ctx): Promise<void> {
+  if (ctx.now().getUTCMinutes() === purgedAtMinute) await purgeOldJobs(ctx);
+}
