@@ -533,6 +533,29 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
       expect((await told("unbilled", "ended"))?.text).not.toContain("http");
     });
 
+    it("says until when it runs: seven days from its end, or from its invoice if that came later", async () => {
+      const issued = (days: number) => (made: Made) => [renewal(made, { created_at: at(days) })];
+      const cases = {
+        "reminded in time": { row: { paid_until: at(0) }, beside: issued(-7), until: "2026-03-17" },
+        "reminded after an outage": { row: { paid_until: at(-6) }, beside: issued(-13), until: "2026-03-11" },
+        "billed after an outage": { row: { paid_until: at(-6) }, beside: issued(-1), until: "2026-03-16" },
+        "not billed yet": { row: { paid_until: at(-6) }, beside: () => [], until: "2026-03-17" },
+      };
+      const made = await make(kind, {}, cases);
+      await remindOwners(listening().ctx);
+      for (const [name, { until }] of Object.entries(cases)) {
+        const id = made[name as keyof typeof cases].id;
+        const [told] = await rows<{ text: string }>(
+          "SELECT text FROM mails WHERE id LIKE ?",
+          `ended:${id}:%`,
+        );
+        expect([name, told?.text]).toEqual([
+          name,
+          expect.stringContaining(`It keeps running until ${until}.`),
+        ]);
+      }
+    });
+
     it("does not come where the payment arrives in the same moment", async () => {
       const made = await make(
         kind,

@@ -1,3 +1,4 @@
+import { addDays } from "./pricing.ts";
 import { graceDays, keepSuspendedDays, warnDays } from "./terms.ts";
 import { dayOf } from "./times.ts";
 
@@ -8,11 +9,13 @@ type About = {
   paidUntil: Date;
   payUrl: string | null;
   price?: string;
+  /** When its invoice was issued, from which the grace counts if that was after the end. */
+  issuedAt?: Date;
 };
 
 /** The mails to the owner about the end of a term. */
 export function termMail(occasion: Occasion, about: About): { subject: string; text: string } {
-  const { what, name, paidUntil, payUrl, price } = about;
+  const { what, name, paidUntil, payUrl, price, issuedAt = paidUntil } = about;
   const pay = payUrl === null ? "" : `\n\nPay here, without signing in:\n${payUrl}`;
   const named = `Your ${what} ${name}`;
   switch (occasion) {
@@ -21,11 +24,13 @@ export function termMail(occasion: Occasion, about: About): { subject: string; t
         subject: `Renew ${name} by ${dayOf(paidUntil)}`,
         text: `${named} is paid for until ${dayOf(paidUntil)}. This invoice${price ? ` for ${price}` : ""} renews it.${pay}\n\nTo cancel, delete the ${what}, or let the invoice lapse.`,
       };
-    case "ended":
+    case "ended": {
+      const stopsAt = addDays(issuedAt > paidUntil ? issuedAt : paidUntil, graceDays);
       return {
         subject: `The term of ${name} has ended`,
-        text: `${named} was paid for until ${dayOf(paidUntil)}. It keeps running for ${graceDays} days. If it is not paid for by then, it is stopped and its data is kept.${pay}`,
+        text: `${named} was paid for until ${dayOf(paidUntil)}. It keeps running until ${dayOf(stopsAt)}. If it is not paid for by then, it is stopped and its data is kept.${pay}`,
       };
+    }
     case "suspended":
       return {
         subject: `${name} is suspended`,

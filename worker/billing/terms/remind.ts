@@ -6,7 +6,7 @@ import { keepSuspendedDays, warnDays } from "../../domain/terms.ts";
 import { queueMail } from "../../mails/queue.ts";
 import { renewalLink } from "./renewal-link.ts";
 import { tableOf, termed, wordOf, type Termed } from "../../db/resource.ts";
-import { inService, ofSuspended, selectDue, type TermRow } from "./resource.ts";
+import { inService, ofSuspended, renewalOf, selectDue, type TermRow } from "./resource.ts";
 
 /** The mail id of the deletion warning for `r`. */
 export const warningOf = sql`'deletion:' || r.id || ':' || r.suspended_at`;
@@ -44,9 +44,16 @@ async function remind(ctx: Ctx, kind: Termed, occasion: Occasion, id: SQL, due: 
       name,
       paidUntil: new Date(row.paidUntil),
       payUrl: await renewalLink(ctx, row.id),
+      issuedAt: await issuedAtOf(ctx, row.id),
     });
     const mailId = `${occasion}:${row.id}:${occasion === "ended" ? row.paidUntil : row.suspendedAt}`;
     const still = sql`EXISTS (SELECT 1 FROM ${tableOf(kind)} r WHERE r.id = ${row.id} AND ${due})`;
     await ctx.db.batch([queueMail(ctx, { id: mailId, accountId, ...mail }, still)]);
   }
+}
+
+/** When the renewal to pay was issued; one that is not yet, now. */
+async function issuedAtOf(ctx: Ctx, resourceId: string): Promise<Date> {
+  const [open] = await ctx.db.all<{ ms: number }>(sql`SELECT created_at AS ms FROM ${renewalOf(resourceId)}`);
+  return open ? new Date(open.ms) : ctx.now();
 }
