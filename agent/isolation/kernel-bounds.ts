@@ -1,6 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
+import { totalmem } from "node:os";
 import { join } from "node:path";
+import { minReplicaMb } from "../../protocol/api/volumes.ts";
+import { mebibyte } from "../docker/mebibyte.ts";
 import { log } from "../log.ts";
+import { maxConnections } from "./rules.ts";
 
 /** Below /proc/sys. Those of neighbours: addresses on containers' own networks that somebody asked for, found or not. */
 const bounds = [
@@ -33,16 +37,17 @@ export async function liftKernelBounds(root = "/"): Promise<void> {
     }
 }
 
-/** The kernel's default on hosts with much memory; its default on small hosts is filled by a few containers. */
+/** For visitors and builds: the kernel's default on hosts with much memory. */
 const leastConnections = 262_144;
 
 /**
- * Requires the modules loaded by the firewall's rules. A larger value set by an operator is kept; a network namespace
- * cannot change its host's.
+ * Has room for what all containers that fit into the host's memory may hold together, or those of one account could
+ * leave none for visitors. Requires the modules loaded by the firewall's rules. A larger value set by an operator is
+ * kept; a network namespace cannot change its host's.
  */
-export async function enlargeConnectionTable(root = "/"): Promise<void> {
+export async function enlargeConnectionTable(root = "/", memoryMb = totalmem() / mebibyte): Promise<void> {
   const file = join(root, "proc/sys/net/netfilter/nf_conntrack_max");
-  const most = Number(await readFile(file, "utf8").catch(() => "NaN"));
-  if (most < leastConnections)
-    await writeFile(file, String(leastConnections), { flag: "r+" }).catch(() => undefined);
+  const wanted = leastConnections + Math.floor(memoryMb / minReplicaMb) * maxConnections;
+  const present = Number(await readFile(file, "utf8").catch(() => "NaN"));
+  if (present < wanted) await writeFile(file, String(wanted), { flag: "r+" }).catch(() => undefined);
 }

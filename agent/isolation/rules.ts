@@ -175,7 +175,8 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
   ];
 }
 
-const maxConnections = 10_000;
+/** Of one container. */
+export const maxConnections = 10_000;
 
 /**
  * Limits connections per container, because the host has one connection table, which also serves its visitors; and

@@ -241,18 +241,25 @@ it("what the kernel leaves to all containers together has no bound, as one site 
   rmSync(root, { recursive: true });
 });
 
-it("a small table of connections becomes larger, a larger one stays", async () => {
+it("the table of connections has room for visitors when each container that fits into the host has filled its part", async () => {
   const root = mkdtempSync(join(tmpdir(), "berth-table-"));
   const folder = join(root, "proc/sys/net/netfilter");
   const file = join(folder, "nf_conntrack_max");
+  const enlarged = async (before: number, memoryMb: number) => {
+    writeFileSync(file, `${before}\n`);
+    await enlargeConnectionTable(root, memoryMb);
+    return Number(readFileSync(file, "utf8"));
+  };
   await enlargeConnectionTable(root);
   mkdirSync(folder, { recursive: true });
-  writeFileSync(file, "65536\n");
-  await enlargeConnectionTable(root);
-  expect(Number(readFileSync(file, "utf8"))).toBe(262_144);
-  writeFileSync(file, "1048576\n");
-  await enlargeConnectionTable(root);
-  expect(Number(readFileSync(file, "utf8"))).toBe(1_048_576);
+  const [rule] = countingRules({ agentId: "0123" }, 4);
+  const ofContainer = Number(/--connlimit-above (\d+)/.exec(rule?.rule?.join(" ") ?? "")?.[1]);
+  // A replica has 64 MB at least.
+  const ofAll = (4096 / 64) * ofContainer;
+  expect(await enlarged(65_536, 4096)).toBe(262_144 + ofAll);
+  expect(await enlarged(262_144, 4096)).toBe(262_144 + ofAll);
+  // An operator's own.
+  expect(await enlarged(5_000_000, 4096)).toBe(5_000_000);
   rmSync(root, { recursive: true });
 });
 
