@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
-import type { Duplex } from "node:stream";
+import { Readable, type Duplex } from "node:stream";
 import { json } from "node:stream/consumers";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -61,6 +61,10 @@ beforeEach(async () => {
       return void response
         .writeHead(200, { "Content-Length": 100 })
         .write("{", () => request.socket.destroy());
+    if (request.url === "/images/huge/json")
+      return void Readable.from(Array.from({ length: 140 }, () => Buffer.alloc(1024 * 1024, "x"))).pipe(
+        response,
+      );
     if (request.url?.startsWith("/containers/create"))
       return void (/name=(?:taken|ghost)$/.test(request.url)
         ? response.writeHead(409).end()
@@ -162,6 +166,10 @@ it("an answer that came while the agent was stopped is heard, however late it is
 
 it("an engine that ends amid an answer has not answered: nobody waits for the rest", async () => {
   await expect(engine.inspectContainer("half")).rejects.toThrow("aborted");
+});
+
+it("an answer that is longer than a list of all containers can be is not read to its end, which could end the agent", async () => {
+  await expect(engine.imageId("huge")).rejects.toThrow("The engine's answer is longer than 128 MB");
 });
 
 it("a container that somebody else removes is waited for: until then it holds its volumes and its image", async () => {
