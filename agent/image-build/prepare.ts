@@ -1,3 +1,4 @@
+import type { Dirent } from "node:fs";
 import { lstat, readFile, readdir, realpath } from "node:fs/promises";
 import { join, posix, sep } from "node:path";
 import type { Duplex } from "node:stream";
@@ -61,14 +62,25 @@ export type Input = Pick<JobArgs<"site.deploy">, "rootDir" | "dockerfilePath" | 
   memoryMb?: number;
 };
 
+/** The Dockerfile that Docker takes where none is named; a folder may have the second name. */
+export const usualDockerfile = (entries: readonly Dirent[]): string | null =>
+  (
+    entries.find(({ name }) => name === "Dockerfile") ??
+    entries.find((entry) => entry.name === "dockerfile" && entry.isFile())
+  )?.name ?? null;
+
 /** The repository's own Dockerfile, where it is built by one. */
-function ownDockerfile(names: string[], { options: { builder } = {}, dockerfilePath }: Input): string | null {
+function ownDockerfile(
+  entries: Dirent[],
+  { options: { builder } = {}, dockerfilePath }: Input,
+): string | null {
   if (builder === "detect") return null;
-  if (builder === "dockerfile" && dockerfilePath === null && !names.includes("Dockerfile"))
+  const usual = usualDockerfile(entries);
+  if (builder === "dockerfile" && dockerfilePath === null && usual === null)
     throw new JobError(
       "builder is dockerfile, but the repository has no Dockerfile at the root of the app: set dockerfilePath to it, or remove builder.",
     );
-  return dockerfilePath ?? (names.includes("Dockerfile") ? "Dockerfile" : null);
+  return dockerfilePath ?? usual;
 }
 
 /** What of the environment reaches the build: plain variables as arguments, secret ones as mounts. */
@@ -94,9 +106,10 @@ export async function prepareBuild(
   shared: (base: SharedBase) => Promise<string | null> = () => Promise.resolve(null),
 ): Promise<Steps & { context: Context }> {
   const root = await folderInside(folder, input.rootDir);
-  const names = await readdir(root);
+  const entries = await readdir(root, { withFileTypes: true });
+  const names = entries.map(({ name }) => name);
   const { plain, secret, ...variables } = await variablesOf(input.env, buildCaFile);
-  const own = ownDockerfile(names, input);
+  const own = ownDockerfile(entries, input);
   if (own !== null) {
     const text = textToBuild(
       await readDockerfile(root, own, input.rootDir),

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -6,6 +6,7 @@ import { chooseBaseImages } from "../../agent/image-build/base-image.ts";
 import { detect } from "../../agent/image-build/detect/index.ts";
 import type { Overrides } from "../../agent/image-build/detect/sources.ts";
 import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
+import { inspectInReader } from "../../agent/image-build/inspect/inspect-in-reader.ts";
 import { prepareBuild, type Input } from "../../agent/image-build/prepare.ts";
 import { sourcesOf } from "../support/sources.ts";
 
@@ -125,6 +126,26 @@ describe("what a repository is built by", () => {
     await expect(prepared({ rootDir, dockerfilePath: "apps/api/Dockerfile" })).rejects.toThrow(
       "The file apps/api/Dockerfile does not exist in apps/api: dockerfilePath is relative to rootDir.",
     );
+  });
+
+  it("is a Dockerfile in small letters, as with Docker, but no folder of that name", async () => {
+    const rootDir = "small";
+    mkdirSync(join(folder, rootDir, "dockerfile"), { recursive: true });
+    writeFileSync(join(folder, rootDir, "index.html"), "");
+    expect((await prepared({ rootDir })).generated).toContain("FROM caddy:2");
+    expect(await inspectInReader({ program: "inspect", folder, rootDir })).toMatchObject({
+      builder: "detected",
+    });
+    rmdirSync(join(folder, rootDir, "dockerfile"));
+    writeFileSync(join(folder, rootDir, "dockerfile"), "FROM scratch\nEXPOSE 8080\n");
+    expect(await prepared({ rootDir })).toMatchObject({
+      generated: null,
+      dockerfile: { name: "dockerfile" },
+    });
+    expect(await inspectInReader({ program: "inspect", folder, rootDir })).toMatchObject({
+      builder: "dockerfile",
+      port: 8080,
+    });
   });
 
   it("is told that a Dockerfile set aside is all there is", () =>

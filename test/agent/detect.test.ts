@@ -1913,6 +1913,8 @@ describe("a repository that is none of these is refused with what to do", () => 
     ],
     ["files to be served", { "public/index.html": "" }, /in public: set rootDir/],
     ["Dockerfiles elsewhere", { "docker/Dockerfile.prod": "" }, /docker\/Dockerfile\.prod: .*dockerfilePath/],
+    ["Podman's", { Containerfile: "", "README.md": "" }, /but Containerfile: .*dockerfilePath/],
+    ["a Dockerfile in small letters elsewhere", { "api/dockerfile": "" }, /but api\/dockerfile: set rootDir/],
     ["Compose", { "compose.yaml": "" }, /Found compose\.yaml.* each of its services/],
     [
       "one of several programs with tools of Node's",

@@ -21,9 +21,9 @@ const others: [sign: RegExp, what: string, how?: string][] = [
   ],
 ];
 const compose = /^(?:docker-)?compose\.ya?ml$/;
-const dockerfile = /^(?:\w[\w.-]*\/){0,2}Dockerfile(?:\.[\w-]+)?$|^[\w-]+\.Dockerfile$/;
+const dockerfile = /^(?:\w[\w.-]*\/){0,2}(?:[Dd]ockerfile(?:\.[\w-]+)?|Containerfile)$|^[\w-]+\.Dockerfile$/;
 const app =
-  /^((?:[\w@+-][\w.@+-]*\/){1,2})(?:Dockerfile|package\.json|requirements\.txt|pyproject\.toml|Pipfile|go\.mod|composer\.json|Gemfile|Cargo\.toml|mix\.exs|deno\.jsonc?|[\w.-]+\.(?:csproj|fsproj)|pom\.xml|build\.gradle(?:\.kts)?|index\.(?:html|php))$/;
+  /^((?:[\w@+-][\w.@+-]*\/){1,2})(?:[Dd]ockerfile|package\.json|requirements\.txt|pyproject\.toml|Pipfile|go\.mod|composer\.json|Gemfile|Cargo\.toml|mix\.exs|deno\.jsonc?|[\w.-]+\.(?:csproj|fsproj)|pom\.xml|build\.gradle(?:\.kts)?|index\.(?:html|php))$/;
 const mostNamed = 5;
 
 const nothing =
@@ -42,7 +42,7 @@ export function notByItself(paths: readonly string[]): JobError | null {
 /** Why a repository is none that we build, and what to do. */
 export function notFound({ files }: Sources): JobError {
   // With one, only a setting brings us here.
-  if (files.has("Dockerfile"))
+  if (files.has("Dockerfile") || files.has("dockerfile"))
     return new JobError(
       "builder is detect, so the Dockerfile is not read, and no other file says how to build this: remove builder, or set startCommand.",
     );

@@ -22,7 +22,7 @@ const mostPlaced = 20_000;
 const mostRead = 400;
 /** Nothing in them means anything in a list of patterns. */
 const plainPath = /^[\w@.+-][\w@.+ ()-]*(?:\/[\w@.+-][\w@.+ ()-]*)*$/;
-const others = /^(?:Dockerfile|prisma\/schema\.prisma)$/;
+const others = /^(?:[Dd]ockerfile|prisma\/schema\.prisma)$/;
 
 /**
  * Makes `folder` look like the repository: files that detection reads with their texts, the others empty. Their contents are not
