@@ -468,12 +468,19 @@ const leavesScriptsOut = (sources: Sources): boolean =>
 const scriptsOf = (manifest: PackageJson, names: string[]): string[] =>
   names.filter((name) => scriptOf(manifest, name) !== null);
 
+/** What package managers, and install scripts of packages, read beside the manifests. */
+const readByInstall =
+  /^(?:\.yarn\/|patches\/|binding\.gyp|\.pnpmfile\.[cm]js|\.puppeteerrc(?:\.\w+)?|puppeteer\.config\.\w+)$/;
+
 function installNeedsSource(sources: Sources, manifest: PackageJson): boolean {
   const wanted = [manifest.dependencies, manifest.devDependencies].flatMap((list) =>
     Object.values(list ?? {}),
   );
   return (
-    present(sources, [".yarn/", "patches/", "binding.gyp"]).length > 0 ||
+    [...sources.files].some((file) => readByInstall.test(file)) ||
+    ["package.json", "pnpm-workspace.yaml"].some((file) =>
+      textOf(sources, file).includes("patchedDependencies"),
+    ) ||
     scriptsOf(manifest, ["preinstall", "install"]).length > 0 ||
     wanted.some(
       (version) => typeof version === "string" && /^(?:file|link|portal|patch):|^\.{0,2}\//.test(version),
