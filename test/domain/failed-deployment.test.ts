@@ -108,6 +108,18 @@ describe("a known cause", () => {
       "No host took this within 60 minutes. Ask the operator whether the hosts are up, then try again.",
     ],
     ["not_detected", "Found a Gemfile, but not what starts the app: no Procfile."],
+    ["not_detected", 'package.json has no "build" script: add one, or set buildCommand.'],
+    ["build_failed", "The build left an index.html in none of: dist. Make it write there."],
+    ["missing_variable", "The app exited with code 1 after 0.3 s: set the site's variable DATABASE_URL."],
+    [
+      "source_missing",
+      "The branch next does not exist in github.com/a/b: choose another branch, or push it.",
+    ],
+    ["source_missing", "The commit 0123456789ab is not, or no longer, in github.com/a/b: push it."],
+    ["source_missing", "The file Dockerfile does not exist in api: dockerfilePath is relative to rootDir."],
+    ["repository_unreadable", "The repository github.com/a/b does not exist, or is private: set gitToken."],
+    ["repository_unreadable", "The Git host of github.com/a/b redirects: use the address it redirects to."],
+    ["repository_unreadable", "The Git host of github.com/a/b could not be reached: check the address."],
   ])("%s is told by its error", (code, error) => {
     expect(explain(error).cause?.code).toBe(code);
   });
