@@ -1081,10 +1081,10 @@ describe("without a model", () => {
     );
     expect([message, toolCalls]).toEqual([expect.any(String), [{ tool: "create_site", ok: true }]]);
     const [{ id = "" } = {}] = (await api<Page<{ id: string }>>(key, "GET", "/sites")).body.data;
-    expect((await site(key, id)).dockerfile).toBe(dockerfile);
+    expect(await site(key, id)).toMatchObject({ dockerfile });
     const settings = `{"dockerfile": ${pasted.replace("nginx", "caddy")}}`;
     await command(key, `update_site_settings site=pasted settings=${settings}`);
-    expect((await site(key, id)).dockerfile).toBe(dockerfile.replace("nginx", "caddy"));
+    expect(await site(key, id)).toMatchObject({ dockerfile: dockerfile.replace("nginx", "caddy") });
   });
 
   it("what is destructive asks as well, and a plain yes does it", async () => {
