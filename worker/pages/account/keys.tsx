@@ -1,6 +1,6 @@
 import { KeyCreate, type Key } from "../../../protocol/api/keys.ts";
 import { call } from "../../api/call.ts";
-import { Act, Button, Field, Form } from "../kit/form.tsx";
+import { Act, Field, Form, Submit } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Day, Empty, Heading, Pager, Tabs, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
@@ -83,9 +83,7 @@ export const keys: Screen = {
                     autocomplete="off"
                   />
                   {viewer.twoFactorEnabled && <CodeField />}
-                  <p class="form-end">
-                    <Button label="Create key" kind="primary" />
-                  </p>
+                  <Submit label="Create key" kind="primary" />
                 </Form>
               </div>
             </Card>

@@ -13,7 +13,7 @@ import {
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Act, Button, Check, Field, Form, Select, typedInto } from "../kit/form.tsx";
+import { Act, Check, Field, Form, Select, Submit, typedInto } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Head, Heading, Pager, Status, Tabs, Time } from "../kit/parts.tsx";
 import type { Fields, Screen } from "../kit/screen.ts";
@@ -79,9 +79,7 @@ const OneChannel = ({ channel }: { channel: Channel }) => {
           <Form id="change" of={id}>
             <input type="hidden" name="id" value={id} />
             <Kinds chosen={channel.kinds} />
-            <p class="form-end">
-              <Button label="Save" of={name} />
-            </p>
+            <Submit label="Save" of={name} />
           </Form>
         </details>
         <details>
@@ -194,9 +192,7 @@ export const notifications: Screen = {
                   />
                   <Field name="name" label="Name" hint="Optional." maxlength={60} autocomplete="off" />
                   <Kinds chosen={notificationKinds} />
-                  <p class="form-end">
-                    <Button label="Add channel" kind="primary" />
-                  </p>
+                  <Submit label="Add channel" kind="primary" />
                 </Form>
               </div>
             </Card>

@@ -4,7 +4,7 @@ import { AccountDelete, ProfilePatch, type AccountDeletion } from "../../../prot
 import { call } from "../../api/call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Button, Check, ConfirmByName, Field, Form } from "../kit/form.tsx";
+import { Check, ConfirmByName, Field, Form, Submit } from "../kit/form.tsx";
 import { Card, Day, Heading, Tabs } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { counted } from "../kit/words.ts";
@@ -85,9 +85,7 @@ export const profile: Screen = {
                     required
                     maxlength={100}
                   />
-                  <p class="form-end">
-                    <Button label="Save name" />
-                  </p>
+                  <Submit label="Save name" />
                 </Form>
                 <Form id="email">
                   <Field
@@ -105,9 +103,7 @@ export const profile: Screen = {
                     }
                   />
                   {viewer.twoFactorEnabled && <CodeField />}
-                  <p class="form-end">
-                    <Button label="Change email" />
-                  </p>
+                  <Submit label="Change email" />
                 </Form>
                 <p class="soft">
                   Member since <Day at={viewer.createdAt} />
@@ -135,9 +131,7 @@ export const profile: Screen = {
                     maxlength={200}
                     hint="At least 12 characters. All other browsers are signed out."
                   />
-                  <p class="form-end">
-                    <Button label="Change password" />
-                  </p>
+                  <Submit label="Change password" />
                 </Form>
               </div>
             </Card>

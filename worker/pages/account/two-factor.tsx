@@ -2,7 +2,7 @@ import * as z from "zod";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { codeIn } from "../../services/accounts/second-factor.ts";
 import { brandName } from "../kit/brand.tsx";
-import { Button, Field, Form } from "../kit/form.tsx";
+import { Field, Form, Submit } from "../kit/form.tsx";
 import { Card, Copied, Heading, Status, Tabs } from "../kit/parts.tsx";
 import { QrCode } from "../kit/qr.tsx";
 import type { Asked, Screen, View } from "../kit/screen.ts";
@@ -73,9 +73,7 @@ const setup = ({ uri, codes }: z.infer<typeof Setup>): View =>
                 mono
                 placeholder="123456"
               />
-              <p class="form-end">
-                <Button label="Turn on" kind="primary" />
-              </p>
+              <Submit label="Turn on" kind="primary" />
             </Form>
           </li>
         </ol>
@@ -92,9 +90,7 @@ const Off = () => (
           password is not enough. API keys work as before.
         </p>
         <Password />
-        <p class="form-end">
-          <Button label="Set up" kind="primary" />
-        </p>
+        <Submit label="Set up" kind="primary" />
       </Form>
       <p class="soft small">
         If you sign in only with GitHub, set a password first: sign out, and choose "Forgot your password?".
@@ -120,9 +116,7 @@ const On = () => (
           <p>The old ones stop working. The new ones are shown once.</p>
           <Password />
           <CodeField />
-          <p class="form-end">
-            <Button label="Make new codes" />
-          </p>
+          <Submit label="Make new codes" />
         </Form>
       </div>
     </Card>
@@ -134,9 +128,7 @@ const On = () => (
           </p>
           <Password />
           <CodeField />
-          <p class="form-end">
-            <Button label="Turn off" kind="danger" />
-          </p>
+          <Submit label="Turn off" kind="danger" />
         </Form>
       </div>
     </Card>

@@ -1,6 +1,6 @@
 import { BillingDetailsPatch } from "../../../protocol/api/settings.ts";
 import { call } from "../../api/call.ts";
-import { Button, Field, Form, TextArea } from "../kit/form.tsx";
+import { Field, Form, Submit, TextArea } from "../kit/form.tsx";
 import { Card, Heading } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 
@@ -54,9 +54,7 @@ export const billingDetails: Screen = {
                   maxlength={30}
                   autocomplete="off"
                 />
-                <p class="form-end">
-                  <Button label="Save" kind="primary" />
-                </p>
+                <Submit label="Save" kind="primary" />
               </Form>
             </div>
           </Card>

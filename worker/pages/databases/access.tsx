@@ -2,7 +2,7 @@ import { isNetwork, maxAllowed } from "../../../protocol/api/public-access.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
-import { Button, Check, Form, TextArea } from "../kit/form.tsx";
+import { Check, Form, Submit, TextArea } from "../kit/form.tsx";
 import { Callout, Card, Copied, Copy, Status } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseFrame, databasePath, openDatabase, told } from "./frame.tsx";
@@ -80,9 +80,7 @@ export const databaseAccess: Screen = {
                 placeholder={"203.0.113.7\n198.51.100.0/24"}
                 hint={`One per line, at most ${maxAllowed}. Connections use TLS. Clients removed from the list are disconnected immediately.`}
               />
-              <p class="form-end">
-                <Button label="Save" kind="primary" />
-              </p>
+              <Submit label="Save" kind="primary" />
             </Form>
           </div>
         </Card>

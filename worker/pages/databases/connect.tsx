@@ -7,7 +7,7 @@ import type { Site } from "../../../protocol/api/sites.ts";
 import type { DatabaseType } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
 import { databaseEngines } from "../../domain/database-engines.ts";
-import { Act, Button, Field, Form, Select } from "../kit/form.tsx";
+import { Act, Field, Form, Select, Submit } from "../kit/form.tsx";
 import { Callout, Card, Copied, Copy } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseFrame, databasePath, openDatabase, sitesOf, told, type Told } from "./frame.tsx";
@@ -198,9 +198,7 @@ const Links = ({ database, sites }: { database: Database; sites: readonly Site[]
               maxlength={100}
               mono
             />
-            <p class="form-end">
-              <Button label="Link the site" />
-            </p>
+            <Submit label="Link the site" />
           </Form>
         </div>
       )}

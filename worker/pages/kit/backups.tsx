@@ -6,7 +6,7 @@ import { call } from "../../api/call.ts";
 import { isCron } from "../../domain/backup-rules.ts";
 import { cronWords } from "../../domain/cron-words.ts";
 import { backupWords, triggerWords } from "./backup-words.tsx";
-import { Act, Button, Field, Form, Select, typedInto } from "./form.tsx";
+import { Act, Field, Form, Select, Submit, typedInto } from "./form.tsx";
 import { Head, Status, Time } from "./parts.tsx";
 import type { Asked, Screen } from "./screen.ts";
 
@@ -125,9 +125,7 @@ export const RestoreMenu = ({
 export const ReplaceFields = ({ name, label }: { name: string; label: string }) => (
   <>
     <Field name="confirm" label={label} required autocomplete="off" placeholder={name} />
-    <p class="form-end">
-      <Button label="Replace its data" kind="danger primary" />
-    </p>
+    <Submit label="Replace its data" kind="danger primary" />
   </>
 );
 
@@ -205,9 +203,7 @@ export const BackupSchedule = ({
         required
       />
       {children}
-      <p class="form-end">
-        <Button label="Save the schedule" />
-      </p>
+      <Submit label="Save the schedule" />
     </Form>
   </div>
 );

@@ -6,7 +6,7 @@ import { parsed } from "../../domain/parsed.ts";
 import { chargedCents, proratedCents } from "../../domain/pricing.ts";
 import type { OwnPack } from "../../services/packs/list.ts";
 import { day, money } from "../money.ts";
-import { Button, Form } from "./form.tsx";
+import { Form, Submit } from "./form.tsx";
 import { PlanCards, TermField } from "./plans.tsx";
 import type { Done, Fields } from "./screen.ts";
 
@@ -78,9 +78,7 @@ export const ChangePlan = ({
         value={term.nextBillingTerm ?? term.billingTerm}
         hint="From the next renewal on."
       />
-      <p class="form-end">
-        <Button label="Change the plan" />
-      </p>
+      <Submit label="Change the plan" />
     </Form>
   );
 };

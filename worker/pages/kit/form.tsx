@@ -316,6 +316,13 @@ export const Button = ({
   </button>
 );
 
+/** The only button at the end of a form. */
+export const Submit = (button: Parameters<typeof Button>[0]) => (
+  <p class="form-end">
+    <Button {...button} />
+  </p>
+);
+
 /** A form with one button. */
 export const Act = ({
   id,
@@ -379,9 +386,7 @@ export const ConfirmByName = ({
     <Form id={id} {...(of !== undefined && { of })}>
       {fields}
       <Field name="confirm" label={`Type ${name} to confirm`} required autocomplete="off" />
-      <p class="form-end">
-        <Button label={label} kind="danger primary" />
-      </p>
+      <Submit label={label} kind="danger primary" />
     </Form>
   </details>
 );

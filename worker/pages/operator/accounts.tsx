@@ -6,7 +6,7 @@ import { CreditGrant } from "../../../protocol/api/credits.ts";
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Act, Button, ConfirmByName, Field, Form, Select, TextArea, typedInto } from "../kit/form.tsx";
+import { Act, ConfirmByName, Field, Form, Select, Submit, TextArea, typedInto } from "../kit/form.tsx";
 import { monthly } from "../kit/plans.tsx";
 import { activityText, actorText } from "../kit/activity-words.ts";
 import { cursorIn } from "../kit/paging.ts";
@@ -97,9 +97,7 @@ const TermPlan = ({
               `${pack.name}: ${monthly(pack)}${pack.active ? "" : ", no longer offered"}`,
             ])}
         />
-        <p class="form-end">
-          <Button label="Change the plan" of={term.name} />
-        </p>
+        <Submit label="Change the plan" of={term.name} />
       </Form>
     )}
   </details>
@@ -264,9 +262,7 @@ export const operatorAccount: Screen = {
                     rows={4}
                     maxlength={4000}
                   />
-                  <p class="form-end">
-                    <Button label="Save note" />
-                  </p>
+                  <Submit label="Save note" />
                 </Form>
               </div>
             </Card>
@@ -287,9 +283,7 @@ export const operatorAccount: Screen = {
               <div class="body">
                 <Form id="grant">
                   <Field name="amount" label="Credits" type="number" min={1} required />
-                  <p class="form-end">
-                    <Button label="Grant" />
-                  </p>
+                  <Submit label="Grant" />
                 </Form>
               </div>
             </Card>
@@ -316,9 +310,7 @@ export const operatorAccount: Screen = {
                   </p>
                   <Form id="suspend">
                     <Field name="reason" label="Reason, shown to the customer" required maxlength={500} />
-                    <p class="form-end">
-                      <Button label="Suspend" of={account.email} kind="danger" />
-                    </p>
+                    <Submit label="Suspend" of={account.email} kind="danger" />
                   </Form>
                 </div>
               </Card>

@@ -1,7 +1,7 @@
 import { HostCreate, HostPatch, type Host, type HostUsage } from "../../../protocol/api/hosts.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { call } from "../../api/call.ts";
-import { Act, Button, Check, Field, Form, typedInto } from "../kit/form.tsx";
+import { Act, Button, Check, Field, Form, Submit, typedInto } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Callout, Card, Empty, Live, Meter, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
@@ -226,9 +226,7 @@ export const operatorHosts: Screen = {
                 type="password"
                 autocomplete="off"
               />
-              <p class="form-end">
-                <Button label="Add host" kind="primary" />
-              </p>
+              <Submit label="Add host" kind="primary" />
             </Form>
           </div>
         </Card>

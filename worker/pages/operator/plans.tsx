@@ -10,7 +10,7 @@ import { billingTermsMonths } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Button, Check, Field, Form, Select, typedInto } from "../kit/form.tsx";
+import { Check, Field, Form, Select, Submit, typedInto } from "../kit/form.tsx";
 import { Card, Empty, Status } from "../kit/parts.tsx";
 import { monthsOf, packText } from "../kit/plans.tsx";
 import type { Fields, Screen } from "../kit/screen.ts";
@@ -177,9 +177,7 @@ const OfferRow = ({
         <Form id={form} of={id}>
           <input type="hidden" name="id" value={id} />
           {children}
-          <p class="form-end">
-            <Button label="Save" of={name} />
-          </p>
+          <Submit label="Save" of={name} />
         </Form>
       </details>
     </td>
@@ -298,9 +296,7 @@ export const operatorPlans: Screen = {
               ]}
             />
             <PackFields />
-            <p class="form-end">
-              <Button label="Add plan" kind="primary" />
-            </p>
+            <Submit label="Add plan" kind="primary" />
           </Form>
         </details>
         <CreditPackages packages={packages.data} />
@@ -308,9 +304,7 @@ export const operatorPlans: Screen = {
           <summary>Add a credit package</summary>
           <Form id="new-credits">
             <CreditFields />
-            <p class="form-end">
-              <Button label="Add package" kind="primary" />
-            </p>
+            <Submit label="Add package" kind="primary" />
           </Form>
         </details>
       </div>,

@@ -3,7 +3,7 @@ import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { logoAddress } from "../kit/brand.tsx";
-import { Button, Check, Field, Form, TextArea } from "../kit/form.tsx";
+import { Check, Field, Form, Submit, TextArea } from "../kit/form.tsx";
 import { Card } from "../kit/parts.tsx";
 import type { Asked, Done, Fields, Screen } from "../kit/screen.ts";
 import { operatorFrame } from "./frame.tsx";
@@ -59,9 +59,7 @@ export const operatorSettings: Screen = {
                 <p class="hint">
                   Otherwise nobody can, by email or GitHub; existing accounts sign in as before.
                 </p>
-                <p class="form-end">
-                  <Button label="Save" of="sign-up" />
-                </p>
+                <Submit label="Save" of="sign-up" />
               </Form>
             )}
           </div>
@@ -103,9 +101,7 @@ export const operatorSettings: Screen = {
                   autocomplete="off"
                 />
               ))}
-              <p class="form-end">
-                <Button label="Save brand" kind="primary" />
-              </p>
+              <Submit label="Save brand" kind="primary" />
             </Form>
           </div>
         </Card>
@@ -170,9 +166,7 @@ export const operatorSettings: Screen = {
                 hint="Below the total, such as bank details or how tax applies."
                 maxlength={500}
               />
-              <p class="form-end">
-                <Button label="Save seller" />
-              </p>
+              <Submit label="Save seller" />
             </Form>
           </div>
         </Card>

@@ -3,7 +3,7 @@ import { SiteClone } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
 import { listed } from "../../domain/listed.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Button, Field, Form } from "../kit/form.tsx";
+import { Field, Form, Submit } from "../kit/form.tsx";
 import { Card, Heading } from "../kit/parts.tsx";
 import { PlanCards, PlanTotal, TermField } from "../kit/plans.tsx";
 import type { Fields, Screen } from "../kit/screen.ts";
@@ -72,9 +72,7 @@ export const siteClone: Screen = {
                   <p>
                     <PlanTotal packs={packs} />
                   </p>
-                  <p class="form-end">
-                    <Button label="Copy and continue to payment" kind="primary" />
-                  </p>
+                  <Submit label="Copy and continue to payment" kind="primary" />
                 </Form>
               </div>
             </Card>

@@ -8,7 +8,7 @@ import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { listOwnPacks } from "../../services/packs/list.ts";
-import { Act, Button, Field, Form } from "../kit/form.tsx";
+import { Act, Field, Form, Submit } from "../kit/form.tsx";
 import { ifBigger } from "../kit/plans.tsx";
 import { Callout, Card, Empty, Head, Meter, Time } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
@@ -118,9 +118,7 @@ const Volumes = ({ site, volumes, path }: { site: Site; volumes: SiteVolume[]; p
               autocomplete="off"
             />
           </div>
-          <p class="form-end">
-            <Button label="Add volume" />
-          </p>
+          <Submit label="Add volume" />
         </Form>
       </div>
     )}

@@ -1,7 +1,7 @@
 import { DeploymentListQuery, type Deployment } from "../../../protocol/api/deployments.ts";
 import { deploymentStatuses, deploymentTriggers } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
-import { Button, Check, Field, FilterSelect, Form } from "../kit/form.tsx";
+import { Check, Field, FilterSelect, Form, Submit } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Live, Pager } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
@@ -98,9 +98,7 @@ export const siteDeployments: Screen = {
                     />
                   )}
                   <Check name="rebuild" label="Build from scratch, even if nothing has changed" />
-                  <p class="form-end">
-                    <Button label="Deploy this version" />
-                  </p>
+                  <Submit label="Deploy this version" />
                 </Form>
               </div>
             </Card>

@@ -7,7 +7,7 @@ import { invalid } from "../../domain/app-error.ts";
 import { displayName, isApex, pairOf } from "../../domain/domain-names.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { issuesWildcards } from "../../jobs/certificates/reconcile.ts";
-import { Act, Button, Check, Field, Form } from "../kit/form.tsx";
+import { Act, Check, Field, Form, Submit } from "../kit/form.tsx";
 import { Card, Copied, Day, Empty, Head, Live, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Done, Fields, Screen } from "../kit/screen.ts";
 import type { Word } from "../kit/words.ts";
@@ -268,9 +268,7 @@ export const siteDomains: Screen = {
                 label="Also add the other of example.com and www.example.com, which redirects to it"
                 checked
               />
-              <p class="form-end">
-                <Button label="Add domain" kind="primary" />
-              </p>
+              <Submit label="Add domain" kind="primary" />
             </Form>
           </div>
         </Card>

@@ -9,7 +9,7 @@ import { call } from "../../api/call.ts";
 import { cronProblem, nextRun } from "../../domain/cron.ts";
 import { cronWords } from "../../domain/cron-words.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Act, Button, Field, Form, Telling, typedInto, type Told } from "../kit/form.tsx";
+import { Act, Field, Form, Submit, Telling, typedInto, type Told } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Card, Empty, Live, LocalTime, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen } from "../kit/screen.ts";
@@ -217,9 +217,7 @@ const ScheduleCard = ({
         <Form id="change" of={schedule.id}>
           <input type="hidden" name="id" value={schedule.id} />
           <ScheduleFields schedule={schedule} told={told} />
-          <p class="form-end">
-            <Button label="Save" of={schedule.name} />
-          </p>
+          <Submit label="Save" of={schedule.name} />
         </Form>
         <div class="form-end">
           <Act
@@ -285,9 +283,7 @@ export const siteJobs: Screen = {
                 min={1}
                 max={3600}
               />
-              <p class="form-end">
-                <Button label="Run" kind="primary" />
-              </p>
+              <Submit label="Run" kind="primary" />
             </Form>
           </div>
         </Card>
@@ -320,9 +316,7 @@ export const siteJobs: Screen = {
             <Form id="schedule">
               <ScheduleFields told={told} />
               <Telling told={told} value={query("cron")} />
-              <p class="form-end">
-                <Button label="Add schedule" />
-              </p>
+              <Submit label="Add schedule" />
             </Form>
           </div>
         </Card>

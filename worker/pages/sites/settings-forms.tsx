@@ -11,7 +11,7 @@ import type { Pack } from "../../../protocol/api/packs.ts";
 import { maxReplicas, minReplicaMb } from "../../../protocol/api/volumes.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Button, Check, Field, Form, Select, TextArea, type Told } from "../kit/form.tsx";
+import { Button, Check, Field, Form, Select, Submit, TextArea, type Told } from "../kit/form.tsx";
 import type { Fields } from "../kit/screen.ts";
 import { repositoryOf } from "./repository.ts";
 
@@ -39,12 +39,6 @@ const settingsFrom = (fields: Fields, reads: Reads): SiteSettings =>
     SiteSettings,
     Object.fromEntries(valuesOf(fields, reads).filter(([, value]) => value !== undefined)),
   );
-
-const Save = ({ label = "Save" }: { label?: string }) => (
-  <p class="form-end">
-    <Button label={label} />
-  </p>
-);
 
 const text = (value: string | number | null | undefined): string => String(value ?? "");
 
@@ -135,7 +129,7 @@ export const SourceForm = ({ site }: { site: SiteInFull }) => (
         wide
       />
     )}
-    <Save />
+    <Submit label="Save" />
   </Form>
 );
 
@@ -236,7 +230,7 @@ export const BuildForm = ({ site }: { site: Site }) => (
         ]}
       />
     </div>
-    <Save />
+    <Submit label="Save" />
   </Form>
 );
 
@@ -315,7 +309,7 @@ export const RunForm = ({ site }: { site: Site }) => (
         autocomplete="off"
       />
     </div>
-    <Save />
+    <Submit label="Save" />
   </Form>
 );
 
@@ -644,7 +638,7 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
         checked={ingress.stickySessions === true}
       />
     )}
-    <Save label="Save and apply now" />
+    <Submit label="Save and apply now" />
   </Form>
 );
 

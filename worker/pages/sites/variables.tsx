@@ -8,7 +8,7 @@ import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Act, Button, Check, Field, Form, Select, TextArea, typedInto } from "../kit/form.tsx";
+import { Act, Button, Check, Field, Form, Select, Submit, TextArea, typedInto } from "../kit/form.tsx";
 import { Callout, Card, Copy, Live, Time } from "../kit/parts.tsx";
 import type { Done, Fields, Screen } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
@@ -181,9 +181,7 @@ const Add = ({ site }: { site: Site }) => (
               autocomplete="off"
               hint="It gets 43 random characters that nobody can see, not even you."
             />
-            <p class="form-end">
-              <Button label="Generate" />
-            </p>
+            <Submit label="Generate" />
           </Form>
         </details>
       </div>

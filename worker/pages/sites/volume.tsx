@@ -12,7 +12,7 @@ import {
   RestoreMenu,
   ScheduleForm,
 } from "../kit/backups.tsx";
-import { Act, Button, Field, Form } from "../kit/form.tsx";
+import { Act, Field, Form, Submit } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
 import { Callout, Card, Day, Empty, Pager, Time } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
@@ -43,9 +43,7 @@ const Restore = ({ backup, site, volume }: { backup: Backup; site: Site; volume:
         autocomplete="off"
         placeholder={`${volume.name}-restored`}
       />
-      <p class="form-end">
-        <Button label="Restore into a new volume" />
-      </p>
+      <Submit label="Restore into a new volume" />
     </Form>
   </RestoreMenu>
 );
