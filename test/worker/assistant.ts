@@ -1,8 +1,6 @@
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
-import type { DatabaseSpec, Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { ChatReply } from "../../protocol/api/chat.ts";
-import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Id } from "../../protocol/ids.ts";
 import { readsOnly, tools, type ToolGroup, type ToolInput, type ToolName } from "../../protocol/api/tools.ts";
 import { catalogue } from "../../worker/assistant/catalogue.ts";
@@ -10,17 +8,7 @@ import { Revealed } from "../../worker/assistant/tool.ts";
 import { limits } from "../../worker/middleware/limit.ts";
 import { ScriptedModel, type Said } from "../support/scripted-model.ts";
 import { holdToSchema } from "../support/tool-output.ts";
-import {
-  account,
-  api,
-  bindings,
-  finish,
-  operator,
-  pay,
-  readyAgent,
-  uniqueName,
-  type Agent,
-} from "./service.ts";
+import { account, api, bindings, operator, readyAgent, type Agent } from "./service.ts";
 
 /** Tools whose results were held to their schemas in the test that runs. */
 const held = new Set<string>();
@@ -222,22 +210,4 @@ export async function answerNext(host: Agent, answer: Answer): Promise<Question>
   const { requestId, question } = await host.next("ask");
   host.send({ type: "answer", requestId, answer, last: true });
   return question;
-}
-
-/** The next job of the host, which must be of this kind. */
-export async function jobOf<Kind extends JobKind>(host: Agent, kind: Kind) {
-  const { job, attempt } = await host.next("job");
-  expect(job.kind).toBe(kind);
-  return { job: job as Job<Kind>, attempt };
-}
-
-/** A database that runs on this host. */
-export async function runningDatabase(key: string, host: Agent, overrides: object = {}) {
-  const input = { name: uniqueName("data"), type: "postgresql", ...overrides };
-  const { body } = await api<DatabaseCreated>(key, "POST", "/databases", input);
-  await pay(body.invoiceToken);
-  const { job, attempt } = await jobOf(host, "database.provision");
-  await finish(host, job, attempt, { version: "17.2" });
-  const spec: DatabaseSpec = job.args.database;
-  return { ...body, name: input.name, spec };
 }

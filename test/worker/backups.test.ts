@@ -28,8 +28,8 @@ import {
   pay,
   ready,
   readyAgent,
+  runningDatabase,
   siteUrl,
-  uniqueName,
 } from "./service.ts";
 
 const ctx = () => contextOf(bindings, { type: "system" }, () => undefined);
@@ -47,12 +47,7 @@ async function take<K extends JobKind>(on: Connected, kind: K): Promise<Taken<K>
 }
 
 async function running(key: string, on: Connected, overrides: object = {}) {
-  const input = { name: uniqueName("data"), type: "postgresql", billingTerm: 1, ...overrides };
-  const { body } = await api<DatabaseCreated>(key, "POST", "/databases", input);
-  await pay(body.invoiceToken);
-  const { job, attempt } = await take(on, "database.provision");
-  await finish(on, job, attempt, { version: "17.2" });
-  return body.databaseId;
+  return (await runningDatabase(key, on, overrides)).databaseId;
 }
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");

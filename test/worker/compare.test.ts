@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Answer } from "../../protocol/agent/running.ts";
-import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
+import type { Database } from "../../protocol/api/databases.ts";
 import type { SetAsideList } from "../../protocol/api/hosts.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { clearAway, hostRecord, sql, tick } from "./hosts-service.ts";
@@ -13,11 +13,10 @@ import {
   finish,
   hello,
   operator,
-  pay,
   runningSite,
   site,
-  uniqueName,
   ready,
+  runningDatabase,
 } from "./service.ts";
 
 type Host = Awaited<ReturnType<typeof comparing>>;
@@ -56,21 +55,14 @@ async function say({ sites = [], databases = [], asOf = new Date().toISOString()
 }
 const current = async (siteId: string) => (await site(key, siteId)).currentDeployment?.id;
 
-async function runningDatabase(): Promise<string> {
-  const input = { name: uniqueName("data"), type: "postgresql", billingTerm: 1 };
-  const { body } = await api<DatabaseCreated>(key, "POST", "/databases", input);
-  await pay(body.invoiceToken);
-  const { job, attempt } = await host.next("job");
-  await finish(host, job, attempt, { version: "17.2" });
-  return body.databaseId;
-}
+const newDatabase = async (): Promise<string> => (await runningDatabase(key, host)).databaseId;
 const database = async (id: string) => (await api<Database>(key, "GET", `/databases/${id}`)).body;
 const held = { running: true, out: false, volumes: [null], memoryMb: 256 };
 
 describe("what a host has is compared with the record", () => {
   it("and nothing is done where both are the same", async () => {
     const { siteId: id } = await runningSite(key, host);
-    const databaseId = await runningDatabase();
+    const databaseId = await newDatabase();
     const serving = [await current(id)];
     await say({ sites: [{ ...nothing, id, serving }], databases: [{ ...held, id: databaseId }] });
     expect(host.waiting()).toEqual([]);
@@ -146,7 +138,7 @@ describe("what a host has is compared with the record", () => {
   });
 
   it("a database whose container is gone is started; one whose data is gone is FAILED, and a restore may begin", async () => {
-    const [gone, lost] = [await runningDatabase(), await runningDatabase()];
+    const [gone, lost] = [await newDatabase(), await newDatabase()];
     await say({ databases: [{ ...held, id: gone, running: false }] });
     const { job, attempt } = await host.next("job");
     expect(job).toMatchObject({ kind: "database.start", args: { database: { databaseId: gone } } });
@@ -159,7 +151,7 @@ describe("what a host has is compared with the record", () => {
   });
 
   it("a database that was restored into since goes on with the data that is there", async () => {
-    const id = await runningDatabase();
+    const id = await newDatabase();
     const volume = formatId("job", 5, new Uint8Array(10));
     await say({ databases: [{ ...held, id, volumes: [volume] }] });
     const { job } = await host.next("job");
@@ -216,7 +208,7 @@ describe("what a host has is compared with the record", () => {
   });
 
   it("a volume of a database that runs on another one is kept until an operator removes it, unless the record knows of it", async () => {
-    const id = await runningDatabase();
+    const id = await newDatabase();
     const [later, restoring] = [5, 6].map((number) => formatId("job", number, new Uint8Array(10)));
     await sql(
       `INSERT INTO jobs (id, kind, status, host_id, lane, database_id, account_id, deadline_at, created_at)

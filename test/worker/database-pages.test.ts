@@ -11,10 +11,10 @@ import {
   finish,
   operator,
   operatorCookie,
-  pay,
   readyAgent,
   uniqueName,
   type Agent,
+  runningDatabase,
 } from "./service.ts";
 
 let me: Visitor;
@@ -43,14 +43,7 @@ beforeAll(async () => {
   host = await readyAgent();
   void answerAll(host);
   name = uniqueName("shop");
-  const { body } = await api<DatabaseCreated>(await operator(), "POST", "/databases", {
-    name,
-    type: "postgresql",
-  });
-  id = body.databaseId;
-  await pay(body.invoiceToken);
-  const { job, attempt } = await host.next("job");
-  await finish(host, job, attempt, { version: "17.2" });
+  ({ databaseId: id } = await runningDatabase(await operator(), host, { name }));
 });
 
 const hostile = "<script>alert(1)</script>";

@@ -23,6 +23,7 @@ import {
   readyAgent,
   uniqueName,
   type Agent,
+  runningDatabase,
 } from "./service.ts";
 
 const ctx = () => contextOf(bindings, { type: "system" }, () => undefined);
@@ -49,14 +50,6 @@ async function take(on: Agent, kind: string) {
   expect(job.kind).toBe(kind);
   const spec = "database" in job.args ? job.args.database : undefined;
   return { job, attempt, spec: spec as DatabaseSpec };
-}
-
-async function running(key: string, on: Agent, overrides: object = {}) {
-  const created = await createDatabase(key, overrides);
-  await pay(created.invoiceToken);
-  const { job, attempt, spec } = await take(on, "database.provision");
-  await finish(on, job, attempt, { version: "17.2" });
-  return { ...created, spec };
 }
 
 describe("a database", () => {
@@ -96,7 +89,7 @@ describe("a database", () => {
   ])("of type %s runs %s and reveals its address on request only", async (type, image, address) => {
     const key = await account();
     const on = await readyAgent();
-    const { databaseId, spec } = await running(key, on, { name: "data", type });
+    const { databaseId, spec } = await runningDatabase(key, on, { name: "data", type });
     expect(spec.image).toBe(image);
     const { body, headers } = await api<{ username: string; password: string; connectionString: string }>(
       key,
@@ -144,7 +137,7 @@ describe("a database", () => {
   it("stops, starts and restarts; the status follows when the host reports the effect", async () => {
     const key = await account();
     const on = await readyAgent();
-    const { databaseId } = await running(key, on);
+    const { databaseId } = await runningDatabase(key, on);
     expect((await act(key, databaseId, "start")).status).toBe(409);
     expect((await act(key, databaseId, "stop")).body).toMatchObject({ status: "RUNNING" });
     expect((await act(key, databaseId, "stop")).status).toBe(409);
@@ -195,7 +188,7 @@ describe("a database", () => {
     expect((await api(key, "DELETE", `/databases/${unpaid.databaseId}`)).status).toBe(202);
     expect((await api(key, "GET", `/databases/${unpaid.databaseId}`)).status).toBe(404);
     expect((await pay(unpaid.invoiceToken)).status).toBe(409);
-    const { databaseId } = await running(key, on, { name: "unpaid" });
+    const { databaseId } = await runningDatabase(key, on, { name: "unpaid" });
     expect((await api(key, "DELETE", `/databases/${databaseId}`)).body).toEqual({
       id: databaseId,
       status: "DELETING",
@@ -233,7 +226,7 @@ describe("a host", () => {
   it("that carries a database is not removed; removed by force when it is dead, the database says that its data is lost", async () => {
     const key = await account();
     const on = await readyAgent();
-    const { databaseId } = await running(key, on);
+    const { databaseId } = await runningDatabase(key, on);
     const operatorKey = await operator();
     await api(operatorKey, "PATCH", `/hosts/${on.hostId}`, { action: "drain" });
     const refused = await api<{ reason: string }>(operatorKey, "DELETE", `/hosts/${on.hostId}`);
@@ -289,7 +282,7 @@ describe("a link", () => {
     const key = await account();
     const on = await readyAgent();
     const { siteId } = await runningSite(key, on);
-    const { databaseId, spec } = await running(key, on);
+    const { databaseId, spec } = await runningDatabase(key, on);
     const linked = await api(key, "POST", `/databases/${databaseId}/links`, { siteId });
     expect([linked.status, linked.body]).toEqual([
       201,
@@ -322,7 +315,7 @@ describe("a link", () => {
     const [key, other] = [await account(), await account()];
     const on = await readyAgent();
     const { siteId } = await runningSite(key, on);
-    const { databaseId } = await running(key, on);
+    const { databaseId } = await runningDatabase(key, on);
     const link = (body: object) =>
       api<{ reason: string }>(key, "POST", `/databases/${databaseId}/links`, body);
     const { siteId: foreign } = await createSite(other);
@@ -435,7 +428,7 @@ describe("a rotation", () => {
     const key = await account();
     const on = await readyAgent();
     const { siteId } = await runningSite(key, on);
-    const { databaseId, spec } = await running(key, on);
+    const { databaseId, spec } = await runningDatabase(key, on);
     const [old] = spec.logins;
     await api(key, "POST", `/databases/${databaseId}/links`, { siteId });
     await api(key, "PATCH", `/sites/${siteId}`, { action: "restart" });
@@ -470,7 +463,7 @@ describe("a rotation", () => {
   it("that fails leaves the password as it was, and can be asked for again", async () => {
     const key = await account();
     const on = await readyAgent();
-    const { databaseId, spec } = await running(key, on);
+    const { databaseId, spec } = await runningDatabase(key, on);
     await api(key, "POST", `/databases/${databaseId}/rotate`);
     const job = await take(on, "database.rotate");
     await fail(on, job.job, job.attempt, "It did not answer: try again.");
@@ -489,7 +482,7 @@ describe("a database that is larger than its pack", () => {
   it("says what it holds and what to do, by what its own host measured, until it is mended or has a larger pack", async () => {
     const key = await account();
     const on = await readyAgent();
-    const { databaseId, spec } = await running(key, on, { type: "mysql" });
+    const { databaseId, spec } = await runningDatabase(key, on, { type: "mysql" });
     const { diskGb = 0 } = spec.limits;
     expect(diskGb).toBeGreaterThan(0);
     const notice = async () => (await read(key, databaseId)).notice;
@@ -532,7 +525,7 @@ describe("a database's crash loop", () => {
     async (action) => {
       const key = await account();
       const on = await readyAgent();
-      const { databaseId } = await running(key, on);
+      const { databaseId } = await runningDatabase(key, on);
       const { siteId } = await runningSite(key, on);
       await api(key, "POST", `/databases/${databaseId}/links`, { siteId });
       const other = await readyAgent(0);
@@ -554,7 +547,7 @@ describe("a database's crash loop", () => {
   it("is not what a stopped or a deleted database is said to be", async () => {
     const key = await account();
     const on = await readyAgent();
-    const { databaseId } = await running(key, on);
+    const { databaseId } = await runningDatabase(key, on);
     await act(key, databaseId, "stop");
     const stop = await take(on, "database.stop");
     await finish(on, stop.job, stop.attempt);
@@ -566,7 +559,7 @@ describe("a database's crash loop", () => {
   it("waits for the outcome of work that starts or stops it, and not for a backup", async () => {
     const key = await account();
     const on = await readyAgent();
-    const { databaseId } = await running(key, on);
+    const { databaseId } = await runningDatabase(key, on);
     await act(key, databaseId, "restart");
     const restart = await take(on, "database.restart");
     report(on, databaseId);

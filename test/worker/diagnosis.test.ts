@@ -26,6 +26,7 @@ import {
   site,
   uniqueName,
   type Agent,
+  runningDatabase,
 } from "./service.ts";
 
 afterEach(() => vi.restoreAllMocks());
@@ -352,16 +353,8 @@ describe("what is not well in an account", () => {
 
 describe("a session of a database", () => {
   const asServer = { type: "postgresql", databaseName: expect.any(String) as string };
-  async function launched(key: string, on: Agent): Promise<string> {
-    const { body } = await api<{ databaseId: string; invoiceToken: string }>(key, "POST", "/databases", {
-      name: uniqueName("data"),
-      type: "postgresql",
-    });
-    await pay(body.invoiceToken);
-    const { job, attempt } = await on.next("job");
-    await finish(on, job, attempt, { version: "17.2" });
-    return body.databaseId;
-  }
+  const launched = async (key: string, on: Agent): Promise<string> =>
+    (await runningDatabase(key, on)).databaseId;
   const insight = {
     sizeMb: 1,
     connections: { used: 2, max: 10 },

@@ -4,19 +4,7 @@ import type { Said, ScriptedModel } from "../support/scripted-model.ts";
 import type { PackForOperator } from "../../protocol/api/packs.ts";
 import { operations } from "../../protocol/api/operations.ts";
 import { SourceInspection } from "../../protocol/api/sources.ts";
-import {
-  answerNext,
-  funded,
-  jobOf,
-  open,
-  ownerOf,
-  runningDatabase,
-  say,
-  scene,
-  scripted,
-  serving,
-  use,
-} from "./assistant.ts";
+import { answerNext, funded, open, ownerOf, say, scene, scripted, serving, use } from "./assistant.ts";
 import {
   api,
   bindings,
@@ -24,9 +12,11 @@ import {
   deployResult,
   fail,
   finish,
+  jobOf,
   operator,
   pay,
   ready,
+  runningDatabase,
   runningSite,
   site,
   siteUrl,

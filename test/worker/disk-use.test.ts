@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { AccountDiskUse, DiskUse } from "../../protocol/api/disk.ts";
 import type { Id } from "../../protocol/ids.ts";
-import { answerNext, runningDatabase, scene } from "./assistant.ts";
-import { account, api, createSite, runningSite } from "./service.ts";
+import { answerNext, scene } from "./assistant.ts";
+import { account, api, createSite, runningDatabase, runningSite } from "./service.ts";
 
 describe("what sites and databases take of their hosts' disks", () => {
   it("is asked of each host once, of the account's own alone, and one that is silent withholds its own only", async () => {

@@ -1,12 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import {
   api,
   bindings,
   call,
   createSite,
-  finish,
   operator,
   operatorCookie,
   pay,
@@ -16,6 +14,7 @@ import {
   siteUrl,
   uniqueName,
   type Agent,
+  runningDatabase,
 } from "./service.ts";
 
 let own: string;
@@ -29,12 +28,7 @@ beforeAll(async () => {
   own = await operator();
   host = await readyAgent();
   ({ siteId } = await runningSite(own, host));
-  const database = { name: uniqueName("ended"), type: "postgresql" };
-  const { body } = await api<DatabaseCreated>(own, "POST", "/databases", database);
-  databaseId = body.databaseId;
-  await pay(body.invoiceToken);
-  const { job, attempt } = await host.next("job");
-  await finish(host, job, attempt, { version: "17.2" });
+  ({ databaseId } = await runningDatabase(own, host));
   const deployed = await createSite(own);
   await pay(deployed.invoiceToken);
   await host.next("job");

@@ -8,7 +8,7 @@ import type { Domain } from "../../protocol/api/domains.ts";
 import type { ChatReply } from "../../protocol/api/chat.ts";
 import type { ScriptedModel } from "../support/scripted-model.ts";
 import { answerFromZone } from "../support/dns-zone.ts";
-import { answerNext, jobOf, open, runningDatabase, say, scene, scripted, serving, use } from "./assistant.ts";
+import { answerNext, open, say, scene, scripted, serving, use } from "./assistant.ts";
 import {
   api,
   bindings,
@@ -16,6 +16,8 @@ import {
   deployResult,
   fail,
   finish,
+  jobOf,
+  runningDatabase,
   runningSite,
   site,
   uniqueName,

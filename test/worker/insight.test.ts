@@ -1,30 +1,31 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { DatabaseInsight, WriteConfirmation } from "../../protocol/api/insight.ts";
 import { HostQuestions } from "../../worker/objects/host-questions.ts";
-import { account, api, bindings, call, finish, pay, readyAgent, uniqueName, type Agent } from "./service.ts";
+import {
+  account,
+  api,
+  bindings,
+  call,
+  finish,
+  pay,
+  readyAgent,
+  uniqueName,
+  type Agent,
+  runningDatabase,
+} from "./service.ts";
 
 let key: string;
 let host: Agent;
 let databaseId: string;
 let login: { username: string; password: string };
 
-async function launch(owner: string, on: Agent): Promise<{ id: string; spec: DatabaseSpec }> {
-  const input = { name: uniqueName("insight"), type: "postgresql" };
-  const { body } = await api<DatabaseCreated>(owner, "POST", "/databases", input);
-  await pay(body.invoiceToken);
-  const { job, attempt } = await on.next("job");
-  await finish(on, job, attempt, { version: "17.2" });
-  return { id: body.databaseId, spec: (job.args as { database: DatabaseSpec }).database };
-}
-
 beforeAll(async () => {
   key = await account();
   host = await readyAgent();
-  const { id, spec } = await launch(key, host);
-  databaseId = id;
+  const { spec, ...made } = await runningDatabase(key, host);
+  ({ databaseId } = made);
   login = { username: spec.logins[0]?.username ?? "", password: spec.logins[0]?.password ?? "" };
 });
 
@@ -69,7 +70,7 @@ describe("what a database's server tells", () => {
       kind: "insight",
       databaseId,
       type: "postgresql",
-      databaseName: expect.stringMatching(/^insight/),
+      databaseName: expect.stringMatching(/^data/),
       login,
     });
     answer({ kind: "insight", insight });
@@ -241,13 +242,13 @@ describe("a statement", () => {
     const leftMs = new Date(expiresAt).getTime() - Date.now();
     expect(leftMs).toBeGreaterThan(290_000);
     expect(leftMs).toBeLessThanOrEqual(300_000);
-    const other = await launch(key, host);
+    const other = await runningDatabase(key, host);
     const owner = await account();
-    const theirs = await launch(owner, host);
+    const theirs = await runningDatabase(owner, host);
     for (const [body, of, id] of [
       [{ statement: "DELETE FROM kept2", confirm }, key, databaseId],
-      [{ statement, confirm }, key, other.id],
-      [{ statement, confirm }, owner, theirs.id],
+      [{ statement, confirm }, key, other.databaseId],
+      [{ statement, confirm }, owner, theirs.databaseId],
       [
         { statement, confirm: `${confirm.slice(0, -2)}${confirm.endsWith("AA") ? "BA" : "AA"}` },
         key,
@@ -298,7 +299,7 @@ describe("a statement", () => {
 
   it("that writes is not said to be repeatable where the host is lost before it answers", async () => {
     const on = await readyAgent();
-    const { id } = await launch(key, on);
+    const { databaseId: id } = await runningDatabase(key, on);
     const { confirm } = await confirmation({ statement }, key, id);
     const writing = query({ statement, write: true, confirm }, key, id);
     await on.next("ask");

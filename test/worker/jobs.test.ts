@@ -1,6 +1,5 @@
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Env } from "../../worker/env.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
 import { tick } from "./hosts-service.ts";
@@ -24,6 +23,7 @@ import {
   site,
   uniqueName,
   ready,
+  runningDatabase,
 } from "./service.ts";
 
 const expireJobs = (siteId: string) =>
@@ -394,12 +394,7 @@ describe("a job", () => {
     const key = await account();
     const host = await readyAgent();
     const { siteId } = await runningSite(key, host);
-    const database = { name: uniqueName("data"), type: "postgresql" };
-    const { databaseId, invoiceToken } = (await api<DatabaseCreated>(key, "POST", "/databases", database))
-      .body;
-    await pay(invoiceToken);
-    const provision = await host.next("job");
-    await finish(host, provision.job, provision.attempt, { version: "17.2" });
+    const { databaseId } = await runningDatabase(key, host);
     host.send(ready(0));
     for (const path of [`/sites/${siteId}`, `/databases/${databaseId}`])
       for (let count = 0; count < 3; count++)

@@ -19,6 +19,7 @@ import {
   readyAgent,
   uniqueName,
   type Agent,
+  runningDatabase,
 } from "./service.ts";
 
 const ctx = () => contextOf(bindings, { type: "system" }, () => undefined);
@@ -34,17 +35,8 @@ const change = (key: string, id: string, publicAccess: Partial<PublicAccess>) =>
 const credentials = async (key: string, id: string) =>
   (await api<DatabaseCredentials>(key, "GET", `/databases/${id}/credentials`)).body.publicAccess;
 
-async function created(key: string, type = "postgresql"): Promise<DatabaseCreated> {
-  return (await api<DatabaseCreated>(key, "POST", "/databases", { name: uniqueName("data"), type })).body;
-}
-
-async function running(key: string, on: Agent, type?: string): Promise<string> {
-  const { databaseId, invoiceToken } = await created(key, type);
-  await pay(invoiceToken);
-  const { job, attempt } = await on.next("job");
-  await finish(on, job, attempt, { version: "17.2" });
-  return databaseId;
-}
+const running = async (key: string, on: Agent, overrides = {}): Promise<string> =>
+  (await runningDatabase(key, on, overrides)).databaseId;
 
 /** The next job, which must be to open or close a database. */
 async function take(on: Agent) {
@@ -107,7 +99,7 @@ describe("public access", () => {
   ])("of a %s database has an address that its own clients understand", async (type, address) => {
     const key = await account();
     const on = await readyAgent();
-    const id = await running(key, on, type);
+    const id = await running(key, on, { type });
     await change(key, id, { enabled: true, allow });
     await confirm(on, await take(on));
     expect((await credentials(key, id))?.connectionString).toMatch(address);
@@ -156,7 +148,8 @@ describe("public access", () => {
 
   it("is the owner's to change, once it is paid and provisioned", async () => {
     const key = await account();
-    const { databaseId, invoiceToken } = await created(key);
+    const input = { name: uniqueName("data"), type: "postgresql" };
+    const { databaseId, invoiceToken } = (await api<DatabaseCreated>(key, "POST", "/databases", input)).body;
     expect((await change(key, databaseId, { enabled: true, allow })).status).toBe(402);
     const on = await readyAgent();
     await pay(invoiceToken);

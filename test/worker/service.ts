@@ -1,7 +1,9 @@
 import { env, exports } from "cloudflare:workers";
 import { createHmac, randomBytes } from "node:crypto";
+import { expect } from "vitest";
 import { ToAgent, type FromAgent } from "../../protocol/agent/messages.ts";
-import type { Job } from "../../protocol/agent/jobs.ts";
+import type { DatabaseSpec, Job, JobKind } from "../../protocol/agent/jobs.ts";
+import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 import { formatId, type Id } from "../../protocol/ids.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
@@ -317,6 +319,24 @@ export async function runningSite(key: string, on: Agent, overrides: Record<stri
   const { job, attempt, ...created } = await deployingSite(key, on, overrides);
   await finish(on, job, attempt, deployResult);
   return created;
+}
+
+/** The next job of the host, which must be of this kind. */
+export async function jobOf<Kind extends JobKind>(host: Agent, kind: Kind) {
+  const { job, attempt } = await host.next("job");
+  expect(job.kind).toBe(kind);
+  return { job: job as Job<Kind>, attempt };
+}
+
+/** A database that runs on this host. */
+export async function runningDatabase(key: string, host: Agent, overrides: object = {}) {
+  const input = { name: uniqueName("data"), type: "postgresql", ...overrides };
+  const { body } = await api<DatabaseCreated>(key, "POST", "/databases", input);
+  await pay(body.invoiceToken);
+  const { job, attempt } = await jobOf(host, "database.provision");
+  await finish(host, job, attempt, { version: "17.2" });
+  const spec: DatabaseSpec = job.args.database;
+  return { ...body, name: input.name, spec };
 }
 
 export async function finish(on: Agent, job: Job, attempt: number, result: unknown = {}): Promise<void> {

@@ -9,22 +9,19 @@ import {
   windowBytes,
 } from "../../protocol/api/streams.ts";
 import type { Activity } from "../../protocol/api/activity.ts";
-import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import {
   account,
   api,
   bindings,
   call,
   createSite,
-  finish,
   operator,
   operatorCookie,
-  pay,
   readyAgent,
   runningSite,
   siteUrl,
-  uniqueName,
   type Agent,
+  runningDatabase,
 } from "./service.ts";
 
 let own: string;
@@ -38,14 +35,7 @@ beforeEach(async () => {
   own = await operator();
   host = await readyAgent();
   ({ siteId } = await runningSite(own, host));
-  const { body } = await api<DatabaseCreated>(own, "POST", "/databases", {
-    name: uniqueName("streams"),
-    type: "postgresql",
-  });
-  databaseId = body.databaseId;
-  await pay(body.invoiceToken);
-  const { job, attempt } = await host.next("job");
-  await finish(host, job, attempt, { version: "17.2" });
+  ({ databaseId } = await runningDatabase(own, host));
   tunnel = `/api/v1/databases/${databaseId}/tunnel`;
   terminal = `/api/v1/sites/${siteId}/terminal`;
 });

@@ -5,8 +5,18 @@ import type { ToolInput, ToolName } from "../../protocol/api/tools.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { apiKeys } from "../../worker/db/schema.ts";
 import { newApiKey } from "../../worker/services/keys/create.ts";
-import { jobOf, ownerOf, runningDatabase, say, scene, scripted } from "./assistant.ts";
-import { api, bindings, createSite, deployResult, finish, runningSite, uniqueName } from "./service.ts";
+import { ownerOf, say, scene, scripted } from "./assistant.ts";
+import {
+  api,
+  bindings,
+  createSite,
+  deployResult,
+  finish,
+  jobOf,
+  runningDatabase,
+  runningSite,
+  uniqueName,
+} from "./service.ts";
 
 const random = () => crypto.randomUUID();
 

@@ -3,8 +3,18 @@ import { expect, it } from "vitest";
 import { leaseHeaders, partHashHeader } from "../../../protocol/agent/backups.ts";
 import type { Backup } from "../../../protocol/api/backups.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
-import { answerNext, effectsOf, jobOf, runningDatabase, scene, useTool } from "../assistant.ts";
-import { api, call, deployResult, fail, finish, runningSite, site } from "../service.ts";
+import { answerNext, effectsOf, scene, useTool } from "../assistant.ts";
+import {
+  api,
+  call,
+  deployResult,
+  fail,
+  finish,
+  jobOf,
+  runningDatabase,
+  runningSite,
+  site,
+} from "../service.ts";
 
 type Host = Awaited<ReturnType<typeof scene>>["host"];
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");

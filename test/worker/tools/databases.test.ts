@@ -1,8 +1,8 @@
 import { expect, vi } from "vitest";
 import type { Database } from "../../../protocol/api/databases.ts";
 import type { DatabaseInsight, DatabaseSchema } from "../../../protocol/api/insight.ts";
-import { answerNext, effectsOf, jobOf, runningDatabase, scene, useTool } from "../assistant.ts";
-import { api, fail, finish, runningSite, siteUrl } from "../service.ts";
+import { answerNext, effectsOf, scene, useTool } from "../assistant.ts";
+import { api, fail, finish, jobOf, runningDatabase, runningSite, siteUrl } from "../service.ts";
 
 const read = async (key: string, id: string) => (await api<Database>(key, "GET", `/databases/${id}`)).body;
 

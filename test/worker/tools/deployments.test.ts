@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { Deployment } from "../../../protocol/api/deployments.ts";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import { answerNext, effectsOf, jobOf, scene, useTool } from "../assistant.ts";
+import { answerNext, effectsOf, scene, useTool } from "../assistant.ts";
 import {
   api,
   bindings,
@@ -12,6 +12,7 @@ import {
   deployResult,
   fail,
   finish,
+  jobOf,
   runningSite,
   site,
   uniqueName,

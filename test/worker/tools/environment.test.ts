@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { EnvHistory } from "../../../protocol/api/env-history.ts";
-import { effectsOf, jobOf, scene, useTool } from "../assistant.ts";
-import { api, createSite, finish, runningSite, site } from "../service.ts";
+import { effectsOf, scene, useTool } from "../assistant.ts";
+import { api, createSite, finish, jobOf, runningSite, site } from "../service.ts";
 
 const shown = async (key: string, siteId: string) =>
   (await site(key, siteId)).envVariables.map(({ key: name, value }) => [name, value]);

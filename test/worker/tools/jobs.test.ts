@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { Schedule } from "../../../protocol/api/schedules.ts";
-import { effectsOf, jobOf, scene, useTool } from "../assistant.ts";
-import { api, bindings, finish, runningSite, ready } from "../service.ts";
+import { effectsOf, scene, useTool } from "../assistant.ts";
+import { api, bindings, finish, runningSite, ready, jobOf } from "../service.ts";
 
 async function withSite() {
   const { key, host } = await scene();

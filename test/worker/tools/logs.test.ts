@@ -5,8 +5,8 @@ import type { Id } from "../../../protocol/ids.ts";
 import type { SiteSample } from "../../../protocol/api/running.ts";
 import { contextOf } from "../../../worker/compose.ts";
 import { reconcileBackups } from "../../../worker/jobs/backups/reconcile.ts";
-import { answerNext, effectsOf, jobOf, runningDatabase, scene, useTool } from "../assistant.ts";
-import { api, bindings, fail, runningSite } from "../service.ts";
+import { answerNext, effectsOf, scene, useTool } from "../assistant.ts";
+import { api, bindings, fail, jobOf, runningDatabase, runningSite } from "../service.ts";
 
 const at = "2026-01-01T00:00:01.000000001Z";
 const line = (text: string) => ({ at, stream: "stdout" as const, text });

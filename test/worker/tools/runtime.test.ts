@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { answerNext, effectsOf, jobOf, scene, useTool, serving } from "../assistant.ts";
-import { createSite, runningSite, site } from "../service.ts";
+import { answerNext, effectsOf, scene, useTool, serving } from "../assistant.ts";
+import { createSite, jobOf, runningSite, site } from "../service.ts";
 
 effectsOf("runtime", {
   set_health_check: [

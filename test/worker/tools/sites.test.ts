@@ -5,13 +5,14 @@ import type { Site } from "../../../protocol/api/sites.ts";
 import { operations } from "../../../protocol/api/operations.ts";
 import { SourceInspection } from "../../../protocol/api/sources.ts";
 import { wellContainer } from "../../support/site-container.ts";
-import { answerNext, effectsOf, jobOf, scene, serving, useTool } from "../assistant.ts";
+import { answerNext, effectsOf, scene, serving, useTool } from "../assistant.ts";
 import {
   account,
   api,
   bindings,
   createSite,
   finish,
+  jobOf,
   runningSite,
   site,
   siteUrl,
