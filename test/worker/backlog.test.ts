@@ -7,6 +7,7 @@ import type { Env } from "../../worker/env.ts";
 import worker from "../../worker/index.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
 import { leaseJob } from "../../worker/jobs/lease.ts";
+import { getAccount } from "../../worker/services/accounts/get.ts";
 import { listJobs } from "../../worker/services/jobs/list.ts";
 import { getOverview } from "../../worker/services/system/overview.ts";
 import { hostFor, sql, tick } from "./hosts-service.ts";
@@ -258,5 +259,19 @@ describe("hundreds of renewals that are not paid yet", () => {
 
   it("are not read through for a job that a host asks for", async () => {
     expect(await rowsRead(() => lease(host.hostId), /invoices/)).toBeLessThan(100);
+  });
+
+  it("are not read through for each page that an owner opens", async () => {
+    await account();
+    const [owner] = await rows<{ id: Id<"account"> }>("SELECT id FROM accounts ORDER BY id DESC LIMIT 1");
+    if (!owner) throw new Error("No account");
+    const actor = {
+      type: "key",
+      accountId: owner.id,
+      role: "user",
+      plan: "free",
+      keyId: "key_none",
+    } as const;
+    expect(await rowsRead(() => getAccount(contextOf(measured, actor, later)))).toBeLessThan(100);
   });
 });

@@ -39,7 +39,8 @@ export async function getAccount(ctx: Ctx): Promise<OwnAccount> {
     unpaid: ctx.db
       .select()
       .from(invoices)
-      .where(and(eq(invoices.accountId, id), eq(invoices.status, "unpaid")))
+      // `+` makes SQLite read the account's own: each page asks for them.
+      .where(and(eq(invoices.accountId, id), sql`+${invoices.status} = 'unpaid'`))
       .orderBy(asc(invoices.dueAt))
       .limit(maxShown),
     ofSites: ctx.db
