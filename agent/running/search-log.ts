@@ -1,6 +1,9 @@
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { plain } from "../../protocol/redact.ts";
+import { label } from "../docker/labels.ts";
 import { engineTimeBefore, LogParser, withNanoseconds, type LogEntry } from "../docker/log-parser.ts";
+import { labelsOf } from "../docker/specs.ts";
+import { alone } from "../isolation/alone.ts";
 import { byTime, type Written } from "./line-batches.ts";
 import { sideBySide } from "./side-by-side.ts";
 import { containersOf, earlierLines, lineMaker, type SiteLogs } from "./site-log.ts";
@@ -20,18 +23,32 @@ type Asked = {
 const maxBytes = 512 * 1024;
 const concurrency = 2;
 
+type Found = { lines: SiteLogLine[]; complete: boolean };
+
 /**
  * The newest lines that contain a text, oldest first, of all that is kept: whole logs of the containers that are there, and the last
- * lines of those that are gone. A secret is found by nobody: lines are compared once more after they were masked.
+ * lines of those that are gone. A secret is found by nobody: lines are compared once more after they were masked. Searches of one
+ * account wait for each other, as each takes seconds of the engine's and the agent's time, which all tenants share.
  * @returns `complete`: all that is kept was looked through, and every line found is in the answer
  */
 export async function searchLog(
   logs: SiteLogs,
   siteId: string,
-  { text, after, before, limit, masks, timeoutMs }: Asked,
+  asked: Asked,
   ended: AbortSignal,
-): Promise<{ lines: SiteLogLine[]; complete: boolean }> {
-  const signal = AbortSignal.any([ended, AbortSignal.timeout(timeoutMs)]);
+): Promise<Found> {
+  const signal = AbortSignal.any([ended, AbortSignal.timeout(asked.timeoutMs)]);
+  const [one] = await logs.engine.listContainers({ ...labelsOf(siteId), [label.agent]: logs.agentId });
+  const whose = one?.labels[label.account] || siteId;
+  return alone(`search ${whose}`, () => searchNow(logs, siteId, asked, signal));
+}
+
+async function searchNow(
+  logs: SiteLogs,
+  siteId: string,
+  { text, after, before, limit, masks }: Asked,
+  signal: AbortSignal,
+): Promise<Found> {
   const wanted = text.toLowerCase();
   const [from, to] = [after, before].map((time) => time && withNanoseconds(time));
   const isWanted = ({ at, text: shown }: Pick<LogEntry, "at" | "text">) =>

@@ -1,4 +1,5 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
+import { label } from "../../agent/docker/labels.ts";
 import { searchLog } from "../../agent/running/search-log.ts";
 import type { SiteLogs } from "../../agent/running/site-log.ts";
 import { maxFrameBytes } from "../../protocol/agent/messages.ts";
@@ -8,7 +9,7 @@ import { frame } from "../support/engine-frame.ts";
 const logsOf = (frames: readonly Buffer[], running: boolean): SiteLogs =>
   ({
     engine: {
-      listContainers: () => Promise.resolve([{ id: "c".repeat(64) }]),
+      listContainers: () => Promise.resolve([{ id: "c".repeat(64), labels: {} }]),
       inspectContainer: () => Promise.resolve({ env: [], labels: {}, running }),
       streamLog: async function* () {
         yield* frames;
@@ -49,4 +50,35 @@ it("the lines of a damaged log that can be read are found, and it is said that t
 it("what a container printed before its end is found without a newline, too", async () => {
   const { lines, complete } = await search([frame(1, `${at(1)} fatal: x`)], false);
   expect([lines.map(({ text }) => text), complete]).toEqual([["fatal: x"], true]);
+});
+
+it("an account's searches are made one after the other, and no other account waits for them", async () => {
+  const begun: string[] = [];
+  const first = Promise.withResolvers<void>();
+  const accountOf = (siteId: string) => (siteId === "site_other" ? "acc_other" : "acc_one");
+  const searched = (siteId: string) => {
+    const engine = {
+      listContainers: () => Promise.resolve([{ id: siteId, labels: { [label.account]: accountOf(siteId) } }]),
+      inspectContainer: () => Promise.resolve({ env: [], labels: {}, running: true }),
+      async *streamLog() {
+        begun.push(siteId);
+        if (siteId === "site_first") await first.promise;
+        yield frame(1, `${at(1)} x of ${siteId}\n`);
+      },
+    };
+    const logs = { ...logsOf([], true), engine } as unknown as SiteLogs;
+    const asked = { text: "x", after: null, before: null, limit: 1, masks: [], timeoutMs: 5000 };
+    return searchLog(logs, siteId, asked, new AbortController().signal);
+  };
+  const all = ["site_first", "site_second", "site_other"].map(searched);
+  // Asked for after the second.
+  await vi.waitUntil(() => begun.includes("site_other"));
+  expect(begun).toEqual(["site_first", "site_other"]);
+  first.resolve();
+  const found = await Promise.all(all);
+  expect(found.map(({ lines }) => lines[0]?.text)).toEqual([
+    "x of site_first",
+    "x of site_second",
+    "x of site_other",
+  ]);
 });
