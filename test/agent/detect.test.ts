@@ -1391,6 +1391,38 @@ describe("a Go app", () => {
     expect(plan({ "go.mod": "", ...tools })).toMatchObject({ main: "./cmd/web" });
   });
 
+  it.each([
+    "//go:build mage",
+    "// +build ignore",
+    "//go:build wasm || js",
+    "// A copyright.\n\n//go:build windows && amd64x",
+  ])("has no program in a file that its build leaves out: %s", (constraint) => {
+    const other = `${constraint}\n\npackage main\n`;
+    const files = { "go.mod": "", "magefile.go": other, "cmd/web/main.go": "package main\n" };
+    expect(plan(files)).toMatchObject({ main: "./cmd/web" });
+  });
+
+  it.each(["//go:build linux || darwin", "//go:build !windows", "// +build amd64", "//go:build go1.21"])(
+    "has its program in a file that its build takes: %s",
+    (constraint) =>
+      expect(
+        plan({
+          "go.mod": "",
+          "cmd/web/main.go": "package main\n",
+          "main.go": `${constraint}\n\npackage main\n`,
+        }),
+      ).toMatchObject({
+        main: "./",
+      }),
+  );
+
+  it("has its program in a file that writes constraints of its own", () =>
+    expect(
+      plan({ "go.mod": "", "main.go": "package main\n\nconst head = `\n//go:build mage\n`\n" }),
+    ).toMatchObject({
+      main: "./",
+    }));
+
   it("with a module that is made of C is built with C, as it would fail when it starts", () => {
     const sqlite = "module a\nrequire github.com/mattn/go-sqlite3 v1.14.24 // indirect\n";
     expect(dockerfile({ ...gin, "go.mod": sqlite })).toContain("CGO_ENABLED=1");

@@ -123,5 +123,10 @@ function mainPackage(sources: Sources, name: string): string {
   );
 }
 
-const isMain = (file: string, text: string): boolean =>
-  !file.endsWith("_test.go") && /^package main\b/m.test(text) && !/^\/\/go:build ignore\b/m.test(text);
+/** Build constraints that name nothing a build for Linux has, such as those of Mage, of generators and of WebAssembly. */
+const leftOut = /^\/\/(?:go:build|[ \t]*\+build)[ \t](?!.*(?:!|\b(?:linux|unix|amd64|arm64|cgo|gc|go1)\b))/m;
+
+function isMain(file: string, text: string): boolean {
+  const head = text.search(/^package main\b/m);
+  return !file.endsWith("_test.go") && head !== -1 && !leftOut.test(text.slice(0, head));
+}
