@@ -17,6 +17,7 @@ const manifest = new RegExp(
     "yarn\\.lock",
     "package-lock\\.json",
     "pnpm-lock\\.yaml",
+    "bun\\.lock",
     "pnpm-workspace\\.yaml",
     "\\.yarnrc\\.yml",
     "\\.npmrc",

@@ -25,7 +25,7 @@ import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts"
 import type { BuildVariables } from "../../agent/image-build/dockerfile/instructions.ts";
 import { frameworkOf } from "../../agent/image-build/inspect/frameworks.ts";
 import { parseInstructions } from "../../agent/image-build/instructions.ts";
-import { readSources } from "../../agent/image-build/read-sources.ts";
+import { isRead, readSources } from "../../agent/image-build/read-sources.ts";
 import { JobError } from "../../agent/job.ts";
 import { sourcesOf } from "../support/sources.ts";
 import { computedMs } from "../support/computed.ts";
@@ -670,8 +670,14 @@ describe("a Node app", () => {
     const openssl = /apt-get install [^"]*\bopenssl\b/g;
     const direct = generateDockerfile(node({ ...start, dependencies: { "@prisma/client": "6" } }), variables);
     expect(direct.match(openssl)).toHaveLength(2);
-    const files = { "pnpm-lock.yaml": "packages:\n  '@prisma/engines@6.0.0':\n", "pnpm-workspace.yaml": "" };
-    expect(generateDockerfile(node(start, files), variables).match(openssl)).toHaveLength(2);
+    for (const files of [
+      { "pnpm-lock.yaml": "packages:\n  '@prisma/engines@6.0.0':\n", "pnpm-workspace.yaml": "" },
+      { "package-lock.json": '{ "packages": { "node_modules/@prisma/engines": {} } }' },
+      { "bun.lock": '"packages": {\n    "@prisma/engines": ["@prisma/engines@6.0.0"],\n' },
+    ] satisfies Files[]) {
+      expect(Object.keys(files).every(isRead)).toBe(true);
+      expect(generateDockerfile(node(start, files), variables).match(openssl)).toHaveLength(2);
+    }
     expect(generateDockerfile(node(start), variables)).not.toMatch(openssl);
   });
 

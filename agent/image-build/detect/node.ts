@@ -404,7 +404,9 @@ const usesPlugAndPlay = (sources: Sources): boolean =>
 const usesPrisma = (sources: Sources, manifest: PackageJson): boolean =>
   dependsOn(manifest, "prisma") ||
   dependsOn(manifest, "@prisma/client") ||
-  ["pnpm-lock.yaml", "yarn.lock"].some((file) => textOf(sources, file).includes("@prisma/engines"));
+  ["package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"].some((file) =>
+    textOf(sources, file).includes("@prisma/engines"),
+  );
 
 const executes: Record<PackageManager, string> = {
   npm: "npx",
