@@ -768,7 +768,7 @@ export const tools = {
       settings: BackupSettings.partial(),
     }),
     output: z.union([Database, answer("changeVolume")]),
-    // Where fewer are kept.
+    // Where it deletes some of those that are there.
     destructive: true,
   },
   get_backup_download_link: {

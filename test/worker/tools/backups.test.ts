@@ -141,18 +141,20 @@ effectsOf("backups", {
     },
   ],
   set_backup_schedule: [
-    "changes when it is backed up and how many are kept, fewer only after a yes, as those beyond are deleted",
+    "changes when it is backed up and how many are kept, after a yes where some of those that are there are deleted",
     async () => {
-      const { key, name, databaseId } = await withDatabase();
-      const { keep } = (await api<Database>(key, "GET", `/databases/${databaseId}`)).body.backups;
+      const { key, host, name, databaseId } = await withBackup();
+      await api(key, "POST", `/databases/${databaseId}/backups`);
+      await store(host);
+      await check(host);
       const schedule = "15 3 * * mon";
-      for (const settings of [{ schedule }, { keep }, { keep: keep + 1 }])
+      for (const settings of [{ schedule }, { keep: 30 }, { keep: 2 }])
         await useTool(key, "set_backup_schedule", { db: name, settings }, { asks: false });
-      const { asked } = await useTool(key, "set_backup_schedule", { db: name, settings: { keep: 3 } });
-      expect(asked).toContain(`Keep 3 instead of ${keep + 1} backups of the database ${name}`);
+      const { asked } = await useTool(key, "set_backup_schedule", { db: name, settings: { keep: 1 } });
+      expect(asked).toContain(`Keep 1 of the backups of the database ${name}: 1 older one is deleted.`);
       const { body } = await api<Database>(key, "GET", `/databases/${databaseId}`);
       expect(body.backups).toMatchObject({
-        keep: 3,
+        keep: 1,
         schedule,
         nextAt: expect.stringContaining("T03:15") as string,
       });
@@ -238,14 +240,9 @@ it("backups of volumes are made, listed, scheduled, restored after a yes, and to
   const { key, host, siteId, id } = await withVolumeBackup();
   for (const input of [{ site: "keeps", volume: "data" }, { site: "keeps" }])
     expect((await useTool(key, "list_backups", input)).result).toMatchObject([{ id, status: "VERIFIED" }]);
-  const scheduling = useTool(key, "set_backup_schedule", {
-    site: "keeps",
-    volume: "data",
-    settings: { schedule: "15 3 * * mon", keep: 2 },
-  });
-  for (let count = 0; count < 2; count++) await answerNext(host, { kind: "volumes", volumes: [] });
-  const scheduled = await scheduling;
-  expect(scheduled.asked).toMatch(/Keep 2 instead of \d+ backups of the volume data of the site keeps/);
+  const settings = { schedule: "15 3 * * mon", keep: 2 };
+  const onVolume = { site: "keeps", volume: "data", settings };
+  const scheduled = await useTool(key, "set_backup_schedule", onVolume, { asks: false });
   expect(scheduled.result).toMatchObject({ name: "data", backups: { keep: 2 } });
   const { asked } = await useTool(key, "restore_backup", { site: "keeps", volume: "copy", backup: id });
   expect(asked).toMatch(

@@ -1,3 +1,4 @@
+import type { Backup } from "../../../protocol/api/backups.ts";
 import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
@@ -41,6 +42,14 @@ function subjectOf({ db, site, volume }: Named): Subject {
   if (db !== undefined && site === undefined && volume === undefined) return { database: db };
   if (db === undefined && site !== undefined && volume !== undefined) return { site, volume };
   throw invalid("db", "either db, or site and volume");
+}
+
+/** What keeping so few deletes; null: nothing. */
+function lossOf(backups: readonly Backup[], keep: number, what: string): string | null {
+  const surplus = backups.filter(({ status }) => status === "VERIFIED").length - keep;
+  return surplus <= 0
+    ? null
+    : `Keep ${keep} of the backups of ${what}: ${surplus === 1 ? "1 older one is" : `${surplus} older ones are`} deleted.`;
 }
 
 export const backupTools: Tools<Names> = {
@@ -110,17 +119,16 @@ export const backupTools: Tools<Names> = {
     async consequence(ctx, { settings: { keep }, ...named }) {
       const of = subjectOf(named);
       if (keep === undefined) return null;
-      const says = (kept: number, what: string) =>
-        `Keep ${keep} instead of ${kept} backups of ${what}: older ones are deleted.`;
       if ("database" in of) {
-        const { name, backups } = await databaseNamed(ctx, of.database);
-        if (keep >= backups.keep) return null;
-        return asksAboutDatabase(ctx, name, () => says(backups.keep, `the database ${name}`));
+        const { id, name } = await databaseNamed(ctx, of.database);
+        const { data } = await call(ctx, "listBackups", { id, limit: 100 });
+        const loss = lossOf(data, keep, `the database ${name}`);
+        return loss === null ? null : asksAboutDatabase(ctx, name, () => loss);
       }
       const { id, name } = await siteNamed(ctx, of.site);
-      const { data } = await call(ctx, "listVolumes", { id });
-      const kept = data.find((volume) => volume.name === of.volume)?.backups.keep ?? 0;
-      return keep >= kept ? null : asks(says(kept, `the volume ${of.volume} of the site ${name}`), id);
+      const { data } = await call(ctx, "listVolumeBackups", { id, name: of.volume, limit: 100 });
+      const loss = lossOf(data, keep, `the volume ${of.volume} of the site ${name}`);
+      return loss === null ? null : asks(loss, id);
     },
   },
   get_backup_download_link: {
