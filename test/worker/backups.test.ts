@@ -1,7 +1,6 @@
-import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { afterAll, describe, expect, it, vi } from "vitest";
-import { type Fingerprint, leaseHeaders, partBytes, partHashHeader } from "../../protocol/agent/backups.ts";
+import { type Fingerprint, partBytes, partHashHeader } from "../../protocol/agent/backups.ts";
 import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { Backup, BackupLink, FailingBackups } from "../../protocol/api/backups.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
@@ -15,6 +14,7 @@ import { replacedVolumes } from "../../worker/jobs/databases/replaced-volumes.ts
 import { purgeOldJobs } from "../../worker/jobs/purge-old.ts";
 import { reapJobs } from "../../worker/jobs/reap.ts";
 import { reconcileTerms } from "../../worker/cron.ts";
+import { begin, complete, fingerprint, from, putPart, sha256, upload, type Taken } from "./backup-uploads.ts";
 import { foundOffline } from "./hosts-service.ts";
 import {
   account,
@@ -38,7 +38,6 @@ const run = (statement: string, ...values: unknown[]) =>
     .bind(...values)
     .run();
 type Connected = Awaited<ReturnType<typeof readyAgent>>;
-type Taken<K extends JobKind> = { job: Job<K>; attempt: number };
 
 async function take<K extends JobKind>(on: Connected, kind: K): Promise<Taken<K>> {
   const { job, attempt } = await on.next("job");
@@ -48,52 +47,6 @@ async function take<K extends JobKind>(on: Connected, kind: K): Promise<Taken<K>
 
 async function running(key: string, on: Connected, overrides: object = {}) {
   return (await runningDatabase(key, on, overrides)).databaseId;
-}
-
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
-const fingerprint = {
-  tables: [
-    { name: "items", rows: "3", checksum: "12345678901234567890" },
-    { name: "large objects", rows: "2", checksum: "1" },
-  ],
-  objects: { views: "1" },
-  counters: [],
-};
-
-/** What an agent's request for a leased job carries. */
-const from = (on: Connected, { job, attempt }: Taken<JobKind>, also: Record<string, string> = {}) => ({
-  Authorization: `Bearer ${on.token.token}`,
-  [leaseHeaders.job]: job.id,
-  [leaseHeaders.attempt]: String(attempt),
-  ...also,
-});
-const putPart = (on: Connected, taken: Taken<"database.backup">, text: string, also: object = {}, part = 1) =>
-  call(`/agent/backups/${taken.job.args.backupId}/parts/${part}`, {
-    method: "PUT",
-    headers: { ...from(on, taken, { [partHashHeader]: sha256(text) }), ...also },
-    body: text,
-  });
-const begin = (on: Connected, taken: Taken<"database.backup">) =>
-  call(`/agent/backups/${taken.job.args.backupId}/upload`, { method: "POST", headers: from(on, taken) });
-const complete = (on: Connected, taken: Taken<"database.backup">, done: object) =>
-  call(`/agent/backups/${taken.job.args.backupId}/complete`, {
-    method: "POST",
-    headers: from(on, taken, { "Content-Type": "application/json" }),
-    body: JSON.stringify(done),
-  });
-
-async function upload(
-  on: Connected,
-  taken: Taken<"database.backup">,
-  text: string,
-  held: Fingerprint = fingerprint,
-): Promise<void> {
-  const { uploadId } = await (await begin(on, taken)).json<{ uploadId: string }>();
-  const { etag } = await (await putPart(on, taken, text)).json<{ etag: string }>();
-  const done = { uploadId, sizeBytes: text.length, sha256: sha256(text), etags: [etag], fingerprint: held };
-  expect((await complete(on, taken, done)).status).toBe(200);
-  // An answer that was lost is asked for again.
-  expect((await complete(on, taken, done)).status).toBe(200);
 }
 
 const backup = async (key: string, id: string) => (await api<Backup>(key, "GET", `/backups/${id}`)).body;

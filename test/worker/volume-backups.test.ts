@@ -1,12 +1,11 @@
-import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
-import { leaseHeaders, partHashHeader } from "../../protocol/agent/backups.ts";
 import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { Backup, BackupLink, FailingBackups } from "../../protocol/api/backups.ts";
 import type { SiteVolumes, VolumeChanged } from "../../protocol/api/site-volumes.ts";
 import { suspendOfAccounts } from "../../worker/billing/terms/suspend.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { reconcileBackups } from "../../worker/jobs/backups/reconcile.ts";
+import { sha256, upload, type Taken } from "./backup-uploads.ts";
 import {
   account,
   api,
@@ -21,14 +20,12 @@ import {
 } from "./service.ts";
 
 type Connected = Awaited<ReturnType<typeof readyAgent>>;
-type Taken<K extends JobKind> = { job: Job<K>; attempt: number };
 const data = { name: "data", mountPath: "/data" };
 const run = (statement: string, ...values: unknown[]) =>
   bindings.DB.prepare(statement)
     .bind(...values)
     .run();
 const ctx = () => contextOf(bindings, { type: "system" }, () => undefined);
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 let key: string;
 let host: Connected;
@@ -52,34 +49,12 @@ async function take<K extends JobKind>(kind: K): Promise<Taken<K>> {
 
 /** What the host does for a backup: it sends the archive, then reports. */
 async function store({ job, attempt }: Taken<"volume.backup">, text = "an archive", consistent = true) {
-  const { backupId } = job.args;
-  const send = (what: string, init: RequestInit) =>
-    call(`/agent/backups/${backupId}/${what}`, {
-      ...init,
-      headers: {
-        Authorization: `Bearer ${host.token.token}`,
-        [leaseHeaders.job]: job.id,
-        [leaseHeaders.attempt]: String(attempt),
-        ...(init.headers as Record<string, string> | undefined),
-      },
-    });
-  const { uploadId } = await (await send("upload", { method: "POST" })).json<{ uploadId: string }>();
-  const headers = { [partHashHeader]: sha256(text) };
-  const { etag } = await (
-    await send("parts/1", { method: "PUT", headers, body: text })
-  ).json<{ etag: string }>();
   const fingerprint = {
     tables: [{ name: "entries", rows: "5", checksum: "1" }],
     objects: { files: "4", folders: "1" },
     counters: [],
   };
-  const done = { uploadId, sizeBytes: text.length, sha256: sha256(text), etags: [etag], fingerprint };
-  const answer = await send("complete", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(done),
-  });
-  expect(answer.status).toBe(200);
+  await upload(host, { job, attempt }, text, fingerprint);
   await finish(host, job, attempt, { consistent });
 }
 async function check(damage: string | null = null) {

@@ -1,9 +1,8 @@
-import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
-import { leaseHeaders, partHashHeader } from "../../../protocol/agent/backups.ts";
 import type { Backup } from "../../../protocol/api/backups.ts";
 import type { Database } from "../../../protocol/api/databases.ts";
 import { answerNext, effectsOf, scene, useTool } from "../assistant.ts";
+import { upload } from "../backup-uploads.ts";
 import {
   api,
   call,
@@ -17,7 +16,6 @@ import {
 } from "../service.ts";
 
 type Host = Awaited<ReturnType<typeof scene>>["host"];
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const backup = async (key: string, id: string) => (await api<Backup>(key, "GET", `/backups/${id}`)).body;
 
 /** The host stores a backup of this text, which is asked of it. */
@@ -27,34 +25,9 @@ async function store(
   kind: "database.backup" | "volume.backup" = "database.backup",
 ): Promise<string> {
   const { job, attempt } = await jobOf(host, kind);
-  const { backupId } = job.args;
-  const send = (path: string, init: RequestInit) =>
-    call(`/agent/backups/${backupId}/${path}`, {
-      ...init,
-      headers: {
-        Authorization: `Bearer ${host.token.token}`,
-        [leaseHeaders.job]: job.id,
-        [leaseHeaders.attempt]: String(attempt),
-        ...(init.headers as Record<string, string> | undefined),
-      },
-    });
-  const { uploadId } = await (await send("upload", { method: "POST" })).json<{ uploadId: string }>();
-  const part = await send("parts/1", {
-    method: "PUT",
-    headers: { [partHashHeader]: sha256(text) },
-    body: text,
-  });
-  const { etag } = await part.json<{ etag: string }>();
-  const fingerprint = { tables: [], objects: {}, counters: [] };
-  const done = { uploadId, sizeBytes: text.length, sha256: sha256(text), etags: [etag], fingerprint };
-  const answer = await send("complete", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(done),
-  });
-  expect(answer.status).toBe(200);
+  await upload(host, { job, attempt }, text, { tables: [], objects: {}, counters: [] });
   await finish(host, job, attempt, kind === "volume.backup" ? { consistent: true } : undefined);
-  return backupId;
+  return job.args.backupId;
 }
 
 /** Takes the job that checks a backup by itself. */
