@@ -9,6 +9,8 @@ export class NotShown extends Error {}
 export class NotThere extends NotShown {}
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
+/** open(2); Node has no name for it. */
+const O_PATH = 0o10000000;
 /** Folders below each other. */
 const maxDepth = 200;
 /** The names of one answer, which crosses the link in one message. */
@@ -20,7 +22,8 @@ const kernelsOwn = new Set([
   0x9fa0, 0x62656572, 0x27e0eb, 0x63677270, 0x64626720, 0x74726163, 0xcafe4a11, 0x19800202, 0x1cd1,
 ]);
 
-const within = (folder: FileHandle, name: string): string => `/proc/self/fd/${folder.fd}/${name}`;
+const itself = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`;
+const within = (folder: FileHandle, name: string): string => `${itself(folder)}/${name}`;
 
 /**
  * A folder's entries or a file's text, below a root that a hostile tenant writes to meanwhile. Every component is opened relative to the
@@ -75,18 +78,25 @@ export async function browse(
   }
 }
 
-/** It may have been replaced since it was looked at: neither a link is followed nor a pipe waited for. */
+/**
+ * It may have been replaced since it was looked at: neither a link is followed nor a pipe waited for, and no device hears of it,
+ * as an image may hold any and some of the host's act on being opened.
+ */
 async function opened(folder: FileHandle, name: string, more: number): Promise<FileHandle> {
-  let handle: FileHandle;
+  const changed = new NotShown("It changed meanwhile: try again.");
+  const held = await open(within(folder, name), O_PATH | O_NOFOLLOW | more).catch(() => null);
+  if (!held) throw changed;
   try {
-    handle = await open(within(folder, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | more);
-  } catch {
-    throw new NotShown("It changed meanwhile: try again.");
+    const found = await held.stat();
+    if (!found.isFile() && !found.isDirectory()) throw changed;
+    const { type } = await statfs(itself(held));
+    if (kernelsOwn.has(type)) throw new NotShown("It belongs to the kernel, not to the site.");
+    const handle = await open(itself(held), O_RDONLY | O_NONBLOCK | more).catch(() => null);
+    if (!handle) throw changed;
+    return handle;
+  } finally {
+    await held.close();
   }
-  const { type } = await statfs(`/proc/self/fd/${handle.fd}`);
-  if (!kernelsOwn.has(type)) return handle;
-  await handle.close();
-  throw new NotShown("It belongs to the kernel, not to the site.");
 }
 
 /** A tenant may give a file any of both: what an answer does not hold is told as the nearest that it does. */
@@ -102,7 +112,7 @@ async function folderOf(folder: FileHandle): Promise<Omit<Extract<Browsed, { kin
   const entries: BrowsedEntry[] = [];
   let truncated = false;
   let bytes = 0;
-  for await (const { name } of await opendir(`/proc/self/fd/${folder.fd}`)) {
+  for await (const { name } of await opendir(itself(folder))) {
     bytes += Buffer.byteLength(JSON.stringify(name));
     if (entries.length === maxEntries || bytes > maxNameBytes) {
       truncated = true;

@@ -11,13 +11,34 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { browse, NotThere } from "../../agent/running/browse.ts";
 import { Browsed } from "../../protocol/api/files.ts";
+
+/** What happens to a path after it was looked at. */
+let afterLook: (path: string) => void;
+/** What was opened that is neither a file nor a folder, but not by O_PATH, of which no device or pipe hears. */
+let acted: string[];
+vi.mock("node:fs/promises", async (original) => {
+  const real = await original<typeof import("node:fs/promises")>();
+  const lstat = async (path: string) => {
+    const found = await real.lstat(path);
+    afterLook(path);
+    return found;
+  };
+  const open = async (path: string, flags: number) => {
+    const handle = await real.open(path, flags);
+    const found = await handle.stat();
+    if ((flags & 0o10000000) === 0 && !found.isFile() && !found.isDirectory()) acted.push(path);
+    return handle;
+  };
+  return { ...real, lstat, open };
+});
 
 let folder: string;
 let root: string;
 beforeEach(() => {
+  [afterLook, acted] = [() => undefined, []];
   folder = mkdtempSync(join(tmpdir(), "berth-browse-"));
   root = join(folder, "root");
   mkdirSync(join(root, "app", "deep"), { recursive: true });
@@ -108,6 +129,16 @@ it("what is outside is not read while a folder and a link to it take turns", asy
   await reading;
   expect([...seen]).toContain("inside");
   expect([...seen]).not.toContain("canary");
+});
+
+it("what becomes a pipe or a device after it was looked at is not opened, as some devices act on that", async () => {
+  const pipe = join(folder, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  afterLook = (path) => {
+    if (path.endsWith("/a.txt")) renameSync(pipe, join(root, "app", "a.txt"));
+  };
+  await expect(browse(root, "/app/a.txt")).rejects.toThrow("It changed meanwhile: try again.");
+  expect(acted).toEqual([]);
 });
 
 it("a file of any size and time is shown, with the nearest that an answer holds", async () => {
