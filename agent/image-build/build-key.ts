@@ -4,7 +4,7 @@ import { agentVersion } from "../version.ts";
 
 type Input = Pick<
   JobArgs<"site.deploy">,
-  "run" | "source" | "rootDir" | "dockerfilePath" | "buildCommand" | "options"
+  "run" | "source" | "rootDir" | "dockerfilePath" | "buildCommand" | "options" | "release"
 >;
 
 /**
@@ -12,7 +12,7 @@ type Input = Pick<
  * values, and the agent that writes Dockerfiles. Keyed, as it leaves the host and secrets could be guessed from a bare hash.
  */
 export function buildKeyOf(
-  { run, source, rootDir, dockerfilePath, buildCommand, options }: Input,
+  { run, source, rootDir, dockerfilePath, buildCommand, options, release }: Input,
   commit: string | null,
   key: string,
 ): string {
@@ -30,6 +30,8 @@ export function buildKeyOf(
     dockerfilePath,
     buildCommand,
     run.startCommand,
+    // What it runs stays in the image.
+    release?.command ?? null,
     variables,
     Object.entries(options).toSorted(([a], [b]) => (a < b ? -1 : 1)),
     source.type === "git" && [source.submodules ?? false, source.lfs ?? false],

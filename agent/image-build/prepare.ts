@@ -57,6 +57,7 @@ export type Input = Pick<JobArgs<"site.deploy">, "rootDir" | "dockerfilePath" | 
   options?: BuildOptions;
   siteId: string;
   startCommand: string | null;
+  releaseCommand?: string | null | undefined;
   env: readonly EnvEntry[];
   /** What a build may use, where that is known. */
   memoryMb?: number;

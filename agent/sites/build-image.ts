@@ -43,6 +43,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       options: args.options,
       siteId: args.run.siteId,
       startCommand: args.run.startCommand,
+      releaseCommand: args.release?.command,
       env: args.run.env,
       memoryMb: host.buildRoom.memoryMb,
     };

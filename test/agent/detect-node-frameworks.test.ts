@@ -67,6 +67,19 @@ describe("what is there for development only stays where an app's configuration 
     expect(isLeft("", { next: "15", eslint: "9" })).toBe(false);
   });
 
+  it("also where the release command runs it, be that a setting or the Procfile's", () => {
+    const app = {
+      scripts: { start: "node .", migrate: "drizzle-kit migrate" },
+      devDependencies: { prisma: "6", "drizzle-kit": "0.31" },
+    };
+    const isLeft = (files: Files, releaseCommand?: string) =>
+      !dockerfile(app, files, { releaseCommand }).includes("npm prune");
+    expect(isLeft({ Procfile: "release: npx prisma migrate deploy\n" })).toBe(true);
+    expect(isLeft({}, "npm run migrate")).toBe(true);
+    expect(isLeft({ Procfile: "release: npx prisma migrate deploy\n" }, "node migrate.js")).toBe(false);
+    expect(isLeft({})).toBe(false);
+  });
+
   it.each([
     "npm run start --workspace=apps/api",
     "npm -w api start",

@@ -100,12 +100,14 @@ describe("what goes into a build", () => {
       key(args({ dockerfilePath: "x" })),
       key(args({ buildCommand: "x" })),
       key(args({ run: { ...args().run, startCommand: "x" } })),
+      key(args({ release: { command: "x", timeoutSeconds: 60 } })),
       key(withEnv(plain)),
       key(withEnv({ ...plain, value: "2" })),
       key(withEnv({ ...plain, secret: true })),
       key(withEnv(other)),
     ];
     expect(new Set(keys).size).toBe(keys.length);
+    expect(key(args({ release: { command: null, timeoutSeconds: 60 } }))).toBe(key(args()));
     expect(key(git("a.example/b/c", "main"), "1")).toBe(key(git("a.example/b/c", null), "1"));
   });
 });

@@ -34,6 +34,7 @@ import {
   gitPackages,
   placeOf,
   present,
+  procfileRelease,
   procfileWeb,
   textOf,
   type Overrides,
@@ -95,7 +96,7 @@ export type NodePlan = NodeBuild & {
   startCommand: string;
   /** What a package manager tells a start script, where the app is started without one. */
   startVariables: string[];
-  /** What starts it is installed for development only. */
+  /** What starts it, or is run before that, is installed for development only. */
   startsByDevelopment: boolean;
   /** Next.js puts together what it needs to run. */
   standalone: boolean;
@@ -127,8 +128,10 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     server: given === null && startCommand === srvxCommand && !dependsOn(manifest, "srvx") ? srvx : null,
     envFiles: missingEnvFiles(sources, given ?? scriptOf(manifest, "start") ?? ""),
     startsByDevelopment:
-      needsDevelopment(whole, startCommand) ||
-      startsPackage(manifest, startCommand) ||
+      [startCommand, overrides.releaseCommand ?? procfileRelease(sources)].some(
+        (command) =>
+          command !== null && (needsDevelopment(whole, command) || startsPackage(manifest, command)),
+      ) ||
       readsTypeScript(sources, manifest) ||
       configNeedsDevelopment(sources, whole, startCommand) ||
       leavesPackagesOut(manifest, build) ||

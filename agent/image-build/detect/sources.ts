@@ -34,6 +34,7 @@ export type Overrides = {
   buildCommand: string | null;
   startCommand: string | null;
   installCommand?: string | undefined;
+  releaseCommand?: string | null | undefined;
   /** The folder that is served. */
   outputDir?: string | undefined;
   singlePage?: boolean | undefined;
