@@ -206,7 +206,10 @@ describe("a volume's backup", () => {
     const deletion = await take("site.delete");
     await finish(host, deletion.job, deletion.attempt);
     await store(reading);
-    expect(await backup(id)).toMatchObject({ status: "FAILED", error: expect.stringMatching(/deleted while/) });
+    expect(await backup(id)).toMatchObject({
+      status: "FAILED",
+      error: expect.stringMatching(/deleted while/),
+    });
   });
 });
 
