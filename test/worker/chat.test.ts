@@ -1075,12 +1075,10 @@ describe("without a model", () => {
     const dockerfile = 'FROM nginx\n\nRUN a \\\n  && grep "^\\d\t" /b\n';
     // Only the quotes in it are escaped.
     const pasted = `"${dockerfile.replaceAll('"', '\\"')}"`;
-    const { toolCalls, message } = await command(
-      key,
-      `create_site name=pasted deployType=dockerfile port=80 dockerfile=${pasted}`,
-    );
-    expect([message, toolCalls]).toEqual([expect.any(String), [{ tool: "create_site", ok: true }]]);
-    const [{ id = "" } = {}] = (await api<Page<{ id: string }>>(key, "GET", "/sites")).body.data;
+    const typed = `create_site name=pasted deployType=dockerfile port=80 dockerfile=${pasted}`;
+    expect((await command(key, typed)).toolCalls).toEqual([{ tool: "create_site", ok: true }]);
+    const [made] = (await api<Page<{ id: string }>>(key, "GET", "/sites")).body.data;
+    const id = made?.id ?? "";
     expect(await site(key, id)).toMatchObject({ dockerfile });
     const settings = `{"dockerfile": ${pasted.replace("nginx", "caddy")}}`;
     await command(key, `update_site_settings site=pasted settings=${settings}`);

@@ -51,7 +51,7 @@ function endOfJson(text: string, from: number): number | null {
 
 /** Texts as people paste them: a line break, or a backslash that escapes nothing, is itself. */
 const escaped = (quoted: string): string =>
-  quoted.replaceAll(/\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})|[\\\u0000-\u001f]/g, (one) =>
+  quoted.replaceAll(/\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})|[\\\p{Cc}]/gu, (one) =>
     one.length > 1 ? one : JSON.stringify(one).slice(1, -1),
   );
 
