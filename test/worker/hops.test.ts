@@ -4,6 +4,7 @@ import type { Question } from "../../protocol/agent/running.ts";
 import { operations, type Operation } from "../../protocol/api/operations.ts";
 import { app } from "../../worker/app.ts";
 import type { Env } from "../../worker/env.ts";
+import { emptyAnswers } from "./empty-answers.ts";
 import {
   account,
   api,
@@ -41,43 +42,7 @@ function countedEnv(counts: Counts): Env {
     return counted;
   };
   const { DB, KEY_GUARD, HOST_LINK } = bindings;
-  const answered = ({ kind }: Question) =>
-    Promise.resolve({
-      kind,
-      ...{
-        logs: { lines: [] },
-        searchLog: { lines: [], complete: true },
-        files: { found: operations.browseFiles.examples.answer },
-        metrics: { samples: [] },
-        events: { events: [] },
-        requests: { requests: [] },
-        requestStats: { stats: operations.getSiteRequestStats.examples.answer },
-        volumes: { volumes: [] },
-        disk: { found: [] },
-        removeVolume: {},
-        certificate: { isServed: true, tls: true, isValid: true, certificate: null },
-        held: { ids: [] },
-        kept: { kept: [] },
-        machine: {
-          usage: {
-            at: "2026-01-01T00:00:00.000Z",
-            cpuCount: 2,
-            cpuBusy: null,
-            memory: { usedMb: 1, totalMb: 2 },
-            disk: null,
-          },
-        },
-        removeKept: {},
-        keptVolumes: {},
-        removeKeptVolumes: {},
-        insight: {},
-        schema: {},
-        query: {},
-        endSession: { ended: true },
-        health: { health: { route: "none", hostnames: [], containers: [], diskFreeMb: null } },
-        source: {},
-      }[kind],
-    });
+  const answered = ({ kind }: Question) => Promise.resolve({ kind, ...emptyAnswers[kind] });
   const never = () => new Promise<never>(() => undefined);
   return {
     ...bindings,

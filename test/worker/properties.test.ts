@@ -9,55 +9,14 @@ import { contextOf } from "../../worker/compose.ts";
 import * as schema from "../../worker/db/schema.ts";
 import { newApiKey } from "../../worker/services/keys/create.ts";
 import { mintToken, sha256Hex } from "../../worker/domain/tokens.ts";
+import { emptyAnswers } from "./empty-answers.ts";
 import { api, bindings, call, createSite, readyAgent, runningSite, siteUrl, type Agent } from "./service.ts";
-
-const silent = {
-  sizeMb: 0,
-  connections: { used: 0, max: 0 },
-  cacheHitRatio: null,
-  uptimeSeconds: 0,
-  activeQueries: [],
-  slowQueries: [],
-};
 
 /** A host that knows nothing of its sites, and says so. */
 async function answerAll(host: Agent): Promise<never> {
   for (;;) {
     const { requestId, question } = await host.next("ask");
-    const answers = {
-      logs: { lines: [] },
-      searchLog: { lines: [], complete: true },
-      files: { found: operations.browseFiles.examples.answer },
-      metrics: { samples: [] },
-      events: { events: [] },
-      requests: { requests: [] },
-      requestStats: { stats: operations.getSiteRequestStats.examples.answer },
-      volumes: { volumes: [] },
-      disk: { found: [] },
-      removeVolume: {},
-      certificate: { isServed: true, tls: true, isValid: true, certificate: null },
-      held: { ids: [] },
-      kept: { kept: [] },
-      removeKept: {},
-      keptVolumes: {},
-      removeKeptVolumes: {},
-      insight: { insight: silent },
-      schema: { schema: { tables: [], keyspaces: [], truncated: false } },
-      endSession: { ended: true },
-      health: { health: { route: "none", hostnames: [], containers: [], diskFreeMb: null } },
-      machine: {
-        usage: {
-          at: new Date().toISOString(),
-          cpuCount: 2,
-          cpuBusy: null,
-          memory: { usedMb: 1, totalMb: 2 },
-          disk: null,
-        },
-      },
-      source: { found: operations.inspectSource.examples.answer },
-      query: { result: { columns: [], rows: [], truncated: false, affectedRows: null, durationMs: 0 } },
-    };
-    const answer = { kind: question.kind, ...answers[question.kind] } as Answer;
+    const answer = { kind: question.kind, ...emptyAnswers[question.kind] } as Answer;
     host.send({ type: "answer", requestId, answer, last: true });
   }
 }
