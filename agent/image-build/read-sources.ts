@@ -29,6 +29,7 @@ const manifest = new RegExp(
     "\\.?mise\\.toml",
     "requirements\\.txt",
     "pyproject\\.toml",
+    "setup\\.cfg",
     "Pipfile",
     "go\\.(?:mod|work)",
     "composer\\.(?:json|lock)",

@@ -1253,10 +1253,64 @@ describe("a Python app", () => {
     [{ "requirements.txt": "", Pipfile: "" }, "pip"],
     [{ Pipfile: "" }, "pipenv"],
     [{ "pyproject.toml": "[project]\nname = 'x'" }, "pyproject"],
+    [{ "setup.py": "setup()", "pyproject.toml": "[tool.black]" }, "setup"],
+    [{ "setup.py": "setup()", "requirements.txt": "" }, "pip"],
+    [{ Pipfile: "", "requirements/base.txt": "" }, "pipenv"],
+    [{ "pyproject.toml": "[project]", "requirements/base.txt": "" }, "pyproject"],
+    [{ "pyproject.toml": "[tool.ruff]", "requirements/base.txt": "" }, "pip"],
     [{ "pyproject.toml": "[tool.ruff]" }, null],
   ])("is installed by what its files are of: %j", (files, installer) =>
     expect(plan({ ...files, "main.py": "" })).toMatchObject({ installer }),
   );
+
+  it("of setup.py alone is installed as a package, with what that requires", () => {
+    const setup = 'setup(\n    install_requires=[\n        "flask",\n        "gunicorn>=22",\n    ],\n)\n';
+    const files = { "setup.py": setup, "shop/__init__.py": "app = Flask(__name__)\n" };
+    expect(plan(files)).toMatchObject({ startCommand: "gunicorn shop:app --bind 0.0.0.0:$PORT" });
+    expect(dockerfile(files)).toMatch(/COPY source\/ \.\/\n[^]*pip install \."/);
+    expect(
+      plan({ ...files, "setup.py": "setup()", "setup.cfg": "[options]\ninstall_requires =\n  gunicorn\n" }),
+    ).toMatchObject({
+      startCommand: "gunicorn shop:app --bind 0.0.0.0:$PORT",
+    });
+    // Its extras are not installed by requirements.txt.
+    expect(plan({ ...files, "requirements.txt": "flask" })).toMatchObject({
+      startCommand: "flask --app shop:app run --host 0.0.0.0 --port $PORT",
+    });
+  });
+
+  it("without requirements.txt is installed by production's file in requirements/, otherwise by the one for all", () => {
+    const files: Files = {
+      ...django,
+      "requirements/base.txt": "Django\ngunicorn\n",
+      "requirements/dev.txt": "waitress\n",
+    };
+    expect(plan(files)).toMatchObject({
+      installer: "pip",
+      startCommand: "gunicorn shop.wsgi --bind 0.0.0.0:$PORT",
+    });
+    const text = dockerfile({ ...files, "requirements/production.txt": "-r base.txt\nwhitenoise\n" });
+    expect(text).toContain(
+      "COPY source/requirements/production.txt source/requirements/base.txt ./requirements/\n",
+    );
+    expect(text).toContain("pip install -r requirements/production.txt");
+    expect(text).toContain("collectstatic");
+    expect(dockerfile({ ...files, "requirements/prod.txt": "-e ." })).toContain(
+      "pip install -r requirements/prod.txt",
+    );
+    expect(dockerfile({ ...files, "requirements.txt": "Django" })).toContain(
+      "pip install -r requirements.txt",
+    );
+  });
+
+  it("of a conda environment is not started without its packages", () => {
+    const files = { "app.py": "app = Flask(__name__)", "environment.yml": "dependencies:\n  - flask\n" };
+    const told = /^Found environment\.yml: .*conda.* a Dockerfile.* requirements\.txt/;
+    expect(() => plan(files)).toThrow(told);
+    expect(() => plan({ "environment.yml": "", "README.md": "" })).toThrow(told);
+    expect(plan({ ...files, "requirements.txt": "flask" })).toMatchObject({ installer: "pip" });
+    expect(plan(files, { installCommand: "pip install flask" })).toMatchObject({ kind: "python" });
+  });
 
   it("says which version it needs, if it does", () => {
     expect(plan({ "main.py": "", ".python-version": "3.12.1\n" })).toMatchObject({ version: "3.12" });

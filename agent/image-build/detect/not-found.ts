@@ -14,6 +14,7 @@ const others: [sign: RegExp, what: string, how?: string][] = [
   [/^[\w.-]+\.(?:cbl|cob|cobol)$/, "COBOL"],
   [/^pubspec\.yaml$/, "Dart"],
   [/^Package\.swift$/, "Swift"],
+  [/^environment\.ya?ml$/, "a conda environment", ", or a requirements.txt in its place"],
   [
     /^(?:hugo\.(?:toml|ya?ml|json)|archetypes\/)$/,
     "Hugo",

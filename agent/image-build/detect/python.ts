@@ -1,11 +1,11 @@
 import { JobError } from "../../job.ts";
-import { appsBelow } from "./not-found.ts";
+import { appsBelow, notByItself } from "./not-found.ts";
 import { newestMinor } from "./newest-minor.ts";
 import { tableIn } from "./parse.ts";
 import { pyprojectOf } from "./pyproject.ts";
 import { dependsOn, systemPackages } from "./python-packages.ts";
 import { entries, manageOf, startOf } from "./python-start.ts";
-import { requirementsOf } from "./requirements.ts";
+import { requirementsFile, requirementsFiles, requirementsOf } from "./requirements.ts";
 import {
   present,
   procfileWeb,
@@ -18,7 +18,7 @@ import {
   type SystemPackages,
 } from "./sources.ts";
 
-export type PythonInstaller = "uv" | "poetry" | "pip" | "pipenv" | "pyproject";
+export type PythonInstaller = "uv" | "poetry" | "pip" | "pipenv" | "pyproject" | "setup";
 export type PythonPlan = Place & {
   kind: "python";
   /** Such as 3.12, or 3.12.4 where uv takes no other; null when any will do. */
@@ -42,18 +42,20 @@ export type PythonPlan = Place & {
 const manifests: Record<PythonInstaller, string[]> = {
   uv: ["pyproject.toml", "uv.lock"],
   poetry: ["pyproject.toml", "poetry.lock"],
-  pip: ["requirements.txt"],
+  pip: requirementsFiles,
   pipenv: ["Pipfile", "Pipfile.lock"],
   pyproject: ["pyproject.toml"],
+  setup: [],
 };
 const signs = [...Object.values(manifests).flat(), "manage.py"];
+const condaFiles = ["environment.yml", "environment.yaml"];
 /** Not the newest: packages have no wheels for that one at first, and take long to compile. */
 const defaultPython = "3.13";
 
 export function detectPython(sources: Sources, overrides: Overrides): PythonPlan | null {
   const { files } = sources;
   const alone = !files.has("package.json") && !files.has("index.html");
-  if (present(sources, alone ? [...signs, ...entries] : signs).length === 0) return null;
+  if (present(sources, alone ? [...signs, "setup.py", ...entries] : signs).length === 0) return null;
   const isServed = servedFolder(overrides) !== null;
   const given = overrides.startCommand ?? (isServed ? null : procfileWeb(sources));
   return planPython(sources, overrides, given ?? (isServed ? null : startOf(sources)));
@@ -65,6 +67,10 @@ export function planPython(sources: Sources, overrides: Overrides, startCommand:
   if (startCommand === null && !mkdocs && servedFolder(overrides) === null) throw startsNothing(sources);
   const { folder: within = null, root = sources, uvMember = null } = sources.repository ?? {};
   const installer = uvMember === null ? installerOf(sources) : "uv";
+  const ownCommand = overrides.installCommand ?? overrides.buildCommand;
+  const conda = installer === null && ownCommand === null ? present(sources, condaFiles) : [];
+  const other = notByItself(conda);
+  if (other !== null) throw other;
   const requirements = installer === "pip" ? requirementsOf(sources).files : null;
   return {
     kind: "python",
@@ -77,7 +83,9 @@ export function planPython(sources: Sources, overrides: Overrides, startCommand:
       (installer === null ? [] : present(uvMember === null ? sources : root, manifests[installer])),
     needsSource:
       uvMember === null &&
-      (within !== null || (installer === "pip" ? requirements === null : hasOwn(sources))),
+      (within !== null ||
+        installer === "setup" ||
+        (installer === "pip" ? requirements === null : hasOwn(sources))),
     isPackage:
       uvMember !== null ||
       ((installer === "uv" || installer === "pyproject") &&
@@ -102,10 +110,11 @@ function installerOf(sources: Sources): PythonInstaller | null {
   const pyproject = pyprojectOf(sources);
   if (sources.files.has("uv.lock")) return "uv";
   if (sources.files.has("poetry.lock")) return "poetry";
-  if (sources.files.has("requirements.txt")) return "pip";
+  if (requirementsFile(sources) !== undefined) return "pip";
   if (sources.files.has("Pipfile")) return "pipenv";
   if (tableIn(pyproject, "project") !== null) return "pyproject";
-  return tableIn(pyproject, "tool", "poetry") === null ? null : "poetry";
+  if (tableIn(pyproject, "tool", "poetry") !== null) return "poetry";
+  return sources.files.has("setup.py") ? "setup" : null;
 }
 
 function versionOf(sources: Sources, installer: PythonInstaller | null): string | null {

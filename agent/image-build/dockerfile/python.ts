@@ -26,7 +26,7 @@ const readPyproject =
 
 /** Into the environment that is active. */
 const dependencies: Record<PythonInstaller, (plan: PythonPlan) => string> = {
-  pip: () => "pip install -r requirements.txt",
+  pip: ({ manifests }) => `pip install -r ${manifests[0]}`,
   pyproject: () =>
     `python -c '${readPyproject}' > /tmp/requirements.txt && pip install -r /tmp/requirements.txt`,
   uv: ({ uvMember }) =>
@@ -34,6 +34,7 @@ const dependencies: Record<PythonInstaller, (plan: PythonPlan) => string> = {
   poetry: () => `${tools}/bin/poetry install --only main --no-root --no-interaction`,
   pipenv: ({ manifests }) =>
     `${tools}/bin/pipenv ${manifests.includes("Pipfile.lock") ? "sync" : "install --skip-lock"}`,
+  setup: () => "pip install .",
 };
 const itself: Partial<Record<PythonInstaller, string>> = {
   pyproject: "pip install --no-deps .",

@@ -101,9 +101,9 @@ function ofPlan(plan: Plan): Partial<Described> {
 const ofPython = {
   uv: "uv sync",
   poetry: "poetry install",
-  pip: "pip install -r requirements.txt",
   pipenv: "pipenv sync",
   pyproject: "pip install .",
+  setup: "pip install .",
 } as const;
 
 const noInstall = { packageManager: null, installCommand: null };
@@ -121,8 +121,11 @@ function installOf(plan: Plan): Pick<Described, "installCommand" | "packageManag
     }
     case "python":
       return {
-        packageManager: plan.installer === "pyproject" ? "pip" : plan.installer,
-        installCommand: plan.installer && ofPython[plan.installer],
+        packageManager: plan.installer === "pyproject" || plan.installer === "setup" ? "pip" : plan.installer,
+        installCommand:
+          plan.installer === "pip"
+            ? `pip install -r ${plan.manifests[0]}`
+            : plan.installer && ofPython[plan.installer],
       };
     case "go":
       return { packageManager: null, installCommand: plan.vendored ? null : "go mod download" };
