@@ -1192,6 +1192,16 @@ describe("a Python app", () => {
       "gunicorn shop:app --bind 0.0.0.0:$PORT",
     ],
     [
+      "FastAPI and Hypercorn",
+      { "requirements.txt": "fastapi\nhypercorn", "main.py": "app = FastAPI()" },
+      "hypercorn main:app --bind 0.0.0.0:$PORT",
+    ],
+    [
+      "Starlette and Daphne",
+      { "requirements.txt": "starlette\ndaphne", "main.py": "app = Starlette()" },
+      "daphne --bind 0.0.0.0 --port $PORT main:app",
+    ],
+    [
       "FastAPI with examples",
       {
         "requirements.txt": "fastapi\nuvicorn",

@@ -84,11 +84,13 @@ function serverOf(sources: Sources, folder: string, project: string): string | u
 /** FastAPI's own extras bring Uvicorn along. */
 function startAsgi(sources: Sources, app: string): string {
   const brought = /fastapi(?:-cli)?\[(?:standard|all)/i;
-  if (!dependsOn(sources, "uvicorn") && !isInManifest(sources, brought))
-    throw new JobError(
-      `Found the app ${app}, but no server for it: add uvicorn to the dependencies, or set startCommand.`,
-    );
-  return `uvicorn ${app} --host 0.0.0.0 --port $PORT`;
+  if (dependsOn(sources, "uvicorn") || isInManifest(sources, brought))
+    return `uvicorn ${app} --host 0.0.0.0 --port $PORT`;
+  if (dependsOn(sources, "hypercorn")) return `hypercorn ${app} --bind 0.0.0.0:$PORT`;
+  if (dependsOn(sources, "daphne")) return `daphne --bind 0.0.0.0 --port $PORT ${app}`;
+  throw new JobError(
+    `Found the app ${app}, but no server for it: add uvicorn to the dependencies, or set startCommand.`,
+  );
 }
 
 function startFlask(sources: Sources, app: string, isFactory: boolean): string {
