@@ -36,6 +36,15 @@ describe("a Java app", () => {
   it("of Ktor is built by Gradle, and started by what the application plugin installs", () =>
     expect(dockerfile({ "build.gradle.kts": ktor, "settings.gradle.kts": "" })).toMatchSnapshot());
 
+  it("of Ktor whose plugins a catalog names is told by the block in which the application plugin is set up", () => {
+    const text =
+      'plugins {\n  alias(ktorLibs.plugins.ktor)\n}\n\napplication {\n  mainClass = "io.ktor.server.netty.EngineMain"\n}\n';
+    expect(plan({ "build.gradle.kts": text })).toMatchObject({ output: "distribution" });
+    // Not the block of Compose's desktop app.
+    const desktop = 'compose.desktop {\n  application {\n    mainClass = "MainKt"\n  }\n}\n';
+    expect(plan({ "build.gradle.kts": desktop })).toMatchObject({ output: "jar" });
+  });
+
   it("of Quarkus is started by what its build leaves", () => {
     const text = dockerfile({ "pom.xml": "<groupId>io.quarkus.platform</groupId>" });
     expect(text).toContain("quarkus-app/quarkus-run.jar");

@@ -74,7 +74,7 @@ const buildTexts = ({ texts }: Sources): string =>
 function outputOf(tool: JavaPlan["tool"], texts: string): JavaOutput {
   if (/io\.quarkus/.test(texts)) return "quarkus";
   const applies =
-    /\bid[ (]{1,3}["'](?:application|io\.ktor\.plugin|io\.micronaut\.application)["']|^[ \t]*`?application`?[ \t]*$|\bapply plugin: ["']application["']|io\.ktor\.plugin|io\.micronaut\.application/m;
+    /\bid[ (]{1,3}["'](?:application|io\.ktor\.plugin|io\.micronaut\.application)["']|^[ \t]*`?application`?[ \t]*$|\bapply plugin: ["']application["']|^application[ \t]*\{|io\.ktor\.plugin|io\.micronaut\.application/m;
   return tool === "gradle" && !/org\.springframework\.boot|spring-boot/.test(texts) && applies.test(texts)
     ? "distribution"
     : "jar";
