@@ -1535,6 +1535,19 @@ describe("a PHP app", () => {
       startCommand: "serve-php htdocs",
     }));
 
+  it("of Nette is served from www/, where its page lies, and has its assets made by Vite", () =>
+    expect(
+      plan({
+        "www/index.php": "",
+        "composer.json": '{"require":{"nette/application":"^3"}}',
+        "package.json": JSON.stringify(vite),
+      }),
+    ).toMatchObject({
+      kind: "php",
+      startCommand: "serve-php www",
+      assets: { buildCommand: "npm run build" },
+    }));
+
   it("is served from web/ or where Heroku's server, which is not here, is told to serve it from", () => {
     const served = (files: Files) =>
       (plan({ "composer.json": "{}", ...files }) as { startCommand: string }).startCommand;

@@ -105,14 +105,20 @@ export function detectPhp(
   manifest: PackageJson | null,
 ): PhpPlan | null {
   const { files } = sources;
-  const page = present(sources, ["public/index.php", "web/index.php", "htdocs/index.php", "index.php"])[0];
+  const page = present(sources, [
+    "public/index.php",
+    "web/index.php",
+    "htdocs/index.php",
+    "www/index.php",
+    "index.php",
+  ])[0];
   if (page === undefined && !files.has("composer.json")) return null;
   const served = servedByHeroku(procfileWeb(sources));
   const given = overrides.startCommand ?? (served === null ? procfileWeb(sources) : null);
   const documentRoot = served ?? (page === undefined ? null : posix.dirname(page));
   if (documentRoot === null && given === null)
     throw new JobError(
-      "Found composer.json, but no index.php in public/, web/, htdocs/ or at the root: add one, or set startCommand.",
+      "Found composer.json, but no index.php in public/, web/, htdocs/, www/ or at the root: add one, or set startCommand.",
     );
   const composer = readComposerJson(textOf(sources, "composer.json"));
   const { require, autoload, config, repositories } = composer;
