@@ -1560,6 +1560,22 @@ describe("a PHP app", () => {
     );
   });
 
+  it("of Drupal has the page that its plugin of Composer's makes, where that makes it", () => {
+    const scaffold = "drupal/core-composer-scaffold";
+    const drupal = (more: object) => ({
+      "composer.json": JSON.stringify({ require: { [scaffold]: "^11" }, ...more }),
+    });
+    const at = (folder: string) => ({ extra: { "drupal-scaffold": { locations: { "web-root": folder } } } });
+    expect(dockerfile(drupal(at("web/")))).toMatch(
+      /composer dump-autoload [^]*"composer drupal:scaffold --no-interaction"[^]*serve-php web"/,
+    );
+    expect(plan(drupal(at("docroot")))).toMatchObject({ startCommand: "serve-php docroot" });
+    expect(plan(drupal({}))).toMatchObject({ startCommand: "serve-php ." });
+    expect(plan(drupal(at("$(id)")))).toMatchObject({ startCommand: "serve-php ." });
+    const refused = { config: { "allow-plugins": { [scaffold]: false } } };
+    expect(dockerfile({ "index.php": "", ...drupal(refused) })).not.toContain("drupal:scaffold");
+  });
+
   it("whose composer.json names folders of the repository has them when they are installed", () => {
     const path = { type: "path", url: "packages/*" };
     for (const repositories of [[path], { packages: path }, [{ "packagist.org": false }, path]]) {

@@ -1,4 +1,5 @@
 import { JobError } from "../../job.ts";
+import { tableIn } from "./parse.ts";
 
 /** What detection reads of composer.json. Written by strangers: a property may be anything where it is unknown. */
 export type ComposerJson = {
@@ -20,6 +21,18 @@ export function readComposerJson(text: string): ComposerJson {
     // Said below.
   }
   throw new JobError("composer.json is not valid JSON: correct it and deploy again.");
+}
+
+const scaffold = "drupal/core-composer-scaffold";
+
+/** The folder in which a plugin of Drupal's makes the page that is served; null where it makes none. */
+export function drupalFolder(composer: ComposerJson): string | null {
+  if (tableIn(composer, "require")?.[scaffold] === undefined) return null;
+  if (tableIn(composer, "config", "allow-plugins")?.[scaffold] === false) return null;
+  const folder = tableIn(composer, "extra", "drupal-scaffold", "locations")?.["web-root"];
+  const [, named = "."] =
+    /^(?:\.\/)?([\w-]+(?:\/[\w-]+)*)\/?$/.exec(typeof folder === "string" ? folder : "") ?? [];
+  return named;
 }
 
 /**

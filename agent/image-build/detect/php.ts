@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { JobError } from "../../job.ts";
-import { readComposerJson, scriptsOf, type ComposerJson } from "./composer.ts";
+import { drupalFolder, readComposerJson, scriptsOf, type ComposerJson } from "./composer.ts";
 import { newestMinor } from "./newest-minor.ts";
 import { buildRunsPhp, type PackageJson } from "./package-json.ts";
 import {
@@ -20,6 +20,8 @@ export type PhpPlan = Place & {
   version: string | null;
   /** What Composer is asked for: the packages that composer.json requires, or its autoloader only. */
   composer: "install" | "autoload" | null;
+  /** Composer is asked for the files that Drupal has in the folder that is served. */
+  isScaffolded: boolean;
   manifests: string[];
   /** composer.json names folders of the repository, which are installed. */
   needsSource: boolean;
@@ -113,14 +115,15 @@ export function detectPhp(
     "index.php",
   ])[0];
   if (page === undefined && !files.has("composer.json")) return null;
+  const composer = readComposerJson(textOf(sources, "composer.json"));
+  const drupal = drupalFolder(composer);
   const served = servedByHeroku(procfileWeb(sources));
   const given = overrides.startCommand ?? (served === null ? procfileWeb(sources) : null);
-  const documentRoot = served ?? (page === undefined ? null : posix.dirname(page));
+  const documentRoot = served ?? drupal ?? (page === undefined ? null : posix.dirname(page));
   if (documentRoot === null && given === null)
     throw new JobError(
       "Found composer.json, but no index.php in public/, web/, htdocs/, www/ or at the root: add one, or set startCommand.",
     );
-  const composer = readComposerJson(textOf(sources, "composer.json"));
   const { require, autoload, config, repositories } = composer;
   const required = Object.keys(require ?? {});
   const wanted = new Set([...phpDrivers, ...extensionsOf([...required, ...lockedRequirements(sources)])]);
@@ -134,6 +137,7 @@ export function detectPhp(
     version:
       versionOf(config?.platform?.php) ?? versionOf(toolVersion(sources, "php")) ?? versionOf(require?.php),
     composer: required.some(isPackage) ? "install" : autoload === undefined ? null : "autoload",
+    isScaffolded: drupal !== null,
     extensions,
     peclExtensions,
     extensionPackages: [

@@ -136,6 +136,7 @@ export function phpDockerfile(
       `COPY ${sourceFolder}/ ./`,
     ),
     runs(autoload, composerCache),
+    ...(plan.isScaffolded ? [runs("composer drupal:scaffold --no-interaction", composerCache)] : []),
   ];
   const packages = plan.composer === null ? `COPY ${sourceFolder}/ ./` : "COPY --from=packages /app/ ./";
   const others = plan.extensions.filter((name) => !phpDrivers.includes(name));
