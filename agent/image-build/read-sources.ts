@@ -30,6 +30,7 @@ const manifest = new RegExp(
     "requirements\\.txt",
     "pyproject\\.toml",
     "setup\\.cfg",
+    "config\\.toml",
     "Pipfile",
     "go\\.(?:mod|work)",
     "composer\\.(?:json|lock)",

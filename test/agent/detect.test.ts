@@ -2043,6 +2043,15 @@ describe("a repository that is none of these is refused with what to do", () => 
     ["Hugo with modules", { "hugo.yaml": "", "go.mod": "module a\n" }, /^Found hugo\.yaml: Hugo /],
     ["Hugo with tools of Node's", { "hugo.toml": "", "package.json": "{}" }, /Hugo/],
     [
+      "Zola",
+      { "config.toml": 'title = "a"\nbase_url = "/"\n', "templates/index.html": "" },
+      /^Found config\.toml: Zola /,
+    ],
+    ["Zola from 0.22", { "zola.toml": "" }, /^Found zola\.toml: Zola /],
+    ["mdBook", { "book.toml": "", "src/SUMMARY.md": "" }, /^Found book\.toml: mdBook /],
+    ["MkDocs without its packages", { "mkdocs.yml": "" }, /^Found mkdocs\.yml: MkDocs .* requirements\.txt /],
+    ["any configuration", { "config.toml": "[server]\n" }, /^Found neither a Dockerfile/],
+    [
       "the root of a workspace",
       { "package.json": '{"workspaces":["apps/*"]}', "apps/web/package.json": "{}" },
       /root starts nothing: set rootDir to the package to deploy \(apps\/web\)/,

@@ -114,7 +114,7 @@ function mainPackage(sources: Sources, name: string): string {
   const packages = commands.length > 0 ? commands : all;
   if (packages.length === 1 && packages[0] !== undefined) return packages[0];
   // Hugo has themes by modules of Go's.
-  const other = packages.length === 0 ? notByItself([...sources.files]) : null;
+  const other = packages.length === 0 ? notByItself(sources) : null;
   if (other !== null) throw other;
   throw new JobError(
     packages.length === 0

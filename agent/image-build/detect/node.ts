@@ -176,7 +176,7 @@ export function onlyWorkspace(
 function startsNothing(sources: Sources, build: NodeBuild): JobError {
   return (
     onlyWorkspace(sources, build, "starts") ??
-    notByItself([...sources.files]) ??
+    notByItself(sources) ??
     new JobError('package.json has neither a "start" script nor a "main" file: add one, or set startCommand.')
   );
 }

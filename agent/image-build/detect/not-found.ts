@@ -1,8 +1,8 @@
 import { JobError } from "../../job.ts";
-import type { Sources } from "./sources.ts";
+import { textOf, type Sources } from "./sources.ts";
 
-/** What we do not build by ourselves, by a file at its root, and how else than by a Dockerfile it is built. */
-const others: [sign: RegExp, what: string, how?: string][] = [
+/** What we do not build by ourselves, by a file at its root, how else than by a Dockerfile it is built, and what that file says. */
+const others: [sign: RegExp, what: string, how?: string, text?: RegExp][] = [
   [/^package\.(?:json5|yaml)$/, "pnpm's own form of a manifest", ", or write package.json in its place"],
   [/^build\.sbt$/, "Scala"],
   [/^(?:project\.clj|deps\.edn)$/, "Clojure"],
@@ -14,6 +14,10 @@ const others: [sign: RegExp, what: string, how?: string][] = [
   [/^[\w.-]+\.(?:cbl|cob|cobol)$/, "COBOL"],
   [/^pubspec\.yaml$/, "Dart"],
   [/^Package\.swift$/, "Swift"],
+  [/^zola\.toml$/, "Zola"],
+  [/^config\.toml$/, "Zola", "", /^base_url[ \t]*=/m],
+  [/^book\.toml$/, "mdBook"],
+  [/^mkdocs\.yml$/, "MkDocs", ", or a requirements.txt that names mkdocs, its theme and its plugins"],
   [/^environment\.ya?ml$/, "a conda environment", ", or a requirements.txt in its place"],
   [
     /^(?:hugo\.(?:toml|ya?ml|json)|archetypes\/)$/,
@@ -31,17 +35,19 @@ const nothing =
   "Found neither a Dockerfile, nor a package.json, nor the files of an app in Python, Go, PHP, Ruby, Java, .NET, Rust, Elixir or Deno, nor a Procfile or start.sh, nor an index.html: add one of them, set startCommand, or set rootDir to the folder that contains it.";
 
 /** Why what a file says it is is not built by ourselves, and what to do; null where none says so. */
-export function notByItself(paths: readonly string[]): JobError | null {
-  for (const [sign, what, how = ""] of others) {
+export function notByItself(sources: Sources): JobError | null {
+  const paths = [...sources.files];
+  for (const [sign, what, how = "", text] of others) {
     const file = paths.find((path) => sign.test(path));
-    if (file !== undefined)
+    if (file !== undefined && (text === undefined || text.test(textOf(sources, file))))
       return new JobError(`Found ${file}: ${what} is not built without a Dockerfile. Add one${how}.`);
   }
   return null;
 }
 
 /** Why a repository is none that we build, and what to do. */
-export function notFound({ files }: Sources): JobError {
+export function notFound(sources: Sources): JobError {
+  const { files } = sources;
   // With one, only a setting brings us here.
   if (files.has("Dockerfile") || files.has("dockerfile"))
     return new JobError(
@@ -53,7 +59,7 @@ export function notFound({ files }: Sources): JobError {
     return new JobError(
       `Found no Dockerfile at the root, but ${named(dockerfiles)}: set rootDir to the folder of one, or dockerfilePath where it is built from the root.`,
     );
-  const other = notByItself(paths);
+  const other = notByItself(sources);
   if (other !== null) return other;
   const apps = appsBelow(paths);
   if (apps !== null)

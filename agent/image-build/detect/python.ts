@@ -69,7 +69,7 @@ export function planPython(sources: Sources, overrides: Overrides, startCommand:
   const installer = uvMember === null ? installerOf(sources) : "uv";
   const ownCommand = overrides.installCommand ?? overrides.buildCommand;
   const conda = installer === null && ownCommand === null ? present(sources, condaFiles) : [];
-  const other = notByItself(conda);
+  const other = notByItself({ ...sources, files: new Set(conda) });
   if (other !== null) throw other;
   const requirements = installer === "pip" ? requirementsOf(sources).files : null;
   return {
