@@ -81,9 +81,8 @@ export const hardening = {
   Ulimits: [
     // An engine without CAP_SYS_RESOURCE cannot grant more.
     { Name: "nofile", Soft: 16_384, Hard: 16_384 },
-    // A core file would fill the host's disk. At 0, the kernel would still start the host's program for core dumps, as
-    // root and outside all limits; at 1 it neither starts one nor writes a file.
-    { Name: "core", Soft: 1, Hard: 1 },
+    // A core file would fill the host's disk.
+    { Name: "core", Soft: 0, Hard: 0 },
   ],
   // A site that keeps crashing waits up to a minute between starts (Docker doubles the pause), within its own limits.
   RestartPolicy: { Name: "unless-stopped" },
