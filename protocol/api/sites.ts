@@ -207,7 +207,7 @@ const runSettings = {
   ),
   rootDir: RepositoryPath.describe("The folder of the app. Default: the root of the repository."),
   dockerfilePath: RepositoryPath.describe(
-    "Relative to rootDir, which is also the build context. Default: Dockerfile, if there is one.",
+    "Relative to rootDir, which is also the build context. Default: Dockerfile, otherwise dockerfile, if there is one.",
   ),
   ...buildOptions,
   startTimeoutSeconds: z
