@@ -175,8 +175,7 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
   ];
 }
 
-/** Of one container. */
-export const maxConnections = 10_000;
+const maxConnections = 10_000;
 
 /**
  * Limits connections per container, because the host has one connection table, which also serves its visitors; and
