@@ -1582,7 +1582,7 @@ export const operations = {
     path: "/terms/{id}",
     tag: "Accounts",
     summary:
-      "Change the plan of any site or database, as its owner would: a more expensive one is invoiced to the owner and applies once paid",
+      "Change the plan of any site or database, as its owner would: a more expensive one is invoiced to the owner and applies once paid; while a renewal is open, any applies with it",
     access: "operator",
     body: PackChange,
     answers: [{ status: 200, schema: PackChanged }],

@@ -887,7 +887,7 @@ export const tools = {
   change_pack: {
     group: "billing",
     summary:
-      "Change the pack of a site or database: a larger one is paid first, a smaller one comes with the renewal.",
+      "Change the pack of a site or database: a larger one is paid first, a smaller one comes with the renewal, as does any while a renewal is open.",
     input: only({ site: site.optional(), db: db.optional(), packId: short, billingTerm }),
     output: PackChanged.extend({ payAt: payAt.nullable() }),
   },

@@ -390,7 +390,8 @@ describe("a database's settings", () => {
     const { text } = await me.get(path("/settings"));
     expect(text).toMatch(/\$\d+\.\d\d now for the time until \d+ \w{3} \d{4}/);
     const [, promised = ""] =
-      new RegExp(`value="${dearest?.id}"[\\s\\S]*?(\\$[\\d.]+) now, for`).exec(text) ?? [];
+      new RegExp(`value="${dearest?.id}"[\\s\\S]*?(\\$[\\d.,]+) now for`).exec(text) ?? [];
+    expect(promised).not.toBe("");
     const changed = await me.send(path("/settings"), "plan", { packId: dearest?.id ?? "", billingTerm: "1" });
     expect([changed.status, changed.location]).toEqual([303, expect.stringMatching(/^\/invoice\/inv_/)]);
     expect((await me.get(changed.location ?? "")).text).toContain(promised);

@@ -46,13 +46,14 @@ export async function wholeAccount(lasts = false) {
   await api(key, "POST", `/databases/${databaseId}/links`, { siteId });
   const { invoiceId, invoiceToken } = await createSite(key, { name: uniqueName("unpaid") });
   const ctx = contextOf(bindings, { type: "system" }, () => undefined);
-  const backup = ctx.newId("backup");
-  await bindings.DB.prepare(
-    `INSERT INTO backups (id, database_id, account_id, status, "trigger", name, database_name, type, image, pack_id, created_at)
-      SELECT ?, id, account_id, 'VERIFIED', 'api', name, database_name, type, image, pack_id, 0 FROM databases WHERE id = ?`,
-  )
-    .bind(backup, databaseId)
-    .run();
+  const [older, backup] = [ctx.newId("backup"), ctx.newId("backup")];
+  for (const id of [older, backup])
+    await bindings.DB.prepare(
+      `INSERT INTO backups (id, database_id, account_id, status, "trigger", name, database_name, type, image, pack_id, created_at)
+        SELECT ?, id, account_id, 'VERIFIED', 'api', name, database_name, type, image, pack_id, 0 FROM databases WHERE id = ?`,
+    )
+      .bind(id, databaseId)
+      .run();
   const other = await newApiKey(ctx, accountId, "laptop", "setup");
   await ctx.db.insert(apiKeys).values(other.row);
   const { body: webhook } = await api<{ url: string }>(key, "GET", `/sites/${siteId}/webhook`);

@@ -13,6 +13,7 @@ import {
   siteId,
   siteNamed,
 } from "../resources.ts";
+import { everyItem } from "../../services/page.ts";
 import { Revealed, type Tools } from "../tool.ts";
 
 type Names =
@@ -44,10 +45,14 @@ function subjectOf({ db, site, volume }: Named): Subject {
   throw invalid("db", "either db, or site and volume");
 }
 
-/** What keeping so few deletes; null: nothing. */
-function lossOf(backups: readonly Backup[], keep: number, what: string): string | null {
-  const surplus = backups.filter(({ status }) => status === "VERIFIED").length - keep;
-  return surplus <= 0
+/** What keeping so few of them, newest first, deletes; null: nothing. */
+async function lossOf(backups: AsyncIterable<Backup>, keep: number, what: string): Promise<string | null> {
+  let [verified, surplus] = [0, 0];
+  for await (const { status } of backups) {
+    if (verified >= keep && (status === "VERIFIED" || status === "STORED")) surplus++;
+    if (status === "VERIFIED") verified++;
+  }
+  return surplus === 0
     ? null
     : `Keep ${keep} of the backups of ${what}: ${surplus === 1 ? "1 older one is" : `${surplus} older ones are`} deleted.`;
 }
@@ -121,13 +126,15 @@ export const backupTools: Tools<Names> = {
       if (keep === undefined) return null;
       if ("database" in of) {
         const { id, name } = await databaseNamed(ctx, of.database);
-        const { data } = await call(ctx, "listBackups", { id, limit: 100 });
-        const loss = lossOf(data, keep, `the database ${name}`);
+        const present = everyItem((cursor) => call(ctx, "listBackups", { id, limit: 100, cursor }));
+        const loss = await lossOf(present, keep, `the database ${name}`);
         return loss === null ? null : asksAboutDatabase(ctx, name, () => loss);
       }
       const { id, name } = await siteNamed(ctx, of.site);
-      const { data } = await call(ctx, "listVolumeBackups", { id, name: of.volume, limit: 100 });
-      const loss = lossOf(data, keep, `the volume ${of.volume} of the site ${name}`);
+      const present = everyItem((cursor) =>
+        call(ctx, "listVolumeBackups", { id, name: of.volume, limit: 100, cursor }),
+      );
+      const loss = await lossOf(present, keep, `the volume ${of.volume} of the site ${name}`);
       return loss === null ? null : asks(loss, id);
     },
   },

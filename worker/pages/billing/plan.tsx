@@ -18,6 +18,7 @@ export const planChange: Screen = {
   path: "/billing/plan/:id",
   async show(asked) {
     const term = await termOf(asked);
+    const isOver = term.paidUntil !== null && new Date(term.paidUntil) <= asked.ctx.now();
     const [packs, renewal] = await Promise.all([listOwnPacks(asked.ctx), renewalLink(asked.ctx, term.id)]);
     return {
       title: `Plan of ${term.name}`,
@@ -28,11 +29,12 @@ export const planChange: Screen = {
         <>
           <Heading
             title={`Plan of ${term.name}`}
-            below={
-              renewal === null
-                ? "A more expensive plan takes effect once the rest of the term is paid; any other at the next renewal."
-                : "A plan that you choose now takes effect at the next renewal, whose invoice is replaced by one for that plan."
-            }
+            {...(!isOver && {
+              below:
+                renewal === null
+                  ? "A more expensive plan takes effect once the rest of the term is paid; any other at the next renewal."
+                  : "A plan that you choose now takes effect at the next renewal, whose invoice is replaced by one for that plan.",
+            })}
           />
           <Card>
             <div class="body">
