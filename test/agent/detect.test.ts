@@ -2050,6 +2050,16 @@ describe("a repository that is none of these is refused with what to do", () => 
     ["Zola from 0.22", { "zola.toml": "" }, /^Found zola\.toml: Zola /],
     ["mdBook", { "book.toml": "", "src/SUMMARY.md": "" }, /^Found book\.toml: mdBook /],
     ["MkDocs without its packages", { "mkdocs.yml": "" }, /^Found mkdocs\.yml: MkDocs .* requirements\.txt /],
+    [
+      "a package with its documentation",
+      { "package.json": "{}", "mkdocs.yml": "" },
+      /^package\.json has neither/,
+    ],
+    [
+      "folders of apps with their documentation",
+      { "mkdocs.yml": "", "api/go.mod": "" },
+      /in api: set rootDir/,
+    ],
     ["any configuration", { "config.toml": "[server]\n" }, /^Found neither a Dockerfile/],
     [
       "the root of a workspace",

@@ -1,8 +1,9 @@
 import { JobError } from "../../job.ts";
 import { textOf, type Sources } from "./sources.ts";
 
+type Other = [sign: RegExp, what: string, how?: string, text?: RegExp];
 /** What we do not build by ourselves, by a file at its root, how else than by a Dockerfile it is built, and what that file says. */
-const others: [sign: RegExp, what: string, how?: string, text?: RegExp][] = [
+const others: Other[] = [
   [/^package\.(?:json5|yaml)$/, "pnpm's own form of a manifest", ", or write package.json in its place"],
   [/^build\.sbt$/, "Scala"],
   [/^(?:project\.clj|deps\.edn)$/, "Clojure"],
@@ -16,14 +17,17 @@ const others: [sign: RegExp, what: string, how?: string, text?: RegExp][] = [
   [/^Package\.swift$/, "Swift"],
   [/^zola\.toml$/, "Zola"],
   [/^config\.toml$/, "Zola", "", /^base_url[ \t]*=/m],
-  [/^book\.toml$/, "mdBook"],
-  [/^mkdocs\.yml$/, "MkDocs", ", or a requirements.txt that names mkdocs, its theme and its plugins"],
-  [/^environment\.ya?ml$/, "a conda environment", ", or a requirements.txt in its place"],
   [
     /^(?:hugo\.(?:toml|ya?ml|json)|archetypes\/)$/,
     "Hugo",
     ', or have a package.json install hugo-extended and its "build" script run hugo --minify',
   ],
+];
+/** As often beside an app of another language, whose documentation or tools it is. */
+export const besides: Other[] = [
+  [/^book\.toml$/, "mdBook"],
+  [/^mkdocs\.yml$/, "MkDocs", ", or a requirements.txt that names mkdocs, its theme and its plugins"],
+  [/^environment\.ya?ml$/, "a conda environment", ", or a requirements.txt in its place"],
 ];
 const compose = /^(?:docker-)?compose\.ya?ml$/;
 const dockerfile = /^(?:\w[\w.-]*\/){0,2}(?:[Dd]ockerfile(?:\.[\w-]+)?|Containerfile)$|^[\w-]+\.Dockerfile$/;
@@ -35,9 +39,9 @@ const nothing =
   "Found neither a Dockerfile, nor a package.json, nor the files of an app in Python, Go, PHP, Ruby, Java, .NET, Rust, Elixir or Deno, nor a Procfile or start.sh, nor an index.html: add one of them, set startCommand, or set rootDir to the folder that contains it.";
 
 /** Why what a file says it is is not built by ourselves, and what to do; null where none says so. */
-export function notByItself(sources: Sources): JobError | null {
+export function notByItself(sources: Sources, signs = others): JobError | null {
   const paths = [...sources.files];
-  for (const [sign, what, how = "", text] of others) {
+  for (const [sign, what, how = "", text] of signs) {
     const file = paths.find((path) => sign.test(path));
     if (file !== undefined && (text === undefined || text.test(textOf(sources, file))))
       return new JobError(`Found ${file}: ${what} is not built without a Dockerfile. Add one${how}.`);
@@ -64,6 +68,8 @@ export function notFound(sources: Sources): JobError {
   const apps = appsBelow(paths);
   if (apps !== null)
     return new JobError(`Found no app at the root, but in ${apps}: set rootDir to the folder to build.`);
+  const alone = notByItself(sources, besides);
+  if (alone !== null) return alone;
   const file = paths.find((path) => compose.test(path));
   return new JobError(
     file === undefined

@@ -1,5 +1,5 @@
 import { JobError } from "../../job.ts";
-import { appsBelow, notByItself } from "./not-found.ts";
+import { appsBelow, besides, notByItself } from "./not-found.ts";
 import { newestMinor } from "./newest-minor.ts";
 import { tableIn } from "./parse.ts";
 import { pyprojectOf } from "./pyproject.ts";
@@ -69,7 +69,7 @@ export function planPython(sources: Sources, overrides: Overrides, startCommand:
   const installer = uvMember === null ? installerOf(sources) : "uv";
   const ownCommand = overrides.installCommand ?? overrides.buildCommand;
   const conda = installer === null && ownCommand === null ? present(sources, condaFiles) : [];
-  const other = notByItself({ ...sources, files: new Set(conda) });
+  const other = notByItself({ ...sources, files: new Set(conda) }, besides);
   if (other !== null) throw other;
   const requirements = installer === "pip" ? requirementsOf(sources).files : null;
   return {
