@@ -189,8 +189,12 @@ export class QuestionServer {
       this.receive({ type: "endAsk", requestId });
     };
     const onAcknowledged = (callback: () => void) => void this.acknowledged.set(requestId, callback);
-    this.answer(question, signal, { say, onAcknowledged }).catch((error) => {
+    this.answer(question, signal, { say, onAcknowledged }).catch((error: unknown) => {
       if (signal.aborted) return;
+      if (error instanceof NotShown) {
+        const isMissing = error instanceof NotThere && { isMissing: true as const };
+        return say({ kind: "refused", error: error.message, ...isMissing }, true);
+      }
       // Not the question itself: it may contain a login.
       log("error", "A question was not answered", { kind: question.kind, error });
       say({ kind: "refused", error: "The host could not answer: try again." }, true);
@@ -256,13 +260,7 @@ export class QuestionServer {
         return say({ kind: "requestStats", stats }, true);
       }
       case "files":
-        try {
-          return say({ kind: "files", found: await browseSite(this.means, question) }, true);
-        } catch (error) {
-          if (!(error instanceof NotShown)) throw error;
-          const isMissing = error instanceof NotThere && { isMissing: true as const };
-          return say({ kind: "refused", error: error.message, ...isMissing }, true);
-        }
+        return say({ kind: "files", found: await browseSite(this.means, question) }, true);
       case "volumes":
         return say({ kind: "volumes", volumes: await this.volumesOf(question.siteId) }, true);
       case "disk":

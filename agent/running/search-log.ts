@@ -1,9 +1,11 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { plain } from "../../protocol/redact.ts";
 import { label } from "../docker/labels.ts";
 import { engineTimeBefore, LogParser, withNanoseconds, type LogEntry } from "../docker/log-parser.ts";
 import { labelsOf } from "../docker/specs.ts";
 import { alone } from "../isolation/alone.ts";
+import { NotShown } from "./browse.ts";
 import { byTime, type Written } from "./line-batches.ts";
 import { sideBySide } from "./side-by-side.ts";
 import { containersOf, earlierLines, lineMaker, type SiteLogs } from "./site-log.ts";
@@ -23,6 +25,8 @@ type Asked = {
 const maxBytes = 512 * 1024;
 const concurrency = 2;
 
+const othersRun = "Other searches of this account's logs are running: search again once they have ended.";
+
 type Found = { lines: SiteLogLine[]; complete: boolean };
 
 /**
@@ -30,6 +34,7 @@ type Found = { lines: SiteLogLine[]; complete: boolean };
  * lines of those that are gone. A secret is found by nobody: lines are compared once more after they were masked. Searches of one
  * account wait for each other, as each takes seconds of the engine's and the agent's time, which all tenants share.
  * @returns `complete`: all that is kept was looked through, and every line found is in the answer
+ * @throws NotShown if its time was up before its turn
  */
 export async function searchLog(
   logs: SiteLogs,
@@ -40,7 +45,12 @@ export async function searchLog(
   const signal = AbortSignal.any([ended, AbortSignal.timeout(asked.timeoutMs)]);
   const [one] = await logs.engine.listContainers({ ...labelsOf(siteId), [label.agent]: logs.agentId });
   const whose = one?.labels[label.account] || siteId;
-  return alone(`search ${whose}`, () => searchNow(logs, siteId, asked, signal));
+  // One on which the engine hangs holds up nobody who comes after it.
+  const late = delay<Found>(asked.timeoutMs + 1000, { lines: [], complete: false }, { ref: false });
+  return alone(`search ${whose}`, () => {
+    if (signal.aborted) throw new NotShown(othersRun);
+    return Promise.race([searchNow(logs, siteId, asked, signal), late]);
+  });
 }
 
 async function searchNow(

@@ -85,14 +85,14 @@ async function pullPinned(
     } finally {
       room.end();
     }
-    const id = await engine.imageId(pinned);
-    if (id === null) continue;
     try {
+      const id = await engine.imageId(pinned);
+      if (id === null) continue;
       await tag(id);
+      return id;
     } finally {
       if (!wasHere) await engine.removeImage(pinned);
     }
-    return id;
   }
   throw new JobError(`The image ${source.reference} could not be pulled: deploy again.`);
 }

@@ -177,6 +177,15 @@ describe("an image of a registry", () => {
     expect(on.lines.join()).not.toContain(login.password);
   });
 
+  it("that the engine cannot describe is left under no public name either", async () => {
+    const place = hostWith({}, { [reference]: digest("d") });
+    const { imageId } = place.host.engine;
+    place.host.engine.imageId = (name) =>
+      place.here.has(name) ? Promise.reject(new Error("longer than 128 MB")) : imageId(name);
+    await expect(pull(place)).rejects.toThrow("longer than 128 MB");
+    expect([...place.here]).toEqual([]);
+  });
+
   it("that fills the host's disk is not pulled to its end", async () => {
     const on = hostWith({}, { [reference]: digest("d") });
     on.host.engine.pullImage = (_pinned, _login, signal) =>

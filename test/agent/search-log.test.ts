@@ -52,6 +52,26 @@ it("what a container printed before its end is found without a newline, too", as
   expect([lines.map(({ text }) => text), complete]).toEqual([["fatal: x"], true]);
 });
 
+it("a search on which the engine hangs holds up its account's others no longer than it may take, and one that has no time left says so", async () => {
+  const logs = (isHanging: boolean) => {
+    const { engine, ...rest } = logsOf([frame(1, `${at(1)} x\n`)], true);
+    const hung = isHanging && { inspectContainer: () => new Promise(() => undefined) };
+    const listContainers = () => Promise.resolve([{ id: "c", labels: { [label.account]: "acc_hung" } }]);
+    return { ...rest, engine: { ...engine, ...hung, listContainers } } as unknown as SiteLogs;
+  };
+  const searched = (isHanging: boolean, timeoutMs: number) =>
+    searchLog(
+      logs(isHanging),
+      "site_x",
+      { text: "x", after: null, before: null, limit: 1, masks: [], timeoutMs },
+      new AbortController().signal,
+    );
+  const [hung, next, last] = [searched(true, 20), searched(false, 10), searched(false, 5000)];
+  await expect(next).rejects.toThrow("Other searches of this account's logs are running");
+  expect((await hung).complete).toBe(false);
+  expect((await last).lines).toHaveLength(1);
+});
+
 it("an account's searches are made one after the other, and no other account waits for them", async () => {
   const begun: string[] = [];
   const first = Promise.withResolvers<void>();
