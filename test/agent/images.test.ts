@@ -179,9 +179,8 @@ describe("an image of a registry", () => {
 
   it("that the engine cannot describe is left under no public name either", async () => {
     const place = hostWith({}, { [reference]: digest("d") });
-    const { imageId } = place.host.engine;
     place.host.engine.imageId = (name) =>
-      place.here.has(name) ? Promise.reject(new Error("longer than 128 MB")) : imageId(name);
+      place.here.has(name) ? Promise.reject(new Error("longer than 128 MB")) : Promise.resolve(null);
     await expect(pull(place)).rejects.toThrow("longer than 128 MB");
     expect([...place.here]).toEqual([]);
   });
