@@ -1192,6 +1192,48 @@ describe("a Python app", () => {
       "gunicorn shop:app --bind 0.0.0.0:$PORT",
     ],
     [
+      "Flask whose function needs nothing beside scripts that call it",
+      {
+        "requirements.txt": "flask\ngunicorn",
+        "create_db.py": "app = create_app()\nwith app.app_context():\n    db.drop_all()\n",
+        "main.py": "app = create_app()\napp.run()\n",
+        "shop/__init__.py": "def create_app() -> Flask:\n    app = Flask(__name__)\n",
+      },
+      "gunicorn 'shop:create_app()' --bind 0.0.0.0:$PORT",
+    ],
+    [
+      "Flask whose function may be given something beside a script that calls it",
+      {
+        "requirements.txt": "flask\ngunicorn",
+        "create_db.py": "app = create_app()\ndb.create_all()\n",
+        "run.py": "app = create_app('production')\nif __name__ == '__main__':\n    app.run()\n",
+        "shop/__init__.py": "def create_app(config: dict[str, str] = {}):\n",
+      },
+      "gunicorn run:app --bind 0.0.0.0:$PORT",
+    ],
+    [
+      "Flask whose function is given what it needs by scripts, too",
+      {
+        "requirements.txt": "flask\ngunicorn",
+        "create_db.py": "app = create_app('production')\ndb.drop_all()\n",
+        "create_users.py": "app = create_app('production')\n",
+        "main.py": "app = create_app('production')\napp.run()\n",
+        "run.py": "app = create_app('production')\n",
+        "shop/__init__.py": "def create_app(config: str, debug=False):\n",
+      },
+      "gunicorn run:app --bind 0.0.0.0:$PORT",
+    ],
+    [
+      "Flask whose function is called only by scripts",
+      {
+        "requirements.txt": "flask\ngunicorn",
+        "app.py": "app = create_app()\napp.run()\n",
+        "seed_db.py": "app = create_app()\n",
+        "shop/__init__.py": "def create_app(config=None):\n",
+      },
+      "gunicorn 'shop:create_app()' --bind 0.0.0.0:$PORT",
+    ],
+    [
       "FastAPI and Hypercorn",
       { "requirements.txt": "fastapi\nhypercorn", "main.py": "app = FastAPI()" },
       "hypercorn main:app --bind 0.0.0.0:$PORT",

@@ -27,19 +27,40 @@ export function startOf(sources: Sources): string | null {
   const manage = manageOf(sources);
   if (manage !== undefined) return startDjango(sources, manage);
   const asgi =
-    findApp(sources, asgiApp) ?? (dependsOn(sources, "fastapi") ? findApp(sources, madeApp) : null);
+    findApp(sources, asgiApp) ?? (dependsOn(sources, "fastapi") ? findMade(sources, /\.py$/) : null);
   if (asgi !== null) return startAsgi(sources, asgi);
-  // A function that makes it may not do without what it is given there.
-  const wsgi =
-    findApp(sources, /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?Flask\(/m) ??
-    (dependsOn(sources, "flask") ? findApp(sources, madeApp) : null);
+  const wsgi = findApp(sources, /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?Flask\(/m);
   if (wsgi !== null) return startFlask(sources, wsgi, false);
-  const factory = dependsOn(sources, "flask") ? findApp(sources, /^def (create_app)\(/m) : null;
-  if (factory !== null) return startFlask(sources, factory, true);
+  const factory = dependsOn(sources, "flask") ? startFactory(sources) : null;
+  if (factory !== null) return factory;
   const streamlit = dependsOn(sources, "streamlit") ? ["Home.py", "Hello.py", ...onlyStreamlit(sources)] : [];
   const entry = present(sources, ["streamlit_app.py", ...entries, ...streamlit])[0];
   if (entry === undefined) return null;
   return (starters.find(([name]) => dependsOn(sources, name))?.[1] ?? "python") + ` ${entry}`;
+}
+
+const usual = ["main.py", "app.py", "app/main.py", "wsgi.py", "asgi.py", "server.py"];
+const usualOfMade = /^(?:(?:app\/)?main|app|wsgi|asgi|server|run|application|manage)\.py$/;
+/** Its first parameter has no default. */
+const needyFactory = /^def (create_app)\(\s*\w+\s*(?::(?:[^=,)[]|\[[^\]=]*\])*)?[,)]/m;
+
+/** By itself where it needs nothing, else by the module that calls it; others that do may be scripts, such as one that fills a database. */
+function startFactory(sources: Sources): string | null {
+  const bare = findApp(sources, /^def (create_app)\(\s*\)/m);
+  if (bare !== null) return startFlask(sources, bare, true);
+  const isNeedy = findApp(sources, needyFactory) !== null;
+  const made = findMade(sources, usualOfMade) ?? (isNeedy ? findMade(sources, /\.py$/) : null);
+  if (made !== null) return startFlask(sources, made, false);
+  const factory = findApp(sources, /^def (create_app)\(/m);
+  return factory && startFlask(sources, factory, true);
+}
+
+/** The app that a module makes by its function, where loading the module deletes no tables and starts no server of its own. */
+function findMade({ files, texts }: Sources, name: RegExp): string | null {
+  const modules = [...texts].filter(
+    ([file, text]) => name.test(file) && !/\bdrop_all\(|^\w[\w.]*\.run\(/m.test(text),
+  );
+  return findApp({ files, texts: new Map(modules) }, madeApp);
 }
 
 /** The script at the root that makes a page, where there is one only. */
@@ -107,7 +128,6 @@ const isExample = (file: string): number => Number(/^(?:src\/)?(?:examples?|docs
 
 /** `module:name` of what a pattern finds, in the usual files first, and in no tests. */
 function findApp(sources: Sources, pattern: RegExp): string | null {
-  const usual = ["main.py", "app.py", "app/main.py", "wsgi.py", "asgi.py", "server.py"];
   const modules = [...sources.texts.keys()]
     .filter((file) => pythonModule.test(file))
     .sort()
