@@ -413,7 +413,14 @@ describe("a Node app", () => {
     );
     expect(text).not.toMatch(/prune|\/app \/app/);
     const moved = { ...files, "next.config.ts": `${files["next.config.ts"]}outputFileTracingRoot: ".."` };
-    for (const whole of [dockerfile(files, { startCommand: "npm start" }), dockerfile(moved)])
+    // What it runs may be a package that Next.js does not collect.
+    const releaseCommand = "npx prisma migrate deploy";
+    for (const whole of [
+      dockerfile(files, { startCommand: "npm start" }),
+      dockerfile(moved),
+      dockerfile(files, { releaseCommand }),
+      dockerfile({ ...files, Procfile: `release: ${releaseCommand}\n` }),
+    ])
       expect(whole).not.toContain("standalone");
     const asked = { ...files, "next.config.ts": '  output: process.env.X ? "standalone" : undefined' };
     const mixed = { ...files, "next.config.ts": '...(process.env.X && { output: "standalone" }),' };

@@ -118,7 +118,8 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     frameworkServer(manifest) ??
     entryCommand(sources, manifest);
   if (startCommand === null) throw startsNothing(sources, build);
-  const standalone = given === null && isStandalone(sources, manifest);
+  const release = overrides.releaseCommand ?? procfileRelease(sources);
+  const standalone = given === null && release === null && isStandalone(sources, manifest);
   return {
     kind: "node",
     ...build,
@@ -128,7 +129,7 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     server: given === null && startCommand === srvxCommand && !dependsOn(manifest, "srvx") ? srvx : null,
     envFiles: missingEnvFiles(sources, given ?? scriptOf(manifest, "start") ?? ""),
     startsByDevelopment:
-      [startCommand, overrides.releaseCommand ?? procfileRelease(sources)].some(
+      [startCommand, release].some(
         (command) =>
           command !== null && (needsDevelopment(whole, command) || startsPackage(manifest, command)),
       ) ||
