@@ -915,6 +915,17 @@ describe("an app below the root of a repository", () => {
     );
   });
 
+  it.each([
+    ["react-dev-utils", "node scripts/start.js"],
+    ["@adonisjs/core", "node bin/server.js"],
+  ])("is started by its own script where only the workspace's root lists %s", (name, script) => {
+    const app = { "package.json": manifest("web", { scripts: { start: script } }) };
+    const root = {
+      "package.json": JSON.stringify({ workspaces: ["apps/*"], devDependencies: { [name]: "1" } }),
+    };
+    expect(below(app, root)).toMatchObject({ folder: "apps/web", startCommand: "npm start" });
+  });
+
   it("is built by its owner's own command, or Turborepo's, alone", () => {
     const sources = {
       ...sourcesOf(web),

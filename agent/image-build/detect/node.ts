@@ -114,7 +114,7 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
   const startCommand =
     given ??
     direct?.command ??
-    scriptCommand(whole, programOf(build.packageManager)) ??
+    scriptCommand(manifest, programOf(build.packageManager), whole) ??
     frameworkServer(manifest) ??
     entryCommand(sources, manifest);
   if (startCommand === null) throw startsNothing(sources, build);
@@ -212,10 +212,10 @@ const leavesPackagesOut = (manifest: PackageJson, { buildCommand }: NodeBuild): 
   scriptsBehind(manifest, buildCommand ?? "").some((text) => /--packages[= ]external\b/.test(text));
 
 /** Where `start` is for development, as in Nest's template, `start:prod` is what starts the app. */
-function scriptCommand(manifest: PackageJson, program: string): string | null {
+function scriptCommand(manifest: PackageJson, program: string, whole: PackageJson): string | null {
   const script = startScript(manifest);
   if (script === null) return null;
-  if (/^\s*(?:(?:cross-env|\w+=\S*)\s+)*deno\s/.test(script) && !dependsOn(manifest, "deno"))
+  if (/^\s*(?:(?:cross-env|\w+=\S*)\s+)*deno\s/.test(script) && !dependsOn(whole, "deno"))
     throw new JobError(
       'The "start" script runs Deno, which is not installed: add the package deno to the dependencies, or add a Dockerfile.',
     );
@@ -224,7 +224,7 @@ function scriptCommand(manifest: PackageJson, program: string): string | null {
   // Its build lies there, with a package.json of its own; npm also looks for programs in the folders above.
   if (script.trim() === "medusa start" && /\bmedusa build\b/.test(scriptOf(manifest, "build") ?? ""))
     return "cd .medusa/server && npm start";
-  const isForDevelopment = scriptOf(manifest, "start:prod") !== null && needsDevelopment(manifest, script);
+  const isForDevelopment = scriptOf(manifest, "start:prod") !== null && needsDevelopment(whole, script);
   return `${program} ${isForDevelopment ? "run start:prod" : "start"}`;
 }
 
@@ -242,7 +242,8 @@ function directStart(
   { packageManager, plugAndPlay, folder, within }: NodeBuild,
 ): { command: string; variables: string[] } | null {
   const { name = "", version = "" } = manifest;
-  const command = scriptCommand(manifest, "npm") === "npm start" && scriptOf(manifest, "start")?.trim();
+  const command =
+    scriptCommand(manifest, "npm", manifest) === "npm start" && scriptOf(manifest, "start")?.trim();
   const isSpecial =
     packageManager === "bun" ||
     plugAndPlay ||
