@@ -14,6 +14,7 @@ const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
   generateDockerfile(plan(files, overrides), variables);
 
 const app = { "Cargo.toml": '[package]\nname = "shop"\n', "src/main.rs": "" };
+const tool = '[[bin]]\nname = "migrate"\npath = "src/bin/migrate.rs"\n';
 
 describe("a Rust app", () => {
   it("is compiled with Cargo's caches kept, and its program and its own files are in the image", () =>
@@ -29,21 +30,40 @@ describe("a Rust app", () => {
     ["the only [[bin]]", { "Cargo.toml": '[package]\nname = "a"\n\n[[bin]]\nname = "web"\n' }, "web"],
     [
       "its package beside a tool of its own",
-      {
-        "Cargo.toml": '[package]\nname = "shop"\n[[bin]]\nname = "migrate"\npath = "src/bin/migrate.rs"\n',
-        "src/main.rs": "",
-      },
+      { "Cargo.toml": `[package]\nname = "shop"\nedition = "2021"\n${tool}`, "src/main.rs": "" },
       "shop",
     ],
     [
+      "its package, as autobins asks, beside a tool of its own",
+      { "Cargo.toml": `[package]\nname = "shop"\nautobins = true\n${tool}`, "src/main.rs": "" },
+      "shop",
+    ],
+    [
+      "the only [[bin]] where autobins leaves src/main.rs out",
+      {
+        "Cargo.toml": `[package]\nname = "shop"\nedition = "2021"\nautobins = false\n${tool}`,
+        "src/main.rs": "",
+      },
+      "migrate",
+    ],
+    [
+      "the only [[bin]] where edition 2015 leaves src/main.rs out",
+      { "Cargo.toml": `[package]\nname = "shop"\n${tool}`, "src/main.rs": "" },
+      "migrate",
+    ],
+    [
+      "the only [[bin]] where the edition that is named is 2015",
+      { "Cargo.toml": `[package]\nname = "shop"\nedition = "2015"\n${tool}`, "src/main.rs": "" },
+      "migrate",
+    ],
+    ...["", 'edition = "2021"\n', "edition.workspace = true\n"].map((edition): [string, Files, string] => [
       "the [[bin]] of src/main.rs",
       {
-        "Cargo.toml":
-          '[package]\nname = "shop"\n[[bin]]\nname = "migrate"\npath = "src/bin/migrate.rs"\n[[bin]]\npath = "src/main.rs"\nname = "web"\n',
+        "Cargo.toml": `[package]\nname = "shop"\n${edition}${tool}[[bin]]\npath = "src/main.rs"\nname = "web"\n`,
         "src/main.rs": "",
       },
       "web",
-    ],
+    ]),
     [
       "the only [[bin]] without a path",
       { "Cargo.toml": '[package]\nname = "a"\n[[bin]]\nname = "web"\n', "src/main.rs": "" },

@@ -67,11 +67,20 @@ function isOther(table: string, { files }: Sources): boolean {
     : path !== "src/main.rs";
 }
 
+/** Whether Cargo looks for programs by itself, too; of old, not beside those that are listed. */
+const findsPrograms = (package_: string, listed: string[]): boolean => {
+  const asked = /^[ \t]{0,20}autobins[ \t]{0,20}=[ \t]{0,20}(true|false)/m.exec(package_)?.[1];
+  const isOfOld = !/^[ \t]{0,20}edition\b(?![ \t]{0,20}=[ \t]{0,20}["']2015)/m.test(package_);
+  return asked === undefined ? listed.length === 0 || !isOfOld : asked === "true";
+};
+
 function programOf(sources: Sources, manifest: string): string | null {
   const [package_ = ""] = tables(manifest, "[package]");
   const listed = tables(manifest, "[[bin]]");
-  const hasMain = sources.files.has("src/main.rs");
-  const bins = hasMain ? listed.filter((table) => !isOther(table, sources)) : listed;
+  const isThere = sources.files.has("src/main.rs");
+  const hasMain = isThere && findsPrograms(package_, listed);
+  const own = isThere ? listed.filter((table) => !isOther(table, sources)) : [];
+  const bins = own.length === 0 && !hasMain ? listed : own;
   return (
     nameIn(package_, "default-run") ??
     (bins.length === 1 ? nameIn(bins[0] ?? "") : undefined) ??
