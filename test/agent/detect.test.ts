@@ -2047,6 +2047,8 @@ describe("an app of any language", () => {
     ["gunicorn shop.wsgi", django, "python"],
     ["cd site && PYTHONUNBUFFERED=1 exec python3 run.py", { "requirements.txt": "" }, "python"],
     ["bundle exec puma -C config/puma.rb", rails, "ruby"],
+    ["uv run --no-sync gunicorn shop.wsgi", django, "python"],
+    ["poetry run python3.12 run.py", { "requirements.txt": "" }, "python"],
     ["bin/rails server -p $PORT", rails, "ruby"],
     ["vendor/bin/heroku-php-apache2 public/", laravel, "php"],
     ["node server.js", django, "node"],
@@ -2056,6 +2058,18 @@ describe("an app of any language", () => {
     const assets = kind === "node" ? {} : { assets: { buildCommand: "npm run build" } };
     expect(plan({ ...files, Procfile: `web: ${web}\n` })).toMatchObject({ kind, ...assets });
     expect(plan(files, { startCommand: web })).toMatchObject({ kind, ...assets });
+  });
+
+  it.each<[string, Files, string]>([
+    ["bundle exec puma", rails, "ruby"],
+    ["heroku-php-apache2 public/", { ...laravel, Gemfile: "" }, "php"],
+    ["java -jar target/shop.jar", { "pom.xml": "<project/>" }, "java"],
+    ["mix phx.server", { "mix.exs": "" }, "elixir"],
+    ["python3.12 run.py", gin, "python"],
+  ])("that is started by %s is of that language, whatever manifests others have", (web, app, kind) => {
+    const files = { "requirements.txt": "", ...app };
+    expect(plan({ ...files, Procfile: `web: ${web}\n` })).toMatchObject({ kind });
+    expect(plan(files, { startCommand: web })).toMatchObject({ kind });
   });
 
   it("has Debian's packages that its Aptfile names, where it is built and where it runs", () => {

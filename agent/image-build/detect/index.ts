@@ -38,9 +38,11 @@ function planOf(sources: Sources, overrides: Overrides): Plan {
   const manifest = whole && withUsedAdapters(sources, whole);
   const folder = servedFolder(overrides);
   if (folder !== null) return planOfServed(sources, manifest, overrides, folder);
-  const given = overrides.startCommand ?? procfileWeb(sources) ?? "";
   const isOfNode =
-    manifest !== null && isServer(manifest) && !startsDeno(sources, manifest) && !ofBackend.test(given);
+    manifest !== null &&
+    isServer(manifest) &&
+    !startsDeno(sources, manifest) &&
+    namedBackend(sources, overrides) === undefined;
   if (isOfNode && !isStaticExport(sources, manifest)) return detectNode(sources, manifest, overrides);
   const { plan: backend, failure } = detectBackend({ ...sources, workspace: null }, manifest, overrides);
   if (backend !== null) return backend;
@@ -95,9 +97,27 @@ function planOfServed(
       };
 }
 
-/** Starts an app in another language: what package.json starts there makes its assets, such as `webpack --watch`. */
-const ofBackend =
-  /^(?:(?:exec|env|\w+=\S*|cd +\S+ *&&) +)*(?:[\w.-]+\/)*(?:python3?|manage\.py|gunicorn|uvicorn|hypercorn|daphne|waitress-serve|flask|streamlit|ruby|bundle|rails|rackup|puma|php|heroku-php-(?:apache2|nginx)|serve-php|java|dotnet|mix)(?= |$)/;
+type DetectBackend = (sources: Sources, overrides: Overrides, manifest: PackageJson | null) => Backend | null;
+
+/** Programs that start an app in another language: what package.json starts there makes its assets, such as `webpack --watch`. */
+const backends: [program: string, detectLanguage: DetectBackend][] = [
+  [
+    String.raw`python(?:3(?:\.\d+)?)?|manage\.py|(?:uv|poetry|pipenv) run|gunicorn|uvicorn|hypercorn|daphne|waitress-serve|flask|streamlit`,
+    detectPython,
+  ],
+  ["ruby|bundle|rails|rackup|puma", detectRuby],
+  ["php|heroku-php-(?:apache2|nginx)|serve-php", detectPhp],
+  ["java", detectJava],
+  ["dotnet", detectDotnet],
+  ["mix", detectElixir],
+];
+const beforeProgram = /^(?:(?:exec|env|\w+=\S*|cd +\S+ *&&) +)*(?:[\w.-]+\/)*/.source;
+
+/** What detects the language of the program that the owner's command starts. */
+function namedBackend(sources: Sources, overrides: Overrides): DetectBackend | undefined {
+  const given = overrides.startCommand ?? procfileWeb(sources) ?? "";
+  return backends.find(([program]) => new RegExp(`${beforeProgram}(?:${program})(?= |$)`).test(given))?.[1];
+}
 
 const isServer = (manifest: PackageJson): boolean =>
   startScript(manifest) !== null || frameworkServer(manifest) !== null;
@@ -112,7 +132,9 @@ function detectBackend(
   overrides: Overrides,
 ): { plan: BackendPlan | null; failure: JobError | null } {
   let failure: JobError | null = null;
+  const named = namedBackend(sources, overrides);
   for (const detectLanguage of [
+    ...(named === undefined ? [] : [named]),
     detectGo,
     detectPython,
     detectRuby,
