@@ -1546,6 +1546,41 @@ describe("a Go app", () => {
       }),
   );
 
+  it.each(["main_windows.go", "main_darwin_arm64.go", "main_js.go", "main_wasm.go", "a_wasip1_wasm.go"])(
+    "has no program in a file that its build leaves out by its name: %s",
+    (file) => {
+      const main = "package main\n";
+      expect(plan({ "go.mod": "", [file]: main, "cmd/web/main.go": main })).toMatchObject({
+        main: "./cmd/web",
+      });
+      expect(plan({ "go.mod": "", [file]: main, "server/main.go": main })).toMatchObject({
+        main: "./server",
+      });
+    },
+  );
+
+  it("has its program in a file whose name only looks like that of another system", () => {
+    for (const file of ["windows.go", "main_unix.go", "main_windows_service.go"])
+      expect(
+        plan({ "go.mod": "", [file]: "package main\n", "cmd/web/main.go": "package main\n" }),
+      ).toMatchObject({ main: "./" });
+  });
+
+  it("has its program behind a tag of its own, which GOFLAGS may set, where no other is usual", () => {
+    const head = (constraint: string) => `//go:build ${constraint}\n\npackage main\n`;
+    const tool = { "go.mod": "", "tools/gen/main.go": "package main\n" };
+    expect(plan({ ...tool, "main.go": head("production") })).toMatchObject({ main: "./" });
+    expect(plan({ ...tool, "cmd/web/main.go": head("server && sqlite") })).toMatchObject({
+      main: "./cmd/web",
+    });
+    expect(plan({ "go.mod": "", "server/main.go": head("production") })).toMatchObject({ main: "./server" });
+    expect(plan({ ...tool, "server/main.go": head("production") })).toMatchObject({ main: "./tools/gen" });
+    for (const constraint of ["ignore", "mage", "generate", "js && wasm", "windows"])
+      expect(plan({ ...tool, "main.go": head(constraint) })).toMatchObject({ main: "./tools/gen" });
+    const web = { "cmd/web/main.go": "package main\n" };
+    expect(plan({ ...tool, ...web, "main.go": head("production") })).toMatchObject({ main: "./cmd/web" });
+  });
+
   it("has its program in a file that writes constraints of its own", () =>
     expect(
       plan({ "go.mod": "", "main.go": "package main\n\nconst head = `\n//go:build mage\n`\n" }),

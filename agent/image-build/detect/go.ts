@@ -98,19 +98,27 @@ const looseFiles = ({ files, texts }: Sources): string[] =>
     ? []
     : [...texts].flatMap(([file, text]) => (/^\w[\w.-]*\.go$/.test(file) && isMain(file, text) ? file : []));
 
+const inCmd = /^\.\/cmd\b/;
+const isUsual = (folder: string): boolean => folder === "." || inCmd.test(folder);
+
+/** The folders of programs, apart from files with such build constraints. */
+const packagesOf = ({ texts }: Sources, without: RegExp): string[] =>
+  [...texts]
+    .filter(([file, text]) => file.endsWith(".go") && isMain(file, text, without))
+    .map(([file]) => `./${file.slice(0, file.lastIndexOf("/") + 1)}`.replace(/(.)\/$/, "$1"));
+
 /** The one of that name, or the only one. */
 function mainPackage(sources: Sources, name: string): string {
   const loose = looseFiles(sources);
   if (loose.length > 0) return loose.join(" ");
-  const mains = [...sources.texts]
-    .filter(([file, text]) => file.endsWith(".go") && isMain(file, text))
-    .map(([file]) => `./${file.slice(0, file.lastIndexOf("/") + 1)}`.replace(/(.)\/$/, "$1"));
-  const all = [...new Set(mains)];
+  const mains = packagesOf(sources, leftOut);
+  const tagged = mains.some(isUsual) ? [] : packagesOf(sources, neverBuilt);
+  const all = [...new Set([...mains, ...(mains.length === 0 ? tagged : tagged.filter(isUsual))])];
   const isRoot = all.includes(".") && nameOf(sources, "./") === name;
   const named = isRoot ? [] : all.filter((one) => posix.basename(one) === name);
   if (named.length === 1 && named[0] !== undefined) return named[0];
   if (all.includes(".")) return "./";
-  const commands = all.filter((one) => /^\.\/cmd\b/.test(one));
+  const commands = all.filter((one) => inCmd.test(one));
   const packages = commands.length > 0 ? commands : all;
   if (packages.length === 1 && packages[0] !== undefined) return packages[0];
   // Hugo has themes by modules of Go's.
@@ -126,7 +134,16 @@ function mainPackage(sources: Sources, name: string): string {
 /** Build constraints that name nothing a build for Linux has, such as those of Mage, of generators and of WebAssembly. */
 const leftOut = /^\/\/(?:go:build|[ \t]*\+build)[ \t](?!.*(?:!|\b(?:linux|unix|amd64|arm64|cgo|gc|go1)\b))/m;
 
-function isMain(file: string, text: string): boolean {
+const otherSystems =
+  "aix|android|darwin|dragonfly|freebsd|illumos|ios|js|netbsd|openbsd|plan9|solaris|wasip1|wasm|windows";
+const ofOther = new RegExp(`_test\\.go$|[^/]_(?:${otherSystems})(?:_(?:386|amd64|arm|arm64|wasm))?\\.go$`);
+/** Unlike a tag of its own, which GOFLAGS may set. */
+const neverBuilt = new RegExp(
+  `^//(?:go:build|[ \\t]*\\+build)[ \\t].*\\b(?:ignore|mage|generate|tools|${otherSystems})\\b`,
+  "m",
+);
+
+function isMain(file: string, text: string, without = leftOut): boolean {
   const head = text.search(/^package main\b/m);
-  return !file.endsWith("_test.go") && head !== -1 && !leftOut.test(text.slice(0, head));
+  return head !== -1 && !ofOther.test(file) && !without.test(text.slice(0, head));
 }
