@@ -116,6 +116,10 @@ describe("a known cause", () => {
       "The branch next does not exist in github.com/a/b: choose another branch, or push it.",
     ],
     ["source_missing", "The commit 0123456789ab is not, or no longer, in github.com/a/b: push it."],
+    [
+      "source_missing",
+      "Submodule ui: The commit 0123456789ab is not, or no longer, in github.com/a/ui: push it.",
+    ],
     ["source_missing", "The file Dockerfile does not exist in api: dockerfilePath is relative to rootDir."],
     ["repository_unreadable", "The repository github.com/a/b does not exist, or is private: set gitToken."],
     ["repository_unreadable", "The Git host of github.com/a/b redirects: use the address it redirects to."],
