@@ -4,18 +4,22 @@ import { agentVersion } from "../version.ts";
 
 type Input = Pick<
   JobArgs<"site.deploy">,
-  "run" | "source" | "rootDir" | "dockerfilePath" | "buildCommand" | "options" | "release"
+  "run" | "source" | "rootDir" | "dockerfilePath" | "buildCommand" | "options" | "releaseCommand" | "release"
 >;
+
+/** A control plane of before tells it only where it is run. */
+export const releaseCommandOf = ({
+  releaseCommand,
+  release,
+}: Pick<Input, "releaseCommand" | "release">): string | null =>
+  releaseCommand === undefined ? (release?.command ?? null) : releaseCommand;
 
 /**
  * The same for two builds of which nothing that goes in differs: source, commit, settings, variables with their secret
  * values, and the agent that writes Dockerfiles. Keyed, as it leaves the host and secrets could be guessed from a bare hash.
  */
-export function buildKeyOf(
-  { run, source, rootDir, dockerfilePath, buildCommand, options, release }: Input,
-  commit: string | null,
-  key: string,
-): string {
+export function buildKeyOf(input: Input, commit: string | null, key: string, isGenerated = true): string {
+  const { run, source, rootDir, dockerfilePath, buildCommand, options } = input;
   const variables = run.env
     .filter(({ scope }) => scope !== "runtime")
     .map(({ key: name, value, secret }) => [name, value, secret] as const)
@@ -30,8 +34,8 @@ export function buildKeyOf(
     dockerfilePath,
     buildCommand,
     run.startCommand,
-    // What it runs stays in the image.
-    release?.command ?? null,
+    // What it runs stays in the image, which the owner's own Dockerfile knows nothing of.
+    isGenerated && releaseCommandOf(input),
     variables,
     Object.entries(options).toSorted(([a], [b]) => (a < b ? -1 : 1)),
     source.type === "git" && [source.submodules ?? false, source.lfs ?? false],

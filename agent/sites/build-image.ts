@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join, posix } from "node:path";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
-import { buildKeyOf } from "../image-build/build-key.ts";
+import { buildKeyOf, releaseCommandOf } from "../image-build/build-key.ts";
 import { describeSource } from "../image-build/fetch-source.ts";
 import { buildFailure } from "../image-build/build-failure.ts";
 import { appFolder } from "../image-build/dockerfile/instructions.ts";
@@ -43,7 +43,7 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       options: args.options,
       siteId: args.run.siteId,
       startCommand: args.run.startCommand,
-      releaseCommand: args.release?.command,
+      releaseCommand: releaseCommandOf(args),
       env: args.run.env,
       memoryMb: host.buildRoom.memoryMb,
     };
@@ -101,7 +101,12 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
     return {
       imageId,
       imageDigest: imageId,
-      buildKey: buildKeyOf(args, fetched?.commit ?? null, host.imageRepository(args.run.siteId)),
+      buildKey: buildKeyOf(
+        args,
+        fetched?.commit ?? null,
+        host.imageRepository(args.run.siteId),
+        prepared.generated !== null,
+      ),
       commit: fetched?.commit ?? null,
       commitMessage: fetched?.commitMessage ?? null,
       cloneMs: fetched ? Math.round(cloned - started) : null,

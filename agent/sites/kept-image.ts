@@ -39,8 +39,11 @@ export async function unchangedImage(host: Host, args: Args, job: JobRun): Promi
   const { source } = args;
   const commit = source.type === "git" ? (source.commit ?? (await newestCommit(host, source, job))) : null;
   if (source.type === "git" && commit === null) return null;
-  const key = buildKeyOf(args, commit, host.imageRepository(args.run.siteId));
-  const same = args.kept.find(({ buildKey }) => buildKey === key);
+  // Which of the two it would be, only the source tells; it was the same for the same commit.
+  const keys: (string | null)[] = [true, false].map((isGenerated) =>
+    buildKeyOf(args, commit, host.imageRepository(args.run.siteId), isGenerated),
+  );
+  const same = args.kept.find(({ buildKey }) => keys.includes(buildKey));
   if (!same || !(await isHere(host, args, same))) return null;
   job.log(`Nothing to build has changed: using the image of deployment ${same.number}.`);
   return obtained(same, source.type === "git" ? Math.round(performance.now() - started) : null);

@@ -177,6 +177,8 @@ export const jobArgs = {
     rootDir: RepositoryPath.nullable(),
     dockerfilePath: RepositoryPath.nullable(),
     buildCommand: z.string().nullable(),
+    /** Also where `release` is omitted: what it runs stays in the image; null: as the Procfile says. */
+    releaseCommand: z.string().nullable().optional(),
     /** What is omitted is detected. */
     options: BuildOptions,
     buildTimeoutSeconds: z.number().int().positive(),

@@ -100,14 +100,18 @@ describe("what goes into a build", () => {
       key(args({ dockerfilePath: "x" })),
       key(args({ buildCommand: "x" })),
       key(args({ run: { ...args().run, startCommand: "x" } })),
-      key(args({ release: { command: "x", timeoutSeconds: 60 } })),
+      key(args({ releaseCommand: "x" })),
       key(withEnv(plain)),
       key(withEnv({ ...plain, value: "2" })),
       key(withEnv({ ...plain, secret: true })),
       key(withEnv(other)),
     ];
     expect(new Set(keys).size).toBe(keys.length);
-    expect(key(args({ release: { command: null, timeoutSeconds: 60 } }))).toBe(key(args()));
+    expect(key(args({ releaseCommand: null }))).toBe(key(args()));
+    // A control plane of before tells it only where it is run.
+    const release = { command: "x", timeoutSeconds: 60 };
+    expect(key(args({ release }))).toBe(key(args({ releaseCommand: "x" })));
+    expect(key(args({ release, releaseCommand: null }))).toBe(key(args()));
     expect(key(git("a.example/b/c", "main"), "1")).toBe(key(git("a.example/b/c", null), "1"));
   });
 });
@@ -125,6 +129,15 @@ describe("an image that is kept", () => {
       buildMs: null,
     });
     expect(lines).toEqual(["Nothing to build has changed: using the image of deployment 2."]);
+  });
+
+  it("is used whatever the release command is by now, where the owner's own Dockerfile made it", async () => {
+    const { host, job } = hostWith(names);
+    const own = { ...same, buildKey: buildKeyOf(args(), null, "berth-site/x", false) };
+    const used = (kept: KeptDeployment) =>
+      unchangedImage(host, args({ kept: [kept], releaseCommand: "x" }), job);
+    expect(await used(own)).toMatchObject({ imageId: same.imageId, buildKey: own.buildKey });
+    expect(await used(same)).toBeNull();
   });
 
   it("is not used when a rebuild is asked for, something changed, or the host's is another", async () => {

@@ -149,6 +149,7 @@ const jobs: { [K in JobKind]: Job<K> } = {
       rootDir: null,
       dockerfilePath: "docker/Dockerfile",
       buildCommand: "npm run build",
+      releaseCommand: "npx prisma migrate deploy",
       buildTimeoutSeconds: 900,
       rebuild: false,
       kept: [

@@ -94,19 +94,25 @@ it("a password, a name or another rule that is set during a move is told to the 
 it("a move runs the version with the settings it has, and not with those that wait for the next deployment", async () => {
   const key = await account();
   const old = await hostFor(2);
-  const { siteId } = await runningSite(key, old, { startCommand: "node old.js" });
+  const releaseCommand = "npx prisma migrate deploy";
+  const { siteId } = await runningSite(key, old, { startCommand: "node old.js", releaseCommand });
   const settings = { port: 4000, replicas: 2, startCommand: "node new.js" };
   expect((await api(key, "PATCH", `/sites/${siteId}`, { settings })).status).toBe(200);
   const fresh = await hostFor(2);
   await drain(old);
   const moved = await fresh.next("job");
-  expect(moved.job.args).toMatchObject({ run: { port: 3000, replicas: 1, startCommand: "node old.js" } });
+  // It is not run, but what it runs is in the image, which the next deployment may use.
+  expect(moved.job.args).toMatchObject({
+    run: { port: 3000, replicas: 1, startCommand: "node old.js" },
+    releaseCommand,
+  });
   expect(moved.job.args).not.toHaveProperty("release");
   await finish(fresh, moved.job, moved.attempt, deployResult);
   await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
   expect((await fresh.next("job")).job.args).toMatchObject({
     run: settings,
-    release: { command: null, timeoutSeconds: 600 },
+    release: { command: releaseCommand, timeoutSeconds: 600 },
+    releaseCommand,
   });
   old.close();
   fresh.close();

@@ -31,6 +31,7 @@ export const siteDeploy: Kind<"site.deploy"> = {
       rootDir,
       dockerfilePath,
       buildCommand,
+      releaseCommand: site.releaseCommand,
       // Deployments from before build options have none.
       options: buildOptions ?? {},
       buildTimeoutSeconds: ctx.config.BUILD_TIMEOUT_SECONDS,
