@@ -42,7 +42,7 @@ export function startOf(sources: Sources): string | null {
 const usual = ["main.py", "app.py", "app/main.py", "wsgi.py", "asgi.py", "server.py"];
 const usualOfMade = /^(?:(?:app\/)?main|app|wsgi|asgi|server|run|application|manage)\.py$/;
 /** Its first parameter has no default. */
-const needyFactory = /^def (create_app)\(\s*\w+\s*(?::(?:[^=,)[]|\[[^\]=]*\])*)?[,)]/m;
+const needyFactory = /^def (create_app)\(\s*\w+\s*(?::(?:[^=,)[]|\[[^\]=]{0,100}\]){0,100})?[,)]/m;
 
 /** By itself where it needs nothing, else by the module that calls it; others that do may be scripts, such as one that fills a database. */
 function startFactory(sources: Sources): string | null {
