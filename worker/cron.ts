@@ -133,11 +133,12 @@ const oncePaymentsAreRead = (step: (ctx: Ctx) => Promise<void>) => async (ctx: C
 
 /** In the order of a term's life. Each step is repeatable, and none waits for another that fails. */
 const termSteps = [
-  issueRenewals,
+  // It voids an unpaid change.
+  oncePaymentsAreRead(issueRenewals),
   oncePaymentsAreRead(suspendOverdue),
   (ctx: Ctx) => suspendOfAccounts(ctx),
   (ctx: Ctx) => resumeReleased(ctx),
-  remindOwners,
+  oncePaymentsAreRead(remindOwners),
   oncePaymentsAreRead(deleteExpired),
   changeDue,
   reconcileSuspended,

@@ -888,7 +888,7 @@ describe("a record that was put back to an earlier moment", () => {
     expect(await reading()).toEqual({ events_until: now - 28 * dayHours * hourMs, read_at: 1 });
   });
 
-  it("voids, suspends and deletes nothing for want of a payment before the list is read to its end", async () => {
+  it("voids, suspends and deletes nothing for want of a payment, and tells no owner that a term is over, before the list is read to its end", async () => {
     const service = stripeService("sk_test_local", { MAIL_ENDPOINT: undefined });
     await rows("DELETE FROM processor_readings");
     await reconcileBilling(service.ctx());
@@ -919,6 +919,26 @@ describe("a record that was put back to an earlier moment", () => {
       longAgo,
       gone.siteId,
     );
+    const over = await createSite(of.key);
+    await rows(
+      "UPDATE sites SET status = 'STOPPED', next_pack_id = pack_id, paid_until = ? WHERE id = ?",
+      Date.now() - hourMs,
+      over.siteId,
+    );
+    await rows(
+      `INSERT INTO invoices (id, token, account_id, kind, status, amount_cents, currency, lines, resource_id, created_at, due_at)
+        SELECT 'invoice_change', 'inv_change', account_id, 'change', 'unpaid', 500, 'usd', '[]', id, ?1, ?1 FROM sites WHERE id = ?2`,
+      Date.now() + hourMs,
+      over.siteId,
+    );
+    const changeOf = async () => [
+      await rows(
+        "SELECT kind, status FROM invoices WHERE resource_id = ? AND kind <> 'site' ORDER BY kind",
+        over.siteId,
+      ),
+      (await rows("SELECT next_pack_id FROM sites WHERE id = ?", over.siteId))[0]?.["next_pack_id"] !== null,
+      (await rows("SELECT id FROM mails WHERE id LIKE 'ended:%'")).length,
+    ];
     const afterTurn = async () => {
       await reconcileBilling(service.ctx());
       await reconcileTerms(service.ctx());
@@ -928,10 +948,20 @@ describe("a record that was put back to an earlier moment", () => {
       );
       return [status, ...(await Promise.all(sites)).map((body) => body["status"])];
     };
-    for (let turn = 0; turn < 2; turn++)
+    for (let turn = 0; turn < 2; turn++) {
       expect(await afterTurn()).toEqual(["unpaid", "STOPPED", "SUSPENDED"]);
+      expect(await changeOf()).toEqual([[{ kind: "change", status: "unpaid" }], true, 0]);
+    }
     // The record of what is deleted goes at once, since no host has any of it.
     expect(await afterTurn()).toEqual(["paid", "SUSPENDED", undefined]);
+    expect(await changeOf()).toEqual([
+      [
+        { kind: "change", status: "void" },
+        { kind: "renewal", status: "unpaid" },
+      ],
+      false,
+      1,
+    ]);
   });
 
   it("is complete up to a quarter of an hour after it was last read", async () => {
