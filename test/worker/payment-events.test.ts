@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { BadSignature, type News, type ProcessorEvent } from "../../worker/adapters/payments/payments.ts";
 import { arePaymentsRead, readEvents } from "../../worker/billing/payments/read-events.ts";
 import { readEvent, receiveEvent } from "../../worker/billing/payments/receive-event.ts";
@@ -16,11 +16,12 @@ import {
   write,
   type Row,
 } from "./billing-rows.ts";
-import { flags, outcomeOf, reported, told, withProcessor } from "./processor.ts";
+import { flags, outcomeOf, reported, silently, told, withProcessor } from "./processor.ts";
 import { bindings, uniqueName } from "./service.ts";
 import { rows } from "./stripe-service.ts";
 
 // Rows are written as a step finds them, the processor answers as the test says, and the step is called itself.
+afterEach(() => vi.restoreAllMocks());
 beforeEach(async () => {
   await begin();
   await write(bindings.DB.prepare("DELETE FROM processor_readings"));
@@ -138,6 +139,27 @@ describe("the processor's list of events", () => {
     expect([await counted(), await reading()]).toEqual([
       201,
       [{ processor: "test", events_until: later, read_at: later }],
+    ]);
+  });
+
+  it("is read on behind an event that fails, which is tried again and holds up the position", async () => {
+    const log = silently();
+    await wasRead(t, 0);
+    const [good, later] = [told({ kind: "other" }), t + minute];
+    const bad: ProcessorEvent = {
+      ...told({ kind: "other" }, { createdAt: new Date(t - second) }),
+      get news(): News {
+        throw new Error("Out of memory");
+      },
+    };
+    await expect(read(later, [good, bad])).rejects.toThrow(/one event/i);
+    expect(log.mock.calls.flat().join()).toContain(bad.id);
+    expect([await outcomeOf(good), await outcomeOf(bad)]).toEqual(["ignored", undefined]);
+    expect(await reading()).toMatchObject([{ events_until: t, read_at: 0 }]);
+    await read(later, [good, { ...good, id: bad.id }]);
+    expect([await outcomeOf(bad), await reading()]).toMatchObject([
+      "ignored",
+      [{ events_until: later, read_at: later }],
     ]);
   });
 

@@ -1,6 +1,7 @@
 import { eq, sql } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
 import { processorReadings } from "../../db/schema.ts";
+import { eachAlone } from "../../each-alone.ts";
 import { receiveEvent } from "./receive-event.ts";
 
 const minute = 60_000;
@@ -43,7 +44,13 @@ export async function readEvents(ctx: Ctx): Promise<void> {
     .toReversed()
     .toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
   const some = fresh.slice(0, mostAtOnce);
-  for (const event of some) await receiveEvent(ctx, event);
+  let applied = 0;
+  await eachAlone("read events", some, async (event) => {
+    await receiveEvent(ctx, event);
+    applied += 1;
+  });
+  // The position stays before it, so that it is tried again and not lost.
+  if (applied < some.length) throw new Error("At least one event was not applied, as the lines before say");
   const last = fresh.length > some.length ? some.at(-1) : undefined;
   const eventsUntil = last?.createdAt.getTime() ?? until;
   const readAt = !last && until === now ? now : (reading?.readAt.getTime() ?? 0);
