@@ -63,6 +63,7 @@ it.each<[string, Partial<SetupFacts>]>([
   ["mail", { mail: { configured: false, from: null } }],
   ["payments", { payments: { ...ready.payments, live: false } }],
   ["payment_events", { payments: { ...ready.payments, lastEventAt: null } }],
+  ["payment_events", { payments: { ...ready.payments, eventsReadAt: "2026-11-21T11:45:00.000Z" } }],
   ["backup_store", { backupStore: { error: "gone" } }],
   ["secrets", { secrets: { ...ready.secrets, oldKeyIds: ["b"] } }],
   ["secrets", { secrets: { ...ready.secrets, underOldKeys: [{ place: "site_env", rows: 1 }] } }],
@@ -76,6 +77,9 @@ it.each<Partial<SetupFacts>>([
   { timerRanAt: new Date(Date.parse(at) - 299_999) },
   // A record that leads all sites' names to the only host is enough.
   { dns: { ...ready.dns, provider: "none", certificate: null }, hostsUp: 1 },
+  // The list was never read, which holds nothing up.
+  { payments: { ...ready.payments, eventsReadAt: null } },
+  { payments: { ...ready.payments, eventsReadAt: "2026-11-21T11:45:00.001Z" } },
 ])("nothing is to be done with %j", (facts) => expect(open(facts)).toEqual([]));
 
 it("payments of the test processor have no events, and ask for Stripe; Stripe's in test mode ask for a live key", () => {
@@ -87,6 +91,12 @@ it("payments of the test processor have no events, and ask for Stripe; Stripe's 
   expect(open(test)).toEqual(["payments"]);
   expect(todoOf(test)).toContain("Set PAYMENTS to stripe");
   expect(todoOf({ payments: { ...ready.payments, live: false } })).toContain("set a live one");
+});
+
+it("events that are not read are said to hold up what waits for payments, and since when", () => {
+  const payments = { ...ready.payments, eventsReadAt: "2026-11-20T08:30:00.000Z" };
+  const step = setupOf({ ...ready, payments }).find((one) => one.step === "payment_events");
+  expect(step?.todo).toMatch(/since 2026-11-20 08:30 UTC.* nothing is voided, suspended or deleted/);
 });
 
 it("an older key is not said to be needless while API keys may have been created under it", () => {

@@ -17,6 +17,8 @@ export const beforeOldKeysGo = ({ tokenKey, tokensUnderOldKeys }: System["secret
       : "No stored value needs the older keys, but API keys and webhook addresses that were created under them stop working without them: set TOKEN_KEY to the older key, then remove SECRET_KEYS_OLD.";
 
 const timerLateMs = 5 * 60_000;
+/** A reading of the processor's events this recent counts as complete. */
+export const eventsLateMs = 15 * 60_000;
 
 /** A step's title, whether customers need it, and what is to be done; null: it is done. */
 type Step = { title: string; required: boolean; todo: (facts: SetupFacts) => string | null };
@@ -95,10 +97,14 @@ const steps: Record<SetupStep, Step> = {
   payment_events: {
     title: "The payment processor's events arrive",
     required: false,
-    todo: ({ payments, siteUrl }) =>
-      payments.processor === "test" || payments.lastEventAt !== null
-        ? null
-        : `None has arrived yet: add the webhook endpoint ${siteUrl}/webhooks/stripe in Stripe, and pay an invoice.`,
+    todo({ payments: { processor, lastEventAt, eventsReadAt }, siteUrl, now }) {
+      if (processor === "test") return null;
+      if (eventsReadAt !== null && Date.parse(eventsReadAt) <= now.getTime() - eventsLateMs)
+        return `The processor's list of events has not been read to its end since ${eventsReadAt.slice(0, 16).replace("T", " ")} UTC. Until it is, nothing is voided, suspended or deleted for want of a payment, and no renewal is issued: check that STRIPE_SECRET_KEY may read events, and the Worker's log.`;
+      return lastEventAt === null
+        ? `None has arrived yet: add the webhook endpoint ${siteUrl}/webhooks/stripe in Stripe, and pay an invoice.`
+        : null;
+    },
   },
   backup_store: {
     title: "Backups can be stored",

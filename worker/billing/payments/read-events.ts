@@ -1,6 +1,7 @@
 import { eq, sql } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
 import { processorReadings } from "../../db/schema.ts";
+import { eventsLateMs } from "../../domain/setup-steps.ts";
 import { eachAlone } from "../../each-alone.ts";
 import { receiveEvent } from "./receive-event.ts";
 
@@ -13,8 +14,6 @@ const windowMs = 24 * 60 * minute;
 const mostAtOnce = 200;
 /** Stripe lists events for 30 days. */
 const listedMs = 29 * 24 * 60 * minute;
-/** A position this recent counts as complete. A record restored from an earlier moment has not read later events. */
-const lateMs = 15 * minute;
 
 const readingOf = async (ctx: Ctx) =>
   (
@@ -60,13 +59,13 @@ export async function readEvents(ctx: Ctx): Promise<void> {
 }
 
 /**
- * Whether the record includes all payments up to about that time. The test processor keeps its state in the record
- * itself.
+ * Whether the record includes all payments up to about that time; one restored from an earlier moment does not. The
+ * test processor keeps its state in the record itself.
  */
 export async function arePaymentsRead(ctx: Ctx, atMs: number): Promise<boolean> {
   if (!ctx.payments.eventsBetween) return true;
   const reading = await readingOf(ctx);
-  return reading !== undefined && reading.readAt.getTime() > atMs - lateMs;
+  return reading !== undefined && reading.readAt.getTime() > atMs - eventsLateMs;
 }
 
 /**
