@@ -1003,6 +1003,40 @@ describe("a restore", () => {
     back.close();
   });
 
+  it.each([
+    ["STOPPED", "database.stop"],
+    ["FAILED", "database.start"],
+  ] as const)("that is given up leaves a %s database as its record says, by a %s", async (status, kind) => {
+    const { key, on, databaseId, job } = await restoring();
+    await run("UPDATE databases SET status = ? WHERE id = ?", status, databaseId);
+    await run("UPDATE jobs SET attempt = ? WHERE id = ?", maxAttempts, job.id);
+    on.close();
+    const back = await readyAgent(10, on.token);
+    const taken = await take(back, kind);
+    await finish(back, taken.job, taken.attempt, kind === "database.start" ? { version: "17.2" } : {});
+    const { body } = await api<Database>(key, "GET", `/databases/${databaseId}`);
+    expect(body).toMatchObject(
+      status === "STOPPED"
+        ? { status, error: expect.stringMatching(/not restored/) }
+        : { status: "RUNNING", error: null },
+    );
+    back.close();
+  });
+
+  it("that is given up stops no stopped database whose owner has it started next", async () => {
+    const { key, on, databaseId, job } = await restoring();
+    await run("UPDATE databases SET status = 'STOPPED' WHERE id = ?", databaseId);
+    await run("UPDATE jobs SET attempt = ? WHERE id = ?", maxAttempts, job.id);
+    await api(key, "PATCH", `/databases/${databaseId}`, { action: "start" });
+    on.close();
+    const back = await readyAgent(10, on.token);
+    const { job: start, attempt } = await take(back, "database.start");
+    await finish(back, start, attempt, { version: "17.2" });
+    expect(back.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    expect((await api<Database>(key, "GET", `/databases/${databaseId}`)).body.status).toBe("RUNNING");
+    back.close();
+  });
+
   it("behind a stop is one into a stopped database, which stays stopped when it fails", async () => {
     const key = await account();
     const on = await readyAgent();

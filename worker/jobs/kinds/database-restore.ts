@@ -1,7 +1,7 @@
 import { and, eq, sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import { idleLane } from "../../db/job-conditions.ts";
+import { idleLane, noneQueued } from "../../db/job-conditions.ts";
 import { databases, jobs } from "../../db/schema.ts";
 import { databaseEvents } from "../../domain/database-events.ts";
 import { doubted, storedOf } from "../backups/stored.ts";
@@ -57,19 +57,24 @@ export const databaseRestore: Kind<"database.restore"> = {
     });
   },
 
-  failed: (ctx, { job, ended }, { error, abandoned }) =>
-    ending({
-      notRestored: notRestored(ctx, databaseIdOf(job), error, ended),
-      // It may run on the new volume, whose data would be gone with its next start.
-      start: abandoned
-        ? queueDatabaseJob(
-            ctx,
-            "database.start",
-            databaseIdOf(job),
-            sql`${ended} AND d.status = 'RUNNING' AND d.wanted = 'RUNNING'`,
-          )
-        : undefined,
-    }),
+  failed(ctx, { job, ended }, { error, abandoned }) {
+    const id = databaseIdOf(job);
+    // It may run on the new volume, and would serve that until its next start, which brings the recorded one back.
+    const onceGivenUp = (kind: "database.start" | "database.stop", guard: SQL) =>
+      abandoned ? queueDatabaseJob(ctx, kind, id, sql`${ended} AND ${guard}`) : undefined;
+    return ending({
+      notRestored: notRestored(ctx, id, error, ended),
+      start: onceGivenUp(
+        "database.start",
+        sql`d.status IN ('RUNNING', 'FAILED') AND d.wanted = 'RUNNING' AND d.version IS NOT NULL`,
+      ),
+      // A start that its owner has asked for also brings the recorded volume back.
+      stop: onceGivenUp(
+        "database.stop",
+        sql`d.status = 'STOPPED' AND ${noneQueued(sql`d.id`, "database.start")}`,
+      ),
+    });
+  },
 };
 
 /** The database keeps the state that was wanted before. */
