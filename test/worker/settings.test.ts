@@ -178,6 +178,47 @@ describe("an invoice", () => {
     expect(new Set(inColumn).size).toBe(inColumn.length);
   });
 
+  it("has all of it on its page, where everything is as long and as wide as it may be", async () => {
+    const [by, key] = [await operator(), await account()];
+    const address = Array.from({ length: 6 }, (_, at) => String(at) + "W".repeat(64)).join("\n");
+    const note = Array.from({ length: 20 }, (_, at) => "W".repeat(23) + String.fromCodePoint(65 + at)).join(
+      "\n",
+    );
+    const said = {
+      name: "W".repeat(200),
+      address,
+      vatId: `DE${"W".repeat(13)}`,
+      email: `${"w".repeat(60)}@${Array.from({ length: 3 }, () => "w".repeat(60)).join(".")}.example`,
+      tax: { name: "W".repeat(30), percent: 19.25 },
+      note,
+    };
+    expect((await api(by, "PATCH", "/settings", { seller: said })).status).toBe(200);
+    const details = { name: "M".repeat(200), address, country: "DE", vatId: said.vatId };
+    expect((await api(key, "PATCH", "/billing/details", details)).status).toBe(200);
+    const { invoiceToken } = await createSite(key, { name: "w".repeat(63) });
+    const none = { name: null, address: null, vatId: null, email: null, tax: null, note: null };
+    await api(by, "PATCH", "/settings", { seller: none });
+    const file = await (await call(`/invoice/${invoiceToken}/pdf`)).text();
+    const printed = [...file.matchAll(/([\d.]+) Tf ([\d.]+) (-?[\d.]+) Td <([0-9a-f]*)> Tj/g)].map(
+      ([, size, x, y, hex = ""]) => ({
+        size: Number(size),
+        x: Number(x),
+        y: Number(y),
+        text: Buffer.from(hex, "hex").toString("latin1"),
+      }),
+    );
+    const texts = printed.map(({ text }) => text);
+    expect(texts).toEqual(expect.arrayContaining(["Total", `includes 19.25% ${said.tax.name}`]));
+    for (const text of [said.name, said.email, details.name, ...`${address}\n${note}`.split("\n")])
+      expect(texts.join("")).toContain(text);
+    for (const { y } of printed) expect(y).toBeGreaterThan(20);
+    for (const { y } of printed) expect(y).toBeLessThan(842 - 20);
+    // No line covers the one above it.
+    const column = printed.filter(({ x }) => x === 320);
+    for (const [at, { y, size }] of column.slice(1).entries())
+      expect((column[at]?.y ?? 0) - y).toBeGreaterThanOrEqual(size);
+  });
+
   it("names the tax that its price includes, at the rate when it was issued; what is paid stays the same", async () => {
     const [by, key] = [await operator(), await account()];
     await api(by, "PATCH", "/settings", { seller: { tax: null } });

@@ -3,9 +3,7 @@ import { textWidth, writePdf, type PdfRule, type PdfText } from "../domain/pdf.t
 import { day, money, taxText } from "./money.ts";
 
 const [left, right] = [60, 535];
-/** The maximum that fits on one page; our invoices are far shorter. */
-const maxLines = 14;
-/** Where the page ends for the note. */
+/** Where the page ends. */
 const bottom = 810;
 /** Seller and buyer, in the right half. */
 const columnAt = 320;
@@ -87,7 +85,7 @@ export function invoicePdf(invoice: Invoice, isTest: boolean): string {
   }
   y = Math.max(350, buyersAt + buyers.length * 13 + 18);
   const rules: PdfRule[] = [{ y: y - 16, from: left, to: right }];
-  for (const line of invoice.lines.slice(0, maxLines)) {
+  for (const line of invoice.lines) {
     const amount = money(line.amountCents, invoice.currency);
     texts.push({ text: amount, x: right, y, size: 11, align: "right" });
     for (const [at, text] of wrapped(line.description, 11, right - left - 110).entries()) {
@@ -113,8 +111,14 @@ export function invoicePdf(invoice: Invoice, isTest: boolean): string {
   y += 40;
   const notes = linesOf([isTest && "Test payments: no money moves.", seller?.note]);
   for (const text of notes.flatMap((note) => wrapped(note, 10, right - left))) {
-    if (y <= bottom) texts.push({ text, x: left, y, size: 10 });
+    texts.push({ text, x: left, y, size: 10 });
     y += 14;
   }
-  return writePdf(`Invoice ${invoice.number ?? invoice.id}`, texts, rules);
+  // What would pass the end of the page is printed smaller and closer.
+  const factor = Math.min(1, bottom / Math.max(...texts.map((text) => text.y)));
+  return writePdf(
+    `Invoice ${invoice.number ?? invoice.id}`,
+    texts.map((text) => ({ ...text, y: text.y * factor, size: text.size * factor })),
+    rules.map((rule) => ({ ...rule, y: rule.y * factor })),
+  );
 }
