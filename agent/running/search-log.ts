@@ -42,9 +42,9 @@ export async function searchLog(
   asked: Asked,
   ended: AbortSignal,
 ): Promise<Found> {
-  const signal = AbortSignal.any([ended, AbortSignal.timeout(asked.timeoutMs)]);
   const [one] = await logs.engine.listContainers({ ...labelsOf(siteId), [label.agent]: logs.agentId });
   const whose = one?.labels[label.account] || siteId;
+  const signal = AbortSignal.any([ended, AbortSignal.timeout(asked.timeoutMs)]);
   // One on which the engine hangs holds up nobody who comes after it.
   const late = delay<Found>(asked.timeoutMs + 1000, { lines: [], complete: false }, { ref: false });
   return alone(`search ${whose}`, () => {
