@@ -84,7 +84,9 @@ export const AllInvoicesQuery = listQuery("invoice").extend({
   status: z.enum(invoiceStatuses).optional().describe("Only invoices with this status."),
   kind: z.enum(invoiceKinds).optional().describe("Only invoices of this kind."),
   accountId: AccountId.describe("Only invoices of this account."),
-  search: Search.describe("Only invoices whose id, resource or account's email address contains this text."),
+  search: Search.describe(
+    "Only the invoice with this number, and those whose id, resource or account's email address contains this text.",
+  ),
 });
 export type AllInvoicesQuery = z.infer<typeof AllInvoicesQuery>;
 

@@ -109,6 +109,12 @@ describe("an operator", () => {
         (await list<InvoiceForOperator>(`/invoices/all?status=unpaid&kind=database&${filter}`)).data,
       ).toMatchObject([{ id: body.invoiceId, accountId, accountEmail: `${accountId}@example.com` }]);
     expect((await list(`/invoices/all?status=paid&accountId=${accountId}`)).data).toEqual([]);
+    await readyAgent();
+    const { invoiceId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const [paid] = (await list<InvoiceForOperator>(`/invoices/all?search=${invoiceId}`)).data;
+    const numbered = (await list<InvoiceForOperator>(`/invoices/all?search=${paid?.number}`)).data;
+    expect(numbered.map(({ id }) => id)).toContain(invoiceId);
   });
 
   it("alone sees these lists, and an unknown filter is refused", async () => {

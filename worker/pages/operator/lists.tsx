@@ -278,7 +278,7 @@ async function moneyPage({ ctx, query }: Asked, problems: readonly string[] = []
           </table>
         </Card>
       )}
-      <Search label="Invoice, resource or email" value={search}>
+      <Search label="Number, id, resource or email" value={search}>
         <label class="hidden-text" for="status">
           State
         </label>

@@ -1,4 +1,4 @@
-import { and, desc, eq, getTableColumns } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, or, sql } from "drizzle-orm";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { AllInvoicesQuery, InvoiceForOperator } from "../../../protocol/api/console.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -17,7 +17,12 @@ export async function listAllInvoices(ctx: Ctx, query: AllInvoicesQuery): Promis
         only(invoices.status, query.status),
         only(invoices.kind, query.kind),
         only(invoices.accountId, query.accountId),
-        containing(query.search, invoices.id, invoices.resourceId, accounts.email),
+        query.search === undefined
+          ? undefined
+          : or(
+              containing(query.search, invoices.id, invoices.resourceId, accounts.email),
+              sql`${invoices.number} = ${query.search}`,
+            ),
         before(invoices.id, query),
       ),
     )
