@@ -182,6 +182,10 @@ function tellRefusal(error: ApiError): Told {
   const known: { exitCode?: ExitCode; message?: string; hint?: string } = {
     ...refusals[error.code],
     ...(error.code === "not_found" && missing(error.path)),
+    ...(error.retryAfterSeconds !== undefined &&
+      error.retryAfterSeconds > 90 && {
+        hint: `Try again in ${Math.ceil(error.retryAfterSeconds / 60)} minutes.`,
+      }),
   };
   const { reason, issues, requestId } = error.details;
   const says = reason ?? (issues ? error.message : creditsMissing(error.details));

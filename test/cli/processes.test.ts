@@ -131,6 +131,7 @@ it.each([
   const { error } = JSON.parse(run.stderr) as { error: { code: string; message: string; hint: string } };
   expect([run.stdout, error.message, error.hint]).toEqual(["", expect.any(String), expect.any(String)]);
   if (code === 7) expect(error.hint).toContain(`${service.url}/invoice/inv_1`);
+  if (code === 6) expect(error.hint).toBe("Try again in 60 minutes.");
   expect(error.message.length).toBeGreaterThan(10);
 });
 

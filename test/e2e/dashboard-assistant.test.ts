@@ -108,6 +108,14 @@ describe("the panel beside a page", () => {
     expect(await page.locator("aside.panel [data-balance]").innerText()).toBe(balance);
   });
 
+  it("says how long the limit of a day still lasts", async () => {
+    const answer = { status: 429, headers: { "Retry-After": "7000" }, json: { error: "rate_limited" } };
+    await page.route("**/chat/stream", (route) => route.fulfill(answer));
+    await ask("Once more?");
+    await lastAnswer().locator("p.bad", { hasText: "Too many messages: try again in 2 hours." }).waitFor();
+    await page.unroute("**/chat/stream");
+  });
+
   it("goes on with the conversation on another page, and stops an answer that does not come", async () => {
     await page.goto(`${service.siteUrl}/billing`);
     await page.click("[data-assistant]");

@@ -119,7 +119,7 @@ class Chat extends HTMLElement {
       response.status === 402
         ? tooFewCredits
         : response.status === 429
-          ? "Too many messages: wait a minute."
+          ? `Too many messages: try again in ${waitWords(Number(response.headers.get("Retry-After") ?? 60))}.`
           : response.status === 401
             ? "You are signed out. Sign in in another tab, then send it again."
             : (said.reason ?? "The message was not sent. Try again.");
@@ -232,5 +232,13 @@ function element(name: string, className: string, text = ""): HTMLElement {
   made.textContent = text;
   return made;
 }
+
+/** The limit of a minute, or what is left of that of a day. */
+const waitWords = (seconds: number): string =>
+  seconds <= 90
+    ? "a minute"
+    : seconds <= 5400
+      ? `${Math.ceil(seconds / 60)} minutes`
+      : `${Math.ceil(seconds / 3600)} hours`;
 
 if (!customElements.get("berth-chat")) customElements.define("berth-chat", Chat);

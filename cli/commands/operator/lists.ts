@@ -34,7 +34,7 @@ export const allDatabases = everywhere(
 );
 
 export const allInvoices = paged(command("invoices", "The invoices of all accounts", "listAllInvoices"))
-  .option("--search <text>", "in id, resource and the account's address")
+  .option("--search <text>", "in number, id, resource and the account's address")
   .option("--status <status>", "unpaid, paid, void or refunded")
   .option("--account <id>", "only of this account")
   .action(({ limit, cursor, search, status, account }) =>
