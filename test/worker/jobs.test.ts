@@ -1,6 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Env } from "../../worker/env.ts";
+import { contextOf } from "../../worker/compose.ts";
+import { purgeEachHour } from "../../worker/jobs/purge-old.ts";
 import type { HostLink } from "../../worker/objects/host-link.ts";
 import { tick } from "./hosts-service.ts";
 import {
@@ -436,16 +438,23 @@ describe("a job", () => {
         .all<{ kind: string }>();
       return results.map(({ kind }) => kind);
     };
-    await tick();
+    const purgeAt = (minute: number) => {
+      const now = new Date();
+      now.setUTCMinutes(minute);
+      return purgeEachHour({ ...contextOf(bindings, { type: "system" }, () => undefined), now: () => now });
+    };
+    await purgeAt(50);
     expect(await kinds()).toEqual(["site.deploy", "site.restart"]);
     await expireJobs(siteId);
-    await tick();
+    await purgeAt(49);
+    expect(await kinds()).toEqual(["site.deploy", "site.restart"]);
+    await purgeAt(50);
     expect(await kinds()).toEqual(["site.deploy"]);
     await api(key, "DELETE", `/sites/${siteId}`);
     const deletion = await on.next("job");
     await finish(on, deletion.job, deletion.attempt);
     await expireJobs(siteId);
-    await tick();
+    await purgeAt(50);
     expect(await kinds()).toEqual([]);
     on.close();
   });
