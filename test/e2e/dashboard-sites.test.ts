@@ -173,6 +173,29 @@ it("a range that is chosen while a log was refused is read once", async () => {
   await context.close();
 });
 
+it("a deployment of a branch with a long name stays within its card, whatever it failed of", async () => {
+  const { context, page } = await signedIn(browser);
+  const path = `/sites/${await sample()}`;
+  const ref = `feature/${"a".repeat(90)}`;
+  await api("PATCH", path, { action: "deploy", ref });
+  await until(
+    async () =>
+      (await api<{ data: { status: string }[] }>("GET", `${path}/deployments?limit=1`)).body.data[0]?.status,
+    (status) => status === "FAILED",
+  );
+  for (const width of [1280, 390]) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.goto(local.siteUrl + path);
+    const table = page.locator("table", { hasText: ref });
+    const [inner, outer] = [
+      await table.boundingBox(),
+      await page.locator(".card", { has: table }).boundingBox(),
+    ];
+    expect(inner?.width).toBeLessThanOrEqual(outer?.width ?? 0);
+  }
+  await context.close();
+});
+
 it("requests appear while the page is open, until it is paused", async () => {
   const { context, page } = await signedIn(browser);
   const { id, url } = local.sampleSite;

@@ -46,7 +46,7 @@ const Row = ({ site, deployment, now }: { site: Site; deployment: Deployment; no
         <a href={`/deployments/${id}`}>
           <strong>#{number}</strong>
         </a>{" "}
-        <ShortCommit commit={commit} /> {ref !== null && <span class="chip">{ref}</span>}
+        <ShortCommit commit={commit} /> {ref !== null && <span class="chip long">{ref}</span>}
         {commitMessage !== null && <div class="soft one-line">{commitMessage.split("\n")[0]}</div>}
         {error !== null && <div class="bad small one-line">{headlineOf(error).headline}</div>}
         {waitsFor !== null && <div class="soft small">{waitsFor}</div>}

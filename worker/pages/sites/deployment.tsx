@@ -220,7 +220,7 @@ export const deploymentPage: Screen = {
                 status={<DeploymentState deployment={deployment} site={site} />}
                 below={
                   <>
-                    <ShortCommit commit={commit} /> {ref !== null && <span class="chip">{ref}</span>}{" "}
+                    <ShortCommit commit={commit} /> {ref !== null && <span class="chip long">{ref}</span>}{" "}
                     {commitMessage !== null && `“${commitMessage.split("\n")[0] ?? ""}” · `}
                     by {askedBy(deployment)}, <Time at={createdAt} />
                     {whole !== null && <> · took {duration(whole)}</>}
