@@ -13,6 +13,8 @@ export type Said = {
   status?: number;
   /** Default: 90 of the prompt and 10 of the answer. */
   tokens?: { prompt: number; completion: number };
+  /** What it used is told in name only. */
+  isUncounted?: true;
 };
 
 type Request = {
@@ -112,7 +114,10 @@ function streamOf(said: Said): ReadableStream<Uint8Array> {
     (choice) => `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`,
   );
   if (!said.isCut)
-    events.push(`data: ${JSON.stringify({ choices: [], usage: usageOf(said) })}\n\n`, "data: [DONE]\n\n");
+    events.push(
+      `data: ${JSON.stringify({ choices: [], usage: said.isUncounted ? {} : usageOf(said) })}\n\n`,
+      "data: [DONE]\n\n",
+    );
   const bytes = new TextEncoder().encode(events.join(""));
   let at = 0;
   return new ReadableStream({

@@ -160,8 +160,11 @@ describe("the price of a message", () => {
     // A server that claims more than any message can take is not paid more than was held.
     scripted({ text: "Greedy.", tokens: { prompt: 9_000_000, completion: 9_000_000 } });
     expect((await say(key, "Hello")).body).toMatchObject({ creditsUsed: 2, balance: 5 });
+    // One that names no numbers is paid what its texts come to.
+    scripted({ text: "Uncounted.", isUncounted: true });
+    expect((await say(key, "Hello")).body).toMatchObject({ creditsUsed: 1, balance: 4 });
     const { transactions } = (await api<Credits>(key, "GET", "/credits")).body;
-    expect(transactions.map(({ amount }) => amount)).toEqual([-2, -2, -1, 10]);
+    expect(transactions.map(({ amount }) => amount)).toEqual([-1, -2, -2, -1, 10]);
   });
 
   it("ends a message where the credits end, after what they paid", async () => {

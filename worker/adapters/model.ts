@@ -68,7 +68,8 @@ async function collect(
   let ended: string | null = null;
   const byIndex = new Map<number | undefined, ModelToolCall>();
   for await (const { choices, usage } of stream) {
-    if (usage) turn.used = { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens };
+    if (usage && Number.isFinite(usage.prompt_tokens + usage.completion_tokens))
+      turn.used = { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens };
     const [choice] = choices;
     ended = choice?.finish_reason ?? ended;
     const { content, refusal, tool_calls: calls } = choice?.delta ?? {};
