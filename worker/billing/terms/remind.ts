@@ -4,9 +4,9 @@ import { addDays } from "../../domain/pricing.ts";
 import { termMail, type Occasion } from "../../domain/term-mails.ts";
 import { keepSuspendedDays, warnDays } from "../../domain/terms.ts";
 import { queueMail } from "../../mails/queue.ts";
-import { renewalLink } from "./renewal-link.ts";
+import { openRenewal } from "./renewal-link.ts";
 import { tableOf, termed, wordOf, type Termed } from "../../db/resource.ts";
-import { inService, ofSuspended, renewalOf, selectDue, type TermRow } from "./resource.ts";
+import { inService, ofSuspended, selectDue, type TermRow } from "./resource.ts";
 
 /** The mail id of the deletion warning for `r`. */
 export const warningOf = sql`'deletion:' || r.id || ':' || r.suspended_at`;
@@ -39,21 +39,16 @@ export async function remindOwners(ctx: Ctx): Promise<void> {
 async function remind(ctx: Ctx, kind: Termed, occasion: Occasion, id: SQL, due: SQL): Promise<void> {
   for (const row of await ctx.db.all<TermRow>(selectDue(kind, sql`${due} AND NOT ${isQueued(id)}`))) {
     const { accountId, name } = row;
+    const renewal = await openRenewal(ctx, row.id);
     const mail = termMail(occasion, {
       what: wordOf(kind),
       name,
       paidUntil: new Date(row.paidUntil),
-      payUrl: await renewalLink(ctx, row.id),
-      issuedAt: await issuedAtOf(ctx, row.id),
+      payUrl: renewal?.link ?? null,
+      issuedAt: renewal?.issuedAt ?? ctx.now(),
     });
     const mailId = `${occasion}:${row.id}:${occasion === "ended" ? row.paidUntil : row.suspendedAt}`;
     const still = sql`EXISTS (SELECT 1 FROM ${tableOf(kind)} r WHERE r.id = ${row.id} AND ${due})`;
     await ctx.db.batch([queueMail(ctx, { id: mailId, accountId, ...mail }, still)]);
   }
-}
-
-/** When the renewal to pay was issued; one that is not yet, now. */
-async function issuedAtOf(ctx: Ctx, resourceId: string): Promise<Date> {
-  const [open] = await ctx.db.all<{ ms: number }>(sql`SELECT created_at AS ms FROM ${renewalOf(resourceId)}`);
-  return open ? new Date(open.ms) : ctx.now();
 }
