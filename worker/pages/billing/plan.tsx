@@ -2,7 +2,7 @@ import { isId } from "../../../protocol/ids.ts";
 import { call } from "../../api/call.ts";
 import { renewalLink } from "../../billing/terms/renewal-link.ts";
 import { listOwnPacks } from "../../services/packs/list.ts";
-import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
+import { ChangePlan, chosenPlan, isOver, planChanged } from "../kit/change-plan.tsx";
 import { Card, Heading } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
 
@@ -18,7 +18,6 @@ export const planChange: Screen = {
   path: "/billing/plan/:id",
   async show(asked) {
     const term = await termOf(asked);
-    const isOver = term.paidUntil !== null && new Date(term.paidUntil) <= asked.ctx.now();
     const [packs, renewal] = await Promise.all([listOwnPacks(asked.ctx), renewalLink(asked.ctx, term.id)]);
     return {
       title: `Plan of ${term.name}`,
@@ -29,7 +28,7 @@ export const planChange: Screen = {
         <>
           <Heading
             title={`Plan of ${term.name}`}
-            {...(!isOver && {
+            {...(!isOver(term, asked.ctx.now()) && {
               below:
                 renewal === null
                   ? "A more expensive plan takes effect once the rest of the term is paid; any other at the next renewal."

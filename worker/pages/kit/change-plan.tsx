@@ -39,6 +39,10 @@ function effectOf(
   return `${money(cents, pack.currency)} now for the time until ${day(term.paidUntil)}. It takes effect once paid`;
 }
 
+/** Whether its paid term has ended: then its plan changes only once the renewal is paid. */
+export const isOver = ({ paidUntil }: Termed, now: Date): boolean =>
+  paidUntil !== null && new Date(paidUntil) <= now;
+
 /** The form `plan`, which `changePlan` takes. */
 export const ChangePlan = ({
   packs: own,
@@ -55,7 +59,7 @@ export const ChangePlan = ({
   /** A heading above says it already. */
   isLegendHidden?: boolean;
 }) => {
-  if (term.paidUntil !== null && new Date(term.paidUntil) <= now)
+  if (isOver(term, now))
     return (
       <p class="soft">
         The plan can be changed once {renewal === null ? "the renewal" : <a href={renewal}>the renewal</a>} is

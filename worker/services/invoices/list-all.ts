@@ -17,12 +17,10 @@ export async function listAllInvoices(ctx: Ctx, query: AllInvoicesQuery): Promis
         only(invoices.status, query.status),
         only(invoices.kind, query.kind),
         only(invoices.accountId, query.accountId),
-        query.search === undefined
-          ? undefined
-          : or(
-              containing(query.search, invoices.id, invoices.resourceId, accounts.email),
-              sql`${invoices.number} = ${query.search}`,
-            ),
+        or(
+          containing(query.search, invoices.id, invoices.resourceId, accounts.email),
+          query.search === undefined ? undefined : sql`${invoices.number} = ${query.search}`,
+        ),
         before(invoices.id, query),
       ),
     )
