@@ -99,24 +99,27 @@ function planOfServed(
 
 type DetectBackend = (sources: Sources, overrides: Overrides, manifest: PackageJson | null) => Backend | null;
 
-/** Programs that start an app in another language: what package.json starts there makes its assets, such as `webpack --watch`. */
-const backends: [program: string, detectLanguage: DetectBackend][] = [
+const startedBy = (programs: string): RegExp =>
+  new RegExp(String.raw`^(?:(?:exec|env|\w+=\S*|cd +\S+ *&&) +)*(?:[\w.-]+\/)*(?:${programs})(?= |$)`);
+/** By programs that start an app in another language: what package.json starts there makes its assets, such as `webpack --watch`. */
+const backends: [sign: RegExp, detectLanguage: DetectBackend][] = [
   [
-    String.raw`python(?:3(?:\.\d+)?)?|manage\.py|(?:uv|poetry|pipenv) run|gunicorn|uvicorn|hypercorn|daphne|waitress-serve|flask|streamlit`,
+    startedBy(
+      String.raw`python(?:3(?:\.\d+)?)?|manage\.py|(?:uv|poetry|pipenv) run|gunicorn|uvicorn|hypercorn|daphne|waitress-serve|flask|streamlit`,
+    ),
     detectPython,
   ],
-  ["ruby|bundle|rails|rackup|puma", detectRuby],
-  ["php|heroku-php-(?:apache2|nginx)|serve-php", detectPhp],
-  ["java", detectJava],
-  ["dotnet", detectDotnet],
-  ["mix", detectElixir],
+  [startedBy("ruby|bundle|rails|rackup|puma"), detectRuby],
+  [startedBy("php|heroku-php-(?:apache2|nginx)|serve-php"), detectPhp],
+  [startedBy("java"), detectJava],
+  [startedBy("dotnet"), detectDotnet],
+  [startedBy("mix"), detectElixir],
 ];
-const beforeProgram = /^(?:(?:exec|env|\w+=\S*|cd +\S+ *&&) +)*(?:[\w.-]+\/)*/.source;
 
 /** What detects the language of the program that the owner's command starts. */
 function namedBackend(sources: Sources, overrides: Overrides): DetectBackend | undefined {
   const given = overrides.startCommand ?? procfileWeb(sources) ?? "";
-  return backends.find(([program]) => new RegExp(`${beforeProgram}(?:${program})(?= |$)`).test(given))?.[1];
+  return backends.find(([sign]) => sign.test(given))?.[1];
 }
 
 const isServer = (manifest: PackageJson): boolean =>
@@ -133,7 +136,7 @@ function detectBackend(
 ): { plan: BackendPlan | null; failure: JobError | null } {
   let failure: JobError | null = null;
   const named = namedBackend(sources, overrides);
-  for (const detectLanguage of [
+  for (const detectLanguage of new Set<DetectBackend>([
     ...(named === undefined ? [] : [named]),
     detectGo,
     detectPython,
@@ -144,7 +147,7 @@ function detectBackend(
     detectRust,
     detectElixir,
     detectDeno,
-  ])
+  ]))
     try {
       const plan = detectLanguage(sources, overrides, manifest);
       if (plan !== null) return { plan: withAssets(plan, sources, manifest), failure: null };

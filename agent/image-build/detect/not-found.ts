@@ -23,11 +23,16 @@ const others: Other[] = [
     ', or have a package.json install hugo-extended and its "build" script run hugo --minify',
   ],
 ];
+export const conda: Other = [
+  /^environment\.ya?ml$/,
+  "a conda environment",
+  ", or a requirements.txt in its place",
+];
 /** As often beside an app of another language, whose documentation or tools it is. */
-export const besides: Other[] = [
+const besides: Other[] = [
   [/^book\.toml$/, "mdBook"],
   [/^mkdocs\.yml$/, "MkDocs", ", or a requirements.txt that names mkdocs, its theme and its plugins"],
-  [/^environment\.ya?ml$/, "a conda environment", ", or a requirements.txt in its place"],
+  conda,
 ];
 const compose = /^(?:docker-)?compose\.ya?ml$/;
 const dockerfile = /^(?:\w[\w.-]*\/){0,2}(?:[Dd]ockerfile(?:\.[\w-]+)?|Containerfile)$|^[\w-]+\.Dockerfile$/;

@@ -1,5 +1,5 @@
 import { JobError } from "../../job.ts";
-import { appsBelow, besides, notByItself } from "./not-found.ts";
+import { appsBelow, conda, notByItself } from "./not-found.ts";
 import { newestMinor } from "./newest-minor.ts";
 import { tableIn } from "./parse.ts";
 import { pyprojectOf } from "./pyproject.ts";
@@ -48,7 +48,6 @@ const manifests: Record<PythonInstaller, string[]> = {
   setup: [],
 };
 const signs = [...Object.values(manifests).flat(), "manage.py"];
-const condaFiles = ["environment.yml", "environment.yaml"];
 /** Not the newest: packages have no wheels for that one at first, and take long to compile. */
 const defaultPython = "3.13";
 
@@ -68,8 +67,7 @@ export function planPython(sources: Sources, overrides: Overrides, startCommand:
   const { folder: within = null, root = sources, uvMember = null } = sources.repository ?? {};
   const installer = uvMember === null ? installerOf(sources) : "uv";
   const ownCommand = overrides.installCommand ?? overrides.buildCommand;
-  const conda = installer === null && ownCommand === null ? present(sources, condaFiles) : [];
-  const other = notByItself({ ...sources, files: new Set(conda) }, besides);
+  const other = installer === null && ownCommand === null ? notByItself(sources, [conda]) : null;
   if (other !== null) throw other;
   const requirements = installer === "pip" ? requirementsOf(sources).files : null;
   return {
