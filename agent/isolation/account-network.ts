@@ -1,6 +1,6 @@
+import { alone } from "../alone.ts";
 import type { Engine } from "../docker/engine.ts";
 import { networkLabels, networkName } from "../docker/specs.ts";
-import { alone } from "./alone.ts";
 import { bridgeName } from "./rules.ts";
 
 type On = { engine: Engine; agentId: string };

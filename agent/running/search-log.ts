@@ -1,14 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { plain } from "../../protocol/redact.ts";
+import { alone } from "../alone.ts";
 import { label } from "../docker/labels.ts";
 import { engineTimeBefore, LogParser, withNanoseconds, type LogEntry } from "../docker/log-parser.ts";
-import { labelsOf } from "../docker/specs.ts";
-import { alone } from "../isolation/alone.ts";
 import { NotShown } from "./browse.ts";
 import { byTime, type Written } from "./line-batches.ts";
 import { sideBySide } from "./side-by-side.ts";
-import { containersOf, earlierLines, lineMaker, type SiteLogs } from "./site-log.ts";
+import { containersOf, earlierLines, lineMaker, listedOf, type SiteLogs } from "./site-log.ts";
 import { LogPlaces } from "./log-places.ts";
 
 type Asked = {
@@ -42,7 +41,7 @@ export async function searchLog(
   asked: Asked,
   ended: AbortSignal,
 ): Promise<Found> {
-  const [one] = await logs.engine.listContainers({ ...labelsOf(siteId), [label.agent]: logs.agentId });
+  const [one] = await listedOf(logs, siteId);
   const whose = one?.labels[label.account] || siteId;
   const signal = AbortSignal.any([ended, AbortSignal.timeout(asked.timeoutMs)]);
   // One on which the engine hangs holds up nobody who comes after it.

@@ -234,7 +234,9 @@ function leftOutLine(shown: (entry: LogEntry) => Written, { leftOut, at }: LeftO
   return { containerId, line: { ...line, leftOut } };
 }
 
-export async function containersOf({ engine, agentId }: SiteLogs, siteId: string): Promise<string[]> {
-  const found = await engine.listContainers({ ...labelsOf(siteId), [label.agent]: agentId });
-  return found.map(({ id }) => id);
-}
+/** The site's containers on this host, running or not. */
+export const listedOf = ({ engine, agentId }: SiteLogs, siteId: string) =>
+  engine.listContainers({ ...labelsOf(siteId), [label.agent]: agentId });
+
+export const containersOf = async (logs: SiteLogs, siteId: string): Promise<string[]> =>
+  (await listedOf(logs, siteId)).map(({ id }) => id);
