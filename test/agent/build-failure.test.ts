@@ -4,6 +4,8 @@ import { BuildFailed } from "../../agent/docker/buildkit.ts";
 
 const told = (message: string, ...lines: string[]) => buildFailure(new BuildFailed(message, lines), 2048);
 
+const noToken = /code 1\. The package registry got no valid token: set the variable .*scope build or both/;
+
 describe("a build that failed", () => {
   it.each([
     ["executor failed running [sh -c npm run build]: exit code: 2", "npm run build"],
@@ -81,22 +83,22 @@ describe("a build that failed", () => {
     [
       "a token that Yarn 1 does not find",
       ["error Error: Failed to replace env in config: ${NPM_TOKEN}"],
-      /code 1\. The package registry got no valid token: set the variable .*scope build or both/,
+      noToken,
     ],
     [
       "a token that Yarn 4 does not find",
       ["Usage Error: Environment variable not found (NPM_TOKEN) in /app/.yarnrc.yml"],
-      /code 1\. The package registry got no valid token: set the variable .*scope build or both/,
+      noToken,
     ],
     [
       "a token that npm's registry does not take",
       ["npm error code E401", "npm error Unable to authenticate, need: Basic"],
-      /code 1\. The package registry got no valid token: set the variable .*scope build or both/,
+      noToken,
     ],
     [
       "a token that pnpm's does not",
       [" ERR_PNPM_FETCH_401  GET https://npm.example.com/@shop%2Fui: Unauthorized - 401"],
-      /code 1\. The package registry got no valid token: set the variable .*scope build or both/,
+      noToken,
     ],
     [
       "a webpack that is older than the OpenSSL of today",
