@@ -22,7 +22,7 @@ const database =
     ? { main: "worker/embedded/worker.ts", miniflare: embeddedBindings({}) }
     : {};
 
-/** The tiers; test/README.md says which proves what. */
+/** The tiers; test/README.md says which proves what. Time limits are for what hangs: shared machines can be slow for minutes. */
 export default defineConfig({
   test: {
     sequence: { sequencer: SlowestFirst },
@@ -35,9 +35,9 @@ export default defineConfig({
           include: ["test/{domain,protocol,agent,client,cli}/**/*.test.ts"],
           exclude: ["**/*.engine.test.ts"],
           setupFiles: ["test/support/outside.ts"],
-          testTimeout: 20_000,
-          hookTimeout: 20_000,
-          expect: { poll: { timeout: 10_000 } },
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          expect: { poll: { timeout: 30_000 } },
         },
       },
       {
@@ -76,9 +76,9 @@ export default defineConfig({
           isolate: false,
           include: ["test/worker/**/*.test.ts"],
           // Generated requests by the dozen, on machines that do other things as well.
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          expect: { poll: { timeout: 10_000 } },
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          expect: { poll: { timeout: 30_000 } },
           setupFiles: ["test/worker/migrate.ts"],
           // With it vitest sends a new workerd all modules that it has cached, in one message: workerd ends at one of more than its limit.
           fsModuleCache: false,
@@ -89,8 +89,8 @@ export default defineConfig({
           name: "engine",
           env: { BERTH_LOG: agentLog },
           include: ["test/agent/**/*.engine.test.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
           // They mostly wait, and each file is an agent of its own on the engine.
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
@@ -100,8 +100,8 @@ export default defineConfig({
         test: {
           name: "conformance",
           include: ["test/conformance/**/*.test.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
           maxWorkers: services,
           sequence: { groupOrder: 2 },
         },
@@ -110,8 +110,8 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
           maxWorkers: services,
           sequence: { groupOrder: 2 },
         },

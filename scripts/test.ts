@@ -89,9 +89,12 @@ async function runVitest(
 /** Tests that failed beside others and passed alone; they are named at the end, as each is a fault of a test or of Berth. */
 const flaky: string[] = [];
 
+/** More files than these that fail at once are no matter of chance. */
+const mostRunAgain = 12;
+
 /**
- * Runs vitest, and the files in which a test failed once more, alone: tests share two cores with each other, and those of
- * the Worker a workerd. A failure of more files than three, or of none, stands.
+ * Runs vitest, and the files in which a test failed once more, alone: tests share two cores with each other and with other
+ * machines, and those of the Worker a workerd. A failure of more files than `mostRunAgain`, or of none, stands.
  */
 async function runTwice(
   env: Record<string, string>,
@@ -100,7 +103,7 @@ async function runTwice(
 ): Promise<Outcome> {
   const outcome = await runVitest(env, args, options);
   const { passed, failed, failures, unplaced, failedFiles } = outcome.counts;
-  if (failed === 0 || unplaced > 0 || failedFiles.length > 3) return outcome;
+  if (failed === 0 || unplaced > 0 || failedFiles.length > mostRunAgain) return outcome;
   const alone = await runVitest(env, ["--no-file-parallelism", ...failedFiles]);
   if (alone.status !== 0) return outcome;
   flaky.push(...failures);
@@ -185,8 +188,8 @@ let counts = broken;
 try {
   await installMissing(tools);
   const limits = {
-    BERTH_START_TIMEOUT_SECONDS: "15",
-    BERTH_BUILD_TIMEOUT_SECONDS: "60",
+    BERTH_START_TIMEOUT_SECONDS: "30",
+    BERTH_BUILD_TIMEOUT_SECONDS: "180",
     BERTH_PROBATION_SECONDS: "1",
   };
   const first = await startEmbeddedService("test", limits);

@@ -63,7 +63,7 @@ const hostile: Hostile[] = [
   {
     name: "a build that never ends",
     files: dockerfile("RUN sleep 100000"),
-    reason: /took more than 1 minutes/,
+    reason: /took more than 3 minutes/,
   },
   {
     name: "a fork bomb in its build",
