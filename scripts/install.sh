@@ -153,15 +153,25 @@ fetch_bundle() {
   mv -f "$new" "$LIB/$1"
 }
 
-# The three settings are ours; other lines of the file are the operator's and are kept.
-write_settings() {
-  file="$ETC/agent.env"
-  token="${BERTH_TOKEN:-}"
-  if [ -z "$token" ] && [ -f "$file" ]; then token="$(sed -n 's/^BERTH_HOST_TOKEN=//p' "$file")"; fi
+# The agent recognizes the sites and databases of this machine by its token, and this file is the only copy.
+choose_token() {
+  kept=''
+  if [ -f "$ETC/agent.env" ]; then
+    kept="$(sed -n 's/^BERTH_HOST_TOKEN=[^h]*\(hst_[0-9A-Za-z]*\).*/\1/p' "$ETC/agent.env" | tail -n 1)"
+  fi
+  token="${BERTH_TOKEN:-$kept}"
   case "$token" in
     hst_*) ;;
     *) fail "BERTH_TOKEN is missing: POST $SITE_URL/api/v1/hosts returns the whole command." ;;
   esac
+  [ -z "$kept" ] || [ "$kept" = "$token" ] || fail "this machine is a host already, with another token: nothing was changed. With a new one its sites and databases would not be recognized.
+  To update it, run this without BERTH_TOKEN. If $SITE_URL does not know this host, create it there with its token (BERTH_HOST_TOKEN in $ETC/agent.env) first.
+  To make it a new host, run this with --uninstall --purge first, which deletes all its sites and databases; to keep those, remove BERTH_HOST_TOKEN from $ETC/agent.env, and store it safely."
+}
+
+# The three settings are ours; other lines of the file are the operator's and are kept.
+write_settings() {
+  file="$ETC/agent.env"
   (
     umask 077
     {
@@ -249,6 +259,7 @@ run_by_hand() {
 install_host() {
   check_address
   check_machine
+  choose_token
   ensure_programs
   mkdir -p "$LIB" "$ETC"
   mkdir -p -m 0700 "$STATE"

@@ -107,6 +107,39 @@ it("what is uninstalled without a purge keeps its token, so that the machine can
   expect(uninstalled("yes")).not.toMatch(/kept|^etc$/m);
 });
 
+/** Installs with this BERTH_TOKEN on a machine with this agent.env, and answers what it then has. */
+const installed = (token: string, settings: string) =>
+  runs(
+    `service=no; SITE_URL=https://berth.example; LIB=$BIN/lib; ETC=$BIN/etc; STATE=$BIN/state; BERTH_TOKEN=${token}
+    check_machine() { :; }; ensure_programs() { : >"$BIN/started"; }; ensure_node() { :; }; fetch_bundle() { :; }; run_by_hand() { :; }
+    mkdir "$ETC"; ${settings && `printf '${settings}' >"$ETC/agent.env"`}
+    (install_host) || echo refused; ls "$BIN"; cat "$ETC/agent.env"`,
+    {},
+  ).said;
+
+it("a token that a machine has is never replaced by another: without it, what runs there would not be recognized", () => {
+  const of = (token: string) => `BERTH_URL=https://old.example\nBERTH_HOST_TOKEN=${token}\nBERTH_SLOTS=4\n`;
+  const refused = installed("hst_0new", of("hst_0old"));
+  expect(refused).toMatch(/^refused$/m);
+  expect(refused).toContain("this machine is a host already, with another token");
+  expect(refused).not.toMatch(/^(started|lib|state)$/m);
+  expect(refused).toContain(of("hst_0old"));
+  expect(installed("hst_0new", of('"hst_0old"'))).toMatch(/^refused$/m);
+
+  const kept = "BERTH_URL=https://berth.example\nBERTH_HOST_TOKEN=hst_0old\n";
+  for (const token of ["", "hst_0old"]) expect(installed(token, of("hst_0old"))).toContain(kept);
+  expect(installed("", of('"hst_0old"'))).toContain(kept);
+  for (const settings of ["", "BERTH_SLOTS=4\n"])
+    expect(installed("hst_0new", settings)).toContain("BERTH_HOST_TOKEN=hst_0new\n");
+});
+
+it("without a token nothing is installed", () => {
+  const refused = installed("", "BERTH_SLOTS=4\n");
+  expect(refused).toMatch(/^refused$/m);
+  expect(refused).toContain("BERTH_TOKEN is missing");
+  expect(refused).not.toMatch(/^(started|lib|state)$/m);
+});
+
 const becomes = (name: string) => `{ printf '#!/bin/sh\\n' >"$BIN/${name}"; chmod 755 "$BIN/${name}"; }`;
 const installsOf = (called: string[]) => called.filter((one) => one.startsWith("apt-get install"));
 
