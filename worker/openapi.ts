@@ -18,7 +18,7 @@ const meanings: Record<ErrorCode, string> = {
   conflict: "The state does not allow this; `reason` says why",
   payload_too_large: "The body is larger than 1 MiB",
   unsupported_media_type: "The body is not declared as application/json",
-  idempotency_mismatch: "The Idempotency-Key was used with another body",
+  idempotency_mismatch: "The Idempotency-Key was used with another query or body",
   rate_limited: "Over the limit; wait `Retry-After` seconds",
   server_error: "Our fault; `requestId` finds it in the log",
   not_implemented: "This installation cannot do that yet",

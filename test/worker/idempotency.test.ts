@@ -228,13 +228,17 @@ describe("an answer under an Idempotency-Key", () => {
     expect(await nothing.send()).toEqual({ ...empty, type, replayed: "true" });
   });
 
-  it("belongs to one method, path and body", async () => {
+  it("belongs to one method, path, query and body", async () => {
     const { send } = answering((c) => c.json({}));
     await send();
     expect(await send("/other")).toMatchObject({ replayed: null, times: 2 });
     expect(await send("/", { key: "key", method: "PATCH" })).toMatchObject({ replayed: null, times: 3 });
     expect(await send("/", { key: "another" })).toMatchObject({ replayed: null, times: 4 });
     expect(await send("/", { key: "key", body: "[]" })).toMatchObject({ status: 422, times: 4 });
+    expect(await send("/?force=1")).toMatchObject({ status: 422, times: 4 });
+    expect(await send("/?force=1", { key: "forced" })).toMatchObject({ replayed: null, times: 5 });
+    expect(await send("/?force=1", { key: "forced" })).toMatchObject({ replayed: "true", times: 5 });
+    expect(await send("/", { key: "forced" })).toMatchObject({ status: 422, times: 5 });
   });
 
   it("is given again by a key of 1 to 255 characters of visible ASCII; any other is refused, and without one nothing is kept", async () => {

@@ -4,9 +4,9 @@ import { invalid } from "../domain/app-error.ts";
 import { claimRequest } from "../services/idempotency/claim.ts";
 
 /**
- * Idempotency-Key on whatever changes something (draft-ietf-httpapi-idempotency-key-header): the same key and body within
- * a day replays the first answer byte for byte, without fields that are shown once. Refusals had no effect and are not stored, so a
- * corrected request may reuse the key. Server errors may have had effects and are stored.
+ * Idempotency-Key on whatever changes something (draft-ietf-httpapi-idempotency-key-header): the same key, query and body
+ * within a day replays the first answer byte for byte, without fields that are shown once. Refusals had no effect and are not
+ * stored, so a corrected request may reuse the key. Server errors may have had effects and are stored.
  */
 export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
   const key = c.req.header("Idempotency-Key");
@@ -16,6 +16,7 @@ export const idempotency = createMiddleware<AppEnv>(async (c, next) => {
     key,
     method: c.req.method,
     path: c.req.path,
+    query: new URL(c.req.url).search,
     body: await c.req.text(),
   });
   if ("replay" in claim) {

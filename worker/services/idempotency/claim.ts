@@ -6,7 +6,8 @@ import { AppError, conflict } from "../../domain/app-error.ts";
 import { addDays } from "../../domain/pricing.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
 
-type IdempotentRequest = { key: string; method: string; path: string; body: string };
+/** `query` is empty or begins with `?`. */
+type IdempotentRequest = { key: string; method: string; path: string; query: string; body: string };
 type FirstAnswer = { status: number; location: string | null; body: string };
 /** Without a body: only the fact that it was given. */
 type Kept = Omit<FirstAnswer, "body"> & { body: string | null };
@@ -26,7 +27,8 @@ export async function claimRequest(ctx: Ctx, request: IdempotentRequest): Promis
   // A key must not see answers that require a session.
   const who = ctx.actor.type === "session" ? [accountOf(ctx), "session"] : [accountOf(ctx)];
   const id = sha256Hex(JSON.stringify([...who, request.method, request.path, request.key]));
-  const bodyHash = sha256Hex(request.body);
+  // No body begins with `?`, as bodies are JSON.
+  const bodyHash = sha256Hex(request.query + request.body);
   const now = ctx.now();
   const row = eq(idempotentRequests.id, id);
   const expired = lt(idempotentRequests.createdAt, addDays(now, -1));
