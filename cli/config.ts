@@ -41,6 +41,10 @@ export function readConfig(file: string): Config {
   }
 }
 
+/** undefined: there is none of this name, which may also be one that every object has. */
+export const profileOf = ({ profiles }: Config, name: string): Profile | undefined =>
+  Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+
 /** Replaces the file as a whole, so that a crash leaves the old one or the new one. Only its owner may read it. */
 export function writeConfig(file: string, config: Config): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });

@@ -1,7 +1,7 @@
 import { homedir, hostname } from "node:os";
 import type { Interface } from "node:readline/promises";
 import type { Client } from "../client/index.ts";
-import { configFile, readConfig, siteUrlOf, type Config, type Profile } from "./config.ts";
+import { configFile, profileOf, readConfig, siteUrlOf, type Config, type Profile } from "./config.ts";
 import { exitCodes, Failure, usage } from "./failure.ts";
 import { dim, say } from "./terminal.ts";
 import { version } from "./version.ts";
@@ -30,21 +30,24 @@ export const interrupt = (reason: Error): void => interruption.abort(reason);
 export const profilesFile = (): string =>
   configFile({ platform: process.platform, env: process.env, home: homedir() });
 
-export type Connection = {
-  profileName: string;
-  url: string;
-  token: string | undefined;
-  profile: Profile | undefined;
-};
+export type Connection = { profileName: string; url: string; token: string | undefined };
 
 export const profileNameOf = (options: GlobalOptions, env: NodeJS.ProcessEnv, config: Config): string =>
   options.profile ?? (env["BERTH_PROFILE"] || config.current);
 
-/** The service and the key that this run uses: options before variables before the profile. */
+/** The address that was typed. A profile that an option names comes before the variables, as every option does. */
+export const addressOf = (
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+  profile: Profile | undefined,
+): string | undefined =>
+  options.url ?? (options.profile === undefined ? env["BERTH_URL"] || profile?.url : profile?.url);
+
+/** The service and the key that this run uses: options before variables before the default profile. */
 export function connectionOf(options: GlobalOptions, env: NodeJS.ProcessEnv, config: Config): Connection {
   const profileName = profileNameOf(options, env, config);
-  const profile = Object.hasOwn(config.profiles, profileName) ? config.profiles[profileName] : undefined;
-  const typed = options.url ?? (env["BERTH_URL"] || profile?.url);
+  const profile = profileOf(config, profileName);
+  const typed = addressOf(options, env, profile);
   if (typed === undefined)
     throw new Failure(
       options.profile === undefined
@@ -55,7 +58,8 @@ export function connectionOf(options: GlobalOptions, env: NodeJS.ProcessEnv, con
   const url = siteUrlOf(typed);
   // The key of one service is never sent to another.
   const kept = profile?.url === url ? profile.token : undefined;
-  return { profileName, url, token: options.token ?? (env["BERTH_TOKEN"] || kept), profile };
+  const chosen = options.profile === undefined ? env["BERTH_TOKEN"] || kept : kept;
+  return { profileName, url, token: options.token ?? chosen };
 }
 
 export const connection = (): Connection => connectionOf(given, process.env, readConfig(profilesFile()));
@@ -93,7 +97,10 @@ export async function connect(): Promise<Client> {
   if (token === undefined)
     throw new Failure(`You are not signed in to ${url}.`, {
       exitCode: exitCodes.signedOut,
-      hint: "Run `berth login`, or set BERTH_TOKEN to an API key.",
+      hint:
+        given.profile === undefined
+          ? "Run `berth login`, or set BERTH_TOKEN to an API key."
+          : `Run \`berth login --profile ${given.profile}\`. BERTH_TOKEN is not used with --profile.`,
     });
   return clientFor(url, token);
 }

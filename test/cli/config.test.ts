@@ -104,6 +104,22 @@ it("the key of a profile is not sent to another service", () => {
   expect(connectionOf({ color: true, url: "https://evil.example" }, {}, config).token).toBeUndefined();
   expect(connectionOf({ color: true }, { BERTH_URL: "https://evil.example" }, config).token).toBeUndefined();
 });
+it("--profile comes before BERTH_URL and BERTH_TOKEN: what is meant for one service reaches no other", () => {
+  const env = { BERTH_URL: "https://e.example", BERTH_TOKEN: "sk_e", BERTH_PROFILE: "default" };
+  expect(connectionOf({ color: true, profile: "work" }, env, config)).toMatchObject({
+    profileName: "work",
+    url: "https://w.example",
+    token: "sk_w",
+  });
+  expect(() => connectionOf({ color: true, profile: "wrok" }, env, config)).toThrow(
+    "There is no profile wrok",
+  );
+  const signedOut = { ...config, profiles: { ...config.profiles, work: { url: "https://w.example" } } };
+  expect(connectionOf({ color: true, profile: "work" }, env, signedOut).token).toBeUndefined();
+  expect(
+    connectionOf({ color: true, profile: "work", url: "https://o.example", token: "sk_o" }, env, config),
+  ).toMatchObject({ url: "https://o.example", token: "sk_o" });
+});
 it.each(["__proto__", "constructor"])("a profile named %s is not one that every object has", (profile) => {
   expect(() => connectionOf({ color: true, profile }, {}, config)).toThrow("There is no profile");
 });

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "../../../client/index.ts";
 import { command } from "../../command.ts";
-import { readConfig, siteUrlOf, writeConfig } from "../../config.ts";
+import { profileOf, readConfig, siteUrlOf, writeConfig } from "../../config.ts";
 import {
+  addressOf,
   clientFor,
   clientName,
   globalOptions,
@@ -27,8 +28,9 @@ export const login = command(
     const given = globalOptions();
     const config = readConfig(profilesFile());
     const profileName = profileNameOf(given, process.env, config);
-    const address = typed ?? given.url ?? (process.env["BERTH_URL"] || config.profiles[profileName]?.url);
-    if (address === undefined)
+    const address =
+      typed ?? addressOf(given, process.env, profileOf(config, profileName)) ?? process.env["BERTH_URL"];
+    if (!address)
       throw usage("Which service? Give its address.", "For example: berth login https://berth.example");
     const url = siteUrlOf(address);
     const patient = patience();
@@ -41,7 +43,7 @@ export const login = command(
     const latest = readConfig(profilesFile());
     // Who names another profile means this command; the default stays while it has a key.
     const keepsCurrent =
-      latest.current !== profileName && latest.profiles[latest.current]?.token !== undefined;
+      latest.current !== profileName && profileOf(latest, latest.current)?.token !== undefined;
     writeConfig(profilesFile(), {
       current: keepsCurrent ? latest.current : profileName,
       profiles: { ...latest.profiles, [profileName]: { url, token, email: account.email } },

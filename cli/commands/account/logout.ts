@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { readConfig, siteUrlOf, writeConfig } from "../../config.ts";
+import { profileOf, readConfig, siteUrlOf, writeConfig } from "../../config.ts";
 import { clientFor, globalOptions, profileNameOf, profilesFile, signal } from "../../context.ts";
 import { exitCodes } from "../../failure.ts";
 import { safe, say, showValue, styled } from "../../terminal.ts";
@@ -13,7 +13,7 @@ export const logout = command(
   .action(async ({ keepKey }) => {
     const config = readConfig(profilesFile());
     const name = profileNameOf(globalOptions(), process.env, config);
-    const profile = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
+    const profile = profileOf(config, name);
     if (profile?.token === undefined) {
       showValue(
         "signedOut",

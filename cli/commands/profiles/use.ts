@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { readConfig, writeConfig } from "../../config.ts";
+import { profileOf, readConfig, writeConfig } from "../../config.ts";
 import { profilesFile } from "../../context.ts";
 import { usage } from "../../failure.ts";
 import { safe, showValue } from "../../terminal.ts";
@@ -11,14 +11,14 @@ export const useProfile = command(
 )
   .argument("<name>", "the profile's name: `berth profiles list`")
   .action((name) => {
-    const { profiles } = readConfig(profilesFile());
-    const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+    const config = readConfig(profilesFile());
+    const profile = profileOf(config, name);
     if (profile === undefined)
       throw usage(
         `There is no profile ${safe(name)}.`,
         `See yours with \`berth profiles list\`, or sign in with \`berth login --profile ${safe(name)}\`.`,
       );
-    writeConfig(profilesFile(), { current: name, profiles });
+    writeConfig(profilesFile(), { ...config, current: name });
     const set = process.env["BERTH_PROFILE"] || name;
     showValue("profileUsed", { profile: name, url: profile.url }, () =>
       set === name
