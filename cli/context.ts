@@ -30,7 +30,13 @@ export const interrupt = (reason: Error): void => interruption.abort(reason);
 export const profilesFile = (): string =>
   configFile({ platform: process.platform, env: process.env, home: homedir() });
 
-export type Connection = { profileName: string; url: string; token: string | undefined };
+export type Connection = {
+  profileName: string;
+  url: string;
+  token: string | undefined;
+  /** Where the key is from. */
+  source: "--token" | "BERTH_TOKEN" | "profile";
+};
 
 export const profileNameOf = (options: GlobalOptions, env: NodeJS.ProcessEnv, config: Config): string =>
   options.profile ?? (env["BERTH_PROFILE"] || config.current);
@@ -58,8 +64,11 @@ export function connectionOf(options: GlobalOptions, env: NodeJS.ProcessEnv, con
   const url = siteUrlOf(typed);
   // The key of one service is never sent to another.
   const kept = profile?.url === url ? profile.token : undefined;
-  const chosen = options.profile === undefined ? env["BERTH_TOKEN"] || kept : kept;
-  return { profileName, url, token: options.token ?? chosen };
+  if (options.token !== undefined) return { profileName, url, token: options.token, source: "--token" };
+  const set = options.profile === undefined ? env["BERTH_TOKEN"] : undefined;
+  return set
+    ? { profileName, url, token: set, source: "BERTH_TOKEN" }
+    : { profileName, url, token: kept, source: "profile" };
 }
 
 export const connection = (): Connection => connectionOf(given, process.env, readConfig(profilesFile()));

@@ -1,6 +1,6 @@
 import { CommanderError } from "@commander-js/extra-typings";
 import type { ApiError } from "../client/index.ts";
-import { connection } from "./context.ts";
+import { connection, globalOptions } from "./context.ts";
 import { exitCodes, Failure, HalfDone, type ExitCode } from "./failure.ts";
 import { dim, output, prepareOutput, safe, styled } from "./terminal.ts";
 
@@ -101,11 +101,7 @@ function tellUsage(error: CommanderError): Told {
 }
 
 const refusals: Partial<Record<ApiError["code"], { exitCode: ExitCode; message?: string; hint: string }>> = {
-  unauthorized: {
-    exitCode: exitCodes.signedOut,
-    message: "The service does not accept the key: it was revoked, or belongs to another service.",
-    hint: "Sign in again with `berth login`.",
-  },
+  unauthorized: { exitCode: exitCodes.signedOut, hint: "Sign in with `berth login`." },
   forbidden: {
     exitCode: exitCodes.refused,
     message: "Your account may not do this, or it belongs to another account.",
@@ -129,6 +125,27 @@ const refusals: Partial<Record<ApiError["code"], { exitCode: ExitCode; message?:
   invalid_request: { exitCode: exitCodes.usage, hint: `Correct this and try again. ${unchanged}` },
   conflict: { exitCode: exitCodes.refused, hint: unchanged },
 };
+
+/** A key that is not accepted, and what to do about it where it is from. */
+function rejected(): { message: string; hint: string } | undefined {
+  const { source, profileName, token } = connection();
+  if (token === undefined) return undefined;
+  const [key, hint] = {
+    "--token": ["given with --token", "Give a valid key."],
+    BERTH_TOKEN: [
+      "in BERTH_TOKEN",
+      "Set BERTH_TOKEN to a valid key, or unset it to use that of the profile.",
+    ],
+    profile: [
+      `of the profile ${profileName}`,
+      `Sign in again with \`berth login${globalOptions().profile === undefined ? "" : ` --profile ${profileName}`}\`.`,
+    ],
+  }[source] as [string, string];
+  return {
+    message: `The service does not accept the key ${key}: it was revoked, or belongs to another service.`,
+    hint,
+  };
+}
 
 type Details = ApiError["details"];
 
@@ -182,6 +199,7 @@ function tellRefusal(error: ApiError): Told {
   const known: { exitCode?: ExitCode; message?: string; hint?: string } = {
     ...refusals[error.code],
     ...(error.code === "not_found" && missing(error.path)),
+    ...(error.code === "unauthorized" && rejected()),
     ...(error.retryAfterSeconds !== undefined &&
       error.retryAfterSeconds > 90 && {
         hint: `Try again in ${Math.ceil(error.retryAfterSeconds / 60)} minutes.`,

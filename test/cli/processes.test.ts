@@ -898,6 +898,33 @@ it("a revoked key is told as such, and a network that is away as such", async ()
   expect(away).toMatchObject({ code: 1, stderr: expect.stringContaining("cannot be reached") });
 });
 
+it.each([
+  ["BERTH_TOKEN", [], /key in BERTH_TOKEN[^]*Set BERTH_TOKEN to a valid key/],
+  ["--token", ["--token", "sk_other"], /key given with --token/],
+  ["the profile", ["--profile", "work"], /key of the profile work[^]*berth login --profile work/],
+  ["the default profile", [], /key of the profile work[^]*berth login`/],
+])("a key that is rejected is named by where it comes from: %s", async (place, args, text) => {
+  const config = mkdtempSync(join(home, "config-"));
+  mkdirSync(join(config, "berth"));
+  const profiles = { work: { url: service.url, token: "sk_kept" } };
+  writeFileSync(join(config, "berth", "config.json"), JSON.stringify({ current: "work", profiles }));
+  const env = { XDG_CONFIG_HOME: config, ...(place === "the default profile" && { BERTH_TOKEN: "" }) };
+  refuse = { status: 401, body: { error: "unauthorized" } };
+  const { code, stderr } = await start(["sites", "list", ...args], env).ended;
+  refuse = undefined;
+  expect([code, stderr]).toEqual([3, expect.stringMatching(text)]);
+  if (!text.source.includes("berth login")) expect(stderr).not.toContain("berth login");
+});
+
+it("a key that a sign-in brings and the service rejects is told as that key, not as BERTH_TOKEN's", async () => {
+  refuse = { status: 401, body: { error: "unauthorized" } };
+  const env = { XDG_CONFIG_HOME: mkdtempSync(join(home, "config-")) };
+  const { code, stderr } = await start(["login", "--with-token"], env, program, "sk_typed\n").ended;
+  refuse = undefined;
+  expect([code, stderr]).toEqual([3, expect.not.stringContaining("BERTH_TOKEN")]);
+  expect(stderr).toContain("does not accept this key");
+});
+
 it("doctor says that the clock is wrong, and exits with 1", async () => {
   service.date = new Date(Date.now() - 3_600_000).toUTCString();
   const run = await berth("doctor");

@@ -39,7 +39,7 @@ export const login = command(
       ? (await standardInput()).trim()
       : (given.token ?? (await fromDevice(url, options.browser, patient)));
     if (token === "") throw usage("Standard input contains no key.");
-    const account = await (await clientFor(url, token)).call("getAccount", {}, { signal: patient });
+    const account = await accountOf(await clientFor(url, token), patient);
     const latest = readConfig(profilesFile());
     // Who names another profile means this command; the default stays while it has a key.
     const keepsCurrent =
@@ -63,6 +63,23 @@ export const login = command(
         ),
       );
   });
+
+/** @throws Failure (signed out) if the service does not accept the client's key, which is not the one of this run */
+async function accountOf(client: Client, patient: AbortSignal) {
+  try {
+    return await client.call("getAccount", {}, { signal: patient });
+  } catch (error) {
+    const { ApiError } = await import("../../../client/index.ts");
+    if (!(error instanceof ApiError) || error.code !== "unauthorized") throw error;
+    throw new Failure(
+      "The service does not accept this key: it was revoked, or belongs to another service.",
+      {
+        exitCode: exitCodes.signedOut,
+        hint: "The profile was not changed. Give another key, or none to sign in with your browser.",
+      },
+    );
+  }
+}
 
 /** Ends two seconds after Ctrl-C: an answer that is on its way may bring the key, which nobody would have otherwise. */
 function patience(): AbortSignal {
