@@ -353,7 +353,11 @@ export const EnvKey = z
 export const EnvVariable = z
   .strictObject({
     key: EnvKey,
-    value: text.max(32_768).nullable().describe("null removes the variable."),
+    value: text
+      .max(32_768)
+      .nullable()
+      .optional()
+      .describe("null removes the variable. Default: unchanged; a new variable needs one."),
     encrypted: z
       .boolean()
       .optional()

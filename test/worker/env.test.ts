@@ -84,6 +84,40 @@ describe("environment variables", () => {
     expect(await scopeAfter({ scope: "both" })).toBe("both");
   });
 
+  it("keep their value, also a secret one, where a change names none, and a secret is not made readable that way", async () => {
+    const [key, agent] = [await account(), await readyAgent()];
+    const { siteId } = await runningSite(key, agent);
+    const set = async (...envVariables: object[]) =>
+      (await api(key, "PATCH", `/sites/${siteId}`, { envVariables })).status;
+    await set(
+      { key: "PLAIN", value: "a\r\nb" },
+      { key: "TOKEN", value: "s3cret-value", encrypted: true },
+      { key: "LATER", value: "also-s3cret" },
+    );
+    const kept = [
+      { key: "PLAIN", scope: "runtime" },
+      { key: "TOKEN", scope: "runtime" },
+    ];
+    expect(await set(...kept, { key: "LATER", encrypted: true })).toBe(200);
+    for (const refused of [
+      { key: "TOKEN", encrypted: false },
+      { key: "NEW", scope: "both" },
+    ])
+      expect(await set(refused)).toBe(400);
+    expect((await site(key, siteId)).envVariables.map(({ value }) => value)).toEqual(["a\r\nb", null, null]);
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "restart" });
+    expect((await agent.next("job")).job.args).toMatchObject({
+      run: {
+        env: [
+          { key: "PLAIN", value: "a\r\nb", scope: "runtime", secret: false },
+          { key: "TOKEN", value: "s3cret-value", scope: "runtime", secret: true },
+          { key: "LATER", value: "also-s3cret", scope: "both", secret: true },
+        ],
+      },
+    });
+    agent.close();
+  });
+
   it("that are secret stay so with another value, until they are said not to be", async () => {
     const key = await account();
     const { siteId } = await createSite(key);

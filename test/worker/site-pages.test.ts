@@ -404,6 +404,42 @@ describe("variables", () => {
     expect(refused.text).toContain('aria-invalid="true"');
   });
 
+  it("keep their value where their menu is saved with it as it is shown, which is not at all for a secret", async () => {
+    const [on, key] = [await quietAgent(), await operator()];
+    const { siteId } = await runningSite(key, on);
+    const path = `/sites/${siteId}/variables`;
+    const hidden = { key: "HIDDEN", value: "s3cret-value", encrypted: true };
+    await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "PLAIN", value: "1" }, hidden] });
+    const valuesAfter = async (form: string, fields: Record<string, string>) => {
+      await post(path, form, { ...fields, apply: "restart" });
+      const { job, attempt } = await on.next("job");
+      await finish(on, job, attempt);
+      return job.args as { run: { env: object[] } };
+    };
+    const { text } = await page(path);
+    const edit = (of: string) => ({ ...fieldsOf(text, `set:${of}`), scope: "runtime" });
+    const secret = { key: "HIDDEN", value: "s3cret-value", scope: "runtime", secret: true };
+    await post(path, "set:PLAIN", { ...edit("PLAIN"), encrypted: "true" });
+    expect((await valuesAfter("set:HIDDEN", edit("HIDDEN"))).run.env).toEqual([
+      { key: "PLAIN", value: "1", scope: "runtime", secret: true },
+      secret,
+    ]);
+    const staged = JSON.stringify([
+      { key: "PLAIN", value: "2", isEdit: true },
+      { key: "HIDDEN", value: "", scope: "build", isEdit: true },
+    ]);
+    expect((await valuesAfter("changes", { changes: staged })).run.env).toEqual([
+      { key: "PLAIN", value: "2", scope: "runtime", secret: true },
+      { ...secret, scope: "build" },
+    ]);
+    // Where a name is typed, what is typed beside it is the value.
+    expect((await valuesAfter("set", { key: "HIDDEN", value: "" })).run.env).toMatchObject([
+      { key: "PLAIN" },
+      { key: "HIDDEN", value: "" },
+    ]);
+    on.close();
+  });
+
   it("are pasted as a file, and staged changes are one version", async () => {
     const { siteId } = await createSite(await operator());
     const path = `/sites/${siteId}/variables`;

@@ -1,6 +1,9 @@
 import type { EnvVariable } from "../../protocol/api/sites.ts";
 import { parseEnvFile } from "../../protocol/env-file.ts";
 
+/** `isEdit`: of a variable's menu, whose fields the server filled: the value is kept where it is as it was shown. */
+type Change = EnvVariable & { isEdit?: boolean };
+
 /** What the form has now is what it comes back to: it is staged, and is there if it is edited again. */
 function asSent(form: HTMLFormElement): void {
   for (const field of form.querySelectorAll("textarea")) field.defaultValue = field.value;
@@ -9,14 +12,14 @@ function asSent(form: HTMLFormElement): void {
 }
 
 /** What was staged when another form of the page was sent, whose answer takes the place of the element. */
-let waiting: readonly EnvVariable[] = [];
+let waiting: readonly Change[] = [];
 
 /**
  * Variables of a site: what the page's forms change is collected and saved at once, as one version of the environment. Without a
  * script each form saves by itself.
  */
 class Variables extends HTMLElement {
-  readonly #changes = new Map<string, EnvVariable>();
+  readonly #changes = new Map<string, Change>();
   #sends = false;
 
   connectedCallback(): void {
@@ -50,7 +53,7 @@ class Variables extends HTMLElement {
   /** Where saving was refused, the page has what was sent. */
   #stageAgain(): void {
     const refused = this.#field()?.value ?? "";
-    const changes = refused === "" ? waiting : (JSON.parse(refused) as EnvVariable[]);
+    const changes = refused === "" ? waiting : (JSON.parse(refused) as Change[]);
     waiting = [];
     if (changes.length === 0) return;
     for (const change of changes) this.#changes.set(change.key, change);
@@ -123,13 +126,20 @@ class Variables extends HTMLElement {
     const scope = text("scope") as NonNullable<EnvVariable["scope"]> | "";
     const secret = text("encrypted") === "true";
     const more = { ...(scope !== "" && { scope }), ...(secret && { encrypted: true }) };
-    let staged: EnvVariable[] = [];
+    let staged: Change[] = [];
     if (kind === "many") {
       const { variables, problems } = parseEnvFile(text("file"));
       // The server says what is wrong with it.
       if (problems.length === 0) staged = variables.map((variable) => ({ ...variable, ...more }));
     } else if (kind === "set" || kind === "unset")
-      staged = [{ key: text("key"), value: kind === "unset" ? null : text("value"), ...more }];
+      staged = [
+        {
+          key: text("key"),
+          value: kind === "unset" ? null : text("value"),
+          ...more,
+          ...(kind === "set" && { isEdit: text("form") !== "set" }),
+        },
+      ];
     if (staged.length === 0) {
       waiting = kind === "changes" ? [] : [...this.#changes.values()];
       // What is saved now, or staged again on this page, is not what leaving it would lose.

@@ -87,7 +87,7 @@ const Row = ({
                 rows={3}
                 maxlength={32_768}
                 value={value ?? ""}
-                {...(encrypted && { hint: "It replaces the secret, which is not shown." })}
+                {...(encrypted && { hint: "Empty: the secret, which is not shown, stays as it is." })}
               />
               <Select name="scope" label="Available to" value={scope} options={scopes} />
               {!encrypted && <Check name="encrypted" label="Make it a secret" />}
@@ -263,8 +263,18 @@ const waiting = (versions: readonly EnvVersion[], serving: number | null): Set<s
 const servingOf = async (ctx: Ctx, deploymentId: string): Promise<number | null> =>
   (await call(ctx, "getDeployment", { id: deploymentId })).envVersion;
 
+/** What a menu of a variable sends with the value as it was shown, which is none for a secret, leaves the value as it is. */
+async function withoutKept(ctx: Ctx, id: string, changes: Change[]): Promise<EnvVariable[]> {
+  const { envVariables } = await call(ctx, "getSite", { id });
+  return changes.map(({ isEdit, value, ...change }) => {
+    const before = isEdit && envVariables.find(({ key }) => key === change.key);
+    return before && value === (before.value ?? "") ? change : { ...change, value };
+  });
+}
+
 /** Saves, then does what the button says. */
-async function save(ctx: Ctx, id: string, envVariables: EnvVariable[], apply: string): Promise<Done> {
+async function save(ctx: Ctx, id: string, changes: Change[], apply: string): Promise<Done> {
+  const envVariables = await withoutKept(ctx, id, changes);
   const saved = await call(ctx, "patchSite", { id, envVariables });
   const to = `/sites/${id}/variables`;
   if (apply === "restart" || apply === "deploy") {
@@ -278,19 +288,24 @@ async function save(ctx: Ctx, id: string, envVariables: EnvVariable[], apply: st
   return { to, said: waits ? "Saved. Restart or deploy the site to use it." : "Saved." };
 }
 
+/** `isEdit`: of the menu of a variable, whose fields are first filled with what it is. */
+const Change = EnvVariable.extend({ isEdit: z.boolean().optional() });
+type Change = z.infer<typeof Change>;
+
 /** As a form sends it: an empty value is a value. */
-const one = (fields: Fields): EnvVariable =>
-  parsed(EnvVariable, {
+const one = (fields: Fields): Change =>
+  parsed(Change, {
     key: fields.text("key"),
     value: fields.text("value"),
     ...(fields.text("scope") !== "" && { scope: fields.text("scope") }),
     ...(fields.text("encrypted") === "true" && { encrypted: true }),
+    isEdit: fields.text("form") !== "set",
   });
 
-const Staged = z.array(EnvVariable).min(1).max(200, "Save at most 200 variables at a time");
+const Staged = z.array(Change).min(1).max(200, "Save at most 200 variables at a time");
 
 /** A JSON text that the island sends. */
-function staged(text: string): EnvVariable[] {
+function staged(text: string): Change[] {
   try {
     return parsed(Staged, JSON.parse(text));
   } catch (error) {

@@ -67,17 +67,9 @@ async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promi
   const entries = new Map<string, EnvEntry>((newest?.entries ?? []).map((entry) => [entry.key, entry]));
   if (changes.every(({ key, value }) => value === null && !entries.has(key)))
     return { envVariables: [...entries.values()].map(shownEnv), restartRequired: false };
-  for (const { key, value, encrypted, scope } of changes) {
-    if (value === null) {
-      entries.delete(key);
-      continue;
-    }
-    const before = entries.get(key);
-    // A secret stays secret with its scope when only its value is replaced.
-    const secret = encrypted ?? before?.secret ?? false;
-    const kept = secret ? ctx.secrets.seal(value, `site_env:${site.id}:${key}`) : value;
-    entries.set(key, { key, value: kept, scope: scope ?? before?.scope ?? "both", secret });
-  }
+  for (const { key, value, ...change } of changes)
+    if (value === null) entries.delete(key);
+    else entries.set(key, changedEntry(ctx, site.id, { key, value, ...change }, entries.get(key)));
   if (entries.size > maxVariables)
     throw conflict(`A site can have at most ${maxVariables} variables. Remove some first.`);
   const next = [...entries.values()];
@@ -89,6 +81,27 @@ async function tryToSet(ctx: Ctx, siteId: string, changes: EnvVariable[]): Promi
   if (!(await addEnvVersion(ctx, site.id, { version: (newest?.version ?? 0) + 1, entries: next })))
     return null;
   return { envVariables: next.map(shownEnv), restartRequired: site.currentDeploymentId !== null };
+}
+
+/** What is not in the change stays as it was, such as a secret's value. @throws AppError invalid_request */
+function changedEntry(
+  ctx: Ctx,
+  siteId: Id<"site">,
+  { key, value, encrypted, scope }: EnvVariable,
+  before: EnvEntry | undefined,
+): EnvEntry {
+  const secret = encrypted ?? before?.secret ?? false;
+  const entry = { key, scope: scope ?? before?.scope ?? "both", secret };
+  if (value === undefined && before && before.secret === secret) return { ...entry, value: before.value };
+  const plain = value ?? (before?.secret === false ? before.value : undefined);
+  if (plain === undefined)
+    throw invalid(
+      "envVariables",
+      before
+        ? `${key} is a secret, which is never shown again. To make it readable, give it a value.`
+        : `There is no variable ${key} whose value could be kept: give it a value.`,
+    );
+  return { ...entry, value: secret ? ctx.secrets.seal(plain, `site_env:${siteId}:${key}`) : plain };
 }
 
 type Version = Pick<typeof siteEnvVersions.$inferInsert, "version" | "entries" | "restoredFrom">;
