@@ -657,6 +657,45 @@ it("the list of sites goes on beyond a hundred", async () => {
   await bindings.DB.prepare("DELETE FROM sites WHERE id LIKE 'site_0z%'").run();
 });
 
+it("pages know all sites and databases of an account that has more than a hundred", async () => {
+  const { siteId } = await createSite(await operator(), { name: "known-among-many" });
+  const database = { name: uniqueName("known"), type: "postgresql", billingTerm: 1 };
+  const { databaseId } = (await api<DatabaseCreated>(await operator(), "POST", "/databases", database)).body;
+  await api(await operator(), "POST", `/databases/${databaseId}/links`, { siteId });
+  // Newer, and paid for a shorter time: first in each list.
+  for (const [table, id, prefix, unique] of [
+    ["sites", siteId, "site_0z", ["name", "webhook_hash", "slug"]],
+    ["databases", databaseId, "db_0z", ["name"]],
+  ] as const) {
+    const columns = (
+      await bindings.DB.prepare(`SELECT name FROM pragma_table_info('${table}')`).all<{ name: string }>()
+    ).results
+      .map(({ name }) => name)
+      .filter((name) => !["id", "paid_until", ...unique].includes(name));
+    await bindings.DB.prepare(`
+      WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 210)
+      INSERT INTO ${table} (id, paid_until, ${[...unique, ...columns].join()})
+      SELECT '${prefix}' || i, 1, ${[...unique.map((name) => `${name} || i`), ...columns].join()} FROM ${table}, n WHERE id = ?`)
+      .bind(id)
+      .run();
+    await bindings.DB.prepare(`UPDATE ${table} SET paid_until = 2 WHERE id = ?`).bind(id).run();
+  }
+  const knows = async (path: string, text: string) => ({ [path]: (await page(path)).text.includes(text) });
+  const known = await Promise.all([
+    knows("/databases/new", `value="${siteId}"`),
+    knows(`/databases/${databaseId}/connect`, "known-among-many"),
+    knows(`/sites/${siteId}`, `href="/databases/${databaseId}`),
+    knows(`/sites/${siteId}/variables`, 'data-linked="DATABASE_URL"'),
+    knows("/activity", `<option value="${siteId}"`),
+    knows("/activity", `<option value="${databaseId}"`),
+    knows("/billing", `href="/sites/${siteId}"`),
+    knows("/billing", `href="/databases/${databaseId}"`),
+  ]);
+  expect(known.filter((one) => !Object.values(one)[0])).toEqual([]);
+  await bindings.DB.prepare("DELETE FROM sites WHERE id LIKE 'site_0z%'").run();
+  await bindings.DB.prepare("DELETE FROM databases WHERE id LIKE 'db_0z%'").run();
+});
+
 it("the deployments of a site go on beyond the newest twenty-five", async () => {
   const { siteId } = await createSite(await operator());
   await bindings.DB.prepare(`

@@ -4,7 +4,7 @@ import { activityActors } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
 import { activityText, actorText, actorWords, pathOfResource, resourceText } from "../kit/activity-words.ts";
 import { FilterSelect } from "../kit/form.tsx";
-import { cursorIn } from "../kit/paging.ts";
+import { cursorIn, everyTerm } from "../kit/paging.ts";
 import { Card, Empty, Head, Heading, Pager, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 
@@ -73,20 +73,23 @@ export const activityList: Screen = {
     const resource = query("resource") ?? "";
     const actor = chosen(activityActors, query("actor"));
     const only = chosen(["changes", "calls", "all"] as const, query("only")) ?? "changes";
-    const { data, nextCursor } = await call(ctx, "listActivity", {
-      limit: 50,
-      ...(only !== "all" && { only }),
-      ...cursorIn(query, "activity"),
-      ...(resource !== "" && { resource }),
-      ...(actor !== undefined && { actor }),
-    });
+    const [{ data, nextCursor }, terms] = await Promise.all([
+      call(ctx, "listActivity", {
+        limit: 50,
+        ...(only !== "all" && { only }),
+        ...cursorIn(query, "activity"),
+        ...(resource !== "" && { resource }),
+        ...(actor !== undefined && { actor }),
+      }),
+      everyTerm(ctx, viewer),
+    ]);
     const filters = new URLSearchParams({
       ...(resource !== "" && { resource }),
       ...(actor !== undefined && { actor }),
       ...(only !== "changes" && { only }),
     });
     const isFiltered = filters.size > 0;
-    const known = viewer.terms.some(({ id }) => id === resource);
+    const known = terms.some(({ id }) => id === resource);
     return {
       title: "Activity",
       section: "activity",
@@ -102,7 +105,7 @@ export const activityList: Screen = {
               value={resource}
               options={[
                 ...(resource !== "" && !known ? [[resource, resource] as const] : []),
-                ...viewer.terms.map(({ id, name, kind }) => [id, `${name} (${kind})`] as const),
+                ...terms.map(({ id, name, kind }) => [id, `${name} (${kind})`] as const),
               ]}
             />
             <FilterSelect
@@ -144,7 +147,7 @@ export const activityList: Screen = {
                 <Head columns={["What", "About", ["By", "wide-only"], ["When", "end"]]} />
                 <tbody>
                   {data.map((row) => (
-                    <Row row={row} terms={viewer.terms} />
+                    <Row row={row} terms={terms} />
                   ))}
                 </tbody>
               </table>

@@ -6,7 +6,7 @@ import { call } from "../../api/call.ts";
 import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { day, money } from "../money.ts";
 import { Act } from "../kit/form.tsx";
-import { cursorIn } from "../kit/paging.ts";
+import { allOf, cursorIn, everyTerm } from "../kit/paging.ts";
 import { Card, Day, Empty, Head, Heading, Live, Pager, Status, Time } from "../kit/parts.tsx";
 import { monthsOf } from "../kit/plans.tsx";
 import type { Screen } from "../kit/screen.ts";
@@ -269,16 +269,17 @@ export const billing: Screen = {
   async show({ ctx, viewer, query }) {
     const status = invoiceStatuses.find((one) => one === query("status"));
     const order = orderIn(query, keys);
-    const [packs, { data: unpaid }, invoices, own, { data: packages }] = await Promise.all([
+    const [packs, unpaid, invoices, own, packages, terms] = await Promise.all([
       listOwnPacks(ctx),
-      call(ctx, "listInvoices", { limit: 100, status: "unpaid" }),
+      allOf((page) => call(ctx, "listInvoices", { ...page, status: "unpaid" })),
       call(ctx, "listInvoices", {
         limit: 25,
         ...cursorIn(query, "invoice"),
         ...(status !== undefined && { status }),
       }),
       call(ctx, "getCredits", {}),
-      call(ctx, "listCreditPackages", { limit: 20 }),
+      allOf((page) => call(ctx, "listCreditPackages", page)),
+      everyTerm(ctx, viewer),
     ]);
     const dueFor = (id: string) =>
       unpaid.find((invoice) => invoice.resource?.id === id && invoice.kind !== "change");
@@ -297,7 +298,7 @@ export const billing: Screen = {
             <div class="split">
               <div class="stack">
                 <Card title="What you have">
-                  {viewer.terms.length === 0 ? (
+                  {terms.length === 0 ? (
                     <Empty
                       title="Nothing yet"
                       text="Sites and databases are paid for one term at a time, in advance."
@@ -325,7 +326,7 @@ export const billing: Screen = {
                         </tr>
                       </thead>
                       <tbody>
-                        {inOrder(viewer.terms, order, keys).map((term) => (
+                        {inOrder(terms, order, keys).map((term) => (
                           <TermRow term={term} packs={packs} due={dueFor(term.id)} />
                         ))}
                       </tbody>
@@ -366,7 +367,7 @@ export const billing: Screen = {
               </div>
               <div class="stack">
                 <Card title={unpaid.length > 0 ? "To pay" : "Next payment"}>
-                  <Next terms={viewer.terms} packs={packs} unpaid={unpaid} />
+                  <Next terms={terms} packs={packs} unpaid={unpaid} />
                 </Card>
                 <CreditsCard own={own} packages={packages} />
               </div>

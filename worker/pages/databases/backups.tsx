@@ -13,7 +13,7 @@ import {
   ScheduleForm,
 } from "../kit/backups.tsx";
 import { Act, Check, Form, Select } from "../kit/form.tsx";
-import { cursorIn } from "../kit/paging.ts";
+import { cursorIn, databasesOf } from "../kit/paging.ts";
 import { Card, Empty, Pager, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseFrame, databasePath, engineNames, openDatabase } from "./frame.tsx";
@@ -70,9 +70,9 @@ export const databaseBackups: Screen = {
     const { database } = opened;
     const [{ data, nextCursor }, all] = await Promise.all([
       call(ctx, "listBackups", { id: database.id, limit: 50, ...cursorIn(query, "backup") }),
-      call(ctx, "listDatabases", { limit: 100 }),
+      databasesOf(ctx),
     ]);
-    const targets = all.data.filter(({ type, status }) => type === database.type && status !== "PENDING");
+    const targets = all.filter(({ type, status }) => type === database.type && status !== "PENDING");
     return databaseFrame(
       opened,
       "backups",

@@ -8,9 +8,10 @@ import type { DatabaseType } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
 import { databaseEngines } from "../../domain/database-engines.ts";
 import { Act, Field, Form, Select, Submit } from "../kit/form.tsx";
+import { sitesOf } from "../kit/paging.ts";
 import { Callout, Card, Copied, Copy } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
-import { databaseFrame, databasePath, openDatabase, sitesOf, told, type Told } from "./frame.tsx";
+import { databaseFrame, databasePath, openDatabase, told, type Told } from "./frame.tsx";
 
 const hidden = "••••••••";
 

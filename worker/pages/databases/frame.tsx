@@ -7,6 +7,7 @@ import { AppError } from "../../domain/app-error.ts";
 import { databaseEngines } from "../../domain/database-engines.ts";
 import { Act } from "../kit/form.tsx";
 import type { Frame } from "../kit/layout.tsx";
+import { unpaidInvoiceOf } from "../../services/refuse-unpaid.ts";
 import { Callout, Day, Heading, Live, Status, Tabs, Time } from "../kit/parts.tsx";
 import type { View } from "../kit/screen.ts";
 import { suspendedFor } from "../kit/viewer.ts";
@@ -41,14 +42,8 @@ type Opened = { database: Database; payAt: string | null };
 export async function openDatabase(ctx: Ctx, id: string): Promise<Opened> {
   const database = await call(ctx, "getDatabase", { id });
   const isDue = database.status === "PENDING" || database.status === "SUSPENDED";
-  return { database, payAt: isDue ? await unpaidInvoiceOf(ctx, database.id) : null };
-}
-
-/** The address of the resource's unpaid invoice, among the newest hundred. */
-export async function unpaidInvoiceOf(ctx: Ctx, resourceId: string): Promise<string | null> {
-  const { data } = await call(ctx, "listInvoices", { status: "unpaid", limit: 100 });
-  const found = data.find(({ resource }) => resource?.id === resourceId);
-  return found ? `/invoice/${found.token}` : null;
+  const token = isDue ? await unpaidInvoiceOf(ctx, database.id) : null;
+  return { database, payAt: token === null ? null : `/invoice/${token}` };
 }
 
 const Version = ({ database }: { database: Database }) => (
@@ -213,6 +208,3 @@ export const NotTold = ({ database, reason }: { database: Database; reason: stri
     {database.status === "RUNNING" ? reason : "Shown while the database is in service."}
   </p>
 );
-
-/** The account's sites, to choose one of. */
-export const sitesOf = async (ctx: Ctx) => (await call(ctx, "listSites", { limit: 100 })).data;

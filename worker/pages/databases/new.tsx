@@ -6,10 +6,11 @@ import { AppError } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { databaseEngines } from "../../domain/database-engines.ts";
 import { Button, Choices, Field, Form, Select } from "../kit/form.tsx";
+import { allOf, sitesOf } from "../kit/paging.ts";
 import { Card, Heading } from "../kit/parts.tsx";
 import { PlanCards, PlanTotal, TermField } from "../kit/plans.tsx";
 import type { Screen } from "../kit/screen.ts";
-import { engineVersion, sitesOf } from "./frame.tsx";
+import { engineVersion } from "./frame.tsx";
 
 const purpose = {
   postgresql: "The usual choice for an application's data.",
@@ -23,10 +24,7 @@ const NewDatabase = z.looseObject({ billingTerm: z.coerce.number().optional() })
 export const newDatabase: Screen = {
   path: "/databases/new",
   async show({ ctx, query }) {
-    const [{ data: packs }, sites] = await Promise.all([
-      call(ctx, "listPacks", { limit: 100 }),
-      sitesOf(ctx),
-    ]);
+    const [packs, sites] = await Promise.all([allOf((page) => call(ctx, "listPacks", page)), sitesOf(ctx)]);
     const offered = packs.filter(({ kind }) => kind === "database");
     return {
       title: "New database",

@@ -6,6 +6,7 @@ import { call } from "../../api/call.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { Act } from "../kit/form.tsx";
+import { sitesOf } from "../kit/paging.ts";
 import { Card, Copied, Day, Head, Live, Meter, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { ifBigger, packText } from "../kit/plans.tsx";
@@ -17,7 +18,6 @@ import {
   engineVersion,
   NotTold,
   openDatabase,
-  sitesOf,
   told,
   type Told,
 } from "./frame.tsx";

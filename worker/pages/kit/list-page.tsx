@@ -1,7 +1,7 @@
 import type { Child } from "hono/jsx";
 import type { Page } from "../../../protocol/api/common.ts";
 import type { IdKind } from "../../../protocol/ids.ts";
-import { cursorIn } from "./paging.ts";
+import { allOf, cursorIn } from "./paging.ts";
 import { Card, Empty, Heading, Pager } from "./parts.tsx";
 import type { Asked } from "./screen.ts";
 import { inOrder, orderIn, SortHead, sortOf, type Keys, type Order } from "./sort.tsx";
@@ -15,19 +15,14 @@ export async function listed<Row>(
   query: Asked["query"],
   kind: IdKind,
   keys: Keys<Row>,
-  list: (page: { limit: number; cursor?: string }) => Promise<Page<Row>>,
+  list: (page: { limit: number; cursor?: string | undefined }) => Promise<Page<Row>>,
 ): Promise<Listed<Row>> {
   const order = orderIn(query, keys);
   if (!order) {
     const { data, nextCursor } = await list({ limit, ...cursorIn(query, kind) });
     return { rows: data, order, next: nextCursor };
   }
-  const all: Row[] = [];
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const page: Page<Row> = await list({ limit, ...(cursor !== undefined && { cursor }) });
-    all.push(...page.data);
-    cursor = page.nextCursor;
-  }
+  const all = await allOf(list);
   const from = /^\d{1,6}$/.test(query("from") ?? "") ? Number(query("from")) : 0;
   const next = from + limit;
   return {

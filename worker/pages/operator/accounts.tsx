@@ -9,7 +9,7 @@ import { parsed } from "../../domain/parsed.ts";
 import { Act, ConfirmByName, Field, Form, Select, Submit, TextArea, typedInto } from "../kit/form.tsx";
 import { monthly } from "../kit/plans.tsx";
 import { activityText, actorText } from "../kit/activity-words.ts";
-import { cursorIn } from "../kit/paging.ts";
+import { allOf, cursorIn } from "../kit/paging.ts";
 import { Callout, Card, Copied, Day, Empty, Head, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseWords, invoiceWords, siteWords } from "../kit/words.ts";
@@ -112,8 +112,8 @@ export const operatorAccount: Screen = {
     const here = `/operator/accounts/${id}`;
     const account = await call(ctx, "getAccountForOperator", { id });
     const owned = { accountId: account.id, limit: 50 };
-    const [{ data: packs }, sites, databases, invoices, activity] = await Promise.all([
-      call(ctx, "listAllPacks", { limit: 100 }),
+    const [packs, sites, databases, invoices, activity] = await Promise.all([
+      allOf((page) => call(ctx, "listAllPacks", page)),
       // A cursor names the list that it belongs to; the others begin at their newest.
       call(ctx, "listAllSites", { ...owned, ...cursorIn(query, "site") }),
       call(ctx, "listAllDatabases", { ...owned, ...cursorIn(query, "database") }),

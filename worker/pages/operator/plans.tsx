@@ -11,6 +11,7 @@ import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Check, Field, Form, Select, Submit, typedInto } from "../kit/form.tsx";
+import { allOf } from "../kit/paging.ts";
 import { Card, Empty, Status } from "../kit/parts.tsx";
 import { monthsOf, packText } from "../kit/plans.tsx";
 import type { Fields, Screen } from "../kit/screen.ts";
@@ -275,14 +276,14 @@ export const operatorPlans: Screen = {
   path,
   async show({ ctx }) {
     const [packs, packages] = await Promise.all([
-      call(ctx, "listAllPacks", { limit: 100 }),
-      call(ctx, "listAllCreditPackages", { limit: 100 }),
+      allOf((page) => call(ctx, "listAllPacks", page)),
+      allOf((page) => call(ctx, "listAllCreditPackages", page)),
     ]);
     return operatorFrame(
       path,
       <div class="stack">
-        <Packs title="Site plans" packs={packs.data.filter(({ kind }) => kind === "site")} />
-        <Packs title="Database plans" packs={packs.data.filter(({ kind }) => kind === "database")} />
+        <Packs title="Site plans" packs={packs.filter(({ kind }) => kind === "site")} />
+        <Packs title="Database plans" packs={packs.filter(({ kind }) => kind === "database")} />
         <details class="fold" id="add-plan" open={typedInto("new-pack") !== undefined}>
           <summary>Add a plan</summary>
           <Form id="new-pack">
@@ -299,7 +300,7 @@ export const operatorPlans: Screen = {
             <Submit label="Add plan" kind="primary" />
           </Form>
         </details>
-        <CreditPackages packages={packages.data} />
+        <CreditPackages packages={packages} />
         <details class="fold" id="add-package" open={typedInto("new-credits") !== undefined}>
           <summary>Add a credit package</summary>
           <Form id="new-credits">

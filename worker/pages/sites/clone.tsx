@@ -4,6 +4,7 @@ import { call } from "../../api/call.ts";
 import { listed } from "../../domain/listed.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Field, Form, Submit } from "../kit/form.tsx";
+import { allOf } from "../kit/paging.ts";
 import { Card, Heading } from "../kit/parts.tsx";
 import { PlanCards, PlanTotal, TermField } from "../kit/plans.tsx";
 import type { Fields, Screen } from "../kit/screen.ts";
@@ -29,11 +30,11 @@ export const siteClone: Screen = {
   path: "/sites/:id/clone",
   async show({ ctx, param }) {
     const id = param("id");
-    const [site, { data }] = await Promise.all([
+    const [site, offered] = await Promise.all([
       call(ctx, "getSite", { id }),
-      call(ctx, "listPacks", { limit: 100 }),
+      allOf((page) => call(ctx, "listPacks", page)),
     ]);
-    const packs = data.filter(({ kind }) => kind === "site");
+    const packs = offered.filter(({ kind }) => kind === "site");
     const secrets = site.envVariables.filter(({ encrypted }) => encrypted).map(({ key }) => key);
     return {
       title: "Copy",

@@ -9,6 +9,7 @@ import { call } from "../../api/call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Check, Choices, Field, Form, Select, TextArea, typedInto } from "../kit/form.tsx";
+import { allOf } from "../kit/paging.ts";
 import { Card, Heading } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen, View } from "../kit/screen.ts";
 import { monthly, PlanCards, TermField } from "../kit/plans.tsx";
@@ -270,7 +271,7 @@ const Total = ({ packs, databasePacks }: { packs: Pack[]; databasePacks: Pack[] 
 };
 
 async function pageOf({ ctx }: Asked, checked: Checked | null, sample: string | null = null): Promise<View> {
-  const { data } = await call(ctx, "listPacks", { limit: 100 });
+  const data = await allOf((page) => call(ctx, "listPacks", page));
   const [packs, databasePacks] = [
     data.filter(({ kind }) => kind === "site"),
     data.filter(({ kind }) => kind === "database"),

@@ -9,6 +9,7 @@ import { parsed } from "../../domain/parsed.ts";
 import { unpaidInvoiceOf } from "../../services/refuse-unpaid.ts";
 import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { ifBigger } from "../kit/plans.tsx";
+import { databasesOf } from "../kit/paging.ts";
 import { Callout, Card, Day, Live, Meter, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { activityText } from "../kit/activity-words.ts";
@@ -232,7 +233,7 @@ async function factsOf(ctx: Ctx, id: string) {
     site.hostId === null ? [] : orEmpty(call(ctx, "getSiteMetrics", { id, window: "24h" })),
     site.hostId === null ? [] : orEmpty(call(ctx, "getSiteEvents", { id })),
     call(ctx, "listActivity", { resource: id, limit: 5, only: "changes" }),
-    call(ctx, "listDatabases", { limit: 100 }),
+    databasesOf(ctx),
     listOwnPacks(ctx),
     isDue ? unpaidInvoiceOf(ctx, id) : null,
     site.latestDeployment?.status === "FAILED"
@@ -314,7 +315,7 @@ export const siteOverview: Screen = {
       await factsOf(ctx, param("id"));
     const here = `/sites/${site.id}`;
     const pack = packs.find(({ id }) => id === site.packId);
-    const linked = databases.data.filter(({ links }) => links.some(({ siteId }) => siteId === site.id));
+    const linked = databases.filter(({ links }) => links.some(({ siteId }) => siteId === site.id));
     return siteFrame(
       site,
       "Overview",

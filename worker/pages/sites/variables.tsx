@@ -9,6 +9,7 @@ import type { Ctx } from "../../ctx.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Act, Button, Check, Field, Form, Select, Submit, TextArea, typedInto } from "../kit/form.tsx";
+import { databasesOf } from "../kit/paging.ts";
 import { Callout, Card, Copy, Live, Time } from "../kit/parts.tsx";
 import type { Done, Fields, Screen } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
@@ -323,12 +324,12 @@ export const siteVariables: Screen = {
     const [site, history, databases, serving] = await Promise.all([
       opened,
       call(ctx, "listEnvVersions", { id }),
-      call(ctx, "listDatabases", { limit: 100 }),
+      databasesOf(ctx),
       opened.then(({ currentDeployment: current }) => current && servingOf(ctx, current.id)),
     ]);
     const waits = waiting(history.data, serving);
     const removed = [...waits].filter((key) => !site.envVariables.some((variable) => variable.key === key));
-    const linked = databases.data.flatMap((database) =>
+    const linked = databases.flatMap((database) =>
       database.links
         .filter(({ siteId }) => siteId === id)
         .map(({ variable }) => <Linked database={database} variable={variable} />),
