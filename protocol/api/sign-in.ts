@@ -6,8 +6,7 @@ import { text, Timestamp } from "./common.ts";
  * reaches it, and it may answer more.
  */
 const email = z.email().max(254);
-const password = z
-  .string()
+const password = text
   .min(12, "The password must have at least 12 characters.")
   .max(200, "The password may have at most 200 characters.");
 

@@ -77,7 +77,7 @@ function service(
     },
     ask: async (
       path: string,
-      body?: object | string,
+      body?: object | string | Uint8Array,
       headers: Record<string, string | null> = {},
       { laterMs = 10_000 } = {},
     ) => {
@@ -90,7 +90,9 @@ function service(
             "CF-Connecting-IP": "192.0.2.7",
             ...headers,
           }).filter((header): header is [string, string] => header[1] !== null),
-          ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+          ...(body !== undefined && {
+            body: typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body),
+          }),
           redirect: "manual",
         }),
         env,
@@ -578,6 +580,12 @@ describe("an answer", () => {
     expect([unread.status, unread.body["error"]]).toEqual([400, "invalid_request"]);
     const text = await ask("/sign-in/email", "email", { "Content-Type": "text/plain" });
     expect([text.status, text.body["error"]]).toEqual([415, "unsupported_media_type"]);
+    const broken = new Uint8Array([0x22, 0xff, 0x22]);
+    const other = await ask("/sign-in/email", broken);
+    expect([other.status, other.body["issues"]]).toEqual([
+      400,
+      [{ path: "", message: "The body is not valid UTF-8" }],
+    ]);
   });
 
   it("of better-auth that fails is ours, and in the log", async () => {
@@ -777,6 +785,7 @@ describe("a new account", () => {
       ["name", ""],
       ["name", "x".repeat(101)],
       ["name", "A\0da"],
+      ["password", "correct horse battery \ud800"],
       ["email", long],
     ] as const) {
       const asked = signUp({ [field]: value });

@@ -443,6 +443,18 @@ describe("the door of MCP", () => {
     expect((await call("/mcp", { method: "POST", headers, body: "{}" })).status).toBe(403);
   });
 
+  it("takes no call that is not UTF-8", async () => {
+    const answer = await call("/mcp", {
+      method: "POST",
+      headers: { Authorization: `Bearer ${await account()}`, "Content-Type": "application/json" },
+      body: new Uint8Array([0x22, 0xff, 0x22]),
+    });
+    expect([answer.status, await answer.json()]).toMatchObject([
+      400,
+      { issues: [{ path: "", message: "The body is not valid UTF-8" }] },
+    ]);
+  });
+
   it("counts calls by the key's own limit", async () => {
     const key = await account();
     const accountId = await ownerOf(key);

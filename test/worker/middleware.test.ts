@@ -62,7 +62,7 @@ describe("a body", () => {
         other: c.req.header("X-Other") ?? null,
       }),
     );
-  const send = async (body: string | null, type?: string, method = "POST") => {
+  const send = async (body: string | Uint8Array | null, type?: string, method = "POST") => {
     const headers = { "X-Other": "kept", ...(type !== undefined && { "Content-Type": type }) };
     const response = await ask(app, "/", { method, headers, ...(body !== null && { body }) });
     return { status: response.status, answer: await response.json<Record<string, unknown>>() };
@@ -77,6 +77,25 @@ describe("a body", () => {
       status: 400,
       answer: { error: "invalid_request", issues: [{ path: "", message: "The body is not valid JSON" }] },
     });
+  });
+
+  it("that is not UTF-8 is refused: it would be read as other text", async () => {
+    const broken = [[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80]];
+    const sent = (bytes: number[]) =>
+      send(new Uint8Array([0x22, ...bytes, 0x22]), "application/json; charset=utf-8");
+    for (const bytes of broken)
+      expect([bytes, await sent(bytes)]).toEqual([
+        bytes,
+        {
+          status: 400,
+          answer: {
+            error: "invalid_request",
+            issues: [{ path: "", message: "The body is not valid UTF-8" }],
+          },
+        },
+      ]);
+    const valid = [0xc3, 0xa9, 0xef, 0xbf, 0xbd];
+    expect(await sent(valid)).toMatchObject({ status: 200, answer: { body: '"é\ufffd"' } });
   });
 
   it("that is empty counts as none, whatever it says it is", async () => {

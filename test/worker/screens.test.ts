@@ -161,6 +161,32 @@ describe("a screen", () => {
     expect(text).not.toContain("<b>x");
   });
 
+  it("takes no form that is not UTF-8: it would be read as other text", async () => {
+    const send = (name: string | number[]) =>
+      call("/account/keys", {
+        method: "POST",
+        redirect: "manual",
+        headers: {
+          Origin: siteUrl,
+          Cookie: cookie,
+          "Content-Type": "application/x-www-form-urlencoded",
+        },
+        body: new Uint8Array([
+          ...new TextEncoder().encode("form=create&name="),
+          ...(typeof name === "string" ? new TextEncoder().encode(name) : name),
+        ]),
+      });
+    for (const name of ["%FF", "a%c3", "%ED%A0%80", [0xff]]) {
+      const refused = await send(name);
+      expect([name, refused.status, await refused.json()]).toMatchObject([
+        name,
+        400,
+        { issues: [{ path: "", message: "The body is not valid UTF-8" }] },
+      ]);
+    }
+    for (const name of ["caf%C3%A9+100%", "%EF%BF%BD%"]) expect((await send(name)).status).toBe(303);
+  });
+
   it("shows no password again", async () => {
     const secret = "not-to-be-shown-again";
     const refused = await post("/account", { form: "password", current: secret, password: `${secret}-new` });

@@ -17,7 +17,7 @@ import { logError } from "../log-error.ts";
 import { sentenceOf } from "../pages/kit/setting-labels.ts";
 import { endSession } from "../services/accounts/end-session.ts";
 import { claimCode, requireSecondFactor } from "../services/accounts/second-factor.ts";
-import { fromJson } from "./body.ts";
+import { fromJson, textOf } from "./body.ts";
 import { contextFor } from "./context.ts";
 import { isKnownDevice, knownDeviceCookie } from "./known-device.ts";
 import { countedAddress, giveBack, takeFrom } from "./limit.ts";
@@ -81,7 +81,7 @@ const sentIn = (request: Request): Promise<unknown> =>
 
 /** None is the same as an empty object. @throws AppError unsupported_media_type, invalid_request */
 async function bodyOf(request: Request): Promise<unknown> {
-  const text = await request.clone().text();
+  const text = await textOf(request.clone());
   if (text === "") return {};
   if (!isJson(request)) throw new AppError("unsupported_media_type");
   return fromJson(text);

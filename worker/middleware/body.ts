@@ -22,6 +22,32 @@ const validated = <Target extends keyof ValidationTargets, Schema extends z.ZodT
 export const body = <Schema extends z.ZodType>(schema: Schema) => validated("json", schema);
 export const query = <Schema extends z.ZodType>(schema: Schema) => validated("query", schema);
 
+/**
+ * The text of a request's body. @throws AppError invalid_request for a body that is not UTF-8, which would be read as
+ * other text
+ */
+export async function textOf(request: { arrayBuffer(): Promise<ArrayBuffer> }): Promise<string> {
+  const bytes = await request.arrayBuffer();
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw notUtf8();
+  }
+}
+
+/** The fields of a form. @throws AppError invalid_request, as `textOf` */
+export async function formOf(request: { arrayBuffer(): Promise<ArrayBuffer> }): Promise<URLSearchParams> {
+  const body = await textOf(request);
+  try {
+    for (const [encoded] of body.matchAll(/(?:%[0-9a-f]{2})+/gi)) decodeURIComponent(encoded);
+  } catch {
+    throw notUtf8();
+  }
+  return new URLSearchParams(body);
+}
+
+const notUtf8 = () => invalid("", "The body is not valid UTF-8");
+
 /** For an operation without a body, with which some clients send an empty object. */
 export const noBody = createMiddleware<AppEnv>(async (c, next) => {
   const text = await c.req.text();
@@ -95,12 +121,12 @@ export function fromJson(text: string): unknown {
 }
 
 /**
- * For requests that change something: 415 for a body that is not declared as JSON, 400 for malformed JSON, even if no
- * body is expected: nothing is done for a garbled request. An empty body counts as none, whatever its type.
+ * For requests that change something: 415 for a body that is not declared as JSON, 400 for malformed JSON or UTF-8,
+ * even if no body is expected: nothing is done for a garbled request. An empty body counts as none, whatever its type.
  */
 export const requireJson = createMiddleware<AppEnv>(async (c, next) => {
   const type = c.req.header("Content-Type");
-  const text = await c.req.text();
+  const text = await textOf(c.req);
   if (text === "") {
     const headers = new Headers(c.req.raw.headers);
     headers.delete("Content-Type");

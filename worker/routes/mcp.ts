@@ -8,7 +8,7 @@ import { configOf } from "../config.ts";
 import type { Actor } from "../ctx.ts";
 import { AppError, invalid } from "../domain/app-error.ts";
 import { authenticateMcp } from "../middleware/authenticate.ts";
-import { limitBody } from "../middleware/body.ts";
+import { limitBody, textOf } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { speakerOf } from "../services/chat/speaker.ts";
@@ -46,6 +46,7 @@ export const mcp = new Hono<AppEnv>()
   .all("/", async (c) => {
     const groups = groupsOf(c);
     if (c.var.ctx.actor.type !== "key") throw new AppError("unauthorized");
+    await textOf(c.req.raw.clone());
     const assistant: Actor = { type: "assistant", conversationId: null, ...speakerOf(c.var.ctx) };
     // Loaded on first use: nothing else needs the protocol.
     const { answerMcp } = await import("../assistant/mcp.ts");

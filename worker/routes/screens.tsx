@@ -8,7 +8,7 @@ import { accountOf } from "../ctx.ts";
 import { AppError } from "../domain/app-error.ts";
 import { errorCatalogue } from "../../protocol/errors.ts";
 import { formToAuth } from "../middleware/auth.ts";
-import { limitBody } from "../middleware/body.ts";
+import { formOf, limitBody } from "../middleware/body.ts";
 import { takeForChat, takeFrom } from "../middleware/limit.ts";
 import { say } from "../middleware/page.ts";
 import { personOf, toSignIn } from "../middleware/signed-in.ts";
@@ -68,7 +68,7 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
       routes.post(screen.path, limitBody, async (c) => {
         const asked = await askedOf(c);
         if (!asked) return toSignIn(c);
-        const sent = fieldsOf(await c.req.text());
+        const sent = fieldsOf(await formOf(c.req));
         const form = sent.get("form") ?? "";
         const id = form.split(":")[0] ?? "";
         const act = Object.hasOwn(forms, id) ? forms[id] : undefined;
@@ -101,10 +101,8 @@ export function routesOfScreens(screens: readonly Screen[]): Hono<AppEnv> {
 }
 
 /** Forms send line breaks as CRLF. */
-const fieldsOf = (body: string): URLSearchParams =>
-  new URLSearchParams(
-    [...new URLSearchParams(body)].map(([name, value]) => [name, value.replaceAll("\r\n", "\n")]),
-  );
+const fieldsOf = (form: URLSearchParams): URLSearchParams =>
+  new URLSearchParams([...form].map(([name, value]) => [name, value.replaceAll("\r\n", "\n")]));
 
 const Issues = z.array(z.object({ path: z.string(), message: z.string() }));
 
