@@ -21,6 +21,7 @@ import { dashboard } from "./routes/dashboard.ts";
 import { devicePage } from "./routes/device-page.tsx";
 import { install } from "./routes/install.ts";
 import { invoicePage } from "./routes/invoice-page.tsx";
+import { confirmAddressPage } from "./routes/confirm-address.tsx";
 import { confirmPage } from "./routes/confirm-page.tsx";
 import { landing } from "./routes/landing.tsx";
 import { mcp, mcpMetadata } from "./routes/mcp.ts";
@@ -79,6 +80,7 @@ export const app = new Hono<AppEnv>()
   .route("/device", devicePage)
   .route("/oauth/authorize", oauthPage)
   .route("/confirm", confirmPage)
+  .route("/confirm-address", confirmAddressPage)
   .route("/view-as", viewAs)
   .route("/", reference)
   .route("/", signInPages)

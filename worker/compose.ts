@@ -19,6 +19,7 @@ import { bound, rawStatement, type Preparable } from "./db/prepared.ts";
 import type { Env } from "./env.ts";
 import { logError } from "./log-error.ts";
 import { streamAddress, streamHeader, type Guarding, type StreamOpening } from "./objects/rpc.ts";
+import { keepAddressLink } from "./services/accounts/address-links.ts";
 import { confirmEmail } from "./services/accounts/confirm-email.ts";
 import { endLinks } from "./services/accounts/end-links.ts";
 import { revokeAllKeys } from "./services/keys/revoke-all.ts";
@@ -149,6 +150,7 @@ export function authOf(env: Env): Promise<Auth> {
       env,
       (auth = createAuth(contextOf(env, { type: "system" }, waitUntil), {
         passwordReset,
+        addressLinkMailed: keepAddressLink,
         signInChanged: endLinks,
         brandName,
         takesSignUps,

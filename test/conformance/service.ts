@@ -126,7 +126,7 @@ function mailedLink(email: string): string | undefined {
     // One that is just being written is read the next time.
     if (!text.endsWith("}\n") || !text.includes(email)) continue;
     const mail = JSON.parse(text) as Mail;
-    const [link] = /http\S+verify-email\S+/.exec(mail.text) ?? [];
+    const [link] = /http\S+confirm-address\S+/.exec(mail.text) ?? [];
     if (mail.to[0] === email && link !== undefined) return link;
   }
   return undefined;
@@ -141,7 +141,11 @@ export async function person(): Promise<Person> {
       async () => mailedLink(email),
       (found) => found !== undefined,
     );
-    await send(null, "GET", link ?? "", { address: newAddress() });
+    await send(null, "POST", `${siteUrl}/confirm-address`, {
+      text: new URL(link ?? "").searchParams.toString(),
+      headers: { Origin: siteUrl, "Content-Type": "application/x-www-form-urlencoded" },
+      address: newAddress(),
+    });
     session = sessionOf(await enter("sign-in/email", email));
   }
   return {

@@ -105,6 +105,7 @@ export async function newPerson(
   await page.fill("main [name=email]", person.email);
   await page.fill("main [name=password]", person.password);
   await page.click('main button:has-text("Create account")');
-  await page.goto(await mailedLink(person.email, /https?:\S+verify-email\S+/));
+  await page.goto(await mailedLink(person.email, /https?:\S+confirm-address\S+/));
+  await page.click('main button:has-text("Confirm")');
   return person;
 }

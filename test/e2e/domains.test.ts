@@ -313,7 +313,12 @@ async function otherAccount(): Promise<ControlPlane["api"]> {
     body: JSON.stringify({ ...account, name: "Other" }),
   });
   expect(signUp.status).toBe(200);
-  await request(await mailedLink(account.email, /https?:\S+verify-email\S+/));
+  const link = new URL(await mailedLink(account.email, /https?:\S+confirm-address\S+/));
+  await request(`${plane.siteUrl}${link.pathname}`, {
+    method: "POST",
+    headers: { Origin: plane.siteUrl, "Content-Type": "application/x-www-form-urlencoded" },
+    body: link.searchParams.toString(),
+  });
   return apiOf({ siteUrl: plane.siteUrl, baseUrl: `${plane.siteUrl}/api/v1`, ...account });
 }
 

@@ -15,7 +15,8 @@ export async function signUp(page: Page, { name, email, password }: Person, step
   await page.click('main button:has-text("Create account")');
   await page.locator("main [role=status]", { hasText: email }).waitFor();
   step("the account is asked for");
-  await page.goto(await mailedLink(email, /https?:\S+verify-email\S+/));
+  await page.goto(await mailedLink(email, /https?:\S+confirm-address\S+/));
+  await page.click('main button:has-text("Confirm")');
   await page.fill("main [name=email]", email);
   await page.fill("main [name=password]", password);
   await page.click('main button:has-text("Sign in")');

@@ -48,7 +48,8 @@ describe.each([
     expect(path()).toBe("/sign-up");
     await fill({ name: "Ada", email, password: first }, "Create account");
     expect(await page.locator("[role=status]").innerText()).toContain(email);
-    await page.goto(await mailedLink(email, /https?:\S+verify-email\S+/));
+    await page.goto(await mailedLink(email, /https?:\S+confirm-address\S+/));
+    await page.click('main button:has-text("Confirm")');
     expect(path()).toBe("/confirmed");
     expect(await page.locator("[role=status]").innerText()).toContain("confirmed");
     await fill({ email, password: first }, "Sign in");

@@ -166,6 +166,13 @@ async function cautious() {
   );
   return someone;
 }
+/** The token of a mailed link that confirms an address. */
+const tokenIn = (mail: Mail | undefined) =>
+  /https?:\S+\/confirm-address\?token=(\S+)/.exec(mail?.text ?? "")?.[1] ?? "";
+const form = { "Content-Type": "application/x-www-form-urlencoded" };
+/** Presses the button of the page that such a link leads to. */
+const confirm = ({ ask }: Pick<ReturnType<typeof service>, "ask">, token: string, cookie = {}) =>
+  ask(`${siteUrl}/confirm-address`, `token=${encodeURIComponent(token)}`, { ...form, ...cookie });
 const sessionsOf = (accountId: string) =>
   rows<{ id: string; expires_at: number }>("SELECT * FROM sessions WHERE account_id = ?", accountId);
 
@@ -732,10 +739,8 @@ describe("a new account", () => {
     expect(mails.map(({ to, subject }) => [to, subject])).toEqual([
       [[asked.email], "Confirm your email address"],
     ]);
-    const link = /https?:\S+/.exec(mails[0]?.text ?? "")?.[0] ?? "";
-    expect(new URL(link).searchParams.get("callbackURL")).toBe("/confirmed");
-    const opened = await ask(link);
-    expect([opened.status, opened.headers.get("Location")]).toEqual([302, "/confirmed"]);
+    const confirmed = await confirm({ ask }, tokenIn(mails[0]));
+    expect([confirmed.status, confirmed.headers.get("Location")]).toEqual([303, "/confirmed"]);
     expect(await found(asked.email)).toMatchObject({ email_verified: 1 });
     // Its owner is told of a second one; its password stays.
     mails.length = 0;
@@ -1032,21 +1037,116 @@ it("an address that is too long for an account is none to change to", async () =
   expect(mails).toEqual([]);
 });
 
+describe("a mailed link that confirms an address", () => {
+  const emailOf = async (accountId: string) =>
+    (await rows("SELECT email, email_verified FROM accounts WHERE id = ?", accountId))[0];
+
+  it("does nothing when it is opened: its form does, once, from our own page, and signs in nobody", async () => {
+    const { accountId, email } = await person({ email_verified: 0 });
+    const asking = service();
+    await asking.ask("/send-verification-email", { email });
+    await asking.done(1);
+    const token = tokenIn(asking.mails[0]);
+    const opened = await asking.ask(`${siteUrl}/confirm-address?token=${token}`);
+    expect([opened.status, opened.text]).toEqual([200, expect.stringContaining(email)]);
+    expect((await asking.ask(`/verify-email?token=${token}`)).status).toBe(404);
+    const foreign = { Origin: "https://evil.example" };
+    expect((await confirm(asking, token, foreign)).status).toBe(403);
+    expect((await confirm(asking, `${token}x`)).status).toBe(400);
+    expect(await emailOf(accountId)).toMatchObject({ email_verified: 0 });
+    const confirmed = await confirm(asking, token);
+    expect([confirmed.status, confirmed.headers.get("Location")]).toEqual([303, "/confirmed"]);
+    expect([confirmed.cookies, await sessionsOf(accountId)]).toEqual([[], []]);
+    expect(await emailOf(accountId)).toMatchObject({ email_verified: 1 });
+    const again = await confirm(asking, token);
+    expect([again.status, again.text]).toEqual([400, expect.stringContaining("The link has ended")]);
+  });
+
+  it("is valid for an hour", async () => {
+    const { accountId, email } = await person({ email_verified: 0 });
+    const asking = service();
+    await asking.ask("/send-verification-email", { email });
+    await asking.done(1);
+    pushedMs += 60 * 60_000;
+    expect((await confirm(asking, tokenIn(asking.mails[0]))).status).toBe(400);
+    expect(await emailOf(accountId)).toMatchObject({ email_verified: 0 });
+  });
+
+  it("changes an address by the account's own session only, and begins none, with a second step either", async () => {
+    const { accountId, email } = await cautious();
+    const { id, cookie } = await session(accountId);
+    const other = await session((await person()).accountId);
+    const asking = service();
+    const newEmail = `${uniqueName("new")}@example.com`;
+    await asking.ask("/change-email", { newEmail, code: await appCode() }, cookie, { laterMs: 0 });
+    await asking.done(1);
+    for (const step of [0, 1]) {
+      const token = tokenIn(asking.mails[step]);
+      const page = `/confirm-address?token=${token}`;
+      const nobody = await asking.ask(siteUrl + page);
+      expect(nobody.headers.get("Location")).toBe(`/sign-in?next=${encodeURIComponent(page)}`);
+      expect((await asking.ask(siteUrl + page, undefined, other.cookie)).status).toBe(403);
+      expect((await confirm(asking, token)).headers.get("Location")).toBe("/sign-in");
+      expect((await confirm(asking, token, other.cookie)).status).toBe(403);
+      expect(await emailOf(accountId)).toMatchObject({ email });
+      await asking.done(step + 1);
+      const confirmed = await confirm(asking, token, cookie);
+      expect([confirmed.headers.get("Location"), confirmed.cookies.join()]).toEqual([
+        "/account",
+        expect.not.stringContaining("session"),
+      ]);
+      await asking.done(2);
+      // Each agreement mails once.
+      expect((await confirm(asking, token, cookie)).status).toBe(400);
+    }
+    await asking.done(2);
+    expect(await emailOf(accountId)).toEqual({ email: newEmail, email_verified: 1 });
+    expect((await sessionsOf(accountId)).map((one) => one.id)).toEqual([id]);
+  });
+
+  it.each(["a reset of the password", "a change of the password"])(
+    "is worth nothing after %s",
+    async (ending) => {
+      const { accountId, email } = await person();
+      const { cookie } = await session(accountId);
+      const asking = service();
+      const newEmail = `${uniqueName("thief")}@example.com`;
+      await asking.ask("/change-email", { newEmail }, cookie);
+      await asking.done(1);
+      await confirm(asking, tokenIn(asking.mails[0]), cookie);
+      await asking.done(2);
+      if (ending === "a change of the password") {
+        const body = { currentPassword: password, newPassword: "a new long password" };
+        await asking.ask("/change-password", body, cookie);
+      } else {
+        await asking.ask("/request-password-reset", { email });
+        await asking.done(3);
+        const token = /token=(\S+)/.exec(asking.mails[2]?.text ?? "")?.[1] ?? "";
+        await asking.ask("/reset-password", { token, newPassword: "a new long password" });
+      }
+      const later = await session(accountId);
+      for (const mail of asking.mails.slice(0, 2))
+        expect((await confirm(asking, tokenIn(mail), later.cookie)).status).toBe(400);
+      expect(await emailOf(accountId)).toMatchObject({ email });
+    },
+  );
+});
+
 it("a change of address is agreed to by the old one, then by the new one", async () => {
   const { accountId, email } = await person();
   const { cookie } = await session(accountId);
   const newEmail = `${uniqueName("new")}@example.com`;
   const { ask, mails, done } = service();
-  expect((await ask("/change-email", { newEmail, callbackURL: "/account" }, cookie)).status).toBe(200);
+  expect((await ask("/change-email", { newEmail }, cookie)).status).toBe(200);
   await done(1);
   expect(mails.map(({ to, subject }) => [to, subject])).toEqual([[[email], "Change your email address?"]]);
   expect(mails[0]?.text).toContain(newEmail);
   expect(mails[0]?.text).toContain("your Berth account");
-  await ask(/https?:\S+/.exec(mails[0]?.text ?? "")?.[0] ?? "", undefined, cookie);
+  await confirm({ ask }, tokenIn(mails[0]), cookie);
   await done(2);
   expect(mails[1]?.to).toEqual([newEmail]);
   expect(await rows("SELECT email FROM accounts WHERE id = ?", accountId)).toEqual([{ email }]);
-  await ask(/https?:\S+/.exec(mails[1]?.text ?? "")?.[0] ?? "", undefined, cookie);
+  await confirm({ ask }, tokenIn(mails[1]), cookie);
   expect(await rows("SELECT email FROM accounts WHERE id = ?", accountId)).toEqual([{ email: newEmail }]);
 });
 
@@ -1085,9 +1185,9 @@ it.each(["another reset", "a change of the password", "a change of the address"]
       const newEmail = `${uniqueName("new")}@example.com`;
       await ask("/change-email", { newEmail }, cookie);
       await done(2);
-      await ask(linkIn(mails[1]), undefined, cookie);
+      await confirm({ ask }, tokenIn(mails[1]), cookie);
       await done(3);
-      await ask(linkIn(mails[2]), undefined, cookie);
+      await confirm({ ask }, tokenIn(mails[2]), cookie);
       expect(await rows("SELECT email FROM accounts WHERE id = ?", accountId)).toEqual([{ email: newEmail }]);
     }
     expect(await reset(token)).toBe(400);

@@ -10,7 +10,11 @@ import { canMail, sendMail } from "./mail.ts";
 import { sealingTwoFactors } from "./two-factor-rows.ts";
 
 /** better-auth's interface for the rest of the Worker: requests below {site_url}/api/auth. */
-export type Auth = { handler(request: Request): Promise<Response> };
+export type Auth = {
+  handler(request: Request): Promise<Response>;
+  /** Uses a token of `addressLinkMailed`. @param headers with the cookies of whoever does it */
+  confirmAddress(token: string, headers: Headers): Promise<Response>;
+};
 
 export const sessionDays = 30;
 const passwordLength = { min: 12, max: 200 } as const;
@@ -60,6 +64,8 @@ type AuthEvents = {
   /** false: no account is created, by whatever way. */
   takesSignUps(ctx: Ctx): Promise<boolean>;
   passwordReset(ctx: Ctx, accountId: Id<"account">, reset: { keepsKeys: boolean }): Promise<void>;
+  /** Before it is mailed; better-auth's own token would be valid whatever has happened since. */
+  addressLinkMailed(ctx: Ctx, accountId: Id<"account">, token: string): Promise<void>;
   /** The password was changed with the one before, or an address was confirmed. */
   signInChanged(ctx: Ctx, accountId: Id<"account">): Promise<void>;
 };
@@ -89,6 +95,11 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
       text: `${lines.join("\n\n").replaceAll("{brand}", () => brand)}\n`,
     });
   };
+  /** A page, whose form does what better-auth would do for whoever opens the link. */
+  const addressLink = async (accountId: string, token: string) => {
+    await events.addressLinkMailed(ctx, accountId as Id<"account">, token);
+    return `${config.SITE_URL}/confirm-address?token=${token}`;
+  };
   const options = {
     appName: "Berth",
     baseURL: config.SITE_URL,
@@ -117,6 +128,8 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
       "/two-factor/get-totp-uri",
       "/revoke-other-sessions",
       "/verify-password",
+      // Opening it acts, and signs in: see routes/confirm-address.tsx.
+      "/verify-email",
       // A name is changed by our own API, which bounds it and records the change.
       "/update-user",
     ],
@@ -125,13 +138,13 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
       ...(canMail(config) && {
         changeEmail: {
           enabled: true,
-          sendChangeEmailConfirmation: ({ user, newEmail, url }) =>
+          sendChangeEmailConfirmation: async ({ user, newEmail, token }) =>
             mail(
               user.email,
               "Change your email address?",
-              `Someone, hopefully you, asked to change the address of your {brand} account to ${newEmail}. Open this link to agree; a link to the new address follows, which must be opened too:`,
-              url,
-              "The link is valid for one hour. If this was not you, do not open it, and change your password: nothing has changed.",
+              `Someone, hopefully you, asked to change the address of your {brand} account to ${newEmail}. Open this link, signed in, to agree; a link to the new address follows, which must be opened too:`,
+              await addressLink(user.id, token),
+              "The link is valid for one hour. If this was not you, do not agree, and change your password: nothing has changed.",
             ),
         },
       }),
@@ -205,12 +218,12 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
         // Only sent after the correct password.
         sendOnSignIn: true,
         afterEmailVerification: ({ id }) => events.signInChanged(ctx, id as Id<"account">),
-        sendVerificationEmail: ({ user, url }) =>
+        sendVerificationEmail: async ({ user, token }) =>
           mail(
             user.email,
             "Confirm your email address",
-            "Someone, hopefully you, wants to use this address for a {brand} account. Open this link to confirm the address, then sign in:",
-            url,
+            "Someone, hopefully you, wants to use this address for a {brand} account. Open this link to confirm the address:",
+            await addressLink(user.id, token),
             "The link is valid for one hour. If this was not you, ignore this email: without confirmation, the address is not used.",
           ),
       },
@@ -244,12 +257,16 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
       },
     },
   } satisfies BetterAuthOptions;
-  return betterAuth(options);
+  const auth = betterAuth(options);
+  return {
+    handler: auth.handler,
+    confirmAddress: (token, headers) => auth.api.verifyEmail({ query: { token }, headers, asResponse: true }),
+  };
 }
 
 /**
- * Signing in by password, by GitHub and by a confirmed change of address: whichever begins a session, the second step comes first.
- * better-auth asks for it after a password only.
+ * Signing in by password and by GitHub: whichever begins a session, the second step comes first. better-auth asks for it after a
+ * password only.
  */
 function secondStep(twoFactor: typeof import("better-auth/plugins/two-factor").twoFactor) {
   const plugin = twoFactor({
@@ -259,7 +276,7 @@ function secondStep(twoFactor: typeof import("better-auth/plugins/two-factor").t
     schema: { twoFactor: { fields: { userId: "accountId" } } },
   });
   const [hook] = plugin.hooks.after;
-  const begins = new Set(["/sign-in/email", "/callback/:id", "/verify-email"]);
+  const begins = new Set(["/sign-in/email", "/callback/:id"]);
   return {
     ...plugin,
     hooks: {

@@ -100,7 +100,7 @@ async function emailIn(request: Request): Promise<string> {
  * rate_limited
  */
 export async function toAuth(c: Context<AppEnv>, sent: Request): Promise<Response> {
-  let request = withPlainCookies(sent);
+  let request = new Request(sent, { headers: withPlainCookies(sent) });
   const path = new URL(request.url).pathname.slice("/api/auth".length);
   const limit = guarded[path];
   const address = countedAddress(c);
@@ -139,6 +139,12 @@ export async function toAuth(c: Context<AppEnv>, sent: Request): Promise<Respons
   return remembered;
 }
 
+/** Has better-auth do what an address's mailed link is for; false: it does not accept the link. Nobody is signed in. */
+export async function confirmByLink(c: Context<AppEnv>, token: string): Promise<boolean> {
+  const { ok } = await (await authOf(c.env)).confirmAddress(token, withPlainCookies(c.req.raw));
+  return ok;
+}
+
 /** RFC 6265, section 4.1.1, without quotes. */
 const plainCookie = /^([\w!#$%&'*.^`|~+-]+)=[!#-+\--:<-[\]-~]*$/;
 
@@ -146,7 +152,7 @@ const plainCookie = /^([\w!#$%&'*.^`|~+-]+)=[!#-+\--:<-[\]-~]*$/;
  * Only cookies that we and better-auth read alike, each once: what we have checked of a session must be true of the one that it
  * acts for. None says that a browser needs no second step: nobody could take that back.
  */
-function withPlainCookies(request: Request): Request {
+function withPlainCookies(request: Request): Headers {
   const kept = new Map<string, string>();
   for (const cookie of (request.headers.get("Cookie") ?? "").split(";").map((one) => one.trim())) {
     const name = plainCookie.exec(cookie)?.[1];
@@ -156,7 +162,7 @@ function withPlainCookies(request: Request): Request {
   // Without any, a request is a program's, of which no origin is asked.
   if (kept.size > 0) headers.set("Cookie", [...kept.values()].join("; "));
   else headers.delete("Cookie");
-  return new Request(request, { headers });
+  return headers;
 }
 
 /** Whose password is checked, where it comes from a device that has proven to be theirs. */
@@ -183,7 +189,7 @@ async function isFirstUse(c: Context<AppEnv>, code: string, response: Response):
 const isJson = ({ headers }: Request | Response): boolean =>
   headers.get("Content-Type")?.startsWith("application/json") ?? false;
 
-/** Signing in with GitHub, or by a link in a mail, is not over yet. */
+/** Signing in with GitHub is not over yet. */
 const asksForCode = async (response: Response): Promise<boolean> =>
   isJson(response) &&
   // A redirect may have this content type and no body.
@@ -224,7 +230,7 @@ async function answeredByMailOnly(
   if (!sent?.success) return null;
   const origin = request.headers.get("Origin");
   if (origin !== null && origin !== config.SITE_URL) throw new AppError("forbidden");
-  const body = JSON.stringify({ ...sent.data, callbackURL: "/confirmed" });
+  const body = JSON.stringify(sent.data);
   const auth = await authOf(c.env);
   const work = auth.handler(new Request(request.url, { method: "POST", headers: request.headers, body }));
   const onError = (error: unknown) => logError({ auth: path }, error);

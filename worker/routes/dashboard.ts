@@ -150,7 +150,7 @@ export const dashboard = new Hono<AppEnv>()
     if (!ctx) return toSignIn(c);
     if (ctx.actor.type === "viewer") throw onlyViewed();
     const { email } = await call(ctx, "getAccount", {});
-    await formToAuth(c, "/send-verification-email", { email, callbackURL: "/confirmed" });
+    await formToAuth(c, "/send-verification-email", { email });
     say(c, { tone: "good", text: `We sent a link to ${email}. It is valid for one hour.` });
     return c.redirect(backTo(c.req.header("Referer"), new URL(configOf(c.env).SITE_URL).origin), 303);
   })

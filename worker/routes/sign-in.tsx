@@ -10,8 +10,8 @@ import { formToAuth, TwoFactorAsked } from "../middleware/auth.ts";
 import { codeIn, isAppCode } from "../services/accounts/second-factor.ts";
 import { limitBody } from "../middleware/body.ts";
 import { limitAddress } from "../middleware/limit.ts";
-import { offersSignUp, say } from "../middleware/page.ts";
-import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
+import { offersSignUp } from "../middleware/page.ts";
+import { requireSameOrigin } from "../middleware/session.ts";
 import {
   ForgotPasswordPage,
   MessagePage,
@@ -89,23 +89,9 @@ export const signInPages = new Hono<AppEnv>()
     const notice = c.req.query("saved") === undefined ? null : "Your new password is saved. Sign in with it.";
     return show(c, <SignInPage {...entry(c, { refusal, notice })} />);
   })
-  .get("/confirmed", limitAddress, async (c) => {
-    const isFine = c.req.query("error") === undefined;
-    if (c.get("hasSession") === true && (await sessionActor(c))) {
-      say(
-        c,
-        isFine
-          ? { tone: "good", text: "Your email address is confirmed." }
-          : { tone: "warn", text: "This link has expired or is incomplete: request a new one." },
-      );
-      return c.redirect("/", 303);
-    }
-    if (isFine)
-      return show(c, <SignInPage {...entry(c, { notice: "Your email address is confirmed. Sign in." })} />);
-    const refusal =
-      "This link has expired or is incomplete, so your address is not confirmed. Sign in to get a new link.";
-    return show(c, <SignInPage {...entry(c, { refusal })} />, 400);
-  })
+  .get("/confirmed", limitAddress, (c) =>
+    show(c, <SignInPage {...entry(c, { notice: "Your email address is confirmed. Sign in." })} />),
+  )
   .post("/sign-in", limitAddress, limitBody, async (c) => {
     const { email, password, next } = await formOf(c);
     const answer = await formToAuth(c, "/sign-in/email", { email, password });

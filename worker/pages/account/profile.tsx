@@ -159,7 +159,7 @@ export const profile: Screen = {
     async email({ viewer, toAuth }, fields) {
       const { email, code = "" } = fields.read(EmailForm);
       if (email.toLowerCase() === viewer.email) throw invalid("email", "is your address already");
-      const answer = await toAuth("/change-email", { newEmail: email, callbackURL: "/account", code });
+      const answer = await toAuth("/change-email", { newEmail: email, code });
       if (answer.status === 429) throw new AppError("rate_limited");
       if (!answer.ok)
         throw invalid(
