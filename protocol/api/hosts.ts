@@ -48,7 +48,13 @@ export const HostRemoveQuery = z.strictObject({
   loseVolumes: z
     .enum(["0", "1"])
     .optional()
-    .describe("1: with `force`, also if sites have volumes on the host. Their data is lost."),
+    .describe("1: with `force` or `connected`, also if sites have volumes on the host. Their data is lost."),
+  connected: z
+    .enum(["0", "1"])
+    .optional()
+    .describe(
+      "1: like `force`, also if the host is connected, such as with a stolen token: its connection is ended, and its token refused from then on.",
+    ),
 });
 
 export type HostRemoveQuery = z.infer<typeof HostRemoveQuery>;

@@ -2055,7 +2055,8 @@ export const operations = {
     method: "delete",
     path: "/hosts/{id}",
     tag: "Hosts",
-    summary: "Remove an empty host that is drained or has never connected, or a dead host with `force`",
+    summary:
+      "Remove an empty host that is drained or has never connected, a dead host with `force`, or any host with `connected`",
     access: "operator",
     query: HostRemoveQuery,
     answers: [{ status: 200, schema: HostRemoved }],

@@ -1,6 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Job } from "../../protocol/agent/jobs.ts";
+import { closeCodes } from "../../protocol/agent/messages.ts";
 import type { Host } from "../../protocol/api/hosts.ts";
 import type { Site } from "../../protocol/api/sites.ts";
 import { formatId } from "../../protocol/ids.ts";
@@ -18,12 +19,14 @@ import {
 } from "./hosts-service.ts";
 import {
   account,
+  agent,
   api,
   bindings,
   call,
   deployResult,
   fail,
   finish,
+  hello,
   operator,
   operatorCookie,
   readyAgent,
@@ -454,6 +457,38 @@ describe("a host that is drained", () => {
     expect(await site(key, runs.siteId)).toMatchObject({ hostId: other.hostId, status: "RUNNING" });
     expect(await site(key, stops.siteId)).toMatchObject({ hostId: null, status: "STOPPED" });
     other.close();
+  });
+
+  it("whose token was stolen is removed while whoever has it is connected, and the token is worth nothing then", async () => {
+    const key = await account();
+    const thief = await hostFor(3);
+    const { siteId } = await runningSite(key, thief);
+    const other = await hostFor(2);
+    const refused = await api<{ reason: string }>(
+      await operator(),
+      "DELETE",
+      `/hosts/${thief.hostId}?force=1&connected=0`,
+    );
+    expect([refused.status, refused.body.reason]).toEqual([409, expect.stringContaining("connected=1")]);
+    expect((await remove(thief.hostId, "?connected=1")).status).toBe(200);
+    expect(await thief.closed).toEqual({ code: closeCodes.hostRemoved });
+    const again = await call("/agent/connect", {
+      headers: { Upgrade: "websocket", Authorization: `Bearer ${thief.token.token}` },
+    });
+    expect(again.status).toBe(401);
+    const { job, attempt } = await other.next("job");
+    expect(job.args).toMatchObject({ run: { siteId } });
+    await finish(other, job, attempt, deployResult);
+    expect(await site(key, siteId)).toMatchObject({ hostId: other.hostId, status: "RUNNING" });
+    other.close();
+  });
+
+  it("and was removed between an agent's connection and its hello welcomes nobody", async () => {
+    const late = await agent();
+    await sql("UPDATE hosts SET status = 'REMOVED' WHERE id = ?", late.hostId);
+    late.send(hello());
+    expect(await late.closed).toEqual({ code: closeCodes.hostRemoved });
+    expect(late.waiting()).toEqual([]);
   });
 
   it("keeps a site beside the database that is linked to it, and says so", async () => {

@@ -1,4 +1,4 @@
-import { and, eq } from "drizzle-orm";
+import { and, eq, ne } from "drizzle-orm";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { Id } from "../../protocol/ids.ts";
 import type { Ctx } from "../ctx.ts";
@@ -19,7 +19,7 @@ const knows = (list: Lease[], job: { id: string; attempt: number }) =>
 
 /**
  * Compares the jobs of a connecting agent with the record: running ones stay its own, lost ones are offered again,
- * foreign ones are dropped, and those cancelled in the meantime are cancelled.
+ * foreign ones are dropped, and those cancelled in the meantime are cancelled. Null: the host was removed.
  */
 export async function resyncHost(
   ctx: Ctx,
@@ -30,9 +30,9 @@ export async function resyncHost(
   drop: Lease[];
   cancel: Lease[];
   kept: (Lease & { logId: LogId | null })[];
-}> {
-  const { leased } = await batch(ctx, {
-    hosts: ctx.db
+} | null> {
+  const { host, leased } = await batch(ctx, {
+    host: ctx.db
       .update(hosts)
       .set({
         connectedAt: ctx.now(),
@@ -46,12 +46,14 @@ export async function resyncHost(
         peerPort: hello.peer?.port ?? null,
         peerKey: hello.peer?.publicKey ?? null,
       })
-      .where(eq(hosts.id, hostId)),
+      .where(and(eq(hosts.id, hostId), ne(hosts.status, "REMOVED")))
+      .returning({ id: hosts.id }),
     leased: ctx.db
       .select()
       .from(jobs)
       .where(and(eq(jobs.hostId, hostId), eq(jobs.status, "LEASED"))),
   });
+  if (host.length === 0) return null;
   const offers: Offer[] = [];
   const kept = [];
   const cancel = [];

@@ -112,11 +112,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     const epoch = (this.ctx.storage.kv.get<number>("epoch") ?? 0) + 1;
     this.ctx.storage.kv.put("epoch", epoch);
     this.ctx.storage.kv.put("hostId", hostId);
-    for (const old of this.ctx.getWebSockets()) {
-      this.questions.end(old);
-      this.streams.endAll(old);
-      old.close(closeCodes.superseded, "a newer connection of this host");
-    }
+    this.closeAll(closeCodes.superseded, "a newer connection of this host");
     const [client, server] = Object.values(new WebSocketPair()) as [WebSocket, WebSocket];
     this.ctx.acceptWebSocket(server);
     this.attach(server, {
@@ -216,8 +212,15 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
 
   /** The host was removed. */
   async disconnect(): Promise<void> {
-    for (const socket of this.ctx.getWebSockets())
-      socket.close(closeCodes.hostRemoved, "this host was removed");
+    this.closeAll(closeCodes.hostRemoved, "this host was removed");
+  }
+
+  private closeAll(code: number, reason: string): void {
+    for (const socket of this.ctx.getWebSockets()) {
+      this.questions.end(socket);
+      this.streams.endAll(socket);
+      socket.close(code, reason);
+    }
   }
 
   /** Asks the agent about a running site or database. */
@@ -284,10 +287,10 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     switch (message.type) {
       case "hello": {
         if (state.greeted) return socket.close(closeCodes.protocolError, "a hello comes once");
-        const { offers, drop, cancel, kept } = await resyncHost(ctx, state.hostId, {
-          ...message,
-          from: state.from,
-        });
+        const resynced = await resyncHost(ctx, state.hostId, { ...message, from: state.from });
+        // It was removed after its token had been accepted.
+        if (!resynced) return this.disconnect();
+        const { offers, drop, cancel, kept } = resynced;
         this.forgetLogs();
         for (const { jobId, attempt, logId } of kept) this.rememberLog({ jobId, attempt }, logId);
         const served = await this.servedAgent();

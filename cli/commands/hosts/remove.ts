@@ -5,7 +5,11 @@ import { safe, show } from "../../terminal.ts";
 export const deleteHost = command("delete", "Remove an empty host, or a dead one with --force", "deleteHost")
   .argument("<host>", "id")
   .option("--force", "even if it has sites, provided that it is unreachable")
-  .option("--lose-volumes", "with --force: even if the data in volumes is lost")
+  .option("--lose-volumes", "with --force or --connected: even if the data in volumes is lost")
+  .option(
+    "--connected",
+    "even if it has sites and is connected, such as with a stolen token, which is refused then",
+  )
   .action(async (id, options) => {
     await confirmed(`Remove ${safe(id)}?`);
     const client = await connect();
@@ -15,6 +19,7 @@ export const deleteHost = command("delete", "Remove an empty host, or a dead one
         id,
         ...(options.force && { force: "1" as const }),
         ...(options.loseVolumes && { loseVolumes: "1" as const }),
+        ...(options.connected && { connected: "1" as const }),
       },
       { signal },
     );

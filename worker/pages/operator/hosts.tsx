@@ -154,6 +154,11 @@ const OneHost = ({ host, usage }: { host: Host; usage: HostUsage | null }) => (
         <Form id="remove" of={host.id}>
           <input type="hidden" name="id" value={host.id} />
           <Check name="force" value="1" label="Even with sites on it; it must not be connected" />
+          <Check
+            name="connected"
+            value="1"
+            label="Even with sites on it, and connected, such as with a stolen token: its connection is ended, and its token refused"
+          />
           <Check name="loseVolumes" value="1" label="Even with volumes on it: their data is lost" />
           <Button label="Remove" of={host.name} kind="danger" />
         </Form>
@@ -254,6 +259,7 @@ export const operatorHosts: Screen = {
       const asked = {
         ...(fields.text("force") === "1" && { force: "1" as const }),
         ...(fields.text("loseVolumes") === "1" && { loseVolumes: "1" as const }),
+        ...(fields.text("connected") === "1" && { connected: "1" as const }),
       };
       await call(ctx, "deleteHost", { id: fields.text("id"), ...asked });
       return { to: "/operator/hosts", said: "The host is removed." };

@@ -16,22 +16,26 @@ import { queueMove } from "../../jobs/hosts/queue-move.ts";
 
 const hasVolumes = sql.raw("EXISTS (SELECT 1 FROM site_volumes WHERE site_id = sites.id)");
 
-/** Removes a drained, empty host, or one whose agent has never connected, or with `force` an unreachable one, whose sites are redeployed on other hosts. */
+/** Removes a drained, empty host, or one whose agent has never connected, or with `force` an unreachable one, and with `connected` any, whose sites are redeployed on other hosts. */
 export async function removeHost(
   ctx: Ctx,
   { id: hostId, ...how }: ById & HostRemoveQuery,
 ): Promise<HostRemoved> {
-  const [force, loseVolumes] = [how.force === "1", how.loseVolumes === "1"];
+  const [connected, loseVolumes] = [how.connected === "1", how.loseVolumes === "1"];
+  const force = connected || how.force === "1";
   const id = idIn("host", hostId);
   const host = await hostNamed(ctx, id);
   if (force && !loseVolumes) await refuseLoss(ctx, host);
-  const left = force ? await forceOut(ctx, id, loseVolumes) : await takeOut(ctx, id);
+  const left = force ? await forceOut(ctx, id, { connected, loseVolumes }) : await takeOut(ctx, id);
   if (left) {
     ctx.hosts.disconnect(id);
     for (const other of left) ctx.hosts.tellPeers(other.id);
     return { id, removed: true };
   }
-  if (force) throw conflict(`${host.name} is connected. Drain it, then remove it without force.`);
+  if (force)
+    throw conflict(
+      `${host.name} is connected. Drain it, then remove it without force. If its token was stolen, remove it at once (connected=1).`,
+    );
   throw conflict(
     host.status === "DRAINING"
       ? `${host.name} still has sites, remains of moved sites, running commands or databases (${host.siteCount} sites placed here): ${host.notice ?? "wait until they have moved."} If the host is dead, force its removal (force=1).`
@@ -81,7 +85,7 @@ async function refuseLoss(ctx: Ctx, host: Host): Promise<void> {
 async function forceOut(
   ctx: Ctx,
   id: Id<"host">,
-  loseVolumes: boolean,
+  { connected, loseVolumes }: { connected: boolean; loseVolumes: boolean },
 ): Promise<{ id: Id<"host"> }[] | null> {
   const now = ctx.now().getTime();
   const gone = sql`(SELECT status FROM hosts WHERE id = ${id}) = 'REMOVED'`;
@@ -97,7 +101,7 @@ async function forceOut(
         and(
           eq(hosts.id, id),
           ne(hosts.status, "REMOVED"),
-          sql`(${hosts.connectedAt} IS NULL OR ${hosts.offlineSince} IS NOT NULL)`,
+          connected ? undefined : sql`(${hosts.connectedAt} IS NULL OR ${hosts.offlineSince} IS NOT NULL)`,
           loseVolumes
             ? undefined
             : sql`NOT EXISTS (SELECT 1 FROM sites WHERE host_id = ${id} AND ${hasVolumes})`,
