@@ -59,7 +59,7 @@ import { openReaddressing } from "./sites/readdress.ts";
 import { openRetirement } from "./sites/retire.ts";
 import { adoptCommands } from "./startup/adopt-commands.ts";
 import { untilEngineAnswers, untilEngineIsFit, warnOfOldGit } from "./startup/engine-ready.ts";
-import { ensureIngress } from "./startup/ensure-ingress.ts";
+import { openIngressContainer, type IngressContainer } from "./startup/ensure-ingress.ts";
 import { reviveServing, sweep } from "./startup/sweep.ts";
 import { openChannels } from "./streams/open-channel.ts";
 import { StreamServer } from "./streams/stream-server.ts";
@@ -107,11 +107,13 @@ export function compose(config: AgentConfig, program: Program): Agent {
       await isolation.refresh();
       isolation.watch(stopping.signal);
       const { spec } = ingressContainer(config.agentId, config.ingress);
-      await ensureIngress(host, spec, stopping.signal);
+      const ingress = openIngressContainer(host, spec, stopping.signal);
+      await ingress.ensure();
       await sweep(host, await databasesStillOut({ engine, records }));
 
       const work = openWork(config, means, stopping.signal);
       watch(config, means, work, stopping.signal);
+      superviseIngress(config, host, { runner: work.runner, ingress }, stopping.signal);
       await adoptCommands(host, work.journal, work.runner);
       const endLink = connect(config, means, work, program);
       end = async () => {
@@ -356,7 +358,6 @@ function watch(config: AgentConfig, means: Means, work: Work, signal: AbortSigna
   const onFailing = (all: FailingCheck[]) => questionServer.checked(all);
   new HealthWatch({ engine, ingress, records, agentId, onFailing }).watch(healthLookMs, signal);
   new AccessLog({ engine, ingress, requests, agentId }).watch(accessLogLookMs, signal);
-  superviseIngress(config, host, work.runner, signal);
 }
 
 function watchContainers(
@@ -424,13 +425,15 @@ function watchContainers(
 }
 
 /** Replaces hanging parts of the ingress; the control plane is notified, because visitors may have been affected. */
-function superviseIngress(config: AgentConfig, { engine }: Host, runner: Runner, signal: AbortSignal): void {
+function superviseIngress(
+  config: AgentConfig,
+  { engine }: Host,
+  { runner, ingress }: { runner: Runner; ingress: IngressContainer },
+  signal: AbortSignal,
+): void {
   const onReplaced = () => runner.ingressReplaced(new Date());
-  const { spec } = ingressContainer(config.agentId, config.ingress);
-  void watchIngress(partsOf(config.ingress, { routesFile: routesFileOf(config), engine, spec }), {
-    signal,
-    onReplaced,
-  });
+  const parts = partsOf(config.ingress, { routesFile: routesFileOf(config), renewCaddy: ingress.renew });
+  void watchIngress(parts, { signal, onReplaced });
   engine.watchContainers({ [label.ingress]: config.agentId }, signal, {
     since: () => null,
     onEvent({ action }) {

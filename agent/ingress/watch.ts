@@ -1,8 +1,6 @@
 import http from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import type { ContainerSpec, Engine } from "../docker/engine.ts";
 import { loopbackOf, type IngressSettings } from "./caddy.ts";
-import { startIngress } from "./container.ts";
 import { processesWith } from "./processes.ts";
 import { log } from "../log.ts";
 
@@ -91,7 +89,7 @@ export const ask = (
 /** The responder is ended, and started by whoever supervises it; the container of Caddy is made anew. */
 export function partsOf(
   { address, port, responderPort, statusPort }: IngressSettings,
-  { routesFile, engine, spec }: { routesFile: string; engine: Engine; spec: ContainerSpec },
+  { routesFile, renewCaddy }: { routesFile: string; renewCaddy: () => Promise<void> },
 ): Part[] {
   const outside = loopbackOf(address);
   return [
@@ -108,11 +106,7 @@ export function partsOf(
       name: "ingress",
       // A name of no site, which Caddy asks the responder for.
       asks: (signal) => ask({ address: outside, port, host: "nobody.invalid" }, signal),
-      async replace() {
-        const found = await engine.inspectContainer(spec.name);
-        if (found) await engine.removeContainer(found.id);
-        await startIngress(engine, spec);
-      },
+      replace: renewCaddy,
     },
   ];
 }

@@ -1,30 +1,76 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { alone } from "../alone.ts";
 import type { ContainerSpec } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
 import type { Host } from "../host.ts";
 import { ensureImage } from "../image-build/ensure-image.ts";
-import { ingressImage, startIngress } from "../ingress/container.ts";
+import { startIngress } from "../ingress/container.ts";
 import { log } from "../log.ts";
 
-/** Starts Caddy with this configuration; one that has it already is left alone. */
-export async function ensureIngress(host: Host, spec: ContainerSpec, signal: AbortSignal): Promise<void> {
-  const found = await host.engine.inspectContainer(spec.name);
-  const isAsWanted = found?.labels[label.config] === spec.Labels[label.config];
-  if (!isAsWanted) await untilImageIsHere(host, ingressImage, signal);
-  if (found && !isAsWanted) await host.engine.removeContainer(found.id);
-  await startIngress(host.engine, spec);
+/** The pause respects registries' rate limits. */
+const pullAgainMs = 30_000;
+
+export type IngressContainer = {
+  /** Starts Caddy with this configuration; one that has it already is left alone. Never throws: `renew` is asked for again. */
+  ensure: () => Promise<void>;
+  /** Makes it anew. @throws if it cannot be; until its image is here, the one in place goes on, and is replaced then */
+  renew: () => Promise<void>;
+};
+
+export function openIngressContainer(
+  host: Pick<Host, "engine" | "newerImages" | "provideImage">,
+  spec: ContainerSpec,
+  signal: AbortSignal,
+): IngressContainer {
+  const { engine } = host;
+  let pulling: Promise<void> | undefined;
+
+  const notStarted = (error: unknown) =>
+    signal.aborted ||
+    log("error", "The ingress was not started; sites are served if an earlier one is in place", { error });
+
+  const renew = (): Promise<void> =>
+    alone(`ingress ${spec.name}`, async () => {
+      const found = await engine.inspectContainer(spec.name);
+      if ((await engine.imageId(spec.Image)) === null) {
+        // In the background: it takes minutes, or never succeeds.
+        pulling ??= untilImageIsHere(host, spec.Image, signal)
+          .then(renew)
+          .catch(notStarted)
+          .finally(() => (pulling = undefined));
+        if (found) await engine.startContainer(found.id);
+        throw new Error(`The image ${spec.Image} is missing`);
+      }
+      if (found) await engine.removeContainer(found.id);
+      await startIngress(engine, spec);
+    });
+
+  return {
+    renew,
+    async ensure() {
+      try {
+        const found = await engine.inspectContainer(spec.name);
+        const isAsWanted = found?.labels[label.config] === spec.Labels[label.config];
+        await (found && isAsWanted ? engine.startContainer(found.id) : renew());
+      } catch (error) {
+        notStarted(error);
+      }
+    },
+  };
 }
 
-/** The pause respects registries' rate limits. */
-async function untilImageIsHere(host: Host, image: string, signal: AbortSignal): Promise<void> {
+async function untilImageIsHere(
+  host: Parameters<typeof ensureImage>[0],
+  image: string,
+  signal: AbortSignal,
+): Promise<void> {
   for (;;) {
     try {
       return await ensureImage(host, image, signal);
     } catch (error) {
-      log("error", "The image of this host's ingress is missing; no site is served until it can be pulled", {
-        error,
-      });
-      await delay(30_000);
+      signal.throwIfAborted();
+      log("error", "The image of this host's ingress could not be pulled", { error });
+      await delay(pullAgainMs, undefined, { signal, ref: false });
     }
   }
 }

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import type { IngressSettings } from "../../agent/ingress/caddy.ts";
 import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
+import { openIngressContainer } from "../../agent/startup/ensure-ingress.ts";
 import { partsOf, watchIngress } from "../../agent/ingress/watch.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { engine } from "../support/engine.ts";
@@ -44,7 +45,8 @@ beforeAll(async () => {
   containerName = spec.name;
   await startIngress(engine, spec);
   await vi.waitUntil(async () => (await answers()) === "serves", { timeout: 20_000 });
-  void watchIngress(partsOf(settings, { routesFile: responder.file, engine, spec }), {
+  const { renew } = openIngressContainer({ engine }, spec, watching.signal);
+  void watchIngress(partsOf(settings, { routesFile: responder.file, renewCaddy: renew }), {
     signal: watching.signal,
     startMs: 0,
     onReplaced(part) {
