@@ -1,12 +1,15 @@
 import { DamageError } from "../databases/backups/damage.ts";
 import { rebuild, removeCopy } from "../databases/backups/rebuild.ts";
 import { containerName, databaseLabels, volumeName } from "../docker/database-objects.ts";
-import { DataGone } from "../databases/data.ts";
 import { bringUp, takeDown } from "../databases/server.ts";
 import { isShutdown } from "../failure.ts";
 import { JobError } from "../job.ts";
+import { log } from "../log.ts";
 import type { Handler } from "./handler.ts";
 import { label } from "../docker/labels.ts";
+
+/** A server that takes longer goes on starting meanwhile. */
+const bringBackMs = 60_000;
 
 /**
  * The old volume serves until the new one is proven; then the server switches over. The control plane's record
@@ -48,9 +51,12 @@ export const restoreDatabase: Handler<"database.restore"> = async (host, args, j
       : new JobError("The restored database did not start: try again.", { cause: error });
   }
 
+  /** A restore also helps a database whose server no longer starts: it does not depend on this. */
   async function bringBack(signal: AbortSignal): Promise<void> {
-    await bringUp(host, database, signal).catch((error: unknown) => {
-      if (!(error instanceof DataGone)) throw error;
+    const patience = AbortSignal.timeout(bringBackMs);
+    await bringUp(host, database, AbortSignal.any([signal, patience])).catch((error: unknown) => {
+      signal.throwIfAborted();
+      log("warn", "A database's old data did not come up around its restore", { databaseId, error });
     });
   }
 };

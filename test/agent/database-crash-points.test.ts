@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Stopped } from "../../agent/failure.ts";
-import { volumeName } from "../../agent/docker/database-objects.ts";
+import { containerName, volumeName } from "../../agent/docker/database-objects.ts";
 import { fingerprintText, type StoredBackup } from "../../protocol/agent/backups.ts";
 import type { DatabaseSpec, Job, JobArgs, JobKind } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
@@ -164,6 +164,34 @@ describe("an agent may end before any step of a database's", () => {
       });
       expect(Object.keys(machine.docker.state.volumes)).toEqual([volumeName(databaseId)]);
       expect(filesOf(machine)[changes]).toBe('{"later":"1"}');
+    },
+  );
+
+  it.each([true, false])(
+    "and a restore over a server that no longer starts does not need it; if the backup is good: %s",
+    async (isGood) => {
+      const machine = await provisioned();
+      await after(machine, backUp(true));
+      const old = volumeName(databaseId);
+      const { engine } = machine.docker;
+      await engine.stopContainer(containerName(databaseId), 1);
+      const start = engine.startContainer.bind(engine);
+      engine.startContainer = async (id) => {
+        if (machine.docker.find(id)?.labels["berth.volume"] === old) throw new Error("it ended");
+        await start(id);
+      };
+      const backup = storedIn(machine);
+      const sha256 = isGood ? backup.sha256 : "0".repeat(64);
+      const restore = jobOf("database.restore", { database, backup: { ...backup, sha256 }, serving: true });
+      const agent = await machine.agent();
+      const result = await agent.does(restore);
+      agent.close();
+      const { volumes } = machine.docker.state;
+      expect(volumes[old]?.files[changes]).toBe(rows);
+      if (isGood) {
+        expect(result).toMatchObject({ damage: null, volume: restore.id });
+        expect(volumes[volumeName(databaseId, restore.id)]?.files[changes]).toBe(rows);
+      } else expect(result).toEqual({ damage: expect.stringContaining("SHA-256") });
     },
   );
 

@@ -248,6 +248,18 @@ describe.each(["postgresql", "mysql", "redis"] as const)("a %s server that canno
     await sweep(host, await databasesStillOut({ engine, records }));
     expect(await inspect(spec)).toMatchObject({ running: true });
   });
+
+  it("is what its backup holds after a restore, also while the record says that it serves", async () => {
+    const backup = server.stored(await backUp(spec), spec.databaseName);
+    const [old] = await volumesOf(spec);
+    writeFileSync(join(old?.folder ?? "", broken), "this is no file of the server's\n".repeat(100));
+    await kill(spec);
+    await isOut(spec);
+    const result = await does("database.restore", { database: spec, backup, serving: true });
+    spec.volume = result.volume;
+    expect([result.damage, await ask(spec, read)]).toEqual([null, "1"]);
+    expect(await volumesOf(spec)).toContainEqual(expect.objectContaining({ name: old?.name }));
+  });
 });
 
 it.each(["postgresql", "mysql", "redis"] as const)(
