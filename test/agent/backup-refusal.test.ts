@@ -1,5 +1,5 @@
 import { PassThrough, Readable } from "node:stream";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { containerName } from "../../agent/docker/database-objects.ts";
 import { redisClient } from "../../agent/databases/redis/server.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
@@ -9,6 +9,7 @@ import { databaseSpec } from "../support/database-spec.ts";
 
 beforeAll(openMachines);
 afterAll(closeMachines);
+afterEach(() => void vi.useRealTimers());
 
 const databaseId = formatId("database", 1, new Uint8Array(10));
 const database = databaseSpec({
@@ -63,3 +64,55 @@ it("a backup that fails says the server's own reason, and nothing of what the da
       `The database could not be copied: ${reason}. Try again, or ask the operator about its host.`,
     );
 });
+
+/** A machine whose Redis answers this to each BGSAVE, and this to each question about it; a minute passes with each. */
+async function redisSaying(
+  answers: { BGSAVE?: string; INFO?: string },
+  log: string[] = [],
+): Promise<Machine> {
+  const machine = new Machine();
+  machine.docker.state.images[database.image] = "sha256:redis";
+  await after(machine, jobOf("provision", { database }));
+  const { engine } = machine.docker;
+  const execute = engine.execute.bind(engine);
+  vi.useFakeTimers({ toFake: ["performance"] });
+  engine.execute = (id, program, signal) => {
+    const isBegin = program.input?.includes("BGSAVE") ?? false;
+    const isQuestion = program.input?.includes("INFO persistence") ?? false;
+    const stdout = isBegin ? answers.BGSAVE : isQuestion ? answers.INFO : undefined;
+    if (stdout === undefined) return execute(id, program, signal);
+    vi.advanceTimersByTime(60_000);
+    return Promise.resolve({ exitCode: 0, stdout, stderr: "" });
+  };
+  engine.lastLines = () => Promise.resolve(log);
+  return machine;
+}
+const begun = (said: string) => `OK\n# Keyspace\ndb0:keys=1,expires=0,avg_ttl=0\n\n${said}\n\nOK\n`;
+
+it.each([
+  [
+    "MISCONF Errors writing to the AOF file: Input/output error",
+    [],
+    "MISCONF Errors writing to the AOF file: Input/output error",
+  ],
+  [
+    "ERR",
+    ["9:M 29 Nov 2026 06:00:00.000 # Can't save in background: fork: Cannot allocate memory", "secret"],
+    "Can't save in background: fork: Cannot allocate memory",
+  ],
+])("a Redis that refuses to save holds up no other backup: %s", async (said, log, reason) => {
+  const machine = await redisSaying({ BGSAVE: begun(said) }, log);
+  await expect(after(machine, backUp("redis"))).rejects.toThrow(
+    `The database could not be copied: ${reason}. Try again`,
+  );
+});
+
+it("a Redis whose other child process does not end, or whose save makes no progress, holds up others for minutes at most", async () => {
+  const busy = "ERR Another child process is active (AOF?): can't BGSAVE right now.";
+  await expect(after(await redisSaying({ BGSAVE: begun(busy) }), backUp("redis"))).rejects.toThrow(busy);
+  vi.useRealTimers();
+  const INFO = "rdb_bgsave_in_progress:1\r\ncurrent_save_keys_processed:7\r\n";
+  await expect(after(await redisSaying({ INFO }), backUp("redis"))).rejects.toThrow(
+    /its save makes no progress/,
+  );
+}, 30_000);

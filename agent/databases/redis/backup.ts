@@ -8,6 +8,10 @@ import { adminEnv, asAdmin, redisClient } from "./server.ts";
 
 const file = "dump.rdb";
 const pauseMs = 250;
+/** A host makes one backup at a time: it does not wait longer than this for another child process of the server. */
+const beginsWithinMs = 5 * 60_000;
+/** A save that writes no key for this long is stuck. */
+const stuckAfterMs = 10 * 60_000;
 
 /** The client's output; the server that loads a copy has no users. */
 async function ask({ engine, id, spec, signal }: Server, input: string, anonymous = false): Promise<string> {
@@ -114,7 +118,10 @@ export const redis: Copier = {
   },
 };
 
+/** @throws ServerRefusal if it failed, or writes no key for too long */
 async function untilSaved(server: Server): Promise<void> {
+  let written: string | undefined;
+  let since = performance.now();
   for (;;) {
     server.signal.throwIfAborted();
     const info = await ask(server, "INFO persistence\n");
@@ -124,16 +131,35 @@ async function untilSaved(server: Server): Promise<void> {
       // Scripts may print data into the server's log.
       throw new ServerRefusal("BGSAVE failed", `BGSAVE failed: ${lines.join(" | ")}`);
     }
+    const now = performance.now();
+    const keys = valueOf(info, "current_save_keys_processed");
+    // Redis before 7.0 reports no keys.
+    if (keys === undefined || keys !== written) [written, since] = [keys, now];
+    if (now - since > stuckAfterMs) throw refused("its save makes no progress");
     await delay(pauseMs, undefined, { signal: server.signal });
   }
 }
 
+const refused = (reason: string) => new ServerRefusal(reason, `BGSAVE: ${reason}`);
+
+/** Refusals that end by themselves: another child process of the server is writing, or the server loads its data. */
+const passing = /in progress|child process|^LOADING/i;
+/** Why the server cannot fork, which only its log says. */
+const forkFailed = /Can't save in background: fork: [\w ]+/g;
+
+/** Starts the save. @throws ServerRefusal if the server refuses it, at once unless that may pass */
 async function fork(server: Server): Promise<Fingerprint> {
+  const until = performance.now() + beginsWithinMs;
   for (;;) {
     server.signal.throwIfAborted();
     const said = await ask(server, "CLIENT PAUSE 5000 WRITE\nINFO keyspace\nBGSAVE\nCLIENT UNPAUSE\n");
     if (said.includes("Background saving started")) return keyspaceOf(said);
-    // Another child process of the server is rewriting its append-only file.
+    const refusal = /^[A-Z]{3,}(?: .*)?$/m.exec(said)?.[0].trim() ?? "";
+    if (!passing.test(refusal) || performance.now() > until) {
+      if (refusal !== "ERR") throw refused(refusal);
+      const lines = await server.engine.lastLines(server.id, 20);
+      throw refused(lines.join("\n").match(forkFailed)?.at(-1) ?? refusal);
+    }
     await delay(pauseMs * 4, undefined, { signal: server.signal });
   }
 }
