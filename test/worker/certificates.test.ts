@@ -143,6 +143,29 @@ describe("the wildcard certificate of the sites' own names", () => {
     expect(published()).toEqual([]);
   }, 240_000);
 
+  it.each([
+    ["lost", () => authority.loseAccounts()],
+    ["deactivated", () => authority.deactivateAccounts()],
+  ])(
+    "is renewed by a new account when the authority has %s the old one, also amid an order",
+    async (_, end) => {
+      await minutes(5);
+      const [first] = await issuedCertificates(ctx, "host_0none");
+      now = new Date(now.getTime() + 61 * day);
+      end();
+      await minutes(15);
+      const [second] = await issuedCertificates(ctx, "host_0none");
+      expect(second?.chain).not.toBe(first?.chain);
+      now = new Date(now.getTime() + 61 * day);
+      await minutes(1);
+      expect(await certificate()).toMatchObject({ step: "PUBLISH" });
+      end();
+      await minutes(30);
+      expect((await issuedCertificates(ctx, "host_0none"))[0]?.chain).not.toBe(second?.chain);
+      expect(await certificate()).toMatchObject({ error: null, errorSince: null });
+    },
+  );
+
   it("is issued all the same when every run ends after one of its requests", async () => {
     const original = vi.mocked(globalThis.fetch).getMockImplementation();
     for (let left = 1; (await issuedCertificates(ctx, "host_0none")).length === 0; left++) {

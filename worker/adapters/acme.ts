@@ -34,6 +34,15 @@ export class AcmeError extends Error {
   }
 }
 
+/** The authority has no such account any more, or accepts nothing of it: another one must be registered, with a new key. */
+export class AccountGoneError extends AcmeError {
+  readonly accountUrl: string;
+  constructor(message: string, accountUrl: string) {
+    super(message, true);
+    this.accountUrl = accountUrl;
+  }
+}
+
 const Directory = z.object({ newNonce: z.url(), newAccount: z.url(), newOrder: z.url() });
 const Problem = z.object({ type: z.string().default(""), detail: z.string().default("") });
 const Order = z.object({
@@ -117,7 +126,7 @@ export function acmeAuthority(directoryUrl: string): Acme {
     const signer = await importPKCS8(key, "ES256", { extractable: true });
     const by = accountUrl === null ? { jwk: publicPart(await exportJWK(signer)) } : { kid: accountUrl };
     const payload = new TextEncoder().encode(body === undefined ? "" : JSON.stringify(body));
-    const { newNonce } = await directoryOnce();
+    const { newNonce, newOrder } = await directoryOnce();
     for (let attempt = 1; ; attempt++) {
       const nonce = (await send(newNonce, { method: "HEAD" })).headers.get("Replay-Nonce") ?? "";
       const signed = await new FlattenedSign(payload)
@@ -129,8 +138,13 @@ export function acmeAuthority(directoryUrl: string): Acme {
         body: JSON.stringify(signed),
       });
       if (answer.status < 400) return answer;
-      if (problemOf(answer)?.type.endsWith(":badNonce") && attempt < maxAttempts) continue;
-      throw new AcmeError(`The certificate authority refuses (${answer.status})${detailOf(answer)}.`, true);
+      const type = problemOf(answer)?.type.split(":").at(-1);
+      if (type === "badNonce" && attempt < maxAttempts) continue;
+      const message = `The certificate authority refuses (${answer.status})${detailOf(answer)}.`;
+      const isGone = type === "accountDoesNotExist" || (type === "unauthorized" && url === newOrder);
+      throw isGone && accountUrl !== null
+        ? new AccountGoneError(message, accountUrl)
+        : new AcmeError(message, true);
     }
   }
 

@@ -6,7 +6,9 @@ import {
   X509CertificateGenerator,
 } from "@peculiar/x509";
 
+type Account = { key: string; isDeactivated: boolean };
 type Order = {
+  account: Account;
   status: "pending" | "ready" | "processing" | "valid" | "invalid";
   name: string;
   token: string;
@@ -33,8 +35,19 @@ export class AcmeAuthority {
   isAway = false;
   /** What a resolver of the authority finds. */
   lookUp: (name: string) => string[] = () => [];
+  /** By their addresses. */
+  private readonly accounts = new Map<string, Account>();
   private keys: ReturnType<typeof newKeys> | undefined;
   private nonce = 0;
+
+  /** As after a restore of an older database. */
+  loseAccounts(): void {
+    this.accounts.clear();
+  }
+  /** As its holder does, or the authority after a misuse; their keys get no other account. */
+  deactivateAccounts(): void {
+    for (const account of this.accounts.values()) account.isDeactivated = true;
+  }
 
   async fetch(request: Request): Promise<Response> {
     if (this.isAway) throw new TypeError("connection refused");
@@ -48,21 +61,29 @@ export class AcmeAuthority {
         meta: { termsOfService: at("/terms") },
       });
     if (pathname === "/nonce") return this.answer({});
-    const { payload } = (await request.json()) as { payload: string };
+    const { payload, protected: header } = (await request.json()) as { payload: string; protected: string };
     const body = payload === "" ? null : decoded(payload);
     if (body) this.asked.push(pathname);
     const [, kind, text] = pathname.split("/");
     const index = Number(text);
     const order = this.orders[index];
-    if (kind === "account") return this.answer({ status: "valid" }, { Location: at("/account/1") }, 201);
+    const { kid, jwk } = decoded(header) as { kid?: string; jwk?: object };
+    if (kind === "account") return this.register(JSON.stringify(jwk), at(`/account/${++this.nonce}`));
+    const account = this.accounts.get(kid ?? "");
+    if (!account) return this.refuse("accountDoesNotExist", "Account could not be found", 400);
+    if (account.isDeactivated) return this.refuse("unauthorized", "Account is not valid", 403);
     if (kind === "order" && body && text === undefined) {
       const [identifier] = body["identifiers"] as { value: string }[];
-      const made: Order = { status: "pending", name: identifier?.value ?? "", token: crypto.randomUUID() };
+      const made: Order = {
+        account,
+        status: "pending",
+        name: identifier?.value ?? "",
+        token: crypto.randomUUID(),
+      };
       const url = at(`/order/${this.orders.push(made) - 1}`);
       return this.answer(this.orderBody(made, url), { Location: url }, 201);
     }
-    if (!order)
-      return this.answer({ type: "urn:ietf:params:acme:error:malformed", detail: "No such order" }, {}, 404);
+    if (order?.account !== account) return this.refuse("malformed", "No such order", 404);
     if (kind === "order") return this.answer(this.orderBody(order, at(`/order/${index}`)));
     if (kind === "authz") return this.answer(this.authorizationBody(order, at(`/challenge/${index}`)));
     if (kind === "challenge") return this.validate(order, at(`/challenge/${index}`));
@@ -72,6 +93,18 @@ export class AcmeAuthority {
       return this.answer(this.orderBody(order, at(`/order/${index}`)));
     }
     return this.answerText(order.chain ?? "");
+  }
+
+  /** The same key has the same account (RFC 8555, section 7.3.1). */
+  private register(key: string, url: string): Response {
+    const [known] = [...this.accounts].filter(([, account]) => account.key === key);
+    if (known?.[1].isDeactivated) return this.refuse("unauthorized", "Account is not valid", 403);
+    if (!known) this.accounts.set(url, { key, isDeactivated: false });
+    return this.answer({ status: "valid" }, { Location: known?.[0] ?? url }, known ? 200 : 201);
+  }
+
+  private refuse(type: string, detail: string, status: number): Response {
+    return this.answer({ type: `urn:ietf:params:acme:error:${type}`, detail }, {}, status);
   }
 
   private orderBody(order: Order, url: string) {

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, inArray, isNotNull, isNull, lte, ne, or, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
-import { AcmeError, type AcmeAccount, type AcmeOrder } from "../../adapters/acme.ts";
+import { AccountGoneError, AcmeError, type AcmeAccount, type AcmeOrder } from "../../adapters/acme.ts";
 import { sitesWildcard } from "../../adapters/dns-zone/index.ts";
 import type { Ctx } from "../../ctx.ts";
 import { acmeAccounts, certificates, domains, hosts, sites } from "../../db/schema.ts";
@@ -113,6 +113,9 @@ async function run(ctx: Ctx, begun: Row): Promise<Row> {
     await save({ busyUntil: new Date(0), nextAt: nextRunOf(row) });
   } catch (error) {
     if (!(error instanceof AcmeError)) logError({ task: "certificate" }, error);
+    // The next attempt registers another one. Another run may have done so already.
+    if (error instanceof AccountGoneError)
+      await ctx.db.delete(acmeAccounts).where(eq(acmeAccounts.url, error.accountUrl));
     const failures = row.failures + 1;
     await save({
       busyUntil: new Date(0),
