@@ -4,6 +4,7 @@ import type { Client } from "../client/index.ts";
 import { configFile, profileOf, readConfig, siteUrlOf, type Config, type Profile } from "./config.ts";
 import { exitCodes, Failure, usage } from "./failure.ts";
 import { dim, say } from "./terminal.ts";
+import { textOf } from "./utf8.ts";
 import { version } from "./version.ts";
 
 /** The options that every command takes. */
@@ -143,10 +144,9 @@ export async function ask(question: string): Promise<string> {
   }
 }
 
-/** All of standard input, as text. */
+/** All of standard input, as text. @throws Failure (usage) if it is not UTF-8 */
 export async function standardInput(): Promise<string> {
-  let text = "";
-  process.stdin.setEncoding("utf8");
-  for await (const part of process.stdin) text += String(part);
-  return text;
+  const parts: Buffer[] = [];
+  for await (const part of process.stdin) parts.push(part as Buffer);
+  return textOf(Buffer.concat(parts), "Standard input");
 }

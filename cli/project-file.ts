@@ -1,6 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { usage } from "./failure.ts";
+import { readText } from "./utf8.ts";
 
 export const projectFileName = "berth.json";
 
@@ -13,10 +14,11 @@ export function findProjectFile(): string | undefined {
   }
 }
 
-/** @throws Failure (usage) if it is not JSON */
+/** @throws Failure (usage) if it cannot be read, or is not JSON in UTF-8 */
 export function readProjectFile(file: string): unknown {
+  const text = readText(file);
   try {
-    return JSON.parse(readFileSync(file, "utf8"));
+    return JSON.parse(text);
   } catch (error) {
     throw usage(`${file} is not valid JSON: ${(error as Error).message}`);
   }

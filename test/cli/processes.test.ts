@@ -750,6 +750,58 @@ it("a .env file is read and written as the pages do, and one with a line that is
   service.instead = () => undefined;
 });
 
+const latin1 = Buffer.from("A=1\nNAME=Zo\u00eb\nB=2\n", "latin1");
+const utf16 = Buffer.from("\ufeffNAME=fast\n", "utf16le");
+it.each([
+  ["Latin-1", latin1, 2],
+  ["UTF-16", utf16, 1],
+  ["UTF-16 without a byte order mark", utf16.subarray(2), 1],
+])(
+  "what is %s, and would be stored as another text, is refused by its line before anything is asked for",
+  async (_, bytes, line) => {
+    const checkout = mkdtempSync(join(home, "checkout-"));
+    for (const name of ["some.env", "berth.json"]) writeFileSync(join(checkout, name), bytes);
+    const from = service.asked.length;
+    for (const [args, named] of [
+      [["env", "push", "some.env"], "some.env"],
+      [["env", "diff", "some.env"], "some.env"],
+      [["env", "set", "NAME"], "Standard input"],
+      [["up"], "berth.json"],
+    ] as const) {
+      const started = start([...args], {}, program, null, checkout);
+      started.child.stdin.end(bytes);
+      const { code, stderr } = await started.ended;
+      expect([args, code, stderr]).toEqual([
+        args,
+        2,
+        expect.stringMatching(
+          new RegExp(`${named} is not UTF-8 text: see line ${line}\\.[^]*Save it as UTF-8`),
+        ),
+      ]);
+    }
+    expect(service.asked.slice(from)).toEqual([]);
+  },
+);
+
+it("a byte order mark before UTF-8 is no part of a value, of a name or of berth.json", async () => {
+  const checkout = projectFolder({ variables: { NAME: "Zoë" } });
+  const file = join(checkout, "berth.json");
+  const marked = (text: string) => Buffer.from(`\ufeff${text}`);
+  writeFileSync(file, marked(readFileSync(file, "utf8")));
+  writeFileSync(join(checkout, "some.env"), marked("NAME=Zoë\n"));
+  const sites = service.instead;
+  service.instead = (asked) => (asked.id === "getSite" ? { envVariables: [] } : sites(asked));
+  for (const args of [["env", "set", "NAME"], ["env", "push", "some.env"], ["up"]]) {
+    const from = service.asked.length;
+    const started = start(args, {}, program, null, checkout);
+    started.child.stdin.end(marked("Zoë\n"));
+    expect([args, (await started.ended).code]).toEqual([args, 0]);
+    const [change] = changesSince(from);
+    expect(JSON.parse(change?.body ?? "")).toMatchObject({ envVariables: [{ key: "NAME", value: "Zoë" }] });
+  }
+  service.instead = () => undefined;
+});
+
 it("secrets, which a pulled file does not have, are no difference, and no push removes them", async () => {
   const file = join(home, "secrets.env");
   const envVariables = [

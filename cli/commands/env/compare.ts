@@ -2,7 +2,7 @@ import { connect } from "../../context.ts";
 import { usage } from "../../failure.ts";
 import { findSite } from "../../site.ts";
 import { dim, safe, styled } from "../../terminal.ts";
-import { readFileSync } from "node:fs";
+import { readText } from "../../utf8.ts";
 
 type Difference = {
   added: string[];
@@ -17,13 +17,7 @@ type Difference = {
  * a pulled file lacks them, and nobody could get them back.
  */
 export async function compareEnv(file: string): Promise<Difference & { id: string }> {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw usage(code === "ENOENT" ? `There is no file ${file}.` : `${file} cannot be read: ${message}.`);
-  }
+  const text = readText(file);
   const { parseEnvFile } = await import("../../../client/index.ts");
   const { variables, problems } = parseEnvFile(text);
   if (problems.length > 0)
