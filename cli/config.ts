@@ -1,6 +1,7 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { mkdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { Failure, usage } from "./failure.ts";
+import { replaceFile } from "./files.ts";
 
 /** One service and the account there. `token` is an API key. */
 export type Profile = { url: string; token?: string; email?: string };
@@ -45,17 +46,10 @@ export function readConfig(file: string): Config {
 export const profileOf = ({ profiles }: Config, name: string): Profile | undefined =>
   Object.hasOwn(profiles, name) ? profiles[name] : undefined;
 
-/** Replaces the file as a whole, so that a crash leaves the old one or the new one. Only its owner may read it. */
+/** Only its owner may read the file. */
 export function writeConfig(file: string, config: Config): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const temporary = join(dirname(file), `.config-${crypto.randomUUID()}`);
-  try {
-    writeFileSync(temporary, `${JSON.stringify(config, null, 2)}\n`, { mode: 0o600, flag: "wx" });
-    chmodSync(temporary, 0o600);
-    renameSync(temporary, file);
-  } finally {
-    rmSync(temporary, { force: true });
-  }
+  replaceFile(file, `${JSON.stringify(config, null, 2)}\n`, 0o600);
 }
 
 /** The origin of a service as it was typed. @throws Failure (usage) if it is none */

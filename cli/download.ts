@@ -1,5 +1,6 @@
 import { signal } from "./context.ts";
 import { Failure, usage } from "./failure.ts";
+import { besides } from "./files.ts";
 import { safe, showValue } from "./terminal.ts";
 import { createWriteStream, existsSync, renameSync, rmSync, statSync } from "node:fs";
 
@@ -12,17 +13,30 @@ export async function saveTo(response: Response, file: string, force: boolean | 
   ]);
   const body = Readable.fromWeb(response.body);
   if (file === "-") {
-    await pipeline(body, process.stdout, { end: false, signal });
+    await pipeline(body, process.stdout, { end: false, signal }).catch(cutOff);
     return;
   }
-  if (existsSync(file) && !force)
-    throw usage(`${file} already exists.`, "Give another name, or --force to replace it.");
-  const part = `${file}.part`;
+  const requireFree = () => {
+    if (existsSync(file) && !force)
+      throw usage(`${file} already exists.`, "Give another name, or --force to replace it.");
+  };
+  requireFree();
+  const part = besides(file);
   try {
-    await pipeline(body, createWriteStream(part, { mode: 0o600 }), { signal });
+    await pipeline(body, createWriteStream(part, { mode: 0o600, flags: "wx" }), { signal }).catch(cutOff);
+    // Another run may have made it meanwhile.
+    requireFree();
     renameSync(part, file);
     showValue("savedFile", { file, bytes: statSync(file).size }, () => `Wrote ${safe(file)}.`);
   } finally {
     rmSync(part, { force: true });
   }
+}
+
+/** What fetch throws says only that the answer was `terminated`; all else, such as a full disk, names itself. */
+function cutOff(error: unknown): never {
+  if (!(error instanceof TypeError)) throw error;
+  throw new Failure("The download was cut off before its end.", {
+    hint: "No file was written or replaced. Run the command again.",
+  });
 }

@@ -1,8 +1,9 @@
 import { command } from "../command.ts";
 import { clientFor, connection, signal } from "../context.ts";
 import { Failure, usage } from "../failure.ts";
+import { replaceFile } from "../files.ts";
 import { say, showValue } from "../terminal.ts";
-import { chmodSync, existsSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { version } from "../version.ts";
 
@@ -48,14 +49,3 @@ export const upgrade = command(
     version === to ? `${to} is the current version.` : `Upgraded from ${version} to ${to}.`,
   );
 });
-
-function replaceFile(file: string, bytes: Buffer, mode: number): void {
-  const next = `${file}.next`;
-  try {
-    writeFileSync(next, bytes, { mode });
-    chmodSync(next, mode);
-    renameSync(next, file);
-  } finally {
-    rmSync(next, { force: true });
-  }
-}

@@ -1,5 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
 import {
   copyFileSync,
   mkdirSync,
@@ -7,12 +9,13 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { load } from "js-yaml";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answers } from "../../protocol/cli.ts";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { answeringService, answerOf, type Asked, type Service } from "../support/answering-service.ts";
@@ -800,6 +803,63 @@ it("a byte order mark before UTF-8 is no part of a value, of a name or of berth.
     expect(JSON.parse(change?.body ?? "")).toMatchObject({ envVariables: [{ key: "NAME", value: "Zoë" }] });
   }
   service.instead = () => undefined;
+});
+
+describe("a download", () => {
+  const backup = Buffer.alloc(300_000, "b");
+  const path = "/backups/bak_1/download";
+  /** The first answers in order, each as slowly as told: a piece, and the rest once `released`. */
+  async function slowService() {
+    const asked: http.ServerResponse[] = [];
+    const server = http.createServer((request, response) => {
+      if (request.url === path) {
+        response.writeHead(200, { "Content-Length": backup.length }).write(backup.subarray(0, 1000));
+        asked.push(response);
+      } else
+        response
+          .writeHead(200, { "Content-Type": "application/json" })
+          .end(JSON.stringify({ url: `${url}${path}`, status: "STORED" }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return { url, asked, close: () => void server.close() };
+  }
+  const download = (url: string, cwd: string, ...args: string[]) =>
+    start(["backups", "download", "bak_1", "some.backup", ...args], { BERTH_URL: url }, program, "", cwd);
+  /** Once its first piece is on the disk. */
+  const begun = (cwd: string, count: number) =>
+    expect
+      .poll(() => readdirSync(cwd).filter((name) => statSync(join(cwd, name)).size === 1000).length)
+      .toBe(count);
+
+  it("into a file that another one is writing leaves a whole file of one of them, and nothing else", async () => {
+    const { url, asked, close } = await slowService();
+    const cwd = mkdtempSync(join(home, "downloads-"));
+    const first = download(url, cwd);
+    await begun(cwd, 1);
+    const second = download(url, cwd);
+    await begun(cwd, 2);
+    asked[1]?.end(backup.subarray(1000));
+    expect(await second.ended).toMatchObject({ code: 0 });
+    asked[0]?.end(backup.subarray(1000));
+    expect(await first.ended).toMatchObject({ code: 2, stderr: expect.stringContaining("already exists") });
+    expect(readdirSync(cwd)).toEqual(["some.backup"]);
+    expect(readFileSync(join(cwd, "some.backup")).equals(backup)).toBe(true);
+    close();
+  });
+
+  it("that is cut off leaves the file that there was, and says so", async () => {
+    const { url, asked, close } = await slowService();
+    const cwd = mkdtempSync(join(home, "downloads-"));
+    writeFileSync(join(cwd, "some.backup"), "of before");
+    const run = download(url, cwd, "--force");
+    await begun(cwd, 1);
+    asked[0]?.destroy();
+    expect(await run.ended).toMatchObject({ code: 1, stderr: expect.stringContaining("was cut off") });
+    expect(readdirSync(cwd)).toEqual(["some.backup"]);
+    expect(readFileSync(join(cwd, "some.backup"), "utf8")).toBe("of before");
+    close();
+  });
 });
 
 it("secrets, which a pulled file does not have, are no difference, and no push removes them", async () => {
