@@ -68,3 +68,33 @@ it("a log of 50,000 lines scrolls at 60 frames, is searched and filtered, and ta
   expect(download.suggestedFilename()).toMatch(/\.log$/);
   await context.close();
 });
+
+it("no line of a log is cut off, whatever is in it, on a desk, on a phone and where long lines are wrapped", async () => {
+  const { context, page } = await signedIn(browser);
+  const lines = [
+    "\tat org.example.Main\t(Main.java:1)\tat\torg.example.Other\tand\tmore",
+    `{"level":"error","msg":"no","stack":"${"Error: no\\n    at one.two.three (four.js:5)\\n    at six"}"}`,
+    "(a).(b).(c).".repeat(40),
+    `word ${" ".repeat(150)} word`,
+    "日本語のログ。".repeat(20),
+    "a".repeat(400),
+  ].map((text, index) => event(index + 1, text));
+  await page.route("**/api/v1/sites/*/logs?*", (route) =>
+    route.fulfill({
+      status: 200,
+      contentType: "text/event-stream",
+      body: `${lines.join("")}event: end\ndata: {}\n\n`,
+    }),
+  );
+  for (const width of [1280, 700, 391, 390, 389, 320]) {
+    await page.setViewportSize({ width, height: 844 });
+    await page.goto(`${local.siteUrl}/sites/${local.sampleSite.id}/logs`);
+    await page.locator(".log-state", { hasText: "6 lines · complete" }).waitFor();
+    const cut = await page.evaluate<string[]>(`[...document.querySelectorAll(".log-window > div")]
+      .filter((row) => row.querySelector(".text").getBoundingClientRect().height > 0)
+      .filter((row) => row.scrollHeight > row.clientHeight)
+      .map((row) => row.innerText)`);
+    expect([width, cut]).toEqual([width, []]);
+  }
+  await context.close();
+});

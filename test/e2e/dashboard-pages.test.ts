@@ -138,6 +138,16 @@ const faint = `(() => {
   return weak;
 })()`;
 
+/** Menus that open beyond an edge of the screen to which nothing scrolls. */
+const cutOff = `[...document.querySelectorAll("details.menu")].filter((menu) => {
+  if (!menu.checkVisibility()) return false;
+  const wasOpen = menu.open;
+  menu.open = true;
+  const { left, right } = menu.querySelector(":scope > div").getBoundingClientRect();
+  menu.open = wasOpen;
+  return left < 0 || right > innerWidth;
+}).map((menu) => menu.innerText)`;
+
 /** Compressed, by address: each file is fetched once. */
 const sizes = new Map<string, Promise<number>>();
 const sizeOf = (page: Page, address: string): Promise<number> => {
@@ -187,6 +197,7 @@ async function faultsOf(path: string, storageState?: Session): Promise<Record<st
       "document.fonts.ready.then(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))",
     );
     const kind = `${viewport.width} ${scheme}`;
+    note(`menus that are cut off, ${kind}`, await page.evaluate<string[]>(cutOff));
     note(`moved, ${kind}`, await page.evaluate<string[]>("window.shifts"));
     if (scheme === "light") note("script", await scriptOver(page));
     await page.evaluate(axe);

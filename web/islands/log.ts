@@ -3,6 +3,7 @@ import { stepNames, type DeploymentStep } from "../../protocol/deployment-steps.
 import { duration } from "../../protocol/duration.ts";
 import { runsOf, uncoloured } from "../lib/ansi.ts";
 import { waitMs } from "../lib/refused.ts";
+import { rowsOf } from "../lib/rows.ts";
 import { isAtLeast, structured, type Level } from "../lib/structured.ts";
 
 /** What a deployment wrote in one of its steps. The one that goes on, or the last, is open; the others are folded. */
@@ -445,7 +446,7 @@ class Log extends HTMLElement {
       part.count++;
       if (this.#isFolded(part)) return;
     }
-    this.#push(line, this.#wraps ? Math.max(1, Math.ceil(line.text.length / this.#columns)) : 1);
+    this.#push(line, rowsOf(line.text, this.#wraps ? this.#columns : Infinity));
   }
   #push(row: Row, height: number): void {
     this.#shown.push(row);
@@ -595,8 +596,7 @@ class Log extends HTMLElement {
     if (this.#replicas.size > 1)
       row.append(make("span", "replica", line.replica > 0 ? `#${line.replica}` : ""));
     row.append(text);
-    if (this.#wraps)
-      row.style.height = `${((this.#tops[index + 1] ?? this.#rows) - (this.#tops[index] ?? 0)) * rowHeight}px`;
+    row.style.height = `${((this.#tops[index + 1] ?? this.#rows) - (this.#tops[index] ?? 0)) * rowHeight}px`;
     if (this.#hits[this.#hit] === index || line.seq === this.#mark) row.classList.add("hit");
     return row;
   }
