@@ -1,6 +1,7 @@
 /** On every page: forms that replace only what changed, live parts, times and copying. Each page works without it. */
 
 import { ago } from "../protocol/ago.ts";
+import { duration } from "../protocol/duration.ts";
 import { errorOn } from "./lib/error-page.ts";
 import { waitMs } from "./lib/refused.ts";
 
@@ -283,7 +284,21 @@ const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyl
 
 const toTheMinute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
+/** When the page came with what counts on from there, by the browser's own clock. */
+const countsFrom = new WeakMap<HTMLElement, number>();
+
+/** What is still going on takes longer by the second. */
+function countOn(root: ParentNode): void {
+  for (const time of root.querySelectorAll<HTMLElement>("[data-counts]")) {
+    const from = countsFrom.get(time) ?? performance.now();
+    countsFrom.set(time, from);
+    time.textContent = duration(Number(time.dataset["counts"]) + performance.now() - from);
+  }
+}
+setInterval(() => countOn(document), 1000);
+
 function prepare(root: ParentNode): void {
+  countOn(root);
   for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-relative]")) {
     const said = time.querySelector(".ago");
     if (said) said.textContent = ago(time.dateTime, Date.now());

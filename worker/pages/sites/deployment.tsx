@@ -45,7 +45,9 @@ const Steps = ({ deployment, now }: { deployment: Deployment; now: Date }) => (
           <span>{label}</span>
           <span>
             <Status {...stepWords[state]} />
-            <span class="soft small">{ms === null ? "" : duration(ms)}</span>
+            <span class="soft small" {...(state === "now" && { "data-counts": String(ms) })}>
+              {ms === null ? "" : duration(ms)}
+            </span>
           </span>
         </li>
       ))}
