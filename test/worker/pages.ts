@@ -40,7 +40,7 @@ export function fieldsOf(text: string, form: string): Record<string, string> {
     fields[name] = attribute(tag, "value") ?? "";
   }
   for (const [, tag = "", value = ""] of inside.matchAll(/<textarea([^>]*)>([^]*?)<\/textarea>/g))
-    fields[attribute(tag, "name") ?? ""] = value;
+    fields[attribute(tag, "name") ?? ""] = value.replaceAll(/\r\n?/g, "\n").replace(/^\n/, "");
   for (const [, tag = "", options = ""] of inside.matchAll(/<select([^>]*)>([^]*?)<\/select>/g))
     fields[attribute(tag, "name") ?? ""] =
       attribute(/<option[^>]*\bselected\b[^>]*>/.exec(options)?.[0] ?? "", "value") ?? "";

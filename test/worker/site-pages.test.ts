@@ -440,6 +440,26 @@ describe("variables", () => {
     on.close();
   });
 
+  it("keep their line breaks, of either kind and at the beginning, where something else in their menu is changed", async () => {
+    const [key, { siteId }] = [await operator(), await createSite(await operator())];
+    const path = `/sites/${siteId}/variables`;
+    const values = ["a\r\nb\r\n", "a\nb", "a\r\nb\nc", "\n\na", "\r\na", " a ", "\n", ""];
+    const envVariables = values.map((value, index) => ({ key: `A${index}`, value }));
+    await api(key, "PATCH", `/sites/${siteId}`, { envVariables });
+    for (const [index, { key: name }] of envVariables.entries()) {
+      const { value = "", ...fields } = fieldsOf((await page(path)).text, `set:${name}`);
+      const isStaged = index % 2 === 1;
+      const form = { ...fields, scope: "build", value: value.replaceAll("\n", "\r\n") };
+      const changes = JSON.stringify([{ key: name, value, scope: "build", isEdit: true }]);
+      await post(path, isStaged ? "changes" : `set:${name}`, isStaged ? { changes } : form);
+    }
+    expect((await site(key, siteId)).envVariables).toEqual(
+      envVariables.map((one) => ({ ...one, encrypted: false, scope: "build" })),
+    );
+    await post(path, "set:A3", { ...fieldsOf((await page(path)).text, "set:A3"), value: "\r\n\r\nab" });
+    expect((await site(key, siteId)).envVariables[3]?.value).toBe("\n\nab");
+  });
+
   it("are pasted as a file, and staged changes are one version", async () => {
     const { siteId } = await createSite(await operator());
     const path = `/sites/${siteId}/variables`;

@@ -200,6 +200,8 @@ export const TextArea = ({
       {...(wide && { wide })}
     >
       <textarea {...input} id={id} rows={rows} spellcheck={false} {...said(id, problem, hint)}>
+        {/* Browsers leave out a line break at the beginning. */}
+        {/^[\r\n]/.test(shown ?? "") && "\n"}
         {shown ?? ""}
       </textarea>
     </Around>

@@ -269,7 +269,9 @@ async function withoutKept(ctx: Ctx, id: string, changes: Change[]): Promise<Env
   const { envVariables } = await call(ctx, "getSite", { id });
   return changes.map(({ isEdit, value, ...change }) => {
     const before = isEdit && envVariables.find(({ key }) => key === change.key);
-    return before && value === (before.value ?? "") ? change : { ...change, value };
+    // A field knows one kind of line break.
+    const shown = before && (before.value ?? "").replaceAll(/\r\n?/g, "\n");
+    return value === shown ? change : { ...change, value };
   });
 }
 
