@@ -107,7 +107,7 @@ export function compose(config: AgentConfig, program: Program): Agent {
       await isolation.refresh();
       isolation.watch(stopping.signal);
       const { spec } = ingressContainer(config.agentId, config.ingress);
-      const ingress = openIngressContainer(host, spec, stopping.signal);
+      const ingress = openIngressContainer(host, spec, config.ingress, stopping.signal);
       await ingress.ensure();
       await sweep(host, await databasesStillOut({ engine, records }));
 

@@ -1,6 +1,7 @@
 import http from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { loopbackOf, type IngressSettings } from "./caddy.ts";
+import { peersAddress } from "./hop.ts";
 import { processesWith } from "./processes.ts";
 import { log } from "../log.ts";
 
@@ -9,6 +10,8 @@ export const lookMs = 2000;
 const deadlineMs = 4000;
 /** What was replaced is starting. */
 const startMs = 20_000;
+/** What was replaced in vain is replaced less and less often: every few minutes at last. */
+const mostDoublings = 3;
 /** A timer that is so late tells that this process itself was held up, and no answer could be heard. */
 const lateMs = 1000;
 
@@ -29,12 +32,15 @@ export async function watchIngress(
 ): Promise<void> {
   const { signal, onReplaced } = options;
   let judgedFrom = performance.now() + (options.startMs ?? startMs);
+  let replacements = 0;
   while (!signal.aborted) {
     await delay(options.lookMs ?? lookMs, undefined, { signal, ref: false }).catch(() => undefined);
     if (signal.aborted || performance.now() < judgedFrom) continue;
     const hung = await firstHung(parts, options.lookMs ?? lookMs, signal);
+    if (!hung) replacements = 0;
     if (!hung || signal.aborted) continue;
-    judgedFrom = performance.now() + (options.startMs ?? startMs);
+    judgedFrom =
+      performance.now() + (options.startMs ?? startMs) * 2 ** Math.min(replacements++, mostDoublings);
     log("error", `The ${hung.name} does not answer: it is replaced, and sites answer once it is there again`);
     await hung
       .replace()
@@ -104,8 +110,12 @@ export function partsOf(
     },
     {
       name: "ingress",
-      // A name of no site, which Caddy asks the responder for.
-      asks: (signal) => ask({ address: outside, port, host: "nobody.invalid" }, signal),
+      // A name of no site, which Caddy asks the responder for; then at an address of our Caddy's own: where another program has
+      // one of its ports, it does not run.
+      async asks(signal) {
+        await ask({ address: outside, port, host: "nobody.invalid" }, signal);
+        await ask({ address: peersAddress, port: statusPort, host: "nobody.invalid" }, signal);
+      },
       replace: renewCaddy,
     },
   ];

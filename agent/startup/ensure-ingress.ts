@@ -4,7 +4,9 @@ import type { ContainerSpec } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
 import type { Host } from "../host.ts";
 import { ensureImage } from "../image-build/ensure-image.ts";
+import type { IngressSettings } from "../ingress/caddy.ts";
 import { startIngress } from "../ingress/container.ts";
+import { portsTaken } from "../ingress/ports.ts";
 import { log } from "../log.ts";
 
 /** The pause respects registries' rate limits. */
@@ -20,6 +22,7 @@ export type IngressContainer = {
 export function openIngressContainer(
   host: Pick<Host, "engine" | "newerImages" | "provideImage">,
   spec: ContainerSpec,
+  settings: IngressSettings,
   signal: AbortSignal,
 ): IngressContainer {
   const { engine } = host;
@@ -42,6 +45,8 @@ export function openIngressContainer(
         throw new Error(`The image ${spec.Image} is missing`);
       }
       if (found) await engine.removeContainer(found.id);
+      const reason = await portsTaken(settings);
+      if (reason !== null) throw new Error(reason);
       await startIngress(engine, spec);
     });
 

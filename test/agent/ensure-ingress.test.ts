@@ -1,9 +1,15 @@
+import dgram from "node:dgram";
+import net from "node:net";
+import { once } from "node:events";
 import { expect, it, vi } from "vitest";
 import { ingressContainer, ingressImage } from "../../agent/ingress/container.ts";
+import { portsTaken } from "../../agent/ingress/ports.ts";
 import { openIngressContainer } from "../../agent/startup/ensure-ingress.ts";
+import { freePort } from "../../scripts/lib/state.ts";
 import { MemoryEngine } from "../support/memory-engine.ts";
 
-const settings = { address: "127.0.0.1", port: 80, responderPort: 5300, statusPort: 5301, tls: null };
+const port = await freePort();
+const settings = { address: "127.0.0.1", port, responderPort: 5300, statusPort: 5301, tls: null };
 const { spec } = ingressContainer("a", settings);
 const older = ingressContainer("a", { ...settings, statusPort: 5302 }).spec;
 
@@ -23,7 +29,12 @@ function machine() {
     state,
     serving,
     arrive,
-    ingress: openIngressContainer({ engine: { ...engine, pullImage } }, spec, new AbortController().signal),
+    ingress: openIngressContainer(
+      { engine: { ...engine, pullImage } },
+      spec,
+      settings,
+      new AbortController().signal,
+    ),
   };
 }
 
@@ -56,4 +67,36 @@ it("an ingress that has the configuration is left alone, and started again witho
   await ingress.ensure();
   expect(serving()).toEqual([spec.Labels]);
   expect(state.containers.map((one) => one.id)).toEqual([id]);
+});
+
+it("an ingress whose port another program has is not started again and again: the reason names the port, until it is free", async () => {
+  const { engine, state, serving, ingress } = machine();
+  state.images[ingressImage] = "newest";
+  const another = net.createServer().listen(port, "127.0.0.1");
+  await once(another, "listening");
+  await engine.startContainer(await engine.createContainer(spec));
+  await expect(ingress.renew()).rejects.toThrow(`TCP port ${port} is in use by another program`);
+  expect(state.containers).toEqual([]);
+  another.close();
+  await once(another, "close");
+  await ingress.renew();
+  expect(serving()).toEqual([spec.Labels]);
+});
+
+it("the ports of HTTPS are looked at too, that of HTTP/3 by UDP", async () => {
+  const tls = { port: await freePort() };
+  const ports = { address: "127.0.0.1", port, tls };
+  expect(await portsTaken(ports)).toBe(null);
+  const another = dgram.createSocket("udp4").bind(tls.port, "127.0.0.1");
+  await once(another, "listening");
+  expect(await portsTaken(ports)).toContain(`UDP port ${tls.port} is in use`);
+  const everywhere = { ...ports, address: "" };
+  expect(await portsTaken(everywhere)).toContain(`UDP port ${tls.port} is in use`);
+  const tcp = net.createServer().listen(tls.port, "127.0.0.1");
+  await once(tcp, "listening");
+  for (const settings of [ports, everywhere])
+    expect(await portsTaken(settings)).toContain(`TCP port ${tls.port} and UDP port ${tls.port} are in use`);
+  expect(await portsTaken({ ...ports, tls: null })).toBe(null);
+  tcp.close();
+  another.close();
 });

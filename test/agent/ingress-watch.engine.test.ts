@@ -45,7 +45,7 @@ beforeAll(async () => {
   containerName = spec.name;
   await startIngress(engine, spec);
   await vi.waitUntil(async () => (await answers()) === "serves", { timeout: 20_000 });
-  const { renew } = openIngressContainer({ engine }, spec, watching.signal);
+  const { renew } = openIngressContainer({ engine }, spec, settings, watching.signal);
   void watchIngress(partsOf(settings, { routesFile: responder.file, renewCaddy: renew }), {
     signal: watching.signal,
     startMs: 0,

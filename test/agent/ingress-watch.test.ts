@@ -1,21 +1,24 @@
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, it, vi } from "vitest";
 import { processesWith } from "../../agent/ingress/processes.ts";
-import { watchIngress } from "../../agent/ingress/watch.ts";
+import { partsOf, watchIngress } from "../../agent/ingress/watch.ts";
 
 let watching = new AbortController();
 afterEach(() => watching.abort());
 
 /** Parts that answer as they are told, and what was replaced of them. */
-function watch(asks: Record<string, () => Promise<void>>) {
+function watch(asks: Record<string, () => Promise<void>>, startMs = 0) {
   watching = new AbortController();
   const replaced: string[] = [];
   void watchIngress(
     Object.entries(asks).map(([name, ask]) => ({ name, asks: ask, replace: async () => undefined })),
-    { signal: watching.signal, onReplaced: (name) => replaced.push(name), lookMs: 5, startMs: 0 },
+    { signal: watching.signal, onReplaced: (name) => replaced.push(name), lookMs: 5, startMs },
   );
   return replaced;
 }
@@ -35,6 +38,27 @@ it("what does not answer twice is replaced, and what is asked through it is not 
   const replaced = watch({ responder: refuses, ingress: refuses });
   await vi.waitUntil(() => replaced.length > 2);
   expect(new Set(replaced)).toEqual(new Set(["responder"]));
+});
+
+it("what is replaced in vain is replaced less and less often", async () => {
+  const replaced = watch({ ingress: refuses }, 40);
+  const at: number[] = [];
+  for (const count of [1, 2, 3, 4]) {
+    await vi.waitUntil(() => replaced.length >= count, { interval: 5, timeout: 20_000 });
+    at.push(performance.now());
+  }
+  expect(Number(at[3]) - Number(at[2])).toBeGreaterThan(140);
+});
+
+it("what answers by HTTP on the port of visitors is not taken for the ingress", async () => {
+  const another = http.createServer((_, response) => response.end("Another program's page"));
+  await once(another.listen(0, "127.0.0.1"), "listening");
+  const { port } = another.address() as AddressInfo;
+  const renewCaddy = () => Promise.resolve();
+  const settings = { address: "127.0.0.1", port, responderPort: 1, statusPort: port, tls: null };
+  const [, ingress] = partsOf(settings, { routesFile: "routes.json", renewCaddy });
+  await expect(ingress?.asks(AbortSignal.timeout(5000))).rejects.toThrow("ECONNREFUSED");
+  another.close();
 });
 
 it("a process is found by the last of its arguments, all of them", () => {
