@@ -43,19 +43,26 @@ async function replace(
   }
 }
 
+const firstRetryMs = 30_000;
+const maxDoublings = 7;
+
 /**
  * Called at each welcome. A different responder is replaced and restarts by itself; the agent is replaced once, then
- * `restart` lets running jobs end.
+ * `restart` lets running jobs end. What fails is tried again, as it was last announced: after `retryMs`, then ever later.
  */
 export function updater(options: {
   siteUrl: string;
   file: string;
   restart: (version: string) => Promise<void>;
   onError: (error: unknown) => void;
+  retryMs?: number | undefined;
 }): (served: Served | undefined) => void {
-  const { siteUrl, file } = options;
+  const { siteUrl, file, retryMs = firstRetryMs } = options;
   const responder = join(dirname(file), "responder.mjs");
+  let announced: Served | undefined;
   let updating = false;
+  let failures = 0;
+  let timer: NodeJS.Timeout | undefined;
   async function update({ version, sha256, responderSha256 }: Served): Promise<void> {
     // First, because the next agent's files may require the next responder.
     if (existsSync(responder) && !isCurrent(responder, responderSha256))
@@ -64,12 +71,19 @@ export function updater(options: {
     await replace(siteUrl, "agent", file, sha256);
     await options.restart(version);
   }
-  return (served) => {
-    if (!served || updating) return;
+  function attempt(): void {
+    if (!announced || updating) return;
     updating = true;
-    update(served)
-      .catch(options.onError)
-      // The next welcome retries.
+    update(announced)
+      .catch((error: unknown) => {
+        options.onError(error);
+        timer = setTimeout(attempt, retryMs * 2 ** Math.min(failures++, maxDoublings)).unref();
+      })
       .finally(() => (updating = false));
+  }
+  return (served) => {
+    clearTimeout(timer);
+    [announced, failures] = [served, 0];
+    attempt();
   };
 }

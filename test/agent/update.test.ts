@@ -12,6 +12,7 @@ let file: string;
 let server: http.Server;
 let siteUrl: string;
 let asked: number;
+let failing: number;
 const restarts: string[] = [];
 const errors: unknown[] = [];
 const next = "console.log('next');\n";
@@ -22,11 +23,12 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-update-"));
   file = join(folder, "agent.mjs");
   writeFileSync(file, "console.log('this');\n");
-  [asked, restarts.length, errors.length] = [0, 0, 0];
+  [asked, failing, restarts.length, errors.length] = [0, 0, 0, 0];
   server = http.createServer((request, response) => {
     asked++;
     const isServed = /^\/install\/(agent|responder)\.mjs$/.test(request.url ?? "");
-    response.writeHead(isServed ? 200 : 404).end(next);
+    if (asked <= failing) response.writeHead(503).end();
+    else response.writeHead(isServed ? 200 : 404).end(next);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   siteUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -36,8 +38,9 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-const update = () =>
+const update = (retryMs?: number) =>
   updater({
+    retryMs,
     siteUrl,
     file,
     restart: async (version) => void restarts.push(version),
@@ -89,6 +92,24 @@ it("what is not the bundle that was announced is refused, and tried again at the
   expect(String(errors[0])).toContain("SHA-256 differs");
   expect(readFileSync(file, "utf8")).toBe("console.log('this');\n");
   expect(restarts).toEqual([]);
+});
+
+it("what could not be fetched is fetched again, without another welcome, ever later", async () => {
+  failing = 3;
+  const began = performance.now();
+  update(10)(served);
+  await vi.waitUntil(() => restarts.length > 0, 10_000);
+  expect(performance.now() - began).toBeGreaterThan(10 + 20 + 40 - 3);
+  expect([readFileSync(file, "utf8"), errors.length, asked]).toEqual([next, 3, 4]);
+});
+
+it("a failed update is tried again as it was last announced", async () => {
+  const welcomed = update(10);
+  welcomed({ ...served, version: "3.0.0", sha256: "0".repeat(64) });
+  await vi.waitUntil(() => errors.length > 0, 10_000);
+  welcomed(served);
+  await vi.waitUntil(() => restarts.length > 0, 10_000);
+  expect(restarts).toEqual(["2.0.0"]);
 });
 
 it("without an agent that is served nothing happens", () => {
