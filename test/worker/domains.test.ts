@@ -140,6 +140,28 @@ describe("a site's own domain", () => {
     host.close();
   });
 
+  it("is released when the deletion of its site is requested, also while the site's host is away", async () => {
+    const [before, after] = [await account(), await account()];
+    const away = await readyAgent();
+    const had = await runningSite(before, away);
+    const has = await createSite(after);
+    const name = newName();
+    const old = (await change(before, had.siteId, name)).body.record;
+    const fresh = (await change(after, has.siteId, name)).body.record;
+    resolvers({ [old.name]: [old.value, fresh.value] });
+    expect((await change(before, had.siteId, { verify: name })).status).toBe(200);
+    const { job, attempt } = await away.next("job");
+    await finish(away, job, attempt);
+    away.close();
+    expect((await change(after, has.siteId, { verify: name })).status).toBe(409);
+    await api(before, "DELETE", `/sites/${had.siteId}`);
+    expect(await site(before, had.siteId)).toMatchObject({ status: "DELETING", domains: [] });
+    expect((await change(after, has.siteId, { verify: name })).body.verifiedAt).not.toBeNull();
+    const back = await readyAgent(10, away.token);
+    expect((await back.next("job")).job).toMatchObject({ kind: "site.delete", args: { siteId: had.siteId } });
+    back.close();
+  });
+
   it("reaches the host that runs the site, added and removed, and every later deployment", async () => {
     const key = await account();
     const host = await readyAgent();

@@ -4,7 +4,7 @@ import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import { closeCheckouts, openCheckoutsOfVoid } from "../../db/close-checkouts.ts";
 import type { SiteRow } from "../../db/rows.ts";
-import { invoices, sites } from "../../db/schema.ts";
+import { domains, invoices, sites } from "../../db/schema.ts";
 import { siteEvents } from "../../domain/site-events.ts";
 import { cancelCommands, endOrphans, tellOrphans } from "../commands/cancel-all.ts";
 import { cancelDeployments } from "../deployments/cancel-all.ts";
@@ -14,7 +14,7 @@ import { hintDns } from "../dns/reconcile.ts";
 import { forgetSite } from "./forget.ts";
 
 /**
- * DELETING is final: open work of the site ends, a host cleans up, then the record is deleted.
+ * DELETING is final: open work of the site ends, its domains are released, a host cleans up, then the record is deleted.
  * @param only a condition that must hold when the deletion begins
  */
 export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<SiteActionAccepted> {
@@ -42,6 +42,8 @@ export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<S
     waitingJobs: ctx.statement(
       sql`UPDATE jobs SET status = 'CANCELLED', finished_at = ${ctx.now().getTime()} WHERE site_id = ${site.id} AND status = 'QUEUED' AND kind <> 'site.delete' AND ${deleting}`,
     ),
+    // The host may be away for long, and the names serve elsewhere meanwhile.
+    domains: ctx.db.delete(domains).where(and(eq(domains.siteId, site.id), deleting)),
     orphans: endOrphans(ctx, site.id),
     invoices: ctx.db
       .update(invoices)
