@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { networkName } from "../../agent/docker/specs.ts";
-import { longest, openInspection } from "../../agent/databases/inspect/index.ts";
+import { fitting, longest, openInspection } from "../../agent/databases/inspect/index.ts";
 import { boundedSocket } from "../../agent/databases/inspect/place.ts";
 import { RedisClient, RedisError } from "../../agent/databases/redis/client.ts";
 import { wordsOf } from "../../agent/databases/redis/words.ts";
@@ -102,6 +102,42 @@ describe("questions", () => {
       error: expect.stringMatching(says),
     });
     server.close();
+  });
+});
+
+describe("the tables of a database", () => {
+  const table = (name: string, columns: number, length: number) => ({
+    schema: "public",
+    name,
+    kind: "table" as const,
+    rowsEstimate: null,
+    sizeMb: null,
+    columns: Array.from({ length: columns }, (_, n) => ({
+      name: `c${n}`,
+      type: "text",
+      nullable: true,
+      default: "x".repeat(length),
+    })),
+    primaryKey: [],
+    foreignKeys: [],
+    indexes: [],
+  });
+  const shown = (...tables: ReturnType<typeof table>[]) => {
+    const { truncated, ...schema } = fitting({ tables, keyspaces: [], truncated: false });
+    expect(Buffer.byteLength(JSON.stringify({ ...schema, truncated }))).toBeLessThanOrEqual(maxResultBytes);
+    return [schema.tables.map(({ name }) => name).join(), truncated];
+  };
+
+  it("are all shown where they fit, and else those that do, also beside one that is too large alone", () => {
+    expect(shown(table("a", 3, 10), table("b", 3, 10))).toEqual(["a,b", false]);
+    expect(shown(table("large", 1600, 700), table("b", 3, 10))).toEqual(["large,b", true]);
+    expect(shown(table("large", 1600, 700))).toEqual(["large", true]);
+    const [half, other] = [table("half", 800, 500), table("other", 800, 500)];
+    expect(shown(half, other, table("last", 3, 10))).toEqual(["half,other,last", false]);
+    expect(shown(half, other, table("more", 800, 500), table("last", 3, 10))).toEqual([
+      "half,other,last",
+      true,
+    ]);
   });
 });
 

@@ -1,5 +1,10 @@
 import { mayHaveTakenEffect, type Answer, type ServerQuestion } from "../../../protocol/agent/running.ts";
-import { maxActiveQueries, maxResultBytes } from "../../../protocol/api/insight.ts";
+import {
+  maxActiveQueries,
+  maxResultBytes,
+  type DatabaseSchema,
+  type DatabaseTable,
+} from "../../../protocol/api/insight.ts";
 import type { Engine } from "../../docker/engine.ts";
 import { networkName } from "../../docker/specs.ts";
 import { containerName } from "../../docker/database-objects.ts";
@@ -38,6 +43,31 @@ const statementRefused = (error: string): Answer => ({
 /** Of those of all logins together. */
 export const longest = <T extends { durationMs: number }>(queries: readonly T[]): T[] =>
   queries.toSorted((one, other) => other.durationMs - one.durationMs).slice(0, maxActiveQueries);
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+
+/** Leaves out the tables that do not fit, and the details of one that takes half of the room. */
+export function fitting(schema: DatabaseSchema): DatabaseSchema {
+  let bytes = bytesOf({ ...schema, tables: [] });
+  const tables = schema.tables
+    .map((table) => (bytesOf(table) > maxResultBytes / 2 ? withoutDetails(table) : table))
+    .filter((table) => {
+      const size = bytesOf(table) + 1;
+      const fits = bytes + size <= maxResultBytes;
+      if (fits) bytes += size;
+      return fits;
+    });
+  const isWhole =
+    tables.length === schema.tables.length && tables.every((table, n) => table === schema.tables[n]);
+  return { ...schema, tables, truncated: schema.truncated || !isWhole };
+}
+
+const withoutDetails = (table: DatabaseTable): DatabaseTable => ({
+  ...table,
+  columns: table.columns.map((column) => ({ ...column, default: null })),
+  foreignKeys: [],
+  indexes: [],
+});
 
 /** Queries database servers with their owners' rights or less, over the accounts' own networks. */
 export function openInspection({ engine, agentId, useOnce }: Means): Inspection {
@@ -110,12 +140,7 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
         return { kind: "insight", insight: { ...insight, activeQueries: longest(insight.activeQueries) } };
       }
       case "schema": {
-        const schema = await inspector.schema(place);
-        while (Buffer.byteLength(JSON.stringify(schema)) > maxResultBytes) {
-          schema.tables.length = Math.floor(schema.tables.length * 0.8);
-          schema.truncated = true;
-        }
-        return { kind: "schema", schema };
+        return { kind: "schema", schema: fitting(await inspector.schema(place)) };
       }
       case "query": {
         const { statement, write, dryRun, limit, timeoutMs } = question;
