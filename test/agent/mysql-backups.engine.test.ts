@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
 import { testedImages } from "../support/database-spec.ts";
 import { DatabaseHost } from "../support/database-host.ts";
+import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 
 const host = await new DatabaseHost().open();
 beforeAll(() => ensureImages([testedImages.mysql]), 15 * 60_000);
@@ -95,27 +96,84 @@ describe("a MariaDB database of views on views, functions, procedures, triggers 
   });
 });
 
-describe("the download of a MariaDB backup", () => {
-  const spec = host.specOf("mysql", "downloaded");
+/** Loads the download into a database by the command of the manual. */
+async function fillAsManualSays(spec: DatabaseSpec, backupId: string): Promise<void> {
   const manual = readFileSync(join(import.meta.dirname, "../../docs/manual/databases.md"), "utf8");
   const command = /^gunzip .* mariadb .*$/m.exec(manual)?.[0] ?? "";
+  await host.put(spec, "/tmp/backup.sql.gz", host.server.found(backupId).data);
+  const [login] = spec.logins;
+  const options = `--protocol=tcp --host=127.0.0.1 --user=${login?.username} --password=${login?.password}`;
+  const filled = command.replace("DATABASE", spec.databaseName).replace("mariadb ", `mariadb ${options} `);
+  await host.run(spec, ["bash", "-o", "pipefail", "-ec", `cd /tmp; ${filled}`]);
+}
 
-  it("fills another database, as the manual says, with what others defined, who are not there", async () => {
+it("the download of a MariaDB backup fills another database, as the manual says, with what others defined, who are not there", async () => {
+  const spec = host.specOf("mysql", "downloaded");
+  await host.does("database.provision", { database: spec });
+  await host.mariadb(spec, nested);
+  await host.mariadb(spec, "INSERT INTO t (id, word) VALUES (3, 'DEFINER=`a`@`b`')");
+  const before = await host.mariadb(spec, used);
+  const rows = await host.mariadb(spec, "SELECT * FROM t");
+  await host.rotate(spec);
+  const backupId = await host.backUp(spec);
+  const other = await host.provision("mysql", "filled");
+  await fillAsManualSays(other, backupId);
+  expect(await host.mariadb(other, "SELECT * FROM t")).toBe(rows);
+  expect(await host.mariadb(other, used)).toBe(before);
+});
+
+/** What the server accepts under settings that a new session does not have. */
+const lenient = `
+  CREATE SEQUENCE a_ids; CREATE SEQUENCE z_ids START WITH 50;
+  CREATE TABLE numbered (id INT PRIMARY KEY DEFAULT NEXTVAL(z_ids), other INT DEFAULT (NEXTVAL(a_ids) * 2), word TEXT);
+  INSERT INTO numbered (word) VALUES ('one'), ('two');
+  CREATE TABLE checked (n INT); INSERT INTO checked VALUES (-1); SET check_constraint_checks = 0;
+  ALTER TABLE checked ADD CONSTRAINT positive CHECK (n > 0); INSERT INTO checked VALUES (-2);
+  SET sql_mode = 'ALLOW_INVALID_DATES';
+  CREATE TABLE dated (day DATE NOT NULL DEFAULT '2024-02-31', at DATETIME NOT NULL DEFAULT '0000-00-00 00:00:00');
+  INSERT INTO dated VALUES ('0000-00-00', '2024-02-31 10:00:00'), ('2023-02-30', '2024-00-00 00:00:00'); INSERT INTO dated () VALUES ();
+  SET sql_mode = '', innodb_strict_mode = 0;
+  CREATE TABLE wide (${Array.from({ length: 40 }, (_, n) => `c${n} VARCHAR(64) CHARACTER SET latin1`).join(", ")},
+    ${Array.from({ length: 160 }, (_, n) => `t${n} CHAR(64) CHARACTER SET latin1`).join(", ")}) ROW_FORMAT=DYNAMIC;
+  INSERT INTO wide (c0, t0) VALUES ('a', 'b');
+  CREATE TABLE packed (id INT) ROW_FORMAT=DYNAMIC KEY_BLOCK_SIZE=16;
+  CREATE TABLE odd (n TINYINT NOT NULL DEFAULT 0, kind ENUM('a', 'b') NOT NULL, half INT AS (10 / n) PERSISTENT);
+  INSERT INTO odd (n, kind) VALUES (0, 'c'), (5, 'a');`;
+const lenientRead = `SELECT * FROM numbered; SELECT * FROM checked; SELECT * FROM dated; SELECT c0, t0 FROM wide; SELECT * FROM odd;
+  SHOW CREATE TABLE numbered; SHOW CREATE TABLE checked; SHOW CREATE TABLE dated; SHOW CREATE TABLE wide; SHOW CREATE TABLE packed; SHOW CREATE TABLE odd`;
+
+describe("a MariaDB database of tables and rows that a strict session refuses", () => {
+  const spec = host.specOf("mysql", "lenient");
+  const other = host.specOf("mysql", "lenience");
+  const read = async (of: typeof spec) =>
+    (await host.mariadb(of, lenientRead)).replaceAll(of.databaseName, "itself");
+  let backupId: string;
+  let before: string;
+
+  it("is backed up, proven and restored", async () => {
     await host.does("database.provision", { database: spec });
-    await host.mariadb(spec, nested);
-    await host.mariadb(spec, "INSERT INTO t (id, word) VALUES (3, 'DEFINER=`a`@`b`')");
-    const before = await host.mariadb(spec, used);
-    const rows = await host.mariadb(spec, "SELECT * FROM t");
-    await host.rotate(spec);
-    const backupId = await host.backUp(spec);
-    const other = await host.provision("mysql", "filled");
-    await host.put(other, "/tmp/backup.sql.gz", host.server.found(backupId).data);
-    const [login] = other.logins;
-    const options = `--protocol=tcp --host=127.0.0.1 --user=${login?.username} --password=${login?.password}`;
-    const filled = command.replace("DATABASE", other.databaseName).replace("mariadb ", `mariadb ${options} `);
-    await host.run(other, ["bash", "-o", "pipefail", "-ec", `cd /tmp; ${filled}`]);
-    expect(await host.mariadb(other, "SELECT * FROM t")).toBe(rows);
-    expect(await host.mariadb(other, used)).toBe(before);
+    await host.mariadb(spec, lenient);
+    before = await read(spec);
+    expect(before).toContain("2024-02-31");
+    backupId = await host.backUp(spec);
+    expect(await host.verify(spec, backupId)).toBeNull();
+    expect(await host.restore(spec, backupId)).toBeNull();
+    expect(await read(spec)).toBe(before);
+    await host.mariadb(spec, "INSERT INTO numbered (word) VALUES ('three')");
+  });
+
+  it("is restored into another database, which is backed up in its turn", async () => {
+    await host.does("database.provision", { database: other });
+    expect(await host.restore(other, backupId, spec)).toBeNull();
+    expect(await read(other)).toBe(before);
+    expect(await host.verify(other, await host.backUp(other))).toBeNull();
+  });
+
+  it("is filled by its own download, as the manual says", async () => {
+    // Its defaults name the database.
+    const filled = await host.provision("mysql", "lenient");
+    await fillAsManualSays(filled, backupId);
+    expect(await read(filled)).toBe(before);
   });
 });
 
