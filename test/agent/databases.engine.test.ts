@@ -108,7 +108,7 @@ const clients: Record<DatabaseSpec["type"], Client> = {
     ],
     load: "INSERT INTO fragile SELECT seq FROM seq_1_to_1000000000",
     forbidden: "SET GLOBAL max_connections = 1",
-    tuned: ["SELECT @@innodb_buffer_pool_size DIV 1048576, @@max_connections", /^1\d\d\t32$/],
+    tuned: ["SELECT @@innodb_buffer_pool_size DIV 1048576, @@max_user_connections", /^1\d\d\t32$/],
   },
   redis: {
     command: ({ hostname }, { username, password }, statement) => [

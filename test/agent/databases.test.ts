@@ -35,7 +35,7 @@ describe("a server's configuration", () => {
       ["shared_buffers=64MB", "max_connections=41", "shared_preload_libraries=pg_stat_statements"],
     ],
     ["postgresql", 4096, ["shared_buffers=1024MB", "max_connections=409", "work_mem=3932kB"]],
-    ["mysql", 1024, ["--innodb-buffer-pool-size=409M", "--max-connections=128", "--skip-name-resolve"]],
+    ["mysql", 1024, ["--innodb-buffer-pool-size=409M", "--max-connections=137", "--skip-name-resolve"]],
     ["redis", 1024, ["768mb", "noeviction", "yes"]],
   ] as const)("of %s fits %i MB", (type, memoryMb, settings) => {
     expect(engines[type].command(limits(memoryMb))).toEqual(expect.arrayContaining([...settings]));

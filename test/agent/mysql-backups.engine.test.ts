@@ -270,6 +270,20 @@ it("events of a MariaDB database run, and in a copy that is compared they do not
   await expect.poll(count, { timeout: 20_000 }).toBeGreaterThan(restored);
 });
 
+it("a MariaDB whose clients hold all connections that they can have is backed up, and its password rotated", async () => {
+  const spec = await host.provision("mysql", "taken");
+  const [login] = spec.logins;
+  const held = `mariadb --protocol=tcp --host=127.0.0.1 --user=${login?.username} --password=${login?.password} --execute="SELECT SLEEP(600)"`;
+  const all = host.run(spec, ["bash", "-c", `for i in {1..50}; do ${held} & done; wait`]).catch(() => "cut");
+  await expect
+    .poll(() => host.mariadb(spec, "SELECT 1").catch(String), { timeout: 30_000 })
+    .toMatch(/1226|1040/);
+  expect(await host.verify(spec, await host.backUp(spec))).toBeNull();
+  await host.rotate(spec);
+  expect(await host.mariadb(spec, "SELECT 1")).toBe("1");
+  await all;
+});
+
 const uncopyable = [
   // The dump would never end over it.
   ["the event tick,", "CREATE EVENT tick ON SCHEDULE EVERY 1 DAY DO SET @a = ';;'", "DROP EVENT tick"],

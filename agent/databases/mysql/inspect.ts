@@ -221,7 +221,7 @@ export const mysql: Inspector = {
         ).map(([name, value]) => [name, Number(value)]),
       );
       const [[max, size] = []] = await list(
-        "SELECT @@max_connections, (SELECT SUM(DATA_LENGTH + INDEX_LENGTH) FROM information_schema.TABLES WHERE TABLE_SCHEMA = ?)",
+        "SELECT COALESCE(NULLIF(@@max_user_connections, 0), @@max_connections), (SELECT SUM(DATA_LENGTH + INDEX_LENGTH) FROM information_schema.TABLES WHERE TABLE_SCHEMA = ?)",
         [place.databaseName],
       );
       const active = await list(

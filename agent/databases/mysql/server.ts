@@ -78,13 +78,16 @@ export const readsSequences = (databaseName: string): string =>
     EXECUTE IMMEDIATE CONCAT('GRANT INSERT ON ', ${literal(identifier(databaseName))}, '.\`', REPLACE(one.name, '\`', '\`\`'), '\` TO ${readerAccount.replaceAll("'", "''")}');
   END FOR;`);
 
+/** Beside those of each login, for backups, rotations and questions: clients that keep all of theirs keep nobody else out. */
+const ownConnections = 9;
+
 /**
  * Users are named after the database, with a number. Former logins are locked, not dropped: their views and triggers
  * keep running with their rights. Only the definer of a routine can see its text, so the definer is a role of all
  * logins.
  */
 function arrangement(spec: DatabaseSpec): string {
-  const { databaseName, logins } = spec;
+  const { databaseName, logins, limits } = spec;
   const database = identifier(databaseName);
   const names = logins.map(({ username }) => literal(username)).join(", ");
   const gone = `SELECT User FROM mysql.user WHERE Host = '%' AND User LIKE ${literal(`${pattern(databaseName)}\\_%`)} AND User NOT IN (${names})`;
@@ -96,7 +99,7 @@ ${logins
   .map(
     ({ username, password }) => `
 CREATE USER IF NOT EXISTS ${literal(username)}@'%' IDENTIFIED BY PASSWORD ${literal(mysqlVerifier(password))};
-ALTER USER ${literal(username)}@'%' IDENTIFIED BY PASSWORD ${literal(mysqlVerifier(password))} ACCOUNT UNLOCK;
+ALTER USER ${literal(username)}@'%' IDENTIFIED BY PASSWORD ${literal(mysqlVerifier(password))} WITH MAX_USER_CONNECTIONS ${maxConnections(limits)} ACCOUNT UNLOCK;
 GRANT ALL PRIVILEGES ON ${everythingIn(databaseName)} TO ${literal(username)}@'%';
 GRANT ${database} TO ${literal(username)}@'%';
 SET DEFAULT ROLE ${database} FOR ${literal(username)}@'%';
@@ -212,19 +215,20 @@ export const mysql: DatabaseEngine = {
   command(limits) {
     const { memoryMb } = limits;
     const poolMb = Math.floor(memoryMb * 0.4);
+    const connections = maxConnections(limits) + ownConnections;
     // The server holds a row several times over: larger ones would run it out of memory.
     const packetMb = Math.min(128, Math.max(32, Math.floor(memoryMb / 16)));
     const settings = {
       "innodb-buffer-pool-size": `${poolMb}M`,
       "innodb-log-file-size": `${Math.min(512, Math.max(32, Math.floor(poolMb / 4)))}M`,
-      "max-connections": String(maxConnections(limits)),
+      "max-connections": String(connections),
       "aria-pagecache-buffer-size": `${Math.max(8, Math.floor(memoryMb / 32))}M`,
       "key-buffer-size": "8M",
       "tmp-table-size": `${Math.max(8, Math.floor(memoryMb / 64))}M`,
       "max-heap-table-size": `${Math.max(8, Math.floor(memoryMb / 64))}M`,
       ...statementStatistics,
       // The connections and the server's own threads.
-      "performance-schema-max-thread-instances": String(maxConnections(limits) + 48),
+      "performance-schema-max-thread-instances": String(connections + 48),
       "max-allowed-packet": `${packetMb}M`,
       // Off by default; the database's owner created its events.
       "event-scheduler": "ON",
