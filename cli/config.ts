@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { Failure, usage } from "./failure.ts";
-import { replaceFile } from "./files.ts";
+import { besides, replaceFile } from "./files.ts";
 
 /** One service and the account there. `token` is an API key. */
 export type Profile = { url: string; token?: string; email?: string };
@@ -46,11 +47,70 @@ export function readConfig(file: string): Config {
 export const profileOf = ({ profiles }: Config, name: string): Profile | undefined =>
   Object.hasOwn(profiles, name) ? profiles[name] : undefined;
 
-/** Only its owner may read the file. */
-export function writeConfig(file: string, config: Config): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  replaceFile(file, `${JSON.stringify(config, null, 2)}\n`, 0o600);
+/** A lock is held for milliseconds: one that stays so long is of a run that crashed. */
+const crashedMs = 5000;
+
+/**
+ * Changes the file as it is by then: one run at a time does. Only its owner may read it.
+ * @throws Failure if the file cannot be read or written
+ */
+export async function changeConfig(file: string, change: (latest: Config) => Config): Promise<void> {
+  const lock = `${file}.lock`;
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    await take(lock);
+  } catch (error) {
+    throw unwritable(file, error);
+  }
+  try {
+    const next = `${JSON.stringify(change(readConfig(file)), null, 2)}\n`;
+    try {
+      replaceFile(file, next, 0o600);
+    } catch (error) {
+      throw unwritable(file, error);
+    }
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
 }
+
+/** The lock is a folder, as only one run can make it. */
+async function take(lock: string): Promise<void> {
+  let seenMs: number | undefined;
+  for (let waitedMs = 0; ; waitedMs += 20) {
+    try {
+      return mkdirSync(lock);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+    const madeMs = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
+    if (madeMs !== seenMs) waitedMs = 0;
+    else if (waitedMs > crashedMs) rmSync(lock, { recursive: true, force: true });
+    seenMs = madeMs;
+    await delay(20);
+  }
+}
+
+/**
+ * Before what would be lost if the file could not be written. It tries the folder that is there already, so that nothing is left
+ * behind. @throws Failure
+ */
+export function requireWritable(file: string): void {
+  let folder = dirname(file);
+  while (!existsSync(folder)) folder = dirname(folder);
+  const probe = besides(join(folder, ".berth"));
+  try {
+    writeFileSync(probe, "", { flag: "wx" });
+    rmSync(probe);
+  } catch (error) {
+    throw unwritable(file, error);
+  }
+}
+
+const unwritable = (file: string, error: unknown): Failure =>
+  new Failure(`${file} cannot be written: ${(error as Error).message}.`, {
+    hint: "Set XDG_CONFIG_HOME to a folder that can be written, or BERTH_URL and BERTH_TOKEN in place of a sign-in.",
+  });
 
 /** The origin of a service as it was typed. @throws Failure (usage) if it is none */
 export function siteUrlOf(typed: string): string {

@@ -1,8 +1,26 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, it } from "vitest";
-import { configFile, readConfig, siteUrlOf, writeConfig } from "../../cli/config.ts";
+import {
+  changeConfig,
+  configFile,
+  readConfig,
+  requireWritable,
+  siteUrlOf,
+  type Config,
+} from "../../cli/config.ts";
 import { connectionOf } from "../../cli/context.ts";
 import { repositoryAddress } from "../../cli/git.ts";
 import { sinceTime } from "../../cli/commands/logs.ts";
@@ -28,15 +46,62 @@ it.each([
   expect(configFile({ platform, env, home })).toBe(file);
 });
 
-it("the file with keys is readable by its owner only, and no other file is left", () => {
+it("the file with keys is readable by its owner only, and no other file is left", async () => {
   const file = join(folder, "deep", "config.json");
   const config = { current: "default", profiles: { default: { url: "https://b.example", token: "sk_1" } } };
-  writeConfig(file, { current: "x", profiles: {} });
-  writeConfig(file, config);
+  await changeConfig(file, () => ({ current: "x", profiles: {} }));
+  await changeConfig(file, () => config);
   expect(readConfig(file)).toEqual(config);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(statSync(join(folder, "deep")).mode & 0o777).toBe(0o700);
   expect(readdirSync(join(folder, "deep"))).toEqual(["config.json"]);
+});
+
+const named = (name: string) => ({ current: name, profiles: { [name]: { url: "https://b.example" } } });
+const adding = (name: string) => (latest: Config) => ({
+  ...latest,
+  profiles: { ...latest.profiles, ...named(name).profiles },
+});
+
+it("whoever changes the file while another does waits for it, and loses nothing of what that one wrote", async () => {
+  const file = join(folder, "shared", "config.json");
+  await changeConfig(file, () => named("first"));
+  mkdirSync(`${file}.lock`);
+  const changes = ["second", "third"].map((name) => changeConfig(file, adding(name)));
+  expect(await Promise.race([...changes, delay(50, "waits")])).toBe("waits");
+  writeFileSync(file, JSON.stringify(adding("other")(readConfig(file))));
+  rmdirSync(`${file}.lock`);
+  await Promise.all(changes);
+  expect(Object.keys(readConfig(file).profiles).toSorted()).toEqual(["first", "other", "second", "third"]);
+  expect(readdirSync(join(folder, "shared"))).toEqual(["config.json"]);
+});
+
+it("a lock that a run left behind when it crashed stops nobody for long", async () => {
+  const file = join(folder, "crashed", "config.json");
+  await changeConfig(file, () => named("first"));
+  mkdirSync(`${file}.lock`);
+  await changeConfig(file, adding("second"));
+  expect(Object.keys(readConfig(file).profiles)).toEqual(["first", "second"]);
+  expect(readdirSync(join(folder, "crashed"))).toEqual(["config.json"]);
+});
+
+it("a change that fails leaves the file and no lock", async () => {
+  const file = join(folder, "failing", "config.json");
+  await changeConfig(file, () => named("first"));
+  const failing = changeConfig(file, () => {
+    throw new Error("enough");
+  });
+  await expect(failing).rejects.toThrow("enough");
+  expect(readdirSync(join(folder, "failing"))).toEqual(["config.json"]);
+});
+
+it("a place where the file cannot be written is refused before it is needed, and a good one is left as it was", () => {
+  const place = join(folder, "nobody", "has", "made");
+  requireWritable(join(place, "config.json"));
+  expect(existsSync(join(folder, "nobody"))).toBe(false);
+  expect(() => requireWritable("/proc/berth/config.json")).toThrow(
+    "/proc/berth/config.json cannot be written",
+  );
 });
 
 it.each(["", "{", "[]", '{"current":"a"}', '{"current":"a","profiles":{"a":{}}}'])(

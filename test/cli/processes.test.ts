@@ -677,6 +677,52 @@ it.each([
   expect(readdirSync(config)).toEqual([]);
 });
 
+it("where the key could not be kept, a sign-in asks for no code; where that is found too late, it revokes the key", async () => {
+  const from = service.asked.length;
+  const login = (place: string) =>
+    start(["login", "--no-browser"], { XDG_CONFIG_HOME: place, BERTH_TOKEN: "" });
+  expect(await login("/proc/berth").ended).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/\/proc\/berth\/berth\/config\.json cannot be written[^]*XDG_CONFIG_HOME/),
+  });
+  expect(service.asked.slice(from)).toEqual([]);
+
+  const config = mkdtempSync(join(home, "config-"));
+  service.instead = ({ id }) =>
+    id === "startDevice"
+      ? { interval: 1 }
+      : id === "pollDevice"
+        ? { status: "approved", token: "sk_new" }
+        : undefined;
+  const late = login(config);
+  await seen(late, "check that it shows this code");
+  writeFileSync(join(config, "berth"), "no folder");
+  expect(await late.ended).toMatchObject({ code: 1, stderr: expect.stringContaining("cannot be written") });
+  service.instead = () => undefined;
+  expect(service.asked.at(-1)).toMatchObject({
+    id: "revokeOwnKey",
+    headers: { authorization: "Bearer sk_new" },
+  });
+});
+
+it("sign-ins at the same time keep every profile", async () => {
+  const place = mkdtempSync(join(home, "config-"));
+  const names = ["a", "b", "c", "d", "e", "f"];
+  const runs = names.map(
+    (name) =>
+      start(
+        ["login", "--with-token", "--profile", name, service.url],
+        { XDG_CONFIG_HOME: place },
+        program,
+        "sk_1",
+      ).ended,
+  );
+  expect((await Promise.all(runs)).map(({ code }) => code)).toEqual(names.map(() => 0));
+  const file = join(place, "berth", "config.json");
+  const { profiles } = JSON.parse(readFileSync(file, "utf8")) as { profiles: object };
+  expect(Object.keys(profiles).toSorted()).toEqual(names);
+});
+
 it("the page where keys are revoked is the dashboard's, for `berth keys` and who has signed in", async () => {
   service.instead = ({ id }) =>
     id === "startDevice"

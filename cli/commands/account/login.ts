@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "../../../client/index.ts";
 import { command } from "../../command.ts";
-import { profileOf, readConfig, siteUrlOf, writeConfig } from "../../config.ts";
+import { changeConfig, profileOf, readConfig, requireWritable, siteUrlOf } from "../../config.ts";
 import {
   addressOf,
   clientFor,
@@ -33,33 +33,39 @@ export const login = command(
     if (!address)
       throw usage("Which service? Give its address.", "For example: berth login https://berth.example");
     const url = siteUrlOf(address);
+    requireWritable(profilesFile());
     const patient = patience();
     const byDevice = !options.withToken && given.token === undefined;
     const token = options.withToken
       ? (await standardInput()).trim()
       : (given.token ?? (await fromDevice(url, options.browser, patient)));
     if (token === "") throw usage("Standard input contains no key.");
-    const account = await accountOf(await clientFor(url, token), patient);
-    const latest = readConfig(profilesFile());
-    // Who names another profile means this command; the default stays while it has a key.
-    const keepsCurrent =
-      latest.current !== profileName && profileOf(latest, latest.current)?.token !== undefined;
-    writeConfig(profilesFile(), {
-      current: keepsCurrent ? latest.current : profileName,
-      profiles: { ...latest.profiles, [profileName]: { url, token, email: account.email } },
-    });
-    showValue("signedIn", { url, email: account.email, profile: profileName }, () =>
+    const client = await clientFor(url, token);
+    let email: string;
+    let current = profileName;
+    try {
+      ({ email } = await accountOf(client, patient));
+      await changeConfig(profilesFile(), (latest) => {
+        // Who names another profile means this command; the default stays while it has a key.
+        if (profileOf(latest, latest.current)?.token !== undefined) ({ current } = latest);
+        return { current, profiles: { ...latest.profiles, [profileName]: { url, token, email } } };
+      });
+    } catch (error) {
+      if (byDevice) await revoke(client, url);
+      throw error;
+    }
+    showValue("signedIn", { url, email, profile: profileName }, () =>
       [
-        `${styled("green", "✓")} Signed in to ${url} as ${bold(safe(account.email))}.`,
+        `${styled("green", "✓")} Signed in to ${url} as ${bold(safe(email))}.`,
         ...(byDevice
           ? [dim(`The key is named “${clientName()}”; you can revoke it at ${url}/account/keys.`)]
           : []),
       ].join("\n"),
     );
-    if (keepsCurrent)
+    if (current !== profileName)
       say(
         dim(
-          `Commands still use the profile ${safe(latest.current)}; --profile ${safe(profileName)} or BERTH_PROFILE uses this one.`,
+          `Commands still use the profile ${safe(current)}; --profile ${safe(profileName)} or BERTH_PROFILE uses this one.`,
         ),
       );
   });
@@ -78,6 +84,15 @@ async function accountOf(client: Client, patient: AbortSignal) {
         hint: "The profile was not changed. Give another key, or none to sign in with your browser.",
       },
     );
+  }
+}
+
+/** Ends a key that was made for this computer and cannot be kept: nobody has it then. */
+async function revoke(client: Client, url: string): Promise<void> {
+  try {
+    await client.call("revokeOwnKey", {}, { signal: AbortSignal.timeout(5000) });
+  } catch {
+    say(`The key named “${clientName()}” may still be valid: revoke it at ${url}/account/keys.`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { profileOf, readConfig, siteUrlOf, writeConfig } from "../../config.ts";
+import { changeConfig, profileOf, readConfig, siteUrlOf, type Profile } from "../../config.ts";
 import { clientFor, globalOptions, profileNameOf, profilesFile, signal } from "../../context.ts";
 import { exitCodes } from "../../failure.ts";
 import { safe, say, showValue, styled } from "../../terminal.ts";
@@ -24,19 +24,19 @@ export const logout = command(
     }
     const { url, token } = profile;
     const problem = keepKey ? null : await revoke(url, token);
-    const { profiles, current } = readConfig(profilesFile());
-    const next =
-      name === current
-        ? Object.keys(profiles).find((one) => one !== name && profiles[one]?.token !== undefined)
-        : undefined;
-    writeConfig(profilesFile(), { current: next ?? current, profiles: { ...profiles, [name]: { url } } });
+    let next: [string, Profile] | undefined;
+    await changeConfig(profilesFile(), ({ profiles, current }) => {
+      if (name === current)
+        next = Object.entries(profiles).find(([one, each]) => one !== name && each.token !== undefined);
+      return { current: next?.[0] ?? current, profiles: { ...profiles, [name]: { url } } };
+    });
     showValue(
       "signedOut",
       { url, profile: name, revoked: !keepKey && problem === null },
       () => `Signed out of ${url}.`,
     );
     if (next !== undefined)
-      say(`Commands use the profile ${safe(next)} from now on: ${safe(profiles[next]?.url ?? "")}.`);
+      say(`Commands use the profile ${safe(next[0])} from now on: ${safe(next[1].url)}.`);
     if (problem === null) return;
     say(
       `${styled("yellow", "The key is forgotten here, but the service still accepts it:")} ${safe(problem)}\nRevoke it at ${url}/account/keys.`,

@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { profileOf, readConfig, writeConfig } from "../../config.ts";
+import { changeConfig, profileOf, readConfig } from "../../config.ts";
 import { profilesFile } from "../../context.ts";
 import { usage } from "../../failure.ts";
 import { safe, showValue } from "../../terminal.ts";
@@ -10,15 +10,14 @@ export const useProfile = command(
   "profileUsed",
 )
   .argument("<name>", "the profile's name: `berth profiles list`")
-  .action((name) => {
-    const config = readConfig(profilesFile());
-    const profile = profileOf(config, name);
+  .action(async (name) => {
+    const profile = profileOf(readConfig(profilesFile()), name);
     if (profile === undefined)
       throw usage(
         `There is no profile ${safe(name)}.`,
         `See yours with \`berth profiles list\`, or sign in with \`berth login --profile ${safe(name)}\`.`,
       );
-    writeConfig(profilesFile(), { ...config, current: name });
+    await changeConfig(profilesFile(), (latest) => ({ ...latest, current: name }));
     const set = process.env["BERTH_PROFILE"] || name;
     showValue("profileUsed", { profile: name, url: profile.url }, () =>
       set === name
