@@ -33,11 +33,11 @@ export class Failure extends Error {
 export const usage = (message: string, hint?: string): Failure =>
   new Failure(message, { exitCode: exitCodes.usage, ...(hint !== undefined && { hint }) });
 
-/** What ended a run some of whose steps are done: its `cause`. */
+/** What ended a run some of whose steps are done: its `cause`. The message says which, and what to do about the rest. */
 export class HalfDone extends Error {
   override name = "HalfDone";
-  constructor(cause: unknown) {
-    super("Some steps are done.", { cause });
+  constructor(message: string, cause: unknown) {
+    super(message, { cause });
   }
 }
 

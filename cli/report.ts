@@ -51,8 +51,7 @@ const unchanged = "Nothing was changed.";
 async function tell(error: unknown): Promise<Told> {
   if (error instanceof HalfDone) {
     const told = await tell(error.cause);
-    const rest = "The previous steps are done: fix the cause, and run `berth up` again for the rest.";
-    return { ...told, hint: `${told.hint?.replace(unchanged, "") ?? ""} ${rest}`.trim() };
+    return { ...told, hint: `${told.hint?.replace(unchanged, "") ?? ""} ${error.message}`.trim() };
   }
   if (error instanceof Failure)
     return {

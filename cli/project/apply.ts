@@ -25,7 +25,9 @@ export async function apply(
       say(`${styled("green", "✓")} ${safe(text)}`);
     });
   } catch (error) {
-    throw isBegun ? new HalfDone(error) : error;
+    if (!isBegun) throw error;
+    const rest = "The previous steps are done: fix the cause, and run `berth up` again for the rest.";
+    throw new HalfDone(rest, error);
   }
 }
 

@@ -926,6 +926,35 @@ it("secrets, which a pulled file does not have, are no difference, and no push r
   service.instead = () => undefined;
 });
 
+it("a push of which the service refuses a later part says what is done, and how to see the rest", async () => {
+  const file = join(home, "many.env");
+  const keys = Array.from({ length: 250 }, (_, at) => `KEY_${at}`);
+  writeFileSync(file, keys.map((key) => `${key}=1\n`).join(""));
+  const envVariables = [{ key: "OLD", value: "1", encrypted: false, scope: "both" }];
+  service.instead = ({ id }) => (id === "getSite" ? { envVariables } : undefined);
+  const refusedFrom = async (part: number) => {
+    let asked = 0;
+    service.refusal = ({ id }) =>
+      id === "patchSite" && ++asked >= part
+        ? { status: 409, body: { error: "conflict", reason: "Too many variables." } }
+        : undefined;
+    const run = await berth("env", "push", file, "--prune", "--yes", "--json");
+    service.refusal = () => refuse;
+    const { error } = JSON.parse(run.stderr.trim().split("\n").at(-1) ?? "") as {
+      error: { message: string; hint: string };
+    };
+    expect([run.code, error.message]).toEqual([5, "Too many variables."]);
+    return error.hint;
+  };
+  const hint = await refusedFrom(2);
+  expect(hint).toMatch(
+    /200 variables, KEY_0 to KEY_199, are changed\. .* other 51, from KEY_200 on, failed.*berth env list/,
+  );
+  expect(hint).not.toMatch(/nothing was changed/i);
+  expect(await refusedFrom(1)).toBe("Nothing was changed.");
+  service.instead = () => undefined;
+});
+
 it("several lines at the hidden prompt are refused, whose first alone would be stored", async () => {
   const from = service.asked.length;
   const asking = inTerminal(["env", "set", "KEY"]);
