@@ -524,6 +524,7 @@ describe("a deployment's page", () => {
       /<noscript><meta http-equiv="refresh" content="0; url=\/deployments\/\w+\?plain=1#log"/,
     );
     expect(shown).toContain("version #1 serves until this one takes over");
+    expect(shown).toMatch(/<li class="now">(?:(?!<\/li>)[^])*data-counts="\d+"/);
     const response = await call(`/deployments/${id}?plain=1`, { headers: { Cookie: cookie } });
     expect(response.headers.get("Content-Encoding")).toBe("Identity");
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
