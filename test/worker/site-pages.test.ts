@@ -187,6 +187,37 @@ describe("a site's pages", () => {
     on.close();
   });
 
+  it("ask for no deployment of a site that was never paid for when its settings are changed", async () => {
+    const [on, visitor] = [await quietAgent(), visitorWith(cookie)];
+    const [{ siteId }, running] = [
+      await createSite(await operator()),
+      await runningSite(await operator(), on),
+    ];
+    const saidAt = async (id: string) => [
+      (await visitor.send(`/sites/${id}/data`, "add", { name: "kept", mountPath: "/kept" })).said,
+      (
+        await visitor.send(
+          `/sites/${id}/settings`,
+          "run",
+          fieldsOf((await visitor.get(`/sites/${id}/settings`)).text, "run"),
+        )
+      ).said,
+      (await visitor.send(`/sites/${id}/variables`, "generate", { key: "RANDOM" })).said,
+    ];
+    const first = "It is used from the first deployment, which starts with the payment.";
+    expect(await saidAt(siteId)).toEqual([
+      `The volume kept is added. ${first}`,
+      `Saved. ${first}`,
+      "RANDOM has a new random value.",
+    ]);
+    expect(await saidAt(running.siteId)).toEqual([
+      "The volume kept is added. Deploy to use it.",
+      "Saved. Deploy to use it.",
+      "RANDOM has a new random value. It takes effect once the site is restarted or deployed.",
+    ]);
+    on.close();
+  });
+
   it("say of each button what is seen first", async () => {
     const on = await quietAgent();
     const { siteId } = await runningSite(await operator(), on);

@@ -12,7 +12,7 @@ import { Act, Field, Form, Submit } from "../kit/form.tsx";
 import { ifBigger } from "../kit/plans.tsx";
 import { Callout, Card, Empty, Head, Meter, Time } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
-import { siteFrame } from "./frame.tsx";
+import { siteFrame, whenUsed } from "./frame.tsx";
 import { orWhy } from "./or-why.ts";
 import { volumePath } from "./volume.tsx";
 
@@ -304,7 +304,7 @@ export const siteData: Screen = {
       if (volumes.some(({ mountPath }) => mountPath === volume.mountPath))
         throw invalid("mountPath", "Another volume uses this folder");
       await setVolumes(asked, [...volumes, volume]);
-      return { to: here(asked), said: `The volume ${volume.name} is added. Deploy to use it.` };
+      return { to: here(asked), said: `The volume ${volume.name} is added. ${await whenUsed(asked)}` };
     },
     async detach(asked, fields) {
       const { volumes } = await call(asked.ctx, "getSite", { id: asked.param("id") });

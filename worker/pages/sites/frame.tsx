@@ -1,10 +1,11 @@
 import type { Child } from "hono/jsx";
 import type { Site } from "../../../protocol/api/sites.ts";
+import { call } from "../../api/call.ts";
 import { Act } from "../kit/form.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { Callout, Copy, Heading, Live, Status, Tabs, Time } from "../kit/parts.tsx";
 import { QrCode } from "../kit/qr.tsx";
-import type { View } from "../kit/screen.ts";
+import type { Asked, View } from "../kit/screen.ts";
 import { suspendedFor } from "../kit/viewer.ts";
 import { siteWords } from "../kit/words.ts";
 
@@ -25,6 +26,12 @@ type SiteTab = (typeof tabs)[number][1];
 /** A whole commit id, as short as people say it. */
 export const ShortCommit = ({ commit }: { commit: string | null }) =>
   commit === null ? null : <code title={commit}>{commit.slice(0, 7)}</code>;
+
+/** How a change of the settings takes effect: what was never paid for is first deployed by its payment. */
+export const whenUsed = async ({ ctx, param }: Asked): Promise<string> =>
+  (await call(ctx, "getSite", { id: param("id") })).status === "PENDING"
+    ? "It is used from the first deployment, which starts with the payment."
+    : "Deploy to use it.";
 
 /** What serves visitors now, in a sentence. */
 const Sentence = ({ site }: { site: Site }) => {

@@ -10,7 +10,7 @@ import { ChangePlan, chosenPlan, planChanged } from "../kit/change-plan.tsx";
 import { Act, ConfirmByName, Telling } from "../kit/form.tsx";
 import { Callout, Card, Copied, Day, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Done, Fields, Screen, View } from "../kit/screen.ts";
-import { siteFrame } from "./frame.tsx";
+import { siteFrame, whenUsed } from "./frame.tsx";
 import * as forms from "./settings-forms.tsx";
 
 const pathOf = ({ param }: Asked): string => `/sites/${param("id")}/settings`;
@@ -236,9 +236,9 @@ const noneIfRefused = (error: unknown): null => {
   throw error;
 };
 
-const saved = (asked: Asked, part: string, said = "Saved. Deploy to use it."): Done => ({
+const saved = async (asked: Asked, part: string, said?: string): Promise<Done> => ({
   to: `${pathOf(asked)}#${part}`,
-  said,
+  said: said ?? `Saved. ${await whenUsed(asked)}`,
 });
 
 async function save(asked: Asked, settings: SiteSettings, apply?: "now"): Promise<void> {

@@ -275,6 +275,9 @@ async function withoutKept(ctx: Ctx, id: string, changes: Change[]): Promise<Env
   });
 }
 
+/** Of a site that has a version in service, or had one. */
+const toUse = "It takes effect once the site is restarted or deployed.";
+
 /** Saves, then does what the button says. */
 async function save(ctx: Ctx, id: string, changes: Change[], apply: string): Promise<Done> {
   const envVariables = await withoutKept(ctx, id, changes);
@@ -288,7 +291,7 @@ async function save(ctx: Ctx, id: string, changes: Change[], apply: string): Pro
       : { to, said: "Saved. The site is restarting with it." };
   }
   const waits = "restartRequired" in saved && saved.restartRequired;
-  return { to, said: waits ? "Saved. Restart or deploy the site to use it." : "Saved." };
+  return { to, said: waits ? `Saved. ${toUse}` : "Saved." };
 }
 
 /** `isEdit`: of the menu of a variable, whose fields are first filled with what it is. */
@@ -430,18 +433,18 @@ export const siteVariables: Screen = {
       save(ctx, param("id"), staged(fields.text("changes")), fields.text("apply")),
     async generate({ ctx, param }, fields) {
       const secret = fields.read(SecretGenerate);
-      await call(ctx, "generateSecret", { id: param("id"), ...secret });
+      const { restartRequired } = await call(ctx, "generateSecret", { id: param("id"), ...secret });
       return {
         to: `/sites/${param("id")}/variables`,
-        said: `${secret.key} has a new random value. Restart or deploy the site to use it.`,
+        said: `${secret.key} has a new random value.${restartRequired ? ` ${toUse}` : ""}`,
       };
     },
     async restore({ ctx, param }, fields) {
       const { version } = parsed(EnvRestore, { version: Number(fields.text("version")) });
-      await call(ctx, "restoreEnvVersion", { id: param("id"), version });
+      const { restartRequired } = await call(ctx, "restoreEnvVersion", { id: param("id"), version });
       return {
         to: `/sites/${param("id")}/variables`,
-        said: `The variables are those of version ${version} again. Restart or deploy the site to use them.`,
+        said: `The variables are those of version ${version} again.${restartRequired ? ` ${toUse}` : ""}`,
       };
     },
   },
