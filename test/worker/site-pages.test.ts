@@ -218,6 +218,19 @@ describe("a site's pages", () => {
     on.close();
   });
 
+  it("take what is typed letter by letter, but for what people write as sentences", async () => {
+    const { text } = await page("/sites/new");
+    const typed = [...text.matchAll(/<(?:input|textarea)[^>]*>/g)]
+      .map(([tag]) => tag)
+      .filter((tag) => !/type="(?:hidden|checkbox|radio|number|password|search)"/.test(tag));
+    expect(typed.length).toBeGreaterThan(5);
+    expect(
+      typed.filter((tag) => !/autocapitalize="none" autocorrect="off" spellcheck="false"/.test(tag)),
+    ).toEqual([]);
+    const chat = /<textarea[^>]*name="message"[^>]*>/.exec((await page("/assistant")).text)?.[0];
+    expect(chat).not.toMatch(/autocapitalize|spellcheck/);
+  });
+
   it("say of each button what is seen first", async () => {
     const on = await quietAgent();
     const { siteId } = await runningSite(await operator(), on);

@@ -82,6 +82,8 @@ dialog.className = "palette";
 dialog.setAttribute("aria-label", "Search or jump to");
 const field = document.createElement("input");
 field.type = "search";
+field.autocapitalize = "none";
+field.spellcheck = false;
 field.placeholder = "A site, database, domain, commit, invoice or page";
 field.setAttribute("role", "combobox");
 field.setAttribute("aria-expanded", "true");

@@ -65,7 +65,14 @@ export const DeviceCodePage = ({ wrong }: { wrong: boolean }) => (
       <form method="get" action="/device">
         <label>
           Code
-          <input name="code" autocomplete="off" placeholder="XXXX-XXXX" required />
+          <input
+            name="code"
+            autocomplete="off"
+            autocapitalize="characters"
+            spellcheck={false}
+            placeholder="XXXX-XXXX"
+            required
+          />
         </label>
         <p class="form-end">
           <button class="primary" type="submit">

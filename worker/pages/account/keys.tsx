@@ -76,6 +76,7 @@ export const keys: Screen = {
                 <Form id="create">
                   <Field
                     name="name"
+                    prose
                     label="Name"
                     hint="Where it is used, such as Laptop. The key is shown once."
                     required

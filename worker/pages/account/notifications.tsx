@@ -190,7 +190,7 @@ export const notifications: Screen = {
                     maxlength={2000}
                     autocomplete="off"
                   />
-                  <Field name="name" label="Name" hint="Optional." maxlength={60} autocomplete="off" />
+                  <Field name="name" prose label="Name" hint="Optional." maxlength={60} autocomplete="off" />
                   <Kinds chosen={notificationKinds} />
                   <Submit label="Add channel" kind="primary" />
                 </Form>

@@ -79,6 +79,7 @@ export const profile: Screen = {
                 <Form id="name">
                   <Field
                     name="name"
+                    prose
                     label="Name"
                     value={viewer.name}
                     autocomplete="name"

@@ -165,6 +165,7 @@ export const assistant: Screen = {
                     {conversation && <input type="hidden" name="conversationId" value={conversation.id} />}
                     <TextArea
                       name="message"
+                      prose
                       label="Message"
                       rows={3}
                       required

@@ -23,6 +23,7 @@ export const billingDetails: Screen = {
               <Form id="details">
                 <Field
                   name="name"
+                  prose
                   label="Name"
                   value={name ?? ""}
                   hint="A person or a company. Leave empty to name nobody."
@@ -31,6 +32,7 @@ export const billingDetails: Screen = {
                 />
                 <TextArea
                   name="address"
+                  prose
                   label="Address"
                   value={address ?? ""}
                   hint="As printed, at most six lines."
@@ -40,6 +42,7 @@ export const billingDetails: Screen = {
                 />
                 <Field
                   name="country"
+                  prose
                   label="Country"
                   value={country ?? ""}
                   hint="Its two-letter code, such as DE."

@@ -17,7 +17,13 @@ export const Decide = ({ approve, takesCode, refusal }: Asked) => (
     {takesCode && (
       <label>
         Code from your authenticator app
-        <input name="secondFactor" autocomplete="one-time-code" maxlength={100} />
+        <input
+          name="secondFactor"
+          autocomplete="one-time-code"
+          autocapitalize="none"
+          spellcheck={false}
+          maxlength={100}
+        />
         <span class="hint">Or a recovery code. Not needed to deny.</span>
       </label>
     )}

@@ -81,7 +81,12 @@ type Common = {
   autocomplete?: string;
   wide?: boolean;
   mono?: boolean;
+  /** Sentences and names of people and companies: keyboards of phones may correct them. All else is taken letter by letter. */
+  prose?: boolean;
 };
+
+const typedAs = (prose: boolean): object =>
+  prose ? {} : { autocapitalize: "none", autocorrect: "off", spellcheck: false };
 
 /** What a control says of its refusal, and the value it shows again. A password is never shown again. */
 function stateOf(name: string, value: string | undefined) {
@@ -138,6 +143,7 @@ export const Field = ({
   type = "text",
   wide,
   mono = false,
+  prose = false,
   told,
   ...input
 }: Common & {
@@ -165,6 +171,7 @@ export const Field = ({
     >
       <input
         {...input}
+        {...typedAs(prose)}
         id={id}
         type={type}
         class={mono ? "mono" : ""}
@@ -188,6 +195,7 @@ export const TextArea = ({
   rows = 4,
   wide,
   mono: _mono,
+  prose = false,
   ...input
 }: Common & { value?: string | undefined; rows?: number }) => {
   const { id, problem, shown } = stateOf(input.name, value);
@@ -199,7 +207,7 @@ export const TextArea = ({
       {...(hint !== undefined && { hint })}
       {...(wide && { wide })}
     >
-      <textarea {...input} id={id} rows={rows} spellcheck={false} {...said(id, problem, hint)}>
+      <textarea {...input} {...typedAs(prose)} id={id} rows={rows} {...said(id, problem, hint)}>
         {/* Browsers leave out a line break at the beginning. */}
         {/^[\r\n]/.test(shown ?? "") && "\n"}
         {shown ?? ""}

@@ -256,6 +256,7 @@ export const operatorAccount: Screen = {
                 <Form id="note">
                   <TextArea
                     name="note"
+                    prose
                     label="What operators should know"
                     hint="Only operators see it."
                     value={account.note ?? ""}
@@ -309,7 +310,13 @@ export const operatorAccount: Screen = {
                     sessions become read-only.
                   </p>
                   <Form id="suspend">
-                    <Field name="reason" label="Reason, shown to the customer" required maxlength={500} />
+                    <Field
+                      name="reason"
+                      prose
+                      label="Reason, shown to the customer"
+                      required
+                      maxlength={500}
+                    />
                     <Submit label="Suspend" of={account.email} kind="danger" />
                   </Form>
                 </div>

@@ -35,7 +35,16 @@ export const Search = ({ label, value, children }: { label: string; value: strin
     <label class="hidden-text" for="search">
       {label}
     </label>
-    <input id="search" name="search" type="search" value={value} placeholder={label} maxlength={100} />
+    <input
+      id="search"
+      name="search"
+      type="search"
+      autocapitalize="none"
+      spellcheck={false}
+      value={value}
+      placeholder={label}
+      maxlength={100}
+    />
     {children}
     <button type="submit">Search</button>
   </form>

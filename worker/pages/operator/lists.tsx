@@ -269,7 +269,7 @@ async function moneyPage({ ctx, query }: Asked, problems: readonly string[] = []
                 <td>
                   <Form id="resolve" of={flag.id}>
                     <input type="hidden" name="id" value={flag.id} />
-                    <Field name="resolution" label="What was done" required maxlength={500} />
+                    <Field name="resolution" prose label="What was done" required maxlength={500} />
                     <Button label="Resolve" />
                   </Form>
                 </td>

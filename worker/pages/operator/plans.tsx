@@ -55,7 +55,7 @@ function packIn(fields: Fields) {
 type Offered = { name: string; amountCents: number; currency: string; active: boolean };
 
 const NameField = ({ of }: { of: Offered | undefined }) => (
-  <Field name="name" label="Name" value={of?.name} required maxlength={100} autocomplete="off" />
+  <Field name="name" prose label="Name" value={of?.name} required maxlength={100} autocomplete="off" />
 );
 
 const AmountField = ({ of, label }: { of: Offered | undefined; label: string }) => (

@@ -67,7 +67,15 @@ export const operatorSettings: Screen = {
         <Card title="Brand">
           <div class="body">
             <Form id="brand">
-              <Field name="name" label="Name" value={brand.name} required maxlength={60} autocomplete="off" />
+              <Field
+                name="name"
+                prose
+                label="Name"
+                value={brand.name}
+                required
+                maxlength={60}
+                autocomplete="off"
+              />
               {brand.logo !== null && (
                 <p>
                   <img class="logo" src={logoAddress(brand.logo)} alt="Current logo" />
@@ -111,6 +119,7 @@ export const operatorSettings: Screen = {
             <Form id="seller">
               <Field
                 name="name"
+                prose
                 label="Name"
                 value={seller.name ?? ""}
                 maxlength={200}
@@ -118,6 +127,7 @@ export const operatorSettings: Screen = {
               />
               <TextArea
                 name="address"
+                prose
                 label="Address"
                 value={seller.address ?? ""}
                 hint="As printed, at most six lines."
@@ -142,6 +152,7 @@ export const operatorSettings: Screen = {
               <div class="columns">
                 <Field
                   name="taxName"
+                  prose
                   label="Tax"
                   value={seller.tax?.name ?? ""}
                   placeholder="VAT"
@@ -161,6 +172,7 @@ export const operatorSettings: Screen = {
               </div>
               <TextArea
                 name="note"
+                prose
                 label="Note"
                 value={seller.note ?? ""}
                 hint="Below the total, such as bank details or how tax applies."

@@ -145,19 +145,47 @@ const Filter = ({
     <input type="hidden" name="window" value={window} />
     <label>
       Status
-      <input name="status" value={filters["status"] ?? ""} placeholder="5xx or 404" maxlength={3} />
+      <input
+        name="status"
+        autocapitalize="none"
+        spellcheck={false}
+        value={filters["status"] ?? ""}
+        placeholder="5xx or 404"
+        maxlength={3}
+      />
     </label>
     <label>
       Path begins with
-      <input name="path" value={filters["path"] ?? ""} placeholder="/api/" maxlength={500} />
+      <input
+        name="path"
+        autocapitalize="none"
+        spellcheck={false}
+        value={filters["path"] ?? ""}
+        placeholder="/api/"
+        maxlength={500}
+      />
     </label>
     <label>
       Method
-      <input name="method" value={filters["method"] ?? ""} placeholder="GET" maxlength={20} />
+      <input
+        name="method"
+        autocapitalize="characters"
+        spellcheck={false}
+        value={filters["method"] ?? ""}
+        placeholder="GET"
+        maxlength={20}
+      />
     </label>
     <label>
       Visitor's address
-      <input name="address" value={filters["address"] ?? ""} placeholder="203.0.113.7" maxlength={45} />
+      <input
+        name="address"
+        autocapitalize="none"
+        spellcheck={false}
+        value={filters["address"] ?? ""}
+        placeholder="203.0.113.7"
+        maxlength={45}
+      />
     </label>
     <button type="submit">Filter</button>
     {Object.keys(filters).length > 0 && <a href={`${here}?window=${window}`}>All</a>}

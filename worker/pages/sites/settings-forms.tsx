@@ -531,6 +531,7 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
     />
     <TextArea
       name="message"
+      prose
       label="Text of the maintenance page"
       value={text(ingress.maintenance?.message)}
       rows={2}
