@@ -319,13 +319,21 @@ setInterval(() => prepare(document), 30_000);
 
 document.addEventListener("click", (event) => {
   const button = (event.target as Element).closest<HTMLElement>("[data-copy]");
-  if (!button) return;
-  const label = button.textContent;
-  void navigator.clipboard.writeText(button.dataset["copy"] ?? "").then(() => {
-    button.textContent = "Copied";
-    setTimeout(() => (button.textContent = label), 1500);
-  });
+  if (button) void copy(button);
 });
+
+async function copy(button: HTMLElement): Promise<void> {
+  const label = (button.dataset["label"] ??= button.textContent);
+  try {
+    await navigator.clipboard.writeText(button.dataset["copy"] ?? "");
+    button.textContent = "Copied";
+  } catch {
+    // Without HTTPS, or where it is not allowed, no page reaches the clipboard: the keys do.
+    if (button.previousElementSibling) getSelection()?.selectAllChildren(button.previousElementSibling);
+    button.textContent = "Not copied: press Ctrl+C";
+  }
+  setTimeout(() => (button.textContent = label), 1500);
+}
 
 /** A menu closes when something else is used, unless something is typed there. */
 document.addEventListener("click", (event) => {

@@ -486,6 +486,29 @@ it("a tab in the background says by its icon and title how a deployment goes", a
   await context.close();
 });
 
+it("a button copies a value as it is, however often it is pressed, and says so where it cannot", async () => {
+  const { context, page } = await signedIn(browser);
+  const id = await sample();
+  const value = `first\r\n${"long".repeat(500)}`;
+  await api("PATCH", `/sites/${id}`, { envVariables: [{ key: "COPIED", value }] });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.goto(`${local.siteUrl}/sites/${id}/variables`);
+  await page.click("#value-COPIED summary");
+  const button = page.locator("#value-COPIED [data-copy]");
+  await button.click();
+  await page.locator("#value-COPIED [data-copy]", { hasText: "Copied" }).waitFor();
+  await button.click();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(value);
+  await expect.poll(() => button.innerText()).toBe("Copy");
+  // As on a page without HTTPS.
+  await page.evaluate('Object.defineProperty(navigator, "clipboard", { value: undefined })');
+  await button.click();
+  await page.locator("#value-COPIED [data-copy]", { hasText: "press Ctrl+C" }).waitFor();
+  expect(await page.evaluate("getSelection().toString().length")).toBeGreaterThan(2000);
+  await api("PATCH", `/sites/${id}`, { envVariables: [{ key: "COPIED", value: null }] });
+  await context.close();
+});
+
 it("what is still going on takes longer by the second while nothing happens", async () => {
   const { context, page } = await signedIn(browser);
   await page.goto(`${local.siteUrl}/sites/${await sample()}`);

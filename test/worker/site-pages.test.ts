@@ -500,6 +500,7 @@ describe("variables", () => {
     expect((await site(key, siteId)).envVariables).toEqual(
       envVariables.map((one) => ({ ...one, encrypted: false, scope: "build" })),
     );
+    expect((await page(path)).text).toContain('data-copy="a&#13;\nb&#13;\n"');
     await post(path, "set:A3", { ...fieldsOf((await page(path)).text, "set:A3"), value: "\r\n\r\nab" });
     expect((await site(key, siteId)).envVariables[3]?.value).toBe("\n\nab");
   });

@@ -1,4 +1,5 @@
 import { tryGetContext } from "hono/context-storage";
+import { html, raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import { ago } from "../../../protocol/ago.ts";
 import type { AppEnv } from "../../app-env.ts";
@@ -26,12 +27,15 @@ export const LocalTime = ({ at }: { at: string }) => (
 /** A day, in UTC. */
 export const Day = ({ at }: { at: string }) => <time datetime={at}>{day(at)}</time>;
 
+/** A text as a value of an attribute; parsers would turn CR into LF. */
+const attribute = (text: string) => raw(String(html`${text}`).replaceAll("\r", "&#13;"));
+
 /** A button that copies; it needs a script, so the text itself stands elsewhere. */
 export const Copy = ({ text, label = "Copy", of }: { text: string; label?: string; of?: string }) => (
   <button
     class="needs-script"
     type="button"
-    data-copy={text}
+    data-copy={attribute(text)}
     {...(of !== undefined && { "aria-label": `${label}: ${of}` })}
   >
     {label}
