@@ -112,9 +112,24 @@ const withoutHash = (): string => location.pathname + location.search;
 /** The address of what the page shows. */
 let shown = withoutHash();
 
+/** The control of the document that took the place of one that was replaced. */
+function counterpart(control: Element): HTMLElement | null {
+  const around = control.closest("[id]");
+  const place = around && document.getElementById(around.id);
+  if (!place || around === control) return place;
+  const alike = [...place.querySelectorAll<HTMLElement>(control.localName)];
+  const isSame = (one: Element): boolean =>
+    one.textContent === control.textContent &&
+    ["href", "name", "value", "aria-label"].every(
+      (name) => one.getAttribute(name) === control.getAttribute(name),
+    );
+  // The only button of a form may say something else afterwards.
+  return alike.find(isSame) ?? (alike.length === 1 && place !== main() ? (alike[0] ?? null) : null);
+}
+
 /** Replaces the page's content by another page's. */
 function show(page: Document, url: string): void {
-  const [now, then] = [main(), page.querySelector("#main")];
+  const [now, then] = [main(), page.querySelector<HTMLElement>("#main")];
   if (!now || !then) {
     location.assign(url);
     return;
@@ -124,6 +139,7 @@ function show(page: Document, url: string): void {
     if (old && next) old.replaceWith(document.adoptNode(next));
   }
   showState(page);
+  const focused = now.contains(document.activeElement) ? document.activeElement : null;
   now.replaceWith(document.adoptNode(then));
   for (const script of page.querySelectorAll<HTMLScriptElement>("head script[src]"))
     void import(new URL(script.getAttribute("src") ?? "", location.href).href);
@@ -134,7 +150,18 @@ function show(page: Document, url: string): void {
   const first = then.querySelector<HTMLElement>("[aria-invalid=true], [data-flash]");
   first?.focus();
   if (first) first.scrollIntoView({ block: "nearest" });
-  else if (location.hash === "") scrollTo(0, 0);
+  else {
+    if (location.hash === "") scrollTo(0, 0);
+    if (focused) keepFocus(focused, then);
+  }
+}
+
+/** Reading by keyboard goes on where it was, not at the top of the document: at the same control, or else in what has its place. */
+function keepFocus(replaced: Element, part: HTMLElement): void {
+  const control = counterpart(replaced);
+  if (control?.checkVisibility()) return control.focus({ preventScroll: true });
+  part.tabIndex = -1;
+  part.focus({ preventScroll: true });
 }
 addEventListener("popstate", () => {
   // A link to a part of the page is one as well.
@@ -201,15 +228,23 @@ async function refresh(): Promise<void> {
     for (const old of document.querySelectorAll<HTMLElement>("[data-live]")) {
       const next = page.getElementById(old.id);
       if (!next) continue;
-      // What somebody types or has open there is kept.
-      if (old.contains(document.activeElement?.closest("form") ?? null) || hasTyped(old)) {
+      const focused = old.contains(document.activeElement) ? document.activeElement : null;
+      // What somebody types there is kept.
+      if (focused?.matches("input, select, textarea") || hasTyped(old)) {
         isStale = true;
+        continue;
+      }
+      // A button that is being pressed, or a form that is being sent.
+      if (old.matches(":active") || old.querySelector("form[aria-busy=true]")) {
+        isMissed = true;
         continue;
       }
       for (const fold of old.querySelectorAll<HTMLDetailsElement>("details[open][id]"))
         next.querySelector<HTMLDetailsElement>(`#${CSS.escape(fold.id)}`)?.setAttribute("open", "");
       prepare(next);
-      if (!old.isEqualNode(next)) old.replaceWith(document.adoptNode(next));
+      if (old.isEqualNode(next)) continue;
+      old.replaceWith(document.adoptNode(next));
+      if (focused) keepFocus(focused, next);
     }
   } catch {
     // The connection broke, perhaps for a moment.

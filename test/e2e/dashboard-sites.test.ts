@@ -509,6 +509,34 @@ it("a button copies a value as it is, however often it is pressed, and says so w
   await context.close();
 });
 
+it("the focus stays on what is replaced, and is on the page that a form without a message leads to", async () => {
+  const { context, page } = await signedIn(browser);
+  await page.goto(`${local.siteUrl}/sites/${await sample()}`);
+  const focused = () =>
+    page.evaluate<string>(
+      "(({ id, textContent, localName }) => id || `${localName} ${textContent}`)(document.activeElement)",
+    );
+  const { email } = (await api<{ email: string }>("GET", "/account")).body;
+  const before = await page.locator("#balance").innerText();
+  await page.focus("#balance");
+  await api("POST", "/credits/grants", { email, amount: 1 });
+  await expect.poll(() => page.locator("#balance").innerText()).not.toBe(before);
+  expect(await focused()).toBe("balance");
+  // A button of a part that changes: it does not keep the part from being shown.
+  await page.focus("#form-restart button");
+  await page
+    .locator("#site-head")
+    .evaluate((head) => (head as unknown as { append(text: string): void }).append("older"));
+  await page.evaluate('void document.dispatchEvent(new Event("berth:refresh"))');
+  await expect.poll(() => page.locator("#site-head").innerText()).not.toContain("older");
+  expect(await focused()).toBe("button Restart");
+  await page.focus("#form-deploy button");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/deployments\/dep_/);
+  await expect.poll(focused).toBe("main");
+  await context.close();
+});
+
 it("what is still going on takes longer by the second while nothing happens", async () => {
   const { context, page } = await signedIn(browser);
   await page.goto(`${local.siteUrl}/sites/${await sample()}`);
