@@ -170,6 +170,9 @@ addEventListener("popstate", () => {
 
 /** Says something that no page says. */
 function tell(text: string): void {
+  noticeOf(text).focus();
+}
+function noticeOf(text: string): HTMLElement {
   const notice = document.createElement("div");
   notice.className = "callout flash bad";
   notice.setAttribute("role", "alert");
@@ -177,7 +180,17 @@ function tell(text: string): void {
   notice.textContent = text;
   main()?.querySelector(":scope > .flash")?.remove();
   main()?.prepend(notice);
-  notice.focus();
+  return notice;
+}
+
+/** The focus stays: what is typed may still be sent after signing in elsewhere. `signIn`: its address, which leads back here. */
+function tellEnded(signIn: string): void {
+  const link = document.createElement("a");
+  link.href = signIn;
+  link.textContent = "Sign in";
+  const notice = noticeOf("Your session has ended. What this page shows is out of date. ");
+  notice.dataset["ended"] = "";
+  notice.append(link);
 }
 
 // Live parts
@@ -221,7 +234,13 @@ async function refresh(): Promise<void> {
       gone = shown;
       tell("This no longer exists. What this page shows is out of date.");
     }
-    if (!answer.ok || (answer.redirected && isSignIn(answer.url))) return;
+    const told = document.querySelector("[data-ended]");
+    if (answer.redirected && isSignIn(answer.url)) {
+      if (!told) tellEnded(answer.url);
+      return;
+    }
+    if (!answer.ok) return;
+    told?.remove();
     const page = parse(await answer.text());
     if (turn !== turns) return;
     showState(page);
@@ -274,9 +293,11 @@ function listen(address: string): void {
     if (refusals > 0) soon();
     refusals = 0;
   });
-  // Whoever has signed out is refused too, and may sign in again in another tab.
+  // Whoever has signed out is refused too: the page says so, and goes on after signing in again in another tab.
   stream.addEventListener("error", () => {
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => listen(address), waitMs(++refusals));
+    if (stream.readyState !== EventSource.CLOSED) return;
+    if (refusals === 0) soon();
+    setTimeout(() => listen(address), waitMs(++refusals));
   });
 }
 

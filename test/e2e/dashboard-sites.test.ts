@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { launchBrowser, signedIn } from "./browser.ts";
+import { fillSignIn, launchBrowser, signedIn } from "./browser.ts";
 import { event, lineOf } from "./log-events.ts";
 import { api, createSite, gitHost, local, request, site, until } from "./service.ts";
 
@@ -534,6 +534,24 @@ it("the focus stays on what is replaced, and is on the page that a form without 
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/deployments\/dep_/);
   await expect.poll(focused).toBe("main");
+  await context.close();
+});
+
+it("a page whose session has ended says so by itself, with a way to sign in, until somebody has signed in again", async () => {
+  const { context, page } = await signedIn(browser);
+  await page.goto(`${local.siteUrl}/sites`);
+  await page.evaluate("window.isTheSame = true");
+  const other = await context.newPage();
+  await other.goto(`${local.siteUrl}/account`);
+  await other.evaluate('document.querySelector("form[action=\\"/sign-out\\"]").submit()');
+  await other.waitForURL((url) => url.pathname !== "/account");
+  const told = page.locator("main [role=alert]", { hasText: "Your session has ended" });
+  await told.waitFor();
+  expect(await told.getByText("Sign in").getAttribute("href")).toBe(`${local.siteUrl}/sign-in?next=%2Fsites`);
+  await other.goto(`${local.siteUrl}/sign-in`);
+  await fillSignIn(other, local);
+  await told.waitFor({ state: "detached" });
+  expect(await page.evaluate("window.isTheSame")).toBe(true);
   await context.close();
 });
 
