@@ -1,4 +1,4 @@
-import { parseInstructions } from "./instructions.ts";
+import { parseInstructions, wordsOf } from "../../protocol/dockerfile.ts";
 
 /** More than anybody builds from; each is looked up on the host. */
 const most = 50;
@@ -13,7 +13,7 @@ export function namedImages(dockerfile: string, buildArgs: Record<string, string
   const images = new Set<string>();
   let isBeforeStages = true;
   for (const { keyword, text } of parseInstructions(dockerfile).instructions) {
-    const [, ...words] = text.split(/(?:[\\`]\r?\n|\s)+/).filter(Boolean);
+    const words = wordsOf(text);
     if (keyword === "ARG" && isBeforeStages)
       for (const [, name = "", value = ""] of words.map(
         (word) => /^(\w+)(?:=["']?([^"']*))?/.exec(word) ?? [],

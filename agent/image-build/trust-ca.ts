@@ -1,4 +1,4 @@
-import { parseInstructions } from "./instructions.ts";
+import { parseInstructions } from "../../protocol/dockerfile.ts";
 
 export const caSecretId = "berth_ca";
 

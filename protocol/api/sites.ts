@@ -2,6 +2,7 @@
 import { Ingress, IngressChange } from "./ingress.ts";
 import { NextBillingTerm, PackChange } from "./packs.ts";
 import * as z from "zod";
+import { problemOfDockerfile } from "../dockerfile.ts";
 import { billingTermsMonths, builders, deploymentStatuses, siteStatuses } from "../states.ts";
 import { Domain, DomainChange } from "./domains.ts";
 import { listQuery, text, Timestamp } from "./common.ts";
@@ -251,13 +252,20 @@ export const GitToken = z
   .max(500)
   .regex(/^[\x21-\x7e]+$/, "visible ASCII");
 
+const DockerfileText = text.min(1).max(100_000);
+/** Its site may have a start command already. */
+const Dockerfile = DockerfileText.superRefine((dockerfile, ctx) => {
+  const message = problemOfDockerfile(dockerfile, true);
+  if (message !== null) ctx.addIssue(message);
+});
+
 const sourceSettings = {
   githubUrl: GitAddress,
   branch: GitBranch,
   gitToken: GitToken,
   submodules: z.boolean(),
   lfs: z.boolean(),
-  dockerfile: text.min(1).max(100_000),
+  dockerfile: Dockerfile,
   image: ImageReference,
   ...registryLogin,
 };
@@ -291,11 +299,12 @@ export const SiteCreate = z
       submodules: sourceSettings.submodules.optional(),
       lfs: sourceSettings.lfs.optional(),
     }),
-    z.strictObject({
-      deployType: z.literal("dockerfile"),
-      ...createBase,
-      dockerfile: sourceSettings.dockerfile,
-    }),
+    z
+      .strictObject({ deployType: z.literal("dockerfile"), ...createBase, dockerfile: DockerfileText })
+      .superRefine(({ dockerfile, startCommand }, ctx) => {
+        const message = problemOfDockerfile(dockerfile, startCommand !== undefined);
+        if (message !== null) ctx.addIssue({ code: "custom", path: ["dockerfile"], message });
+      }),
     z
       .strictObject({
         deployType: z.literal("image"),

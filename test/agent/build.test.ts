@@ -8,7 +8,7 @@ import { detect } from "../../agent/image-build/detect/index.ts";
 import type { Overrides } from "../../agent/image-build/detect/sources.ts";
 import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
 import { buildStep } from "../../agent/image-build/dockerfile/instructions.ts";
-import { parseInstructions } from "../../agent/image-build/instructions.ts";
+import { parseInstructions } from "../../protocol/dockerfile.ts";
 import { startLine } from "../../agent/docker/start-line.ts";
 import { trustCa } from "../../agent/image-build/trust-ca.ts";
 import { countServed, parseListeners, socketTables } from "../../agent/docker/listening.ts";

@@ -24,7 +24,7 @@ import { workspaceOf } from "../../agent/image-build/detect/workspace.ts";
 import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
 import type { BuildVariables } from "../../agent/image-build/dockerfile/instructions.ts";
 import { frameworkOf } from "../../agent/image-build/inspect/frameworks.ts";
-import { parseInstructions } from "../../agent/image-build/instructions.ts";
+import { parseInstructions } from "../../protocol/dockerfile.ts";
 import { isRead, readSources } from "../../agent/image-build/read-sources.ts";
 import { JobError } from "../../agent/job.ts";
 import { sourcesOf } from "../support/sources.ts";

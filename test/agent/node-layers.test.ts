@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
-import { parseInstructions } from "../../agent/image-build/instructions.ts";
+import { parseInstructions } from "../../protocol/dockerfile.ts";
 import { dockerfile, node, variables, type Files } from "../support/detected.ts";
 
 const built = {

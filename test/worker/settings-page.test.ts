@@ -169,7 +169,7 @@ describe("a site's settings", () => {
     const pasted = await createSite(await operator(), {
       deployType: "dockerfile",
       githubUrl: undefined,
-      dockerfile: "FROM scratch",
+      dockerfile: "FROM alpine",
     });
     expect((await save(pasted.siteId, "source", { dockerfile: "FROM alpine\r\nRUN true\r\n" })).status).toBe(
       303,

@@ -186,9 +186,48 @@ describe("the main job", () => {
     expect((await api(key, "POST", "/sites", siteInput())).status).toBe(201);
   });
 
+  it("of a pasted Dockerfile that cannot be built or run is refused before it is paid for", async () => {
+    const key = await account();
+    const create = (dockerfile: string, more: object = {}) =>
+      api(
+        key,
+        "POST",
+        "/sites",
+        siteInput({ deployType: "dockerfile", githubUrl: undefined, dockerfile, ...more }),
+      );
+    const image = "FROM alpine AS build\nRUN true\nFROM scratch\nCOPY --from=build / /\n";
+    for (const [dockerfile, message] of [
+      ["FORM alpine\n", "line 1: there is no instruction FORM"],
+      ["# empty\n", expect.stringMatching(/^there is no FROM/)],
+      ["FROM scratch\n", expect.stringMatching(/^line 1: FROM scratch /)],
+      [image, expect.stringMatching(/^line 3: FROM scratch begins without a command/)],
+    ] as const) {
+      const refused = await create(dockerfile);
+      expect([dockerfile, refused.status, refused.body]).toEqual([
+        dockerfile,
+        400,
+        { error: "invalid_request", issues: [{ path: "dockerfile", message }] },
+      ]);
+    }
+    const { status, body } = await create(image, { startCommand: "/app" });
+    expect(status).toBe(201);
+    const changed = await api(key, "PATCH", `/sites/${String(body["siteId"])}`, {
+      settings: { dockerfile: "RUN true\n" },
+    });
+    expect([changed.status, changed.body["issues"]]).toEqual([
+      400,
+      [
+        {
+          path: "settings.dockerfile",
+          message: expect.stringMatching(/^line 1: RUN stands before FROM/),
+        },
+      ],
+    ]);
+  });
+
   it("of a pasted Dockerfile shows its text where it is read alone, and not in lists", async () => {
     const key = await account();
-    const dockerfile = 'FROM scratch\nCMD ["/app"]\n';
+    const dockerfile = 'FROM alpine\nCMD ["/app"]\n';
     const { siteId } = await createSite(key, { deployType: "dockerfile", githubUrl: undefined, dockerfile });
     const other = await createSite(key);
     expect((await api(key, "GET", `/sites/${siteId}`)).body).toMatchObject({ dockerfile });

@@ -6,7 +6,7 @@ import { isServedAsFiles, type Plan } from "../detect/plan.ts";
 import { appFolders } from "../detect/not-found.ts";
 import { notesOf, procfileRelease, textOf, type Sources } from "../detect/sources.ts";
 import { tools } from "../dockerfile/node.ts";
-import { parseInstructions } from "../instructions.ts";
+import { parseInstructions } from "../../../protocol/dockerfile.ts";
 import { databasesOf, lackingDatabase } from "./databases.ts";
 import { frameworkOf } from "./frameworks.ts";
 import { namesIn } from "./variables.ts";
