@@ -23,6 +23,7 @@ import { RequestStats, RequestWindow } from "./requests.ts";
 import { LogFound } from "./running.ts";
 import { CronExpression, Schedule } from "./schedules.ts";
 import { Domain, DomainName } from "./domains.ts";
+import { SourceInspect } from "./sources.ts";
 import {
   command,
   DeployedSettings,
@@ -34,6 +35,7 @@ import {
   Lifecycle,
   LabelName,
   Site,
+  SiteCreate,
   SiteInFull,
   SiteActionAccepted,
 } from "./sites.ts";
@@ -113,6 +115,7 @@ const Applied = Site.pick({
 /** What the operation answers that the tool is made of. */
 const answer = <Id extends OperationId>(id: Id): (typeof operations)[Id]["answers"][0]["schema"] =>
   operations[id].answers[0].schema;
+const [{ shape: ofGit }, { shape: ofDockerfile }, { shape: ofImage }] = SiteCreate.options;
 const only = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape);
 
 export const tools = {
@@ -136,15 +139,17 @@ export const tools = {
     group: "sites",
     summary: "Create a site and its unpaid invoice. It is deployed once the invoice is paid.",
     input: only({
-      name: short,
+      name: ofGit.name,
       deployType: z.enum(["github", "dockerfile", "image"]),
-      githubUrl: short.optional().describe("Such as github.com/owner/repository; for deployType github."),
-      image: short.optional().describe("For deployType image."),
-      dockerfile: text.max(20_000).optional().describe("For deployType dockerfile."),
-      branch: short.optional(),
-      port: z.number().int(),
-      buildCommand: short.optional(),
-      startCommand: short.optional(),
+      githubUrl: ofGit.githubUrl
+        .optional()
+        .describe("Such as github.com/owner/repository; for deployType github."),
+      image: ofImage.image.optional().describe("For deployType image."),
+      dockerfile: ofDockerfile.dockerfile.optional().describe("For deployType dockerfile."),
+      branch: ofGit.branch,
+      port: ofGit.port.unwrap(),
+      buildCommand: ofGit.buildCommand,
+      startCommand: ofGit.startCommand,
       packId,
       billingTerm,
     }),
@@ -154,11 +159,7 @@ export const tools = {
     group: "sites",
     summary:
       "Read a Git repository before a site is made of it: language, framework, commands, port, variables, databases, and why it would not work.",
-    input: only({
-      githubUrl: short.describe("Such as github.com/owner/repository."),
-      branch: short.optional(),
-      rootDir: short.optional().describe("The folder of the app, where it is not the root."),
-    }),
+    input: SourceInspect.omit({ gitToken: true }),
     output: answer("inspectSource"),
   },
   update_site_settings: {

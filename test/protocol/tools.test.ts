@@ -49,3 +49,22 @@ it("77 of them are held to their effect outside the record by the end-to-end tes
 it.each(Object.keys(tools) as ToolName[])("%s belongs to a group that the model can open", (name) => {
   expect(Object.keys(toolGroups)).toContain(tools[name].group);
 });
+
+it("create_site takes what the API takes, and nothing longer", () => {
+  const { input } = tools.create_site;
+  const base = { name: "shop", deployType: "github", port: 3000 };
+  const fits = (more: object) => input.safeParse({ ...base, ...more }).success;
+  for (const [field, longest] of [
+    ["name", "n".repeat(63)],
+    ["githubUrl", `github.com/a/${"r".repeat(287)}`],
+    ["branch", "b".repeat(200)],
+    ["buildCommand", "b".repeat(2000)],
+    ["startCommand", "s".repeat(2000)],
+    ["dockerfile", `FROM alpine\n#${"x".repeat(99_987)}`],
+  ] as const)
+    expect([field, fits({ [field]: longest }), fits({ [field]: `${longest}x` })]).toEqual([
+      field,
+      true,
+      false,
+    ]);
+});

@@ -84,7 +84,8 @@ effectsOf("deployments", {
       const { result } = await useTool(key, "list_deployments", { site: name });
       expect(result).toMatchObject([
         { id: second?.id, status: "LIVE" },
-        { id: first?.id, status: "SUPERSEDED" },
+        // Whole, as deploy_site takes it.
+        { id: first?.id, status: "SUPERSEDED", commit: "a".repeat(40) },
       ]);
     },
   ],

@@ -33,7 +33,7 @@ export const deploymentTools: Tools<Names> = {
         number,
         status,
         trigger,
-        commit: commit?.slice(0, 10) ?? null,
+        commit,
         commitMessage,
         error,
         createdAt,
