@@ -2,14 +2,26 @@ import * as z from "zod";
 import { toolGroups, tools, type ToolName } from "../../protocol/api/tools.ts";
 import { isTool, specOf } from "./run-tool.ts";
 
-/** A tool called by name, or a text to answer with. */
-export type Command = { tool: ToolName; input: Record<string, unknown> } | { answer: string };
+/** A tool called by name, a tool for the site that the message is about, or a text to answer with. */
+export type Command =
+  | { tool: ToolName; input: Record<string, unknown> }
+  | { tool: ToolName; of: "site" }
+  | { answer: string };
+
+/** What is also understood in words: what only reads, unless they are about a change. */
+const readings: [words: RegExp, command: Command][] = [
+  [/\bweb-?hooks?\b/i, { tool: "get_deploy_webhook", of: "site" }],
+  [/\binvoices?\b/i, { tool: "list_invoices", input: { status: "unpaid" } }],
+  [/\bstatus\b/i, { tool: "get_site", of: "site" }],
+];
+const changes = /\b(?:cancel|change|create|delete|pay|remove|renew|replace|reset|revoke|rotate|void)\b/i;
 
 const names = Object.keys(tools) as ToolName[];
 
 const help = (): string =>
   [
     'No model is configured here, so tools are called by name: tool key=value key="a longer value"',
+    "A site's status and deploy webhook, and unpaid invoices, may also be asked for in words.",
     "Values may be JSON. “help <group>” or “help <tool>” shows details; “yes” confirms a pending action.",
     ...Object.entries(toolGroups).map(
       ([group, what]) =>
@@ -99,11 +111,15 @@ function inputOf(tool: ToolName, written: Record<string, string>): Record<string
   return input;
 }
 
+const readingIn = (message: string): Command | undefined =>
+  changes.test(message) ? undefined : readings.find(([words]) => words.test(message))?.[1];
+
 /** Parses a message as a command, for installations without a model. */
 export function readCommand(message: string): Command {
   const [, name = "", rest = ""] = /^\s*(\S+)([^]*)$/.exec(message) ?? [];
   if (name === "help") return { answer: rest.trim() ? helpOn(rest.trim()) : help() };
-  if (!isTool(name)) return { answer: `There is no tool “${name.slice(0, 60)}”.\n\n${help()}` };
+  if (!isTool(name))
+    return readingIn(message) ?? { answer: `There is no tool “${name.slice(0, 60)}”.\n\n${help()}` };
   const written = pairsIn(rest);
   return written
     ? { tool: name, input: inputOf(name, written) }

@@ -5,6 +5,7 @@ import type { Ctx } from "../ctx.ts";
 import { affords, plus, type ChatPrices, type TokenUse } from "../domain/chat-price.ts";
 import { logError } from "../log-error.ts";
 import { readCommand } from "./command-mode.ts";
+import { siteMeant } from "./resources.ts";
 import {
   agreedTo,
   newPendingId,
@@ -150,7 +151,9 @@ class Turn {
   async command(message: string): Promise<Ran[] | string> {
     const command = readCommand(message);
     if ("answer" in command) return command.answer;
-    const { tool, input } = command;
+    const { tool } = command;
+    const input = "input" in command ? command.input : { site: await siteMeant(this.ctx, message) };
+    if (input["site"] === null) return `Name one of your sites, such as: ${tool} site=my-site`;
     return [{ tool, outcome: await this.run(tool, () => runTool(this.ctx, tool, input)) }];
   }
 

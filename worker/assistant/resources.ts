@@ -23,6 +23,19 @@ export const siteNamed = async (ctx: Ctx, name: string): Promise<SiteInFull> =>
 export const databaseNamed = async (ctx: Ctx, name: string): Promise<Database> =>
   call(ctx, "getDatabase", await findDatabase(ctx, name));
 
+/** The account's site that a message is about: the one that it names, or else the only one; null: it is not clear which. */
+export async function siteMeant(ctx: Ctx, message: string): Promise<string | null> {
+  const words = new Set(message.toLowerCase().split(/[^a-z0-9_-]+/));
+  const all: string[] = [];
+  const named: string[] = [];
+  for await (const { id, name } of everyItem((cursor) => call(ctx, "listSites", { limit: 100, cursor }))) {
+    all.push(id);
+    if (words.has(name) || words.has(id)) named.push(id);
+  }
+  const [meant = null, ...others] = named.length > 0 ? named : all;
+  return others.length === 0 ? meant : null;
+}
+
 /** For callers that need only the id. */
 export const siteId = async (ctx: Ctx, name: string): Promise<string> => (await findSite(ctx, name)).id;
 export const databaseId = async (ctx: Ctx, name: string): Promise<string> =>
