@@ -210,7 +210,7 @@ export function refusalOf(printed: string, source: GitSource): JobError {
 
 function saidOf(stderr: string, { address, branch }: GitSource): string {
   if (/Remote branch .* not found/i.test(stderr))
-    return `The branch ${branch} does not exist in ${address}: choose another branch, or push it.`;
+    return `The branch or tag ${branch} does not exist in ${address}: choose another one, or push it.`;
   if (/not found|does not exist|\b404\b/i.test(stderr))
     return `The repository ${address} does not exist, or is private: check the address, or set gitToken.`;
   if (/Authentication failed|could not read Username|\b40[13]\b/i.test(stderr))

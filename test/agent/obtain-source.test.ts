@@ -132,6 +132,12 @@ async function obtain(
 const submodules = { submodules: true };
 const lfs = { lfs: true };
 
+it("what is asked for by its name and is not there is called a branch or a tag, as it may be either", async () => {
+  const name = unique("named");
+  commit(name, { files: { "index.html": "x" } });
+  await expect(obtain(name, { branch: "v2" })).rejects.toThrow(/^The branch or tag v2 does not exist in /);
+});
+
 it("a repository is refused for what Git says of it, not for its name", async () => {
   const name = `${redirectingHost()}/owner/401-404-not-found.git`;
   await expect(obtain("x", { address: name })).rejects.toThrow(/redirects/);

@@ -113,7 +113,7 @@ describe("a known cause", () => {
     ["missing_variable", "The app exited with code 1 after 0.3 s: set the site's variable DATABASE_URL."],
     [
       "source_missing",
-      "The branch next does not exist in github.com/a/b: choose another branch, or push it.",
+      "The branch or tag next does not exist in github.com/a/b: choose another one, or push it.",
     ],
     ["source_missing", "The commit 0123456789ab is not, or no longer, in github.com/a/b: push it."],
     [
