@@ -163,8 +163,10 @@ describe("the price of a message", () => {
     // One that names no numbers is paid what its texts come to.
     scripted({ text: "Uncounted.", isUncounted: true });
     expect((await say(key, "Hello")).body).toMatchObject({ creditsUsed: 1, balance: 4 });
+    scripted({ text: "0123456789".repeat(3000), tokens: { prompt: 0, completion: 0 } });
+    expect((await say(key, "Hello")).body).toMatchObject({ creditsUsed: 2, balance: 2 });
     const { transactions } = (await api<Credits>(key, "GET", "/credits")).body;
-    expect(transactions.map(({ amount }) => amount)).toEqual([-1, -2, -2, -1, 10]);
+    expect(transactions.map(({ amount }) => amount)).toEqual([-2, -1, -2, -2, -1, 10]);
   });
 
   it("ends a message where the credits end, after what they paid", async () => {

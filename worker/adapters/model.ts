@@ -68,7 +68,7 @@ async function collect(
   let ended: string | null = null;
   const byIndex = new Map<number | undefined, ModelToolCall>();
   for await (const { choices, usage } of stream) {
-    if (usage && Number.isFinite(usage.prompt_tokens + usage.completion_tokens))
+    if (usage && isCounted(usage))
       turn.used = { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens };
     const [choice] = choices;
     ended = choice?.finish_reason ?? ended;
@@ -98,6 +98,10 @@ async function collect(
   if (ended === "length" || ended === "content_filter") add("\n\n(The answer was cut off.)");
   return turn;
 }
+
+/** Some servers report zeros, or nothing, instead of leaving it out; a prompt always has tokens. */
+const isCounted = ({ prompt_tokens: prompt, completion_tokens: completion }: OpenAI.CompletionUsage) =>
+  Number.isSafeInteger(prompt) && prompt > 0 && Number.isSafeInteger(completion) && completion >= 0;
 
 function onTheWire(message: ModelMessage): OpenAI.ChatCompletionMessageParam {
   if (message.role === "tool")
