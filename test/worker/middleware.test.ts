@@ -354,6 +354,18 @@ describe("a page", () => {
     expect(await read("/", "berth_said=forged")).toEqual({ text: "nothing", set: [] });
   });
 
+  it("says by https only what no tenant's site below the same domain can have set", async () => {
+    const env = { ...bindings, SITE_URL: "https://berth.example", WEBHOOK_HOST: "https://berth.example" };
+    const [set = ""] = (await ask(app, "/do", { method: "POST" }, env)).headers.getSetCookie();
+    expect(set).toMatch(/^__Host-berth_said=[^;]+;(?=.*; Path=\/(;|$))(?=.*; Secure)(?!.*Domain)/);
+    const own = set.split(";")[0] ?? "";
+    const shown = async (path: string, Cookie: string) =>
+      (await ask(app, path, { headers: { Cookie } }, env)).text();
+    expect(await shown("/", own.replace("__Host-", ""))).toBe("nothing");
+    expect(await shown("/?plain=1", own.replace("__Host-berth_said", "berth_said_plain"))).toBe("nothing");
+    expect(await shown("/", own)).toBe("It is done sk_secret");
+  });
+
   it("has the installation's name, the names of its files, and knows whether one may sign up", async () => {
     expect((await read("/brand")).text).toBe('["Berth","open"]');
     expect((await read("/assets")).text).toMatch(/^\{.*\}$/);

@@ -3,7 +3,7 @@ import { createMiddleware } from "hono/factory";
 import type { Context } from "hono";
 import * as z from "zod";
 import { webNames } from "../adapters/assets.ts";
-import { ownCookie } from "../adapters/auth.ts";
+import { cookiePrefix, ownCookie } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
 import { logError } from "../log-error.ts";
@@ -12,9 +12,9 @@ import { publicSettings } from "../services/settings/read.ts";
 import { contextFor } from "./context.ts";
 import type { Flash } from "../page-state.ts";
 
-const cookieName = "berth_said";
+const cookieName = (c: Context<AppEnv>) => `${cookiePrefix(configOf(c.env))}_said`;
 /** Said once more where a page leads browsers without a script at once, and nowhere else. */
-const plainCookieName = "berth_said_plain";
+const plainCookieName = (c: Context<AppEnv>) => `${cookieName(c)}_plain`;
 const plainSeconds = 10;
 const Said = z.object({
   tone: z.enum(["good", "warn", "bad"]),
@@ -23,12 +23,12 @@ const Said = z.object({
 });
 
 /**
- * Leaves a message for the next page of this browser, for a minute. It is sealed, so that nobody else writes one and a secret in it
- * is not kept readable.
+ * Leaves a message for the next page of this browser, for a minute. It is sealed, so that a secret in it is not kept readable, and has
+ * our prefix: a tenant's site below the same domain could set what was said to somebody else.
  */
 export function say(c: Context<AppEnv>, said: Flash): void {
   const sealed = contextFor(c, { type: "link" }).secrets.seal(JSON.stringify(said), "flash:1");
-  setCookie(c, cookieName, sealed, { ...ownCookie(configOf(c.env)), maxAge: 60 });
+  setCookie(c, cookieName(c), sealed, { ...ownCookie(configOf(c.env)), maxAge: 60 });
 }
 
 /** Pages that need no database show the defaults while it does not answer. */
@@ -49,7 +49,7 @@ export const preparePage = createMiddleware<AppEnv>(async (c, next) => {
   const isPlain = c.req.query("plain") === "1";
   // What is said once is said on a page that is seen.
   const isAhead = c.req.header("Sec-Purpose")?.startsWith("prefetch") === true;
-  const sealed = getCookie(c, cookieName) ?? (isPlain ? getCookie(c, plainCookieName) : undefined);
+  const sealed = getCookie(c, cookieName(c)) ?? (isPlain ? getCookie(c, plainCookieName(c)) : undefined);
   if (sealed !== undefined && c.req.method === "GET" && !isAhead) noteFlash(c, sealed);
   await next();
   // A form may have changed what any page that was asked for ahead says.
@@ -57,10 +57,10 @@ export const preparePage = createMiddleware<AppEnv>(async (c, next) => {
   if (!(c.res.headers.get("Content-Type") ?? "").startsWith("text/html")) return;
   c.header("Speculation-Rules", `"${prefetchRulesPath}"`);
   if (c.get("flash") === undefined) return;
-  setCookie(c, cookieName, "", { ...ownCookie(configOf(c.env)), maxAge: 0 });
+  setCookie(c, cookieName(c), "", { ...ownCookie(configOf(c.env)), maxAge: 0 });
   if (c.get("leadsToPlain") && sealed !== undefined)
-    setCookie(c, plainCookieName, sealed, { ...ownCookie(configOf(c.env)), maxAge: plainSeconds });
-  else if (isPlain) setCookie(c, plainCookieName, "", { ...ownCookie(configOf(c.env)), maxAge: 0 });
+    setCookie(c, plainCookieName(c), sealed, { ...ownCookie(configOf(c.env)), maxAge: plainSeconds });
+  else if (isPlain) setCookie(c, plainCookieName(c), "", { ...ownCookie(configOf(c.env)), maxAge: 0 });
 });
 
 /** What pages offer; an account is refused in `adapters/auth.ts`. */
