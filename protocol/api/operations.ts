@@ -1457,6 +1457,7 @@ export const operations = {
     access: "none",
     query: DevicePollQuery,
     answers: [{ status: 200, schema: DevicePolled }],
+    shownOnce: ["token"],
     refusals: ["not_found"],
     examples: { answer: { status: "pending" } },
   },

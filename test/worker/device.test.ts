@@ -104,6 +104,14 @@ describe("the device flow", () => {
     expect(await poll(started.device_code)).toEqual({ status: 404, body: { error: "Not found" } });
   });
 
+  it("gives no key to a HEAD, which would show it to nobody", async () => {
+    const started = await start();
+    expect((await decide(await cookie(), started.user_code, "approve")).status).toBe(200);
+    const path = `/api/v1/auth/device-poll?code=${started.device_code}`;
+    expect((await call(path, { method: "HEAD", headers: fromNewAddress() })).status).toBe(404);
+    expect((await poll(started.device_code)).body["status"]).toBe("approved");
+  });
+
   it("delivers one token to fifty polls that race the approval", async () => {
     const started = await start();
     const own = await cookie();

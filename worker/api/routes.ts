@@ -2,6 +2,7 @@ import { Hono, type Context, type MiddlewareHandler } from "hono";
 import { operations, type Input, type Operation } from "../../protocol/api/operations.ts";
 import type { AppEnv } from "../app-env.ts";
 import { accountOf } from "../ctx.ts";
+import { AppError } from "../domain/app-error.ts";
 import { anybody, authenticate } from "../middleware/authenticate.ts";
 import { actAs } from "../middleware/context.ts";
 import { body, limitBody, noBody, query, requireJson } from "../middleware/body.ts";
@@ -49,6 +50,9 @@ const streamed = ({ download }: Operation): Record<string, string> =>
 const answering =
   (id: VerbId, operation: Operation) =>
   async (c: Context<AppEnv>): Promise<Response> => {
+    const isHead = c.req.method === "HEAD";
+    // It would be shown to nobody.
+    if (isHead && operation.shownOnce) throw new AppError("not_found");
     const input = inputOf(c as Valid, operation);
     requireAccess(c.var.ctx, operation);
     await takeLimit(c, operation);
@@ -56,7 +60,10 @@ const answering =
     c.set("isRead", mayRead && !isChange(operation, input));
     c.set("shownOnce", operation.shownOnce);
     const answer = await call(c.var.ctx, id, input as Input<VerbId>);
-    if (answer instanceof ReadableStream) return c.body(answer, 200, streamed(operation));
+    if (answer instanceof ReadableStream) {
+      if (isHead) await answer.cancel();
+      return c.body(isHead ? null : answer, 200, streamed(operation));
+    }
     if (operation.location !== undefined)
       c.header("Location", `/api/v1${filled(operation.location, answer)}`);
     return c.json(answer, statusOf(operation, input));
