@@ -27,7 +27,10 @@ const unclaimedMs = 10 * 60_000;
  */
 export async function sweep(host: Host, out: ReadonlySet<string> = new Set()): Promise<void> {
   await readdressAll(host);
-  for (const name of await readdir(host.workDirectory)) await removeTree(join(host.workDirectory, name));
+  for (const name of await readdir(host.workDirectory))
+    await removeTree(join(host.workDirectory, name)).catch((error) =>
+      log("error", "A work directory was not removed", { name, error }),
+    );
   for (const { id, labels, running } of await host.engine.listContainers({ [label.agent]: host.agentId }))
     if (running && volumesOf(labels).length > 0)
       await host.engine

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -303,6 +303,21 @@ it("an agent that starts does not begin a command that the one before it made an
     { adopt: () => expect.fail("it is gone on with") } as unknown as Runner,
   );
   expect(removed).toEqual(["c"]);
+});
+
+it("a work folder that cannot be removed, such as a mount, keeps no agent from starting, and no other from being removed", async () => {
+  for (const name of ["a", "held", "z"]) mkdirSync(join(workDirectory, name));
+  const programs = mkdtempSync(join(tmpdir(), "berth-programs-"));
+  const rm = `#!/bin/sh\ncase "$*" in *held) echo "Device or resource busy" >&2; exit 1 ;; esac\nexec /bin/rm "$@"\n`;
+  writeFileSync(join(programs, "rm"), rm, { mode: 0o755 });
+  vi.stubEnv("PATH", `${programs}:${process.env["PATH"]}`);
+  try {
+    expect((await swept([{ id: "c", labels: ofSite(), running: false }])).removed).toEqual(["c"]);
+  } finally {
+    vi.unstubAllEnvs();
+    rmSync(programs, { recursive: true });
+  }
+  expect(readdirSync(workDirectory)).toEqual(["held"]);
 });
 
 it("a release command goes on without its agent, and for no longer than its time where no attempt comes for it", async () => {
