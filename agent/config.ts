@@ -78,8 +78,6 @@ function visitors(env: {
 
 const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
 
-export const defaultDockerSocket = "/var/run/docker.sock";
-
 const Environment = z
   .object({
     /** The control plane: it receives this host's token and distributes the program that runs here as root. */
@@ -88,7 +86,7 @@ const Environment = z
       .refine(isKeptPrivate, "http is allowed only for a control plane on this machine: write https://"),
     BERTH_HOST_TOKEN: z.string().regex(/^hst_[0-9a-z][0-9A-Za-z]{43}$/, "a host's enrolment token"),
     BERTH_STATE_DIR: z.string().min(1),
-    BERTH_DOCKER_SOCKET: z.string().default(defaultDockerSocket),
+    BERTH_DOCKER_SOCKET: z.string().default("/var/run/docker.sock"),
     /** Where visitors are served; empty: at all addresses, of IPv6 too. */
     BERTH_INGRESS_ADDRESS: z.union([z.literal(""), z.ipv4(), z.ipv6()]).default(""),
     BERTH_INGRESS_PORT: port(80),

@@ -1,13 +1,17 @@
+import { readFileSync } from "node:fs";
+import { parseEnv } from "node:util";
 import { compose } from "./compose.ts";
-import { defaultDockerSocket, readConfig } from "./config.ts";
+import { readConfig } from "./config.ts";
 import { raiseFirewall } from "./isolation/isolation.ts";
 import { liftKernelBounds } from "./isolation/kernel-bounds.ts";
 import { checkMachine } from "./startup/engine-ready.ts";
 
 const command = process.argv[2];
-// The install script runs this before there is a configuration.
-if (command === "check")
-  process.exit(await checkMachine(process.env["BERTH_DOCKER_SOCKET"] || defaultDockerSocket));
+// The install script runs this before the services, which have their settings from this file.
+if (command === "check") {
+  const settings = parseEnv(readFileSync(process.argv[3] ?? "", "utf8"));
+  process.exit(await checkMachine(readConfig({ ...process.env, ...settings })));
+}
 
 const config = readConfig(process.env);
 await liftKernelBounds();

@@ -183,9 +183,9 @@ write_settings() {
   mv -f "$file.new" "$file"
 }
 
-# The agent checks whether it supports the engine, and prints the reason if not.
-check_engine() {
-  BERTH_DOCKER_SOCKET="$(sed -n 's/^BERTH_DOCKER_SOCKET=//p' "$ETC/agent.env")" "$NODE" "$LIB/agent.mjs" check ||
+# The agent checks whether it supports the engine, and whether the ports of visitors are free, and prints the reason if not.
+check_host() {
+  BERTH_TLS_PORT=443 "$NODE" "$LIB/agent.mjs" check "$ETC/agent.env" ||
     fail "this machine cannot be used as it is: nothing was started. Fix the problem above, then run this again."
 }
 
@@ -268,7 +268,7 @@ install_host() {
   fetch_bundle responder.mjs "$RESPONDER_SHA256"
   write_settings
   if [ "$service" = no ]; then run_by_hand; return; fi
-  check_engine
+  check_host
   write_units
   systemctl daemon-reload
   systemctl --quiet enable berth-firewall berth-responder berth-agent

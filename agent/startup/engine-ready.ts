@@ -1,8 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { AgentConfig } from "../config.ts";
 import { createEngine } from "../docker/client.ts";
 import type { Engine } from "../docker/engine.ts";
 import { nftablesLimit, unfitReason } from "../docker/unfit.ts";
 import { unfitGit } from "../image-build/git-version.ts";
+import { ingressContainer } from "../ingress/container.ts";
+import { portsTaken } from "../ingress/ports.ts";
 import { log } from "../log.ts";
 
 export async function untilEngineAnswers(engine: Engine): Promise<void> {
@@ -33,16 +36,27 @@ export async function warnOfOldGit(): Promise<void> {
   if (reason !== null) log("warn", reason);
 }
 
-/** Prints whether Berth works with this machine's engine, and what is wrong with its Git. @returns the exit code */
-export async function checkMachine(socketPath: string): Promise<number> {
+/** Prints whether Berth works with this machine's engine and ports, and what is wrong with its Git. @returns the exit code */
+export async function checkMachine({
+  dockerSocket: socketPath,
+  agentId,
+  ingress,
+}: Pick<AgentConfig, "dockerSocket" | "agentId" | "ingress">): Promise<number> {
   const oldGit = await unfitGit();
   if (oldGit !== null) console.error(oldGit);
-  const facts = await createEngine({ socketPath })
+  const engine = createEngine({ socketPath });
+  const facts = await engine
     .facts()
     .catch((error: unknown) => console.error(`Docker does not answer at ${socketPath}: ${String(error)}`));
   if (!facts) return 1;
   const reason = unfitReason(facts);
-  if (reason !== null) console.error(reason);
-  else if (facts.usesNftables) console.log(nftablesLimit);
-  return reason === null ? 0 : 1;
+  if (reason !== null) {
+    console.error(reason);
+    return 1;
+  }
+  if (facts.usesNftables) console.log(nftablesLimit);
+  const own = await engine.inspectContainer(ingressContainer(agentId, ingress).spec.name);
+  const taken = own?.running ? null : await portsTaken(ingress);
+  if (taken !== null) console.error(taken);
+  return taken === null ? 0 : 1;
 }
