@@ -73,10 +73,16 @@ describe.each(versions)("of PostgreSQL %s", (version) => {
         const wanted = await copier.copy(serverOf(from), async (bytes) => {
           for await (const chunk of bytes) chunks.push(chunk);
         });
+        const backup = { ...wanted, databaseName: from.databaseName };
+        const isSame = async () => {
+          expect(difference(wanted, await copier.fingerprint(serverOf(into), wanted))).toBeNull();
+          expect(await contentsOf(into)).toEqual(await contentsOf(from));
+        };
         await emptyAgain(into);
-        await copier.fill?.(serverOf(into), inOrder(chunks), { ...wanted, databaseName: from.databaseName });
-        expect(difference(wanted, await copier.fingerprint(serverOf(into), wanted))).toBeNull();
-        expect(await contentsOf(into)).toEqual(await contentsOf(from));
+        await copier.fill?.(serverOf(into), inOrder(chunks), backup);
+        await isSame();
+        await copier.refill?.(serverOf(into), () => inOrder(chunks), backup);
+        await isSame();
       });
       await fc.assert(property, { numRuns, seed, endOnFailure: true });
     },

@@ -250,6 +250,7 @@ describe.each(["postgresql", "mysql", "redis"] as const)("a %s server that canno
   });
 
   it("is what its backup holds after a restore, also while the record says that it serves", async () => {
+    await does("database.start", { database: spec });
     const backup = server.stored(await backUp(spec), spec.databaseName);
     const [old] = await volumesOf(spec);
     writeFileSync(join(old?.folder ?? "", broken), "this is no file of the server's\n".repeat(100));

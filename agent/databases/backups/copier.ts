@@ -9,7 +9,7 @@ import { JobError } from "../../job.ts";
 export type Server = { engine: Engine; id: string; spec: DatabaseSpec; signal: AbortSignal };
 
 /** Facts about the backup that a restore needs beside its bytes. */
-type Filling = { databaseName: string } & Pick<Fingerprint, "settings" | "extensions">;
+export type Filling = { databaseName: string } & Pick<Fingerprint, "tables" | "settings" | "extensions">;
 
 /** How one type of database is copied, restored and compared. */
 export type Copier = {
@@ -19,6 +19,11 @@ export type Copier = {
   fingerprint(server: Server, wanted: Fingerprint): Promise<Fingerprint>;
   /** Fills the server's empty database. @throws UnfitError if the server rejects the bytes */
   fill?(server: Server, bytes: AsyncIterable<Buffer>, from: Filling): Promise<void>;
+  /**
+   * Another way to fill it, slower and more lenient, once `fill` was rejected or filled it with something else. Takes
+   * the bytes several times. @throws UnfitError if the server rejects them
+   */
+  refill?(server: Server, bytes: () => AsyncIterable<Buffer>, from: Filling): Promise<void>;
   /** Replaces `fill`: the bytes are a file that a server with this command loads at startup. */
   seed?: { file: string; command: string[]; ready: { command: string[]; says: string } };
   /** Prepares the filled server's volume for the database to run on. */
@@ -64,9 +69,14 @@ export async function* outputOf(name: string, piped: Piped): AsyncGenerator<Buff
 }
 
 /** Writes bytes into a program as fast as it reads them and waits for its end. @throws UnfitError if it rejects them */
-export async function feed(name: string, piped: Piped, bytes: AsyncIterable<Buffer>): Promise<void> {
+export async function feed(
+  name: string,
+  piped: Piped,
+  bytes: AsyncIterable<Buffer>,
+  onOutput: (bytes: Buffer) => void = () => undefined,
+): Promise<void> {
   const said = (async () => {
-    for await (const _ of piped.output);
+    for await (const output of piped.output) onOutput(output);
     return piped.ended();
   })();
   let over = false;

@@ -46,19 +46,35 @@ export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild
   signal.throwIfAborted();
   const id = await engine.createContainer(container);
   const server: Server = { engine, id, spec, signal };
-  const bytes = fetchBackup(host.backups, lease, backup, signal);
+  const bytes = () => fetchBackup(host.backups, lease, backup, signal);
+  const compare = async () => difference(wanted, await copier.fingerprint(server, wanted));
   try {
+    let differs: string | null;
     if (copier.seed) {
-      await putFile(host, server, copier.seed.file, backup.sizeBytes, bytes);
+      await putFile(host, server, copier.seed.file, backup.sizeBytes, bytes());
       await engine.startContainer(id);
       await untilSeeded(server, copier.seed.ready);
+      differs = await compare();
     } else {
       await engine.startContainer(id);
       await untilReady(host, id, spec, signal);
       await engines[spec.type].arrange(spec, (program) => run(host, id, program, signal));
-      await copier.fill?.(server, bytes, { ...wanted, ...backup });
+      const from = { ...wanted, ...backup };
+      try {
+        await copier.fill?.(server, bytes(), from);
+        differs = await compare();
+      } catch (error) {
+        signal.throwIfAborted();
+        const isRejected =
+          error instanceof UnfitError && (await judged(host, id, error)) instanceof DamageError;
+        if (!isRejected || !copier.refill) throw error;
+        differs = error.message;
+      }
+      if (differs !== null && copier.refill) {
+        await copier.refill(server, bytes, from);
+        differs = await compare();
+      }
     }
-    const differs = difference(wanted, await copier.fingerprint(server, wanted));
     if (differs !== null) throw new DamageError(differs);
     if (volume !== null) {
       await copier.settle?.(server);

@@ -1,21 +1,13 @@
 import type { Fingerprint } from "../../../protocol/agent/backups.ts";
-import {
-  backupReader,
-  dropStatistics,
-  ensureReaders,
-  identifier,
-  literal,
-  ownEnvironment,
-  psqlCommand,
-  renameOwner,
-} from "./server.ts";
-import type { Run } from "../database-engine.ts";
+import { backupReader, ensureReaders, identifier, ownEnvironment, psqlCommand } from "./server.ts";
 import { run } from "../run-program.ts";
 import { JobError } from "../../job.ts";
 import type { Copier, Server } from "../backups/copier.ts";
-import { feed, outputOf } from "../backups/copier.ts";
+import { outputOf } from "../backups/copier.ts";
 import { Session } from "../backups/session.ts";
 import { strayMark } from "../backups/strays.ts";
+import { notOfExtension, own } from "./own-objects.ts";
+import { fill, refill } from "./restore.ts";
 
 const env = [strayMark, ...ownEnvironment];
 
@@ -44,14 +36,7 @@ SET max_parallel_workers_per_gather = 0;
 SELECT set_config(name, value, false) FROM pg_settings s JOIN (VALUES ('transaction_timeout', '0'),
   ('restrict_nonsystem_relation_kind', 'view, foreign-table')) v (name, value) USING (name);`;
 
-const ownerOptions =
-  "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0 -c standard_conforming_strings=on";
-
 const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;";
-
-const own = "n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%'";
-const notOfExtension = (catalog: string, oid: string): string =>
-  `NOT EXISTS (SELECT FROM pg_depend x WHERE x.classid = '${catalog}'::regclass AND x.objid = ${oid} AND x.deptype = 'e')`;
 
 const relations = (kinds: string): string =>
   `FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -175,19 +160,6 @@ async function readMore(session: Session): Promise<Pick<Fingerprint, "settings" 
   };
 }
 
-/** Settings stored as a list of quoted names, which as a single text would be one name. */
-const lists = ["search_path", "temp_tablespaces", "local_preload_libraries"];
-
-/** A single DO statement, so that no setting affects the next one. Settings that this server rejects are skipped. */
-function setAgain(databaseName: string, name: string, value: string): string {
-  const path = name.split(".").map(identifier).join(".");
-  const alter = `ALTER DATABASE ${identifier(databaseName)} SET ${path}`;
-  const body = lists.includes(name)
-    ? `PERFORM pg_catalog.set_config(${literal(name)}, ${literal(value)}, true); EXECUTE ${literal(`${alter} FROM CURRENT`)};`
-    : `EXECUTE ${literal(`${alter} TO ${literal(value)}`)};`;
-  return `DO ${literal(`BEGIN ${body} EXCEPTION WHEN OTHERS THEN NULL; END`)};`;
-}
-
 export const postgresql: Copier = {
   hasty: [
     "-c",
@@ -266,33 +238,6 @@ export const postgresql: Copier = {
     }
   },
 
-  /** Uses the owner's own login: the dump's statements run with the owner's rights, never with Berth's. */
-  async fill({ engine, id, spec, signal }, bytes, { databaseName: from, settings: set = [], extensions }) {
-    const username = spec.logins[0]?.username ?? "";
-    const runs: Run = (program) => run({ engine }, id, program, signal);
-    if (extensions && !extensions.includes("pg_stat_statements"))
-      await dropStatistics(spec.databaseName, runs);
-    // The dump names the role that owned everything in policies and user mappings.
-    if (from !== spec.databaseName) await renameOwner(spec.databaseName, spec.databaseName, from, runs);
-    const restore = await engine.pipe(id, {
-      command: [
-        "pg_restore",
-        `--username=${username}`,
-        `--dbname=${spec.databaseName}`,
-        "--no-owner",
-        "--no-privileges",
-        "--exit-on-error",
-      ],
-      env: [strayMark, `PGOPTIONS=${ownerOptions} -c role=${from}`],
-    });
-    await feed("pg_restore", restore, bytes);
-    if (from !== spec.databaseName) await renameOwner(spec.databaseName, from, spec.databaseName, runs);
-    const input = set.map(({ name, value }) => setAgain(spec.databaseName, name, value)).join("\n");
-    const program = {
-      command: psqlCommand(spec.databaseName, username),
-      env: [strayMark, "PGCLIENTENCODING=UTF8", `PGOPTIONS=${ownerOptions}`],
-      input,
-    };
-    if (input !== "") await runs(program);
-  },
+  fill,
+  refill,
 };

@@ -89,6 +89,19 @@ export const dropStatistics = async (databaseName: string, run: Run): Promise<vo
 export const renameOwner = async (databaseName: string, from: string, to: string, run: Run): Promise<void> =>
   void (await run(psql(databaseName, `ALTER ROLE ${identifier(from)} RENAME TO ${identifier(to)}`)));
 
+/** Replaces the database by an empty one, which then has to be arranged. @param from a name that its owner may still have */
+export const emptyDatabase = async (databaseName: string, from: string, run: Run): Promise<void> => {
+  const [name, other] = [identifier(databaseName), identifier(from)];
+  const isRenamed = `EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(from)})`;
+  const rename = `DO $berth$ BEGIN IF ${isRenamed} THEN ALTER ROLE ${other} RENAME TO ${name}; END IF; END $berth$;`;
+  const statements = [
+    `DROP DATABASE ${name} WITH (FORCE);`,
+    ...(from === databaseName ? [] : [rename]),
+    `CREATE DATABASE ${name};`,
+  ];
+  await run(psql("postgres", statements.join("\n")));
+};
+
 /** Ensures that Berth's readers can read this database. */
 export const ensureReaders = async (databaseName: string, run: Run): Promise<void> =>
   void (await run(psql(databaseName, arrangeReaders(databaseName))));

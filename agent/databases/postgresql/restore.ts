@@ -1,0 +1,228 @@
+import { Readable } from "node:stream";
+import type { DatabaseSpec } from "../../../protocol/agent/jobs.ts";
+import type { Run } from "../database-engine.ts";
+import { run } from "../run-program.ts";
+import { feed, UnfitError, type Filling, type Server } from "../backups/copier.ts";
+import { saysDiskFull } from "../../docker/disk-full.ts";
+import { strayMark } from "../backups/strays.ts";
+import { notOfExtension, own } from "./own-objects.ts";
+import {
+  backupReader,
+  dropStatistics,
+  emptyDatabase,
+  identifier,
+  literal,
+  ownEnvironment,
+  postgresql,
+  psqlCommand,
+  renameOwner,
+} from "./server.ts";
+
+const ownerOptions =
+  "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0 -c standard_conforming_strings=on";
+
+const runsOn =
+  ({ engine, id, signal }: Server): Run =>
+  (program) =>
+    run({ engine }, id, program, signal);
+const usernameOf = ({ logins }: DatabaseSpec): string => logins[0]?.username ?? "";
+
+/** Uses the owner's own login: the dump's statements run with the owner's rights, never with Berth's. */
+export async function fill(server: Server, bytes: AsyncIterable<Buffer>, from: Filling): Promise<void> {
+  await prepare(server, from);
+  await restore(server, from, bytes, ["--exit-on-error"]);
+  await complete(server, from);
+}
+
+/**
+ * Restores what `fill` cannot. Names are looked up in the database's own schemas, as when its rows were written.
+ * Indexes are created before the rows, because building one looks names up in no schema since version 17. Checks are
+ * created after them, because they may read other tables' rows, and are not valid if rows contradict them. A
+ * materialized view whose query fails stays unpopulated.
+ */
+export async function refill(
+  server: Server,
+  bytes: () => AsyncIterable<Buffer>,
+  from: Filling,
+): Promise<void> {
+  const { spec } = server;
+  const runs = runsOn(server);
+  await emptyDatabase(spec.databaseName, from.databaseName, runs);
+  await postgresql.arrange(spec, runs);
+  await asOwner(server, spec.databaseName, [setAgain(spec.databaseName, "search_path", pathOf(from))]);
+  await prepare(server, from);
+  const again = () => withOwnPath(bytes());
+  const entries = await listEntries(server, again());
+  const restorePart = async (part: Part, ...options: string[]) => {
+    const list = entries.filter((entry) => entry.part === part);
+    const input = list.map(({ id }) => `${id};\n`).join("");
+    await runs({ command: ["sh", "-c", 'cat >"$0"', listFile], input });
+    await restore(server, from, again(), [`--use-list=${listFile}`, ...options]);
+  };
+  await restorePart("definitions", "--exit-on-error");
+  const checks = await takeChecks(server, from);
+  await restorePart("rows", "--exit-on-error");
+  await asOwner(server, from.databaseName, checks.map(checkAgain));
+  await restorePart("rest", "--exit-on-error");
+  await restorePart("views").catch((error: unknown) => {
+    if (!(error instanceof UnfitError) || lacksResources(error.message)) throw error;
+  });
+  await complete(server, from, [`ALTER DATABASE ${identifier(spec.databaseName)} RESET search_path;`]);
+}
+
+const lacksResources = (text: string): boolean => saysDiskFull([text]) || /out of memory/i.test(text);
+
+/** The dump names the role that owned everything in policies and user mappings. */
+async function prepare(server: Server, { databaseName: from, extensions }: Filling): Promise<void> {
+  const { databaseName } = server.spec;
+  if (extensions && !extensions.includes("pg_stat_statements"))
+    await dropStatistics(databaseName, runsOn(server));
+  if (from !== databaseName) await renameOwner(databaseName, databaseName, from, runsOn(server));
+}
+
+async function complete(server: Server, from: Filling, first: string[] = []): Promise<void> {
+  const { databaseName } = server.spec;
+  if (from.databaseName !== databaseName)
+    await renameOwner(databaseName, from.databaseName, databaseName, runsOn(server));
+  const again = from.settings?.map(({ name, value }) => setAgain(databaseName, name, value)) ?? [];
+  await asOwner(server, databaseName, [...first, ...again]);
+}
+
+/** Also takes hours. @param owner the present name of the role that owns everything */
+async function asOwner({ engine, id, spec }: Server, owner: string, statements: string[]): Promise<void> {
+  const env = [strayMark, "PGCLIENTENCODING=UTF8", `PGOPTIONS=${ownerOptions} -c role=${owner}`];
+  const command = psqlCommand(spec.databaseName, usernameOf(spec));
+  if (statements.length > 0)
+    await feed(
+      "psql",
+      await engine.pipe(id, { command, env }),
+      Readable.from([Buffer.from(statements.join("\n"))]),
+    );
+}
+
+async function restore(
+  server: Server,
+  { databaseName: from }: Filling,
+  bytes: AsyncIterable<Buffer>,
+  options: string[],
+): Promise<void> {
+  const program = await server.engine.pipe(server.id, {
+    command: [
+      "pg_restore",
+      `--username=${usernameOf(server.spec)}`,
+      `--dbname=${server.spec.databaseName}`,
+      "--no-owner",
+      "--no-privileges",
+      ...options,
+    ],
+    env: [strayMark, `PGOPTIONS=${ownerOptions} -c role=${from}`],
+  });
+  await feed("pg_restore", program, bytes);
+}
+
+/** Settings stored as a list of quoted names, which as a single text would be one name. */
+const lists = ["search_path", "temp_tablespaces", "local_preload_libraries"];
+
+/** A single DO statement, so that no setting affects the next one. Settings that this server rejects are skipped. */
+function setAgain(databaseName: string, name: string, value: string): string {
+  const path = name.split(".").map(identifier).join(".");
+  const alter = `ALTER DATABASE ${identifier(databaseName)} SET ${path}`;
+  const body = lists.includes(name)
+    ? `PERFORM pg_catalog.set_config(${literal(name)}, ${literal(value)}, true); EXECUTE ${literal(`${alter} FROM CURRENT`)};`
+    : `EXECUTE ${literal(`${alter} TO ${literal(value)}`)};`;
+  return `DO ${literal(`BEGIN ${body} EXCEPTION WHEN OTHERS THEN NULL; END`)};`;
+}
+
+/**
+ * The database's own path, and after it every schema with a table, because clients may set another one. Without
+ * pg_catalog, which is then searched first: the dump names the server's own functions without a schema.
+ */
+function pathOf({ tables, settings = [] }: Filling): string {
+  const set = settings.find(({ name }) => name === "search_path")?.value ?? '"$user", public';
+  const found = tables.flatMap(({ name }) => /^("(?:[^"]|"")*")\."/.exec(name)?.[1] ?? []);
+  const names = set.split(",").map((name) => name.trim());
+  const searched = names.filter((name) => !["", '""', "pg_catalog", '"pg_catalog"'].includes(name));
+  return [...new Set([...searched, ...found])].join(", ");
+}
+
+/** The statement by which an archive looks names up in no schema, and one of the same length that lifts it. */
+const noPath = "SELECT pg_catalog.set_config('search_path', '', false);";
+const ownPath = "RESET search_path;".padEnd(noPath.length);
+/** It is one of the first entries of the archive. */
+const headBytes = 64 * 1024;
+
+async function* withOwnPath(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let head: Buffer | null = Buffer.alloc(0);
+  for await (const chunk of bytes) {
+    if (head === null) {
+      yield chunk;
+      continue;
+    }
+    head = Buffer.concat([head, chunk]);
+    const at = head.indexOf(noPath);
+    if (at < 0 && head.length < headBytes) continue;
+    if (at >= 0) head.write(ownPath, at);
+    yield head;
+    head = null;
+  }
+  if (head !== null) yield head;
+}
+
+/** The parts of an archive in the order of their restore; `definitions` are all others. */
+const parts = {
+  rows: /^(?:TABLE DATA|SEQUENCE SET|BLOBS) /,
+  rest: /^(?:FK CONSTRAINT|CHECK CONSTRAINT|TRIGGER|EVENT TRIGGER|POLICY|ROW SECURITY|COMMENT) /,
+  views: /^MATERIALIZED VIEW DATA /,
+};
+type Part = "definitions" | keyof typeof parts;
+const partOf = (described: string): Part =>
+  (["rows", "rest", "views"] as const).find((part) => parts[part].test(described)) ?? "definitions";
+
+const listFile = "/tmp/berth-restore.list";
+
+async function listEntries(
+  { engine, id }: Server,
+  bytes: AsyncIterable<Buffer>,
+): Promise<{ id: string; part: Part }[]> {
+  const list = await engine.pipe(id, { command: ["pg_restore", "--list"], env: [strayMark] });
+  const output: Buffer[] = [];
+  await feed("pg_restore", list, bytes, (some) => void output.push(some));
+  const lines = Buffer.concat(output)
+    .toString()
+    .matchAll(/^(\d+); \d+ \d+ (.*)$/gm);
+  return Array.from(lines, ([, entry = "", described = ""]) => ({ id: entry, part: partOf(described) }));
+}
+
+/** A check of a table or a domain: what it belongs to, its name, and its definition. */
+type Check = [of: string, name: string, definition: string];
+// An inherited check goes with the one that it comes from.
+const listChecks = `SELECT json_build_array(
+    CASE WHEN k.conrelid <> 0 THEN 'TABLE ' || k.conrelid::regclass ELSE 'DOMAIN ' || k.contypid::regtype END,
+    quote_ident(k.conname), pg_get_constraintdef(k.oid))
+  FROM pg_constraint k JOIN pg_namespace n ON n.oid = k.connamespace
+  WHERE k.contype = 'c' AND k.coninhcount = 0 AND ${own}
+    AND ${notOfExtension("pg_class", "k.conrelid")} AND ${notOfExtension("pg_type", "k.contypid")}
+  LIMIT 1000;`;
+
+/** Drops all checks. @returns them in the order in which they can be created again */
+async function takeChecks(server: Server, { databaseName: from }: Filling): Promise<Check[]> {
+  const command = psqlCommand(server.spec.databaseName, backupReader);
+  const taken: Check[] = [];
+  for (;;) {
+    const output = await runsOn(server)({ command, env: ownEnvironment, input: listChecks });
+    const found = output
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Check);
+    if (found.length === 0) return taken;
+    taken.push(...found);
+    const drops = found.map(([of, name]) => `ALTER ${of} DROP CONSTRAINT ${name};`);
+    await asOwner(server, from, drops);
+  }
+}
+
+function checkAgain([of, name, definition]: Check): string {
+  const add = `ALTER ${of} ADD CONSTRAINT ${name} ${definition}`;
+  const attempts = `EXECUTE ${literal(add)}; EXCEPTION WHEN OTHERS THEN EXECUTE ${literal(`${add} NOT VALID`)};`;
+  return `DO ${literal(`BEGIN ${attempts} END`)};`;
+}
