@@ -1,4 +1,6 @@
+import { Transform } from "node:stream";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { postgresql as copier } from "../../agent/databases/postgresql/backup.ts";
 import { containerName } from "../../agent/docker/database-objects.ts";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
@@ -214,6 +216,35 @@ describe("what a PostgreSQL database's owner makes while it is backed up", () =>
     await swap;
     expect([await inContainer("ls", "/tmp/owned"), await superusers()]).toEqual([2, "berth"]);
     expect(outcome).toMatch(/sequences from "ours"."held" on could not be read/);
+  });
+
+  it("does not empty a table of which the rows are dumped and not yet counted", async () => {
+    await anew();
+    await own("CREATE TABLE late (n int); INSERT INTO late VALUES (1), (2), (3)");
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const pipe: typeof host.engine.pipe = async (id, program) => {
+      const piped = await host.engine.pipe(id, program);
+      if (program.command[0] !== "psql") return piped;
+      const input = new Transform({
+        transform: (statement: Buffer, _, done) =>
+          void (String(statement).includes('FROM ONLY "public"."late"') ? held : Promise.resolve()).then(() =>
+            done(null, statement),
+          ),
+      });
+      input.pipe(piped.input);
+      return { ...piped, input };
+    };
+    const { signal } = new AbortController();
+    const server = { engine: { ...host.engine, pipe }, id: containerName(spec.databaseId), spec, signal };
+    const fingerprint = await copier.copy(server, async (bytes) => {
+      for await (const _ of bytes);
+      await expect(own("SET lock_timeout = '1s'; TRUNCATE late")).rejects.toThrow(/lock timeout/);
+      release();
+    });
+    expect(fingerprint.tables).toContainEqual(
+      expect.objectContaining({ name: '"public"."late"', rows: "3" }),
+    );
   });
 
   it("is named with the reason when it cannot be read, and nothing of its rows is", async () => {

@@ -77,10 +77,30 @@ const ofValues = "hash_record_extended(t.*, 0)";
 /** Hashes rows as the server prints them, by built-in functions: a cast could be the owner's. Five times slower. */
 const ofText = "hashtextextended(textin(record_out(t.*)), 0)";
 
-async function readTables(session: Session): Promise<Pick<Fingerprint, "tables" | "objects">> {
+type Table = { name: string; isPlain: boolean };
+const tablesAtOnce = 1000;
+
+/** Locked until the transaction ends, because a table that is truncated is empty in every snapshot. */
+async function lockTables(session: Session): Promise<Table[]> {
+  const found = parsed<[...Name, isPlain: boolean]>(await session.ask(listTables)).map(
+    ([schema, table, isPlain]) => ({ name: `${identifier(schema)}.${identifier(table)}`, isPlain }),
+  );
+  for (let at = 0; at < found.length; at += tablesAtOnce) {
+    const names = found.slice(at, at + tablesAtOnce).map(({ name }) => `ONLY ${name}`);
+    const statements = `SET LOCAL lock_timeout = '60s'; LOCK TABLE ${names.join(", ")} IN ACCESS SHARE MODE;`;
+    await session.ask(statements).catch((error) => {
+      throw unread(`One of the tables from ${found[at]?.name} on`, error);
+    });
+  }
+  return found;
+}
+
+async function readTables(
+  session: Session,
+  found: Table[],
+): Promise<Pick<Fingerprint, "tables" | "objects">> {
   const tables = [];
-  for (const [schema, table, isPlain] of parsed<[...Name, isPlain: boolean]>(await session.ask(listTables))) {
-    const name = `${identifier(schema)}.${identifier(table)}`;
+  for (const { name, isPlain } of found) {
     const statement = `SELECT json_build_array(count(*)::text, coalesce(sum(${isPlain ? ofValues : ofText}), 0)::text) FROM ONLY ${name} t;`;
     const [line = ""] = await session.ask(statement).catch((error) => {
       throw unread(`The table ${name}`, error);
@@ -180,6 +200,7 @@ export const postgresql: Copier = {
       const names = parsed<Name>(await session.ask(listCounters));
       const more = await readMore(session);
       const before = await readCounters(session, names);
+      const tables = await lockTables(session);
       const dump = await server.engine.pipe(server.id, {
         command: [
           "pg_dump",
@@ -194,7 +215,7 @@ export const postgresql: Copier = {
         ],
         env,
       });
-      const reading = readTables(session);
+      const reading = readTables(session, tables);
       const dumped = take(outputOf("pg_dump", dump)).catch(async (error) => {
         // The session that held the snapshot has ended and has the cause.
         if (/snapshot/.test(String(error))) await reading;
@@ -224,7 +245,7 @@ export const postgresql: Copier = {
     const session = await open(server);
     try {
       await session.ask(begin);
-      const held = await readTables(session);
+      const held = await readTables(session, await lockTables(session));
       const counters = await readCounters(session, parsed<Name>(await session.ask(listCounters)));
       const more = await readMore(session);
       await session.end();
