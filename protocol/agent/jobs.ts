@@ -118,6 +118,9 @@ const DatabaseId = idOf("database");
 /** A database's volume, named by the restore that created it. */
 export const RestoredVolume = z.string().regex(/^job_[0-9a-z]+$/);
 
+/** The share of its pack's memory that Redis may fill with data. */
+export const redisDataShare = 0.75;
+
 /** How a database's container runs, and which logins it has. */
 export const DatabaseSpec = z.object({
   databaseId: DatabaseId,

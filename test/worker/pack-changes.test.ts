@@ -75,19 +75,19 @@ const kinds = [
     async (packId: string) => {
       const { body } = await api<DatabaseCreated>(key, "POST", "/databases", {
         name: uniqueName("data"),
-        type: "redis",
+        type: "postgresql",
         packId,
       });
       await pay(body.invoiceToken);
       const { job, attempt } = await take("database.provision");
-      await finish(host, job, attempt, { version: "7.2" });
+      await finish(host, job, attempt, { version: "17.2" });
       return body.databaseId;
     },
   ],
 ] as const;
 
 describe.each(kinds)("another pack for a %s", (kind, make) => {
-  const result = kind === "database" ? { version: "7.2" } : {};
+  const result = kind === "database" ? { version: "17.2" } : {};
   const read = async (id: string) => {
     const [row] = await rows<Row>(`SELECT * FROM ${kind}s WHERE id = ?`, id);
     if (!row) throw new Error(`There is no ${id}`);
@@ -513,13 +513,46 @@ it("a database whose host was never asked what it holds may have a smaller pack"
   const [large, small] = [await pack("database", 5000, 512, 20), await pack("database", 1000, 128, 1)];
   const { body } = await api<DatabaseCreated>(key, "POST", "/databases", {
     name: uniqueName("data"),
+    type: "mysql",
+    packId: large,
+  });
+  await pay(body.invoiceToken);
+  const { job, attempt } = await take("database.provision");
+  await finish(host, job, attempt, { version: "11.4" });
+  expect((await change(`/databases/${body.databaseId}`, { packId: small })).status).toBe(200);
+});
+
+it("a pack in which Redis could not load its data is refused with what it holds, and taken once it fits", async () => {
+  const [large, small] = [await pack("database", 5000, 512), await pack("database", 1000, 128)];
+  const { body } = await api<DatabaseCreated>(key, "POST", "/databases", {
+    name: uniqueName("data"),
     type: "redis",
     packId: large,
   });
   await pay(body.invoiceToken);
   const { job, attempt } = await take("database.provision");
   await finish(host, job, attempt, { version: "7.2" });
-  expect((await change(`/databases/${body.databaseId}`, { packId: small })).status).toBe(200);
+  const holding = async (sizeMb: number) => {
+    const changing = change(`/databases/${body.databaseId}`, { packId: small });
+    const { requestId, question } = await host.next("ask");
+    expect(question.kind).toBe("insight");
+    const insight = {
+      sizeMb,
+      connections: { used: 1, max: 10 },
+      cacheHitRatio: null,
+      uptimeSeconds: 1,
+      activeQueries: [],
+      slowQueries: [],
+    };
+    host.send({ type: "answer", requestId, answer: { kind: "insight", insight }, last: true });
+    return changing;
+  };
+  const refused = await holding(96.5);
+  expect([refused.status, refused.body.reason]).toEqual([
+    409,
+    "The database holds 97 MB in memory, and Pack of 128 MB has room for 96 MB. Delete keys first, or choose a larger pack.",
+  ]);
+  expect((await holding(96)).body).toMatchObject({ takesEffect: "at_renewal" });
 });
 
 /** The host has measured it; what the worker does with that shows a moment later. */

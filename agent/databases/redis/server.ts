@@ -1,4 +1,4 @@
-import type { DatabaseSpec } from "../../../protocol/agent/jobs.ts";
+import { redisDataShare, type DatabaseSpec } from "../../../protocol/agent/jobs.ts";
 import { certificateFile, keyFile, type DatabaseEngine, type Run } from "../database-engine.ts";
 import { redisVerifier } from "../verifiers.ts";
 
@@ -57,7 +57,7 @@ export const redis: DatabaseEngine = {
       "--save",
       "",
       "--maxmemory",
-      `${Math.floor(memoryMb * 0.75)}mb`,
+      `${Math.floor(memoryMb * redisDataShare)}mb`,
       "--maxmemory-policy",
       "noeviction",
       "--aclfile",

@@ -1,5 +1,6 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, or, sql } from "drizzle-orm";
+import { redisDataShare } from "../../../protocol/agent/jobs.ts";
 import type { PackChange, PackChanged } from "../../../protocol/api/packs.ts";
 import type { BillingTermMonths } from "../../../protocol/states.ts";
 import type { Ctx } from "../../ctx.ts";
@@ -12,6 +13,7 @@ import { addDays, chargedCents, proratedCents, termPriceCents } from "../../doma
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { dayOf } from "../../domain/times.ts";
 import { mintToken } from "../../domain/tokens.ts";
+import { askServer } from "../databases/ask-host.ts";
 import { databaseById } from "../databases/owned.ts";
 import { idIn, requireOwned } from "../owned.ts";
 import { refuseUnpaid } from "../refuse-unpaid.ts";
@@ -80,6 +82,9 @@ export async function changePackOfDatabase(
   const chosen = chosenOf("databases", database, packRows, wanted);
   const refusal = chosen.next.diskGb < chosen.old.diskGb && tooFullFor(database, chosen.next);
   if (refusal) throw conflict(refusal);
+  const isInMemory = database.type === "redis" && database.status === "RUNNING";
+  if (isInMemory && chosen.next.memoryMb < chosen.old.memoryMb)
+    await refuseTooLarge(ctx, database, chosen.next);
   return changePack(ctx, "databases", database, { ...chosen, wanted, renewal: renewals[0] });
 }
 
@@ -122,6 +127,16 @@ async function refuseTooFull(ctx: Ctx, { id, hostId }: SiteRow, next: PackRow): 
   if (usedMb > next.diskGb * 1024)
     throw conflict(
       `The site's volumes use ${Math.ceil(usedMb)} MB, but ${next.name} has only ${next.diskGb * 1024} MB. Remove files first, or choose a larger pack.`,
+    );
+}
+
+/** @throws AppError conflict if Redis could not load its data in the pack's memory, or does not say how large it is */
+async function refuseTooLarge(ctx: Ctx, database: DatabaseRow, next: PackRow): Promise<void> {
+  const { insight } = await askServer<"insight">(ctx, database, (server) => ({ kind: "insight", ...server }));
+  const roomMb = Math.floor(next.memoryMb * redisDataShare);
+  if (insight.sizeMb > roomMb)
+    throw conflict(
+      `The database holds ${Math.ceil(insight.sizeMb)} MB in memory, and ${next.name} has room for ${roomMb} MB. Delete keys first, or choose a larger pack.`,
     );
 }
 
