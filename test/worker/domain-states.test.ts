@@ -58,11 +58,16 @@ function point({ domain, record }: Pick<Domain, "domain" | "record">, address: s
   if (address !== null) zone[domain] = { A: [address] };
 }
 
-/** The clock at this time, `sites` being the origin of the sites' own names. */
-async function look(at = new Date(), sites?: string): Promise<void> {
-  const ctx = contextOf(bindings, { type: "system" }, () => undefined);
-  const config = sites === undefined ? ctx.config : { ...ctx.config, SITES_ORIGIN: sites };
-  await lookAtDueDomains({ ...ctx, config, now: () => at });
+/** The clock at this time, `sites` being the origin of the sites' own names, which Berth maintains if `hasZone`. */
+async function look(at = new Date(), sites?: string, hasZone = false): Promise<void> {
+  const provider = {
+    DNS_PROVIDER: "cloudflare",
+    CLOUDFLARE_ZONE_ID: "1".repeat(32),
+    CLOUDFLARE_API_TOKEN: "token",
+  };
+  const settings = { ...bindings, ...(sites && { SITES_ORIGIN: sites }), ...(hasZone && provider) };
+  const ctx = contextOf(settings, { type: "system" }, () => undefined);
+  await lookAtDueDomains({ ...ctx, now: () => at });
 }
 /** Only this domain is due. */
 const isDue = async (name: string) => {
@@ -333,6 +338,58 @@ describe("a domain", () => {
     expect((await show(key, siteId, domain.domain)).status).toBe("ACTIVE");
     host.close();
   });
+});
+
+it("a domain whose A record names the host that its site has left is looked at after the move, and its owner told once what to change", async () => {
+  await clearAway();
+  const key = await account();
+  const old = await hostFor(2);
+  const fresh = await hostFor(2);
+  const place = (on: Agent, ipv4: string) => sql("UPDATE hosts SET ipv4 = ? WHERE id = ?", ipv4, on.hostId);
+  await Promise.all([place(old, "192.0.2.1"), place(fresh, "198.51.100.2")]);
+  const { siteId } = await runningSite(key, old);
+  const { body } = await create(key, siteId, { domain: newName() });
+  const name = body.domain;
+  const target = `${body.target.replace(".localhost", "")}.sites.example`;
+  listen();
+  point(body, "192.0.2.1");
+  // Resolvers may know it for a while after the move.
+  zone[target] = { A: ["192.0.2.1"] };
+  await isDue(name);
+  const proving = look(new Date(), "https://sites.example", true);
+  const routed = old.next("job").then(async (told) => finish(old, told.job, told.attempt));
+  await report(old, {});
+  await Promise.all([routed, proving]);
+  expect((await show(key, siteId, name)).status).toBe("ACTIVE");
+
+  await drain(old);
+  const moved = await fresh.next("job");
+  await finish(fresh, moved.job, moved.attempt, deployResult);
+  for (let times = 0; times < 2; times++) {
+    await look(new Date(Date.now() + times * dayMs), "https://sites.example", true);
+    const { status, problems } = await show(key, siteId, name);
+    expect([status, problems]).toEqual([
+      "ERROR",
+      [
+        {
+          code: "address_other",
+          message: `${name} has A 192.0.2.1, the address of a host that the site has left. It should be CNAME ${target} or A 198.51.100.2.`,
+        },
+      ],
+    ]);
+    const mails = await mailsAbout(name);
+    expect(mails.map(({ subject }) => subject)).toEqual([expect.stringContaining("leads to a host that")]);
+    expect(mails[0]?.text).toContain(problems[0]?.message);
+  }
+  zone[target] = { A: ["198.51.100.2"] };
+  zone[name] = { CNAME: [target] };
+  await isDue(name);
+  const again = look(new Date(), "https://sites.example", true);
+  await report(fresh, {});
+  await again;
+  expect((await show(key, siteId, name)).status).toBe("ACTIVE");
+  old.close();
+  fresh.close();
 });
 
 describe("a name that was lost", () => {

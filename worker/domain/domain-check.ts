@@ -21,12 +21,13 @@ export function proofProblem(record: ProofRecord, found: readonly string[]): Dom
   };
 }
 
-/** @param wanted the addresses of the site's own name, `target` */
+/** @param wanted the addresses of the site's own name, `target`. @param left those of hosts where the site was before */
 export function addressProblems(
   name: string,
   target: string,
   seen: Addresses,
   wanted: Addresses,
+  left: readonly string[] = [],
 ): DomainProblem[] {
   const { v4, v6 } = wanted;
   if (v4.length + v6.length === 0)
@@ -63,7 +64,9 @@ export function addressProblems(
   return [
     ...others.v4.map((address): DomainProblem => ({
       code: "address_other",
-      message: `${name} has A ${address}, it should be ${should}.`,
+      message: `${name} has A ${address}, ${
+        left.includes(address) ? "the address of a host that the site has left. It" : "it"
+      } should be ${should}.`,
     })),
     ...others.v6.map((address): DomainProblem => ({
       code: "address_other_ipv6",

@@ -18,6 +18,21 @@ ${recordLine(record)}
 If you no longer need the name, you do not have to do anything.`,
 });
 
+/** @param problems what is wrong with its records, and how they should be */
+export const leftMail = ({
+  name,
+  site,
+  target,
+  problems,
+}: Omit<Named, "record"> & { target: string; problems: readonly string[] }): Mail => ({
+  subject: `${name} leads to a host that ${site} has left`,
+  text: `Your site ${site} has moved to another host, and ${name} still leads to the previous one, which no longer serves it:
+
+${problems.map((problem) => `  ${problem}`).join("\n")}
+
+Change this at your DNS provider. A CNAME or ALIAS record to ${target} follows every move; A and AAAA records have to be changed after each.`,
+});
+
 export const releaseMail = ({ name, site, record }: Named): Mail => ({
   subject: `${name} was released`,
   text: `Neither the ownership record of ${name} nor its address led to your site ${site} for a week, so the site is no longer served under this name.

@@ -1,7 +1,7 @@
-import { and, eq, sql, type SQL } from "drizzle-orm";
+import { and, eq, isNotNull, sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import { sites } from "../../db/schema.ts";
+import { domains, sites } from "../../db/schema.ts";
 import { leaveAfterMs, leaveWithoutDnsMs } from "../../domain/job-rules.ts";
 
 /**
@@ -26,6 +26,17 @@ export const arrive = (ctx: Ctx, siteId: Id<"site">, hostId: Id<"host">, ended: 
     ctx.statement(sql`
       UPDATE jobs SET host_id = ${hostId} WHERE site_id = ${siteId} AND status = 'QUEUED' AND ${ended}
         AND (SELECT host_id FROM sites WHERE id = ${siteId}) = ${hostId}`),
+    // Their records may name the previous host.
+    ctx.db
+      .update(domains)
+      .set({ nextCheckAt: ctx.now() })
+      .where(
+        and(
+          eq(domains.siteId, siteId),
+          isNotNull(domains.verifiedAt),
+          sql`${ended} AND (SELECT leave_at FROM sites WHERE id = ${siteId}) IS NOT NULL`,
+        ),
+      ),
   ] as const;
 
 /** Cancels the move: the site stays where it is, and the partial copy on the other host is removed. */

@@ -1,17 +1,18 @@
-import { and, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import { and, desc, eq, isNotNull, isNull, or, sql } from "drizzle-orm";
 import type { Certificate } from "../../../protocol/agent/certificates.ts";
 import type { DomainProblem } from "../../../protocol/api/domains.ts";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import type { SiteRow } from "../../db/rows.ts";
-import { certificates, domains } from "../../db/schema.ts";
+import { certificates, deployments, domains, hosts } from "../../db/schema.ts";
 import { dayOf } from "../../domain/times.ts";
 import { exampleOf, isWildcard } from "../../../protocol/wildcards.ts";
 import { isLoopback } from "../../../protocol/loopback.ts";
 import { addressProblems, caaNames, caaProblem, leadsHere, proofProblem } from "../../domain/domain-check.ts";
 import type { Addresses, CaaRecord } from "../../domain/resolved-records.ts";
 import { isApex, pairOf } from "../../domain/domain-names.ts";
-import { lossMail, releaseMail } from "../../domain/domain-mails.ts";
+import { addressesOf } from "../../domain/host-addresses.ts";
+import { leftMail, lossMail, releaseMail } from "../../domain/domain-mails.ts";
 import { domainEvents, releaseAt, untilNextLook, type DomainEventName } from "../../domain/domain-states.ts";
 import { queueMail } from "../../mails/queue.ts";
 import { prove } from "./prove.ts";
@@ -29,7 +30,7 @@ export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<
   const target = targetOf(ctx, site);
   const [proof, dns] = await Promise.all([
     proofsOf(ctx, row).catch(() => null),
-    dnsOf(ctx, row.name, target),
+    dnsOf(ctx, site, row.name, target),
   ]);
   const unproved =
     proof && (proof.elsewhere.includes(row.challenge) ? null : proofProblem(proofRecord(row), proof.found));
@@ -53,6 +54,7 @@ export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<
   if (dns.isUnknown) return record(ctx, held, null, { problems: [noResolver], lostSince });
   if (problems.length > 0) {
     if (lostSince && !row.lostSince) await warn(ctx, site, held, lostSince);
+    else if (dns.namesLeftHost) await tellOfMove(ctx, site, held, target, dns.problems);
     return record(ctx, held, "faulted", { problems, lostSince });
   }
   const { event, certificate, problem } = await served(ctx, site, held);
@@ -76,30 +78,70 @@ type Dns = {
   problems: DomainProblem[];
   /** null: not known. */
   leadsHere: boolean | null;
+  /** It leads to a host where the site was before. */
+  namesLeftHost: boolean;
   /** Not all of it could be looked up. */
   isUnknown: boolean;
 };
 
-async function dnsOf(ctx: Ctx, name: string, target: string): Promise<Dns> {
+async function dnsOf(ctx: Ctx, site: LookedAt, name: string, target: string): Promise<Dns> {
   const [found, certified] = await Promise.all([
-    Promise.all([ctx.dns.addresses(exampleOf(name)), addressesOf(ctx, target)]).catch(() => null),
+    Promise.all([ctx.dns.addresses(exampleOf(name)), targetAddresses(ctx, target)]).catch(() => null),
     certifiedBy(ctx, name).catch(() => null),
   ]);
-  if (!found || !certified) return { problems: [], leadsHere: null, isUnknown: true };
-  const [seen, wanted] = found;
+  if (!found || !certified) return { problems: [], leadsHere: null, namesLeftHost: false, isUnknown: true };
+  const [seen, resolved] = found;
+  const { wanted, left } = seen.aliases.includes(target)
+    ? { wanted: resolved, left: [] }
+    : await afterMoves(ctx, site, seen, resolved);
   const forbids = certified.records.length
     ? caaProblem(name, certified.at, certified.records, ctx.config.CAA_ISSUERS)
     : null;
   const isKnown = wanted.v4.length + wanted.v6.length > 0;
   return {
-    problems: [...addressProblems(name, target, seen, wanted), ...(forbids ? [forbids] : [])],
+    problems: [...addressProblems(name, target, seen, wanted, left), ...(forbids ? [forbids] : [])],
     leadsHere: isKnown ? leadsHere(seen, wanted) : null,
+    namesLeftHost: left.length > 0,
     isUnknown: false,
   };
 }
 
+/**
+ * Compares addresses that do not follow the site's own name with its host's. Where Berth maintains that name, resolvers may still know its
+ * address of before the move.
+ * @returns `left`: those of other hosts
+ */
+async function afterMoves(
+  ctx: Ctx,
+  { hostId }: LookedAt,
+  seen: Addresses,
+  resolved: Addresses,
+): Promise<{ wanted: Addresses; left: string[] }> {
+  const all = [...seen.v4, ...seen.v6];
+  if (hostId === null || all.length === 0) return { wanted: resolved, left: [] };
+  const isSeen = sql`(SELECT value FROM json_each(${JSON.stringify(all)}))`;
+  const rows = await ctx.db
+    .select({ id: hosts.id, ipv4: hosts.ipv4, ipv6: hosts.ipv6, connectedFrom: hosts.connectedFrom })
+    .from(hosts)
+    .where(
+      or(
+        eq(hosts.id, hostId),
+        sql`(${hosts.ipv4} IN ${isSeen} OR ${hosts.ipv6} IN ${isSeen} OR ${hosts.connectedFrom} IN ${isSeen})`,
+      ),
+    );
+  const [own, others] = [true, false].map((isOwn) => {
+    const places = rows.filter(({ id }) => (id === hostId) === isOwn).map(addressesOf);
+    return { v4: places.flatMap(({ ipv4 }) => ipv4 ?? []), v6: places.flatMap(({ ipv6 }) => ipv6 ?? []) };
+  }) as [Pick<Addresses, "v4" | "v6">, Pick<Addresses, "v4" | "v6">];
+  const here = ctx.zone ? [...own.v4, ...own.v6] : [...resolved.v4, ...resolved.v6];
+  const left = [...others.v4, ...others.v6].filter((one) => all.includes(one) && !here.includes(one));
+  const stays = (list: string[]) => list.filter((one) => !left.includes(one));
+  const wanted = { ...resolved, v4: stays(resolved.v4), v6: stays(resolved.v6) };
+  return { wanted: wanted.v4.length + wanted.v6.length > 0 ? wanted : { ...wanted, ...own }, left };
+}
+
 /** Names of one machine alone (RFC 6761) are in no DNS. */
-const addressesOf = async (ctx: Ctx, target: string): Promise<Addresses> =>
+const targetAddresses = async (ctx: Ctx, target: string): Promise<Addresses> =>
   isLoopback(target) ? { v4: ["127.0.0.1"], v6: ["::1"], aliases: [] } : ctx.dns.addresses(target);
 
 /** The CAA records that count; none where sites have no certificates. */
@@ -309,6 +351,39 @@ const warn = (ctx: Ctx, site: LookedAt, row: DomainRow, lostSince: Date) =>
       releaseAt: releaseAt(lostSince),
     }),
   });
+
+/** The owner is mailed once for each move. */
+async function tellOfMove(
+  ctx: Ctx,
+  site: LookedAt,
+  row: DomainRow,
+  target: string,
+  problems: readonly DomainProblem[],
+): Promise<void> {
+  const [move] = await ctx.db
+    .select({ id: deployments.id })
+    .from(deployments)
+    .where(
+      and(
+        eq(deployments.siteId, site.id),
+        eq(deployments.trigger, "move"),
+        sql`${deployments.status} IN ('LIVE', 'SUPERSEDED')`,
+      ),
+    )
+    .orderBy(desc(deployments.id))
+    .limit(1);
+  if (!move) return;
+  await queueMail(ctx, {
+    id: `domain-left:${row.id}:${move.id}`,
+    accountId: site.accountId,
+    ...leftMail({
+      name: row.name,
+      site: site.name,
+      target,
+      problems: problems.map(({ message }) => message),
+    }),
+  });
+}
 
 async function release(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<DomainRow | null> {
   const now = ctx.now();
