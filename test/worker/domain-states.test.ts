@@ -535,6 +535,63 @@ describe("a certificate", () => {
     host.close();
   });
 
+  it("that cannot be renewed is told to the owner by mail weeks before it expires, once, and again when it is renewed", async () => {
+    const { key, host, siteId, domain } = await verified();
+    const name = domain.domain;
+    const [begun, error] = [Date.now(), "HTTP 403 urn:ietf:params:acme:error:caa"];
+    const of = (days: number) => ({
+      ...certificate,
+      notBefore: new Date(begun + (days - 90) * dayMs).toISOString(),
+      notAfter: new Date(begun + days * dayMs).toISOString(),
+    });
+    const lookAfter = async (days: number, reported: DomainCertificate) => {
+      await isDue(name);
+      const looking = look(new Date(begun + days * dayMs));
+      await report(host, { certificate: reported });
+      await looking;
+    };
+    const subjects = async () => (await mailsAbout(name)).map(({ subject }) => subject);
+    const failing = { ...of(90), error, errorAt: new Date(begun + 61 * dayMs).toISOString() };
+    await lookAfter(1, of(90));
+    await lookAfter(62, failing);
+    expect(await subjects()).toEqual([]);
+    await lookAfter(76, failing);
+    await lookAfter(77, failing);
+    const [mail, ...others] = await mailsAbout(name);
+    expect([mail?.subject, others]).toEqual([`The certificate of ${name} could not be renewed`, []]);
+    expect(mail?.text).toContain(error);
+    expect((await show(key, siteId, name)).status).toBe("ACTIVE");
+    await lookAfter(78, of(168));
+    await lookAfter(79, of(168));
+    expect((await subjects()).toSorted()).toEqual([
+      `The certificate of ${name} could not be renewed`,
+      `The certificate of ${name} has been renewed`,
+    ]);
+    // That which is renewed in time is not told.
+    await lookAfter(168, of(200));
+    expect(await subjects()).toHaveLength(2);
+    host.close();
+  });
+
+  it("that CAA records keep from being renewed is told before it expires, with these records", async () => {
+    const { host, domain } = await verified();
+    const name = domain.domain;
+    await isDue(name);
+    const looking = look();
+    await report(host, {});
+    await looking;
+    zone[`${domain.target.replace(".localhost", "")}.sites.example`] = { A: ["127.0.0.1"] };
+    zone["example.com"] = { CAA: ['0 issue "other.example"'] };
+    for (const days of [60, 80]) {
+      await isDue(name);
+      await look(new Date(Date.now() + days * dayMs), "https://sites.example");
+      expect(
+        (await mailsAbout(name)).map(({ text }) => text.includes('CAA 0 issue "other.example"')),
+      ).toEqual(days === 80 ? [true] : []);
+    }
+    host.close();
+  });
+
   it("that a host obtained comes to the host that its site moves to, before the site does, and goes with the name", async () => {
     await clearAway();
     const key = await account();

@@ -14,6 +14,10 @@ type Period = { notBefore: Date; notAfter: Date };
 export const renewAt = ({ notBefore, notAfter }: Period): Date =>
   new Date(notBefore.getTime() + ((notAfter.getTime() - notBefore.getTime()) * 2) / 3);
 
+/** Half of the time for its renewal has passed: its owner is told, 15 days before the end of a certificate of 90 days. */
+export const renewalLateAt = ({ notBefore, notAfter }: Period): Date =>
+  new Date(notAfter.getTime() - (notAfter.getTime() - notBefore.getTime()) / 6);
+
 /** Authorities allow few failures an hour: five minutes, then twice as long each time, up to six hours. */
 export const certificateRetryMs = (failures: number): number =>
   Math.min(6 * 60, 5 * 2 ** Math.max(0, failures - 1)) * 60_000;

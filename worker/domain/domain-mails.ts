@@ -33,6 +33,28 @@ ${problems.map((problem) => `  ${problem}`).join("\n")}
 Change this at your DNS provider. A CNAME or ALIAS record to ${target} follows every move; A and AAAA records have to be changed after each.`,
 });
 
+type Renewed = Pick<Named, "name" | "site"> & { notAfter: Date };
+
+/** @param reasons why, as far as it is known */
+export const renewalMail = ({
+  name,
+  site,
+  notAfter,
+  reasons,
+}: Renewed & { reasons: readonly string[] }): Mail => ({
+  subject: `The certificate of ${name} could not be renewed`,
+  text: `The certificate of ${name}, a domain of your site ${site}, is valid until ${dayOf(notAfter)}. It should have been renewed by now. Once it has expired, browsers will refuse to open the site under this name.
+
+${reasons.length > 0 ? reasons.map((reason) => `  ${reason}`).join("\n") : "The certificate authority has given no reason."}
+
+Berth keeps trying. If the reason is one that you can remove, remove it, then renew the certificate on the page of the site's domains. Otherwise ask the operator.`,
+});
+
+export const renewedMail = ({ name, site, notAfter }: Renewed): Mail => ({
+  subject: `The certificate of ${name} has been renewed`,
+  text: `The certificate of ${name}, a domain of your site ${site}, could not be renewed for a while. It has been renewed now and is valid until ${dayOf(notAfter)}.`,
+});
+
 export const releaseMail = ({ name, site, record }: Named): Mail => ({
   subject: `${name} was released`,
   text: `Neither the ownership record of ${name} nor its address led to your site ${site} for a week, so the site is no longer served under this name.

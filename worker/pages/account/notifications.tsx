@@ -152,7 +152,7 @@ export const notifications: Screen = {
                 <Card>
                   <Empty
                     title="No channels yet"
-                    text="You always get mail about money, access, lost domains and failing backups. Add a channel to hear about failed deployments and crashes too."
+                    text="You always get mail about money, access, failing domains and failing backups. Add a channel to hear about failed deployments and crashes too."
                   />
                 </Card>
               ) : (

@@ -12,7 +12,8 @@ import { addressProblems, caaNames, caaProblem, leadsHere, proofProblem } from "
 import type { Addresses, CaaRecord } from "../../domain/resolved-records.ts";
 import { isApex, pairOf } from "../../domain/domain-names.ts";
 import { addressesOf } from "../../domain/host-addresses.ts";
-import { leftMail, lossMail, releaseMail } from "../../domain/domain-mails.ts";
+import { renewalLateAt } from "../../domain/certificates.ts";
+import { leftMail, lossMail, releaseMail, renewalMail, renewedMail } from "../../domain/domain-mails.ts";
 import { domainEvents, releaseAt, untilNextLook, type DomainEventName } from "../../domain/domain-states.ts";
 import { queueMail } from "../../mails/queue.ts";
 import { prove } from "./prove.ts";
@@ -55,9 +56,12 @@ export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<
   if (problems.length > 0) {
     if (lostSince && !row.lostSince) await warn(ctx, site, held, lostSince);
     else if (dns.namesLeftHost) await tellOfMove(ctx, site, held, target, dns.problems);
+    // These only keep its certificate from being renewed.
+    else if (dns.leadsHere) await tellOfRenewal(ctx, site, held, held.certificate, problems);
     return record(ctx, held, "faulted", { problems, lostSince });
   }
   const { event, certificate, problem } = await served(ctx, site, held);
+  if (certificate) await tellOfRenewal(ctx, site, held, certificate, problem ? [problem] : []);
   return record(ctx, held, event, { problems: problem ? [problem] : [], lostSince, certificate });
 }
 
@@ -383,6 +387,42 @@ async function tellOfMove(
       problems: problems.map(({ message }) => message),
     }),
   });
+}
+
+/** The time at which its owner is told that it has not been renewed; null: its validity is not known. */
+function lateAt(certificate: DomainRow["certificate"]): Date | null {
+  const { notBefore, notAfter } = certificate ?? {};
+  return notBefore && notAfter
+    ? renewalLateAt({ notBefore: new Date(notBefore), notAfter: new Date(notAfter) })
+    : null;
+}
+
+/** The owner is mailed once for each certificate that is late to be renewed, and once more when it has been. */
+async function tellOfRenewal(
+  ctx: Ctx,
+  { accountId, name: site }: LookedAt,
+  { id, name, certificate: before }: DomainRow,
+  certificate: DomainRow["certificate"],
+  problems: readonly DomainProblem[],
+): Promise<void> {
+  const isLate = (one: DomainRow["certificate"]) => ctx.now() >= (lateAt(one) ?? Infinity);
+  const notAfter = new Date(certificate?.notAfter ?? 0);
+  const mailId = (of: DomainRow["certificate"]) => `domain-renewal:${id}:${of?.notAfter}`;
+  if (isLate(certificate)) {
+    const refusal =
+      certificate?.error == null ? [] : [`The certificate authority says: ${certificate.error}`];
+    const reasons = problems.length > 0 ? problems.map(({ message }) => message) : refusal;
+    await queueMail(ctx, {
+      id: mailId(certificate),
+      accountId,
+      ...renewalMail({ name, site, notAfter, reasons }),
+    });
+  } else if (isLate(before) && lateAt(certificate))
+    await queueMail(
+      ctx,
+      { id: `${mailId(before)}:renewed`, accountId, ...renewedMail({ name, site, notAfter }) },
+      sql`EXISTS (SELECT 1 FROM mails WHERE id = ${mailId(before)})`,
+    );
 }
 
 async function release(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<DomainRow | null> {
