@@ -223,6 +223,28 @@ describe("the domains of a site", () => {
   });
 });
 
+it("a name to which its site redirects is refused as its domain, and a redirect to a domain of its own, where visitors would go in circles", async () => {
+  const key = await account();
+  const { siteId } = await createSite(key);
+  const apex = `${uniqueName("circle")}.com`;
+  const redirectTo = (to: string) =>
+    api<{ issues: { path: string }[] }>(key, "PATCH", `/sites/${siteId}`, {
+      settings: { ingress: { redirects: [{ from: "/", match: "prefix", to }] } },
+    });
+  expect((await redirectTo(`https://www.${apex}/`)).status).toBe(200);
+  for (const body of [{ domain: `www.${apex}` }, { domain: apex, pair: true }]) {
+    const refused = await create(key, siteId, body);
+    expect([refused.status, refused.body.reason]).toEqual([
+      409,
+      `The site redirects / to https://www.${apex}/, which would lead back to itself with this domain. Remove or change the redirect first.`,
+    ]);
+  }
+  expect((await create(key, siteId, { domain: apex })).status).toBe(201);
+  expect((await redirectTo(`https://${apex}/`)).body.issues[0]?.path).toBe("settings.ingress.redirects.0");
+  expect((await redirectTo("https://elsewhere.example/")).status).toBe(200);
+  expect((await create(key, siteId, { domain: `www.${apex}` })).status).toBe(201);
+});
+
 describe("a domain", () => {
   it("is VERIFIED while its host takes it up, and ACTIVE when the certificate is served", async () => {
     const { key, host, siteId, domain } = await verified();

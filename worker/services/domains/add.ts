@@ -6,6 +6,8 @@ import { conflict, invalid } from "../../domain/app-error.ts";
 import { isWildcard } from "../../../protocol/wildcards.ts";
 import { sitesDomain } from "../../adapters/dns-zone/index.ts";
 import { delegationName } from "../../domain/certificates.ts";
+import { circularRedirect } from "../../domain/redirect-loops.ts";
+import { siteAddress } from "../../domain/slug.ts";
 import { isApex, isBelow, isPublicSuffix, pairOf } from "../../domain/domain-names.ts";
 import { base62 } from "../../domain/tokens.ts";
 import { issuesWildcards } from "../../jobs/certificates/reconcile.ts";
@@ -52,6 +54,7 @@ export async function addDomain(
   ];
   if (others.length + wanted.length > maxDomains)
     throw conflict(`A site can have at most ${maxDomains} domains. Remove some first.`);
+  refuseCircle(ctx, site, [...others, ...wanted]);
   const now = ctx.now();
   const rows = wanted.map((one) => ({
     ...one,
@@ -69,6 +72,17 @@ export async function addDomain(
   const added = made.find(({ name }) => name === domain);
   if (!added) throw conflict("This domain was added concurrently. Try again.");
   return added;
+}
+
+/** A redirect to this name, which was no loop so far. */
+function refuseCircle(ctx: Ctx, { slug, ingress }: SiteRow, names: readonly { name: string }[]): void {
+  const own = siteAddress(ctx.config.SITES_ORIGIN, slug).hostname;
+  const redirects = ingress.redirects ?? [];
+  const circular = redirects[circularRedirect(redirects, [own, ...names.map(({ name }) => name)]) ?? -1];
+  if (circular)
+    throw conflict(
+      `The site redirects ${circular.from} to ${circular.to}, which would lead back to itself with this domain. Remove or change the redirect first.`,
+    );
 }
 
 /** Names that nobody can prove alone, or that are the installation's. */

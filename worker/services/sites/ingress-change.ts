@@ -19,6 +19,13 @@ export const verifiedNames = (ctx: Ctx, siteId: Id<"site">) =>
     .from(domains)
     .where(and(eq(domains.siteId, siteId), isNotNull(domains.verifiedAt)));
 
+/** The query for all of the site's domains, also those that nobody has proved yet. */
+export const addedNames = (ctx: Ctx, siteId: Id<"site">) =>
+  ctx.db
+    .select({ name: domains.name, verifiedAt: domains.verifiedAt })
+    .from(domains)
+    .where(eq(domains.siteId, siteId));
+
 /**
  * The column's next value: each setting that is named is replaced as a whole or removed, also where another change is
  * written at the same time. @throws AppError invalid_request
@@ -26,12 +33,13 @@ export const verifiedNames = (ctx: Ctx, siteId: Id<"site">) =>
 export function changedIngress(
   ctx: Ctx,
   site: SiteRow,
-  verified: readonly string[],
+  added: readonly { name: string; verifiedAt: Date | null }[],
   { basicAuth, ...change }: IngressChange,
 ): SQL {
   const own = siteAddress(ctx.config.SITES_ORIGIN, site.slug).hostname;
-  const names = [own, ...verified];
-  const single = names.filter((name) => !isWildcard(name));
+  const single = [own, ...added.flatMap(({ name, verifiedAt }) => (verifiedAt ? name : []))].filter(
+    (name) => !isWildcard(name),
+  );
   if (change.primaryDomain && !single.includes(change.primaryDomain))
     throw invalid(
       at("primaryDomain"),
@@ -39,7 +47,7 @@ export function changedIngress(
     );
   if ((change.httpsOnly === true || change.hsts) && !ctx.config.SITES_ORIGIN.startsWith("https:"))
     throw invalid(at(change.hsts ? "hsts" : "httpsOnly"), "this installation serves sites by plain http");
-  const circular = circularRedirect(change.redirects ?? [], names);
+  const circular = circularRedirect(change.redirects ?? [], [own, ...added.map(({ name }) => name)]);
   if (circular !== null)
     throw invalid(
       `${at("redirects")}.${circular}`,

@@ -22,7 +22,7 @@ import { idIn, requireOwned } from "../owned.ts";
 import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { keepVolumes } from "../volumes/keep.ts";
 import { recordById, siteInFull } from "./get.ts";
-import { changedIngress, verifiedNames } from "./ingress-change.ts";
+import { changedIngress, addedNames } from "./ingress-change.ts";
 import { requireKept, siteById } from "./owned.ts";
 import { refuseUnfetched } from "./refuse-unfetched.ts";
 
@@ -45,10 +45,10 @@ export async function setSiteSettings(
     found: [found],
     pack: [pack],
     regions,
-    verified,
+    added,
   } = await batch(ctx, {
     found: siteById(ctx, id),
-    verified: settings.ingress ? verifiedNames(ctx, id) : [],
+    added: settings.ingress ? addedNames(ctx, id) : [],
     pack: smallerPackOf(ctx, id),
     regions: regionsOfHosts(ctx),
   });
@@ -92,12 +92,7 @@ export async function setSiteSettings(
         // RFC 7396: null removes.
         buildOptions: sql`json_patch(${sites.buildOptions}, ${JSON.stringify(options)})`,
         ...(ingress && {
-          ingress: changedIngress(
-            ctx,
-            site,
-            verified.map(({ name }) => name),
-            ingress,
-          ),
+          ingress: changedIngress(ctx, site, added, ingress),
         }),
         mark,
         updatedAt: ctx.now(),
