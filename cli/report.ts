@@ -47,6 +47,8 @@ const codes: Record<ExitCode, string> = {
 };
 
 const unchanged = "Nothing was changed.";
+const mayBeDone =
+  "The service may have carried out the request all the same: look with `berth activity` before you run the command again.";
 
 async function tell(error: unknown): Promise<Told> {
   if (error instanceof HalfDone) {
@@ -64,6 +66,7 @@ async function tell(error: unknown): Promise<Told> {
   const { ApiError: Refusal, NetworkError } = await import("../client/index.ts");
   if (error instanceof Refusal) {
     const told = tellRefusal(error);
+    if (error.mayBeDone) return { ...told, hint: told.hint?.replace(unchanged, mayBeDone) };
     // A database's statement that fails may have committed a part of what it did.
     return error.path?.endsWith("/query")
       ? { ...told, hint: told.hint?.replace(unchanged, "").trim() || undefined }
@@ -73,7 +76,7 @@ async function tell(error: unknown): Promise<Told> {
     return {
       code: "network",
       message: error.message,
-      hint: "`berth doctor` checks the address, the connection and the clock. A change that was interrupted took effect once or not at all.",
+      hint: `\`berth doctor\` checks the address, the connection and the clock.${error.mayBeDone ? ` ${mayBeDone}` : ""}`,
       exitCode: exitCodes.failure,
     };
   return {

@@ -155,6 +155,9 @@ export function operationNamed(name: string, method: string): NamedOperation | u
   return undefined;
 }
 
+/** How long an answer may take to begin; that of a conversation takes a minute for each of its turns. */
+const answerWithinMs = 4 * 60_000;
+
 /** A gateway between here and the service answered for it. */
 const isGateway = (status: number): boolean => status === 502 || status === 503 || status === 504;
 
@@ -172,6 +175,7 @@ export function createClient(options: ClientOptions): Client {
     const key = idempotencyKey ?? crypto.randomUUID();
     let waitedMs = 0;
     let wasCut = false;
+    let mayBeDone = false;
     for (let attempt = 0; ; attempt++) {
       const init: RequestInit = {
         method: target.method,
@@ -187,11 +191,15 @@ export function createClient(options: ClientOptions): Client {
         },
         redirect: "manual",
         ...(target.body !== undefined && { body: target.body }),
-        ...(signal && { signal }),
       };
+      const silence = new AbortController();
+      const timer = setTimeout(() => silence.abort(), answerWithinMs);
       let response: Response;
       try {
-        response = await send(target.url, init);
+        response = await send(target.url, {
+          ...init,
+          signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
+        });
       } catch (error) {
         if (signal?.aborted) {
           if (changes) onAbandoned?.();
@@ -199,12 +207,20 @@ export function createClient(options: ClientOptions): Client {
         }
         // Without a key for it, a repeated change could have its effect twice.
         const mayRepeat = (!changes || token !== undefined) && !isOfTls(error);
-        if (attempt >= retries || !mayRepeat) throw unreachable(target.url, error);
+        mayBeDone ||= changes && !isOfConnecting(error);
+        if (silence.signal.aborted)
+          throw new NetworkError(
+            `${new URL(target.url).origin} did not answer within ${answerWithinMs / 60_000} minutes.`,
+            { cause: error, mayBeDone },
+          );
+        if (attempt >= retries || !mayRepeat) throw unreachable(target.url, error, mayBeDone);
         wasCut = true;
         const waitMs = backoffMs(attempt);
         onWait?.("network", waitMs);
         await pause(waitMs, signal);
         continue;
+      } finally {
+        clearTimeout(timer);
       }
       if (response.status === 429) {
         const waitMs = (retryAfter(response) ?? 2) * 1000 + Math.random() * 250;
@@ -228,19 +244,25 @@ export function createClient(options: ClientOptions): Client {
         await pause(waitMs, signal);
         continue;
       }
-      if (!response.ok) throw await errorOf(response);
+      if (!response.ok)
+        // 501: it knows no such change.
+        throw await errorOf(
+          response,
+          mayBeDone || (changes && response.status >= 500 && response.status !== 501),
+        );
       return response;
     }
   }
 
   async function call(id: string, input: object, one: CallOptions = {}): Promise<unknown> {
-    const response = await answered(requestOf(siteUrl, id, input), {}, one);
+    const target = requestOf(siteUrl, id, input);
+    const response = await answered(target, {}, one);
     try {
       return await response.json();
     } catch (error) {
       if (one.signal?.aborted) throw one.signal.reason;
       if (error instanceof SyntaxError) throw notOurs(response);
-      throw unreachable(response.url, error);
+      throw unreachable(response.url, error, target.method !== "GET");
     }
   }
 
@@ -290,9 +312,10 @@ export function createClient(options: ClientOptions): Client {
         } catch (error) {
           if (signal?.aborted) throw signal.reason;
           if (error instanceof NetworkError) throw error;
-          if (target.method !== "GET") throw unreachable(target.url, error);
+          if (target.method !== "GET") throw unreachable(target.url, error, true);
         }
-        if (target.method !== "GET") throw new NetworkError("The answer was cut off before its end.");
+        if (target.method !== "GET")
+          throw new NetworkError("The answer was cut off before its end.", { mayBeDone: true });
         // Many cuts without an event in between: what follows is not a log.
         if (cuts >= retries * 2) throw new NetworkError("The stream ends again and again without an event.");
         const waitMs = backoffMs(cuts);
@@ -321,7 +344,13 @@ const codesOf = (error: unknown): string[] => chainOf(error).map(({ code }) => S
 const isOfTls = (error: unknown): boolean =>
   codesOf(error).some((code) => /^(?:CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|.*SELF_SIGNED)/.test(code));
 
-function unreachable(url: string, error: unknown): NetworkError {
+/** No connection came about, so that nothing was sent. */
+const isOfConnecting = (error: unknown): boolean =>
+  isOfTls(error) ||
+  chainOf(error).some((one) => "syscall" in one && /^(?:connect|getaddrinfo)$/.test(String(one.syscall))) ||
+  codesOf(error).some((code) => /^(?:ECONNREFUSED|UND_ERR_CONNECT_TIMEOUT)$/.test(code));
+
+function unreachable(url: string, error: unknown, mayBeDone: boolean): NetworkError {
   const { origin } = new URL(url);
   const codes = codesOf(error);
   const reason = codes.some((code) => /^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/.test(code))
@@ -331,7 +360,9 @@ function unreachable(url: string, error: unknown): NetworkError {
       : chainOf(error)
           .map(({ message, code }) => (message === "" || message === "fetch failed" ? code : message))
           .findLast((text) => typeof text === "string");
-  return new NetworkError(`${origin} cannot be reached: ${String(reason ?? error).trim()}.`, {
+  const what = mayBeDone ? "did not answer" : "cannot be reached";
+  return new NetworkError(`${origin} ${what}: ${String(reason ?? error).trim()}.`, {
     cause: error,
+    mayBeDone,
   });
 }

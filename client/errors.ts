@@ -18,14 +18,21 @@ export class ApiError extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** The path that was asked for. */
   readonly path: string | undefined;
+  /** A change that may be made all the same. */
+  readonly mayBeDone: boolean;
   constructor(
     code: ErrorCode,
     status: number,
     details: ErrorDetails,
-    { retryAfterSeconds, path }: { retryAfterSeconds?: number | undefined; path?: string } = {},
+    {
+      retryAfterSeconds,
+      path,
+      mayBeDone = false,
+    }: { retryAfterSeconds?: number | undefined; path?: string; mayBeDone?: boolean } = {},
   ) {
     super(describe(code, details));
     this.path = path;
+    this.mayBeDone = mayBeDone;
     this.code = code;
     this.status = status;
     this.details = details;
@@ -36,6 +43,12 @@ export class ApiError extends Error {
 /** No answer, or not one of this service: the address is wrong, the network is down, or a proxy answered instead. */
 export class NetworkError extends Error {
   override name = "NetworkError";
+  /** A change that may be made all the same: the service may have received the request. */
+  readonly mayBeDone: boolean;
+  constructor(message: string, { cause, mayBeDone = false }: { cause?: unknown; mayBeDone?: boolean } = {}) {
+    super(message, { cause });
+    this.mayBeDone = mayBeDone;
+  }
 }
 
 const describe = (code: ErrorCode, { reason, issues }: ErrorDetails): string =>
@@ -49,20 +62,25 @@ const codeOf = (status: number, text: unknown): ErrorCode => {
   return known?.[0] ?? (status >= 500 ? "server_error" : "invalid_request");
 };
 
-/** The error that an answer stands for. @throws NetworkError if the answer is not JSON of this API */
-export async function errorOf(response: Response): Promise<ApiError> {
+/**
+ * The error that an answer stands for. @param mayBeDone of a change that may be made all the same @throws NetworkError if the answer
+ * is not JSON of this API
+ */
+export async function errorOf(response: Response, mayBeDone = false): Promise<ApiError> {
   const body: unknown = await response.json().catch(() => null);
-  if (typeof body !== "object" || body === null || !("error" in body)) throw notOurs(response);
+  if (typeof body !== "object" || body === null || !("error" in body)) throw notOurs(response, mayBeDone);
   const { error, ...details } = body as { error: unknown } & ErrorDetails;
   return new ApiError(codeOf(response.status, error), response.status, details, {
     retryAfterSeconds: retryAfter(response),
     path: new URL(response.url).pathname,
+    mayBeDone,
   });
 }
 
-export const notOurs = (response: Response): NetworkError =>
+export const notOurs = (response: Response, mayBeDone = false): NetworkError =>
   new NetworkError(
-    `${new URL(response.url).origin} answered ${response.status} without JSON: it is not a Berth service, or a proxy in between refused the request.`,
+    `${new URL(response.url).origin} answered ${response.status} without JSON: it is not a Berth service, or a proxy in between answered.`,
+    { mayBeDone },
   );
 
 /** Seconds to wait (RFC 9110, section 10.2.3); only the number form, which this service sends. */

@@ -88,7 +88,7 @@ async function sent(
         return reply;
       }
     }
-    throw new NetworkError("The answer ended early.");
+    throw new NetworkError("The answer ended early.", { mayBeDone: true });
   } catch (error) {
     if (begun === undefined || !(error instanceof NetworkError)) throw error;
     throw new Failure(error.message, {

@@ -139,6 +139,28 @@ it.each([
 });
 
 it.each([
+  ["whose connection breaks each time", () => (service.cut = ({ method }) => method !== "GET")],
+  [
+    "that is still in progress after it was cut off",
+    () => {
+      let asked = 0;
+      service.cut = ({ method }) => method !== "GET" && asked++ === 0;
+      refuse = { status: 409, body: { error: "conflict", reason: "It is still in progress." } };
+      service.refusal = ({ method }) => (method === "GET" ? undefined : refuse);
+    },
+  ],
+])("a change %s may be carried out, which is said with how to look", async (_, begin) => {
+  begin();
+  const { code, stderr } = await berth("sites", "start");
+  service.cut = () => false;
+  refuse = undefined;
+  service.refusal = () => refuse;
+  expect(code).not.toBe(0);
+  expect(stderr).toMatch(/may have carried out the request[^]*berth activity/);
+  expect(stderr).not.toMatch(/nothing was changed|cannot be reached/i);
+});
+
+it.each([
   { status: 400, body: { error: "invalid_request", issues: [{ path: "statement", message: "it failed" }] } },
   { status: 409, body: { error: "conflict", reason: "The database's server did not answer." } },
 ])("does not say that nothing was changed where a statement failed: $status", async (answer) => {

@@ -1,6 +1,6 @@
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, expect, expectTypeOf, it } from "vitest";
+import { afterEach, expect, expectTypeOf, it, vi } from "vitest";
 import {
   ApiError,
   createClient,
@@ -126,6 +126,77 @@ it("a change without a key, which the service cannot recognize, is sent once", a
   const { url, seen } = await serving(cut);
   await expect(clientFor(url, null).call("startDevice", {})).rejects.toThrow(NetworkError);
   expect(seen).toHaveLength(1);
+});
+
+const refusing: Handler = (request, response) => {
+  server?.close();
+  cut(request, response, "");
+};
+it.each<[string, Handler[], "startDevice" | "getHealth", boolean]>([
+  ["a change whose connection breaks once it was sent", [cut], "startDevice", true],
+  ["a read whose connection breaks", [cut], "getHealth", false],
+  [
+    "a change for which a gateway answers that it waited too long",
+    [(_, response) => void response.writeHead(504).end("<html>")],
+    "startDevice",
+    true,
+  ],
+  [
+    "a change whose answer ends early",
+    [(_, response) => void response.writeHead(200, { "Content-Length": 9 }).end("{")],
+    "startDevice",
+    true,
+  ],
+])("%s: the error says whether it may be done", async (_, handlers, id, mayBeDone) => {
+  const { url } = await serving(...handlers);
+  const asked = createClient({ siteUrl: url, retries: 0 }).call(id, {});
+  await expect(asked).rejects.toBeInstanceOf(NetworkError);
+  await expect(asked).rejects.toMatchObject({ mayBeDone });
+});
+
+it("a change that nobody took may not be done, but one that was cut and then finds nobody may", async () => {
+  const { url } = await serving(refusing);
+  const input = { deployType: "image", name: "a", image: "nginx" } as const;
+  const client = createClient({ siteUrl: url, token: "sk_test", retries: 1 });
+  const cutAndGone = client.call("createSite", input);
+  await expect(cutAndGone).rejects.toMatchObject({
+    mayBeDone: true,
+    message: expect.stringContaining("did not answer"),
+  });
+  await expect(client.call("createSite", input)).rejects.toMatchObject({
+    mayBeDone: false,
+    message: expect.stringContaining("cannot be reached"),
+  });
+});
+
+it("a service that accepts the connection and never answers is not waited for without end, nor asked again", async () => {
+  const { url, seen } = await serving(() => undefined);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const asked = clientFor(url).call("createSite", { deployType: "image", name: "a", image: "nginx" });
+  const refused = expect(asked).rejects.toMatchObject({
+    name: "NetworkError",
+    mayBeDone: true,
+    message: `${url} did not answer within 4 minutes.`,
+  });
+  await vi.waitUntil(() => seen.length === 1);
+  await vi.advanceTimersByTimeAsync(240_000);
+  vi.useRealTimers();
+  await refused;
+  expect(seen).toHaveLength(1);
+});
+
+it("an answer that has begun may take as long as it takes", async () => {
+  const { promise, resolve } = Promise.withResolvers<http.ServerResponse>();
+  const { url } = await serving((_, response) => {
+    response.writeHead(200).write("first ");
+    resolve(response);
+  });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const file = await clientFor(url).file({ url: `${url}/file` });
+  await vi.advanceTimersByTimeAsync(600_000);
+  vi.useRealTimers();
+  (await promise).end("last");
+  expect(await file.text()).toBe("first last");
 });
 
 it("a real conflict is refused at once", async () => {
