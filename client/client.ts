@@ -250,15 +250,20 @@ export function createClient(options: ClientOptions): Client {
           response,
           mayBeDone || (changes && response.status >= 500 && response.status !== 501),
         );
+      // No operation answers a page.
+      if (response.headers.get("Content-Type")?.startsWith("text/html")) throw notOurs(response, mayBeDone);
       return response;
     }
   }
 
-  async function call(id: string, input: object, one: CallOptions = {}): Promise<unknown> {
+  /** The answer as the text that came. @throws NetworkError if it is not JSON */
+  async function text(id: string, input: object, one: CallOptions = {}): Promise<string> {
     const target = requestOf(siteUrl, id, input);
     const response = await answered(target, {}, one);
     try {
-      return await response.json();
+      const answer = await response.text();
+      JSON.parse(answer);
+      return answer;
     } catch (error) {
       if (one.signal?.aborted) throw one.signal.reason;
       if (error instanceof SyntaxError) throw notOurs(response);
@@ -266,10 +271,13 @@ export function createClient(options: ClientOptions): Client {
     }
   }
 
+  const call = async (id: string, input: object, one?: CallOptions): Promise<unknown> =>
+    JSON.parse(await text(id, input, one));
+
   return {
     call: call as Client["call"],
 
-    text: async (id, input, one = {}) => (await answered(requestOf(siteUrl, id, input), {}, one)).text(),
+    text,
 
     items: async function* items(id: string, input: object, one?: CallOptions) {
       let cursor: string | undefined;

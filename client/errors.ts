@@ -77,11 +77,14 @@ export async function errorOf(response: Response, mayBeDone = false): Promise<Ap
   });
 }
 
-export const notOurs = (response: Response, mayBeDone = false): NetworkError =>
-  new NetworkError(
-    `${new URL(response.url).origin} answered ${response.status} without JSON: it is not a Berth service, or a proxy in between answered.`,
+/** Without the query of the address, which may hold a signature. */
+export function notOurs({ url, status }: Response, mayBeDone = false): NetworkError {
+  const { origin, pathname } = new URL(url);
+  return new NetworkError(
+    `${origin}${pathname} answered ${status}, but not as the API does: it is not a Berth service, or a proxy in between answered.`,
     { mayBeDone },
   );
+}
 
 /** Seconds to wait (RFC 9110, section 10.2.3); only the number form, which this service sends. */
 export function retryAfter(response: Response): number | undefined {

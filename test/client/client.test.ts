@@ -268,6 +268,27 @@ it("an answer that is not of this service is said to be none, and a redirect is 
   expect(other.seen).toHaveLength(1);
 });
 
+it.each(["text", "call", "file", "link"] as const)(
+  "a page with status 200, such as a proxy's, is no answer of the service: %s",
+  async (how) => {
+    const page: Handler = (_, response) =>
+      void response
+        .writeHead(200, { "Content-Type": "text/html; charset=utf-8" })
+        .end("<html>Sign in</html>");
+    const { url } = await serving(page);
+    const client = clientFor(url);
+    const asked = {
+      text: () => client.text("listSites", {}),
+      call: () => client.call("listSites", {}),
+      file: () => client.file({ id: "getInvoicePdf", input: { token: "inv_1" } }),
+      link: () => client.file({ url: `${url}/backups/bak_1/download?signature=s3cret` }),
+    }[how]();
+    await expect(asked).rejects.toBeInstanceOf(NetworkError);
+    await expect(asked).rejects.toThrow(`${url}/`);
+    await expect(asked).rejects.not.toThrow("s3cret");
+  },
+);
+
 it("the key is not sent to the address of a file on another server", async () => {
   const { url, seen } = await serving(json(200, {}));
   await createClient({ siteUrl: "http://127.0.0.1:9", token: "sk_test" }).file({ url: `${url}/file` });
