@@ -15,11 +15,13 @@ import {
 import { load } from "js-yaml";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { answers } from "../../protocol/cli.ts";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { answeringService, answerOf, type Asked, type Service } from "../support/answering-service.ts";
 
+// Some tests start a dozen processes, each of which takes seconds on a machine that does other things as well.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 /** The built file, as a process of its own. */
 const home = mkdtempSync(join(tmpdir(), "berth-processes-"));
 const program = join(home, "berth.mjs");
@@ -108,7 +110,7 @@ function watched(
 }
 const berth = (...args: string[]): Promise<Run> => start(args).ended;
 const seen = (started: ReturnType<typeof start>, text: string) =>
-  expect.poll(() => started.run.stdout + started.run.stderr, { timeout: 15_000 }).toContain(text);
+  expect.poll(() => started.run.stdout + started.run.stderr, { timeout: 45_000 }).toContain(text);
 
 it.each([
   [0, undefined, ["sites", "list"]],
@@ -897,7 +899,9 @@ describe("a download", () => {
   /** Once its first piece is on the disk. */
   const begun = (cwd: string, count: number) =>
     expect
-      .poll(() => readdirSync(cwd).filter((name) => statSync(join(cwd, name)).size === 1000).length)
+      .poll(() => readdirSync(cwd).filter((name) => statSync(join(cwd, name)).size === 1000).length, {
+        timeout: 45_000,
+      })
       .toBe(count);
 
   it("into a file that another one is writing leaves a whole file of one of them, and nothing else", async () => {

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { answers } from "../../protocol/cli.ts";
 import { printedBy } from "../../cli/command.ts";
 import { createProgram, everyCommand } from "../../cli/program.ts";
@@ -10,6 +10,8 @@ import { operations } from "../../protocol/api/operations.ts";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { cliReference, introductionOf, manPage } from "../../scripts/lib/cli-reference.ts";
 
+// Each run is a process of its own, which takes seconds on a machine that does other things as well.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 const folder = mkdtempSync(join(tmpdir(), "berth-cli-"));
 const program = join(folder, "berth.mjs");
 beforeAll(() => bundleCli(program));
@@ -47,24 +49,27 @@ it("no command has an option of the whole program again", () => {
 });
 
 it("help and --version load neither zod nor the operations: they take little more than Node itself", () => {
-  // Time of processors, which other work on the machine does not add to.
+  // Time of processors, which other work on the machine adds little to.
   const report =
     "data:text/javascript,process.once('exit',()=>{const{user,system}=process.cpuUsage();process.stderr.write('\\n'+(user+system)/1000)})";
-  const fastest = (args: string[]) =>
-    Math.min(
-      ...Array.from({ length: 7 }, () => {
-        const { stderr } = spawnSync(process.execPath, ["--import", report, ...args], {
-          encoding: "utf8",
-          env: { PATH: process.env["PATH"], HOME: folder },
-        });
-        return Number(stderr.trim().split("\n").at(-1));
-      }),
-    );
-  const bare = fastest(["-e", "0"]);
-  // 150 ms is promised on a machine with nothing else to do, where Node itself takes 40.
-  expect(bare).toBeGreaterThan(5);
-  expect(fastest([program, "--version"]) - bare).toBeLessThan(110);
-  expect(fastest([program, "--help"]) - bare).toBeLessThan(110);
+  const timeMs = (args: string[]) => {
+    const { stderr } = spawnSync(process.execPath, ["--import", report, ...args], {
+      encoding: "utf8",
+      env: { PATH: process.env["PATH"], HOME: folder },
+    });
+    return Number(stderr.trim().split("\n").at(-1));
+  };
+  // The cache of compiled code is written by the first run.
+  for (const option of ["--version", "--help"]) timeMs([program, option]);
+  const rounds = Array.from({ length: 7 }, () => {
+    const bareMs = timeMs(["-e", "0"]);
+    expect(bareMs).toBeGreaterThan(5);
+    return ["--version", "--help"].map((option) => timeMs([program, option]) / bareMs);
+  });
+  const median = (at: number) => rounds.map((ratios) => ratios[at] ?? Infinity).toSorted((a, b) => a - b)[3];
+  // 150 ms is promised on a machine where Node itself takes 40; with zod it is five times what Node takes.
+  expect(median(0)).toBeLessThan(4);
+  expect(median(1)).toBeLessThan(4);
 }, 120_000);
 
 it("the scripts for completion know every command, and the shell that is here takes its own", () => {
@@ -105,4 +110,4 @@ it("the package that npm would publish installs in an empty folder, and runs", (
   writeFileSync(join(place, "package.json"), "{}");
   npm("install", join(place, filename));
   expect(npm("exec", "--", "berth", "--version")).toBe(run("--version"));
-}, 60_000);
+}, 120_000);

@@ -54,6 +54,6 @@ it("says why a connection ended that its program did not leave", async () => {
   const { program, server } = await connected();
   reset(server);
   await once(program.resume(), "close");
-  await vi.waitUntil(() => onError.mock.calls.length > 0);
+  await vi.waitUntil(() => onError.mock.calls.length > 0, { timeout: 15_000 });
   expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: "The server broke it off." }));
 });
