@@ -499,7 +499,7 @@ it("a button copies a value as it is, however often it is pressed, and says so w
   await page.locator("#value-COPIED [data-copy]", { hasText: "Copied" }).waitFor();
   await button.click();
   expect(await page.evaluate("navigator.clipboard.readText()")).toBe(value);
-  await expect.poll(() => button.innerText()).toBe("Copy");
+  await expect.poll(() => button.innerText(), { timeout: 10_000 }).toBe("Copy");
   // As on a page without HTTPS.
   await page.evaluate('Object.defineProperty(navigator, "clipboard", { value: undefined })');
   await button.click();
@@ -511,7 +511,8 @@ it("a button copies a value as it is, however often it is pressed, and says so w
 
 it("the focus stays on what is replaced, and is on the page that a form without a message leads to", async () => {
   const { context, page } = await signedIn(browser);
-  await page.goto(`${local.siteUrl}/sites/${await sample()}`);
+  const id = await sample();
+  await page.goto(`${local.siteUrl}/sites/${id}`);
   const focused = () =>
     page.evaluate<string>(
       "(({ id, textContent, localName }) => id || `${localName} ${textContent}`)(document.activeElement)",
@@ -534,6 +535,7 @@ it("the focus stays on what is replaced, and is on the page that a form without 
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/deployments\/dep_/);
   await expect.poll(focused).toBe("main");
+  await expect.poll(async () => (await site(id)).status, { timeout: 60_000 }).toBe("RUNNING");
   await context.close();
 });
 
