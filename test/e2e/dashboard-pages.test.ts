@@ -239,6 +239,43 @@ describe("nothing for axe, moves or is faint, light and dark, on a desk and a ph
     expect(await faultsOf(`/sites/${failed}${tab}`, operator)).toEqual({});
   });
 
+  it("long values without a space widen no page", async () => {
+    const long = "w".repeat(40);
+    const githubUrl = `git.invalid/${long}/${long}`;
+    const { siteId, invoiceToken } = await createSite({ name: long, githubUrl, branch: long.repeat(3) });
+    await api("PATCH", `/sites/${siteId}`, { settings: { buildCommand: long.repeat(12) } });
+    await api("PATCH", `/sites/${siteId}`, {
+      envVariables: [{ key: long.repeat(3), value: long.repeat(50) }],
+    });
+    const made = { name: `d${long}`, type: "postgresql", billingTerm: 1 };
+    const { databaseId } = (await api<{ databaseId: string }>("POST", "/databases", made)).body;
+    const context = await browser.newContext({ storageState: operator });
+    const page = await context.newPage();
+    const wide: unknown[] = [];
+    for (const path of [
+      ...["/", "/sites", "/databases", "/activity", "/billing", `/invoice/${invoiceToken}`],
+      ...["", "/settings", "/variables", "/deployments", "/data", "/clone"].map(
+        (tab) => `/sites/${siteId}${tab}`,
+      ),
+      ...["", "/connect", "/settings"].map((tab) => `/databases/${databaseId}${tab}`),
+      ...["/operator/money", "/operator/sites", `/operator/accounts/${shown.account}`],
+    ]) {
+      await page.goto(local.siteUrl + path, { waitUntil: "load" });
+      await page.evaluate(
+        'for (const fold of document.querySelectorAll("main details:not(.menu)")) fold.open = true',
+      );
+      for (const width of [1280, 760, 390]) {
+        await page.setViewportSize({ width, height: 844 });
+        const over = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+        if (over > 0) wide.push([path, width, over]);
+      }
+    }
+    expect(wide).toEqual([]);
+    await api("DELETE", `/sites/${siteId}`);
+    await api("DELETE", `/databases/${databaseId}`);
+    await context.close();
+  });
+
   it("/deployments/:id that failed", async () => {
     const { data } = (await api<{ data: { id: string }[] }>("GET", `/sites/${failed}/deployments`)).body;
     expect(await faultsOf(`/deployments/${data[0]?.id}`, operator)).toEqual({});

@@ -46,7 +46,7 @@ const Details = ({ row }: { row: Activity }) => {
 
 const Row = ({ row, terms }: { row: Activity; terms: Terms }) => (
   <tr>
-    <td>
+    <td class="any-break">
       {activityText(row)}
       {row.outcome === "asked" && <div class="soft small">Waited for your confirmation</div>}
       {row.outcome !== "done" && row.outcome !== "asked" && (
@@ -54,7 +54,7 @@ const Row = ({ row, terms }: { row: Activity; terms: Terms }) => (
       )}
       <Details row={row} />
     </td>
-    <td>
+    <td class="any-break">
       <About row={row} terms={terms} />
     </td>
     <td class="wide-only soft">{actorText(row)}</td>

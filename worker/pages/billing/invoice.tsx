@@ -88,7 +88,7 @@ export const InvoicePage = ({ invoice, lastPayment }: { invoice: Invoice; lastPa
         <table class="lines">
           {invoice.lines.map((line) => (
             <tr>
-              <td>{line.description}</td>
+              <td class="any-break">{line.description}</td>
               <td class="number">{money(line.amountCents, invoice.currency)}</td>
             </tr>
           ))}

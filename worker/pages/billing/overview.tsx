@@ -40,7 +40,7 @@ const TermRow = ({
   const pack = packs.find(({ id }) => id === term.packId);
   return (
     <tr>
-      <td>
+      <td class="any-break">
         <a href={`/${term.kind}s/${term.id}`}>{term.name}</a>
         <div>
           <Status {...(term.kind === "site" ? siteWords[term.status] : databaseWords[term.status])} />
@@ -152,7 +152,7 @@ const Invoices = ({ invoices }: { invoices: readonly Invoice[] }) => (
               </a>
               <div class="soft small narrow-only">{invoice.lines[0]?.description ?? invoice.kind}</div>
             </td>
-            <td class="wide-only">{invoice.lines[0]?.description ?? invoice.kind}</td>
+            <td class="wide-only any-break">{invoice.lines[0]?.description ?? invoice.kind}</td>
             <td class="number">{money(invoice.amountCents, invoice.currency)}</td>
             <td>
               <Status {...invoiceWords[invoice.status]} />

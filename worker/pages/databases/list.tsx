@@ -9,7 +9,7 @@ import { databasePath, engineNames, engineVersion } from "./frame.tsx";
 
 const Row = ({ database }: { database: Database }) => (
   <tr>
-    <td>
+    <td class="any-break">
       <a href={databasePath(database.id)}>
         <strong>{database.name}</strong>
       </a>

@@ -140,7 +140,7 @@ export const operatorAccount: Screen = {
               <table class="roomy">
                 {sites.data.map((site) => (
                   <tr>
-                    <td>
+                    <td class="any-break">
                       <a href={site.url} rel="noreferrer">
                         {site.name}
                       </a>
@@ -166,7 +166,7 @@ export const operatorAccount: Screen = {
               <table class="roomy">
                 {databases.data.map((database) => (
                   <tr>
-                    <td>{database.name}</td>
+                    <td class="any-break">{database.name}</td>
                     <td>
                       <Status {...databaseWords[database.status]} />
                     </td>
@@ -184,7 +184,7 @@ export const operatorAccount: Screen = {
               <table class="roomy">
                 {invoices.data.map((invoice) => (
                   <tr>
-                    <td>
+                    <td class="any-break">
                       <a href={`/invoice/${invoice.token}`}>
                         {invoice.lines[0]?.description ?? "An invoice"}
                       </a>
@@ -206,7 +206,7 @@ export const operatorAccount: Screen = {
               <table>
                 {activity.data.map((row) => (
                   <tr>
-                    <td>
+                    <td class="any-break">
                       {activityText(row)}
                       {row.outcome !== "done" && <span class="bad"> – refused</span>}
                     </td>

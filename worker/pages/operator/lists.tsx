@@ -94,12 +94,12 @@ export const operatorSites: Screen = {
               <tbody>
                 {found.rows.map(({ name, word, error, accountId, accountEmail, hostName, hostOffline }) => (
                   <tr>
-                    <td>{name}</td>
+                    <td class="any-break">{name}</td>
                     <td>
                       <Status {...word} />
                       {error !== null && <div class="bad small">{headlineOf(error).headline}</div>}
                     </td>
-                    <td>
+                    <td class="any-break">
                       <Owner id={accountId} email={accountEmail} />
                     </td>
                     <td class="wide-only soft">
@@ -172,7 +172,7 @@ export const operatorQueue: Screen = {
                   <td>
                     <Status {...jobWord(job)} />
                   </td>
-                  <td>
+                  <td class="any-break">
                     {jobWords[job.kind]} {job.name === null ? goneOf(job) : <b>{job.name}</b>}
                     {job.cancelRequested && job.finishedAt === null && (
                       <span class="warn small"> – to be cancelled</span>
@@ -181,7 +181,7 @@ export const operatorQueue: Screen = {
                       {job.waitsFor?.reason ?? (job.error === null ? "" : headlineOf(job.error).headline)}
                     </div>
                   </td>
-                  <td>
+                  <td class="any-break">
                     <Owner id={job.accountId} email={job.accountEmail} />
                   </td>
                   <td class="wide-only soft one-row">{job.hostName ?? "any host"}</td>
@@ -310,13 +310,13 @@ async function moneyPage({ ctx, query }: Asked, problems: readonly string[] = []
         <table class="roomy">
           {data.map((invoice) => (
             <tr>
-              <td>
+              <td class="any-break">
                 <a href={`/invoice/${invoice.token}`}>{invoice.lines[0]?.description ?? invoice.kind}</a>
               </td>
               <td>
                 <Status {...invoiceWords[invoice.status]} />
               </td>
-              <td>
+              <td class="any-break">
                 <Owner id={invoice.accountId} email={invoice.accountEmail} />
               </td>
               <td class="number">{money(invoice.amountCents, invoice.currency)}</td>

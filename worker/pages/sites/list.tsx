@@ -12,7 +12,7 @@ const sourceOf = ({ githubUrl, image, deployType }: Site): string =>
 
 const Row = ({ site }: { site: Site }) => (
   <tr>
-    <td>
+    <td class="any-break">
       <a href={`/sites/${site.id}`}>
         <strong>{site.name}</strong>
       </a>
@@ -31,7 +31,7 @@ const Row = ({ site }: { site: Site }) => (
         <div class="bad small">the last deployment failed</div>
       )}
     </td>
-    <td class="wide-only soft">{sourceOf(site)}</td>
+    <td class="wide-only soft any-break">{sourceOf(site)}</td>
     <td class="end soft">
       <Time at={site.createdAt} />
     </td>

@@ -219,7 +219,7 @@ const History = ({ versions, serving }: { versions: readonly EnvVersion[]; servi
     <table>
       {versions.slice(0, 20).map(({ version, at, actor, changes, current, restoredFrom }) => (
         <tr>
-          <td>
+          <td class="any-break">
             Version {version} {current && <span class="chip">newest</span>}{" "}
             {version === serving && <span class="chip">in service</span>}
             <div class="soft small">
