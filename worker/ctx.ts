@@ -123,7 +123,7 @@ type DeploymentLogs = {
   follow(
     id: Id<"deployment" | "command">,
     afterSeq: number,
-    reader: Credential,
+    reader: Reader,
     isOver: boolean,
   ): Promise<ReadableStream<Uint8Array> | null>;
 };
@@ -132,7 +132,7 @@ type DeploymentLogs = {
 export type AccountEvents = {
   follow(
     accountId: Id<"account">,
-    reader: Credential,
+    reader: Reader,
     afterSeq: number | null,
   ): Promise<ReadableStream<Uint8Array> | null>;
 };

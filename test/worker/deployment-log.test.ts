@@ -1,5 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Reader } from "../../worker/actor.ts";
 import type { DeploymentLog } from "../../worker/objects/deployment-log.ts";
 import {
   account,
@@ -16,7 +17,7 @@ import {
 } from "./service.ts";
 
 const line = (text: string) => ({ at: "2026-11-21T10:00:00.000Z", stream: "stdout" as const, text });
-const anyone = "key_1" as const;
+const anyone = { accountId: "acc_1", credential: "key_1" } as const;
 const newLog = () => bindings.DEPLOYMENT_LOG.get(bindings.DEPLOYMENT_LOG.newUniqueId());
 const followed = (key: string, id: string) =>
   call(`/api/v1/deployments/${id}/logs?follow=1`, { headers: { Authorization: `Bearer ${key}` } });
@@ -59,7 +60,9 @@ describe("the log of a deployment", () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const log = newLog();
     await account();
-    const owner = await bindings.DB.prepare("SELECT id FROM api_keys").first<`key_${string}`>("id");
+    const owner = await bindings.DB.prepare(
+      "SELECT id AS credential, account_id AS accountId FROM api_keys",
+    ).first<Reader>();
     const reader = (await log.follow(0, owner ?? anyone))?.pipeThrough(new TextDecoderStream()).getReader();
     expect((await reader?.read())?.value).toBe(": following\n\n");
     await runInDurableObject(log, () => void vi.advanceTimersByTime(15_000));

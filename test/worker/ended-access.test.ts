@@ -1,6 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import {
+  account,
   api,
   bindings,
   call,
@@ -92,6 +93,23 @@ async function session(): Promise<Access> {
   return { headers, end: () => call("/sign-out", { method: "POST", redirect: "manual", headers }) };
 }
 
+/** Another operator sees the account as its owner does, until the role is taken. */
+async function view(): Promise<Access> {
+  const lent = await account();
+  const [id, viewed] = await Promise.all(
+    [lent, own].map(async (one) => String((await api(one, "GET", "/account")).body["id"])),
+  );
+  const change = (role: string) =>
+    call(`/api/v1/accounts/${id}`, {
+      method: "PATCH",
+      headers: { Authorization: `Bearer ${own}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ role }),
+    });
+  expect((await change("operator")).status).toBe(200);
+  const headers = { Authorization: `Bearer ${lent}`, "X-Berth-View-As": viewed ?? "" };
+  return { headers, end: () => change("user") };
+}
+
 type Log = () => [path: string, sender: () => Promise<Sender>];
 const logs: [string, Log][] = [
   ["a site's log", () => [`/api/v1/sites/${siteId}/logs?follow=1`, asked]],
@@ -136,6 +154,7 @@ describe.each(logs)("%s", (_, log) => {
   it.each([
     ["key that is revoked", key],
     ["session that ends", session],
+    ["viewer whose operator's role is taken", view],
   ])("is told no more after the next heartbeat to a %s", async (_, access) => {
     const text = await told(await access(), log);
     expect(text).toContain(": the key or session has ended");

@@ -61,8 +61,9 @@ const answering =
     c.set("shownOnce", operation.shownOnce);
     const answer = await call(c.var.ctx, id, input as Input<VerbId>);
     if (answer instanceof ReadableStream) {
-      if (isHead) await answer.cancel();
-      return c.body(isHead ? null : answer, 200, streamed(operation));
+      if (!isHead) return c.body(answer, 200, streamed(operation));
+      await answer.cancel();
+      return c.body(null, 200, streamed(operation));
     }
     if (operation.location !== undefined)
       c.header("Location", `/api/v1${filled(operation.location, answer)}`);

@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Id } from "../../protocol/ids.ts";
 import { contextOf } from "../compose.ts";
-import type { Credential, Ctx } from "../ctx.ts";
+import type { Ctx, Reader } from "../ctx.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
@@ -31,7 +31,7 @@ type Follower = {
   /** null: where it wants to go on is not known here. */
   afterSeq: number | null;
   isGreeted: boolean;
-  reader: Credential;
+  reader: Reader;
   isCutOff: boolean;
   /** true: send a heartbeat. */
   wake: (isBeat: boolean) => void;
@@ -64,7 +64,7 @@ export class AccountEvents extends DurableObject<Env> implements AccountEventsRp
   }
 
   /** The changes after `afterSeq`, then live until the reader's key or session ends; null: too many readers. */
-  async follow(afterSeq: number | null, reader: Credential): Promise<ReadableStream<Uint8Array> | null> {
+  async follow(afterSeq: number | null, reader: Reader): Promise<ReadableStream<Uint8Array> | null> {
     if (this.followers.size >= maxFollowers) return null;
     const follower: Follower = {
       afterSeq,

@@ -4,7 +4,7 @@ import type { AgentLogLine } from "../../protocol/agent/messages.ts";
 import type { DeploymentStep } from "../../protocol/deployment-steps.ts";
 import type { Id } from "../../protocol/ids.ts";
 import { contextOf } from "../compose.ts";
-import type { Credential, Ctx } from "../ctx.ts";
+import type { Ctx, Reader } from "../ctx.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
@@ -31,7 +31,7 @@ const pageLines = 200;
  */
 type Watcher = {
   afterSeq: number;
-  reader: Credential;
+  reader: Reader;
   isOver: boolean;
   isCutOff: boolean;
   wake: (isBeat: boolean) => void;
@@ -111,7 +111,7 @@ export class DeploymentLog extends DurableObject<Env> implements DeploymentLogRp
    */
   async follow(
     afterSeq: number,
-    reader: Credential,
+    reader: Reader,
     isOver = false,
   ): Promise<ReadableStream<Uint8Array> | null> {
     const watcher: Watcher = { afterSeq, reader, isOver, isCutOff: false, wake: () => undefined };

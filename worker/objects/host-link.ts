@@ -15,7 +15,7 @@ import { admit } from "../domain/sliding-window.ts";
 import { hostPrograms } from "../adapters/assets.ts";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import { contextOf } from "../compose.ts";
-import type { Credential, Ctx, Followed, Reader } from "../ctx.ts";
+import type { Ctx, Followed, Reader } from "../ctx.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
@@ -536,9 +536,9 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     socket.serializeAttachment(attachment);
   }
 
-  private workingOf(credentials: Credential[]): Promise<Set<Credential>> {
+  private workingOf(readers: Reader[]): Promise<Set<Reader>> {
     const ctx = contextOf(this.env, { type: "system" }, (work) => this.ctx.waitUntil(work));
-    return findWorking(ctx, credentials);
+    return findWorking(ctx, readers);
   }
 
   private context(hostId: Id<"host">): Ctx {

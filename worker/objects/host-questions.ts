@@ -7,7 +7,7 @@ import {
   type SiteLogLine,
 } from "../../protocol/agent/running.ts";
 import type { SiteRequest } from "../../protocol/api/requests.ts";
-import type { Credential, Reader } from "../ctx.ts";
+import type { Reader } from "../ctx.ts";
 import { siteLogLine } from "../domain/site-log-line.ts";
 import { logError } from "../log-error.ts";
 
@@ -15,7 +15,7 @@ type Send = (socket: WebSocket, message: ToAgent) => void;
 type Part = Extract<FromAgent, { type: "answer" }>;
 type Refused = Extract<Answer, { kind: "refused" }>;
 type Asking = { socket: WebSocket; take(part: Part): void; end(): void };
-type WorkingOf = (credentials: Credential[]) => Promise<Set<Credential>>;
+type WorkingOf = (readers: Reader[]) => Promise<Set<Reader>>;
 type Following = {
   siteId: string;
   reader: Reader;
@@ -200,9 +200,9 @@ export class HostQuestions {
   /** One query for all followers; streams whose key or session has ended are closed. */
   private async leaveEnded(): Promise<void> {
     const followers = [...this.following];
-    const working = await this.workingOf(followers.map(({ reader }) => reader.credential));
+    const working = await this.workingOf(followers.map(({ reader }) => reader));
     for (const follower of followers) {
-      if (working.has(follower.reader.credential)) continue;
+      if (working.has(follower.reader)) continue;
       this.write(follower, accessEnded);
       this.leave(follower);
     }

@@ -11,7 +11,7 @@ import {
   windowBytes,
   type ToStreamClient,
 } from "../../protocol/api/streams.ts";
-import type { Credential, Reader } from "../ctx.ts";
+import type { Reader } from "../ctx.ts";
 import { admit } from "../domain/sliding-window.ts";
 import { logError } from "../log-error.ts";
 
@@ -71,14 +71,14 @@ const tooMany = (of: string) =>
 export class HostStreams {
   private readonly send: (socket: WebSocket, message: ToAgent) => void;
   private readonly isAlive: () => boolean;
-  private readonly workingOf: (credentials: Credential[]) => Promise<Set<Credential>>;
+  private readonly workingOf: (readers: Reader[]) => Promise<Set<Reader>>;
   private readonly streams = new Map<number, Stream>();
   private heartbeat: ReturnType<typeof setInterval> | undefined;
 
   constructor(
     send: (socket: WebSocket, message: ToAgent) => void,
     isAlive: () => boolean,
-    workingOf: (credentials: Credential[]) => Promise<Set<Credential>>,
+    workingOf: (readers: Reader[]) => Promise<Set<Reader>>,
   ) {
     this.send = send;
     this.isAlive = isAlive;
@@ -285,9 +285,9 @@ export class HostStreams {
   /** One query for all streams. */
   private async endWithoutAccess(): Promise<void> {
     const streams = [...this.streams.values()];
-    const working = await this.workingOf(streams.map(({ reader }) => reader.credential));
+    const working = await this.workingOf(streams.map(({ reader }) => reader));
     for (const stream of streams)
-      if (!working.has(stream.reader.credential))
+      if (!working.has(stream.reader))
         this.end(stream, "accessEnded", "The key or session has ended.");
   }
 

@@ -54,13 +54,13 @@ export interface DeploymentLogRpc extends Rpc.DurableObjectBranded {
   append(attempt: number, firstSeq: number, lines: AgentLogLine[]): Promise<number>;
   finish(text: string): Promise<void>;
   read(afterSeq: number, limit: number): Promise<LogLine[]>;
-  follow(afterSeq: number, reader: Credential, isOver?: boolean): Promise<ReadableStream<Uint8Array> | null>;
+  follow(afterSeq: number, reader: Reader, isOver?: boolean): Promise<ReadableStream<Uint8Array> | null>;
   remove(): Promise<void>;
 }
 
 export interface AccountEventsRpc extends Rpc.DurableObjectBranded {
   wake(): Promise<void>;
-  follow(afterSeq: number | null, reader: Credential): Promise<ReadableStream<Uint8Array> | null>;
+  follow(afterSeq: number | null, reader: Reader): Promise<ReadableStream<Uint8Array> | null>;
 }
 
 /** `mcp`: its key is good for `/mcp` alone. */

@@ -3,7 +3,7 @@ import type { Deployment } from "../../../protocol/api/deployments.ts";
 import { duration } from "../../../protocol/duration.ts";
 import { SiteSettings, type Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
-import { credentialOf } from "../../ctx.ts";
+import { readerOf } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { findWorking } from "../../services/accounts/find-working.ts";
@@ -168,7 +168,7 @@ async function streamedLog({ ctx }: Asked, deployment: Deployment): Promise<Stre
     const last = async () => {
       if (!isUnderWay(deployment)) return "";
       // The session may have ended while the log was read.
-      const working = await findWorking(ctx, [credentialOf(ctx)]);
+      const working = await findWorking(ctx, [readerOf(ctx)]);
       if (working.size === 0) return <CutOff />;
       const ended = await call(ctx, "getDeployment", { id: deployment.id });
       const site = await call(ctx, "getSite", { id: ended.siteId });

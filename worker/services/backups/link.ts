@@ -41,6 +41,6 @@ export async function requireSigned(ctx: Ctx, id: string, link: SignedLink): Pro
   const given = Buffer.from(link.signature);
   const isOurs = expected.length === given.length && timingSafeEqual(expected, given);
   if (!isOurs || Number(link.expires) <= ctx.now().getTime()) throw new AppError("not_found");
-  const by = link.by as Credential;
-  if (!(await findWorking(ctx, [by])).has(by)) throw new AppError("not_found");
+  const working = await findWorking(ctx, [{ credential: link.by as Credential }]);
+  if (working.size === 0) throw new AppError("not_found");
 }

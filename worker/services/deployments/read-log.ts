@@ -1,7 +1,7 @@
 import type { ById, Page, Resumed } from "../../../protocol/api/common.ts";
 import type { LogLine, LogQuery } from "../../../protocol/api/deployments.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import { credentialOf, type Ctx } from "../../ctx.ts";
+import { readerOf, type Ctx } from "../../ctx.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { isOver } from "./log-over.ts";
 import { deploymentOwnedBy } from "./owned.ts";
@@ -39,7 +39,7 @@ async function followRecordedLog(
   { id, finishedAt }: Logged,
   after: number,
 ): Promise<ReadableStream<Uint8Array>> {
-  const events = await ctx.logs.follow(id, after, credentialOf(ctx), isOver(ctx, finishedAt));
+  const events = await ctx.logs.follow(id, after, readerOf(ctx), isOver(ctx, finishedAt));
   if (!events) throw conflict("Too many readers are following this log. Close one of them first.");
   return events;
 }

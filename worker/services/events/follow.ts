@@ -8,11 +8,11 @@ export async function followEvents(
   ctx: Ctx,
   { after, lastEventId }: EventQuery & Resumed,
 ): Promise<ReadableStream<Uint8Array>> {
-  const { accountId, credential } = readerOf(ctx);
+  const reader = readerOf(ctx);
   const from = lastEventId === undefined || lastEventId === "" ? after : Number(lastEventId);
   const events = await ctx.events.follow(
-    accountId,
-    credential,
+    reader.accountId,
+    reader,
     from === undefined || !Number.isSafeInteger(from) ? null : from,
   );
   if (!events)
