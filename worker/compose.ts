@@ -16,8 +16,10 @@ import { configOf } from "./config.ts";
 import type { Actor, Ctx, Db } from "./ctx.ts";
 import { announcing } from "./db/announce.ts";
 import { bound, rawStatement, type Preparable } from "./db/prepared.ts";
+import { AppError } from "./domain/app-error.ts";
 import type { Env } from "./env.ts";
 import { logError } from "./log-error.ts";
+import { takeFrom } from "./middleware/limit.ts";
 import { streamAddress, streamHeader, type Guarding, type StreamOpening } from "./objects/rpc.ts";
 import { keepAddressLink } from "./services/accounts/address-links.ts";
 import { confirmEmail } from "./services/accounts/confirm-email.ts";
@@ -150,6 +152,7 @@ export function authOf(env: Env): Promise<Auth> {
       env,
       (auth = createAuth(contextOf(env, { type: "system" }, waitUntil), {
         passwordReset,
+        mayMail: (to) => mayMail(env, to),
         addressLinkMailed: keepAddressLink,
         signInChanged: endLinks,
         brandName,
@@ -157,6 +160,16 @@ export function authOf(env: Env): Promise<Auth> {
       })),
     );
   return auth;
+}
+
+async function mayMail(env: Env, to: string): Promise<boolean> {
+  try {
+    await takeFrom({ env }, "mailedTo", to.toLowerCase());
+    return true;
+  } catch (error) {
+    if (error instanceof AppError) return false;
+    throw error;
+  }
 }
 
 const brandName = async (ctx: Ctx): Promise<string> => (await publicSettings(ctx)).brand.name;

@@ -305,7 +305,8 @@ describe("what counts against which limit", () => {
     const after = async (path: string, body: object) => {
       counted.length = 0;
       await ask(path, body);
-      return counted.filter((name) => !name.startsWith("address:"));
+      // Mails are sent after the answer.
+      return counted.filter((name) => !/^(address|mailedTo):/.test(name));
     };
     const about = `${email} 192.0.2.7`;
     const passwords = "passwords:192.0.2.7";
@@ -341,6 +342,41 @@ describe("what counts against which limit", () => {
     expect((await ask("/request-password-reset", { email })).status).toBe(429);
     await done();
     expect([mails, await sessionsOf(accountId)]).toEqual([[], []]);
+  });
+});
+
+describe("mails to an address", () => {
+  it("are counted for whoever is to get them, whatever causes them, and changes of address by account too", async () => {
+    const { accountId, email } = await person();
+    const unconfirmed = await person({ email_verified: 0 });
+    const { cookie } = await session(accountId);
+    const fresh = `${uniqueName("fresh")}@example.com`;
+    const newEmail = `${uniqueName("new")}@example.com`;
+    const causes: [string, object, string[], object?][] = [
+      ["/sign-up/email", { name: "Ada", email: fresh, password }, [fresh]],
+      ["/sign-up/email", { name: "Ada", email, password }, [email]],
+      ["/sign-in/email", { email: unconfirmed.email, password }, [unconfirmed.email]],
+      ["/send-verification-email", { email: unconfirmed.email }, [unconfirmed.email]],
+      ["/request-password-reset", { email: email.toUpperCase() }, [email]],
+      ["/change-email", { newEmail }, [email], cookie],
+    ];
+    for (const [path, body, recipients, headers = {}] of causes) {
+      const full = service({}, { mailedTo: 9 });
+      const refused = await full.ask(path, body, { ...headers });
+      await full.done();
+      expect([path, full.mails]).toEqual([path, []]);
+      const asking = service();
+      const answer = await asking.ask(path, body, { ...headers });
+      await asking.done(1);
+      expect([path, answer.status, answer.body]).toEqual([path, refused.status, refused.body]);
+      const counted = asking.counted.filter((name) => name.startsWith("mailedTo:"));
+      expect([path, counted]).toEqual([path, recipients.map((one) => `mailedTo:${one}`)]);
+      if (path !== "/change-email") continue;
+      expect(asking.counted).toContain(`mailed:${accountId}`);
+      await confirm(asking, tokenIn(asking.mails[0]), cookie);
+      await asking.done(2);
+      expect(asking.counted).toContain(`mailedTo:${newEmail}`);
+    }
   });
 });
 

@@ -64,6 +64,8 @@ type AuthEvents = {
   /** false: no account is created, by whatever way. */
   takesSignUps(ctx: Ctx): Promise<boolean>;
   passwordReset(ctx: Ctx, accountId: Id<"account">, reset: { keepsKeys: boolean }): Promise<void>;
+  /** false: this address was mailed too often lately. */
+  mayMail(to: string): Promise<boolean>;
   /** Before it is mailed; better-auth's own token would be valid whatever has happened since. */
   addressLinkMailed(ctx: Ctx, accountId: Id<"account">, token: string): Promise<void>;
   /** The password was changed with the one before, or an address was confirmed. */
@@ -88,6 +90,8 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
   });
   /** `{brand}` is the installation's name. */
   const mail = async (to: string, subject: string, ...lines: string[]) => {
+    // Whoever caused it is not told: that would tell whether the address has an account.
+    if (!(await events.mayMail(to))) return;
     const brand = await events.brandName(ctx);
     await sendMail(config, {
       to,

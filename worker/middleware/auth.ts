@@ -105,8 +105,8 @@ export async function toAuth(c: Context<AppEnv>, sent: Request): Promise<Respons
   const limit = guarded[path];
   const address = countedAddress(c);
   const email = limit === "signIn" || limit === "mailed" ? await emailIn(request) : null;
-  const who = email === null ? address : `${email} ${address}`;
-  if (takesCode.has(path)) await checkCode(c, request);
+  const coded = takesCode.has(path) ? await checkCode(c, request) : null;
+  const who = path === "/change-email" && coded ? coded : email === null ? address : `${email} ${address}`;
   if (hashing.has(path)) {
     await takeFrom(c, "passwords", address);
     const known = email === null ? await signedInBy(c, path) : knownHere(c, email);
@@ -169,10 +169,12 @@ function withPlainCookies(request: Request): Headers {
 const knownHere = (c: Context<AppEnv>, email: string): string | null =>
   isKnownDevice(c, email) ? email : null;
 
-async function checkCode(c: Context<AppEnv>, request: Request): Promise<void> {
+/** @returns whose change it is @throws AppError unauthorized, and as `requireSecondFactor` */
+async function checkCode(c: Context<AppEnv>, request: Request): Promise<string> {
   const actor = await sessionActor(c);
   if (!actor) throw new AppError("unauthorized");
   await requireSecondFactor(contextFor(c, actor), actor.accountId, await codeSentIn(request));
+  return actor.accountId;
 }
 
 const Verified = z.object({ token: z.string(), user: z.object({ id: z.string() }) });

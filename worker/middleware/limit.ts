@@ -40,8 +40,10 @@ export const limits = {
   secondStep: { limit: 30, windowMs: 15 * minute },
   /** Per client address. */
   signUp: { limit: 100, windowMs: 60 * minute },
-  /** Requested mails, per email address and client address. */
+  /** Requested mails, per email address and client address; changes of address, per account. */
   mailed: { limit: 5, windowMs: 60 * minute },
+  /** Mails of sign-up, sign-in and changes of address, per recipient, whoever causes them. */
+  mailedTo: { limit: 10, windowMs: 60 * minute },
   /** Messages to the assistant, per account and plan. */
   chatFree: { limit: 10, windowMs: minute },
   chatFreeDaily: { limit: 100, windowMs: day },
@@ -62,11 +64,13 @@ export const clientAddress = (c: Context<AppEnv>): string => c.req.header("CF-Co
 /** The client's address in the form in which limits count it. */
 export const countedAddress = (c: Context<AppEnv>): string => countedAs(clientAddress(c));
 
-const counterOf = (c: Context<AppEnv>, limit: keyof typeof limits, who: string) =>
+type Counting = Pick<Context<AppEnv>, "env">;
+
+const counterOf = (c: Counting, limit: keyof typeof limits, who: string) =>
   c.env.RATE_LIMIT.get(c.env.RATE_LIMIT.idFromName(`${limit}:${who}`));
 
 /** Counts one use of the named resource. @throws AppError rate_limited */
-export async function takeFrom(c: Context<AppEnv>, limit: keyof typeof limits, who: string): Promise<void> {
+export async function takeFrom(c: Counting, limit: keyof typeof limits, who: string): Promise<void> {
   const retryAfterSeconds = await counterOf(c, limit, who).take(limits[limit]);
   if (retryAfterSeconds > 0) throw new AppError("rate_limited", { retryAfterSeconds });
 }
