@@ -257,8 +257,9 @@ describe.each(["postgresql", "mysql", "redis"] as const)("a %s server that canno
     await kill(spec);
     await isOut(spec);
     const result = await does("database.restore", { database: spec, backup, serving: true });
+    if (result.damage !== null) throw new Error(result.damage);
     spec.volume = result.volume;
-    expect([result.damage, await ask(spec, read)]).toEqual([null, "1"]);
+    expect(await ask(spec, read)).toBe("1");
     expect(await volumesOf(spec)).toContainEqual(expect.objectContaining({ name: old?.name }));
   });
 });
