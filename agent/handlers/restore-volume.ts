@@ -3,6 +3,7 @@ import { DamageError } from "../databases/backups/damage.ts";
 import { siteLabels, volumeName } from "../docker/specs.ts";
 import { label } from "../docker/labels.ts";
 import { JobError } from "../job.ts";
+import { log } from "../log.ts";
 import { tolerance } from "../running/disk-guard.ts";
 import { besideOf, volumeFolder } from "../volumes/folder.ts";
 import { removeTree } from "../remove-tree.ts";
@@ -26,7 +27,8 @@ export const restoreVolume: Handler<"volume.restore"> = async (host, args, job) 
   if (folder === null) throw new Error(`The engine does not list the volume ${volume} of ${siteId}`);
   const { restored, replaced } = besideOf(folder);
   if (!(await exists(folder))) await rename(replaced, folder);
-  await removeTree(replaced);
+  // What cannot be removed goes with the volume.
+  await removeTree(replaced).catch(() => rename(replaced, `${replaced}-${job.jobId}`));
   try {
     await demandUnused();
     await rebuildVolume(host, restored, backup, job, diskGb * bytesPerGb * tolerance);
@@ -34,8 +36,6 @@ export const restoreVolume: Handler<"volume.restore"> = async (host, args, job) 
     await demandUnused();
     await rename(folder, replaced);
     await rename(restored, folder);
-    await removeTree(replaced);
-    return { damage: null };
   } catch (error) {
     // The second rename may fail: without the first one undone, the site could not start.
     if (!(await exists(folder))) await rename(replaced, folder);
@@ -43,6 +43,10 @@ export const restoreVolume: Handler<"volume.restore"> = async (host, args, job) 
     if (error instanceof DamageError) return { damage: error.message };
     throw error;
   }
+  await removeTree(replaced).catch((error: unknown) => {
+    log("warn", "What a volume held before its restore was not removed", { siteId, volume, error });
+  });
+  return { damage: null };
 
   async function demandUnused(): Promise<void> {
     if ((await usersOf(engine, siteId, volume)).length > 0)

@@ -356,6 +356,30 @@ describe("a volume's backup", () => {
     expect(statSync(folder).isDirectory()).toBe(true);
   });
 
+  it("is restored also where what the volume held before cannot be removed, once and again", async () => {
+    const folder = await folderOf();
+    writeFileSync(join(folder, "kept"), "1");
+    const { backupId } = await backUp();
+    const wanted = everything(folder);
+    const parent = dirname(folder);
+    const attribute = (sign: "+i" | "-i", ...path: string[]) =>
+      execFileSync("chattr", ["-R", sign, join(parent, ...path)]);
+    attribute("+i", "_data", "kept");
+    try {
+      expect(await restore(backupId)).toBeNull();
+      expect([everything(folder), readdirSync(parent).toSorted()]).toEqual([
+        wanted,
+        ["_data", "berth-replaced"],
+      ]);
+      expect(await restore(backupId)).toBeNull();
+      expect(everything(folder)).toEqual(wanted);
+    } finally {
+      attribute("-i");
+      for (const name of readdirSync(parent))
+        if (name !== "_data") rmSync(join(parent, name), { recursive: true });
+    }
+  });
+
   it("of a volume that the host does not have is refused with what to do", async () => {
     await expect(backUp("never")).rejects.toThrow("deploy the site with it");
   });
