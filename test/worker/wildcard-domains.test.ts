@@ -288,6 +288,42 @@ describe("a wildcard domain", () => {
     expect(certificate?.error).toContain("did not accept the proof");
   });
 
+  it("of one account gets its place on a host among any number of another's, of which the rest say why they have none", async () => {
+    const host = await ready();
+    const [greedy, modest] = [await runningOn(host), await runningOn(host)];
+    const bare = `${uniqueName("many")}.example.com`;
+    const held = async ({ siteId }: Running, name: string, at: number) => {
+      await bindings.DB.batch([
+        bindings.DB.prepare(
+          "INSERT INTO domains (id, site_id, name, challenge, created_at, verified_at) VALUES (?, ?, ?, 'x', 0, ?)",
+        ).bind(`dom_${name}`, siteId, name, at),
+        bindings.DB.prepare(
+          "INSERT INTO certificates (id, chain, key_sealed, not_before, not_after, busy_until, next_at) VALUES (?, 'CHAIN', ?, ?, 4e12, 0, 4e12)",
+          // The first one has just been renewed.
+        ).bind(name, ctx.secrets.seal("KEY", `certificates.key:${name}`), at === 1 ? 400 : at),
+      ]);
+      return name;
+    };
+    for (let number = 1; number <= 110; number++) await held(greedy, `*.${number}.${bare}`, number);
+    await held(modest, `*.modest.${bare}`, 500);
+    const given = (await issuedCertificates(ctx, host.hostId as Id<"host">)).map(({ name }) => name);
+    expect(given).toHaveLength(100);
+    expect(given.slice(0, 2)).toEqual([`*.1.${bare}`, `*.modest.${bare}`]);
+    expect(given.at(-1)).toBe(`*.99.${bare}`);
+
+    zone[`berth-check.110.${bare}`] = { CNAME: [greedy.target] };
+    zone[`_acme-challenge.110.${bare}`] = { CNAME: ["x"] };
+    await minutes(1);
+    const looking = verifyDomain(greedy.owner, { id: greedy.siteId, name: `*.110.${bare}` });
+    await report(host, false);
+    expect(await looking).toMatchObject({
+      status: "ERROR",
+      problems: [
+        { code: "certificate_failed", message: expect.stringContaining("as many wildcards as it can") },
+      ],
+    });
+  });
+
   it("that is removed takes its certificate with it, and another site needs a delegation of its own", async () => {
     const host = await ready();
     const [site, rival] = [await runningOn(host), await runningOn(host)];

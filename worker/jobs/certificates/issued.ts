@@ -1,9 +1,9 @@
-import { and, count, desc, eq, inArray, isNotNull, or, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, inArray, isNotNull, ne, or, sql } from "drizzle-orm";
 import type { AwaitedCertificate, Certificate } from "../../../protocol/agent/certificates.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import { sitesWildcard } from "../../adapters/dns-zone/index.ts";
 import type { Ctx } from "../../ctx.ts";
-import { certificates, hosts } from "../../db/schema.ts";
+import { certificates, domains, hosts, sites } from "../../db/schema.ts";
 import { ownCertificates } from "../../domain/certificates.ts";
 import { issuesWildcards, wildcardsOnly } from "./reconcile.ts";
 
@@ -12,38 +12,56 @@ const maxCertificates = 100;
 const maxChainsBytes = 640 * 1024;
 
 /**
- * The certificates that the host is given, with their keys: that of the sites' own names, of wildcards of sites that it has, and of
- * custom domains of sites that it is deploying for a move, whose names do not lead to it yet: it could not obtain any.
+ * Those that the host is given. If there are too many wildcards, accounts take turns, so that one with many keeps out nobody else's; those
+ * of an account in the order in which they were proved, which a renewal does not change.
  */
-export async function issuedCertificates(ctx: Ctx, hostId: Id<"host">): Promise<Certificate[]> {
+function givenTo(ctx: Ctx, hostId: Id<"host">) {
   const isOwn = eq(certificates.id, sitesWildcard(ctx.config));
   const now = ctx.now().getTime();
-  const rows = await ctx.db
-    .select()
+  const turn = sql`row_number() OVER (PARTITION BY ${sites.accountId}
+    ORDER BY ${wildcardsOnly} DESC, ${domains.verifiedAt}, ${domains.id})`;
+  return ctx.db
+    .select({
+      name: certificates.id,
+      chain: certificates.chain,
+      keySealed: certificates.keySealed,
+      notAfter: certificates.notAfter,
+    })
     .from(certificates)
+    .leftJoin(domains, and(eq(domains.name, certificates.id), isNotNull(domains.verifiedAt)))
+    .leftJoin(sites, and(eq(sites.id, domains.siteId), ne(sites.status, "DELETING")))
     .where(
       and(
         isNotNull(certificates.chain),
         or(
+          isOwn,
           and(
             wildcardsOnly,
-            sql`(${isOwn} OR EXISTS (SELECT 1 FROM domains d JOIN sites s ON s.id = d.site_id
-              WHERE d.name = certificates.id AND d.verified_at IS NOT NULL AND s.status <> 'DELETING'
-                AND (s.host_id = ${hostId} OR s.move_host_id = ${hostId}
-                  OR (s.leaving_host_id = ${hostId} AND s.leave_at > ${now}))))`,
+            sql`(${sites.hostId} = ${hostId} OR ${sites.moveHostId} = ${hostId}
+              OR (${sites.leavingHostId} = ${hostId} AND ${sites.leaveAt} > ${now}))`,
           ),
-          sql`certificates.id IN (SELECT d.name FROM jobs j JOIN deployments m ON m.id = j.deployment_id
-            JOIN sites s ON s.id = j.site_id JOIN domains d ON d.site_id = s.id
-            WHERE j.host_id = ${hostId} AND m.trigger = 'move' AND j.status = 'LEASED'
-              AND d.verified_at IS NOT NULL AND s.status <> 'DELETING')
-            AND certificates.not_after > ${now}`,
+          sql`${sites.id} IN (SELECT j.site_id FROM jobs j JOIN deployments m ON m.id = j.deployment_id
+              WHERE j.host_id = ${hostId} AND m.trigger = 'move' AND j.status = 'LEASED')
+            AND ${certificates.notAfter} > ${now}`,
         ),
       ),
     )
-    .orderBy(desc(isOwn), desc(wildcardsOnly), certificates.notBefore)
+    .orderBy(desc(isOwn), desc(wildcardsOnly), turn, asc(domains.verifiedAt))
     .limit(maxCertificates);
+}
+
+/** Whether the host has no room for the certificate of this wildcard, which has been issued. */
+export const isLeftOut = async (ctx: Ctx, hostId: Id<"host">, name: string): Promise<boolean> =>
+  (await givenTo(ctx, hostId)).every((given) => given.name !== name);
+
+/**
+ * The certificates that the host is given, with their keys: that of the sites' own names, of wildcards of sites that it has, and of
+ * custom domains of sites that it is deploying for a move, whose names do not lead to it yet: it could not obtain any.
+ */
+export async function issuedCertificates(ctx: Ctx, hostId: Id<"host">): Promise<Certificate[]> {
+  const rows = await givenTo(ctx, hostId);
   let bytes = 0;
-  return rows.flatMap(({ id: name, chain, keySealed, notAfter }) =>
+  return rows.flatMap(({ name, chain, keySealed, notAfter }) =>
     chain !== null && keySealed !== null && notAfter !== null && (bytes += chain.length) <= maxChainsBytes
       ? {
           name,

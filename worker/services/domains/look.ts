@@ -17,6 +17,7 @@ import { leftMail, lossMail, releaseMail, renewalMail, renewedMail } from "../..
 import { domainEvents, releaseAt, untilNextLook, type DomainEventName } from "../../domain/domain-states.ts";
 import { queueMail } from "../../mails/queue.ts";
 import { prove } from "./prove.ts";
+import { isLeftOut } from "../../jobs/certificates/issued.ts";
 import { queueRoutes } from "../../jobs/queue-routes.ts";
 import { challengeOf, proofRecord, statusOf, targetOf, type DomainRow } from "./view.ts";
 
@@ -218,6 +219,8 @@ async function served(ctx: Ctx, site: LookedAt, { name }: DomainRow): Promise<Se
         message: `No certificate was issued for ${name}. The certificate authority says: ${certificate.error}`,
       },
     };
+  if (order && (await isLeftOut(ctx, site.hostId, name)))
+    return { event: "faulted", certificate, problem: noRoomFor(name) };
   return {
     event: "waits",
     certificate,
@@ -287,6 +290,11 @@ function notIssued(name: string, order: Order): Served {
   const message = `No certificate was issued for ${name}. ${error} The next attempt is at ${nextAt.toISOString().slice(0, 16).replace("T", " ")} UTC.`;
   return { event: "faulted", certificate, problem: { code: "certificate_failed", message } };
 }
+
+const noRoomFor = (name: string): DomainProblem => ({
+  code: "certificate_failed",
+  message: `The certificate of ${name} has been issued, but the site's host serves as many wildcards as it can, which its accounts share equally. Remove a wildcard that you no longer need, or ask the operator to move the site to another host.`,
+});
 
 const beingObtained = (name: string): DomainProblem => ({
   code: "certificate_pending",
