@@ -115,6 +115,17 @@ const linksOf = (site: Site | null, databases: readonly Database[]) =>
     links.filter(({ siteId }) => siteId === site?.id).map(({ variable }) => ({ name, type, variable })),
   );
 
+/** What two databases of the file have in common of which a site has each once: a name or a variable. undefined: nothing. */
+export function sharedBy({ databases = [] }: ProjectFile): string | undefined {
+  const seen = new Set<string>();
+  for (const database of databases)
+    for (const one of [`of the name ${database.name}`, `as ${variableOf(database)}`]) {
+      if (seen.has(one)) return one;
+      seen.add(one);
+    }
+  return undefined;
+}
+
 /** The first link that the service would refuse: a site has a database once, and a variable has one database. */
 export function linkInTheWay(
   file: ProjectFile,

@@ -5,7 +5,7 @@ import { linkedSite } from "../git.ts";
 import { findProjectFile, projectFileName, readProjectFile } from "../project-file.ts";
 import { givenSite } from "../site.ts";
 import { safe } from "../terminal.ts";
-import { linkInTheWay, planOf, secretsOf, type Actual, type Step } from "./plan.ts";
+import { linkInTheWay, planOf, secretsOf, sharedBy, type Actual, type Step } from "./plan.ts";
 
 /** The nearest berth.json. @throws Failure (usage) with each thing that is wrong in it */
 async function loadProject(): Promise<{ path: string; file: ProjectFile }> {
@@ -17,7 +17,14 @@ async function loadProject(): Promise<{ path: string; file: ProjectFile }> {
     );
   const { ProjectFile: schema } = await import("../../client/schemas.ts");
   const parsed = schema.safeParse(readProjectFile(path));
-  if (parsed.success) return { path, file: parsed.data };
+  if (parsed.success) {
+    const shared = sharedBy(parsed.data);
+    if (shared === undefined) return { path, file: parsed.data };
+    throw usage(
+      `${path} has two databases ${safe(shared)}, and a site can have one.`,
+      'Give one another name or "variable". Nothing was changed.',
+    );
+  }
   const issues = parsed.error.issues.map((one) => `${one.path.join(".") || "it"}: ${one.message}`);
   throw usage(`${path} is not valid: ${issues.map(safe).join("; ")}.`, "Nothing was changed.");
 }

@@ -636,6 +636,33 @@ it.each([
   },
 );
 
+it.each([
+  [
+    "as DATABASE_URL",
+    [
+      { name: "shop-data", type: "postgresql" },
+      { name: "shop-more", type: "mysql" },
+    ],
+  ],
+  [
+    "of the name shop-data",
+    [
+      { name: "shop-data", type: "redis" },
+      { name: "shop-data", type: "redis", variable: "CACHE_URL" },
+    ],
+  ],
+])("two databases %s in berth.json are refused before anything is made", async (text, databases) => {
+  const checkout = projectFolder({ source: { image: "nginx" }, databases });
+  const from = service.asked.length;
+  for (const name of ["diff", "up", "deploy"]) {
+    service.instead = ({ id }) => (id === "listSites" ? { data: [] } : undefined);
+    const { code, stderr } = await start([name], { BERTH_SITE: "" }, program, "", checkout).ended;
+    expect([name, code, stderr]).toEqual([name, 2, expect.stringContaining(`two databases ${text}`)]);
+  }
+  expect(changesSince(from)).toEqual([]);
+  service.instead = () => undefined;
+});
+
 it("up finds a database that is linked as another variable or is of another type before it changes anything, and says what to write", async () => {
   const checkout = projectFolder({
     variables: { GREETING: "hello" },
