@@ -446,6 +446,24 @@ it("databases tunnel prints where it listens as its schema says, and Ctrl-C ends
   answers.tunnel.parse(JSON.parse(run.stdout));
 });
 
+it("a dump for psql stops at its first error, which a person at a terminal would see", async () => {
+  const bin = mkdtempSync(join(home, "psql-"));
+  writeFileSync(join(bin, "psql"), '#!/bin/sh\necho "$@"\nexit 3\n', { mode: 0o755 });
+  service.instead = ({ id }) => (id === "getDatabase" ? { type: "postgresql" } : undefined);
+  const args = ["databases", "connect", database];
+  const env = { PATH: `${bin}:${process.env["PATH"]}` };
+  const imported = await start([...args, "--", "--set=ON_ERROR_STOP=0"], env, program, "SELECT 1;\n").ended;
+  // The last one counts for psql: who wants to go on after errors can.
+  expect(imported).toMatchObject({
+    code: 3,
+    stdout: expect.stringMatching(/--set=ON_ERROR_STOP=1.* --set=ON_ERROR_STOP=0\n$/),
+  });
+  const typed = await inTerminal(args, env).ended;
+  expect([typed.code, typed.stdout]).toEqual([3, expect.stringContaining("--username=")]);
+  expect(typed.stdout).not.toContain("ON_ERROR_STOP");
+  service.instead = () => undefined;
+});
+
 it("ingress protect reads the password from standard input, and never prints it", async () => {
   const from = service.asked.length;
   const run = await start(["ingress", "protect", "ada", "--json"], {}, program, "a long password\n").ended;

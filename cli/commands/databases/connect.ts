@@ -22,7 +22,14 @@ const clientsOf = (
       return [
         {
           program: "psql",
-          args: ["--host=127.0.0.1", `--port=${port}`, `--username=${username}`, ...named],
+          // As the other clients do by themselves with what nobody types.
+          args: [
+            "--host=127.0.0.1",
+            `--port=${port}`,
+            `--username=${username}`,
+            ...(process.stdin.isTTY ? [] : ["--set=ON_ERROR_STOP=1"]),
+            ...named,
+          ],
           env: { PGPASSWORD: password },
         },
       ];
