@@ -1226,21 +1226,50 @@ it("upgrade replaces the file and its man page by what the service offers, and a
   expect(readFileSync(join(manPages, "berth.1"), "utf8")).toBe("the manual");
 });
 
+/** The line for a shell of a template for CI. */
+const templates = {
+  "action.yml": (file: unknown) => {
+    const { inputs, runs } = file as {
+      inputs: { ref: { default: string } };
+      runs: { steps: [{ run: string }] };
+    };
+    expect(inputs.ref.default).toBe("${{ github.sha }}");
+    return runs.steps[0].run;
+  },
+  "gitlab.yml": (file: unknown) =>
+    (file as { "berth-deploy": { script: string[] } })["berth-deploy"].script.join("\n"),
+};
 it.each([
-  ["a repository at the workflow's commit", "0123abc", "deploy --ref 0123abc\n"],
-  ["an image, which has no commits", "", "deploy\n"],
-])("the GitHub Action deploys a site from %s", async (_, REF, asked) => {
-  const action = load(readFileSync(join(import.meta.dirname, "../../cli/ci/action.yml"), "utf8")) as {
-    inputs: { ref: { default: string } };
-    runs: { steps: [{ run: string }] };
-  };
-  expect(action.inputs.ref.default).toBe("${{ github.sha }}");
-  const folder = mkdtempSync(join(home, "action-"));
+  [
+    "GitHub Action",
+    "a repository at the pipeline's commit",
+    "action.yml",
+    "",
+    "0123abc",
+    "deploy --ref 0123abc\n",
+  ],
+  ["GitHub Action", "an image, which has no commits", "action.yml", "", "", "deploy\n"],
+  ["GitHub Action", "a service whose address ends with /", "action.yml", "/", "", "deploy\n"],
+  [
+    "GitLab template",
+    "a service whose address ends with /",
+    "gitlab.yml",
+    "/",
+    "0123abc",
+    "deploy --ref 0123abc\n",
+  ],
+] as const)("the %s deploys a site from %s", async (_, _what, name, ending, commit, asked) => {
+  const line = templates[name](load(readFileSync(join(import.meta.dirname, "../../cli/ci", name), "utf8")));
   service.files["/install/cli"] = Buffer.from(
     `printf '#!/bin/sh\\necho "$@"\\n' > "$BERTH_INSTALL_DIR/berth"; chmod 755 "$BERTH_INSTALL_DIR/berth"`,
   );
-  const env = { BERTH_INSTALL_DIR: folder, REF };
-  const run = await watched("sh", ["-e", "-c", action.runs.steps[0].run], env, "", home).ended;
+  const env = {
+    BERTH_URL: service.url + ending,
+    BERTH_INSTALL_DIR: mkdtempSync(join(home, "action-")),
+    REF: commit,
+    CI_COMMIT_SHA: commit,
+  };
+  const run = await watched("sh", ["-e", "-c", line], env, "", home).ended;
   expect(run).toMatchObject({ code: 0, stdout: asked });
 });
 
