@@ -9,8 +9,11 @@ import type {
   SiteInFull,
   SitePatch,
 } from "../../protocol/api/sites.ts";
+import type { DatabaseStatus, SiteStatus } from "../../protocol/states.ts";
 import { call } from "./call.ts";
 import type { Ctx } from "../ctx.ts";
+import { conflict } from "../domain/app-error.ts";
+import { refusedAction } from "../domain/refused-action.ts";
 import { sha256Hex } from "../domain/tokens.ts";
 import { findDatabase } from "../services/databases/find.ts";
 import { everyItem } from "../services/page.ts";
@@ -78,6 +81,16 @@ export const asks = (says: string, facts: unknown, reach?: Reach): Consequence =
   summary: reach ? `${says} ${reach.text}` : says,
   version: sha256Hex(JSON.stringify([says, facts, reach?.facts])),
 });
+
+/** Nobody is asked for what can only be refused. @throws AppError conflict */
+export function refuseInVain(
+  action: "stop" | "restart",
+  what: "site" | "database",
+  status: SiteStatus | DatabaseStatus,
+  { from }: { from: readonly string[] },
+): void {
+  if (!from.includes(status)) throw conflict(refusedAction(action, { what, status, wanted: "RUNNING" }));
+}
 
 /** @param says returns what would happen to the site of this name, which keeps these volumes, also some that its settings no longer name */
 export async function asksAboutSite(

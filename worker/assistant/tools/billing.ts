@@ -1,5 +1,6 @@
 import { call } from "../call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
+import { requireCancellable } from "../../services/invoices/cancel.ts";
 import { asks, changeDatabase, changeSite, databaseId, payAt, siteId } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
@@ -52,11 +53,13 @@ export const billingTools: Tools<Names> = {
       return shown;
     },
     async consequence(ctx, { invoice }) {
-      const { kind, status, lines, amountCents, currency } = await call(ctx, "getInvoice", { id: invoice });
+      const found = await call(ctx, "getInvoice", { id: invoice });
+      requireCancellable(found);
+      const { kind, lines, amountCents, currency } = found;
       const loses =
         kind === "site" || kind === "database" ? ` The ${kind} that waits for it is deleted.` : "";
       return asks(
-        `Cancel the ${status} invoice of ${(amountCents / 100).toFixed(2)} ${currency.toUpperCase()} for ${lines.map(({ description }) => description).join(", ")}.${loses}`,
+        `Cancel the unpaid invoice of ${(amountCents / 100).toFixed(2)} ${currency.toUpperCase()} for ${lines.map(({ description }) => description).join(", ")}.${loses}`,
         invoice,
       );
     },

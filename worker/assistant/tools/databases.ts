@@ -3,6 +3,7 @@ import { dryRun } from "../../api/dry-run.ts";
 import { call } from "../call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
+import { databaseEvents } from "../../domain/database-events.ts";
 import {
   asks,
   asksAboutDatabase,
@@ -11,6 +12,7 @@ import {
   databaseNamed,
   lastLines,
   payAt,
+  refuseInVain,
   siteId,
 } from "../resources.ts";
 import { Revealed, type Tools } from "../tool.ts";
@@ -86,12 +88,18 @@ export const databaseTools: Tools<Names> = {
   stop_database: {
     run: (ctx, { db }) => act(ctx, db, "stop"),
     consequence: (ctx, { db }) =>
-      asksAboutDatabase(ctx, db, ({ name }) => `Stop the database ${name}: linked sites cannot reach it.`),
+      asksAboutDatabase(ctx, db, ({ name, status }) => {
+        refuseInVain("stop", "database", status, databaseEvents.stopRequested);
+        return `Stop the database ${name}: linked sites cannot reach it.`;
+      }),
   },
   restart_database: {
     run: (ctx, { db }) => act(ctx, db, "restart"),
     consequence: (ctx, { db }) =>
-      asksAboutDatabase(ctx, db, ({ name }) => `Restart the database ${name}: open connections are closed.`),
+      asksAboutDatabase(ctx, db, ({ name, status }) => {
+        refuseInVain("restart", "database", status, databaseEvents.restartRequested);
+        return `Restart the database ${name}: open connections are closed.`;
+      }),
   },
   delete_database: {
     run: async (ctx, { db, skipFinalBackup = false }) =>

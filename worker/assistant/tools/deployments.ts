@@ -99,6 +99,14 @@ export const deploymentTools: Tools<Names> = {
         deployment === undefined ? undefined : await call(ctx, "getDeployment", { id: deployment });
       if (target && target.siteId !== found.id)
         throw conflict(`${found.name} has no deployment ${deployment}.`);
+      const superseded = { id: found.id, status: "SUPERSEDED", limit: 1 } as const;
+      const isPossible = target
+        ? target.canRollBack
+        : (await call(ctx, "listDeployments", superseded)).data.length > 0;
+      if (!isPossible)
+        throw conflict(
+          `${found.name} cannot be rolled back to ${target ? `deployment ${target.number}` : "an earlier deployment"}: list_rollback_targets names those that are kept.`,
+        );
       return asks(
         `Roll the site ${found.name} back to ${
           target ? `deployment ${target.number}` : "the deployment before the current one"

@@ -2,7 +2,8 @@ import { call } from "../call.ts";
 import type { SiteCreate, SiteInFull, SiteSettings } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
-import { asksAboutSite, changeSite, payAt, siteId, siteNamed } from "../resources.ts";
+import { siteEvents } from "../../domain/site-events.ts";
+import { asksAboutSite, changeSite, payAt, refuseInVain, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
 type Names =
@@ -96,11 +97,10 @@ export const siteTools: Tools<Names> = {
   stop_site: {
     run: (ctx, { site }) => act(ctx, site, "stop"),
     consequence: (ctx, { site }) =>
-      asksAboutSite(
-        ctx,
-        site,
-        ({ name }) => `Stop the site ${name}: visitors receive 503 until it is started.`,
-      ),
+      asksAboutSite(ctx, site, ({ name, status }) => {
+        refuseInVain("stop", "site", status, siteEvents.stopRequested);
+        return `Stop the site ${name}: visitors receive 503 until it is started.`;
+      }),
   },
   restart_site: { run: (ctx, { site }) => act(ctx, site, "restart") },
   set_maintenance_mode: {

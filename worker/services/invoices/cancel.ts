@@ -20,12 +20,21 @@ export async function cancelInvoice(ctx: Ctx, { id: invoiceId }: ById): Promise<
     .where(eq(invoices.id, idIn("invoice", invoiceId)));
   const invoice = requireOwned(ctx, found);
   if (invoice.status === "void") return invoiceView(invoice);
-  if (invoice.kind === "renewal")
-    throw conflict(
-      "A renewal cannot be cancelled: leave it unpaid and the term ends, or delete the site or database.",
-    );
+  requireCancellable(invoice);
   const after = await makeVoid(ctx, invoice, sql`status = 'processing'`);
   if (after.status === "void") return invoiceView(after);
   if (after.status === "unpaid") throw onItsWay();
-  throw conflict(`This invoice is ${after.status}: only an unpaid one can be cancelled.`);
+  throw notUnpaid(after);
 }
+
+/** @throws AppError conflict where it can only be refused */
+export function requireCancellable({ kind, status }: Pick<Invoice, "kind" | "status">): void {
+  if (kind === "renewal")
+    throw conflict(
+      "A renewal cannot be cancelled: leave it unpaid and the term ends, or delete the site or database.",
+    );
+  if (status !== "unpaid") throw notUnpaid({ status });
+}
+
+const notUnpaid = ({ status }: Pick<Invoice, "status">) =>
+  conflict(`This invoice is ${status}: only an unpaid one can be cancelled.`);
