@@ -49,3 +49,9 @@ export const Search = ({ label, value, children }: { label: string; value: strin
     <button type="submit">Search</button>
   </form>
 );
+
+/** The address of a page with what is given of these. */
+export const searched = (path: string, given: Record<string, string>): string => {
+  const query = new URLSearchParams(Object.entries(given).filter(([, value]) => value !== "")).toString();
+  return query === "" ? path : `${path}?${query}`;
+};

@@ -11,6 +11,7 @@ import { Act, ConfirmByName, Telling } from "../kit/form.tsx";
 import { Callout, Card, Copied, Day, Status, Time } from "../kit/parts.tsx";
 import type { Asked, Done, Fields, Screen, View } from "../kit/screen.ts";
 import { siteFrame, whenUsed } from "./frame.tsx";
+import { IngressForm, readIngress } from "./ingress-form.tsx";
 import * as forms from "./settings-forms.tsx";
 
 const pathOf = ({ param }: Asked): string => `/sites/${param("id")}/settings`;
@@ -205,7 +206,7 @@ async function pageOf(asked: Asked, health: SiteHealth | null = null): Promise<V
         </Card>
         <Card title="What visitors get" id="ingress">
           <div class="body">
-            <forms.IngressForm site={site} />
+            <IngressForm site={site} />
           </div>
         </Card>
         <Webhook url={webhook?.url ?? null} last={pushed.data[0]} />
@@ -283,7 +284,7 @@ export const siteSettings: Screen = {
     },
     async ingress(asked, fields) {
       const { ingress } = await call(asked.ctx, "getSite", { id: asked.param("id") });
-      await save(asked, forms.readIngress(fields, ingress));
+      await save(asked, readIngress(fields, ingress));
       return saved(asked, "ingress", "Saved. It takes effect immediately.");
     },
     async rotate(asked) {
