@@ -105,6 +105,8 @@ const has = (changes: Partial<HeldDatabase> = {}): HeldDatabase => ({
 });
 const down = has({ running: false });
 
+const removed = { place: "nowhere", status: "FAILED", hasRun: false } as const;
+
 describe("of a database:", () => {
   it.each([
     ["it runs", database(), has(), "same"],
@@ -146,6 +148,37 @@ describe("of a database:", () => {
     ["its first start failed, and it runs", database({ status: "FAILED", hasRun: false }), has(), "same"],
     ["it is unpaid", database({ status: "PENDING", place: "nowhere", hasRun: false }), has(), "setAside"],
     ["its deletion waits", database({ status: "DELETING" }), undefined, "same"],
+    ["its host was removed, and is back", database(removed), has(), "adopt"],
+    [
+      "its host was removed, and is back with what it last ran on",
+      database(removed),
+      has({ volumes: [restored] }),
+      "adopt",
+    ],
+    [
+      "its host was removed, and has more of it",
+      database(removed),
+      has({ volumes: [null, restored] }),
+      "same",
+    ],
+    [
+      "its host was removed while it was unpaid",
+      database({ ...removed, status: "SUSPENDED" }),
+      down,
+      "adopt",
+    ],
+    [
+      "its host was removed, and it starts anew",
+      database({ ...removed, status: "PROVISIONING" }),
+      has(),
+      "same",
+    ],
+    [
+      "its host was removed, and it is to be deleted",
+      database({ ...removed, status: "DELETING" }),
+      has(),
+      "same",
+    ],
   ] as const)("%s", (_, row, held, verdict) => {
     expect(databaseVerdict(row, held, known)).toBe(verdict);
   });

@@ -158,6 +158,30 @@ describe("what a host has is compared with the record", () => {
     expect(job).toMatchObject({ kind: "database.start", args: { database: { databaseId: id, volume } } });
   });
 
+  it("a database whose host was removed by force gets its data back from the host that is created again with the token", async () => {
+    const id = await newDatabase();
+    const admin = await operator();
+    const removal = `/hosts/${host.hostId}?connected=1&loseVolumes=1`;
+    expect((await api(admin, "DELETE", removal)).status).toBe(200);
+    expect(await database(id)).toMatchObject({ status: "FAILED", hostId: null, version: null });
+    const again = { name: "again", token: host.token.token };
+    const created = await api<{ id: string }>(admin, "POST", "/hosts", again);
+    const back = await comparing({ id: created.body.id, token: host.token.token });
+    await say({ databases: [{ ...held, id }] }, back);
+    const { job, attempt } = await back.next("job");
+    expect(job).toMatchObject({
+      kind: "database.start",
+      args: { database: { databaseId: id } },
+    });
+    await finish(back, job, attempt, { version: "17.2" });
+    expect(await database(id)).toMatchObject({
+      status: "RUNNING",
+      hostId: back.hostId,
+      version: "17.2",
+      error: null,
+    });
+  });
+
   it("what no record knows is set aside, counts for its memory until then, and is an operator's to remove", async () => {
     const id = formatId("site", 7, new Uint8Array(10));
     const databaseId = formatId("database", 7, new Uint8Array(10));

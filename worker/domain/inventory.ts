@@ -65,7 +65,7 @@ export type DatabaseRecord = {
   hasRun: boolean;
   volume: string | null;
 };
-/** adopt: its data is in a different volume than recorded, and nowhere else. lost: it is nowhere. */
+/** adopt: its data is in a different volume than recorded, or was lost with a removed host, and nowhere else. lost: it is nowhere. */
 type DatabaseVerdict = "same" | "start" | "stop" | "adopt" | "lost" | "setAside";
 
 export function databaseVerdict(
@@ -76,6 +76,9 @@ export function databaseVerdict(
   const runs = held?.running ?? false;
   if (!database || database.place === "elsewhere") return runs ? "setAside" : "same";
   if (database.status === "PENDING") return runs && arePaymentsRead ? "setAside" : "same";
+  // Its host was removed, and is back.
+  const isBack = database.place === "nowhere" && held?.volumes.length === 1;
+  if (isBack && (database.status === "FAILED" || database.status === "SUSPENDED")) return "adopt";
   if (database.place !== "here" || !database.hasRun) return "same";
   if (database.status === "PROVISIONING" || database.status === "DELETING") return "same";
   const volumes = held?.volumes ?? [];

@@ -149,7 +149,7 @@ async function settleDatabase(
 ): Promise<void> {
   const asItWas = (d: string): SQL => {
     const row = sql.raw(d);
-    return sql`${row}.host_id = ${hostId} AND ${row}.updated_at <= ${asOf} AND ${idleLane(sql`${row}.id`)}`;
+    return sql`coalesce(${row}.host_id, ${hostId}) = ${hostId} AND ${row}.updated_at <= ${asOf} AND ${idleLane(sql`${row}.id`)}`;
   };
   switch (verdict) {
     case "same":
@@ -163,7 +163,7 @@ async function settleDatabase(
       await ctx.db.batch([
         ctx.db
           .update(databases)
-          .set({ volume: (held?.volumes[0] ?? null) as Id<"job"> | null, mark, updatedAt: ctx.now() })
+          .set({ hostId, volume: (held?.volumes[0] ?? null) as Id<"job"> | null, mark, updatedAt: ctx.now() })
           .where(and(eq(databases.id, id), asItWas("databases"))),
         queueDatabaseJob(
           ctx,
