@@ -1,18 +1,19 @@
 import { promisify } from "node:util";
 
-/** One line of Git's answer; null where it has none: no Git, no checkout, no such thing. */
-async function git(...args: string[]): Promise<string | null> {
+/** What a program answers; null where it has no answer, or is not there. */
+async function answerOf(program: string, args: string[]): Promise<string | null> {
   // By import(): it takes several milliseconds, which help and --version need not wait for.
   const { execFile } = await import("node:child_process");
   try {
-    return (
-      (await promisify(execFile)("git", args, { maxBuffer: 1_000_000, windowsHide: true })).stdout.trim() ||
-      null
-    );
+    const { stdout } = await promisify(execFile)(program, args, { maxBuffer: 1_000_000, windowsHide: true });
+    return stdout.trim() || null;
   } catch {
     return null;
   }
 }
+
+/** One line of Git's answer; null where it has none: no Git, no checkout, no such thing. */
+const git = (...args: string[]): Promise<string | null> => answerOf("git", args);
 
 /** The root of the checkout that the working directory is in. */
 export const checkoutRoot = (): Promise<string | null> => git("rev-parse", "--show-toplevel");
@@ -32,7 +33,18 @@ export const unlinkSite = (): Promise<string | null> => git("config", "--local",
 /** The remote `origin` as host/owner/repository; null if it is elsewhere. */
 export async function originAddress(): Promise<string | null> {
   const url = await git("remote", "get-url", "origin");
-  return url === null ? null : repositoryAddress(url);
+  const address = url === null ? null : repositoryAddress(url);
+  if (address === null || /^(?:https?|git):/.test(url ?? "")) return address;
+  const [host = "", ...path] = address.split("/");
+  return [await hostOf(host), ...path].join("/");
+}
+
+/** The server that a name stands for in the person's own configuration of SSH, which the service does not have. */
+async function hostOf(name: string): Promise<string> {
+  // A name that others know too: SSH may only go another way to it, such as to ssh.github.com.
+  if (/\.[a-z]{2,}$/i.test(name)) return name;
+  const settings = await answerOf("ssh", ["-G", "--", name]);
+  return /^hostname (\S+)$/m.exec(settings ?? "")?.[1] ?? name;
 }
 
 /**

@@ -425,6 +425,30 @@ it("deploy says if the commit in service is not that of the checkout, unless --r
   service.instead = () => undefined;
 });
 
+it.each([
+  ["git@work:acme/shop.git", "hostname github.com", "github.com/acme/shop.git"],
+  ["ssh://git@github.com-work/acme/shop.git", "hostname github.com", "github.com/acme/shop.git"],
+  ["git@gitserver:acme/shop.git", "hostname gitserver", "gitserver/acme/shop.git"],
+  ["git@work:acme/shop.git", "", "work/acme/shop.git"],
+  // SSH may reach a server by another name than its pages have.
+  ["git@github.com:acme/shop.git", "hostname ssh.github.com", "github.com/acme/shop.git"],
+  ["https://work/acme/shop.git", "hostname github.com", "work/acme/shop.git"],
+])("the remote %s is read from where SSH goes (%s): %s", async (remote, configured, address) => {
+  const checkout = mkdtempSync(join(home, "checkout-"));
+  const bin = mkdtempSync(join(home, "ssh-"));
+  const named = '[ "$1 $2" = "-G --" ] || exit 1';
+  writeFileSync(join(bin, "ssh"), `#!/bin/sh\n${named}\necho user git\necho ${configured}\n`, {
+    mode: 0o755,
+  });
+  execFileSync("git", ["init", "--quiet", checkout]);
+  execFileSync("git", ["-C", checkout, "remote", "add", "origin", remote]);
+  const from = service.asked.length;
+  const env = { BERTH_SITE: "", PATH: `${bin}:${process.env["PATH"]}` };
+  expect((await start(["init"], env, program, "", checkout).ended).code).toBe(0);
+  const asked = service.asked.slice(from).find(({ id }) => id === "inspectSource");
+  expect(JSON.parse(asked?.body ?? "")).toMatchObject({ githubUrl: address });
+});
+
 it("deploy --ref of a site that is not paid for says so at once: its payment would deploy the branch", async () => {
   refuse = { status: 402, body: { error: "payment_required", invoiceToken: "inv_open" } };
   service.instead = ({ id }) =>
