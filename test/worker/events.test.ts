@@ -213,7 +213,9 @@ describe("the events of an account", () => {
     const key = await account();
     const accountId = (await accountIdOf(key)) as `acc_${string}`;
     const streams = await Promise.all(
-      Array.from({ length: 51 }, () => objectOf(accountId).follow(null, { accountId, credential: "key_none" })),
+      Array.from({ length: 51 }, () =>
+        objectOf(accountId).follow(null, { accountId, credential: "key_none" }),
+      ),
     );
     expect(streams.filter((one) => one === null)).toHaveLength(1);
     expect((await api(key, "GET", "/events")).status).toBe(409);

@@ -109,11 +109,7 @@ export class DeploymentLog extends DurableObject<Env> implements DeploymentLogRp
    * The log as server-sent events after `afterSeq`, then live until the deployment ends or the reader's key or session
    * does; null: too many readers. @param isOver the log is complete, whatever this object knows
    */
-  async follow(
-    afterSeq: number,
-    reader: Reader,
-    isOver = false,
-  ): Promise<ReadableStream<Uint8Array> | null> {
+  async follow(afterSeq: number, reader: Reader, isOver = false): Promise<ReadableStream<Uint8Array> | null> {
     const watcher: Watcher = { afterSeq, reader, isOver, isCutOff: false, wake: () => undefined };
     if (!isOver && !this.ended()) {
       if (this.watchers.size >= maxWatchers) return null;

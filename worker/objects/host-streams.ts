@@ -287,8 +287,7 @@ export class HostStreams {
     const streams = [...this.streams.values()];
     const working = await this.workingOf(streams.map(({ reader }) => reader));
     for (const stream of streams)
-      if (!working.has(stream.reader))
-        this.end(stream, "accessEnded", "The key or session has ended.");
+      if (!working.has(stream.reader)) this.end(stream, "accessEnded", "The key or session has ended.");
   }
 
   private end(stream: Stream, code: keyof typeof streamCloseCodes, reason: string): void {
