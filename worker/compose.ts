@@ -24,6 +24,7 @@ import { streamAddress, streamHeader, type Guarding, type StreamOpening } from "
 import { keepAddressLink } from "./services/accounts/address-links.ts";
 import { confirmEmail } from "./services/accounts/confirm-email.ts";
 import { endLinks } from "./services/accounts/end-links.ts";
+import { noteSignInChange } from "./services/accounts/note-sign-in-change.ts";
 import { revokeAllKeys } from "./services/keys/revoke-all.ts";
 import { publicSettings, takesSignUps } from "./services/settings/read.ts";
 
@@ -151,7 +152,7 @@ export function authOf(env: Env): Promise<Auth> {
     auths.set(
       env,
       (auth = createAuth(contextOf(env, { type: "system" }, waitUntil), {
-        passwordReset,
+        passwordReset: (ctx, accountId, reset) => passwordReset(env, ctx, accountId, reset),
         mayMail: (to) => mayMail(env, to),
         addressLinkMailed: keepAddressLink,
         signInChanged: endLinks,
@@ -175,8 +176,14 @@ async function mayMail(env: Env, to: string): Promise<boolean> {
 const brandName = async (ctx: Ctx): Promise<string> => (await publicSettings(ctx)).brand.name;
 
 /** A mailed link proves the address, and holders of the old password may have created keys. */
-async function passwordReset(ctx: Ctx, accountId: Id<"account">, { keepsKeys }: { keepsKeys: boolean }) {
+async function passwordReset(
+  env: Env,
+  ctx: Ctx,
+  accountId: Id<"account">,
+  { keepsKeys, address }: { keepsKeys: boolean; address: string | null },
+) {
   await endLinks(ctx, accountId);
   await confirmEmail(ctx, accountId);
+  await noteSignInChange(contextOf(env, { type: "link" }, waitUntil), accountId, "resetPassword", address);
   if (!keepsKeys) await revokeAllKeys(ctx, accountId);
 }

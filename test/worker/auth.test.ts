@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { base32 } from "@better-auth/utils/base32";
 import { createOTP } from "@better-auth/utils/otp";
 import { app } from "../../worker/app.ts";
 import { hashPassword } from "../../worker/adapters/password.ts";
@@ -342,6 +343,59 @@ describe("what counts against which limit", () => {
     expect((await ask("/request-password-reset", { email })).status).toBe(429);
     await done();
     expect([mails, await sessionsOf(accountId)]).toEqual([[], []]);
+  });
+});
+
+describe("a change of how an account is signed in to", () => {
+  it("is in its activity, and mailed to its owner with the time and the place", async () => {
+    const { accountId, email } = await person();
+    const asking = service();
+    const signedIn = async () => (await session(accountId)).cookie;
+    const noted = async () => ({
+      activity: (
+        await rows("SELECT operation FROM activity WHERE account_id = ? ORDER BY id", accountId)
+      ).map((one) => one["operation"]),
+      mails: await rows<{ text: string }>(
+        "SELECT text FROM mails WHERE account_id = ? ORDER BY created_at",
+        accountId,
+      ),
+    });
+    const wrong = { currentPassword: "wrong password", newPassword: "a new long password" };
+    await asking.ask("/change-password", wrong, await signedIn());
+    expect(await noted()).toEqual({ activity: [], mails: [] });
+    const body = { currentPassword: password, newPassword: password };
+    expect((await asking.ask("/change-password", body, await signedIn())).status).toBe(200);
+    const cookie = await signedIn();
+    const { totpURI } = (await asking.ask("/two-factor/enable", { password }, cookie)).body;
+    const secret = new URL(String(totpURI)).searchParams.get("secret") ?? "";
+    const code = async () => {
+      pushedMs += 60_000;
+      const plain = new TextDecoder().decode(base32.decode(secret));
+      return createOTP(plain, { period: 30 }).hotp(Math.floor(Date.now() / 30_000));
+    };
+    const on = await asking.ask("/two-factor/verify-totp", { code: await code() }, cookie, { laterMs: 0 });
+    expect(on.status).toBe(200);
+    for (const path of ["/two-factor/generate-backup-codes", "/two-factor/disable"]) {
+      const sent = { password, code: await code() };
+      const changed = await asking.ask(path, sent, await signedIn(), { laterMs: 0 });
+      expect([path, changed.status]).toEqual([path, 200]);
+    }
+    await asking.ask("/request-password-reset", { email });
+    await asking.done(1);
+    const token = /token=(\S+)/.exec(asking.mails[0]?.text ?? "")?.[1] ?? "";
+    expect((await asking.ask("/reset-password", { token, newPassword: password })).status).toBe(200);
+    await asking.done();
+    const { activity, mails } = await noted();
+    expect(activity).toEqual([
+      "changePassword",
+      "turnOnTwoFactor",
+      "renewRecoveryCodes",
+      "turnOffTwoFactor",
+      "resetPassword",
+    ]);
+    expect(mails).toHaveLength(5);
+    for (const { text } of mails)
+      expect(text).toMatch(/ at 20\d\d-\S+ \d\d:\d\d UTC, from the address 192\.0\.2\.7\.\n/);
   });
 });
 

@@ -63,7 +63,11 @@ type AuthEvents = {
   brandName(ctx: Ctx): Promise<string>;
   /** false: no account is created, by whatever way. */
   takesSignUps(ctx: Ctx): Promise<boolean>;
-  passwordReset(ctx: Ctx, accountId: Id<"account">, reset: { keepsKeys: boolean }): Promise<void>;
+  passwordReset(
+    ctx: Ctx,
+    accountId: Id<"account">,
+    reset: { keepsKeys: boolean; address: string | null },
+  ): Promise<void>;
   /** false: this address was mailed too often lately. */
   mayMail(to: string): Promise<boolean>;
   /** Before it is mailed; better-auth's own token would be valid whatever has happened since. */
@@ -189,6 +193,7 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
       onPasswordReset: ({ user }, request) =>
         events.passwordReset(ctx, user.id as Id<"account">, {
           keepsKeys: request !== undefined && new URL(request.url).searchParams.get("keepKeys") === "1",
+          address: request?.headers.get("CF-Connecting-IP") ?? null,
         }),
       password: {
         hash: (password) => hashPassword(password, ctx.random(16)),

@@ -16,11 +16,12 @@ import { Backlog } from "../domain/backlog.ts";
 import { logError } from "../log-error.ts";
 import { sentenceOf } from "../pages/kit/setting-labels.ts";
 import { endSession } from "../services/accounts/end-session.ts";
-import { claimCode, requireSecondFactor } from "../services/accounts/second-factor.ts";
+import { noteSignInChange, type SignInChange } from "../services/accounts/note-sign-in-change.ts";
+import { claimCode, hasSecondFactor, requireSecondFactor } from "../services/accounts/second-factor.ts";
 import { fromJson, textOf } from "./body.ts";
 import { contextFor } from "./context.ts";
 import { isKnownDevice, knownDeviceCookie } from "./known-device.ts";
-import { countedAddress, giveBack, takeFrom } from "./limit.ts";
+import { clientAddress, countedAddress, giveBack, takeFrom } from "./limit.ts";
 import { takesSignUps } from "../services/settings/read.ts";
 import { sessionActor } from "./session.ts";
 
@@ -37,6 +38,14 @@ const guarded: Record<string, "signIn" | "secondStep" | "signUp" | "mailed"> = {
 
 /** Changes by a signed-in person that take a code of the second step, where it is on. */
 const takesCode = new Set(["/two-factor/disable", "/two-factor/generate-backup-codes", "/change-email"]);
+
+/** Changes by a signed-in person that are recorded and mailed; a code proves that the second step is set up. */
+const noted: Record<string, SignInChange> = {
+  "/change-password": "changePassword",
+  "/two-factor/disable": "turnOffTwoFactor",
+  "/two-factor/generate-backup-codes": "renewRecoveryCodes",
+  "/two-factor/verify-totp": "turnOnTwoFactor",
+};
 
 /** Requests of a signed-in person who types the password again. */
 const repeatsPassword = new Set([
@@ -125,12 +134,14 @@ export async function toAuth(c: Context<AppEnv>, sent: Request): Promise<Respons
   const code = path === "/two-factor/verify-totp" ? await codeSentIn(request) : "";
   const quiet = await answeredByMailOnly(c, path, request);
   if (quiet) return quiet;
+  const note = await noteFor(c, path);
   const response = await (await authOf(c.env)).handler(request);
   // Successful sign-ins are not limited.
   if ((limit === "signIn" || limit === "secondStep") && response.ok) await giveBack(c, limit, who);
   if (response.status >= 400) return inOurShape(await asUnknown(response));
   if (path === "/two-factor/verify-totp" && !(await isFirstUse(c, code, response)))
     return inOurShape(Response.json({ message: "Invalid code", code: "INVALID_CODE" }, { status: 401 }));
+  await note?.();
   if (request.method === "GET" && (await asksForCode(response))) return toSecondStep(response);
   const shown = await withoutTokens(response);
   if (limit !== "signIn" || email === null) return shown;
@@ -175,6 +186,16 @@ async function checkCode(c: Context<AppEnv>, request: Request): Promise<string> 
   if (!actor) throw new AppError("unauthorized");
   await requireSecondFactor(contextFor(c, actor), actor.accountId, await codeSentIn(request));
   return actor.accountId;
+}
+
+/** What is to be noted once it is done; asked before, as a change of the password ends the session. */
+async function noteFor(c: Context<AppEnv>, path: string): Promise<(() => Promise<void>) | null> {
+  const change = noted[path];
+  const actor = change ? await sessionActor(c) : null;
+  if (!change || !actor) return null;
+  const ctx = contextFor(c, actor);
+  if (change === "turnOnTwoFactor" && (await hasSecondFactor(ctx, actor.accountId))) return null;
+  return () => noteSignInChange(ctx, actor.accountId, change, clientAddress(c));
 }
 
 const Verified = z.object({ token: z.string(), user: z.object({ id: z.string() }) });

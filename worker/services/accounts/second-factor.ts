@@ -26,6 +26,14 @@ export async function claimCode(ctx: Ctx, accountId: string, code: string): Prom
   return rows.length > 0;
 }
 
+export async function hasSecondFactor(ctx: Ctx, accountId: Id<"account">): Promise<boolean> {
+  const [row] = await ctx.db
+    .select({ isOn: accounts.twoFactorEnabled })
+    .from(accounts)
+    .where(eq(accounts.id, accountId));
+  return row?.isOn === true;
+}
+
 type Row = typeof twoFactors.$inferSelect;
 
 /**
