@@ -361,8 +361,8 @@ export function createEngine({
         id: Id,
         name: (Names[0] ?? "").replace(/^\//, ""),
         labels: Labels,
-        // A paused one runs, as its own record says.
-        running: State === "running" || State === "paused",
+        // A paused one runs, and one between two tries of a crash loop, as its own record says.
+        running: State === "running" || State === "paused" || State === "restarting",
       }));
     },
 

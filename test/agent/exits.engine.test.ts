@@ -70,3 +70,30 @@ it("a wait for an exit ends with its signal", async () => {
   stop.abort();
   await expect(waiting).rejects.toThrow();
 });
+
+it("a container between two tries of the engine to start it is listed as running, as its own record says", async () => {
+  const labels = { "berth-test": `${name}-again` };
+  const id = await engine.createContainer({
+    name: `${name}-again`,
+    Labels: labels,
+    Image: "node:24-bookworm-slim",
+    Cmd: ["node", "-e", "process.exit(9)"],
+    HostConfig: { RestartPolicy: { Name: "always" } },
+  });
+  try {
+    await engine.startContainer(id);
+    // The pauses become longer each time.
+    const listed = await vi.waitUntil(
+      async () => {
+        const before = await engine.inspectContainer(id);
+        const [one] = await engine.listContainers(labels);
+        const after = await engine.inspectContainer(id);
+        return before?.pid === 0 && after?.pid === 0 && before.restarts === after.restarts && one;
+      },
+      { timeout: 60_000 },
+    );
+    expect(listed.running).toBe(true);
+  } finally {
+    await engine.removeContainer(id);
+  }
+});
