@@ -97,7 +97,7 @@ async function take(lock: string): Promise<void> {
  */
 export function requireWritable(file: string): void {
   let folder = dirname(file);
-  while (!existsSync(folder)) folder = dirname(folder);
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
   const probe = besides(join(folder, ".berth"));
   try {
     writeFileSync(probe, "", { flag: "wx" });

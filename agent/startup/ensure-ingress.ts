@@ -5,7 +5,7 @@ import { label } from "../docker/labels.ts";
 import type { Host } from "../host.ts";
 import { ensureImage } from "../image-build/ensure-image.ts";
 import type { IngressSettings } from "../ingress/caddy.ts";
-import { startIngress } from "../ingress/container.ts";
+import { ingressImage, startIngress } from "../ingress/container.ts";
 import { portsTaken } from "../ingress/ports.ts";
 import { log } from "../log.ts";
 
@@ -28,21 +28,22 @@ export function openIngressContainer(
   const { engine } = host;
   let pulling: Promise<void> | undefined;
 
-  const notStarted = (error: unknown) =>
-    signal.aborted ||
-    log("error", "The ingress was not started; sites are served if an earlier one is in place", { error });
+  const notStarted = (error: unknown): void => {
+    if (!signal.aborted)
+      log("error", "The ingress was not started; sites are served if an earlier one is in place", { error });
+  };
 
   const renew = (): Promise<void> =>
     alone(`ingress ${spec.name}`, async () => {
       const found = await engine.inspectContainer(spec.name);
-      if ((await engine.imageId(spec.Image)) === null) {
+      if ((await engine.imageId(ingressImage)) === null) {
         // In the background: it takes minutes, or never succeeds.
-        pulling ??= untilImageIsHere(host, spec.Image, signal)
+        pulling ??= untilImageIsHere(host, ingressImage, signal)
           .then(renew)
           .catch(notStarted)
           .finally(() => (pulling = undefined));
         if (found) await engine.startContainer(found.id);
-        throw new Error(`The image ${spec.Image} is missing`);
+        throw new Error(`The image ${ingressImage} is missing`);
       }
       if (found) await engine.removeContainer(found.id);
       const reason = await portsTaken(settings);

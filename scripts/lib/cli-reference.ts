@@ -23,7 +23,8 @@ const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("<
 const meanings: Record<keyof typeof exitCodes, string> = {
   done: "done",
   failure: "failed, such as a deployment that did not go live or a service that cannot be reached",
-  usage: "wrong arguments or values; nothing was changed, apart from earlier steps of an `up`",
+  usage:
+    "wrong arguments or values; nothing was changed but what the message names, such as earlier steps of an `up`",
   signedOut: "not signed in, or the key is no longer valid",
   notFound: "there is no such site, deployment …",
   refused: "refused: the account lacks permission, or the state does not allow it",

@@ -106,7 +106,7 @@ it.each(["site_001k000000000000000000one0", "db_001k000000000000000000one0", ""]
     expect(suggested).toHaveLength(3);
     for (const one of suggested) {
       const command = readCommand(one);
-      if ("tool" in command) specOf(command.tool).input.parse(command.input);
+      if ("input" in command) specOf(command.tool).input.parse(command.input);
       else expect(one).toBe("help");
     }
   },

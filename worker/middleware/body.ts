@@ -29,7 +29,7 @@ export const query = <Schema extends z.ZodType>(schema: Schema) => validated("qu
 export async function textOf(request: { arrayBuffer(): Promise<ArrayBuffer> }): Promise<string> {
   const bytes = await request.arrayBuffer();
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch {
     throw notUtf8();
   }

@@ -13,9 +13,13 @@ export function cursorIn(query: Asked["query"], kind: IdKind): { cursor?: string
 }
 
 /** All of a list, for a page that chooses, counts or finds among all of it. */
-export const allOf = <Item>(
+export async function allOf<Item>(
   list: (page: { limit: number; cursor: string | undefined }) => Promise<Page<Item>>,
-): Promise<Item[]> => Array.fromAsync(everyItem((cursor) => list({ limit: 100, cursor })));
+): Promise<Item[]> {
+  const all: Item[] = [];
+  for await (const item of everyItem((cursor) => list({ limit: 100, cursor }))) all.push(item);
+  return all;
+}
 
 /** The account's sites, to choose one of. */
 export const sitesOf = (ctx: Ctx) => allOf((page) => call(ctx, "listSites", page));
