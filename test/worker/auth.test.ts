@@ -578,6 +578,17 @@ describe("with a second step", () => {
     expect((await ask("/change-email", { newEmail })).status).toBe(401);
   });
 
+  it("another way to sign in is linked and unlinked with a code only", async () => {
+    const { accountId } = await cautious();
+    const { cookie } = await session(accountId);
+    const { ask } = service();
+    const github = { provider: "github", callbackURL: "/" };
+    expect((await ask("/link-social", github, cookie)).status).toBe(400);
+    expect((await ask("/unlink-account", { providerId: "credential" }, cookie)).status).toBe(400);
+    const linking = await ask("/link-social", { ...github, code: await appCode() }, cookie, { laterMs: 0 });
+    expect([linking.status, linking.body["url"]]).toEqual([200, expect.stringContaining("github.com")]);
+  });
+
   it("a cookie that is written so that only one of two readers finds a session in it is none", async () => {
     const { accountId } = await cautious();
     const { cookie } = await session(accountId);

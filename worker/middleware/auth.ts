@@ -37,7 +37,13 @@ const guarded: Record<string, "signIn" | "secondStep" | "signUp" | "mailed"> = {
 };
 
 /** Changes by a signed-in person that take a code of the second step, where it is on. */
-const takesCode = new Set(["/two-factor/disable", "/two-factor/generate-backup-codes", "/change-email"]);
+const takesCode = new Set([
+  "/two-factor/disable",
+  "/two-factor/generate-backup-codes",
+  "/change-email",
+  "/link-social",
+  "/unlink-account",
+]);
 
 /** Changes by a signed-in person that are recorded and mailed; a code proves that the second step is set up. */
 const noted: Record<string, SignInChange> = {
