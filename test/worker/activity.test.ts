@@ -266,7 +266,7 @@ const harmless = new Set(
   backupId backups basicAuth billingTerm branch buildCommand builder
   clientName code command confirmedBy context conversationId cpuMilli credits cron cursor
   databaseId deleteVolumes deployType deploymentId discounts diskGb dockerfile dockerfilePath domain drainSeconds dryRun
-  email enabled encrypted envVariables
+  enabled encrypted envVariables
   failures force from
   githubUrl
   headers healthCheck healthCheckPath hourUtc hsts httpsOnly

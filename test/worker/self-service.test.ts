@@ -163,6 +163,11 @@ describe("the deletion of an account", () => {
           .bind(id)
           .first("n"),
       ).toBe(0);
+    const { results } = await bindings.DB.prepare("SELECT arguments FROM activity WHERE account_id = ?")
+      .bind(id)
+      .all();
+    expect(results).not.toEqual([]);
+    expect(JSON.stringify(results)).not.toMatch(/@example\.com/i);
     const { body } = await api<{ name: string; email: string }>(await operator(), "GET", `/accounts/${id}`);
     expect(body).toMatchObject({
       name: "Deleted account",

@@ -16,6 +16,8 @@ export const secretArguments: ReadonlySet<string> = new Set([
   "code",
   // Of an account, which its owner reads in the activity and only operators write; of a seller, printed on each invoice anyway.
   "note",
+  // Of an account, whose deletion forgets it.
+  "email",
   // The address of a chat's webhook is its credential.
   "url",
 ]);
