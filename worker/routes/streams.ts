@@ -27,7 +27,7 @@ const upgraded =
     requireAccess(ctx, { access: "key", method: "post" });
     if (ctx.actor.type === "session" && c.req.header("Origin") !== configOf(c.env).SITE_URL)
       throw new AppError("forbidden");
-    if (c.req.method !== "GET" || c.req.header("Upgrade")?.toLowerCase() !== "websocket")
+    if (c.req.header("Upgrade")?.toLowerCase() !== "websocket")
       throw invalid("", "This address accepts only WebSockets: send Upgrade: websocket.");
     const query = schema.safeParse(c.req.query());
     if (!query.success) throw refusalBy(query.error);
