@@ -253,12 +253,19 @@ describe("nothing for axe, moves or is faint, light and dark, on a desk and a ph
     const page = await context.newPage();
     const wide: unknown[] = [];
     for (const path of [
-      ...["/", "/sites", "/databases", "/activity", "/billing", `/invoice/${invoiceToken}`],
+      "/",
+      "/sites",
+      "/databases",
+      "/activity",
+      "/billing",
+      `/invoice/${invoiceToken}`,
       ...["", "/settings", "/variables", "/deployments", "/data", "/clone"].map(
         (tab) => `/sites/${siteId}${tab}`,
       ),
       ...["", "/connect", "/settings"].map((tab) => `/databases/${databaseId}${tab}`),
-      ...["/operator/money", "/operator/sites", `/operator/accounts/${shown.account}`],
+      "/operator/money",
+      "/operator/sites",
+      `/operator/accounts/${shown.account}`,
     ]) {
       await page.goto(local.siteUrl + path, { waitUntil: "load" });
       await page.evaluate(

@@ -1,5 +1,5 @@
 import { tryGetContext } from "hono/context-storage";
-import { html, raw } from "hono/html";
+import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import { ago } from "../../../protocol/ago.ts";
 import type { AppEnv } from "../../app-env.ts";
@@ -27,8 +27,16 @@ export const LocalTime = ({ at }: { at: string }) => (
 /** A day, in UTC. */
 export const Day = ({ at }: { at: string }) => <time datetime={at}>{day(at)}</time>;
 
-/** A text as a value of an attribute; parsers would turn CR into LF. */
-const attribute = (text: string) => raw(String(html`${text}`).replaceAll("\r", "&#13;"));
+/** A text as the value of an attribute, in double quotes; parsers would turn CR into LF. */
+const attribute = (text: string) =>
+  raw(
+    text
+      .replaceAll("&", "&amp;")
+      .replaceAll('"', "&quot;")
+      .replaceAll("<", "&lt;")
+      .replaceAll(">", "&gt;")
+      .replaceAll("\r", "&#13;"),
+  );
 
 /** A button that copies; it needs a script, so the text itself stands elsewhere. */
 export const Copy = ({ text, label = "Copy", of }: { text: string; label?: string; of?: string }) => (
