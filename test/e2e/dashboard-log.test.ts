@@ -73,7 +73,7 @@ it("no line of a log is cut off, whatever is in it, on a desk, on a phone and wh
   const { context, page } = await signedIn(browser);
   const lines = [
     "\tat org.example.Main\t(Main.java:1)\tat\torg.example.Other\tand\tmore",
-    `{"level":"error","msg":"no","stack":"${"Error: no\\n    at one.two.three (four.js:5)\\n    at six"}"}`,
+    '{"level":"error","msg":"no","stack":"Error: no\\n    at one.two.three (four.js:5)\\n    at six"}',
     "(a).(b).(c).".repeat(40),
     `word ${" ".repeat(150)} word`,
     "日本語のログ。".repeat(20),
