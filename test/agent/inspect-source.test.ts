@@ -230,7 +230,7 @@ describe("a repository that cannot be read is told of:", () => {
     [
       "a branch that does not exist",
       () => [repository({}), { branch: "none" }],
-      /branch none does not exist/,
+      /branch or tag none does not exist/,
     ],
     ["a port", () => ["", { address: "127.0.0.1:1/owner/repo" }], /port 443 only/],
     ["a private address", () => ["", { address: "localhost/owner/repo" }], /not on a public address/],

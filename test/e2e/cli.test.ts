@@ -299,7 +299,7 @@ it.each([
   [2, ["deploy", "--no-such-option"], "no-such-option"],
   [2, ["logs", local.sampleSite?.id ?? "site_1", "--since", "soon"], "is not a time"],
   [2, ["sites", "delete", "nothing", "--url", "not an address"], "not the address"],
-  [3, ["whoami", "--token", "sk_nonsense"], "berth login"],
+  [3, ["whoami", "--token", "sk_nonsense"], "the key given with --token"],
   [4, ["sites", "show", "no-such-site"], "no-such-site"],
   [4, ["deployments", "show", "dep_001m80000000000000000000000"], "You have no deployment dep_"],
   [1, ["sites", "list", "--url", "http://127.0.0.1:9", "--token", "sk_x"], "cannot be reached"],

@@ -264,7 +264,7 @@ const harmless = new Set(
   1 12 24 3 6
   accent acceptSmaller accountId address action active add allow amount amountCents apply artifact
   backupId backups basicAuth billingTerm branch buildCommand builder
-  clientName code command confirmedBy context conversationId cpuMilli credits cron cursor
+  clientName code command confirmedBy connected context conversationId cpuMilli credits cron cursor
   databaseId deleteVolumes deployType deploymentId discounts diskGb dockerfile dockerfilePath domain drainSeconds dryRun
   enabled encrypted envVariables
   failures force from

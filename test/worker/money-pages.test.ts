@@ -319,7 +319,7 @@ describe("Activity", () => {
     const { text } = await me.get("/activity?only=calls&actor=assistant");
     expect(text).toContain("Asked for “get site”");
     expect(text).toContain("Waited for your confirmation");
-    expect(text).toContain(`<td>${name}</td>`);
+    expect(text).toContain(`<td class="any-break">${name}</td>`);
     expect(text).toContain('value="calls" selected');
     for (const path of ["/activity", "/"]) expect((await me.get(path)).text).not.toContain("get site");
   });

@@ -91,7 +91,9 @@ it("what an account pays for is put in order by name and by when its term ends",
   const paid = (await api<{ name: string }>(key, "GET", `/sites/${siteId}`)).body.name;
   const terms = async (sort: string) => {
     const { text } = await browser.get(`/billing?sort=${sort}`);
-    return [...text.matchAll(/<td><a href="\/sites\/site_[^"]*">([^<]*)/g)].map(([, name]) => name);
+    return [...text.matchAll(/<td class="any-break"><a href="\/sites\/site_[^"]*">([^<]*)/g)].map(
+      ([, name]) => name,
+    );
   };
   expect((await terms("name"))[0]).toBe(paid);
   expect((await terms("-until"))[0]).toBe(paid);
