@@ -120,7 +120,7 @@ const measuring = [
   "test/e2e/swap.test.ts",
 ];
 
-/** What only a long run shows; `npm run test:all`, as the continuous integration runs it, has them too. */
+/** What only a long run shows: `npm run test:all`. */
 const long = [
   // A repository of each kind, with a toolchain of its own.
   "test/agent/languages.engine.test.ts",
