@@ -70,7 +70,8 @@ const hostile: Hostile[] = [
     files: dockerfile(
       `RUN node -e "const {spawn}=require('child_process');let n=0;const go=()=>{const c=spawn('sleep',['300']);c.on('error',()=>process.exit(9));if(++n>20000)process.exit(9);setImmediate(go)};go()"`,
     ),
-    reason: /build failed/i,
+    // Whichever of its bounds it meets first.
+    reason: /build failed|The build was killed/i,
   },
   {
     name: "a build that eats memory",

@@ -27,7 +27,7 @@ it("a repository is read by the agent as hosts run it, and nothing of it stays",
   expect(await inspect({ rootDir: "web" })).toMatchObject({ builder: "detected", framework: "Express" });
   expect(await inspect({ branch: "none" })).toMatchObject({
     reachable: false,
-    problem: expect.stringContaining("The branch none does not exist") as string,
+    problem: expect.stringContaining("The branch or tag none does not exist") as string,
   });
   const left = readdirSync(join(stateDirectory, "agent", "work")).filter((name) =>
     name.startsWith("inspect-"),
