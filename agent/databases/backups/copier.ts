@@ -68,6 +68,26 @@ export async function* outputOf(name: string, piped: Piped): AsyncGenerator<Buff
   await demandSuccess(name, piped);
 }
 
+/** A dump whose first bytes, at least this many of them or all, are changed. */
+export async function* withHead(
+  bytes: AsyncIterable<Buffer>,
+  headBytes: number,
+  changed: (head: Buffer) => Buffer,
+): AsyncGenerator<Buffer> {
+  let head: Buffer | null = Buffer.alloc(0);
+  for await (const chunk of bytes) {
+    if (head === null) {
+      yield chunk;
+      continue;
+    }
+    head = Buffer.concat([head, chunk]);
+    if (head.length < headBytes) continue;
+    yield changed(head);
+    head = null;
+  }
+  if (head !== null) yield changed(head);
+}
+
 /** Writes bytes into a program as fast as it reads them and waits for its end. @throws UnfitError if it rejects them */
 export async function feed(
   name: string,

@@ -17,7 +17,7 @@ import {
 import type { Piped } from "../../docker/engine.ts";
 import { JobError } from "../../job.ts";
 import type { Copier, Server } from "../backups/copier.ts";
-import { demandSuccess, endedFirst, feed, UnfitError } from "../backups/copier.ts";
+import { demandSuccess, endedFirst, feed, UnfitError, withHead } from "../backups/copier.ts";
 import { Session } from "../backups/session.ts";
 import { strayMark } from "../backups/strays.ts";
 
@@ -173,18 +173,7 @@ const eased = (header: Buffer) =>
  * page. The dump's own header gives way to that wherever it is loaded.
  */
 async function* lenient(dump: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let header: Buffer | null = Buffer.alloc(0);
-  for await (const chunk of dump) {
-    if (header === null) {
-      yield chunk;
-      continue;
-    }
-    header = Buffer.concat([header, chunk]);
-    if (header.length < headerBytesMax) continue;
-    yield eased(header);
-    header = null;
-  }
-  if (header !== null) yield eased(header);
+  yield* withHead(dump, headerBytesMax, eased);
   yield Buffer.from(strictlyAgain);
 }
 

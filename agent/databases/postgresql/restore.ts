@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import type { DatabaseSpec } from "../../../protocol/agent/jobs.ts";
 import type { Run } from "../database-engine.ts";
 import { run } from "../run-program.ts";
-import { feed, UnfitError, type Filling, type Server } from "../backups/copier.ts";
+import { feed, UnfitError, withHead, type Filling, type Server } from "../backups/copier.ts";
 import { saysDiskFull } from "../../docker/disk-full.ts";
 import { strayMark } from "../backups/strays.ts";
 import { notOfExtension, own } from "./own-objects.ts";
@@ -151,22 +151,12 @@ const ownPath = "RESET search_path;".padEnd(noPath.length);
 /** It is one of the first entries of the archive. */
 const headBytes = 64 * 1024;
 
-async function* withOwnPath(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let head: Buffer | null = Buffer.alloc(0);
-  for await (const chunk of bytes) {
-    if (head === null) {
-      yield chunk;
-      continue;
-    }
-    head = Buffer.concat([head, chunk]);
+const withOwnPath = (bytes: AsyncIterable<Buffer>): AsyncIterable<Buffer> =>
+  withHead(bytes, headBytes, (head) => {
     const at = head.indexOf(noPath);
-    if (at < 0 && head.length < headBytes) continue;
     if (at >= 0) head.write(ownPath, at);
-    yield head;
-    head = null;
-  }
-  if (head !== null) yield head;
-}
+    return head;
+  });
 
 /** The parts of an archive in the order of their restore; `definitions` are all others. */
 const parts = {
