@@ -153,7 +153,7 @@ export function authOf(env: Env): Promise<Auth> {
       env,
       (auth = createAuth(contextOf(env, { type: "system" }, waitUntil), {
         passwordReset: (ctx, accountId, reset) => passwordReset(env, ctx, accountId, reset),
-        mayMail: (to) => mayMail(env, to),
+        mayMail: (to, subject) => mayMail(env, to, subject),
         addressLinkMailed: keepAddressLink,
         signInChanged: endLinks,
         brandName,
@@ -163,9 +163,10 @@ export function authOf(env: Env): Promise<Auth> {
   return auth;
 }
 
-async function mayMail(env: Env, to: string): Promise<boolean> {
+/** By subject, so that sign-ups of strangers leave its owner the mails that reset the password. */
+async function mayMail(env: Env, to: string, subject: string): Promise<boolean> {
   try {
-    await takeFrom({ env }, "mailedTo", to.toLowerCase());
+    await takeFrom({ env }, "mailedTo", `${subject} ${to.toLowerCase()}`);
     return true;
   } catch (error) {
     if (error instanceof AppError) return false;

@@ -68,8 +68,8 @@ type AuthEvents = {
     accountId: Id<"account">,
     reset: { keepsKeys: boolean; address: string | null },
   ): Promise<void>;
-  /** false: this address was mailed too often lately. */
-  mayMail(to: string): Promise<boolean>;
+  /** false: this address was mailed too often lately with this subject. */
+  mayMail(to: string, subject: string): Promise<boolean>;
   /** Before it is mailed; better-auth's own token would be valid whatever has happened since. */
   addressLinkMailed(ctx: Ctx, accountId: Id<"account">, token: string): Promise<void>;
   /** The password was changed with the one before, or an address was confirmed. */
@@ -95,7 +95,7 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
   /** `{brand}` is the installation's name. */
   const mail = async (to: string, subject: string, ...lines: string[]) => {
     // Whoever caused it is not told: that would tell whether the address has an account.
-    if (!(await events.mayMail(to))) return;
+    if (!(await events.mayMail(to, subject))) return;
     const brand = await events.brandName(ctx);
     await sendMail(config, {
       to,

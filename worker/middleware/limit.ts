@@ -42,7 +42,10 @@ export const limits = {
   signUp: { limit: 100, windowMs: 60 * minute },
   /** Requested mails, per email address and client address; changes of address, per account. */
   mailed: { limit: 5, windowMs: 60 * minute },
-  /** Mails of sign-up, sign-in and changes of address, per recipient, whoever causes them. */
+  /**
+   * Mails of sign-up, sign-in and changes of address, per subject and recipient, whoever causes them. Their links are valid for as
+   * long: whom a stranger's mails keep from getting another has ten that work.
+   */
   mailedTo: { limit: 10, windowMs: 60 * minute },
   /** Messages to the assistant, per account and plan. */
   chatFree: { limit: 10, windowMs: minute },
