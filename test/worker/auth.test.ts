@@ -1205,6 +1205,24 @@ describe("a mailed link that confirms an address", () => {
     expect((await sessionsOf(accountId)).map((one) => one.id)).toEqual([id]);
   });
 
+  it("says that another account has the address by now, and changes none", async () => {
+    const { accountId, email } = await person();
+    const { cookie } = await session(accountId);
+    const asking = service();
+    const newEmail = `${uniqueName("new")}@example.com`;
+    await asking.ask("/change-email", { newEmail }, cookie);
+    await asking.done(1);
+    await confirm(asking, tokenIn(asking.mails[0]), cookie);
+    await asking.done(2);
+    const other = await person({ email: newEmail });
+    const refused = await confirm(asking, tokenIn(asking.mails[1]), cookie);
+    expect([refused.status, refused.text]).toEqual([409, expect.stringContaining("keeps the address")]);
+    expect([await emailOf(accountId), await emailOf(other.accountId)]).toMatchObject([
+      { email },
+      { email: newEmail },
+    ]);
+  });
+
   it.each(["a reset of the password", "a change of the password"])(
     "is worth nothing after %s",
     async (ending) => {

@@ -41,6 +41,22 @@ export const EndedLinkPage = () => (
   </Layout>
 );
 
+export const TakenAddressPage = ({ email }: { email: string }) => (
+  <Layout title="The address has an account">
+    <div class="sheet">
+      <Heading title="The address has an account" />
+      <p>
+        Another account has been created with the address <strong>{email}</strong> since you requested the
+        change. Your account keeps the address that it has. Delete the other account or change its address,
+        then request the change again.
+      </p>
+      <p class="links">
+        <a href="/account">Go to your account</a>
+      </p>
+    </div>
+  </Layout>
+);
+
 export const OtherAccountPage = () => (
   <Layout title="Another account's link">
     <div class="sheet">

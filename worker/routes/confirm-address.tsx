@@ -7,8 +7,18 @@ import { limitAddress } from "../middleware/limit.ts";
 import { say } from "../middleware/page.ts";
 import { requireSameOrigin } from "../middleware/session.ts";
 import { toSignIn } from "../middleware/signed-in.ts";
-import { ConfirmAddressPage, EndedLinkPage, OtherAccountPage } from "../pages/confirm-address.tsx";
-import { readAddressLink, takeAddressLink, type AddressLink } from "../services/accounts/address-links.ts";
+import {
+  ConfirmAddressPage,
+  EndedLinkPage,
+  OtherAccountPage,
+  TakenAddressPage,
+} from "../pages/confirm-address.tsx";
+import {
+  hasAccount,
+  readAddressLink,
+  takeAddressLink,
+  type AddressLink,
+} from "../services/accounts/address-links.ts";
 import { show } from "./show.ts";
 import { noteViewer } from "./viewer.ts";
 
@@ -48,8 +58,15 @@ export const confirmAddressPage = new Hono<AppEnv>()
     if (typeof token !== "string") return ended(c);
     const link = await linkFor(c, token);
     if (link instanceof Response) return link;
-    const isTaken = await takeAddressLink(contextFor(c, { type: "link" }), token);
-    if (!isTaken || !(await confirmByLink(c, token))) return ended(c);
+    const ctx = contextFor(c, { type: "link" });
+    if (!(await takeAddressLink(ctx, token))) return ended(c);
+    try {
+      if (!(await confirmByLink(c, token))) return ended(c);
+    } catch (error) {
+      // No two accounts have one address.
+      if (link.step !== "change" || !(await hasAccount(ctx, link.email))) throw error;
+      return show(c, <TakenAddressPage email={link.email} />, 409);
+    }
     if (!c.get("viewer")) return c.redirect("/confirmed", 303);
     say(c, { tone: "good", text: done(link) });
     return c.redirect(link.step === "confirm" ? "/" : "/account", 303);

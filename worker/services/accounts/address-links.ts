@@ -3,7 +3,7 @@ import { decodeJwt } from "jose";
 import * as z from "zod";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import { verifications } from "../../db/schema.ts";
+import { accounts, verifications } from "../../db/schema.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
 
 const identifier = "address-link";
@@ -50,6 +50,12 @@ export async function readAddressLink(ctx: Ctx, token: string): Promise<AddressL
   if (updateTo === undefined) return { accountId, email, step: "confirm" };
   const step = requestType === "change-email-confirmation" ? "agree" : "change";
   return { accountId, email: updateTo, step };
+}
+
+/** Whether an account has the address, confirmed or not. @param email in lower case */
+export async function hasAccount(ctx: Ctx, email: string): Promise<boolean> {
+  const [row] = await ctx.db.select({ id: accounts.id }).from(accounts).where(eq(accounts.email, email));
+  return row !== undefined;
 }
 
 /** Uses the link up; false: it was used or has ended meanwhile. */
