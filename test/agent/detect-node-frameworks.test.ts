@@ -106,6 +106,36 @@ describe("what is there for development only stays where an app's configuration 
     expect(isPruned({ ...vite, scripts: { start: "node server.js" } }, files)).toBe(true);
   });
 
+  it.each([
+    "ts-node src/index.ts",
+    "node -r ts-node/register src/index.ts",
+    "NODE_ENV=production node --loader=ts-node/esm src/index.ts",
+    "nodemon",
+    "npm run compile && next start",
+  ])(
+    "also where the start script compiles the app, by types and plug-ins that are listed there: %s",
+    (start) => {
+      const app = {
+        scripts: { build: "echo", compile: "next build --turbopack", start },
+        dependencies: { express: "5", "ts-node": "10", nodemon: "3", next: "16" },
+        devDependencies: { typescript: "5", "@types/express": "5" },
+      };
+      expect(isPruned(app, {})).toBe(false);
+    },
+  );
+
+  it.each(["node build", "node dist/ts-node.js", "react-router-serve ./build/server/index.js"])(
+    "not where it starts what was built: %s",
+    (start) => {
+      const app = {
+        scripts: { build: "react-router build", start },
+        dependencies: { "@react-router/serve": "7", "ts-node": "10" },
+        devDependencies: { typescript: "5" },
+      };
+      expect(isPruned(app, {})).toBe(true);
+    },
+  );
+
   it("also where Waku starts, which reads its own configuration", () => {
     const waku = {
       dependencies: { waku: "1", react: "19" },

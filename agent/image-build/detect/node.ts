@@ -133,6 +133,7 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
         (command) =>
           command !== null && (needsDevelopment(whole, command) || startsPackage(manifest, command)),
       ) ||
+      [startCommand, release].some((command) => command !== null && compilesFirst(whole, command)) ||
       readsTypeScript(sources, manifest) ||
       configNeedsDevelopment(sources, whole, startCommand) ||
       leavesPackagesOut(manifest, build) ||
@@ -199,6 +200,14 @@ function isStandalone(sources: Sources, manifest: PackageJson): boolean {
 const startsPackage = (manifest: PackageJson, command: string): boolean =>
   scriptsBehind(manifest, command).some((text) =>
     /(?:^|[\s;&|])(?:npm|pnpm|yarn|bun) (?:.{0,200} )?(?:--workspace|-w|--filter|-F|workspace)[ =]/.test(
+      text,
+    ),
+  );
+
+/** Compilers read types, plug-ins and styles, and nodemon runs what its configuration says: all of it is listed for development. */
+const compilesFirst = (manifest: PackageJson, command: string): boolean =>
+  scriptsBehind(manifest, command).some((text) =>
+    /(?:^|[\s/=])(?:ts-node(?:-dev|-esm)?|tsnd|nodemon)(?:\/\S+)?(?:\s|$)|\b(?:astro|gatsby|next|nuxi|nuxt|react-router|remix|strapi|vite) build\b/.test(
       text,
     ),
   );
