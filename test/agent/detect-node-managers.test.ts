@@ -29,6 +29,7 @@ describe("the release of a package manager", () => {
     ["that no lock file of its version is of", { engines: { pnpm: "^6.2" } }, pnpm, "pnpm@>=6.2.0 <7.0.0-0"],
     ["that is no range", { engines: { pnpm: "$(id)" } }, pnpm, "pnpm@10"],
     ["of devEngines", { devEngines: { packageManager: { name: "pnpm", version: "9.x" } } }, pnpm, "pnpm@9"],
+    ["of Volta", { volta: { pnpm: "9.12.3" }, engines: { pnpm: ">=9" } }, pnpm, "pnpm@9.12.3"],
     ["of mise", {}, { ...pnpm, "mise.toml": 'tools.pnpm = "9"\n' }, "pnpm@9"],
     ["classic whatever newer one is allowed", { engines: { yarn: ">=1.0.0" } }, classic, "yarn@1"],
     ["of Yarn 3", { engines: { yarn: ">=3" } }, berry, "yarn@3"],

@@ -77,6 +77,13 @@ describe("the version of Node", () => {
     expect(node({ ...start, engines: { node: range } })).toMatchObject({ major }),
   );
 
+  it.each<[string, object, number]>([
+    ["Volta pins, whatever else would do", { volta: { node: "20.11.1" }, engines: { node: ">=18" } }, 20],
+    ["devEngines names", { devEngines: { runtime: { name: "node", version: "^22.4.0" } } }, 22],
+    ["nobody names", { volta: { extends: "../package.json" }, devEngines: { runtime: { name: "bun" } } }, 24],
+    ["is hostile", { volta: "$(id)", devEngines: { runtime: [1] } }, 24],
+  ])("is the one that %s", (_, more, major) => expect(node({ ...start, ...more })).toMatchObject({ major }));
+
   it.each([
     ["v20.11.1\n", 20],
     ["22", 22],

@@ -1,4 +1,6 @@
 import { allows } from "./newest-minor.ts";
+import type { PackageJson } from "./package-json.ts";
+import { tableIn } from "./parse.ts";
 import { textOf, toolVersion, type Sources } from "./sources.ts";
 
 const defaultNode = 24;
@@ -14,8 +16,18 @@ const names: Record<string, number> = {
   gallium: 16,
 };
 
-/** The major version of Node asked for: a version file's, or the first that `engines.node` allows. */
-export function nodeMajor(sources: Sources, engines: unknown): number {
+/** What package.json says of Node: the release that Volta pins, or the range of releases that the app runs on or is developed with. */
+export function askedNode({ volta, engines, devEngines }: PackageJson): unknown {
+  const runtime = tableIn(devEngines, "runtime");
+  return (
+    tableIn(volta)?.["node"] ??
+    engines?.["node"] ??
+    (runtime?.["name"] === "node" ? runtime["version"] : null)
+  );
+}
+
+/** The major version of Node asked for: a version file's, or the first that package.json's range allows. */
+export function nodeMajor(sources: Sources, asked: unknown): number {
   const named = [
     textOf(sources, ".nvmrc"),
     textOf(sources, ".node-version"),
@@ -26,7 +38,7 @@ export function nodeMajor(sources: Sources, engines: unknown): number {
     if (major !== null) return major;
   }
   // A range is short; what is long is only slow to read.
-  const range = typeof engines === "string" && engines.length <= 100 ? engines : null;
+  const range = typeof asked === "string" && asked.length <= 100 ? asked : null;
   return (range !== null && majors.find((major) => allows(range, `${major}`))) || defaultNode;
 }
 

@@ -4,7 +4,7 @@ import { frameworkEnvironment } from "./framework-environment.ts";
 import { frameworkServer, srvx, srvxCommand } from "./framework-server.ts";
 import { appsBelow, notByItself } from "./not-found.ts";
 import { allows } from "./newest-minor.ts";
-import { nodeMajor } from "./node-version.ts";
+import { askedNode, nodeMajor } from "./node-version.ts";
 import {
   buildScriptOf,
   dependsOn,
@@ -278,7 +278,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
   const installed = folder === null ? manifest : (readPackageJson(root) ?? {});
   const major = nodeMajor(
     { files: sources.files, texts: new Map([...root.texts, ...sources.texts]) },
-    manifest.engines?.node ?? installed.engines?.node,
+    askedNode(manifest) ?? askedNode(installed),
   );
   const within = folder === null ? placeOf(sources).within : null;
   const packageManager = packageManagerOf(root, installed);

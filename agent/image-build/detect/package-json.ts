@@ -14,6 +14,7 @@ export type PackageJson = {
   packageManager?: unknown;
   engines?: Record<string, unknown>;
   devEngines?: unknown;
+  volta?: unknown;
   prisma?: unknown;
   workspaces?: unknown;
 };

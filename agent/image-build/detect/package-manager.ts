@@ -33,9 +33,14 @@ export function namedBy({ packageManager }: PackageJson): { name: string; versio
 const rangeCharacters = 100;
 
 /** The range of releases that is asked for elsewhere than in `packageManager`; null where it is none. */
-function askedOf(sources: Sources, { engines, devEngines }: PackageJson, program: Program): string | null {
+function askedOf(
+  sources: Sources,
+  { engines, devEngines, volta }: PackageJson,
+  program: Program,
+): string | null {
   const named = tableIn(devEngines, "packageManager");
   const asked = [
+    tableIn(volta)?.[program],
     engines?.[program],
     named?.["name"] === program ? (named["version"] ?? "*") : null,
     program === "bun" ? textOf(sources, ".bun-version").trim() : null,
