@@ -147,6 +147,19 @@ describe("what is there for development only stays where an app's configuration 
   });
 });
 
+it("Puppeteer finds a browser that runs in a container, where it is built and where it runs; not where it is there for tests", () => {
+  const start = { scripts: { start: "node ." } };
+  const text = dockerfile({ ...start, dependencies: { puppeteer: "24" } }, {});
+  const stages = text.split(/^FROM node:.*\n/m).slice(1);
+  const install = stages.map((stage) => stage.split("\n", 2).join("\n"));
+  expect(install).toEqual([install[0], install[0]]);
+  expect(install[0]).toMatch(
+    /--no-install-recommends chromium [^]*--no-sandbox [^]* > \/etc\/chromium\.d\/container/,
+  );
+  for (const stage of stages) expect(stage).toMatch(/^ENV .*PUPPETEER_EXECUTABLE_PATH=\/usr\/bin\/chromium/m);
+  expect(dockerfile({ ...start, devDependencies: { puppeteer: "24" } }, {})).not.toMatch(/chromium/i);
+});
+
 it.each([
   "react-app-rewired start",
   "react-scripts --openssl-legacy-provider start",

@@ -83,6 +83,8 @@ export type NodeBuild = OwnInstall & {
   generateCommand: string | null;
   /** Debian's packages that it needs where it is built and where it runs. */
   libraries: string[];
+  /** It opens pages in Chromium. */
+  runsBrowser: boolean;
   /** Those that only its install and its build need. */
   installPackages: string[];
   /** Folders in which a build finds what the last one compiled; no app reads them. */
@@ -333,9 +335,13 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
     isOfWebpack4:
       major >= firstOpenSsl3 &&
       Object.entries(ofWebpack4).some(([name, first]) => isBelow(manifest, name, first)),
-    environment: frameworkEnvironment(manifest, installed),
+    environment: [
+      ...frameworkEnvironment(manifest, installed),
+      ...(runsPuppeteer(manifest) ? [puppeteerEnvironment] : []),
+    ],
     generateCommand: generatePrisma(sources, manifest, packageManager, overrides),
     libraries: usesPrisma(root, manifest) ? ["openssl"] : [],
+    runsBrowser: runsPuppeteer(manifest),
     // VitePress asks Git when a page was last changed.
     installPackages:
       [manifest, installed].some(takesFromGit) || dependsOn(manifest, "vitepress") ? gitPackages : [],
@@ -421,6 +427,11 @@ const usesPrisma = (sources: Sources, manifest: PackageJson): boolean =>
   ["package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"].some((file) =>
     textOf(sources, file).includes("@prisma/engines"),
   );
+
+/** Its own browser lies in the home of whoever installs it, and lacks libraries. Where it is listed for development, it is for tests. */
+const runsPuppeteer = ({ dependencies }: PackageJson): boolean =>
+  Object.hasOwn(dependencies ?? {}, "puppeteer");
+const puppeteerEnvironment = "PUPPETEER_SKIP_DOWNLOAD=true PUPPETEER_EXECUTABLE_PATH=/usr/bin/chromium";
 
 const executes: Record<PackageManager, string> = {
   npm: "npx",

@@ -157,6 +157,15 @@ const headers =
 const copyAll = `COPY ${sourceFolder}/ ./`;
 const nodeFolder = ({ folder, within }: NodeBuild): string => appFolder({ within: folder ?? within });
 
+/** Containers let no process make the namespaces of Chromium's sandbox, and have little shared memory. */
+const chromiumFlags = write(
+  ['export CHROMIUM_FLAGS="$CHROMIUM_FLAGS --no-sandbox --disable-dev-shm-usage"'],
+  "/etc/chromium.d/container",
+);
+/** First in each stage, so that it is one step for both. */
+const installBrowser = ({ runsBrowser }: NodeBuild): string[] =>
+  runsBrowser ? [...installDebian(["chromium"]), runs(chromiumFlags)] : [];
+
 /** The same for every app that needs it. */
 export const nodeShared = [runs(`${compilersOnDemand(["python3", ...cCompilers])} && ${headers}`)];
 export const bunShared = (release: string): string[] => [installBeside(bunHome, release)];
@@ -214,6 +223,7 @@ export function nodeBuildStage(
   const fetch = usesCorepack(plan) ? [runs(`${programOf(plan.packageManager)} --version`, mounts)] : [];
   return [
     ...base,
+    ...installBrowser(plan),
     ...(plan.hasDependencies ? nodeShared : []),
     ...(plan.bun === null ? [] : bunShared(plan.bun)),
     ...(usesCorepack(plan) ? corepackShared(plan.release, plan.yarnFromNpm) : []),
@@ -392,6 +402,7 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
   if (isInstalledInPlace(plan, variables))
     return [
       `FROM ${images.node}`,
+      ...installBrowser(plan),
       ...installDebian(plan.libraries),
       ...installInPlace(plan, variables),
       runEnvironment(plan, []),
@@ -403,6 +414,7 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
   return [
     ...lines,
     `FROM ${images.node}`,
+    ...installBrowser(plan),
     ...installDebian(plan.libraries),
     runEnvironment(plan, usesCorepack(plan) ? [tool.env] : []),
     // The release that installed the dependencies: nothing is downloaded when the app starts.
@@ -424,7 +436,7 @@ export function nodeDockerfile(plan: NodePlan, variables: BuildVariables, images
   ];
 }
 
-/** Assets for an app of another language: what only Node needs stays behind. */
+/** Assets for an app of another language: what only Node needs stays behind. A browser is for its start, not for assets. */
 export const assetsStage = (
   plan: NodeBuild,
   variables: BuildVariables,
@@ -432,6 +444,6 @@ export const assetsStage = (
   copySource?: string,
   base?: string[],
 ): string[] => [
-  ...nodeBuildStage(plan, "assets", variables, images, copySource, base),
+  ...nodeBuildStage({ ...plan, runsBrowser: false }, "assets", variables, images, copySource, base),
   runs("rm -rf node_modules"),
 ];
