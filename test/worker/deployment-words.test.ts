@@ -8,6 +8,8 @@ const none = { clone: null, build: null, start: null, swap: null };
 const deployment = (more: object): Deployment =>
   ({
     status: "BUILDING",
+    commit: null,
+    rollbackOf: null,
     createdAt: at(0),
     startedAt: at(2),
     finishedAt: null,
@@ -52,6 +54,34 @@ describe("the times that a deployment shows", () => {
       "start ahead",
       "switch ahead",
     ]);
+  });
+
+  it("name the step that goes on, although what the earlier ones took is reported only at the end", () => {
+    expect(shown(deployment({}), 10)).toEqual([
+      "wait done 2 s",
+      "fetch now 8 s",
+      "build ahead",
+      "start ahead",
+      "switch ahead",
+    ]);
+    const commit = "1146622340e0";
+    expect(shown(deployment({ commit }), 10)).toEqual([
+      "wait done 2 s",
+      "fetch done",
+      "build now 8 s",
+      "start ahead",
+      "switch ahead",
+    ]);
+    // Its start would seem to take as long as the build did.
+    expect(shown(deployment({ commit, status: "STARTING" }), 300)).toEqual([
+      "wait done 2 s",
+      "fetch done",
+      "build done",
+      "start now",
+      "switch ahead",
+    ]);
+    // A rollback has its commit from the beginning.
+    expect(shown(deployment({ commit, rollbackOf: "dep_1" }), 10)[1]).toBe("fetch now 8 s");
   });
 
   it("say which step failed and after how long, and that those behind it never came", () => {

@@ -51,7 +51,7 @@ export type Step = {
 
 /** The steps of a deployment with what each took; what is under way or has failed took what the others leave of the whole. */
 export function stepsOf(deployment: Deployment, now: Date): Step[] {
-  const { startedAt, createdAt, finishedAt, durations, status } = deployment;
+  const { startedAt, createdAt, finishedAt, durations, status, commit, rollbackOf } = deployment;
   const waited = startedAt === null ? null : Math.max(0, Date.parse(startedAt) - Date.parse(createdAt));
   const known: [name: string, label: string, ms: number | null][] = [
     ["wait", "Wait for a slot", waited],
@@ -61,16 +61,28 @@ export function stepsOf(deployment: Deployment, now: Date): Step[] {
     ["switch", stepNames.swap, durations.swap],
   ];
   const lastKnown = known.findLastIndex(([, , ms]) => ms !== null);
+  // Hosts report what each step took only at the end; until then its status, and its commit once it is fetched, say which one goes on.
+  const reached =
+    status === "STARTING" ? "start" : status === "BUILDING" && commit && !rollbackOf ? "build" : "wait";
+  const current = Math.max(
+    lastKnown + 1,
+    known.findIndex(([name]) => name === reached),
+  );
   const passed = (finishedAt === null ? now.getTime() : Date.parse(finishedAt)) - Date.parse(createdAt);
   const rest = Math.max(0, passed - known.reduce((sum, [, , ms]) => sum + (ms ?? 0), 0));
   return known.map(([name, label, ms], index) => {
     if (ms !== null) return { name, label, ms, state: "done" };
     if (index < lastKnown || status === "LIVE" || status === "SUPERSEDED")
       return { name, label, ms, state: "skipped" };
-    const isNext = index === lastKnown + 1;
     if (isUnderWay(deployment))
-      return isNext ? { name, label, ms: rest, state: "now" } : { name, label, ms, state: "ahead" };
-    return isNext && status === "FAILED"
+      return {
+        name,
+        label,
+        // The time of a build is not that of its start.
+        ms: index === current && reached !== "start" ? rest : null,
+        state: index < current ? "done" : index === current ? "now" : "ahead",
+      };
+    return index === lastKnown + 1 && status === "FAILED"
       ? { name, label, ms: rest, state: "failed" }
       : { name, label, ms, state: "missed" };
   });

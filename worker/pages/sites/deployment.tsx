@@ -45,7 +45,7 @@ const Steps = ({ deployment, now }: { deployment: Deployment; now: Date }) => (
           <span>{label}</span>
           <span>
             <Status {...stepWords[state]} />
-            <span class="soft small" {...(state === "now" && { "data-counts": String(ms) })}>
+            <span class="soft small" {...(state === "now" && ms !== null && { "data-counts": String(ms) })}>
               {ms === null ? "" : duration(ms)}
             </span>
           </span>
