@@ -224,13 +224,20 @@ let turns = 0;
 async function refresh(): Promise<void> {
   // What changes from here on is read once more.
   [isStale, timer] = [false, undefined];
-  const [turn, asked] = [++turns, shown];
+  const [turn, page] = [++turns, main()];
   let isMissed = true;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     // Too many requests, or the service is away: the page would say what is no longer so until something else changes.
     isMissed = answer.status === 429 || answer.status >= 500;
-    if ((answer.status === 404 || answer.status === 410) && asked === shown) {
+    const text = await answer.text();
+    if (turn !== turns) return;
+    // A form has meanwhile led to another page, or to a newer state of this one.
+    if (page !== main()) {
+      soon();
+      return;
+    }
+    if (answer.status === 404 || answer.status === 410) {
       gone = shown;
       tell("This no longer exists. What this page shows is out of date.");
     }
@@ -241,11 +248,10 @@ async function refresh(): Promise<void> {
     }
     if (!answer.ok) return;
     told?.remove();
-    const page = parse(await answer.text());
-    if (turn !== turns) return;
-    showState(page);
+    const newer = parse(text);
+    showState(newer);
     for (const old of document.querySelectorAll<HTMLElement>("[data-live]")) {
-      const next = page.getElementById(old.id);
+      const next = newer.getElementById(old.id);
       if (!next) continue;
       const focused = old.contains(document.activeElement) ? document.activeElement : null;
       // What somebody types there is kept.

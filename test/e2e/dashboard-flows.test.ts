@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Site } from "../../protocol/api/sites.ts";
-import { atPlainLog, launchBrowser, signedIn } from "./browser.ts";
+import { atPlainLog, launchBrowser, newPerson, signedIn } from "./browser.ts";
 import {
   api,
   launch,
@@ -187,6 +187,30 @@ it("two tabs and a phone stay in step without a reload", async () => {
   for (const one of [tab, phone]) expect(await one.evaluate("window.isTheSame")).toBe(true);
   await context.close();
   await phone.context().close();
+});
+
+it("what a form led to is not overwritten by a late answer for the page before", async () => {
+  const { context, page } = await signedIn(browser, {}, await newPerson(browser, "Late"));
+  // Only this test has the page read again.
+  await page.route("**/api/v1/events*", (route) => route.abort());
+  await page.goto(`${local.siteUrl}/billing`);
+  const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await page.route("**/billing", async (route) => {
+    if (route.request().method() !== "GET") return route.continue();
+    const response = await route.fetch();
+    asked.resolve();
+    await released.promise;
+    await route.fulfill({ response });
+  });
+  await page.evaluate("document.dispatchEvent(new Event('berth:refresh'))");
+  await asked.promise;
+  await page.locator('#credits button:has-text("Buy for $")').first().click();
+  await page.waitForURL(/\/invoice\//);
+  const isReadAgain = page.waitForRequest((request) => /\/invoice\//.test(request.url()));
+  released.resolve();
+  await isReadAgain;
+  expect(await page.title()).toMatch(/^Invoice/);
+  await context.close();
 });
 
 it("a page is asked for while its link is pressed, and again where it is opened only later or a form came between", async () => {
