@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { JobError, type JobRun } from "../job.ts";
 import { baseImages } from "./dockerfile/instructions.ts";
+import { orAborted } from "./or-aborted.ts";
 
 /** Makes a base image that no registry gives. @throws JobError when it could not */
 export type ImageProvider = (image: string, run: Pick<JobRun, "signal" | "log">) => Promise<void>;
@@ -46,13 +47,9 @@ export function openImageProvider(
     // A wrapper of its own, as two deployments may share a function.
     const listener: JobRun["log"] = (text, stream) => log(text, stream);
     listeners.add(listener);
-    const aborted = Promise.withResolvers<never>();
-    const abort = () => aborted.reject(signal.reason as Error);
-    signal.addEventListener("abort", abort, { once: true });
     try {
-      await Promise.race([made, aborted.promise]);
+      await orAborted(made, signal);
     } finally {
-      signal.removeEventListener("abort", abort);
       listeners.delete(listener);
       if (listeners.size === 0) end();
     }

@@ -5,6 +5,7 @@ import { label } from "../docker/labels.ts";
 import { log } from "../log.ts";
 import type { JobRun } from "../job.ts";
 import { stepsOf, type SharedBase } from "./dockerfile/shared.ts";
+import { orAborted } from "./or-aborted.ts";
 import { caSecretId, trustCa } from "./trust-ca.ts";
 
 type Means = {
@@ -121,17 +122,4 @@ export function openSharedBases(host: Means, now: () => number = Date.now): Shar
       return null;
     }
   };
-}
-
-/** Whoever waits may be cancelled; the image is made all the same. */
-async function orAborted(made: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason as Error);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    await Promise.race([made, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }
