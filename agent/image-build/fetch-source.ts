@@ -15,8 +15,10 @@ export type GitSource = {
 };
 type Fetched = { commit: string; commitMessage: string };
 
-/** How Git reaches the source's host: checked address, pinned name, nothing but this one protocol. */
-export async function reach(source: GitSource, home: string, settings: HostSettings) {
+export type Reached = Awaited<ReturnType<typeof reach>>;
+
+/** Git at the source's host: checked address, pinned name, nothing but this one protocol. */
+export async function reach(source: GitSource, home: string, settings: HostSettings, signal: AbortSignal) {
   const slash = source.address.indexOf("/");
   const [host, path] = [source.address.slice(0, slash), source.address.slice(slash + 1)];
   const local = settings.insecureGitHosts.includes(host);
@@ -25,10 +27,12 @@ export async function reach(source: GitSource, home: string, settings: HostSetti
     throw new JobError(`Git hosts are reached on port 443 only: leave the port out of ${host}.`);
   const scheme = local ? "http" : "https";
   const pin = local ? null : `${hostname}:443:${await publicAddressOf(hostname)}`;
+  const env = gitEnvironment(home, scheme, source.token);
+  const options = gitOptions(scheme, pin);
   return {
     url: `${scheme}://${host}/${path}`,
-    env: gitEnvironment(home, scheme, source.token),
-    options: gitOptions(scheme, pin),
+    options,
+    run: (...args: string[]) => git([...options, ...args], env, signal),
   };
 }
 
@@ -63,13 +67,9 @@ async function askForCommit(
   source: GitSource,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const { url, env, options } = await reach(source, workDirectory, settings);
+  const { url, run } = await reach(source, workDirectory, settings, signal);
   const ref = source.branch === null ? "HEAD" : `refs/heads/${source.branch}`;
-  const { code, stdout, stderr } = await git(
-    [...options, "ls-remote", "--quiet", "--", url, ref],
-    env,
-    signal,
-  );
+  const { code, stdout, stderr } = await run("ls-remote", "--quiet", "--", url, ref);
   signal.throwIfAborted();
   if (code !== 0 && redirects.test(stderr.replaceAll(source.address, ""))) throw refusalOf(stderr, source);
   const line = stdout.split("\n").find((one) => one.endsWith(`\t${ref}`));
@@ -97,36 +97,31 @@ async function fetchFrom(
   limits: SourceLimits,
 ): Promise<void> {
   const home = `${folder}.home`;
-  const { url, env, options } = await reach(source, home, settings);
+  const reached = await reach(source, home, settings, signal);
   await mkdir(home, { recursive: true });
 
   if (source.commit !== undefined) {
-    await fetchCommit(source, source.commit, url, folder, options, env, signal);
-    return checkOut(source, "FETCH_HEAD", folder, options, limits, signal);
+    await fetchCommit(reached, source, source.commit, folder);
+    return checkOut(source, "FETCH_HEAD", folder, reached.options, limits, signal);
   }
   const branch = source.branch === null ? [] : ["--branch", source.branch];
-  const cloned = await git(
-    [
-      ...options,
-      "clone",
-      "--quiet",
-      "--template=",
-      "--depth",
-      "1",
-      "--single-branch",
-      "--no-tags",
-      "--no-recurse-submodules",
-      "--no-checkout",
-      ...branch,
-      "--",
-      url,
-      folder,
-    ],
-    env,
-    signal,
+  const cloned = await reached.run(
+    "clone",
+    "--quiet",
+    "--template=",
+    "--depth",
+    "1",
+    "--single-branch",
+    "--no-tags",
+    "--no-recurse-submodules",
+    "--no-checkout",
+    ...branch,
+    "--",
+    reached.url,
+    folder,
   );
   if (cloned.code !== 0) throw refusalOf(cloned.stderr, source);
-  await checkOut(source, "HEAD", folder, options, limits, signal);
+  await checkOut(source, "HEAD", folder, reached.options, limits, signal);
 }
 
 async function checkOut(
@@ -154,31 +149,17 @@ async function checkOut(
 }
 
 async function fetchCommit(
+  { url, run }: Reached,
   source: GitSource,
   commit: string,
-  url: string,
   folder: string,
-  options: string[],
-  env: NodeJS.ProcessEnv,
-  signal: AbortSignal,
 ): Promise<void> {
-  const inFolder = [...options, "-C", folder];
+  const how = ["--quiet", "--depth", "1", "--no-tags", "--no-recurse-submodules"];
   for (const args of [
-    [...options, "init", "--quiet", "--template=", folder],
-    [
-      ...inFolder,
-      "fetch",
-      "--quiet",
-      "--depth",
-      "1",
-      "--no-tags",
-      "--no-recurse-submodules",
-      "--",
-      url,
-      commit,
-    ],
+    ["init", "--quiet", "--template=", folder],
+    ["-C", folder, "fetch", ...how, "--", url, commit],
   ]) {
-    const done = await git(args, env, signal);
+    const done = await run(...args);
     if (/not our ref|unadvertised object/i.test(done.stderr))
       throw new JobError(
         `The commit ${commit.slice(0, 12)} is not, or no longer, in ${source.address}: push it, or deploy the site again.`,

@@ -4,7 +4,7 @@ import type { HostSettings } from "../../host.ts";
 import { JobError } from "../../job.ts";
 import { maxBranches, maxBranchName } from "../../../protocol/inspection-limits.ts";
 import { sourceLimits } from "../check-source.ts";
-import { atEither, reach, refusalOf, type GitSource } from "../fetch-source.ts";
+import { atEither, reach, refusalOf, type GitSource, type Reached } from "../fetch-source.ts";
 import { git, gitEnvironment } from "../git.ts";
 import { listTree } from "../list-tree.ts";
 import { deepest, isRead } from "../read-sources.ts";
@@ -36,29 +36,26 @@ export const outlineOf = (
   signal: AbortSignal,
 ): Promise<Outline> =>
   atEither(source, async (one) => {
-    const { url, env, options } = await reach(one, `${folder}.home`, settings);
+    const reached = await reach(one, `${folder}.home`, settings, signal);
     await mkdir(`${folder}.home`, { recursive: true });
-    const refs = ["ls-remote", "--symref", "--", url, "HEAD", "refs/heads/*"];
     const [listed, cloned] = await Promise.allSettled([
-      listBranches(one, [...options, ...refs], env, signal),
-      clone(one, url, folder, options, env, signal),
+      listBranches(reached, one),
+      clone(reached, one, folder),
     ]);
     // Neither writes any more.
     if (cloned.status === "rejected") throw cloned.reason;
     if (listed.status === "rejected") throw listed.reason;
-    const commit = await placeFiles(one, rootDir, folder, options, env, signal);
+    const commit = await placeFiles(reached, one, rootDir, folder, signal);
     return { ...listed.value, commit, branch: one.branch ?? listed.value.defaultBranch };
   });
 
 const isShort = (name: string): boolean => name.length <= maxBranchName;
 
 async function listBranches(
+  { url, run }: Reached,
   source: GitSource,
-  args: string[],
-  env: NodeJS.ProcessEnv,
-  signal: AbortSignal,
 ): Promise<Pick<Outline, "defaultBranch" | "branches">> {
-  const { code, stdout, stderr } = await git(args, env, signal);
+  const { code, stdout, stderr } = await run("ls-remote", "--symref", "--", url, "HEAD", "refs/heads/*");
   if (code !== 0) throw refusalOf(stderr, source);
   const defaultBranch = /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout)?.slice(1).find(isShort) ?? null;
   const all = [...stdout.matchAll(/\trefs\/heads\/(\S+)$/gm)].map(([, name = ""]) => name).filter(isShort);
@@ -66,14 +63,7 @@ async function listBranches(
   return { defaultBranch, branches: [...(defaultBranch === null ? [] : [defaultBranch]), ...branches] };
 }
 
-async function clone(
-  source: GitSource,
-  url: string,
-  folder: string,
-  options: string[],
-  env: NodeJS.ProcessEnv,
-  signal: AbortSignal,
-): Promise<void> {
+async function clone({ url, run }: Reached, source: GitSource, folder: string): Promise<void> {
   const branch = source.branch === null ? [] : ["--branch", source.branch];
   const how = [
     "--quiet",
@@ -84,16 +74,15 @@ async function clone(
     "--no-checkout",
     "--filter=blob:none",
   ];
-  const cloned = await git([...options, "clone", ...how, ...branch, "--", url, folder], env, signal);
+  const cloned = await run("clone", ...how, ...branch, "--", url, folder);
   if (cloned.code !== 0) throw refusalOf(cloned.stderr, source);
 }
 
 async function placeFiles(
+  { options, run }: Reached,
   source: GitSource,
   rootDir: string | null,
   folder: string,
-  options: string[],
-  env: NodeJS.ProcessEnv,
   signal: AbortSignal,
 ): Promise<string> {
   const inFolder = [...options, "-C", folder];
@@ -114,7 +103,7 @@ async function placeFiles(
   );
   // By this, what is missing is fetched at once, and not file by file.
   const sparse = ["-c", "core.sparseCheckout=true", "-c", "core.sparseCheckoutCone=false"];
-  const read = await git([...options, ...sparse, "-C", folder, "read-tree", "-mu", "HEAD"], env, signal);
+  const read = await run(...sparse, "-C", folder, "read-tree", "-mu", "HEAD");
   if (read.code !== 0) throw refusalOf(read.stderr, source);
   const there = new Set(wanted);
   const empty = placed.filter((path) => !there.has(path));
