@@ -4,12 +4,11 @@ import type { ById, ListQuery, Page } from "../../../protocol/api/common.ts";
 import { VolumeName } from "../../../protocol/api/volumes.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import { accountOf, type Ctx } from "../../ctx.ts";
-import { batch } from "../../db/batch.ts";
 import { backups } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { volumeKey, volumeKeysOf, type VolumeKey } from "../../domain/volume-keys.ts";
 import { databaseById } from "../databases/owned.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith } from "../owned.ts";
 import { before, page } from "../page.ts";
 import { siteById } from "../sites/owned.ts";
 import { backupView } from "./view.ts";
@@ -25,14 +24,9 @@ export async function listBackupsOf(
   { id: databaseId, ...query }: ById & ListQuery,
 ): Promise<Page<Backup>> {
   const id = idIn("database", databaseId);
-  const {
-    database: [database],
-    rows,
-  } = await batch(ctx, {
-    database: databaseById(ctx, id),
+  const { rows } = await ownedWith(ctx, databaseById(ctx, id), {
     rows: backupsOf(ctx, { ...query, databaseId: id }),
   });
-  requireOwned(ctx, database);
   return page(rows, query, backupView);
 }
 
@@ -42,14 +36,9 @@ export async function listVolumeBackups(
   { id: siteId, name, ...query }: ById & { name: string } & ListQuery,
 ): Promise<Page<Backup>> {
   const id = idIn("site", siteId);
-  const {
-    site: [site],
-    rows,
-  } = await batch(ctx, {
-    site: siteById(ctx, id),
+  const { rows } = await ownedWith(ctx, siteById(ctx, id), {
     rows: backupsOf(ctx, query, volumeKey(id, name)),
   });
-  requireOwned(ctx, site);
   if (!VolumeName.safeParse(name).success) throw new AppError("not_found");
   return page(rows, query, backupView);
 }

@@ -7,7 +7,7 @@ import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { endAsFailed } from "../../jobs/finish.ts";
 import { requestCancel, reviseCancelled } from "../../jobs/request-cancel.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith, requireOwned } from "../owned.ts";
 import { commandById } from "./owned.ts";
 import { commandView } from "./view.ts";
 
@@ -15,16 +15,14 @@ import { commandView } from "./view.ts";
 export async function cancelCommand(ctx: Ctx, { id: commandId }: ById): Promise<Command> {
   const id = idIn("command", commandId);
   const {
-    found: [found],
+    owned: command,
     job: [job],
-  } = await batch(ctx, {
-    found: commandById(ctx, id),
+  } = await ownedWith(ctx, commandById(ctx, id), {
     job: ctx.db
       .select()
       .from(jobs)
       .where(and(eq(jobs.lane, id), inArray(jobs.status, ["QUEUED", "LEASED"]))),
   });
-  const command = requireOwned(ctx, found);
   if (job?.status === "QUEUED") {
     const now = ctx.now();
     const failure = { error: "Cancelled", cancelled: true, durations: null };

@@ -3,9 +3,8 @@ import type { Command, CommandListQuery } from "../../../protocol/api/commands.t
 import type { ById, Page } from "../../../protocol/api/common.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import { batch } from "../../db/batch.ts";
 import { commands } from "../../db/schema.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith } from "../owned.ts";
 import { before, page } from "../page.ts";
 import { siteById } from "../sites/owned.ts";
 import { commandView, selectCommands } from "./view.ts";
@@ -17,11 +16,7 @@ export async function listCommands(
 ): Promise<Page<Command>> {
   const id = idIn("site", siteId);
   const { scheduleId } = query;
-  const {
-    site: [site],
-    rows,
-  } = await batch(ctx, {
-    site: siteById(ctx, id),
+  const { rows } = await ownedWith(ctx, siteById(ctx, id), {
     rows: selectCommands(ctx.db)
       .where(
         and(
@@ -33,6 +28,5 @@ export async function listCommands(
       .orderBy(desc(commands.id))
       .limit(query.limit + 1),
   });
-  requireOwned(ctx, site);
   return page(rows, query, commandView);
 }

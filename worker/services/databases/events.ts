@@ -2,9 +2,8 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { keepEvents } from "../../../protocol/agent/running.ts";
 import type { EventsQuery, SiteEvents } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../ctx.ts";
-import { batch } from "../../db/batch.ts";
 import { endedRestores, restoreEvent } from "../backups/restores.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith } from "../owned.ts";
 import { askHostOf } from "../running/ask-host.ts";
 import { eventsSince } from "../running/events.ts";
 import { databaseById } from "./owned.ts";
@@ -15,14 +14,10 @@ export async function databaseEventsOf(
   { id: databaseId, since }: ById & EventsQuery,
 ): Promise<SiteEvents> {
   const id = idIn("database", databaseId);
-  const {
-    found: [found],
-    restores,
-  } = await batch(ctx, {
-    found: databaseById(ctx, id),
+  const { owned: database, restores } = await ownedWith(ctx, databaseById(ctx, id), {
     restores: endedRestores(ctx, id),
   });
-  const answer = await askHostOf<"events">(ctx, requireOwned(ctx, found), { kind: "events", siteId: id });
+  const answer = await askHostOf<"events">(ctx, database, { kind: "events", siteId: id });
   const events = [...(answer?.events ?? []), ...restores.map(restoreEvent)];
   const newest = events.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(-keepEvents);
   return { data: eventsSince(newest, since) };

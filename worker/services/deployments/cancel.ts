@@ -7,17 +7,16 @@ import { jobs } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { endAsFailed } from "../../jobs/finish.ts";
 import { requestCancel, reviseCancelled } from "../../jobs/request-cancel.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith } from "../owned.ts";
 import { deploymentById } from "./owned.ts";
 
 /** A queued deployment ends at once, a running one when its host has stopped the work. */
 export async function cancelDeployment(ctx: Ctx, { id: deploymentId }: ById): Promise<DeploymentCancelled> {
   const id = idIn("deployment", deploymentId);
   const {
-    found: [found],
+    owned: { status },
     job: [job],
-  } = await batch(ctx, {
-    found: deploymentById(ctx, id),
+  } = await ownedWith(ctx, deploymentById(ctx, id), {
     job: ctx.db
       .select()
       .from(jobs)
@@ -29,7 +28,6 @@ export async function cancelDeployment(ctx: Ctx, { id: deploymentId }: ById): Pr
         ),
       ),
   });
-  const { status } = requireOwned(ctx, found);
   if (job?.status === "QUEUED") {
     const ended = await endAsFailed(ctx, job, { error: "Cancelled", cancelled: true, durations: null });
     if (ended.recorded) return { id, status: "CANCELLED" };

@@ -2,9 +2,8 @@ import { and, desc, eq } from "drizzle-orm";
 import type { ById, Page } from "../../../protocol/api/common.ts";
 import type { Deployment, DeploymentListQuery } from "../../../protocol/api/deployments.ts";
 import type { Ctx } from "../../ctx.ts";
-import { batch } from "../../db/batch.ts";
 import { deployments } from "../../db/schema.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith } from "../owned.ts";
 import { before, page } from "../page.ts";
 import { siteById } from "../sites/owned.ts";
 import { deploymentView, selectDeployments } from "./view.ts";
@@ -15,11 +14,7 @@ export async function listDeployments(
   { id: siteId, ...query }: ById & DeploymentListQuery,
 ): Promise<Page<Deployment>> {
   const id = idIn("site", siteId);
-  const {
-    site: [site],
-    rows,
-  } = await batch(ctx, {
-    site: siteById(ctx, id),
+  const { rows } = await ownedWith(ctx, siteById(ctx, id), {
     rows: selectDeployments(ctx)
       .where(
         and(
@@ -32,6 +27,5 @@ export async function listDeployments(
       .orderBy(desc(deployments.id))
       .limit(query.limit + 1),
   });
-  requireOwned(ctx, site);
   return page(rows, query, deploymentView);
 }

@@ -1,11 +1,10 @@
 import { and, asc, eq } from "drizzle-orm";
 import { DomainName } from "../../../protocol/api/domains.ts";
 import type { Ctx } from "../../ctx.ts";
-import { batch } from "../../db/batch.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { domains } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith } from "../owned.ts";
 import { siteById } from "../sites/owned.ts";
 import type { DomainRow } from "./view.ts";
 
@@ -17,14 +16,10 @@ export async function siteWithDomains(
   siteId: string,
 ): Promise<{ site: SiteRow; rows: DomainRow[] }> {
   const id = idIn("site", siteId);
-  const {
-    found: [found],
-    rows,
-  } = await batch(ctx, {
-    found: siteById(ctx, id),
+  const { owned: site, rows } = await ownedWith(ctx, siteById(ctx, id), {
     rows: ctx.db.select().from(domains).where(eq(domains.siteId, id)).orderBy(asc(domains.id)),
   });
-  return { site: requireOwned(ctx, found), rows };
+  return { site, rows };
 }
 
 /** A domain of the caller's site, by any form of its name. @throws AppError not_found, forbidden */
@@ -35,16 +30,14 @@ export async function domainOwnedBy(
   const id = idIn("site", siteId);
   const stored = DomainName.safeParse(name).data ?? "";
   const {
-    found: [found],
+    owned: site,
     row: [row],
-  } = await batch(ctx, {
-    found: siteById(ctx, id),
+  } = await ownedWith(ctx, siteById(ctx, id), {
     row: ctx.db
       .select()
       .from(domains)
       .where(and(eq(domains.siteId, id), eq(domains.name, stored))),
   });
-  const site = requireOwned(ctx, found);
   if (!row) throw new AppError("not_found");
   return { site, row };
 }

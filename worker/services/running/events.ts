@@ -1,8 +1,7 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { EventsQuery, SiteEvent, SiteEvents } from "../../../protocol/api/running.ts";
 import type { Ctx } from "../../ctx.ts";
-import { batch } from "../../db/batch.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith } from "../owned.ts";
 import { siteById } from "../sites/owned.ts";
 import { askHostOf } from "./ask-host.ts";
 import { lastMove, movedDetail } from "./last-move.ts";
@@ -11,13 +10,12 @@ import { lastMove, movedDetail } from "./last-move.ts";
 export async function siteEventsOf(ctx: Ctx, { id: siteId, since }: ById & EventsQuery): Promise<SiteEvents> {
   const id = idIn("site", siteId);
   const {
-    found: [found],
+    owned: site,
     move: [move],
-  } = await batch(ctx, {
-    found: siteById(ctx, id),
+  } = await ownedWith(ctx, siteById(ctx, id), {
     move: lastMove(ctx, id),
   });
-  const answer = await askHostOf<"events">(ctx, requireOwned(ctx, found), { kind: "events", siteId: id });
+  const answer = await askHostOf<"events">(ctx, site, { kind: "events", siteId: id });
   const moved = move?.at ? [{ at: move.at.toISOString(), kind: "moved" as const, detail: movedDetail }] : [];
   return { data: eventsSince([...moved, ...(answer?.events ?? [])], since) };
 }

@@ -6,7 +6,7 @@ import { batch } from "../../db/batch.ts";
 import { siteEnvVersions } from "../../db/schema.ts";
 import { conflict } from "../../domain/app-error.ts";
 import { envOpener } from "../../jobs/sites/open-env.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith } from "../owned.ts";
 import { keptEnvVersions } from "../sites/forget-env.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { siteById } from "../sites/owned.ts";
@@ -22,15 +22,13 @@ export async function siteAndMasks(
 ): Promise<{ site: SiteRow; masks: string[]; movedAt: Date | null }> {
   const id = idIn("site", siteId);
   const {
-    found: [found],
+    owned: site,
     environments,
     move: [move],
-  } = await batch(ctx, {
-    found: siteById(ctx, id),
+  } = await ownedWith(ctx, siteById(ctx, id), {
     environments: newestEnvironments(ctx, id),
     move: lastMove(ctx, id),
   });
-  const site = requireOwned(ctx, found);
   const masks = masksOf(ctx, site, environments);
   if (Buffer.byteLength(JSON.stringify(masks)) > maxMasksBytes)
     throw conflict(

@@ -2,9 +2,8 @@ import { and, desc, eq } from "drizzle-orm";
 import type { ById, ListQuery, Page } from "../../../protocol/api/common.ts";
 import type { Schedule } from "../../../protocol/api/schedules.ts";
 import type { Ctx } from "../../ctx.ts";
-import { batch } from "../../db/batch.ts";
 import { schedules } from "../../db/schema.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith } from "../owned.ts";
 import { before, page } from "../page.ts";
 import { siteById } from "../sites/owned.ts";
 import { scheduleView, selectSchedules } from "./view.ts";
@@ -15,16 +14,11 @@ export async function listSchedules(
   { id: siteId, ...query }: ById & ListQuery,
 ): Promise<Page<Schedule>> {
   const id = idIn("site", siteId);
-  const {
-    site: [site],
-    rows,
-  } = await batch(ctx, {
-    site: siteById(ctx, id),
+  const { rows } = await ownedWith(ctx, siteById(ctx, id), {
     rows: selectSchedules(ctx.db)
       .where(and(eq(schedules.siteId, id), before(schedules.id, query)))
       .orderBy(desc(schedules.id))
       .limit(query.limit + 1),
   });
-  requireOwned(ctx, site);
   return page(rows, query, (row) => scheduleView(row, ctx.now()));
 }

@@ -1,10 +1,9 @@
 import type { ById } from "../../../protocol/api/common.ts";
 import type { SiteProbe, SiteProbed } from "../../../protocol/api/diagnosis.ts";
 import type { Ctx } from "../../ctx.ts";
-import { batch } from "../../db/batch.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { siteAddress } from "../../domain/slug.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith } from "../owned.ts";
 import { verifiedNames } from "./ingress-change.ts";
 import { siteById } from "./owned.ts";
 
@@ -19,14 +18,9 @@ export async function probeSite(
   { id: siteId, path, domain }: ById & SiteProbe,
 ): Promise<SiteProbed> {
   const id = idIn("site", siteId);
-  const {
-    found: [found],
-    verified,
-  } = await batch(ctx, {
-    found: siteById(ctx, id),
+  const { owned: site, verified } = await ownedWith(ctx, siteById(ctx, id), {
     verified: verifiedNames(ctx, id),
   });
-  const site = requireOwned(ctx, found);
   const own = new URL(siteAddress(ctx.config.SITES_ORIGIN, site.slug).url);
   const names = verified.map(({ name }) => name);
   if (domain !== undefined && !names.includes(domain))

@@ -2,12 +2,11 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { and, eq, sql } from "drizzle-orm";
 import type { SiteActionAccepted, SiteRollback } from "../../../protocol/api/sites.ts";
 import type { Ctx } from "../../ctx.ts";
-import { batch } from "../../db/batch.ts";
 import { deployments } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { mayComeBack } from "../../jobs/deployments/kept.ts";
 import { selectDeployments, type DeploymentRecord } from "../deployments/view.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith } from "../owned.ts";
 import { refuseUnpaid } from "../refuse-unpaid.ts";
 import { deploySite } from "./deploy.ts";
 import { siteById } from "./owned.ts";
@@ -28,13 +27,11 @@ export async function rollbackSite(
             WHERE site_id = ${id} AND status IN ('LIVE', 'SUPERSEDED') AND "trigger" <> 'move'))`
       : sql`${deployments.id} = ${deploymentId}`;
   const {
-    found: [found],
+    owned: site,
     target: [target],
-  } = await batch(ctx, {
-    found: siteById(ctx, id),
+  } = await ownedWith(ctx, siteById(ctx, id), {
     target: selectDeployments(ctx).where(and(eq(deployments.siteId, id), named)),
   });
-  const site = requireOwned(ctx, found);
   await refuseUnpaid(ctx, site);
   if (!target && deploymentId !== undefined) throw new AppError("not_found");
   if (!target)

@@ -4,10 +4,9 @@ import type { Volume } from "../../../protocol/api/volumes.ts";
 import type { SiteVolumes } from "../../../protocol/api/site-volumes.ts";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import { batch } from "../../db/batch.ts";
 import { openJob } from "../../db/job-conditions.ts";
 import { deployments, jobs, siteVolumes } from "../../db/schema.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith } from "../owned.ts";
 import { siteById } from "../sites/owned.ts";
 import { volumeBackupsView } from "./view.ts";
 
@@ -15,12 +14,11 @@ import { volumeBackupsView } from "./view.ts";
 export async function listVolumes(ctx: Ctx, { id: siteId }: ById): Promise<SiteVolumes> {
   const id = idIn("site", siteId);
   const {
-    found: [found],
+    owned: site,
     kept,
     current: [current],
     restoring,
-  } = await batch(ctx, {
-    found: siteById(ctx, id),
+  } = await ownedWith(ctx, siteById(ctx, id), {
     restoring: ctx.db
       .select({ volume: jobs.volume })
       .from(jobs)
@@ -28,7 +26,6 @@ export async function listVolumes(ctx: Ctx, { id: siteId }: ById): Promise<SiteV
     kept: ctx.db.select().from(siteVolumes).where(eq(siteVolumes.siteId, id)).orderBy(asc(siteVolumes.name)),
     current: currentRunOf(ctx, id),
   });
-  const site = requireOwned(ctx, found);
   const answer =
     site.hostId === null || kept.length === 0
       ? null

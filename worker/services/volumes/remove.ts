@@ -4,12 +4,11 @@ import { VolumeName } from "../../../protocol/api/volumes.ts";
 import { type VolumeRemoved } from "../../../protocol/api/site-volumes.ts";
 import type { Ctx } from "../../ctx.ts";
 import { openJob } from "../../db/job-conditions.ts";
-import { batch } from "../../db/batch.ts";
 import { backups, jobs, siteVolumes } from "../../db/schema.ts";
 import { AppError, conflict } from "../../domain/app-error.ts";
 import { keptAfterDeletionMs } from "../../domain/backup-rules.ts";
 import { volumeKey } from "../../domain/volume-keys.ts";
-import { idIn, requireOwned } from "../owned.ts";
+import { idIn, ownedWith } from "../owned.ts";
 import { askHostOf } from "../running/ask-host.ts";
 import { siteById } from "../sites/owned.ts";
 import { currentRunOf } from "./list.ts";
@@ -21,12 +20,11 @@ export async function removeVolume(
 ): Promise<VolumeRemoved> {
   const id = idIn("site", siteId);
   const {
-    found: [found],
+    owned: site,
     kept: [kept],
     current: [current],
     open,
-  } = await batch(ctx, {
-    found: siteById(ctx, id),
+  } = await ownedWith(ctx, siteById(ctx, id), {
     kept: ctx.db
       .select()
       .from(siteVolumes)
@@ -38,7 +36,6 @@ export async function removeVolume(
       .where(and(eq(jobs.siteId, id), isOpen))
       .limit(1),
   });
-  const site = requireOwned(ctx, found);
   if (!kept || !VolumeName.safeParse(name).success) throw new AppError("not_found");
   if (site.volumes.some((one) => one.name === name))
     throw conflict(
