@@ -81,7 +81,6 @@ export const keys: Screen = {
                     hint="Where it is used, such as Laptop. The key is shown once."
                     required
                     maxlength={100}
-                    autocomplete="off"
                   />
                   {viewer.twoFactorEnabled && <CodeField />}
                   <Submit label="Create key" kind="primary" />

@@ -188,9 +188,8 @@ export const notifications: Screen = {
                     hint="The address of the webhook or of a Slack incoming webhook. Not needed for email."
                     placeholder="https://"
                     maxlength={2000}
-                    autocomplete="off"
                   />
-                  <Field name="name" prose label="Name" hint="Optional." maxlength={60} autocomplete="off" />
+                  <Field name="name" prose label="Name" hint="Optional." maxlength={60} />
                   <Kinds chosen={notificationKinds} />
                   <Submit label="Add channel" kind="primary" />
                 </Form>

@@ -55,7 +55,6 @@ export const billingDetails: Screen = {
                   value={vatId ?? ""}
                   hint="With its country code, such as DE123456789."
                   maxlength={30}
-                  autocomplete="off"
                 />
                 <Submit label="Save" kind="primary" />
               </Form>

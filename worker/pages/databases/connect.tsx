@@ -195,7 +195,6 @@ const Links = ({ database, sites }: { database: Database; sites: readonly Site[]
               label="Variable"
               placeholder={databaseEngines[database.type].variable}
               hint="The site receives it at its next restart or deployment."
-              autocomplete="off"
               maxlength={100}
               mono
             />

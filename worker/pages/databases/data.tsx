@@ -127,7 +127,7 @@ const ConfirmWrite = ({ database, tried }: { database: Database; tried: Tried })
     <Form id="write">
       <input type="hidden" name="statement" value={tried.statement} />
       <input type="hidden" name="token" value={tried.confirm} />
-      <Field name="confirm" label={`Type ${database.name} to run it`} required autocomplete="off" />
+      <Field name="confirm" label={`Type ${database.name} to run it`} required />
       <div class="form-end row">
         <Button label="Run it" kind="danger primary" />
         <a class="button" href={databasePath(database.id, "data")}>

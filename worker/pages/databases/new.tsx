@@ -56,7 +56,6 @@ export const newDatabase: Screen = {
                   hint={"Sites reach it at name.internal: a–z, 0–9, - and _."}
                   required
                   maxlength={63}
-                  autocomplete="off"
                   placeholder="shop-data"
                 />
                 <PlanCards packs={offered} />

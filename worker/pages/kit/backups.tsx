@@ -124,7 +124,7 @@ export const RestoreMenu = ({
 /** The end of a form that replaces all data of what has this name. */
 export const ReplaceFields = ({ name, label }: { name: string; label: string }) => (
   <>
-    <Field name="confirm" label={label} required autocomplete="off" placeholder={name} />
+    <Field name="confirm" label={label} required placeholder={name} />
     <Submit label="Replace its data" kind="danger primary" />
   </>
 );

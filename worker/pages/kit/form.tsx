@@ -103,9 +103,12 @@ const Around = ({
   problem,
   wide = false,
   children,
-}: Pick<Common, "label" | "hint" | "wide"> & {
+}: {
   id: string;
+  label: string;
+  hint: Child | undefined;
   problem: string | undefined;
+  wide: boolean | undefined;
   children: Child;
 }) => (
   <div class={wide ? "field wide" : "field"}>
@@ -144,6 +147,8 @@ export const Field = ({
   wide,
   mono = false,
   prose = false,
+  // A browser that goes back to a form does not restore what says "off".
+  autocomplete = type === "number" ? undefined : "off",
   told,
   ...input
 }: Common & {
@@ -162,15 +167,10 @@ export const Field = ({
   // The usual hint may say that an empty field changes nothing, and what was typed into this one is gone.
   const hint = type === "password" && shown ? "Type it again: it is never shown." : usualHint;
   return (
-    <Around
-      id={id}
-      label={label}
-      problem={problem}
-      {...(hint !== undefined && { hint })}
-      {...(wide && { wide })}
-    >
+    <Around id={id} label={label} hint={hint} problem={problem} wide={wide}>
       <input
         {...input}
+        autocomplete={autocomplete}
         {...typedAs(prose)}
         id={id}
         type={type}
@@ -194,19 +194,12 @@ export const TextArea = ({
   value,
   rows = 4,
   wide,
-  mono: _mono,
   prose = false,
   ...input
-}: Common & { value?: string | undefined; rows?: number }) => {
+}: Omit<Common, "mono"> & { value?: string | undefined; rows?: number }) => {
   const { id, problem, shown } = stateOf(input.name, value);
   return (
-    <Around
-      id={id}
-      label={label}
-      problem={problem}
-      {...(hint !== undefined && { hint })}
-      {...(wide && { wide })}
-    >
+    <Around id={id} label={label} hint={hint} problem={problem} wide={wide}>
       <textarea {...input} {...typedAs(prose)} id={id} rows={rows} {...said(id, problem, hint)}>
         {/* Browsers leave out a line break at the beginning. */}
         {/^[\r\n]/.test(shown ?? "") && "\n"}
@@ -229,13 +222,7 @@ export const Select = ({
 }) => {
   const { id, problem, shown } = stateOf(input.name, value);
   return (
-    <Around
-      id={id}
-      label={label}
-      problem={problem}
-      {...(hint !== undefined && { hint })}
-      {...(wide && { wide })}
-    >
+    <Around id={id} label={label} hint={hint} problem={problem} wide={wide}>
       <select {...input} id={id} {...said(id, problem, hint)}>
         {options.map(([one, text]) => (
           <option value={one} selected={one === (shown ?? "")}>
@@ -395,7 +382,7 @@ export const ConfirmByName = ({
     {children}
     <Form id={id} {...(of !== undefined && { of })}>
       {fields}
-      <Field name="confirm" label={`Type ${name} to confirm`} required autocomplete="off" />
+      <Field name="confirm" label={`Type ${name} to confirm`} required />
       <Submit label={label} kind="danger primary" />
     </Form>
   </details>

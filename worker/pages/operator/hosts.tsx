@@ -215,21 +215,13 @@ export const operatorHosts: Screen = {
                 hint="Lower-case letters, digits and hyphens."
                 required
                 maxlength={63}
-                autocomplete="off"
               />
-              <Field
-                name="region"
-                label="Region"
-                hint="Optional: sites can request it."
-                maxlength={40}
-                autocomplete="off"
-              />
+              <Field name="region" label="Region" hint="Optional: sites can request it." maxlength={40} />
               <Field
                 name="token"
                 label="Token"
                 hint="Only for a machine that was a host before: BERTH_HOST_TOKEN in its /etc/berth/agent.env. Its agent recognizes by it the sites and databases that it runs."
                 type="password"
-                autocomplete="off"
               />
               <Submit label="Add host" kind="primary" />
             </Form>

@@ -55,7 +55,7 @@ function packIn(fields: Fields) {
 type Offered = { name: string; amountCents: number; currency: string; active: boolean };
 
 const NameField = ({ of }: { of: Offered | undefined }) => (
-  <Field name="name" prose label="Name" value={of?.name} required maxlength={100} autocomplete="off" />
+  <Field name="name" prose label="Name" value={of?.name} required maxlength={100} />
 );
 
 const AmountField = ({ of, label }: { of: Offered | undefined; label: string }) => (
@@ -66,7 +66,6 @@ const AmountField = ({ of, label }: { of: Offered | undefined; label: string }) 
     required
     placeholder="5.00"
     maxlength={10}
-    autocomplete="off"
   />
 );
 
@@ -95,7 +94,6 @@ const PackFields = ({ pack }: { pack?: PackForOperator }) => (
         required
         placeholder="0.5"
         maxlength={8}
-        autocomplete="off"
       />
       <Field
         name="diskGb"

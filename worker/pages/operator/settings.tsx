@@ -67,15 +67,7 @@ export const operatorSettings: Screen = {
         <Card title="Brand">
           <div class="body">
             <Form id="brand">
-              <Field
-                name="name"
-                prose
-                label="Name"
-                value={brand.name}
-                required
-                maxlength={60}
-                autocomplete="off"
-              />
+              <Field name="name" prose label="Name" value={brand.name} required maxlength={60} />
               {brand.logo !== null && (
                 <p>
                   <img class="logo" src={logoAddress(brand.logo)} alt="Current logo" />
@@ -88,7 +80,6 @@ export const operatorSettings: Screen = {
                 hint="The text of an SVG without scripts, or a PNG as data:image/png;base64,…; 64 KiB at most."
                 rows={4}
                 maxlength={64 * 1024}
-                mono
               />
               <Field
                 name="accent"
@@ -96,7 +87,6 @@ export const operatorSettings: Screen = {
                 value={brand.accent ?? ""}
                 hint="Such as #0f766e; dark enough for white text."
                 maxlength={7}
-                autocomplete="off"
               />
               {links.map(([name, label]) => (
                 <Field
@@ -106,7 +96,6 @@ export const operatorSettings: Screen = {
                   value={brand[name] ?? ""}
                   placeholder="https://"
                   maxlength={500}
-                  autocomplete="off"
                 />
               ))}
               <Submit label="Save brand" kind="primary" />
@@ -139,16 +128,8 @@ export const operatorSettings: Screen = {
                 value={seller.vatId ?? ""}
                 hint="With its country code, such as DE123456789."
                 maxlength={30}
-                autocomplete="off"
               />
-              <Field
-                name="email"
-                label="Email"
-                type="email"
-                value={seller.email ?? ""}
-                maxlength={254}
-                autocomplete="off"
-              />
+              <Field name="email" label="Email" type="email" value={seller.email ?? ""} maxlength={254} />
               <div class="columns">
                 <Field
                   name="taxName"
@@ -158,7 +139,6 @@ export const operatorSettings: Screen = {
                   placeholder="VAT"
                   hint="Its name on invoices. Leave empty for none."
                   maxlength={30}
-                  autocomplete="off"
                 />
                 <Field
                   name="taxPercent"
@@ -167,7 +147,6 @@ export const operatorSettings: Screen = {
                   placeholder="19"
                   hint="Prices include it; what customers pay stays the same."
                   maxlength={6}
-                  autocomplete="off"
                 />
               </div>
               <TextArea

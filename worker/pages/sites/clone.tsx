@@ -63,7 +63,6 @@ export const siteClone: Screen = {
                     required
                     pattern="[a-z0-9\-]{1,63}"
                     maxlength={63}
-                    autocomplete="off"
                   />
                   <PlanCards
                     packs={packs}

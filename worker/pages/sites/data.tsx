@@ -100,14 +100,7 @@ const Volumes = ({ site, volumes, path }: { site: Site; volumes: SiteVolume[]; p
       <div class="body">
         <Form id="add">
           <div class="columns">
-            <Field
-              name="name"
-              label="Name"
-              placeholder="uploads"
-              required
-              maxlength={63}
-              autocomplete="off"
-            />
+            <Field name="name" label="Name" placeholder="uploads" required maxlength={63} />
             <Field
               name="mountPath"
               label="Folder in the app"
@@ -115,7 +108,6 @@ const Volumes = ({ site, volumes, path }: { site: Site; volumes: SiteVolume[]; p
               hint="An empty folder, not the one the app itself is in."
               required
               maxlength={200}
-              autocomplete="off"
             />
           </div>
           <Submit label="Add volume" />

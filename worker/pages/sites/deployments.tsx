@@ -92,7 +92,6 @@ export const siteDeployments: Screen = {
                       label="Branch, tag or commit"
                       mono
                       maxlength={200}
-                      autocomplete="off"
                       placeholder={site.branch ?? "the newest commit of the repository's default branch"}
                       hint="A commit by its full 40-digit id. The next deployment without one uses the site's branch again."
                     />

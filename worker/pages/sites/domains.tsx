@@ -261,7 +261,6 @@ export const siteDomains: Screen = {
                 }
                 required
                 maxlength={300}
-                autocomplete="off"
               />
               <Check
                 name="pair"

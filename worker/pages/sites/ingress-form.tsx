@@ -106,7 +106,6 @@ export const IngressForm = ({ site: { ingress, replicas, url } }: { site: Site }
         hint="Leave empty to let everybody see the site."
         value={ingress.basicAuth?.username}
         maxlength={100}
-        autocomplete="off"
       />
       <Field
         name="password"

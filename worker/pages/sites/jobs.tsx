@@ -92,15 +92,7 @@ function runsOf({ cron, nextRunAt }: Schedule, count: number): Date[] {
 const ScheduleFields = ({ schedule, told }: { schedule?: Schedule; told: Told }) => (
   <>
     <div class="columns">
-      <Field
-        name="name"
-        label="Name"
-        value={schedule?.name}
-        placeholder="clean-up"
-        required
-        maxlength={63}
-        autocomplete="off"
-      />
+      <Field name="name" label="Name" value={schedule?.name} placeholder="clean-up" required maxlength={63} />
       <Field
         name="cron"
         label="When (cron, in UTC)"
@@ -110,7 +102,6 @@ const ScheduleFields = ({ schedule, told }: { schedule?: Schedule; told: Told })
         told={told}
         required
         maxlength={200}
-        autocomplete="off"
         mono
       />
       <noscript>
@@ -136,7 +127,6 @@ const ScheduleFields = ({ schedule, told }: { schedule?: Schedule; told: Told })
       placeholder="npm run clean-up"
       required
       maxlength={2000}
-      autocomplete="off"
       mono
       wide
     />
@@ -271,7 +261,6 @@ export const siteJobs: Screen = {
                 placeholder="npm run migrate"
                 required
                 maxlength={2000}
-                autocomplete="off"
                 mono
                 wide
               />

@@ -41,7 +41,6 @@ const Source = ({ checked, repository }: { checked: Checked | null; repository: 
           value={repository}
           placeholder="github.com/owner/repository"
           maxlength={300}
-          autocomplete="off"
           wide
         />
         <div class="columns">
@@ -51,7 +50,6 @@ const Source = ({ checked, repository }: { checked: Checked | null; repository: 
             placeholder="the default branch"
             maxlength={200}
             list="branches"
-            autocomplete="off"
           />
           <Field
             name="rootDir"
@@ -59,7 +57,6 @@ const Source = ({ checked, repository }: { checked: Checked | null; repository: 
             placeholder="the repository's root"
             maxlength={300}
             list="folders"
-            autocomplete="off"
           />
         </div>
         <datalist id="branches">
@@ -80,7 +77,6 @@ const Source = ({ checked, repository }: { checked: Checked | null; repository: 
             label="Access token"
             hint="With read access to the repository. It is never shown again."
             maxlength={500}
-            autocomplete="off"
           />
         </details>
         <p class="form-end">
@@ -96,25 +92,12 @@ const Source = ({ checked, repository }: { checked: Checked | null; repository: 
         )}
       </div>
       <div class="kind image">
-        <Field
-          name="image"
-          label="Image"
-          placeholder="registry.example.com/app:1"
-          maxlength={300}
-          autocomplete="off"
-          wide
-        />
+        <Field name="image" label="Image" placeholder="registry.example.com/app:1" maxlength={300} wide />
         <details class="more" open={Boolean(typedInto("create")?.["registryPassword"])}>
           <summary>A private registry</summary>
           <div class="columns">
-            <Field name="registryUsername" label="Username" maxlength={256} autocomplete="off" />
-            <Field
-              name="registryPassword"
-              type="password"
-              label="Password or token"
-              maxlength={16_384}
-              autocomplete="off"
-            />
+            <Field name="registryUsername" label="Username" maxlength={256} />
+            <Field name="registryPassword" type="password" label="Password or token" maxlength={16_384} />
           </div>
         </details>
       </div>
@@ -142,7 +125,6 @@ const App = ({ found }: { found: Checked["found"] }) => (
           hint="Lower-case letters, digits and hyphens; becomes part of the address. Leave empty to use the repository's name."
           pattern="[a-z0-9\-]{1,63}"
           maxlength={63}
-          autocomplete="off"
         />
         <Field
           name="port"
@@ -161,7 +143,6 @@ const App = ({ found }: { found: Checked["found"] }) => (
           label="Build command"
           placeholder={found?.buildCommand ?? "detected from the repository"}
           maxlength={2000}
-          autocomplete="off"
           mono
           wide
         />
@@ -170,7 +151,6 @@ const App = ({ found }: { found: Checked["found"] }) => (
           label="Start command"
           placeholder={found?.startCommand ?? "from the repository or the image"}
           maxlength={2000}
-          autocomplete="off"
           mono
           wide
         />

@@ -51,7 +51,6 @@ export const SourceForm = ({ site }: { site: SiteInFull }) => (
           value={text(site.githubUrl)}
           required
           maxlength={300}
-          autocomplete="off"
           wide
         />
         <div class="columns">
@@ -61,7 +60,6 @@ export const SourceForm = ({ site }: { site: SiteInFull }) => (
             value={text(site.branch)}
             placeholder="the default branch"
             maxlength={200}
-            autocomplete="off"
           />
           <Field
             name="rootDir"
@@ -69,7 +67,6 @@ export const SourceForm = ({ site }: { site: SiteInFull }) => (
             value={text(site.rootDir)}
             placeholder="the repository's root"
             maxlength={300}
-            autocomplete="off"
           />
         </div>
         <Field
@@ -87,22 +84,13 @@ export const SourceForm = ({ site }: { site: SiteInFull }) => (
     )}
     {site.deployType === "image" && (
       <>
-        <Field
-          name="image"
-          label="Image"
-          value={text(site.image)}
-          required
-          maxlength={300}
-          autocomplete="off"
-          wide
-        />
+        <Field name="image" label="Image" value={text(site.image)} required maxlength={300} wide />
         <div class="columns">
           <Field
             name="registryUsername"
             label="Username at the registry"
             hint="Leave empty, with the password, to keep both."
             maxlength={256}
-            autocomplete="off"
           />
           <Field
             name="registryPassword"
@@ -176,7 +164,6 @@ export const BuildForm = ({ site }: { site: Site }) => (
         value={text(site.dockerfilePath)}
         placeholder="Dockerfile"
         maxlength={300}
-        autocomplete="off"
       />
       <Field
         name="languageVersion"
@@ -184,7 +171,6 @@ export const BuildForm = ({ site }: { site: Site }) => (
         value={text(site.languageVersion)}
         placeholder="detected, such as 24 or 3.12"
         maxlength={20}
-        autocomplete="off"
       />
     </div>
     <Field
@@ -193,7 +179,6 @@ export const BuildForm = ({ site }: { site: Site }) => (
       value={text(site.installCommand)}
       placeholder="detected"
       maxlength={2000}
-      autocomplete="off"
       mono
       wide
     />
@@ -203,7 +188,6 @@ export const BuildForm = ({ site }: { site: Site }) => (
       value={text(site.buildCommand)}
       placeholder="detected"
       maxlength={2000}
-      autocomplete="off"
       mono
       wide
     />
@@ -214,7 +198,6 @@ export const BuildForm = ({ site }: { site: Site }) => (
         value={text(site.outputDir)}
         placeholder="detected"
         maxlength={300}
-        autocomplete="off"
       />
       <Select
         name="singlePage"
@@ -252,7 +235,6 @@ export const RunForm = ({ site }: { site: Site }) => (
       value={text(site.startCommand)}
       placeholder="from the image or the repository"
       maxlength={2000}
-      autocomplete="off"
       mono
       wide
     />
@@ -263,7 +245,6 @@ export const RunForm = ({ site }: { site: Site }) => (
       value={text(site.releaseCommand)}
       placeholder="from the Procfile"
       maxlength={2000}
-      autocomplete="off"
       mono
       wide
     />
@@ -303,7 +284,6 @@ export const RunForm = ({ site }: { site: Site }) => (
         value={text(site.region)}
         placeholder="any"
         maxlength={50}
-        autocomplete="off"
       />
     </div>
     <Submit label="Save" />
@@ -373,7 +353,6 @@ export const ScaleForm = ({ site, pack }: { site: Site; pack: Pack | undefined }
         value={text(site.healthCheckPath)}
         placeholder="/up"
         maxlength={300}
-        autocomplete="off"
       />
       <Select
         name="kind"

@@ -154,15 +154,7 @@ const Add = ({ site }: { site: Site }) => (
     <Card title="Add a variable">
       <div class="body">
         <Form id="set">
-          <Field
-            name="key"
-            label="Name"
-            mono
-            required
-            maxlength={200}
-            pattern="[A-Za-z_][A-Za-z0-9_]*"
-            autocomplete="off"
-          />
+          <Field name="key" label="Name" mono required maxlength={200} pattern="[A-Za-z_][A-Za-z0-9_]*" />
           <TextArea name="value" label="Value" rows={2} maxlength={32_768} autocomplete="off" />
           <Select name="scope" label="Available to" value="both" options={scopes} />
           <Check name="encrypted" label="Secret: never shown again, and masked in logs" />
@@ -179,7 +171,6 @@ const Add = ({ site }: { site: Site }) => (
               maxlength={200}
               pattern="[A-Za-z_][A-Za-z0-9_]*"
               placeholder="SESSION_SECRET"
-              autocomplete="off"
               hint="It gets 43 random characters that nobody can see, not even you."
             />
             <Submit label="Generate" />

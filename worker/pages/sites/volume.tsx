@@ -40,7 +40,6 @@ const Restore = ({ backup, site, volume }: { backup: Backup; site: Site; volume:
         label="Name of the new volume"
         required
         maxlength={63}
-        autocomplete="off"
         placeholder={`${volume.name}-restored`}
       />
       <Submit label="Restore into a new volume" />
