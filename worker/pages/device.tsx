@@ -1,5 +1,5 @@
 import type { DeviceRequest } from "../objects/rpc.ts";
-import { Decide } from "./kit/decide.tsx";
+import { Decide, ForAccount } from "./kit/decide.tsx";
 import { Layout } from "./kit/layout.tsx";
 import { Callout, Heading, Time } from "./kit/parts.tsx";
 
@@ -19,14 +19,7 @@ export const DevicePage = ({ userCode, request, email, takesCode, refusal }: Ask
       <p>Continue only if you started this yourself and your device shows this code:</p>
       <p class="code">{userCode}</p>
       <dl>
-        {email !== undefined && (
-          <>
-            <dt>Account</dt>
-            <dd>
-              <strong>{email}</strong>
-            </dd>
-          </>
-        )}
+        <ForAccount email={email} />
         <dt>Client</dt>
         <dd>{request.clientName}</dd>
         <dt>Address</dt>

@@ -1,4 +1,4 @@
-import { Decide } from "./kit/decide.tsx";
+import { Decide, ForAccount } from "./kit/decide.tsx";
 import { Layout } from "./kit/layout.tsx";
 import { Callout, Heading } from "./kit/parts.tsx";
 
@@ -19,14 +19,7 @@ export const AuthorizePage = ({ clientName, address, action, email, takesCode, r
       <Heading title="Allow this program?" />
       <p>It calls itself “{clientName}” (not verified) and wants to use the assistant's tools.</p>
       <dl>
-        {email !== undefined && (
-          <>
-            <dt>Account</dt>
-            <dd>
-              <strong>{email}</strong>
-            </dd>
-          </>
-        )}
+        <ForAccount email={email} />
         <dt>Returns to</dt>
         <dd>
           <code>{address.host === "" ? address.protocol : address.host}</code>

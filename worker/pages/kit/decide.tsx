@@ -1,3 +1,14 @@
+/** The account that the program would act for, in a list of what it is. */
+export const ForAccount = ({ email }: { email: string | undefined }) =>
+  email === undefined ? null : (
+    <>
+      <dt>Account</dt>
+      <dd>
+        <strong>{email}</strong>
+      </dd>
+    </>
+  );
+
 type Asked = {
   approve: string;
   /** The account signs in with a second step, so approving takes one, too. */

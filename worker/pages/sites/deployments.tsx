@@ -9,7 +9,7 @@ import { deploymentWords } from "../kit/words.ts";
 import { ComparedForm } from "./compare.tsx";
 import { DeploymentTable } from "./deployment-table.tsx";
 import { triggerWords } from "./deployment-words.tsx";
-import { deploy } from "./failure.tsx";
+import { deployChosen } from "./failure.tsx";
 import { siteFrame } from "./frame.tsx";
 
 /** What the address asks for; what nobody could mean is left out. */
@@ -107,12 +107,6 @@ export const siteDeployments: Screen = {
     );
   },
   forms: {
-    deploy: ({ ctx, param }, fields) => {
-      const ref = fields.text("ref").trim();
-      return deploy(ctx, param("id"), {
-        ...(ref !== "" && { ref }),
-        ...(fields.text("rebuild") === "true" && { rebuild: true }),
-      });
-    },
+    deploy: deployChosen,
   },
 };

@@ -7,7 +7,7 @@ import { parsed } from "../../domain/parsed.ts";
 import { plain } from "../../../protocol/redact.ts";
 import { Act } from "../kit/form.tsx";
 import { Card } from "../kit/parts.tsx";
-import type { Done } from "../kit/screen.ts";
+import type { Asked, Done, Fields } from "../kit/screen.ts";
 import { inLabels } from "../kit/setting-labels.ts";
 
 /** The error's first sentence, and what follows it. The host joins the app's last lines with " | ". */
@@ -153,4 +153,13 @@ export async function deploy(
   return "deploymentId" in accepted && accepted.deploymentId !== undefined
     ? { to: `/deployments/${accepted.deploymentId}` }
     : { to: `/sites/${id}`, said: "The deployment is under way." };
+}
+
+/** What the form of a deployment asks for: a branch or commit, and whether all is built anew. */
+export function deployChosen({ ctx, param }: Asked, fields: Fields): Promise<Done> {
+  const ref = fields.text("ref").trim();
+  return deploy(ctx, param("id"), {
+    ...(ref !== "" && { ref }),
+    ...(fields.text("rebuild") === "true" && { rebuild: true }),
+  });
 }

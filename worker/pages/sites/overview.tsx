@@ -15,7 +15,7 @@ import type { Screen } from "../kit/screen.ts";
 import { activityText } from "../kit/activity-words.ts";
 import { money } from "../money.ts";
 import { DeploymentTable } from "./deployment-table.tsx";
-import { applyFix, deploy, FailureCard, headlineOf } from "./failure.tsx";
+import { applyFix, deploy, deployChosen, FailureCard, headlineOf } from "./failure.tsx";
 import { siteFrame } from "./frame.tsx";
 
 const eventWords: Record<SiteEvent["kind"], string> = {
@@ -368,13 +368,7 @@ export const siteOverview: Screen = {
     );
   },
   forms: {
-    deploy: ({ ctx, param }, fields) => {
-      const ref = fields.text("ref").trim();
-      return deploy(ctx, param("id"), {
-        ...(ref !== "" && { ref }),
-        ...(fields.text("rebuild") === "true" && { rebuild: true }),
-      });
-    },
+    deploy: deployChosen,
     rebuild: ({ ctx, param }) => deploy(ctx, param("id"), { rebuild: true }),
     async start({ ctx, param }) {
       await call(ctx, "patchSite", { id: param("id"), action: "start" });

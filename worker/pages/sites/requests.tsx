@@ -132,6 +132,25 @@ const Row = ({ request }: { request: SiteRequest }) => (
   </tr>
 );
 
+const Typed = ({
+  name,
+  label,
+  filters,
+  ...input
+}: {
+  name: string;
+  label: string;
+  filters: Record<string, string>;
+  autocapitalize?: "characters";
+  placeholder: string;
+  maxlength: number;
+}) => (
+  <label>
+    {label}
+    <input name={name} autocapitalize="none" spellcheck={false} value={filters[name] ?? ""} {...input} />
+  </label>
+);
+
 const Filter = ({
   here,
   window,
@@ -143,50 +162,23 @@ const Filter = ({
 }) => (
   <form class="filters" method="get" action={here}>
     <input type="hidden" name="window" value={window} />
-    <label>
-      Status
-      <input
-        name="status"
-        autocapitalize="none"
-        spellcheck={false}
-        value={filters["status"] ?? ""}
-        placeholder="5xx or 404"
-        maxlength={3}
-      />
-    </label>
-    <label>
-      Path begins with
-      <input
-        name="path"
-        autocapitalize="none"
-        spellcheck={false}
-        value={filters["path"] ?? ""}
-        placeholder="/api/"
-        maxlength={500}
-      />
-    </label>
-    <label>
-      Method
-      <input
-        name="method"
-        autocapitalize="characters"
-        spellcheck={false}
-        value={filters["method"] ?? ""}
-        placeholder="GET"
-        maxlength={20}
-      />
-    </label>
-    <label>
-      Visitor's address
-      <input
-        name="address"
-        autocapitalize="none"
-        spellcheck={false}
-        value={filters["address"] ?? ""}
-        placeholder="203.0.113.7"
-        maxlength={45}
-      />
-    </label>
+    <Typed name="status" label="Status" filters={filters} placeholder="5xx or 404" maxlength={3} />
+    <Typed name="path" label="Path begins with" filters={filters} placeholder="/api/" maxlength={500} />
+    <Typed
+      name="method"
+      label="Method"
+      filters={filters}
+      autocapitalize="characters"
+      placeholder="GET"
+      maxlength={20}
+    />
+    <Typed
+      name="address"
+      label="Visitor's address"
+      filters={filters}
+      placeholder="203.0.113.7"
+      maxlength={45}
+    />
     <button type="submit">Filter</button>
     {Object.keys(filters).length > 0 && <a href={`${here}?window=${window}`}>All</a>}
   </form>
