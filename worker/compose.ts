@@ -152,7 +152,7 @@ export function authOf(env: Env): Promise<Auth> {
     auths.set(
       env,
       (auth = createAuth(contextOf(env, { type: "system" }, waitUntil), {
-        passwordReset: (ctx, accountId, reset) => passwordReset(env, ctx, accountId, reset),
+        passwordReset,
         mayMail: (to, subject) => mayMail(env, to, subject),
         addressLinkMailed: keepAddressLink,
         signInChanged: endLinks,
@@ -178,13 +178,12 @@ const brandName = async (ctx: Ctx): Promise<string> => (await publicSettings(ctx
 
 /** A mailed link proves the address, and holders of the old password may have created keys. */
 async function passwordReset(
-  env: Env,
   ctx: Ctx,
   accountId: Id<"account">,
   { keepsKeys, address }: { keepsKeys: boolean; address: string | null },
 ) {
   await endLinks(ctx, accountId);
   await confirmEmail(ctx, accountId);
-  await noteSignInChange(contextOf(env, { type: "link" }, waitUntil), accountId, "resetPassword", address);
+  await noteSignInChange({ ...ctx, actor: { type: "link" } }, accountId, "resetPassword", address);
   if (!keepsKeys) await revokeAllKeys(ctx, accountId);
 }
