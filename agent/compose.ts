@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { chmodSync, mkdirSync, readFileSync, statfsSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -44,6 +44,8 @@ import { AccessLog } from "./running/access-log.ts";
 import { ContainerSupervisor } from "./running/container-supervisor.ts";
 import { databasesStillOut } from "./running/databases-out.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
+import { diskCondition } from "./running/condition.ts";
+import { every } from "./running/every.ts";
 import { DiskUse, nearPack } from "./running/disk-use.ts";
 import { HealthWatch } from "./running/health.ts";
 import { LimitWarnings, type NearLimit } from "./running/limit-warnings.ts";
@@ -72,6 +74,7 @@ const logLookMs = 2000;
 /** The shortest interval that a site may ask for. */
 const healthLookMs = 10_000;
 const accessLogLookMs = 1000;
+const conditionLookMs = 10_000;
 const stopWithinMs = 5000;
 
 export type Agent = {
@@ -114,6 +117,7 @@ export function compose(config: AgentConfig, program: Program): Agent {
       const work = openWork(config, means, stopping.signal);
       watch(config, means, work, stopping.signal);
       superviseIngress(config, host, { runner: work.runner, ingress }, stopping.signal);
+      await watchCondition(config, means, work, ingress, stopping.signal);
       await adoptCommands(host, work.journal, work.runner);
       const endLink = connect(config, means, work, program);
       end = async () => {
@@ -444,6 +448,22 @@ function superviseIngress(
   });
 }
 
+/** Resolves once the control plane can be told at its first connection, before a job is taken. */
+function watchCondition(
+  { builds }: AgentConfig,
+  { host }: Means,
+  { questionServer }: Work,
+  { problem }: IngressContainer,
+  signal: AbortSignal,
+): Promise<void> {
+  const look = () =>
+    diskCondition(host.buildRoom, builds.minFreeDiskMb)
+      .then((disk) => questionServer.inCondition({ disk, ingressProblem: problem() }))
+      .catch((error: unknown) => log("error", "The host's condition was not determined", { error }));
+  every(conditionLookMs, signal, look);
+  return look();
+}
+
 const notTaken = (error: unknown) =>
   log("error", "Which requests go to other hosts was not stored; those of before do", { error });
 
@@ -513,13 +533,6 @@ function connect(
     },
     random: Math.random,
     peer: peers.facts,
-    facts: () => {
-      const disk = statfsSync(config.stateDirectory);
-      return {
-        cpuCount: cpus().length,
-        memoryMb: Math.floor(totalmem() / 1024 / 1024),
-        diskFreeMb: Math.floor((disk.bavail * disk.bsize) / 1024 / 1024),
-      };
-    },
+    facts: () => ({ cpuCount: cpus().length, memoryMb: Math.floor(totalmem() / 1024 / 1024) }),
   });
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   maxFailingChecks,
   unfitAnswer,
@@ -16,6 +17,7 @@ import { log } from "./log.ts";
 import { siteLabels, volumeName } from "./docker/specs.ts";
 import type { Inspection } from "./databases/inspect/index.ts";
 import type { InspectSource } from "./image-build/inspect/index.ts";
+import type { Condition } from "./running/condition.ts";
 import { reportDisk } from "./running/disk-report.ts";
 import type { DiskUse } from "./running/disk-use.ts";
 import type { NearLimit } from "./running/limit-warnings.ts";
@@ -89,6 +91,7 @@ export class QuestionServer {
   private readonly acknowledged = new Map<string, () => void>();
   /** Null: not known since the agent began, and the control plane still knows what failed before. */
   private failing: FailingCheck[] | null = null;
+  private condition: Condition | null = null;
   /** What came near a limit while the link was down, the last of each resource and limit. */
   private readonly untold = new Map<string, NearLimit>();
   private resend: NodeJS.Timeout | undefined;
@@ -100,6 +103,7 @@ export class QuestionServer {
   /** @param send whether the message was fit to be sent */
   connected(send: (message: FromAgent) => boolean): void {
     this.send = send;
+    this.reportCondition();
     this.reportCrashes();
     this.measured();
     this.reportFailing();
@@ -147,6 +151,17 @@ export class QuestionServer {
 
   private reportFailing(): void {
     if (this.failing !== null) this.send({ type: "failingChecks", sites: this.failing });
+  }
+
+  /** Call with each look at the host's condition. */
+  inCondition(condition: Condition): void {
+    if (isDeepStrictEqual(condition, this.condition)) return;
+    this.condition = condition;
+    this.reportCondition();
+  }
+
+  private reportCondition(): void {
+    if (this.condition !== null) this.send({ type: "condition", ...this.condition });
   }
 
   limitNear(near: NearLimit): void {

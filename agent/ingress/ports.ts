@@ -37,5 +37,5 @@ export async function portsTaken({
   ];
   if (taken.length === 0) return null;
   const verb = taken.length === 1 ? "is" : "are";
-  return `${taken.join(" and ")} ${verb} in use by another program (ss -tulnp shows it), so no site can be served: stop it, or set BERTH_INGRESS_PORT and BERTH_TLS_PORT in /etc/berth/agent.env`;
+  return `${taken.join(" and ")} ${verb} in use by another program (ss -tulnp shows it), so no site can be served: stop it, or set BERTH_INGRESS_PORT and BERTH_TLS_PORT in /etc/berth/agent.env.`;
 }

@@ -8,6 +8,8 @@ export type BuildRoom = {
   memoryMb: number;
   /** @throws JobError if the disk is too full for a deployment */
   demandDisk(): Promise<void>;
+  /** Gives up the build cache where the disk is full, unless that was in vain lately. Never throws. */
+  makeRoom(): Promise<void>;
   /** The engine's disk with the least room; null if the agent cannot see it. */
   disk(): Promise<Disk | null>;
   /** Sets the limits and returns a signal that aborts if the build fills the disk. */
@@ -40,6 +42,7 @@ export function openBuildRoom(options: {
       await cache.makeRoom();
       await demandDisk([...(await directories()), workDirectory], minFreeDiskMb);
     },
+    makeRoom: () => cache.makeRoom(),
     disk,
     async receive() {
       const what = { ended: "The pull", advice: "use a smaller image" };

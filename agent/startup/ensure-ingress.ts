@@ -17,6 +17,8 @@ export type IngressContainer = {
   ensure: () => Promise<void>;
   /** Makes it anew. @throws if it cannot be; until its image is here, the one in place goes on, and is replaced then */
   renew: () => Promise<void>;
+  /** Why none could be made when it was last tried, with what to do; null: it was, or the one in place goes on. */
+  problem: () => string | null;
 };
 
 export function openIngressContainer(
@@ -27,6 +29,7 @@ export function openIngressContainer(
 ): IngressContainer {
   const { engine } = host;
   let pulling: Promise<void> | undefined;
+  let problem: string | null = null;
 
   const notStarted = (error: unknown): void => {
     if (!signal.aborted)
@@ -43,16 +46,19 @@ export function openIngressContainer(
           .catch(notStarted)
           .finally(() => (pulling = undefined));
         if (found) await engine.startContainer(found.id);
+        else
+          problem = `The image ${ingressImage} has not been pulled yet, so no site can be served: see that the machine reaches its registry (docker pull ${ingressImage} shows the reason).`;
         throw new Error(`The image ${ingressImage} is missing`);
       }
       if (found) await engine.removeContainer(found.id);
-      const reason = await portsTaken(settings);
-      if (reason !== null) throw new Error(reason);
+      problem = await portsTaken(settings);
+      if (problem !== null) throw new Error(problem);
       await startIngress(engine, spec);
     });
 
   return {
     renew,
+    problem: () => problem,
     async ensure() {
       try {
         const found = await engine.inspectContainer(spec.name);

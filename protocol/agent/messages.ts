@@ -108,7 +108,8 @@ export const FromAgent = z.discriminatedUnion("type", [
     facts: z.object({
       cpuCount: z.number().int().positive(),
       memoryMb: z.number().int().positive(),
-      diskFreeMb: z.number().int().nonnegative(),
+      /** What agents sent before `condition`. */
+      diskFreeMb: z.number().int().nonnegative().optional(),
     }),
     running: z.array(z.object(Lease)).max(1000),
     /**
@@ -204,6 +205,16 @@ export const FromAgent = z.discriminatedUnion("type", [
     databases: z
       .array(z.object({ databaseId: idOf("database"), usedMb: z.number().nonnegative() }))
       .max(5000),
+  }),
+  /** Of the host itself. Sent after every connection and change, so a lost message does no harm. */
+  z.object({
+    type: z.literal("condition"),
+    /** Of the engine's disk with the least room, and what must be free for a deployment to begin; null: the agent cannot see it. */
+    disk: z
+      .object({ freeMb: z.number().int().nonnegative(), neededMb: z.number().int().nonnegative() })
+      .nullable(),
+    /** Why the ingress does not run, with what to do; null: it does, or nothing is known. */
+    ingressProblem: z.string().min(1).max(2000).nullable(),
   }),
   Inventory,
   /** The answer to `openStream`; its bytes follow as binary messages (`stream-frames.ts`). */

@@ -92,7 +92,10 @@ export const Host = z
       .describe(
         "Memory available for further sites, after the system reserve and the limits of the current sites.",
       ),
-    diskFreeMb: z.number().nullable().describe("Measured when the agent connected."),
+    diskFreeMb: z
+      .number()
+      .nullable()
+      .describe("Of the disk that containers write to, as the agent last reported it; null: unknown."),
     siteCount: z.number().int(),
     volumeSiteCount: z
       .number()
@@ -108,6 +111,11 @@ export const Host = z
       ),
     databaseCount: z.number().int(),
     notice: z.string().nullable().describe("Why a draining host cannot become empty."),
+    problems: z
+      .array(z.string())
+      .describe(
+        "What keeps the host from serving visitors or from taking new sites, and what to do, as its agent last reported it.",
+      ),
     ingressReplacedAt: Timestamp.nullable().describe(
       "When the agent last replaced the ingress because it did not respond or was out of memory.",
     ),

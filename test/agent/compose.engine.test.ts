@@ -86,6 +86,8 @@ it("an agent that is stopped leaves its ingress running, and another one takes i
 
 it("an agent replaces an ingress that hangs, and tells the control plane", async () => {
   const { connection } = await started();
+  const disk = { freeMb: expect.any(Number) as number, neededMb: expect.any(Number) as number };
+  expect(await connection.next("condition")).toMatchObject({ disk, ingressProblem: null });
   expect(await connection.next("ready")).not.toHaveProperty("ingressReplacedAt");
   const hung = await ingress();
   if (!hung) throw new Error("There is no ingress");

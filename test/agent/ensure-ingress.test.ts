@@ -54,9 +54,10 @@ it("an agent does not wait for the image of its ingress: the one in place serves
 it("without an ingress in place it starts one as soon as the image is here", async () => {
   const { serving, arrive, ingress } = machine();
   await ingress.ensure();
-  expect(serving()).toEqual([]);
+  expect([serving(), ingress.problem()]).toEqual([[], expect.stringContaining("has not been pulled yet")]);
   arrive();
   await vi.waitFor(() => expect(serving()).toEqual([spec.Labels]));
+  expect(ingress.problem()).toBe(null);
 });
 
 it("an ingress that has the configuration is left alone, and started again without its image", async () => {
@@ -77,9 +78,11 @@ it("an ingress whose port another program has is not started again and again: th
   await engine.startContainer(await engine.createContainer(spec));
   await expect(ingress.renew()).rejects.toThrow(`TCP port ${port} is in use by another program`);
   expect(state.containers).toEqual([]);
+  expect(ingress.problem()).toContain(`TCP port ${port} is in use by another program`);
   another.close();
   await once(another, "close");
   await ingress.renew();
+  expect(ingress.problem()).toBe(null);
   expect(serving()).toEqual([spec.Labels]);
 });
 

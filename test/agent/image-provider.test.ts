@@ -118,6 +118,7 @@ describe("a deployment", () => {
       buildRoom: {
         memoryMb: 1,
         disk: () => Promise.resolve(null),
+        makeRoom: () => Promise.resolve(),
         demandDisk: () => Promise.resolve(),
         enter: () => Promise.resolve({ signal: never, end: () => undefined }),
         receive: () => Promise.resolve({ signal: never, end: () => undefined }),

@@ -24,6 +24,7 @@ const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } =
     lostSites: [],
   },
   failingChecks: { type: "failingChecks", sites: [{ siteId: id("site"), detail: "It answers 500." }] },
+  condition: { type: "condition", disk: { freeMb: 0, neededMb: 2048 }, ingressProblem: "Port 80 is in use." },
   streamOpened: { type: "streamOpened", streamId: 4_294_967_295 },
   streamCredit: credit,
   streamClosed: { type: "streamClosed", streamId: 1, error: null, exitCode: 0 },

@@ -33,7 +33,7 @@ export async function hostFor(sites: number, region?: string) {
     name: uniqueName("room"),
     ...(region && { region }),
   });
-  return readyAgent(10, body, { cpuCount: 2, memoryMb: 512 + sites * 256, diskFreeMb: 4321 });
+  return readyAgent(10, body, { cpuCount: 2, memoryMb: 512 + sites * 256 });
 }
 
 export const drain = async ({ hostId }: { hostId: string }): Promise<Host> =>

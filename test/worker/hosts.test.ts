@@ -23,6 +23,7 @@ import {
   api,
   bindings,
   call,
+  createSite,
   deployResult,
   fail,
   finish,
@@ -59,7 +60,7 @@ describe("a new site", () => {
       [small.hostId, large.hostId, large.hostId, null].map(String).toSorted(),
     );
     expect([small.waiting(), large.waiting()]).toEqual([[], []]);
-    expect(await hostRecord(large.hostId)).toMatchObject({ freeMemoryMb: 0, siteCount: 2, diskFreeMb: 4321 });
+    expect(await hostRecord(large.hostId)).toMatchObject({ freeMemoryMb: 0, siteCount: 2 });
     small.close();
     large.close();
   });
@@ -90,6 +91,55 @@ describe("a new site", () => {
     expect(far.waiting()).toEqual([]);
     far.close();
     near.close();
+  });
+
+  it("goes to no host whose disk is nearly full, is not paid for where all are, and says so if it waited in vain", async () => {
+    const key = await account();
+    const [full, other] = [await hostFor(3), await hostFor(1)];
+    const problem = "TCP port 80 is in use by another program.";
+    full.send({
+      type: "condition",
+      disk: { freeMb: 2000, neededMb: 2048 },
+      ingressProblem: problem,
+    });
+    await expect
+      .poll(async () => hostRecord(full.hostId))
+      .toMatchObject({
+        diskFreeMb: 2000,
+        problems: [
+          problem,
+          expect.stringMatching(/^Its disk is nearly full: 2\.0 GB are free.* needs 2\.0 GB/),
+        ],
+      });
+    expect(await hostPage()).toContain("Its disk is nearly full");
+    const [first] = await paidSites(key, 1);
+    await other.next("job");
+    expect(await site(key, first ?? "")).toMatchObject({ hostId: other.hostId });
+    other.send({ type: "condition", disk: { freeMb: 5000, neededMb: 6000 }, ingressProblem: null });
+    await expect.poll(async () => (await hostRecord(other.hostId)).problems).toHaveLength(1);
+    const unpaid = await createSite(key);
+    expect((await pay(unpaid.invoiceToken)).status).toBe(409);
+    // Two that were paid for before.
+    await sql("UPDATE hosts SET disk_free_mb = 9000 WHERE id = ?", full.hostId);
+    await sql("UPDATE hosts SET slots = 0, region = 'eu' WHERE status = 'ACTIVE'");
+    full.send(ready(0));
+    const waiting = await paidSites(key, 2);
+    full.send({ type: "condition", disk: { freeMb: 2000, neededMb: 2048 }, ingressProblem: null });
+    await expect.poll(async () => (await hostRecord(full.hostId)).problems).toHaveLength(1);
+    await sql("UPDATE jobs SET deadline_at = 1 WHERE site_id = ?", waiting[0]);
+    full.send(ready(1));
+    await tick();
+    expect((await site(key, waiting[0] ?? "")).latestDeployment?.error).toMatch(
+      /^The disk of each host was nearly full for \d+ minutes\./,
+    );
+    expect(full.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    full.send({ type: "condition", disk: { freeMb: 2304, neededMb: 2048 }, ingressProblem: null });
+    await expect.poll(async () => (await hostRecord(full.hostId)).problems).toEqual([]);
+    await tick();
+    await full.next("job");
+    expect(await site(key, waiting[1] ?? "")).toMatchObject({ hostId: full.hostId });
+    full.close();
+    other.close();
   });
 
   it("that no host could take in time fails with what was missing", async () => {

@@ -24,7 +24,7 @@ import {
   site,
   siteUrl,
 } from "./service.ts";
-import { foundOffline } from "./hosts-service.ts";
+import { foundOffline, hostRecord } from "./hosts-service.ts";
 import { buyCredits } from "./stripe-service.ts";
 import { invoicesOf, tickAt } from "./terms-service.ts";
 import { escaped, fieldsOf, signedIn, visitorWith, type Visitor } from "./pages.ts";
@@ -316,6 +316,8 @@ describe("the operator's console", () => {
     expect(text).toContain("3.4 of 4 cores");
     expect(text).toContain("3.0 of 8.0 GB");
     expect(text).toContain("50.0 of 100.0 GB");
+    on.send({ type: "condition", disk: { freeMb: 4321, neededMb: 2048 }, ingressProblem: null });
+    await expect.poll(async () => (await hostRecord(on.hostId)).diskFreeMb).toBe(4321);
     // It is asked again, and says nothing.
     expect((await me.get("/operator/hosts")).text).toContain("did not report");
     on.close();

@@ -227,7 +227,11 @@ export const hosts = sqliteTable(
     connectedAt: time("connected_at"),
     /** Since when the agent is unreachable; null while it is connected, or if it never was. */
     offlineSince: time("offline_since"),
+    /** Of the disk that containers write to; and what must be free for a deployment to begin, null: unknown. */
     diskFreeMb: integer("disk_free_mb"),
+    diskNeededMb: integer("disk_needed_mb"),
+    /** Why its ingress does not run, as its agent last said; null: it does. */
+    ingressProblem: text("ingress_problem"),
     /**
      * When its inventory was last compared with the record, and the memory of running containers unknown to the
      * record.

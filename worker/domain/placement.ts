@@ -24,7 +24,7 @@ export const noRoomAtHomeReason = (memoryMb: number, freeMb: number, minutes: nu
 export function noRoomReason(
   wanted: { memoryMb: number; region: string | null; linked?: string | null },
   /** Among the connected hosts that accept sites, and have what it is linked to. */
-  hosts: { region: string | null; freeMb: number }[],
+  hosts: { region: string | null; freeMb: number; hasDisk: boolean }[],
   minutes: number,
   what: "site" | "database" = "site",
 ): string {
@@ -32,11 +32,16 @@ export function noRoomReason(
   const again = what === "site" ? "deploy again" : "start it again";
   const ask = `Ask the operator for more room, then ${again}.`;
   const near = hosts.filter(({ region }) => wanted.region === null || region === wanted.region);
+  const roomy = near.filter(({ hasDisk }) => hasDisk);
+  if (near.length > 0 && roomy.length === 0)
+    return wanted.linked != null
+      ? `The disk of the host of ${wanted.linked}, which this ${what} is linked to and has to be beside, was nearly full for ${minutes} minutes. Ask the operator for more disk space there, or remove the link, then ${again}.`
+      : `The disk of each host${where} was nearly full for ${minutes} minutes. Ask the operator for more disk space, then ${again}.`;
   if (wanted.linked != null)
     return `The host of ${wanted.linked}, which this ${what} is linked to and has to be beside, was not up${where} with the required ${wanted.memoryMb} MB of free memory within ${minutes} minutes${near[0] ? `; it has ${Math.max(0, near[0].freeMb)} MB` : ""}. Ask the operator for more room there, or remove the link, then ${again}.`;
   if (hosts.length === 0)
     return `No host was up within ${minutes} minutes. Ask the operator whether the hosts are up, then ${again}.`;
   if (near.length === 0) return `No host${where} was up within ${minutes} minutes. ${ask}`;
-  const most = Math.max(0, ...near.map(({ freeMb }) => freeMb));
+  const most = Math.max(0, ...roomy.map(({ freeMb }) => freeMb));
   return `No host${where} had the ${wanted.memoryMb} MB of free memory that this ${what} needs within ${minutes} minutes; the most free memory was ${most} MB. ${ask}`;
 }

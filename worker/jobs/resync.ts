@@ -37,7 +37,6 @@ export async function resyncHost(
       .set({
         connectedAt: ctx.now(),
         offlineSince: null,
-        diskFreeMb: hello.facts.diskFreeMb,
         agentVersion: hello.agentVersion,
         cpuCount: hello.facts.cpuCount,
         memoryMb: hello.facts.memoryMb,

@@ -21,6 +21,7 @@ import { logError } from "../log-error.ts";
 import { findWorking } from "../services/accounts/find-working.ts";
 import { compareHost } from "../services/hosts/compare.ts";
 import { markOffline } from "../jobs/hosts/mark-offline.ts";
+import { recordCondition } from "../services/hosts/record-condition.ts";
 import { recordIngress } from "../services/hosts/record-ingress.ts";
 import { recordFailingChecks } from "../services/hosts/record-failing-checks.ts";
 import { recordSlots } from "../services/hosts/record-slots.ts";
@@ -344,6 +345,8 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
         return recordLimitNear(ctx, state.hostId, message);
       case "diskUse":
         return recordDiskUse(ctx, state.hostId, message.databases);
+      case "condition":
+        return recordCondition(ctx, state.hostId, message);
       default:
         message satisfies never;
     }

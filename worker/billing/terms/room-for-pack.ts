@@ -2,7 +2,14 @@ import { sql, type SQL } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
 import { conflict, type AppError } from "../../domain/app-error.ts";
 import { maxUnpaidMb } from "../../domain/placement.ts";
-import { bestHostFor, hasLinked, hostRooms, linkedTo, packMbOf } from "../../jobs/hosts/placement.ts";
+import {
+  bestHostFor,
+  hasDisk,
+  hasLinked,
+  hostRooms,
+  linkedTo,
+  packMbOf,
+} from "../../jobs/hosts/placement.ts";
 import type { InvoiceRow } from "../../db/rows.ts";
 import { idleLane } from "../../db/job-conditions.ts";
 import { tableOf, termedOf, wordOf, type Termed } from "../../db/resource.ts";
@@ -42,7 +49,7 @@ export function roomForNew(ctx: Ctx, { kind: of, resourceId }: InvoiceRow) {
   const memoryMb = sql`(SELECT memory_mb FROM packs WHERE id = r.pack_id)`;
   const linked = sql`(SELECT min(o.name) FROM ${linkedTo(kind, "r")} o)`;
   const unplaced = sql`${tableOf(kind)} r WHERE r.id = ${resourceId} AND coalesce((
-    SELECT max(coalesce(h.free_mb, ${memoryMb})) FROM ${hostRooms} h
+    SELECT max(iif(${hasDisk}, coalesce(h.free_mb, ${memoryMb}), 0)) FROM ${hostRooms} h
     WHERE h.status = 'ACTIVE' AND (r.region IS NULL OR h.region = r.region) AND ${hasLinked(kind, "r")}),
     iif(${linked} IS NULL, NULL, 0)) < ${memoryMb}`;
   return {

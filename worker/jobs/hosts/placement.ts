@@ -35,17 +35,19 @@ const hostRoomsText = `(SELECT h.*, h.memory_mb - max(${minReserveMb}, h.memory_
   FROM hosts h)`;
 export const hostRooms = sql.raw(hostRoomsText);
 
-/** Whether host `h` accepts new sites. */
-export const takesSites = sql.raw(
+/** Whether host `h` accepts new sites, if its disk allows. */
+export const isUp = sql.raw(
   "h.status = 'ACTIVE' AND h.connected_at IS NOT NULL AND h.offline_since IS NULL AND h.memory_mb IS NOT NULL",
 );
+/** Whether host `h` has the free disk space that a deployment needs, or does not say. */
+export const hasDisk = sql.raw("coalesce(h.disk_free_mb >= h.disk_needed_mb, 1)");
 
 /**
  * Selects the id of the host with the most free memory for site or database `s`, among those that satisfy `also`.
  * Free memory is summed up once per statement, however many rows need a host.
  */
 const fittingHost = (s: string, also: SQL, first: SQL): SQL => sql`
-  WITH rooms AS MATERIALIZED (SELECT h.* FROM ${hostRooms} h WHERE ${takesSites})
+  WITH rooms AS MATERIALIZED (SELECT h.* FROM ${hostRooms} h WHERE ${isUp} AND ${hasDisk})
   SELECT h.id FROM rooms h WHERE (${sql.raw(s)}.region IS NULL OR h.region = ${sql.raw(s)}.region)
     AND h.free_mb >= ${sql.raw(packMbOf(s))}
     AND ${also}

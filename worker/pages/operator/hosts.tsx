@@ -39,13 +39,13 @@ const Draining = ({ host }: { host: Host }) => {
   );
 };
 
-/** Of the machine itself; while its agent does not answer, what it said when it connected. */
+/** Of the machine itself; while its agent does not answer, what it last said. */
 const Used = ({ host, usage }: { host: Host; usage: HostUsage | null }) => {
   if (usage === null)
     return host.diskFreeMb === null ? null : (
       <p class="soft">
-        {host.connected ? "Its agent did not report the machine's usage in time" : "Not measured now"}; when
-        it connected, {gigabytes(host.diskFreeMb)} GB of disk were free.
+        {host.connected ? "Its agent did not report the machine's usage in time" : "Not measured now"}; at the
+        last report, {gigabytes(host.diskFreeMb)} GB of disk were free.
       </p>
     );
   const { cpuBusy, cpuCount, memory, disk } = usage;
@@ -97,6 +97,12 @@ const OneHost = ({ host, usage }: { host: Host; usage: HostUsage | null }) => (
           </p>
         </Callout>
       )}
+      {host.connected &&
+        host.problems.map((problem) => (
+          <Callout tone="bad">
+            <p>{problem}</p>
+          </Callout>
+        ))}
       <p class="soft">
         {host.cpuCount === null
           ? "Nothing is known about the machine yet"

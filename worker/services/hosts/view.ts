@@ -3,6 +3,7 @@ import type { Host } from "../../../protocol/api/hosts.ts";
 import type { Db } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 import { addressesOf, forwardingNotice } from "../../domain/host-addresses.ts";
+import { hostProblems } from "../../domain/host-problems.ts";
 import { freeMemoryMb } from "../../domain/placement.ts";
 import { drainNotice } from "../../domain/volume-notice.ts";
 import { linkedTo, placedMb } from "../../jobs/hosts/placement.ts";
@@ -48,6 +49,7 @@ export const hostView = (row: Awaited<ReturnType<typeof selectHosts>>[number]): 
   linkedSiteCount: row.linkedSiteCount,
   databaseCount: row.databaseCount,
   notice: drainNotice(row.status, row),
+  problems: hostProblems(row),
   ingressReplacedAt: row.ingressReplacedAt?.toISOString() ?? null,
   ...addressesOf(row),
   forwardingNotice: forwardingNotice(row),

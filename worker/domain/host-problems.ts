@@ -1,0 +1,16 @@
+type Condition = { diskFreeMb: number | null; diskNeededMb: number | null; ingressProblem: string | null };
+
+const gigabytes = (mb: number): string => `${(mb / 1024).toFixed(1)} GB`;
+
+/** For the operator: what keeps a host from its work, as its agent last reported it. */
+export function hostProblems({ diskFreeMb, diskNeededMb, ingressProblem }: Condition): string[] {
+  const isFull = diskFreeMb !== null && diskNeededMb !== null && diskFreeMb < diskNeededMb;
+  return [
+    ...(ingressProblem === null ? [] : [ingressProblem]),
+    ...(isFull
+      ? [
+          `Its disk is nearly full: ${gigabytes(diskFreeMb)} are free, and a deployment needs ${gigabytes(diskNeededMb)}. Nothing new is placed on it, and its sites cannot be deployed. Remove what is not needed (docker system df shows what uses the disk) or add disk space.`,
+        ]
+      : []),
+  ];
+}
