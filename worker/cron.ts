@@ -18,6 +18,7 @@ import { purgeEachHour } from "./jobs/purge-old.ts";
 import { reconcileCertificates } from "./jobs/certificates/reconcile.ts";
 import { reconcileDns } from "./jobs/dns/reconcile.ts";
 import { giveBackTime } from "./jobs/give-back-time.ts";
+import { disconnectRemoved } from "./jobs/hosts/disconnect-removed.ts";
 import { evictLeft } from "./jobs/hosts/evict-left.ts";
 import { giveUpSilentMoves } from "./jobs/hosts/give-up-moves.ts";
 import { tellForwarding } from "./jobs/hosts/peers.ts";
@@ -107,6 +108,7 @@ export async function runDns(ctx: Ctx): Promise<void> {
 
 export async function reconcileHosts(ctx: Ctx): Promise<void> {
   await giveUpSilentMoves(ctx);
+  await disconnectRemoved(ctx);
   await evictLeft(ctx);
   await tellForwarding(ctx);
   await moveSites(ctx);

@@ -533,6 +533,16 @@ describe("a host that is drained", () => {
     other.close();
   });
 
+  it("is disconnected within a minute also if whoever removed it was interrupted, and only then", async () => {
+    const [removed, other] = [await hostFor(1), await hostFor(1)];
+    await sql("UPDATE hosts SET status = 'REMOVED' WHERE id = ?", removed.hostId);
+    await tick();
+    expect(await removed.closed).toEqual({ code: closeCodes.hostRemoved });
+    await foundOffline(removed.hostId);
+    expect(await hostRecord(other.hostId)).toMatchObject({ connected: true });
+    other.close();
+  });
+
   it("and was removed between an agent's connection and its hello welcomes nobody", async () => {
     const late = await agent();
     await sql("UPDATE hosts SET status = 'REMOVED' WHERE id = ?", late.hostId);

@@ -211,9 +211,11 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     return this.telling;
   }
 
-  /** The host was removed. */
+  /** The host was removed. The record then says that it is not connected, so that this is not asked for again. */
   async disconnect(): Promise<void> {
     this.closeAll(closeCodes.hostRemoved, "this host was removed");
+    const hostId = this.ctx.storage.kv.get<Id<"host">>("hostId");
+    if (hostId) await markOffline(this.context(hostId), hostId, new Date());
   }
 
   private closeAll(code: number, reason: string): void {
