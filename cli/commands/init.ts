@@ -1,9 +1,10 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import type { Client, ProjectFile } from "../../client/index.ts";
 import { command } from "../command.ts";
 import { connect, connection, signal } from "../context.ts";
 import { usage } from "../failure.ts";
+import { writeWhole } from "../files.ts";
 import { checkoutRoot, currentBranch, originAddress } from "../git.ts";
 import { projectFileName } from "../project-file.ts";
 import { fileOf } from "../project/plan.ts";
@@ -43,7 +44,7 @@ export const init = command(
         ? await detected(client, { name, rootDir })
         : await existing(client, site)),
     };
-    writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`, { flag: force ? "w" : "wx" });
+    writeWhole(file, `${JSON.stringify(content, null, 2)}\n`, 0o644);
     showValue("projectFile", { file, content }, () => `Wrote ${bold(safe(relative(process.cwd(), file)))}.`);
     say(dim("Edit it as you like; `berth diff` shows what it would change, `berth up` applies it."));
   });

@@ -3,13 +3,17 @@ import { createHash } from "node:crypto";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import {
+  chmodSync,
   copyFileSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { load } from "js-yaml";
@@ -879,7 +883,15 @@ it("a .env file is read and written as the pages do, and one with a line that is
     'PW=ab#cd12\nJSON="{\\"a\\":1}"\nKEY="-----BEGIN-----\nabc\n-----END-----"\nQUOTES="\\"\'`#"\n',
   );
   expect(await berth("env", "diff", file)).toMatchObject({ code: 0, stdout: "No difference.\n" });
-  expect(await berth("env", "pull", file, "--force")).toMatchObject({ code: 0, stderr: "" });
+  // Replaced as a whole, so that a crash leaves the old one or the new one; also behind a link, and with its mode.
+  const [link, before] = [join(home, "link.env"), join(home, "before.env")];
+  symlinkSync(file, link);
+  linkSync(file, before);
+  chmodSync(file, 0o640);
+  expect(await berth("env", "pull", link, "--force")).toMatchObject({ code: 0, stderr: "" });
+  expect(readlinkSync(link)).toBe(file);
+  expect(statSync(file).mode & 0o777).toBe(0o640);
+  expect(statSync(file).ino).not.toBe(statSync(before).ino);
   expect(await berth("env", "diff", file)).toMatchObject({ code: 0, stdout: "No difference.\n" });
 
   const from = service.asked.length;

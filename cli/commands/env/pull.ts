@@ -3,7 +3,8 @@ import { connect } from "../../context.ts";
 import { usage } from "../../failure.ts";
 import { findSite } from "../../site.ts";
 import { dim, safe, say, showValue } from "../../terminal.ts";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
+import { writeWhole } from "../../files.ts";
 
 export const pullEnv = command(
   "pull",
@@ -22,7 +23,7 @@ export const pullEnv = command(
     const comment =
       secrets.length === 0 ? "" : `# Secrets, which Berth does not show: ${secrets.join(", ")}\n`;
     const text = known.map(({ key, value }) => `${envLine(key, value)}\n`).join("");
-    writeFileSync(file, comment + text, { mode: 0o600 });
+    writeWhole(file, comment + text, 0o600);
     const written = known.map(({ key }) => key);
     showValue(
       "variablesPulled",
