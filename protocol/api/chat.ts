@@ -23,7 +23,9 @@ export const ChatReply = z
   .object({
     message: z.string(),
     conversationId: z.string(),
-    balance: z.number(),
+    balance: z
+      .number()
+      .describe("After this message, as GET /credits shows it: what other messages hold is included."),
     creditsUsed: z.number(),
     toolCalls: ToolCalls,
     pendingAction: z

@@ -195,13 +195,13 @@ describe("the balance", () => {
     expect((await rows("SELECT id FROM ledger_holds WHERE id = ?", id)).length).toBe(1);
   });
 
-  it("that can be spent is told after a hold is spent: without what others hold", async () => {
+  it("of the account are told after a hold is spent, what others hold included", async () => {
     const { hold } = await rich(10);
     const [spent, open] = [uniqueName("spent"), uniqueName("open")];
     await hold(spent, 4);
     await hold(open, 3);
-    expect(await spendHold(ctx, spent, 2)).toEqual({ isSpent: true, available: 5 });
-    expect(await spendHold(ctx, spent, 2)).toEqual({ isSpent: false, available: 5 });
+    expect(await spendHold(ctx, spent, 2)).toEqual({ isSpent: true, balance: 8 });
+    expect(await spendHold(ctx, spent, 2)).toEqual({ isSpent: false, balance: 8 });
   });
 
   it("gets back what a hold kept that nobody ended", async () => {

@@ -993,11 +993,14 @@ describe("a message that waits behind others", () => {
     expect(await freeBalance(key)).toBe(16);
     for (const { go } of turns) go();
     const answers = await Promise.all(replies);
-    expect(answers.map(({ status, body }) => [status, body.message, body.creditsUsed])).toEqual([
-      [200, "One.", 1],
-      [200, "Two.", 1],
-      [200, "Three.", 1],
-    ]);
+    // What the others hold is still in the balance, as in GET /credits.
+    expect(answers.map(({ status, body }) => [status, body.message, body.creditsUsed, body.balance])).toEqual(
+      [
+        [200, "One.", 1, 18],
+        [200, "Two.", 1, 17],
+        [200, "Three.", 1, 16],
+      ],
+    );
     expect([await freeBalance(key), await balanceOf(key)]).toEqual([16, 16]);
   });
 

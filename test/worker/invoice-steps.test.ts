@@ -566,9 +566,9 @@ describe("credits", () => {
     await hold(accountId, 1, { id: open });
     await expect(spendHold(ctx, used, 7)).rejects.toThrow(`Hold ${used} keeps 6, not 7`);
     expect(await holdOf(used)).toMatchObject({ status: "open" });
-    expect(await spendHold(ctx, used, 2)).toEqual({ isSpent: true, available: 7 });
-    expect(await spendHold(ctx, used, 2)).toEqual({ isSpent: false, available: 7 });
-    expect(await spendHold(ctx, used, 6)).toEqual({ isSpent: false, available: 7 });
+    expect(await spendHold(ctx, used, 2)).toEqual({ isSpent: true, balance: 8 });
+    expect(await spendHold(ctx, used, 2)).toEqual({ isSpent: false, balance: 8 });
+    expect(await spendHold(ctx, used, 6)).toEqual({ isSpent: false, balance: 8 });
     expect(
       await rows(
         "SELECT debit_id, credit_id, amount, type, created_at FROM ledger_transfers WHERE reference = ?",
@@ -581,8 +581,8 @@ describe("credits", () => {
       { balance: 8, held: 1 },
       { status: "open" },
     ]);
-    expect(await spendHold(ctx, open, 1)).toEqual({ isSpent: true, available: 7 });
-    expect(await spendHold(ctx, uniqueName("none"), 1)).toEqual({ isSpent: false, available: 0 });
+    expect(await spendHold(ctx, open, 1)).toEqual({ isSpent: true, balance: 7 });
+    expect(await spendHold(ctx, uniqueName("none"), 1)).toEqual({ isSpent: false, balance: 0 });
   });
 
   it("of a hold that is not spent are free again once, when it ends or its time is over", async () => {

@@ -4,7 +4,7 @@ import type { Id } from "../../protocol/ids.ts";
 import { modelOf } from "../adapters/model.ts";
 import { converse, type ChatEvent, type Memory } from "../assistant/converse.ts";
 import { summaryOf } from "../assistant/pending.ts";
-import { availableCredits } from "../billing/credits/balance.ts";
+import { creditsOf } from "../billing/credits/balance.ts";
 import { holdCredits } from "../billing/credits/hold.ts";
 import { spendHold } from "../billing/credits/post-hold.ts";
 import { renewHold } from "../billing/credits/renew-hold.ts";
@@ -239,7 +239,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     }
     const price = Math.min(credits, chatPrice(prices, done.used));
     // Side by side: whoever has the answer may ask for the conversation.
-    const [{ isSpent, available }, isListed] = await Promise.all([
+    const [{ isSpent, balance }, isListed] = await Promise.all([
       done.isComplete
         ? spendHold(ctx, interactionId, price)
         : unspent(ctx, interactionId, sent.speaker.accountId),
@@ -261,7 +261,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     return {
       message: [done.message, ...done.shown].join("\n\n"),
       conversationId: sent.conversationId,
-      balance: available,
+      balance,
       creditsUsed: isSpent ? price : 0,
       toolCalls: done.toolCalls,
       pendingAction,
@@ -367,7 +367,7 @@ const bodyOf = (error: unknown): object =>
 
 async function unspent(ctx: Ctx, holdId: string, accountId: Id<"account">) {
   await voidHold(ctx, holdId);
-  return { isSpent: false, available: await availableCredits(ctx, accountId) };
+  return { isSpent: false, balance: (await creditsOf(ctx, accountId)).balance };
 }
 
 async function refusing<Answer>(work: () => Promise<Answer>): Promise<Answer | Refused> {

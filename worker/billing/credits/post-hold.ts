@@ -6,13 +6,13 @@ import { systemAccounts } from "../../domain/ledger.ts";
 
 /**
  * Spends a hold, fully or in part, exactly once however often it is called. To spend nothing, void the hold instead.
- * @returns whether this call spent it, and the credits that can be spent afterwards
+ * @returns whether this call spent it, and the account's balance afterwards, what other holds keep included
  */
 export async function spendHold(
   ctx: Ctx,
   holdId: string,
   amount: number,
-): Promise<{ isSpent: boolean; available: number }> {
+): Promise<{ isSpent: boolean; balance: number }> {
   const mark = ctx.newMark();
   const {
     posted,
@@ -35,5 +35,5 @@ export async function spendHold(
       .where(sql`${ledgerAccounts.id} = (SELECT account_id FROM ledger_holds WHERE id = ${holdId})`),
   });
   if (hold && hold.amount < amount) throw new Error(`Hold ${holdId} keeps ${hold.amount}, not ${amount}`);
-  return { isSpent: posted.length > 0, available: account ? account.balance - account.held : 0 };
+  return { isSpent: posted.length > 0, balance: account?.balance ?? 0 };
 }
