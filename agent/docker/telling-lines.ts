@@ -4,8 +4,14 @@ const tellsNothing =
 /** How npm is used. */
 const usage = /^npm error (?:Clean install a project|Usage:)$/;
 
+/** How Node shows what a program wrote that it ran, byte by byte: the program's own lines stand above. */
+const bytes =
+  /^\s*(?:(?:\d{1,3}, *)*\d{1,3},?|(?:(?:output|stdout|stderr): )?(?:Buffer\(\d+\) \[Uint8Array\] )?\[\]?,?|null,|signal: null,|pid: \d+,|\],?)$/;
+
 /** The lines that a program wrote last, without those that tell nothing. */
 export function telling(lines: readonly string[]): string[] {
   const from = lines.findIndex((line) => usage.test(line));
-  return (from === -1 ? lines : lines.slice(0, from)).filter((line) => !tellsNothing.test(line.trimEnd()));
+  return (from === -1 ? lines : lines.slice(0, from)).filter(
+    (line) => !tellsNothing.test(line.trimEnd()) && !bytes.test(line.trimEnd()),
+  );
 }

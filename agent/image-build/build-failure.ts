@@ -143,6 +143,12 @@ const known: [sign: RegExp, advice: (memoryMb: number, otherNode: string | undef
     /JavaScript heap out of memory/,
     (memoryMb) => `Its Node was out of memory, of which a build has ${memoryMb} MB: reduce its memory use.`,
   ],
+  [
+    // What a shell says of Git alone ends no build.
+    /\bCommand failed\b[^:]{0,60}: git\b|\bspawn(?:Sync)? git ENOENT\b/,
+    () =>
+      "It runs Git, which a build has only if an Aptfile or your Dockerfile installs it, and never with the repository's history: make the build go on without its commit, which the running app finds in BERTH_COMMIT.",
+  ],
 ];
 const unfitLock = (file: string, program: string, how = ""): string =>
   `${file} does not match package.json: run ${program} install${how}, and commit both.`;
