@@ -1421,6 +1421,16 @@ describe("a Python app", () => {
   it("that asks for none is not built with Python's newest version, for which packages may not be made yet", () =>
     expect(dockerfile({ "main.py": "" })).toContain("FROM python:3.13-slim-bookworm\n"));
 
+  it("whose dependencies its own build computes is installed with them, and by itself otherwise", () => {
+    const installs = (more: string) => {
+      const project = `[project]\nname = "a"\n${more}\n[build-system]\nrequires = []\n`;
+      return generateDockerfile(plan({ "main.py": "", "pyproject.toml": project }), variables);
+    };
+    expect(installs('dynamic = ["version", "dependencies"]')).toContain(' pip install ."');
+    expect(installs('dynamic = ["version"]')).toContain(' pip install --no-deps ."');
+    expect(installs("dynamic = 1")).toContain(' pip install --no-deps ."');
+  });
+
   it("whose pyproject.toml or Pipfile names folders of the repository has them when they are installed", () => {
     const uv = (text: string) =>
       plan({ "main.py": "", "uv.lock": "", "pyproject.toml": `[project]\n${text}` });

@@ -1,7 +1,7 @@
 import { JobError } from "../../job.ts";
 import { appsBelow, conda, notByItself } from "./not-found.ts";
 import { newestMinor } from "./newest-minor.ts";
-import { tableIn } from "./parse.ts";
+import { stringsIn, tableIn } from "./parse.ts";
 import { pyprojectOf } from "./pyproject.ts";
 import { dependsOn, systemPackages } from "./python-packages.ts";
 import { entries, manageOf, startOf } from "./python-start.ts";
@@ -30,6 +30,8 @@ export type PythonPlan = Place & {
   needsSource: boolean;
   /** The repository is a package, which is installed as well. */
   isPackage: boolean;
+  /** Its build says what it depends on, not pyproject.toml. */
+  isDynamic: boolean;
   sourceFolder: boolean;
   packages: SystemPackages;
   buildCommand: string | null;
@@ -69,6 +71,7 @@ export function planPython(sources: Sources, overrides: Overrides, startCommand:
   const ownCommand = overrides.installCommand ?? overrides.buildCommand;
   const other = installer === null && ownCommand === null ? notByItself(sources, [conda]) : null;
   if (other !== null) throw other;
+  const isDynamic = installer === "pyproject" && hasDynamicDependencies(sources);
   const requirements = installer === "pip" ? requirementsOf(sources).files : null;
   return {
     kind: "python",
@@ -84,7 +87,9 @@ export function planPython(sources: Sources, overrides: Overrides, startCommand:
       (within !== null ||
         installer === "setup" ||
         (installer === "pip" ? requirements === null : hasOwn(sources))),
+    isDynamic,
     isPackage:
+      isDynamic ||
       uvMember !== null ||
       ((installer === "uv" || installer === "pyproject") &&
         tableIn(pyprojectOf(sources), "build-system") !== null),
@@ -138,6 +143,9 @@ function versionOf(sources: Sources, installer: PythonInstaller | null): string 
     (Number(least) > Number(defaultPython.slice(2)) ? `3.${least}` : null)
   );
 }
+
+const hasDynamicDependencies = (sources: Sources): boolean =>
+  stringsIn(tableIn(pyprojectOf(sources), "project")?.["dynamic"]).includes("dependencies");
 
 /** Dependencies that are folders of the repository. */
 const hasOwn = (sources: Sources): boolean =>

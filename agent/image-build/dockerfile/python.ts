@@ -36,9 +36,9 @@ const dependencies: Record<PythonInstaller, (plan: PythonPlan) => string> = {
     `${tools}/bin/pipenv ${manifests.includes("Pipfile.lock") ? "sync" : "install --skip-lock"}`,
   setup: () => "pip install .",
 };
-const itself: Partial<Record<PythonInstaller, string>> = {
-  pyproject: "pip install --no-deps .",
-  uv: `${tools}/bin/uv sync --frozen --no-dev`,
+const itself: Partial<Record<PythonInstaller, (plan: PythonPlan) => string>> = {
+  pyproject: ({ isDynamic }) => (isDynamic ? "pip install ." : "pip install --no-deps ."),
+  uv: () => `${tools}/bin/uv sync --frozen --no-dev`,
 };
 
 /** The same for every app that is installed by the same tool. */
@@ -65,7 +65,8 @@ export function pythonDockerfile(
   const own = plan.installCommand;
   const command = own ?? (installer === null ? null : dependencies[installer](plan));
   const install = command === null ? [] : installStep(command, variables, caches);
-  const package_ = plan.isPackage && installer !== null && own === undefined ? itself[installer] : undefined;
+  const package_ =
+    plan.isPackage && installer !== null && own === undefined ? itself[installer]?.(plan) : undefined;
   const paths = `VIRTUAL_ENV=${environment} UV_PROJECT_ENVIRONMENT=${environment} PATH=${environment}/bin:$PATH`;
   const build = [
     `FROM ${images.python} AS build`,
