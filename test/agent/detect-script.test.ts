@@ -51,6 +51,9 @@ describe("a repository of no known language", () => {
   ])("and no command is refused by the name of what it has: %s", (file, name) =>
     expect(() => plan({ [file]: "" })).toThrow(new RegExp(`^Found ${file}: .*${name}`)),
   );
+
+  it("is no package of pnpm's where it is Haskell's", () =>
+    expect(() => plan({ "package.yaml": "", "stack.yaml": "" })).toThrow(/^Found stack\.yaml: Haskell/));
 });
 
 describe("Python without a manifest", () => {

@@ -4,13 +4,14 @@ import { textOf, type Sources } from "./sources.ts";
 type Other = [sign: RegExp, what: string, how?: string, text?: RegExp];
 /** What we do not build by ourselves, by a file at its root, how else than by a Dockerfile it is built, and what that file says. */
 const others: Other[] = [
+  // Its own package.yaml lies beside it.
+  [/^(?:stack\.yaml|cabal\.project|[\w.-]+\.cabal)$/, "Haskell"],
   [/^package\.(?:json5|yaml)$/, "pnpm's own form of a manifest", ", or write package.json in its place"],
   [/^build\.sbt$/, "Scala"],
   [/^(?:project\.clj|deps\.edn)$/, "Clojure"],
   [/^gleam\.toml$/, "Gleam"],
   [/^build\.zig$/, "Zig"],
   [/^shard\.yml$/, "Crystal"],
-  [/^(?:stack\.yaml|cabal\.project|[\w.-]+\.cabal)$/, "Haskell"],
   [/^(?:CMakeLists\.txt|meson\.build|configure\.ac)$/, "C++"],
   [/^[\w.-]+\.(?:cbl|cob|cobol)$/, "COBOL"],
   [/^pubspec\.yaml$/, "Dart"],
