@@ -35,7 +35,7 @@ const manifest = new RegExp(
     "go\\.(?:mod|work)",
     "composer\\.(?:json|lock)",
     "Gemfile(?:\\.lock)?",
-    "(?:astro|next|nuxt|react-router|svelte|vite|vue|eleventy|waku)\\.config\\.[cm]?[jt]s",
+    "(?:astro|next|nuxt|prisma|react-router|svelte|vite|vue|eleventy|waku)\\.config\\.[cm]?[jt]s",
     "\\.eleventy\\.js",
     "manage\\.py",
     "Staticfile",

@@ -250,9 +250,22 @@ describe("Prisma", () => {
     expect(dockerfile(prisma, { ...schema, ...lock })).toContain(command);
     expect(dockerfile(prisma, { ...schema, ...lock })).toMatch(generates);
     expect(dockerfile(prisma, { "prisma.config.ts": "", ...lock })).toMatch(generates);
+    for (const path of ["db/schema.prisma", "src/server/db/prisma/schema.prisma"])
+      expect(
+        dockerfile(prisma, {
+          "prisma.config.ts": `export default { schema: "${path}" }`,
+          "db/schema.prisma": "",
+          ...lock,
+        }),
+      ).toMatch(generates);
   });
 
   it.each<[string, object, Files]>([
+    [
+      "the build makes the schema that its configuration names",
+      prisma,
+      { "prisma.config.ts": "export default defineConfig({ schema: './schema.prisma' })" },
+    ],
     ["a script does it", { ...prisma, scripts: { ...app.scripts, build: "prisma generate && tsc" } }, schema],
     ["an install does", { ...prisma, scripts: { ...app.scripts, postinstall: "prisma generate" } }, schema],
     [

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { JobError } from "../../job.ts";
+import { deepest } from "../read-sources.ts";
 import { frameworkEnvironment } from "./framework-environment.ts";
 import { frameworkServer, srvx, srvxCommand } from "./framework-server.ts";
 import { appsBelow, notByItself } from "./not-found.ts";
@@ -455,11 +456,23 @@ function generatePrisma(
     .some((text) => /\bprisma\s+generate\b/.test(text));
   const hasSchema =
     isFilled(manifest.prisma) ||
-    present(sources, ["prisma/schema.prisma", "schema.prisma", "prisma/schema/", "prisma.config.ts"]).length >
-      0;
+    present(sources, ["prisma/schema.prisma", "schema.prisma", "prisma/schema/"]).length > 0 ||
+    namesPrismaSchema(sources);
   if (generates || !hasSchema || !dependsOn(manifest, "prisma")) return null;
   // It makes code and connects to nothing, but may read the address.
   return `DATABASE_URL="\${DATABASE_URL:-postgresql://none}" ${executes[packageManager]} prisma generate`;
+}
+
+/** One that is not there is made by the build, as Keystone's is; farther down is not looked at. */
+function namesPrismaSchema(sources: Sources): boolean {
+  if (!sources.files.has("prisma.config.ts")) return false;
+  const named = /\bschema:\s*["'`](?:\.\/)?([^"'`]{1,200})["'`]/.exec(
+    textOf(sources, "prisma.config.ts"),
+  )?.[1];
+  const path = named?.replace(/\/+$/, "") ?? "";
+  return (
+    named === undefined || path.split("/").length > deepest || present(sources, [path, `${path}/`]).length > 0
+  );
 }
 
 /** The first Node whose npm has the command that leaves scripts out. */
