@@ -6,6 +6,7 @@ import type { Page } from "../../protocol/api/common.ts";
 import type { Pack } from "../../protocol/api/packs.ts";
 import { addDays } from "../../worker/domain/pricing.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
+import { day } from "../../worker/pages/money.ts";
 import { ownerOf, say, scripted } from "./assistant.ts";
 import { escaped, fieldsOf, signedIn, visitorWith, type Visitor } from "./pages.ts";
 import {
@@ -251,6 +252,44 @@ describe("an invoice's page", () => {
     await bindings.DB.prepare("UPDATE invoices SET kind = 'renewal' WHERE id = ?").bind(invoiceId).run();
     expect(await page()).toContain(", due ");
     expect(await page()).not.toContain("payable until");
+  });
+
+  it("says wherever a renewal is overdue when what it renews is stopped, and once it is, how long its data is kept", async () => {
+    const key = await account();
+    const { visitor: owner } = await signedIn(key);
+    const { siteId, invoiceToken } = await createSite(key);
+    await pay(invoiceToken);
+    const paidUntil = new Date(
+      (await api<{ paidUntil: string }>(key, "GET", `/sites/${siteId}`)).body.paidUntil,
+    );
+    await tickAt(addDays(paidUntil, -7));
+    const [renewal] = await invoicesOf(siteId);
+    const pages = async () => {
+      const shown = [];
+      for (const path of ["/", "/billing", `/invoice/${renewal?.token}`])
+        shown.push((await owner.get(path)).text.replaceAll(/<[^>]*>/g, ""));
+      return shown;
+    };
+    for (const text of await pages()) {
+      expect(text).toContain("An invoice is due. Pay to keep running");
+      expect(text).not.toContain("overdue");
+    }
+    expect((await pages())[2]).toContain(
+      `is stopped on ${day(addDays(paidUntil, 7).toISOString())}, and deleted with its data 30 days later`,
+    );
+    // Three days after the end.
+    const [issued, ended] = [-10, -3].map((days) => addDays(new Date(), days).getTime());
+    await bindings.DB.prepare("UPDATE invoices SET created_at = ?, due_at = ? WHERE token = ?")
+      .bind(issued, ended, renewal?.token)
+      .run();
+    for (const text of await pages()) {
+      expect(text).toContain("An invoice is overdue. Pay to keep running");
+      expect(text).toContain(`overdue: stopped on ${day(addDays(new Date(), 4).toISOString())}`);
+    }
+    await bindings.DB.prepare("UPDATE sites SET status = 'SUSPENDED' WHERE id = ?").bind(siteId).run();
+    const stopped = (await owner.get(`/sites/${siteId}`)).text;
+    expect(stopped).toContain("Pay to start again");
+    expect(stopped).toContain("deleted with its data 30 days after it was stopped");
   });
 });
 

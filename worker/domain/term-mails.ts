@@ -1,5 +1,4 @@
-import { addDays } from "./pricing.ts";
-import { graceDays, keepSuspendedDays, warnDays } from "./terms.ts";
+import { keepSuspendedDays, stopsAt, warnDays } from "./terms.ts";
 import { dayOf } from "./times.ts";
 
 export type Occasion = "issued" | "ended" | "suspended" | "deletion";
@@ -24,13 +23,11 @@ export function termMail(occasion: Occasion, about: About): { subject: string; t
         subject: `Renew ${name} by ${dayOf(paidUntil)}`,
         text: `${named} is paid for until ${dayOf(paidUntil)}. This invoice${price ? ` for ${price}` : ""} renews it.${pay}\n\nTo cancel, delete the ${what}, or let the invoice lapse.`,
       };
-    case "ended": {
-      const stopsAt = addDays(issuedAt > paidUntil ? issuedAt : paidUntil, graceDays);
+    case "ended":
       return {
         subject: `The term of ${name} has ended`,
-        text: `${named} was paid for until ${dayOf(paidUntil)}. It keeps running until ${dayOf(stopsAt)}. If it is not paid for by then, it is stopped and its data is kept.${pay}`,
+        text: `${named} was paid for until ${dayOf(paidUntil)}. It keeps running until ${dayOf(stopsAt(paidUntil, issuedAt))}. If it is not paid for by then, it is stopped and its data is kept.${pay}`,
       };
-    }
     case "suspended":
       return {
         subject: `${name} is suspended`,

@@ -1,6 +1,7 @@
 import type { Invoice } from "../../../protocol/api/invoices.ts";
 import { Layout } from "../kit/layout.tsx";
-import { Callout, Day, Heading, Status } from "../kit/parts.tsx";
+import { Callout, Day, Due, Heading, Status } from "../kit/parts.tsx";
+import { keepSuspendedDays, stopsAt } from "../../domain/terms.ts";
 import type { LastPayment } from "../../services/invoices/get-by-token.ts";
 import { invoiceWords } from "../kit/words.ts";
 import { money, taxText } from "../money.ts";
@@ -78,7 +79,7 @@ export const InvoicePage = ({ invoice, lastPayment }: { invoice: Invoice; lastPa
                 of <Day at={invoice.createdAt} />
                 {!isDone && (
                   <>
-                    , {invoice.kind === "renewal" ? "due" : "payable until"} <Day at={invoice.dueAt} />
+                    , <Due invoice={invoice} />
                   </>
                 )}
               </>
@@ -122,6 +123,13 @@ export const InvoicePage = ({ invoice, lastPayment }: { invoice: Invoice; lastPa
         {!isDone && !isOnItsWay && (
           <form class="screen-only" method="post" action={`/invoice/${invoice.token}/pay`}>
             <p>{starts[invoice.kind]}</p>
+            {invoice.kind === "renewal" && (
+              <p>
+                Without payment, what it renews is stopped on{" "}
+                <Day at={stopsAt(new Date(invoice.dueAt), new Date(invoice.createdAt)).toISOString()} />, and
+                deleted with its data {keepSuspendedDays} days later.
+              </p>
+            )}
             <p class="form-end">
               <button
                 class="primary"

@@ -7,7 +7,7 @@ import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { day, money } from "../money.ts";
 import { Act } from "../kit/form.tsx";
 import { allOf, cursorIn, everyTerm } from "../kit/paging.ts";
-import { Card, Day, Empty, Head, Heading, Live, Pager, Status, Time } from "../kit/parts.tsx";
+import { Card, Day, Due, Empty, Head, Heading, Live, Pager, Status, Time } from "../kit/parts.tsx";
 import { monthsOf } from "../kit/plans.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { inOrder, orderIn, SortHead, type Keys } from "../kit/sort.tsx";
@@ -107,8 +107,8 @@ const Next = ({
             )}
           </p>
           <p class="soft">
-            {unpaid.length === 1 ? "One invoice is" : `${unpaid.length} invoices are`} unpaid, the first due{" "}
-            <Day at={first.dueAt} />.
+            {unpaid.length === 1 ? "One invoice is" : `${unpaid.length} invoices are`} unpaid, the first{" "}
+            <Due invoice={first} />.
           </p>
           <p class="form-end">
             <a class="button primary" href={`/invoice/${first.token}`}>
@@ -158,7 +158,7 @@ const Invoices = ({ invoices }: { invoices: readonly Invoice[] }) => (
               <Status {...invoiceWords[invoice.status]} />
               {invoice.status === "unpaid" && (
                 <div class="soft small">
-                  due <Day at={invoice.dueAt} />
+                  <Due invoice={invoice} />
                 </div>
               )}
             </td>

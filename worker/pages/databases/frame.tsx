@@ -5,6 +5,7 @@ import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { databaseEngines } from "../../domain/database-engines.ts";
+import { keepSuspendedDays } from "../../domain/terms.ts";
 import { Act } from "../kit/form.tsx";
 import type { Frame } from "../kit/layout.tsx";
 import { unpaidInvoiceOf } from "../../services/refuse-unpaid.ts";
@@ -78,7 +79,10 @@ const Notices = ({ database, payAt }: Opened) => (
     )}
     {database.status === "SUSPENDED" && suspendedFor() === null && (
       <Callout tone="warn" title="Stopped, because its term has ended">
-        <p>Its data is kept. It starts again automatically once the renewal is paid.</p>
+        <p>
+          It starts again automatically once the renewal is paid. Without payment, it is deleted with its data{" "}
+          {keepSuspendedDays} days after it was stopped.
+        </p>
         <Pay payAt={payAt} />
       </Callout>
     )}

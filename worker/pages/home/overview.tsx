@@ -3,7 +3,7 @@ import type { OwnAccount } from "../../../protocol/api/accounts.ts";
 import type { Unhealthy } from "../../../protocol/api/diagnosis.ts";
 import type { Activity } from "../../../protocol/api/activity.ts";
 import { activityText, pathOfResource } from "../kit/activity-words.ts";
-import { Card, Day, Empty, Heading, Live, Status, Time } from "../kit/parts.tsx";
+import { Card, Day, Due, Empty, Heading, Live, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { suspendedFor } from "../kit/viewer.ts";
 import { databaseWords, siteWords, type Word } from "../kit/words.ts";
@@ -152,15 +152,17 @@ export const overview: Screen = {
                       <p class="body soft">Nothing is due.</p>
                     ) : (
                       <table>
-                        {unpaid.data.map(({ token, lines, amountCents, currency, dueAt }) => (
+                        {unpaid.data.map((invoice) => (
                           <tr>
                             <td class="any-break">
-                              <a href={`/invoice/${token}`}>{lines[0]?.description ?? "An invoice"}</a>
+                              <a href={`/invoice/${invoice.token}`}>
+                                {invoice.lines[0]?.description ?? "An invoice"}
+                              </a>
                               <div class="soft small">
-                                until <Day at={dueAt} />
+                                <Due invoice={invoice} />
                               </div>
                             </td>
-                            <td class="number">{money(amountCents, currency)}</td>
+                            <td class="number">{money(invoice.amountCents, invoice.currency)}</td>
                           </tr>
                         ))}
                       </table>

@@ -4,6 +4,7 @@ import type { AppEnv } from "../../app-env.ts";
 import { configOf } from "../../config.ts";
 import { Brand, brandName, brandSheetAddress, LegalLinks } from "./brand.tsx";
 import { Icon, type IconName } from "./icon.tsx";
+import { isOverdue } from "./parts.tsx";
 import { Said } from "./said.tsx";
 import { suspendedFor } from "./viewer.ts";
 import type { Word } from "./words.ts";
@@ -262,7 +263,9 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
 /** What needs the person's attention wherever they are. */
 const Banners = () => {
   const viewer = request()?.get("viewer");
-  const unpaid = viewer?.payment.unpaid.filter(({ kind }) => kind === "renewal").length ?? 0;
+  const renewals = viewer?.payment.unpaid.filter(({ kind }) => kind === "renewal") ?? [];
+  const overdue = renewals.filter(isOverdue).length;
+  const unpaid = overdue || renewals.length;
   const isAnothers = request()?.get("ctx")?.actor.type === "viewer";
   const reason = suspendedFor();
   return (
@@ -294,8 +297,12 @@ const Banners = () => {
       )}
       {unpaid > 0 && (
         <div class="banner" role="status">
-          {unpaid === 1 ? "An invoice is" : `${unpaid} invoices are`} due.{" "}
-          <a href="/billing">Pay to keep running</a>
+          {unpaid === 1 ? "An invoice is" : `${unpaid} invoices are`} {overdue > 0 ? "overdue" : "due"}.{" "}
+          <a href="/billing">
+            {reason === null && viewer?.terms.some(({ status }) => status === "SUSPENDED")
+              ? "Pay to start again"
+              : "Pay to keep running"}
+          </a>
         </div>
       )}
     </div>

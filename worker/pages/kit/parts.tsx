@@ -2,7 +2,9 @@ import { tryGetContext } from "hono/context-storage";
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import { ago } from "../../../protocol/ago.ts";
+import type { Invoice } from "../../../protocol/api/invoices.ts";
 import type { AppEnv } from "../../app-env.ts";
+import { stopsAt } from "../../domain/terms.ts";
 import { day } from "../money.ts";
 import type { Tone } from "./words.ts";
 
@@ -11,11 +13,13 @@ export const Status = ({ tone, label }: { tone: Tone; label: string }) => (
   <span class={`dot ${tone}`}>{label}</span>
 );
 
+const presentTime = (): Date => tryGetContext<AppEnv>()?.get("ctx")?.now() ?? new Date();
+
 /** The exact time in UTC without a script; how long ago, with the local time as its title, with one. */
 export const Time = ({ at }: { at: string }) => (
   <time datetime={at} data-relative>
     <span class="exact">{`${at.slice(0, 16).replace("T", " ")} UTC`}</span>
-    <span class="ago">{ago(at, tryGetContext<AppEnv>()?.get("ctx")?.now().getTime() ?? Date.now())}</span>
+    <span class="ago">{ago(at, presentTime().getTime())}</span>
   </time>
 );
 
@@ -26,6 +30,32 @@ export const LocalTime = ({ at }: { at: string }) => (
 
 /** A day, in UTC. */
 export const Day = ({ at }: { at: string }) => <time datetime={at}>{day(at)}</time>;
+
+/** An unpaid invoice of a term that has ended. */
+export const isOverdue = ({ kind, dueAt }: Pick<Invoice, "kind" | "dueAt">): boolean =>
+  kind === "renewal" && new Date(dueAt) <= presentTime();
+
+/** Until when an unpaid invoice can be paid, and of a renewal when it is due, or what is stopped and when. */
+export const Due = ({ invoice }: { invoice: Pick<Invoice, "kind" | "dueAt" | "createdAt"> }) => {
+  const { kind, dueAt, createdAt } = invoice;
+  const stops = stopsAt(new Date(dueAt), new Date(createdAt));
+  if (isOverdue(invoice))
+    return (
+      <span class="bad">
+        overdue
+        {stops > presentTime() && (
+          <>
+            : stopped on <Day at={stops.toISOString()} />
+          </>
+        )}
+      </span>
+    );
+  return (
+    <>
+      {kind === "renewal" ? "due" : "payable until"} <Day at={dueAt} />
+    </>
+  );
+};
 
 /** A text as the value of an attribute, in double quotes; parsers would turn CR into LF. */
 const attribute = (text: string) =>

@@ -6,6 +6,7 @@ import { SiteRollback, type Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
 import { parsed } from "../../domain/parsed.ts";
+import { keepSuspendedDays } from "../../domain/terms.ts";
 import { unpaidInvoiceOf } from "../../services/refuse-unpaid.ts";
 import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { ifBigger } from "../kit/plans.tsx";
@@ -265,7 +266,7 @@ const Notices = ({
           <p>
             {site.status === "PENDING"
               ? "We build and start the site as soon as you pay, usually in under a minute."
-              : "The site starts again as soon as its invoice is paid. Its data is kept until then."}
+              : `The site starts again as soon as its invoice is paid. Without payment, it is deleted with its data ${keepSuspendedDays} days after it was stopped.`}
           </p>
           <p class="buttons">
             <a class="button primary" href={`/invoice/${invoice}`}>
