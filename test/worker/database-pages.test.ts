@@ -179,6 +179,19 @@ describe("a database's connection", () => {
     expect(after.headers.get("Cache-Control")).toBe("no-store");
   });
 
+  it("tells how the owner's computer reaches it and imports a dump, which needs no access from the internet", async () => {
+    const { text } = await me.get(path("/connect"));
+    expect(text).toContain(escaped(`berth databases connect ${name} < dump.sql`));
+    expect(text).toContain("curl -fsSL http://127.0.0.1:8787/install/cli | sh");
+    expect(text).not.toContain("From elsewhere it cannot be reached");
+    answers.set("schema", () => ({
+      kind: "schema",
+      schema: { tables: [], keyspaces: [], truncated: false },
+    }));
+    expect((await me.get(path("/data"))).text).toContain("To import a dump, see");
+    answers.delete("schema");
+  });
+
   it("links a site under a variable, refuses it twice with what was typed, and removes it", async () => {
     const { siteId } = await createSite(await operator());
     const linked = await me.send(path("/connect"), "link", { siteId, variable: "SHOP_URL" });

@@ -129,8 +129,8 @@ const Addresses = ({
             "The public address works only from the listed networks."
           ) : (
             <>
-              From elsewhere it cannot be reached: see{" "}
-              <a href={databasePath(database.id, "access")}>Access</a>.
+              From your computer it is reached through the command line; from anywhere else only once you
+              allow it under <a href={databasePath(database.id, "access")}>Access</a>.
             </>
           )}
         </p>
@@ -206,6 +206,37 @@ const Links = ({ database, sites }: { database: Database; sites: readonly Site[]
   );
 };
 
+const clients: Record<DatabaseType, string> = { postgresql: "psql", mysql: "mariadb", redis: "redis-cli" };
+
+/** What the command line does with it, a dump to import included. */
+const FromComputer = ({ database, siteUrl }: { database: Database; siteUrl: string }) => {
+  const connect = `berth databases connect ${database.name}`;
+  const code = [
+    `curl -fsSL ${siteUrl}/install/cli | sh`,
+    `berth login ${siteUrl}`,
+    connect,
+    ...(database.type === "redis" ? [] : [`${connect} < dump.sql   # imports a dump`]),
+    `berth databases tunnel ${database.name}   # a port for other programs`,
+  ].join("\n");
+  return (
+    <div class="body">
+      <p>
+        The command line connects through this service with your key, using{" "}
+        <code>{clients[database.type]}</code> if it is installed
+        {database.type === "redis" ? "." : ", as it must be to import a dump."}
+        {database.type === "postgresql" && (
+          <>
+            {" "}
+            A dump that is not SQL is imported by <code>pg_restore</code> through the tunnel.
+          </>
+        )}
+      </p>
+      <pre tabindex={0}>{code}</pre>
+      <Copy text={code} of="commands" />
+    </div>
+  );
+};
+
 const Rotation = ({ database, sites }: { database: Database; sites: readonly Site[] }) =>
   database.rotating ? (
     <div class="body">
@@ -258,6 +289,9 @@ export const databaseConnect: Screen = {
           </Card>
         </div>
         <div class="stack">
+          <Card title="From your computer">
+            <FromComputer database={database} siteUrl={ctx.config.SITE_URL} />
+          </Card>
           <Card title="In a program">
             <div class="body">
               {snippets[database.type].map(([language, code], index) => {

@@ -45,7 +45,17 @@ const Schema = ({ database, schema }: { database: Database; schema: Told<Databas
   if (!("value" in schema)) return <NotTold database={database} reason={schema.reason} />;
   const { tables, keyspaces, truncated } = schema.value;
   if (tables.length === 0 && keyspaces.length === 0)
-    return <p class="body soft">There is nothing in it yet.</p>;
+    return (
+      <p class="body soft">
+        There is nothing in it yet.
+        {database.type !== "redis" && (
+          <>
+            {" "}
+            To import a dump, see <a href={databasePath(database.id, "connect")}>Connect</a>.
+          </>
+        )}
+      </p>
+    );
   return (
     <div class="body tree">
       {tables.map((table) => (
