@@ -166,22 +166,29 @@ it("creates a database beside the site, linked to it", async () => {
 
 it("creates nothing at all if a part of it is refused, and keeps what was typed", async () => {
   const name = uniqueName("half");
+  const kind = { type: "postgresql", name: `${name}-data` };
+  expect((await api(await operator(), "POST", "/databases", kind)).status).toBe(201);
   const { status, text } = await send({
     deployType: "image",
     image: "registry.invalid/app:1",
     name,
     database: "postgresql",
-    variables: "DATABASE_URL=mine",
+    variables: "GREETING=mine",
   });
   expect(status).toBe(409);
-  expect(text).toContain("already has a variable DATABASE_URL");
   expect(text).toContain(`value="${name}"`);
-  expect(text).toContain("DATABASE_URL=mine");
+  expect(text).toContain("GREETING=mine");
   const left = await siteNamed(name);
   expect(left === undefined || (await site(await operator(), left.id)).status === "DELETING").toBe(true);
 });
 
 it.each([
+  [
+    "a variable that the database beside it sets, as in the .env file of an app that moves here",
+    { githubUrl: "git.invalid/a/b", database: "postgresql", variables: "A=1\nDATABASE_URL=postgres://old" },
+    "variables",
+    "Remove DATABASE_URL: the database beside the site sets it",
+  ],
   ["no repository", { githubUrl: "" }, "githubUrl", "Name the repository"],
   ["no address", { githubUrl: "nothing" }, "githubUrl", "Name the repository"],
   ["no image", { deployType: "image", image: "" }, "image", "Name the image"],

@@ -7,6 +7,7 @@ import { databaseTypes } from "../../../protocol/states.ts";
 import * as z from "zod";
 import { call } from "../../api/call.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
+import { databaseEngines } from "../../domain/database-engines.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Check, Choices, Field, Form, Select, TextArea, typedInto } from "../kit/form.tsx";
 import { allOf } from "../kit/paging.ts";
@@ -373,15 +374,26 @@ const databaseNameOf = (site: string): string =>
   `${site.replaceAll(/^-+|-+$/g, "").slice(0, 50) || "site"}-data`;
 
 /** @throws AppError invalid_request */
-const databaseOf = (fields: Fields, site: SiteCreate): DatabaseCreate | null =>
-  fields.text("database") === ""
-    ? null
-    : parsed(DatabaseCreate, {
-        ...(fields.text("databasePackId") !== "" && { packId: fields.text("databasePackId") }),
-        name: databaseNameOf(site.name),
-        type: fields.text("database"),
-        billingTerm: site.billingTerm,
-      });
+function databaseOf(
+  fields: Fields,
+  site: SiteCreate,
+  variables: readonly EnvVariable[],
+): DatabaseCreate | null {
+  if (fields.text("database") === "") return null;
+  const database = parsed(DatabaseCreate, {
+    ...(fields.text("databasePackId") !== "" && { packId: fields.text("databasePackId") }),
+    name: databaseNameOf(site.name),
+    type: fields.text("database"),
+    billingTerm: site.billingTerm,
+  });
+  const { variable } = databaseEngines[database.type];
+  if (variables.some(({ key }) => key === variable))
+    throw invalid(
+      "variables",
+      `Remove ${variable}: the database beside the site sets it. Or keep it, and choose no database`,
+    );
+  return database;
+}
 
 export const newSite: Screen = {
   path,
@@ -404,7 +416,7 @@ export const newSite: Screen = {
       }
       const site = siteOf(fields);
       const variables = variablesOf(fields);
-      const database = databaseOf(fields, site);
+      const database = databaseOf(fields, site, variables);
       if (isGit && fields.text("anyway") !== "true") {
         const checked = await checkedSource(asked, fields);
         // Without an answer nobody can tell, and the build will.
