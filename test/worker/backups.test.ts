@@ -1,7 +1,6 @@
 import { sql } from "drizzle-orm";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { type Fingerprint, partBytes, partHashHeader } from "../../protocol/agent/backups.ts";
-import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { Backup, BackupLink, FailingBackups } from "../../protocol/api/backups.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { SiteEvents } from "../../protocol/api/running.ts";
@@ -24,6 +23,7 @@ import {
   fail,
   finish,
   greetedAgent,
+  jobOf,
   operator,
   pay,
   ready,
@@ -39,11 +39,7 @@ const run = (statement: string, ...values: unknown[]) =>
     .run();
 type Connected = Awaited<ReturnType<typeof readyAgent>>;
 
-async function take<K extends JobKind>(on: Connected, kind: K): Promise<Taken<K>> {
-  const { job, attempt } = await on.next("job");
-  expect(job.kind).toBe(kind);
-  return { job: job as Job<K>, attempt };
-}
+const take = jobOf;
 
 async function running(key: string, on: Connected, overrides: object = {}) {
   return (await runningDatabase(key, on, overrides)).databaseId;

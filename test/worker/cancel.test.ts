@@ -7,6 +7,7 @@ import {
   createSite,
   fail,
   finish,
+  jobOf,
   pay,
   readyAgent,
   runningSite,
@@ -61,8 +62,7 @@ describe("cancelling a deployment", () => {
     const id = await deploy(key, siteId);
     expect((await cancel(key, id)).body).toEqual({ id, status: "CANCELLED" });
     host.send(ready(1));
-    const { job, attempt } = await host.next("job");
-    expect(job.kind).toBe("site.stop");
+    const { job, attempt } = await jobOf(host, "site.stop");
     await finish(host, job, attempt);
     expect((await site(key, siteId)).status).toBe("STOPPED");
     expect((await api(key, "PATCH", `/sites/${siteId}`, { action: "start" })).status).toBe(202);
@@ -93,8 +93,7 @@ describe("cancelling a deployment", () => {
     const stop = await host.next("job");
     await finish(host, stop.job, stop.attempt);
     await api(key, "PATCH", `/sites/${siteId}`, { action: "start" });
-    const { job, attempt } = await host.next("job");
-    expect(job.kind).toBe("site.start");
+    const { job, attempt } = await jobOf(host, "site.start");
     await cancel(key, await deploy(key, siteId));
     await finish(host, job, attempt);
     expect((await site(key, siteId)).status).toBe("RUNNING");

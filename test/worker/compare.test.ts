@@ -12,6 +12,7 @@ import {
   fail,
   finish,
   hello,
+  jobOf,
   operator,
   runningSite,
   site,
@@ -71,8 +72,7 @@ describe("what a host has is compared with the record", () => {
   it("a site of which nothing is there is started; where that cannot be, it is FAILED and says what to do", async () => {
     const { siteId: id } = await runningSite(key, host);
     await say({});
-    const { job, attempt } = await host.next("job");
-    expect(job.kind).toBe("site.start");
+    const { job, attempt } = await jobOf(host, "site.start");
     const error = "The image of this version is no longer on the host: deploy the site again.";
     await fail(host, job, attempt, error);
     expect(await site(key, id)).toMatchObject({
@@ -105,7 +105,7 @@ describe("what a host has is compared with the record", () => {
     const stop = await host.next("job");
     await finish(host, stop.job, stop.attempt);
     await say({ sites: [{ ...nothing, id, serving }] });
-    expect((await host.next("job")).job.kind).toBe("site.stop");
+    await jobOf(host, "site.stop");
   });
 
   it("rules and names that it did not take are told again, until it does", async () => {
@@ -122,8 +122,7 @@ describe("what a host has is compared with the record", () => {
     expect(again.job).toMatchObject({ kind: "site.route", args: { siteId: id, ingress } });
     await fail(host, again.job, again.attempt, "The disk is full");
     await say({ sites: [serving] });
-    const { job, attempt } = await host.next("job");
-    expect(job.kind).toBe("site.route");
+    const { job, attempt } = await jobOf(host, "site.route");
     await finish(host, job, attempt);
     await say({ sites: [serving] });
     expect(host.waiting()).toEqual([]);
@@ -298,8 +297,7 @@ describe("an inventory changes nothing of", () => {
     // Deleted since: no record knows it any more.
     await api(key, "DELETE", `/sites/${siteId}`);
     await say({});
-    const { job, attempt } = await host.next("job");
-    expect(job.kind).toBe("site.delete");
+    const { job, attempt } = await jobOf(host, "site.delete");
     const before = new Date().toISOString();
     await finish(host, job, attempt);
     await say({

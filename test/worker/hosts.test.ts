@@ -28,6 +28,7 @@ import {
   fail,
   finish,
   hello,
+  jobOf,
   operator,
   operatorCookie,
   readyAgent,
@@ -355,8 +356,7 @@ describe("a host that is drained", () => {
     await leaveNow();
     await tick();
     for (const _ of ids) {
-      const { job, attempt } = await old.next("job");
-      expect(job.kind).toBe("site.evict");
+      const { job, attempt } = await jobOf(old, "site.evict");
       expect((await remove(old.hostId)).status).toBe(409);
       await finish(old, job, attempt);
     }
@@ -465,8 +465,7 @@ describe("a host that is drained", () => {
     await fresh.next("cancel");
     // The swap had happened already.
     await finish(fresh, move.job, move.attempt, deployResult);
-    const deletion = await fresh.next("job");
-    expect(deletion.job.kind).toBe("site.delete");
+    const deletion = await jobOf(fresh, "site.delete");
     await finish(fresh, deletion.job, deletion.attempt);
     expect(await site(key, siteId)).toMatchObject({ status: "DELETING" });
     await tick();
@@ -474,8 +473,7 @@ describe("a host that is drained", () => {
     for (let round = 0; round < 4 && (await api(key, "GET", `/sites/${siteId}`)).status === 200; round++) {
       for (const on of [old, fresh]) {
         if (on.waiting().every(({ type }) => type !== "job")) continue;
-        const { job, attempt } = await on.next("job");
-        expect(job.kind).toBe(on === old ? "site.evict" : "site.delete");
+        const { job, attempt } = await jobOf(on, on === old ? "site.evict" : "site.delete");
         await finish(on, job, attempt);
       }
       await tick();

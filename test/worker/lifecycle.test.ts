@@ -8,6 +8,7 @@ import {
   deployResult,
   deployingSite,
   finish,
+  jobOf,
   readyAgent,
   runningSite,
   site,
@@ -24,9 +25,8 @@ describe("settings that are applied now", () => {
     const healthCheck = { kind: "tcp", intervalSeconds: 60, timeoutSeconds: 2, failures: 5 };
     const settings = { lifecycle, replicas: 2, healthCheckPath: "/up", healthCheck };
     expect(await patch(key, siteId, settings, "now")).toMatchObject({ status: 200, body: settings });
-    const { job, attempt } = await host.next("job");
-    expect(job.kind).toBe("site.restart");
-    expect((job.args as JobArgs<"site.restart">).run).toMatchObject(settings);
+    const { job, attempt } = await jobOf(host, "site.restart");
+    expect(job.args.run).toMatchObject(settings);
     await finish(host, job, attempt);
     await patch(key, siteId, { healthCheckPath: null, lifecycle: {} }, "now");
     const again = await host.next("job");
@@ -47,9 +47,8 @@ describe("settings that are applied now", () => {
     await finish(host, stop.job, stop.attempt);
     expect((await patch(key, siteId, { lifecycle }, "now")).status).toBe(200);
     await api(key, "PATCH", `/sites/${siteId}`, { action: "start" });
-    const start = await host.next("job");
-    expect(start.job.kind).toBe("site.start");
-    expect((start.job.args as JobArgs<"site.start">).run).toMatchObject({ lifecycle });
+    const start = await jobOf(host, "site.start");
+    expect(start.job.args.run).toMatchObject({ lifecycle });
   });
 
   it("are refused whole where no version is in service, or one of them needs a deployment", async () => {

@@ -8,6 +8,7 @@ import {
   deployResult,
   fail,
   finish,
+  jobOf,
   operator,
   runningSite,
   site,
@@ -218,15 +219,13 @@ describe("a command that runs where its site leaves", () => {
     await sql("UPDATE sites SET leave_at = 0 WHERE id = ?", siteId);
     await tick();
     // The site's own containers do not run twice for that long.
-    const first = await old.next("job");
-    expect(first.job.kind).toBe("site.evict");
+    const first = await jobOf(old, "site.evict");
     await finish(old, first.job, first.attempt);
     await tick();
     expect(old.waiting()).toEqual([]);
     const end = async () => {
       await tick();
-      const last = await old.next("job");
-      expect(last.job.kind).toBe("site.evict");
+      const last = await jobOf(old, "site.evict");
       await finish(old, last.job, last.attempt);
       await tick();
       expect(old.waiting()).toEqual([]);
@@ -268,17 +267,14 @@ describe("a command that runs where its site leaves", () => {
     const { key, old, fresh, siteId, command } = await leaving();
     await api(key, "DELETE", `/sites/${siteId}`);
     await old.next("cancel");
-    const gone = await fresh.next("job");
-    expect(gone.job.kind).toBe("site.delete");
+    const gone = await jobOf(fresh, "site.delete");
     await finish(fresh, gone.job, gone.attempt);
     await fail(old, command.job, command.attempt, "Cancelled.", true);
     await tick();
-    const evict = await old.next("job");
-    expect(evict.job.kind).toBe("site.evict");
+    const evict = await jobOf(old, "site.evict");
     await finish(old, evict.job, evict.attempt);
     await tick();
-    const again = await fresh.next("job");
-    expect(again.job.kind).toBe("site.delete");
+    const again = await jobOf(fresh, "site.delete");
     await finish(fresh, again.job, again.attempt);
     expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
     old.close();
@@ -398,9 +394,10 @@ it.each(["stop", "start"])(
     await api(key, "PATCH", `/sites/${siteId}`, { action });
     await finish(fresh, move.job, move.attempt, { ...deployResult, parked: true });
     expect(await site(key, siteId)).toMatchObject({ hostId: fresh.hostId, status: "STOPPED" });
-    for (const kind of action === "start" ? ["site.stop", "site.start"] : ["site.stop"]) {
-      const { job, attempt } = await fresh.next("job");
-      expect(job.kind).toBe(kind);
+    for (const kind of action === "start"
+      ? (["site.stop", "site.start"] as const)
+      : (["site.stop"] as const)) {
+      const { job, attempt } = await jobOf(fresh, kind);
       expect((await site(key, siteId)).status).toBe("STOPPED");
       await finish(fresh, job, attempt);
     }
@@ -424,8 +421,7 @@ it("an image that went with its site's eviction is not kept when the site is bac
     await finish(to, job, attempt, deployResult);
     await sql("UPDATE sites SET leave_at = 0 WHERE id = ?", siteId);
     await tick();
-    const evict = await from.next("job");
-    expect(evict.job.kind).toBe("site.evict");
+    const evict = await jobOf(from, "site.evict");
     await finish(from, evict.job, evict.attempt);
     await api(await operator(), "PATCH", `/hosts/${from.hostId}`, { action: "activate" });
   }

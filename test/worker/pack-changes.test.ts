@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import type { Job } from "../../protocol/agent/jobs.ts";
+import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { OwnAccount } from "../../protocol/api/accounts.ts";
 import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { PackChanged, PackForOperator } from "../../protocol/api/packs.ts";
@@ -14,6 +14,7 @@ import {
   deployResult,
   fail,
   finish,
+  jobOf,
   operator,
   pay,
   readyAgent,
@@ -54,11 +55,7 @@ const limitsOf = (job: Job) => {
   const args = job.args as { run?: { limits: object }; database?: { limits: object } };
   return (args.run ?? args.database)?.limits;
 };
-async function take(kind: string, on = host) {
-  const { job, attempt } = await on.next("job");
-  expect(job.kind).toBe(kind);
-  return { job, attempt };
-}
+const take = (kind: JobKind, on = host) => jobOf(on, kind);
 const nothingToDo = () => expect(host.waiting().filter(({ type }) => type === "job")).toEqual([]);
 
 type Row = { pack_id: string; next_pack_id: string | null; paid_until: number; status: string };

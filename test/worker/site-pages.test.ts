@@ -14,6 +14,7 @@ import {
   deployResult,
   fail,
   finish,
+  jobOf,
   operator,
   operatorCookie,
   readyAgent,
@@ -119,8 +120,7 @@ describe("a site's pages", () => {
     const { siteId } = await runningSite(key, on);
     const path = `/sites/${siteId}`;
     expect((await post(path, "restart")).location).toBe(path);
-    const restart = await on.next("job");
-    expect(restart.job.kind).toBe("site.restart");
+    const restart = await jobOf(on, "site.restart");
     await finish(on, restart.job, restart.attempt);
     const deploying = await post(`${path}/deployments`, "deploy", { ref: "v2", rebuild: "true" });
     expect(deploying.location).toMatch(/^\/deployments\/dep_/);
@@ -548,8 +548,7 @@ describe("variables", () => {
     expect((await page(path)).text).toMatch(/not in service yet[^]*version #1 runs with the previous values/);
     const { location } = await post(path, "set", { key: "NEW", value: "2", apply: "restart" });
     expect(location).toBe(path);
-    const { job, attempt } = await on.next("job");
-    expect(job.kind).toBe("site.restart");
+    const { job, attempt } = await jobOf(on, "site.restart");
     await finish(on, job, attempt);
     expect((await page(path)).text).not.toContain("not in service yet");
     on.close();

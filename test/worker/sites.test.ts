@@ -12,6 +12,7 @@ import {
   fail,
   finish,
   hostIn,
+  jobOf,
   pay,
   readyAgent,
   runningSite,
@@ -53,8 +54,7 @@ describe("the main job", () => {
     const created = await createSite(key, { branch: "main", gitToken: "s3cret-token" });
     const paid = await pay(created.invoiceToken);
     expect(await paid.json()).toMatchObject({ status: "paid" });
-    const { job, attempt } = await agent.next("job");
-    expect(job.kind).toBe("site.deploy");
+    const { job, attempt } = await jobOf(agent, "site.deploy");
     expect(job.args).toMatchObject({
       source: { type: "git", address: "git.example/owner/repo", branch: "main", token: "s3cret-token" },
       run: { siteId: created.siteId, port: 3000 },
@@ -469,8 +469,7 @@ describe("start, stop and restart", () => {
     await finish(agent, start.job, start.attempt);
     expect((await site(key, siteId)).status).toBe("RUNNING");
     expect((await act("restart")).status).toBe(202);
-    const restart = await agent.next("job");
-    expect(restart.job.kind).toBe("site.restart");
+    const restart = await jobOf(agent, "site.restart");
     await finish(agent, restart.job, restart.attempt);
     expect((await site(key, siteId)).status).toBe("RUNNING");
     await act("stop");
@@ -491,8 +490,7 @@ describe("start, stop and restart", () => {
     const cancel = await agent.next("cancel");
     expect(cancel.jobId).toBe(deploy.job.id);
     await fail(agent, deploy.job, deploy.attempt, "Cancelled.", true);
-    const stop = await agent.next("job");
-    expect(stop.job.kind).toBe("site.stop");
+    const stop = await jobOf(agent, "site.stop");
     await finish(agent, stop.job, stop.attempt);
     expect((await site(key, siteId)).status).toBe("STOPPED");
     const { body } = await api<{ data: { status: string }[] }>(key, "GET", `/sites/${siteId}/deployments`);
@@ -512,8 +510,7 @@ describe("delete", () => {
       body: { id: siteId, status: "DELETING" },
     });
     expect((await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" })).status).toBe(409);
-    const { job, attempt } = await agent.next("job");
-    expect(job.kind).toBe("site.delete");
+    const { job, attempt } = await jobOf(agent, "site.delete");
     await finish(agent, job, attempt);
     expect(await api(key, "GET", `/sites/${siteId}`)).toMatchObject({
       status: 404,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Job } from "../../protocol/agent/jobs.ts";
+import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import { addDays, addMonths } from "../../worker/domain/pricing.ts";
 import { sendDueMails } from "../../worker/mails/send-due.ts";
@@ -15,6 +15,7 @@ import {
   deployResult,
   fail,
   finish,
+  jobOf,
   operator,
   pay,
   readyAgent,
@@ -44,12 +45,11 @@ const sql = (query: string, ...values: unknown[]) =>
     .bind(...values)
     .run();
 
-async function take(kind: string) {
-  const { job, attempt } = await host.next("job");
-  expect(job.kind).toBe(kind);
-  return { job, attempt };
-}
-async function done(kind: string, result: unknown = kind.startsWith("database.") ? { version: "17.2" } : {}) {
+const take = (kind: JobKind) => jobOf(host, kind);
+async function done(
+  kind: JobKind,
+  result: unknown = kind.startsWith("database.") ? { version: "17.2" } : {},
+) {
   const { job, attempt } = await take(kind);
   await finish(host, job, attempt, kind === "database.stop" || kind === "database.delete" ? {} : result);
   return job;
@@ -60,7 +60,7 @@ type Made = { id: string; paidUntil: Date };
 type Resource = {
   make: () => Promise<Made>;
   read: (id: string) => Promise<{ status: string; paidUntil: string | null; packId: string } | undefined>;
-  jobs: { stop: string; start: string; restart: string; delete: string };
+  jobs: Record<"stop" | "start" | "restart" | "delete", JobKind>;
   path: string;
 };
 const paidUntilOf = async (table: string, id: string) =>
@@ -130,8 +130,7 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
   /** Deleted by its host; a database's last backup comes first, and does not hold it up. */
   async function deleted(): Promise<void> {
     if (name === "database") {
-      const { job, attempt } = await host.next("job");
-      expect(job.kind).toBe("database.backup");
+      const { job, attempt } = await jobOf(host, "database.backup");
       await fail(host, job, attempt, "Not in this test.");
     }
     await done(jobs.delete);

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Job, JobKind } from "../../protocol/agent/jobs.ts";
+import type { JobKind } from "../../protocol/agent/jobs.ts";
 import type { Backup, BackupLink, FailingBackups } from "../../protocol/api/backups.ts";
 import type { SiteVolumes, VolumeChanged } from "../../protocol/api/site-volumes.ts";
 import { suspendOfAccounts } from "../../worker/billing/terms/suspend.ts";
@@ -13,6 +13,7 @@ import {
   call,
   fail,
   finish,
+  jobOf,
   operator,
   readyAgent,
   runningSite,
@@ -41,11 +42,7 @@ beforeEach(async () => {
   return () => host.close();
 });
 
-async function take<K extends JobKind>(kind: K): Promise<Taken<K>> {
-  const { job, attempt } = await host.next("job");
-  expect(job.kind).toBe(kind);
-  return { job: job as Job<K>, attempt };
-}
+const take = <K extends JobKind>(kind: K): Promise<Taken<K>> => jobOf(host, kind);
 
 /** What the host does for a backup: it sends the archive, then reports. */
 async function store({ job, attempt }: Taken<"volume.backup">, text = "an archive", consistent = true) {
