@@ -25,7 +25,6 @@ export type RubyPlan = Place & {
   /** The lock file is for other platforms only, for which Bundler refuses it. */
   addsPlatform: boolean;
   hasGems: boolean;
-  rails: boolean;
   /** A gem runs JavaScript, also while the app starts. */
   needsNode: boolean;
   /** Its own build bundles what Node is for, with the packages of package.json. */
@@ -95,7 +94,6 @@ export function detectRuby(
     locked: sources.files.has("Gemfile.lock"),
     addsPlatform,
     hasGems: /^[ \t]*(?:gem|gemspec|eval_gemfile)\b/m.test(gemfile),
-    rails,
     // GitHub's gem brings CoffeeScript.
     needsNode: ["execjs", "github-pages"].some((gem) => uses(sources, gem)) && !uses(sources, "mini_racer"),
     packsByNode: packs(sources),
