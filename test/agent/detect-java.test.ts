@@ -6,18 +6,13 @@ import { describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/image-build/base-image.ts";
 import { detect } from "../../agent/image-build/detect/index.ts";
 import { repositoryOf } from "../../agent/image-build/detect/repository.ts";
-import type { Overrides } from "../../agent/image-build/detect/sources.ts";
 import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
 import { readSources } from "../../agent/image-build/read-sources.ts";
 import { sourcesOf } from "../support/sources.ts";
+import { dockerfileWith, none, plan, type Files } from "../support/detected.ts";
 
-type Files = Record<string, string>;
-const none: Overrides = { buildCommand: null, startCommand: null };
-const plan = (files: Files, overrides: Partial<Overrides> = {}) =>
-  detect(sourcesOf(files), { ...none, ...overrides });
 const variables = { plain: ["API_URL"], secret: ["TOKEN"], cacheId: "site_x-packages", memoryMb: 2048 };
-const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
-  generateDockerfile(plan(files, overrides), variables);
+const dockerfile = dockerfileWith(variables);
 
 const spring =
   "<project><parent><artifactId>spring-boot-starter-parent</artifactId></parent><properties><java.version>17</java.version></properties></project>";

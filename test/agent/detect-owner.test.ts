@@ -5,18 +5,12 @@ import { afterAll, describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/image-build/base-image.ts";
 import { detect } from "../../agent/image-build/detect/index.ts";
 import type { Overrides } from "../../agent/image-build/detect/sources.ts";
-import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
 import { inspectInReader } from "../../agent/image-build/inspect/inspect-in-reader.ts";
 import { prepareBuild, type Input } from "../../agent/image-build/prepare.ts";
-import { sourcesOf } from "../support/sources.ts";
+import { dockerfileWith, plan, type Files } from "../support/detected.ts";
 
-type Files = Record<string, string>;
-const none: Overrides = { buildCommand: null, startCommand: null };
-const plan = (files: Files, overrides: Partial<Overrides> = {}) =>
-  detect(sourcesOf(files), { ...none, ...overrides });
 const variables = { plain: ["API_URL"], secret: [], cacheId: "site_x-packages" };
-const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
-  generateDockerfile(plan(files, overrides), variables);
+const dockerfile = dockerfileWith(variables);
 
 const node = { "package.json": '{"scripts":{"start":"node .","build":"make"}}' };
 const languages: [string, Files][] = [

@@ -1,16 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { detect } from "../../agent/image-build/detect/index.ts";
-import type { Overrides } from "../../agent/image-build/detect/sources.ts";
-import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
-import { sourcesOf } from "../support/sources.ts";
+import { dockerfileWith, plan } from "../support/detected.ts";
 
-type Files = Record<string, string>;
-const none: Overrides = { buildCommand: null, startCommand: null };
-const plan = (files: Files, overrides: Partial<Overrides> = {}) =>
-  detect(sourcesOf(files), { ...none, ...overrides });
 const variables = { plain: ["API_URL"], secret: [], cacheId: "site_x-packages" };
-const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
-  generateDockerfile(plan(files, overrides), variables);
+const dockerfile = dockerfileWith(variables);
 
 describe("a repository of no known language", () => {
   it("runs its start.sh, after the owner's build command", () =>

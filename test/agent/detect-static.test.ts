@@ -3,21 +3,14 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { detect } from "../../agent/image-build/detect/index.ts";
 import type { Overrides } from "../../agent/image-build/detect/sources.ts";
 import { readStaticRules } from "../../agent/image-build/detect/static-rules.ts";
-import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
 import { isLeftOut } from "../../agent/image-build/dockerfile/static.ts";
 import { computedMs } from "../support/computed.ts";
 import { sourcesOf } from "../support/sources.ts";
+import { dockerfileWith, plan, variables, type Files } from "../support/detected.ts";
 
-type Files = Record<string, string>;
-const none: Overrides = { buildCommand: null, startCommand: null };
-const plan = (files: Files, overrides: Partial<Overrides> = {}) =>
-  detect(sourcesOf(files), { ...none, ...overrides });
-const variables = { plain: [], secret: [], cacheId: "site_x-packages" };
-const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
-  generateDockerfile(plan(files, overrides), variables);
+const dockerfile = dockerfileWith(variables);
 const rules = (files: Files) => readStaticRules(sourcesOf(files), [""]);
 const redirects = (text: string) => rules({ _redirects: text }).redirects;
 const headers = (text: string) => rules({ _headers: text }).headers;

@@ -13,12 +13,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/image-build/base-image.ts";
 import { detect } from "../../agent/image-build/detect/index.ts";
-import {
-  aptPackages,
-  notesOf,
-  procfileRelease,
-  type Overrides,
-} from "../../agent/image-build/detect/sources.ts";
+import { aptPackages, notesOf, procfileRelease } from "../../agent/image-build/detect/sources.ts";
 import { repositoryOf } from "../../agent/image-build/detect/repository.ts";
 import { workspaceOf } from "../../agent/image-build/detect/workspace.ts";
 import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
@@ -29,16 +24,10 @@ import { isRead, readSources } from "../../agent/image-build/read-sources.ts";
 import { JobError } from "../../agent/job.ts";
 import { sourcesOf } from "../support/sources.ts";
 import { computedMs } from "../support/computed.ts";
+import { dockerfileWith, node, none, plan, type Files } from "../support/detected.ts";
 
-type Files = Record<string, string>;
-const none: Overrides = { buildCommand: null, startCommand: null };
-const plan = (files: Files, overrides: Partial<Overrides> = {}) =>
-  detect(sourcesOf(files), { ...none, ...overrides });
-const node = (manifest: object, files: Files = {}, overrides: Partial<Overrides> = {}) =>
-  plan({ "package.json": JSON.stringify(manifest), ...files }, overrides);
 const variables = { plain: ["API_URL"], secret: ["TOKEN"], cacheId: "site_x-packages" };
-const dockerfile = (files: Files, overrides: Partial<Overrides> = {}) =>
-  generateDockerfile(plan(files, overrides), variables);
+const dockerfile = dockerfileWith(variables);
 const instructions = (text: string) => parseInstructions(text).instructions;
 const start = { scripts: { start: "node ." } };
 
