@@ -3,7 +3,7 @@ import { connection, signal } from "../context.ts";
 import { HalfDone, usage } from "../failure.ts";
 import { linkSite, originAddress } from "../git.ts";
 import { dim, link, safe, say, styled } from "../terminal.ts";
-import { settingsOf, type Actual, type Step } from "./plan.ts";
+import { settingsOf, withoutNull, type Actual, type Step } from "./plan.ts";
 
 /** What applying leads to: invoices to pay, in this order. */
 export type Applied = { siteId: string; invoices: string[] };
@@ -154,7 +154,3 @@ async function creationOf(file: ProjectFile): Promise<Input<"createSite">> {
     );
   return { name, deployType: "github", githubUrl, ...withoutNull(settings) };
 }
-
-/** A new site has nothing to unset. */
-const withoutNull = (settings: object) =>
-  Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));

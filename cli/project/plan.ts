@@ -140,15 +140,16 @@ export function linkInTheWay(
   return undefined;
 }
 
-const set = (settings: object) =>
+/** Those that are set. */
+export const withoutNull = (settings: object) =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));
 
 /** The file that describes a site as it is. Applying it changes nothing. */
 export function fileOf(site: Site, { databases, schedules }: Omit<Actual, "site">): ProjectFile {
   const linked = linksOf(site, databases);
   const { githubUrl, branch, rootDir, image, name } = site;
-  const source = set({ repository: githubUrl, branch, rootDir, image });
-  const settings = set({
+  const source = withoutNull({ repository: githubUrl, branch, rootDir, image });
+  const settings = withoutNull({
     port: site.port,
     buildCommand: site.buildCommand,
     startCommand: site.startCommand,
