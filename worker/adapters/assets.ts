@@ -1,11 +1,13 @@
 import * as z from "zod";
 import { CliProgram, HostPrograms } from "../domain/install-script.ts";
 
-/** One of the files that hosts and people install; null if the Worker was deployed without them. */
-export async function installFile(assets: Fetcher, name: string): Promise<Response | null> {
-  const response = await assets.fetch(new Request(`https://assets.local/install/${name}`));
+async function fileAt(assets: Fetcher, path: string): Promise<Response | null> {
+  const response = await assets.fetch(new Request(`https://assets.local/${path}`));
   return response.ok ? response : null;
 }
+
+/** One of the files that hosts and people install; null if the Worker was deployed without them. */
+export const installFile = (assets: Fetcher, name: string) => fileAt(assets, `install/${name}`);
 
 export async function installTemplate(assets: Fetcher): Promise<string | null> {
   return (await (await installFile(assets, "install.sh"))?.text()) ?? null;
@@ -25,10 +27,7 @@ export async function cliProgram(assets: Fetcher): Promise<CliProgram | null> {
 }
 
 /** A file of the pages, by its name with its hash; null if there is none. */
-export async function webFile(assets: Fetcher, name: string): Promise<Response | null> {
-  const response = await assets.fetch(new Request(`https://assets.local/assets/${name}`));
-  return response.ok ? response : null;
-}
+export const webFile = (assets: Fetcher, name: string) => fileAt(assets, `assets/${name}`);
 
 const Names = z.record(z.string(), z.string());
 let names: Readonly<Record<string, string>> | undefined;

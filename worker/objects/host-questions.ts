@@ -13,7 +13,7 @@ import { logError } from "../log-error.ts";
 
 type Send = (socket: WebSocket, message: ToAgent) => void;
 type Part = Extract<FromAgent, { type: "answer" }>;
-type Refused = Extract<Answer, { kind: "refused" }>;
+export type Refused = Extract<Answer, { kind: "refused" }>;
 type Asking = { socket: WebSocket; take(part: Part): void; end(): void };
 type WorkingOf = (readers: Reader[]) => Promise<Set<Reader>>;
 type Following = {
@@ -42,9 +42,9 @@ const bytesAhead = 512 * 1024;
 
 const withinMs = (question: Question): number =>
   "timeoutMs" in question ? question.timeoutMs + graceMs : answerWithinMs;
-const refused = (error: string): Refused => ({ kind: "refused", error });
-const offline = "The host is offline. Try again in a minute. Running containers may still be serving.";
-const slow = "The host did not answer in time. Try again.";
+export const refused = (error: string): Refused => ({ kind: "refused", error });
+export const offline = "The host is offline. Try again in a minute. Running containers may still be serving.";
+export const slow = "The host did not answer in time. Try again.";
 
 /**
  * Users' questions about sites and databases on one host. Nothing is stored: a question ends with its socket, and a

@@ -1,7 +1,6 @@
 import type { FromAgent, StreamTarget, ToAgent } from "../../protocol/agent/messages.ts";
 import { maxStreams } from "../../protocol/agent/messages.ts";
 import { decodeFrame, encodeFrame } from "../../protocol/agent/stream-frames.ts";
-import type { Answer } from "../../protocol/agent/running.ts";
 import {
   costOf,
   FromStreamClient,
@@ -14,8 +13,8 @@ import {
 import type { Reader } from "../ctx.ts";
 import { admit } from "../domain/sliding-window.ts";
 import { logError } from "../log-error.ts";
+import { offline, refused, slow, type Refused } from "./host-questions.ts";
 
-type Refused = Extract<Answer, { kind: "refused" }>;
 export type AboutStreams = Extract<
   FromAgent,
   { type: "streamOpened" | "streamCredit" | "streamClosed" | "streams" }
@@ -57,9 +56,6 @@ const perAccount = 20;
 /** Beside marks, a client has few reasons for a text: a pong, a person who drags a window's corner. */
 const textsWindow = { limit: 200, windowMs: 10_000 };
 
-const refused = (error: string): Refused => ({ kind: "refused", error });
-const offline = "The host is offline. Try again in a minute. Running containers may still be serving.";
-const slow = "The host did not answer in time. Try again.";
 const tooMany = (of: string) =>
   `${of} has the maximum number of tunnels and terminals open: close one first.`;
 
