@@ -28,15 +28,12 @@ import {
   pay,
   ready,
   readyAgent,
+  run,
   runningDatabase,
   siteUrl,
 } from "./service.ts";
 
 const ctx = () => contextOf(bindings, { type: "system" }, () => undefined);
-const run = (statement: string, ...values: unknown[]) =>
-  bindings.DB.prepare(statement)
-    .bind(...values)
-    .run();
 type Connected = Awaited<ReturnType<typeof readyAgent>>;
 
 const take = jobOf;

@@ -16,6 +16,7 @@ import {
   greetedAgent,
   operator,
   readyAgent,
+  run as execute,
   runningSite,
   site,
   type Agent,
@@ -28,10 +29,6 @@ const command = async (key: string, id: string) => (await api<Command>(key, "GET
 const cancel = (key: string, id: string) => api<Command>(key, "POST", `/commands/${id}/cancel`);
 const listed = async (key: string, siteId: string, search = "") =>
   (await api<Page<Command>>(key, "GET", `/sites/${siteId}/commands${search}`)).body;
-const execute = (text: string, ...values: unknown[]) =>
-  bindings.DB.prepare(text)
-    .bind(...values)
-    .run();
 
 /** Work of earlier tests would be taken by the next test's agent. */
 beforeEach(async () => {

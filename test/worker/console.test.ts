@@ -23,6 +23,7 @@ import {
   operatorCookie,
   pay,
   readyAgent,
+  run,
   runningSite,
   site,
   siteUrl,
@@ -31,10 +32,6 @@ import {
 
 const commit = "0123456789abcdef0123456789abcdef01234567";
 const list = async <Item>(path: string) => (await api<Page<Item>>(await operator(), "GET", path)).body;
-const run = (sql: string, ...values: unknown[]) =>
-  bindings.DB.prepare(sql)
-    .bind(...values)
-    .run();
 
 describe("an operator", () => {
   it("finds an account by any part of its id, name or address, and sees what it has and owes", async () => {

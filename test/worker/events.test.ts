@@ -15,6 +15,7 @@ import {
   operatorCookie,
   pay,
   readyAgent,
+  run,
   siteUrl,
   deployResult,
   uniqueName,
@@ -23,10 +24,6 @@ import {
 afterEach(() => vi.useRealTimers());
 
 const ctx = () => contextOf(bindings, { type: "system" }, () => undefined);
-const run = (sql: string, ...values: unknown[]) =>
-  bindings.DB.prepare(sql)
-    .bind(...values)
-    .run();
 const accountIdOf = async (key: string) => (await api<{ id: string }>(key, "GET", "/account")).body.id;
 const objectOf = (accountId: string) =>
   bindings.ACCOUNT_EVENTS.get(bindings.ACCOUNT_EVENTS.idFromName(accountId));

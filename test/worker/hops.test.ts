@@ -14,6 +14,7 @@ import {
   operator,
   pay,
   readyAgent,
+  run,
   runningSite,
   siteInput,
   siteUrl,
@@ -125,10 +126,6 @@ const one = async <Row>(sql: string, ...values: unknown[]): Promise<Row> => {
   if (!row) throw new Error(`nothing found: ${sql}`);
   return row;
 };
-const run = (sql: string, ...values: unknown[]) =>
-  bindings.DB.prepare(sql)
-    .bind(...values)
-    .run();
 
 beforeAll(async () => {
   key = await account();

@@ -10,6 +10,7 @@ import {
   operator,
   pay,
   readyAgent,
+  run,
   runningSite,
   site,
   uniqueName,
@@ -22,10 +23,7 @@ export async function tick(): Promise<void> {
   await waitOnExecutionContext(execution);
 }
 
-export const sql = (text: string, ...values: unknown[]) =>
-  bindings.DB.prepare(text)
-    .bind(...values)
-    .run();
+export const sql = run;
 
 /** An agent of a new host with room for `sites` of the smallest pack. */
 export async function hostFor(sites: number, region?: string) {

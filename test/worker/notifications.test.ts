@@ -16,6 +16,7 @@ import {
   fail,
   pay,
   readyAgent,
+  run,
   runningSite,
   site,
   uniqueName,
@@ -62,10 +63,6 @@ const tick = async (ms = 0) => {
   await sendDueNotifications(at(ms));
 };
 const url = () => `https://${uniqueName("hooks")}.example.com/in`;
-const run = (sql: string, ...values: unknown[]) =>
-  bindings.DB.prepare(sql)
-    .bind(...values)
-    .run();
 
 async function channel(key: string, input: object): Promise<ChannelCreated> {
   const { status, body } = await api<ChannelCreated>(key, "POST", "/notifications/channels", input);

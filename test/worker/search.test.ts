@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { SearchResults } from "../../protocol/api/search.ts";
-import { account, api, bindings, createSite, operator, readyAgent, runningSite } from "./service.ts";
+import { account, api, createSite, operator, readyAgent, run, runningSite } from "./service.ts";
 
 let key: string;
 let stranger: string;
@@ -8,10 +8,6 @@ let siteId: string;
 let invoiceId: string;
 let databaseId: string;
 
-const run = (sql: string, ...values: unknown[]) =>
-  bindings.DB.prepare(sql)
-    .bind(...values)
-    .run();
 const found = async (by: string, q: string) => {
   const { status, body } = await api<SearchResults>(by, "GET", `/search?q=${encodeURIComponent(q)}`);
   expect([q, status]).toEqual([q, 200]);

@@ -8,17 +8,13 @@ import * as schema from "../../worker/db/schema.ts";
 import { sealedPlaces } from "../../worker/domain/sealed-places.ts";
 import { deriveKey, mintApiKey, sha256Hex, webhookHash, webhookSegment } from "../../worker/domain/tokens.ts";
 import { places } from "../../worker/services/secrets/places.ts";
-import { account, api, bindings, call, createSite, operator, site } from "./service.ts";
+import { account, api, bindings, call, createSite, operator, run, site } from "./service.ts";
 
 const [currentKey, oldKey] = ["A".repeat(43), "B".repeat(43)] as const;
 const random = (count: number) => crypto.getRandomValues(new Uint8Array(count));
 const oldBox = secretBox([oldKey], random);
 const newBox = secretBox([currentKey], random);
 
-const run = async (statement: string, ...values: unknown[]) =>
-  bindings.DB.prepare(statement)
-    .bind(...values)
-    .run();
 const textOf = async (statement: string, ...values: unknown[]) =>
   (await bindings.DB.prepare(statement)
     .bind(...values)

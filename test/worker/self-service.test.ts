@@ -2,15 +2,10 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { AccountDeletion, Session } from "../../protocol/api/self-service.ts";
 import type { Page } from "../../protocol/api/common.ts";
 import { app } from "../../worker/app.ts";
-import { account, api, bindings, call, createSite, newSession, operator, siteUrl } from "./service.ts";
+import { account, api, bindings, call, createSite, newSession, operator, run, siteUrl } from "./service.ts";
 import { ownerOf } from "./assistant.ts";
 
 afterEach(() => vi.restoreAllMocks());
-
-const run = (sql: string, ...values: unknown[]) =>
-  bindings.DB.prepare(sql)
-    .bind(...values)
-    .run();
 
 /** A session of the key's account: its cookie and its id. */
 const sessionOf = async (key: string) => newSession(await ownerOf(key));

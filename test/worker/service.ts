@@ -12,6 +12,12 @@ import { embeddedGuards } from "../../worker/embedded/guards.ts";
 import type { Env } from "../../worker/env.ts";
 
 export const bindings = env as unknown as Env;
+
+/** Runs one statement in the service's database. */
+export const run = (statement: string, ...values: unknown[]) =>
+  bindings.DB.prepare(statement)
+    .bind(...values)
+    .run();
 // `npm start` runs on it: `BERTH_DATABASE=embedded vitest run --project worker`.
 if ("EMBEDDED_DATABASE" in env) {
   bindings.DB = embeddedD1(() => env.EMBEDDED_DATABASE);

@@ -13,16 +13,13 @@ import {
   operatorLogin,
   pay,
   readyAgent,
+  run,
   runningSite,
   uniqueName,
 } from "./service.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
-const run = (sql: string, ...values: unknown[]) =>
-  bindings.DB.prepare(sql)
-    .bind(...values)
-    .run();
 const overview = async () => (await api<Overview>(await operator(), "GET", "/overview")).body;
 
 describe("the overview", () => {

@@ -19,6 +19,7 @@ import {
   operator,
   pay,
   readyAgent,
+  run as sql,
   runningSite,
   site,
   siteUrl,
@@ -39,11 +40,6 @@ beforeEach(async () => {
   return () => host.close();
 });
 afterEach(() => vi.restoreAllMocks());
-
-const sql = (query: string, ...values: unknown[]) =>
-  bindings.DB.prepare(query)
-    .bind(...values)
-    .run();
 
 const take = (kind: JobKind) => jobOf(host, kind);
 async function done(

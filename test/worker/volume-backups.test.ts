@@ -16,16 +16,13 @@ import {
   jobOf,
   operator,
   readyAgent,
+  run,
   runningSite,
   uniqueName,
 } from "./service.ts";
 
 type Connected = Awaited<ReturnType<typeof readyAgent>>;
 const data = { name: "data", mountPath: "/data" };
-const run = (statement: string, ...values: unknown[]) =>
-  bindings.DB.prepare(statement)
-    .bind(...values)
-    .run();
 const ctx = () => contextOf(bindings, { type: "system" }, () => undefined);
 
 let key: string;
