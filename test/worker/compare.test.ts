@@ -149,6 +149,20 @@ describe("what a host has is compared with the record", () => {
     expect((await database(gone)).status).toBe("RUNNING");
   });
 
+  it("what runs of a stopped database is stopped, and is not started when that fails", async () => {
+    const id = await newDatabase();
+    await api(key, "PATCH", `/databases/${id}`, { action: "stop" });
+    const stop = await host.next("job");
+    await finish(host, stop.job, stop.attempt);
+    await say({ databases: [{ ...held, id }] });
+    const { job, attempt } = await host.next("job");
+    expect(job.kind).toBe("database.stop");
+    await fail(host, job, attempt);
+    await tick();
+    await say({ databases: [{ ...held, id }] });
+    expect((await host.next("job")).job.kind).toBe("database.stop");
+  });
+
   it("a database that was restored into since goes on with the data that is there", async () => {
     const id = await newDatabase();
     const volume = formatId("job", 5, new Uint8Array(10));

@@ -407,6 +407,27 @@ it.each(["stop", "start"])(
   },
 );
 
+it("a stopped site whose stop fails on its new host is not started by its next move", async () => {
+  const key = await account();
+  const old = await hostFor(2);
+  const { siteId } = await runningSite(key, old);
+  await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
+  const stop = await old.next("job");
+  await finish(old, stop.job, stop.attempt);
+  const fresh = await hostFor(2);
+  await drain(old);
+  const move = await fresh.next("job");
+  await finish(fresh, move.job, move.attempt, { ...deployResult, parked: true });
+  const again = await fresh.next("job");
+  expect(again.job.kind).toBe("site.stop");
+  await fail(fresh, again.job, again.attempt);
+  await sql("UPDATE sites SET leaving_host_id = NULL, leave_at = NULL WHERE id = ?", siteId);
+  const third = await hostFor(2);
+  await drain(fresh);
+  expect((await third.next("job")).job.args).toMatchObject({ parked: true });
+  for (const host of [old, fresh, third]) host.close();
+});
+
 it("an image that went with its site's eviction is not kept when the site is back on that host", async () => {
   const key = await account();
   const old = await hostFor(2);

@@ -1,4 +1,4 @@
-import { and, eq, ne } from "drizzle-orm";
+import { and, eq, notInArray } from "drizzle-orm";
 import { databases } from "../../db/schema.ts";
 import { moveDatabase } from "./database-status.ts";
 import { databaseIdOf, databaseOf, ending, type Kind } from "./kind.ts";
@@ -11,12 +11,18 @@ export const databaseStop: Kind<"database.stop"> = {
   // It is STOPPED even if a start is queued, until that has succeeded.
   succeeded: (ctx, { job, ended }) =>
     ending({ stopped: moveDatabase(ctx, databaseIdOf(job), "stopped", ended, { error: null }) }),
-  // It may still run: the record reflects that, and the owner can stop it again.
+  // It may still run: the record reflects that, and the owner can stop it again. One that was stopped before stays so.
   failed: (ctx, { job, ended }, { error }) =>
     ending({
       running: ctx.db
         .update(databases)
         .set({ wanted: "RUNNING", error })
-        .where(and(eq(databases.id, databaseIdOf(job)), ne(databases.status, "SUSPENDED"), ended)),
+        .where(
+          and(
+            eq(databases.id, databaseIdOf(job)),
+            notInArray(databases.status, ["SUSPENDED", "STOPPED"]),
+            ended,
+          ),
+        ),
     }),
 };

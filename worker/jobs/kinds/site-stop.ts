@@ -1,4 +1,4 @@
-import { and, eq, ne, sql } from "drizzle-orm";
+import { and, eq, notInArray, sql } from "drizzle-orm";
 import { startingKinds } from "../../db/job-conditions.ts";
 import { sites } from "../../db/schema.ts";
 import { payUrl } from "../../domain/pay-url.ts";
@@ -45,13 +45,14 @@ export const siteStop: Kind<"site.stop"> = {
     });
   },
 
-  // The containers may still run: the record reflects that, and the owner can stop the site again.
+  // The containers may still run: the record reflects that, and the owner can stop the site again. A stopped site, whose
+  // stop is repeated on its new host, stays stopped.
   failed: (ctx, { job, ended }, { error }) =>
     ending({
       wanted: ctx.db
         .update(sites)
         .set({ wanted: "RUNNING" })
-        .where(and(eq(sites.id, siteIdOf(job)), ne(sites.status, "SUSPENDED"), ended)),
+        .where(and(eq(sites.id, siteIdOf(job)), notInArray(sites.status, ["SUSPENDED", "STOPPED"]), ended)),
       error: setError(ctx, siteIdOf(job), `Not stopped: ${error}`, ended),
     }),
 };
