@@ -24,7 +24,6 @@ import { streamAddress, streamHeader, type Guarding, type StreamOpening } from "
 import { keepAddressLink } from "./services/accounts/address-links.ts";
 import { confirmEmail } from "./services/accounts/confirm-email.ts";
 import { endLinks } from "./services/accounts/end-links.ts";
-import { noteSignInChange } from "./services/accounts/note-sign-in-change.ts";
 import { revokeAllKeys } from "./services/keys/revoke-all.ts";
 import { publicSettings, takesSignUps } from "./services/settings/read.ts";
 
@@ -155,7 +154,8 @@ export function authOf(env: Env): Promise<Auth> {
         passwordReset,
         mayMail: (to, subject) => mayMail(env, to, subject),
         addressLinkMailed: keepAddressLink,
-        signInChanged: endLinks,
+        addressConfirmed: async (ctx, accountId) => void (await endLinks(ctx, accountId)),
+        passwordWritten: endLinks,
         brandName,
         takesSignUps,
       })),
@@ -180,10 +180,8 @@ const brandName = async (ctx: Ctx): Promise<string> => (await publicSettings(ctx
 async function passwordReset(
   ctx: Ctx,
   accountId: Id<"account">,
-  { keepsKeys, address }: { keepsKeys: boolean; address: string | null },
-) {
-  await endLinks(ctx, accountId);
+  { keepsKeys }: { keepsKeys: boolean },
+): Promise<void> {
   await confirmEmail(ctx, accountId);
-  await noteSignInChange({ ...ctx, actor: { type: "link" } }, accountId, "resetPassword", address);
   if (!keepsKeys) await revokeAllKeys(ctx, accountId);
 }

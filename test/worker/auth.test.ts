@@ -7,6 +7,7 @@ import { contextOf } from "../../worker/compose.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
 import type { Env } from "../../worker/env.ts";
 import { accountRow, insert, newId, write, type Row } from "./billing-rows.ts";
+import { crashingDatabase } from "./crashing-database.ts";
 import { notedLimits } from "./direct.ts";
 import { bindings, newSession, siteUrl, uniqueName } from "./service.ts";
 import { rows } from "./stripe-service.ts";
@@ -397,6 +398,54 @@ describe("a change of how an account is signed in to", () => {
     for (const { text } of mails)
       expect(text).toMatch(/ at 20\d\d-\S+ \d\d:\d\d UTC, from the address 192\.0\.2\.7\.\n/);
   });
+});
+
+describe("a new password", () => {
+  beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => undefined));
+
+  it.each(["/change-password", "/reset-password"])(
+    "by %s is recorded and mailed, and ends sessions, links and, by a reset, keys, wherever the request is cut short",
+    async (path) => {
+      const newPassword = "a new long password";
+      let kept = 0;
+      let changed = 0;
+      for (let roundTrip = 0; changed < 3 && roundTrip < 20; roundTrip++) {
+        const { accountId, email } = await person();
+        const old = await session(accountId);
+        const key = { name: "k", hash: uniqueName("hash"), start: "k", origin: "manual", created_at: 1 };
+        await write(insert("api_keys", { id: newId("key"), account_id: accountId, ...key }));
+        const asking = service();
+        await asking.ask("/request-password-reset", { email });
+        await asking.ask("/request-password-reset", { email });
+        await asking.done(2);
+        const token = /token=(\S+)/.exec(asking.mails[0]?.text ?? "")?.[1] ?? "";
+        const [before] = await rows("SELECT password FROM identities WHERE account_id = ?", accountId);
+        const { ask } = service({ DB: crashingDatabase(bindings.DB, { roundTrip, when: "after" }) });
+        const body =
+          path === "/change-password" ? { currentPassword: password, newPassword } : { token, newPassword };
+        await ask(path, body, old.cookie).catch(() => undefined);
+        const [after] = await rows("SELECT password FROM identities WHERE account_id = ?", accountId);
+        const isNew = after?.["password"] !== before?.["password"];
+        const [found] = await rows(
+          `SELECT (SELECT count(*) FROM activity WHERE account_id = ?1) AS activity,
+            (SELECT count(*) FROM mails WHERE account_id = ?1) AS mails,
+            (SELECT count(*) FROM sessions WHERE account_id = ?1 AND id = ?2) AS sessions,
+            (SELECT count(*) FROM api_keys WHERE account_id = ?1 AND revoked_at IS NOT NULL) AS revoked,
+            (SELECT count(*) > 0 FROM verifications WHERE value = ?1) AS links`,
+          accountId,
+          old.id,
+        );
+        if (isNew) changed++;
+        else kept++;
+        const [is, was] = [Number(isNew), Number(!isNew)];
+        const revoked = path === "/reset-password" ? is : 0;
+        const wanted = { activity: is, mails: is, sessions: was, revoked, links: was };
+        expect([roundTrip, isNew, found]).toEqual([roundTrip, isNew, wanted]);
+      }
+      expect([kept > 0, changed]).toEqual([true, 3]);
+    },
+    120_000,
+  );
 });
 
 describe("mails to an address", () => {

@@ -1,5 +1,8 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { BetterAuthOptions, DBAdapter } from "better-auth";
+import { eq } from "drizzle-orm";
 import type { Id } from "../../protocol/ids.ts";
+import { batch, type Statements } from "../db/batch.ts";
 import { accounts, identities, sessions, twoFactors, verifications } from "../db/schema.ts";
 import { sha256Hex } from "../domain/tokens.ts";
 import { tokenKeys, type Config } from "../config.ts";
@@ -9,9 +12,17 @@ import { hashPassword, isPassword } from "./password.ts";
 import { canMail, sendMail } from "./mail.ts";
 import { sealingTwoFactors } from "./two-factor-rows.ts";
 
+/** Whether a reset of the password leaves the account's keys as they are. */
+export const keepsKeys = ({ url }: Request): boolean => new URL(url).searchParams.get("keepKeys") === "1";
+
+/** What is written with an account's new password. */
+export type WithPassword = (accountId: Id<"account">) => Statements;
+const withPassword = new AsyncLocalStorage<WithPassword>();
+
 /** better-auth's interface for the rest of the Worker: requests below {site_url}/api/auth. */
 export type Auth = {
-  handler(request: Request): Promise<Response>;
+  /** @param written what is written in one batch with a password that the request sets */
+  handler(request: Request, written?: WithPassword): Promise<Response>;
   /** Uses a token of `addressLinkMailed`. @param headers with the cookies of whoever does it */
   confirmAddress(token: string, headers: Headers): Promise<Response>;
 };
@@ -63,17 +74,14 @@ type AuthEvents = {
   brandName(ctx: Ctx): Promise<string>;
   /** false: no account is created, by whatever way. */
   takesSignUps(ctx: Ctx): Promise<boolean>;
-  passwordReset(
-    ctx: Ctx,
-    accountId: Id<"account">,
-    reset: { keepsKeys: boolean; address: string | null },
-  ): Promise<void>;
+  passwordReset(ctx: Ctx, accountId: Id<"account">, reset: { keepsKeys: boolean }): Promise<void>;
   /** false: this address was mailed too often lately with this subject. */
   mayMail(to: string, subject: string): Promise<boolean>;
   /** Before it is mailed; better-auth's own token would be valid whatever has happened since. */
   addressLinkMailed(ctx: Ctx, accountId: Id<"account">, token: string): Promise<void>;
-  /** The password was changed with the one before, or an address was confirmed. */
-  signInChanged(ctx: Ctx, accountId: Id<"account">): Promise<void>;
+  addressConfirmed(ctx: Ctx, accountId: Id<"account">): Promise<void>;
+  /** A statement for the batch that writes an account's new password. */
+  passwordWritten(ctx: Ctx, accountId: Id<"account">): ReturnType<Ctx["statement"]>;
 };
 
 /** Loaded on first use: it is a third of the Worker, and no API request needs it. */
@@ -92,6 +100,49 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
     encrypt: (data) => crypto.symmetricEncrypt({ key: secret, data }),
     decrypt: (data) => crypto.symmetricDecrypt({ key: secret, data }),
   });
+  const withIt = (accountId: Id<"account">, written: WithPassword): Statements => ({
+    sessions: ctx.db.delete(sessions).where(eq(sessions.accountId, accountId)),
+    links: events.passwordWritten(ctx, accountId),
+    ...written(accountId),
+  });
+  /**
+   * better-auth writes a password alone, and what belongs to it later or never. Both are written at once here, and the sessions of
+   * the one before end; better-auth's own write then changes nothing more.
+   */
+  const writingPasswords = <Adapter extends InTransaction>(adapter: Adapter): Adapter => {
+    const write = async ({ model, where, update }: Parameters<InTransaction["updateMany"]>[0]) => {
+      const written = withPassword.getStore();
+      const password = passwordIn(model, update);
+      if (!written || password === null) return;
+      const row = await adapter.findOne<{ id: string; userId: Id<"account"> }>({ model, where });
+      if (!row) return;
+      const its = eq(identities.id, row.id);
+      await batch(ctx, {
+        password: ctx.db.update(identities).set({ password, updatedAt: ctx.now() }).where(its),
+        ...withIt(row.userId, written),
+      });
+    };
+    return {
+      ...adapter,
+      update: async (input) => {
+        await write(input);
+        return adapter.update(input);
+      },
+      updateMany: async (input) => {
+        await write(input);
+        return adapter.updateMany(input);
+      },
+      // Of whoever signed in without one, by a mailed link.
+      create: async (input) => {
+        const made = await adapter.create(input);
+        const written = withPassword.getStore();
+        const { userId } = input.data as { userId?: Id<"account"> };
+        if (written && userId && passwordIn(input.model, input.data) !== null)
+          await batch(ctx, withIt(userId, written));
+        return made as never;
+      },
+    };
+  };
   /** `{brand}` is the installation's name. */
   const mail = async (to: string, subject: string, ...lines: string[]) => {
     // Whoever caused it is not told: that would tell whether the address has an account.
@@ -124,7 +175,7 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
           twoFactor: twoFactors,
         },
       }),
-      (adapter) => sealing(hashingTokens(adapter)),
+      (adapter) => sealing(hashingTokens(writingPasswords(adapter))),
     ),
     plugins: [secondStep(twoFactor)],
     // Codes by mail are not offered, and nobody needs the secret a second time. Other sessions are ended by our own API:
@@ -169,14 +220,6 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
           },
         },
       },
-      account: {
-        update: {
-          // A row with a password is updated by /change-password alone; a reset updates by condition and has an event of its own.
-          after: async ({ userId, password }) => {
-            if (password) await events.signInChanged(ctx, userId as Id<"account">);
-          },
-        },
-      },
     },
     hooks: {
       // Whoever knew the old password may have any session of the account, even a copy of the one that changes it.
@@ -192,8 +235,7 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
       // Anyone who knew the old password may have created keys with it.
       onPasswordReset: ({ user }, request) =>
         events.passwordReset(ctx, user.id as Id<"account">, {
-          keepsKeys: request !== undefined && new URL(request.url).searchParams.get("keepKeys") === "1",
-          address: request?.headers.get("CF-Connecting-IP") ?? null,
+          keepsKeys: request !== undefined && keepsKeys(request),
         }),
       password: {
         hash: (password) => hashPassword(password, ctx.random(16)),
@@ -226,7 +268,7 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
         sendOnSignUp: true,
         // Only sent after the correct password.
         sendOnSignIn: true,
-        afterEmailVerification: ({ id }) => events.signInChanged(ctx, id as Id<"account">),
+        afterEmailVerification: ({ id }) => events.addressConfirmed(ctx, id as Id<"account">),
         sendVerificationEmail: async ({ user, token }) =>
           mail(
             user.email,
@@ -268,7 +310,8 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
   } satisfies BetterAuthOptions;
   const auth = betterAuth(options);
   return {
-    handler: auth.handler,
+    handler: (request, written) =>
+      written ? withPassword.run(written, () => auth.handler(request)) : auth.handler(request),
     confirmAddress: (token, headers) => auth.api.verifyEmail({ query: { token }, headers, asResponse: true }),
   };
 }
@@ -292,6 +335,12 @@ function secondStep(twoFactor: typeof import("better-auth/plugins/two-factor").t
       after: hook ? [{ ...hook, matcher: ({ path }: { path?: string }) => begins.has(path ?? "") }] : [],
     },
   };
+}
+
+/** null: none is written, or not for an account. */
+function passwordIn(model: string, values: object): string | null {
+  const { password } = values as { password?: unknown };
+  return model === "account" && typeof password === "string" ? password : null;
 }
 
 const idKinds: Record<string, "account" | "session" | "identity"> = {

@@ -5,11 +5,12 @@ import { entryOperations } from "../../protocol/api/entry-operations.ts";
 import type { Operation } from "../../protocol/api/operations.ts";
 import { EmailChange, PasswordResetRequest, SignUp } from "../../protocol/api/sign-in.ts";
 import { errorCatalogue } from "../../protocol/errors.ts";
-import { sessionCookie, signedSessionToken } from "../adapters/auth.ts";
+import { keepsKeys, sessionCookie, signedSessionToken, type WithPassword } from "../adapters/auth.ts";
 import { canMail } from "../adapters/mail.ts";
 import type { AppEnv } from "../app-env.ts";
 import { authOf } from "../compose.ts";
 import { configOf } from "../config.ts";
+import { batch } from "../db/batch.ts";
 import { AppError } from "../domain/app-error.ts";
 import { refusalBy } from "../domain/parsed.ts";
 import { Backlog } from "../domain/backlog.ts";
@@ -22,6 +23,7 @@ import { fromJson, textOf } from "./body.ts";
 import { contextFor } from "./context.ts";
 import { isKnownDevice, knownDeviceCookie } from "./known-device.ts";
 import { clientAddress, countedAddress, giveBack, takeFrom } from "./limit.ts";
+import { keysRevoked } from "../services/keys/revoke-all.ts";
 import { takesSignUps } from "../services/settings/read.ts";
 import { sessionActor } from "./session.ts";
 
@@ -47,7 +49,6 @@ const takesCode = new Set([
 
 /** Changes by a signed-in person that are recorded and mailed; a code proves that the second step is set up. */
 const noted: Record<string, SignInChange> = {
-  "/change-password": "changePassword",
   "/two-factor/disable": "turnOffTwoFactor",
   "/two-factor/generate-backup-codes": "renewRecoveryCodes",
   "/two-factor/verify-totp": "turnOnTwoFactor",
@@ -141,7 +142,7 @@ export async function toAuth(c: Context<AppEnv>, sent: Request): Promise<Respons
   const quiet = await answeredByMailOnly(c, path, request);
   if (quiet) return quiet;
   const note = await noteFor(c, path);
-  const response = await (await authOf(c.env)).handler(request);
+  const response = await (await authOf(c.env)).handler(request, await passwordNote(c, path, request));
   // Successful sign-ins are not limited.
   if ((limit === "signIn" || limit === "secondStep") && response.ok) await giveBack(c, limit, who);
   if (response.status >= 400) return inOurShape(await asUnknown(response));
@@ -201,7 +202,28 @@ async function noteFor(c: Context<AppEnv>, path: string): Promise<(() => Promise
   if (!change || !actor) return null;
   const ctx = contextFor(c, actor);
   if (change === "turnOnTwoFactor" && (await hasSecondFactor(ctx, actor.accountId))) return null;
-  return () => noteSignInChange(ctx, actor.accountId, change, clientAddress(c));
+  return async () => {
+    await batch(ctx, noteSignInChange(ctx, actor.accountId, change, clientAddress(c)));
+  };
+}
+
+/** What is written in the batch of a new password; a reset is by whoever has the mailed link. */
+async function passwordNote(
+  c: Context<AppEnv>,
+  path: string,
+  request: Request,
+): Promise<WithPassword | undefined> {
+  if (path === "/reset-password") {
+    const ctx = contextFor(c, { type: "link" });
+    return (accountId) => ({
+      ...noteSignInChange(ctx, accountId, "resetPassword", clientAddress(c)),
+      keys: keepsKeys(request) ? undefined : keysRevoked(ctx, accountId),
+    });
+  }
+  const actor = path === "/change-password" ? await sessionActor(c) : null;
+  if (!actor) return undefined;
+  const ctx = contextFor(c, actor);
+  return (accountId) => noteSignInChange(ctx, accountId, "changePassword", clientAddress(c));
 }
 
 const Verified = z.object({ token: z.string(), user: z.object({ id: z.string() }) });

@@ -1,6 +1,6 @@
 import type { Id } from "../../../protocol/ids.ts";
 import { authorOf, type Ctx } from "../../ctx.ts";
-import { batch } from "../../db/batch.ts";
+import type { Statements } from "../../db/batch.ts";
 import { insertActivity } from "../../db/insert-activity.ts";
 import { queueMail } from "../../mails/queue.ts";
 
@@ -14,18 +14,21 @@ const subjects = {
 } as const;
 export type SignInChange = keyof typeof subjects;
 
-/** Records the change in the account's activity, and mails its owner. @param address where it came from; null: unknown */
-export async function noteSignInChange(
+/**
+ * For a batch: records the change in the account's activity, and mails its owner.
+ * @param address where it came from
+ */
+export function noteSignInChange(
   ctx: Ctx,
   accountId: Id<"account">,
   change: SignInChange,
-  address: string | null,
-): Promise<void> {
+  address: string,
+): Statements {
   const id = ctx.newId("activity");
   const now = ctx.now();
   const subject = subjects[change];
   const at = `${now.toISOString().slice(0, 16).replace("T", " ")} UTC`;
-  await batch(ctx, {
+  return {
     activity: ctx.statement(
       insertActivity({
         id,
@@ -43,7 +46,7 @@ export async function noteSignInChange(
       id: `sign-in-changed:${id}`,
       accountId,
       subject,
-      text: `${subject} at ${at}${address === null ? "" : `, from the address ${address}`}.\n\nIf this was you, there is nothing to do. If it was not, reset your password immediately at ${ctx.config.SITE_URL}/forgot-password, which ends all sessions, and tell the operator of this service.`,
+      text: `${subject} at ${at}, from the address ${address}.\n\nIf this was you, there is nothing to do. If it was not, reset your password immediately at ${ctx.config.SITE_URL}/forgot-password, which ends all sessions, and tell the operator of this service.`,
     }),
-  });
+  };
 }
