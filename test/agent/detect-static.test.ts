@@ -105,6 +105,32 @@ describe("a site of files", () => {
     },
   );
 
+  it.each<[string, string, string[], boolean]>([
+    ["fallback: 'app.html'", "svelte", ["build/app.html", "build/index.html"], true],
+    ["fallback: 'index.html'", "svelte", ["build/index.html", "build/about.html"], true],
+    ["fallback: '404.html'", "svelte", ["build/404.html", "build/index.html"], false],
+    ["pages: 'build'", "svelte", ["build/index.html"], false],
+    ["  prerender: true,", "router", ["build/client/__spa-fallback.html", "build/client/index.html"], true],
+    [
+      "  prerender: ['/about'],",
+      "router",
+      ["build/client/index.html", "build/client/about/index.html"],
+      true,
+    ],
+  ])("answers unknown paths with the page that its framework makes for them: %s", (text, name, made, is) => {
+    const [dependency, config] =
+      name === "svelte"
+        ? ["@sveltejs/kit", `adapter({ ${text} })`]
+        : ["@react-router/dev", `export default {\n  ssr: false,\n${text}\n};`];
+    const files: Files = {
+      "package.json": JSON.stringify({ scripts: { build: "x" }, devDependencies: { [dependency]: "2" } }),
+      [name === "svelte" ? "svelte.config.js" : "react-router.config.ts"]: config,
+    };
+    expect(taken(files, made).includes("200.html")).toBe(is);
+    expect(dockerfile(files)).toContain("{path}/ /200.html");
+    expect(taken(files, made, { singlePage: false })).not.toContain("200.html");
+  });
+
   it("of a framework that makes pages has none for unknown paths, however many pages it has", () =>
     expect(
       taken(

@@ -10,8 +10,9 @@ export const asOwnerSays = (plan: Plan, { installCommand, singlePage, languageVe
 
 function withSinglePage(plan: Plan, singlePage: boolean): Plan {
   switch (plan.kind) {
-    case "static":
     case "site":
+      return { ...plan, singlePage, fallbacks: [] };
+    case "static":
     case "python":
     case "ruby":
     case "script":

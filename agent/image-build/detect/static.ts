@@ -25,6 +25,8 @@ export type SitePlan = NodeBuild & {
   isOutputGiven?: boolean;
   /** One page that routes itself: it is also served for paths that are no file. null: where the build leaves no other page. */
   singlePage: boolean | null;
+  /** The page for such paths beside pages of their own: the first of these that the build makes. */
+  fallbacks?: string[];
 };
 
 type Framework = {
@@ -34,6 +36,7 @@ type Framework = {
   configs?: string[];
   setting?: RegExp;
   singlePage?: (sources: Sources) => boolean | null;
+  fallbacks?: (sources: Sources) => string[];
 };
 
 const outDir = /\boutDir:\s*["'`]([^"'`]{1,200})["'`]/;
@@ -44,6 +47,16 @@ const noErrorPage = ({ files }: Sources): boolean => !files.has("public/404.html
 /** Its configuration says whether each route is a page of its own; one page for all is the default. */
 const isExpoSinglePage = (sources: Sources): boolean =>
   !/"output"\s{0,20}:\s{0,20}"(?:static|server)"/.test(textOf(sources, "app.json"));
+
+const prerenders = (sources: Sources): boolean =>
+  configsOf("react-router").some((file) => /^[^/\n]*\bprerender\b/m.test(textOf(sources, file)));
+
+/** The page that adapter-static makes by its option; a host has names of its own for two. */
+const svelteFallbacks = (sources: Sources): string[] =>
+  ["svelte", "vite"]
+    .flatMap(configsOf)
+    .flatMap((file) => /\bfallback:\s*["'`]([\w-]+\.html)["'`]/.exec(textOf(sources, file))?.[1] ?? [])
+    .filter((page) => page !== "200.html" && page !== "404.html");
 
 /** Those that build on others first: an Astro site depends on Vite, too. */
 const frameworks: Framework[] = [
@@ -65,8 +78,15 @@ const frameworks: Framework[] = [
     setting: /\bdistDir:\s*["'`]([^"'`]{1,200})["'`]/,
   },
   { dependency: "nuxt", outputs: [".output/public", "dist"] },
-  { dependency: "@sveltejs/kit", outputs: ["build"] },
-  { dependency: "@react-router/dev", outputs: ["build/client"], singlePage: noErrorPage },
+  { dependency: "@sveltejs/kit", outputs: ["build"], fallbacks: svelteFallbacks },
+  {
+    dependency: "@react-router/dev",
+    outputs: ["build/client"],
+    singlePage: (sources) => noErrorPage(sources) && !prerenders(sources),
+    // The second where no page for the root is made beforehand.
+    fallbacks: (sources) =>
+      noErrorPage(sources) && prerenders(sources) ? ["__spa-fallback.html", "index.html"] : [],
+  },
   { dependency: "hexo", outputs: ["public"] },
   { dependency: "expo", outputs: ["dist"], singlePage: isExpoSinglePage },
   { dependency: "@analogjs/platform", outputs: ["dist/analog/public"] },
@@ -163,6 +183,7 @@ export function detectSite(sources: Sources, manifest: PackageJson, overrides: O
       ]),
     ],
     singlePage: framework.singlePage ? framework.singlePage(sources) : false,
+    ...(framework.fallbacks && { fallbacks: framework.fallbacks(sources) }),
     adapter: adapters.find(({ name }) => dependsOn(manifest, name)),
   };
 }

@@ -156,7 +156,7 @@ export function siteDockerfile(plan: SitePlan, variables: BuildVariables, images
   ];
 }
 
-type Made = Pick<SitePlan, "outputs" | "singlePage" | "rules" | "adapter"> & {
+type Made = Pick<SitePlan, "outputs" | "singlePage" | "fallbacks" | "rules" | "adapter"> & {
   /** A file of the source; null: the folder is known. */
   manifest: string | null;
 };
@@ -170,10 +170,14 @@ export const servedFiles = (plan: Made, images: BaseImages): string[] => [
 /** What one page alone is for the paths that it routes itself; see `served`. */
 const alsoForUnknownPaths = `{ [ "$(find ${output} -name "*.html")" != ${output}/index.html ] || cp ${output}/index.html ${output}/200.html; }`;
 
+const useFallback = (pages: readonly string[]): string =>
+  `for page in ${pages.join(" ")}; do if [ -f ${output}/$page ]; then cp ${output}/$page ${output}/200.html; break; fi; done`;
+
 const take = (plan: Made): string =>
   [
     `( ${takeOutput(plan)} )`,
     removeHidden,
+    ...(plan.fallbacks?.length ? [`{ ${useFallback(plan.fallbacks)}; }`] : []),
     ...(plan.singlePage === null ? [alsoForUnknownPaths] : []),
     serveAtBase,
   ].join(" && ");
