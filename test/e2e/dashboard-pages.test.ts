@@ -148,6 +148,22 @@ const cutOff = `[...document.querySelectorAll("details.menu")].filter((menu) => 
   return left < 0 || right > innerWidth;
 }).map((menu) => menu.innerText)`;
 
+/** Controls that are behind the tabs at the foot of a phone when they get the focus (WCAG 2.4.11). */
+const covered = `(() => {
+  const tabs = document.querySelector(".phone-tabs");
+  if (!tabs?.checkVisibility()) return [];
+  const from = tabs.getBoundingClientRect().top;
+  const covered = [];
+  for (const control of document.querySelectorAll("main :is(a[href], button, summary, input:not([type=hidden]), select, textarea)")) {
+    control.focus();
+    const { top, height } = control.getBoundingClientRect();
+    if (document.activeElement === control && top + Math.min(height, 20) > from) covered.push(control.outerHTML.slice(0, 100));
+  }
+  document.activeElement?.blur();
+  scrollTo(0, 0);
+  return covered;
+})()`;
+
 /** Compressed, by address: each file is fetched once. */
 const sizes = new Map<string, Promise<number>>();
 const sizeOf = (page: Page, address: string): Promise<number> => {
@@ -203,6 +219,7 @@ async function faultsOf(path: string, storageState?: Session): Promise<Record<st
     await page.evaluate(axe);
     note(`axe, ${kind}`, found(await page.evaluate<Violations>(violations())));
     note(`faint, ${kind}`, await page.evaluate<string[]>(faint));
+    note(`covered, ${kind}`, await page.evaluate<string[]>(covered));
     await page.emulateMedia({ colorScheme: other });
     // The document is the same one; only its colours are others.
     const colours = violations("color-contrast", "link-in-text-block");
