@@ -72,6 +72,7 @@ export const DatabaseForOperator = z
     hostOffline: z.boolean(),
     diskMb: z.number().int().nullable(),
     backupsFailingSince: Timestamp.nullable(),
+    lastVerifiedBackupAt: Timestamp.nullable().describe("When the newest verified backup was made."),
     packId: z.string(),
     paidUntil: Timestamp.nullable(),
     createdAt: Timestamp,

@@ -23,6 +23,7 @@ import {
   readyAgent,
   site,
   siteUrl,
+  uniqueName,
 } from "./service.ts";
 import { foundOffline, hostRecord } from "./hosts-service.ts";
 import { buyCredits } from "./stripe-service.ts";
@@ -421,6 +422,31 @@ describe("the operator's console", () => {
       // A search in the list stays in it.
       expect(shown).toMatch(new RegExp(`<input type="hidden" name="account" value="${id}"`));
     }
+  });
+
+  it("names the databases and volumes whose backups fail, and when each database was last backed up", async () => {
+    const key = await account();
+    const name = uniqueName("unsafe");
+    const made = await api<{ databaseId: string }>(key, "POST", "/databases", { name, type: "redis" });
+    const { databaseId } = made.body;
+    const row = async () => {
+      const { text } = await me.get("/operator/sites?kind=databases");
+      return [text, text.split(`>${name}</td>`)[1]?.split("</tr>")[0] ?? ""] as const;
+    };
+    expect((await row())[1]).toContain("none verified");
+    await bindings.DB.prepare(
+      "UPDATE databases SET backup_failures = 3, backups_failing_since = 1, backup_failure_reason = 'The store is full.' WHERE id = ?",
+    )
+      .bind(databaseId)
+      .run();
+    const [text, failing] = await row();
+    expect(failing).toContain("failing since");
+    const [, listed = ""] = text.split(`<code>${databaseId}</code>`);
+    expect(listed).toContain(`href="/operator/accounts/${await ownerOf(key)}"`);
+    expect(listed).toContain("3 times");
+    expect(listed).toContain("The store is full.");
+    await bindings.DB.prepare("UPDATE databases SET backup_failures = 0 WHERE id = ?").bind(databaseId).run();
+    expect((await row())[0]).not.toContain("Backups that fail");
   });
 
   it("tells the owner of a suspended account why nothing runs, and blames no invoice", async () => {

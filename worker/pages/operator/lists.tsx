@@ -3,8 +3,10 @@ import {
   AllInvoicesQuery,
   AllSitesQuery,
   JobsQuery,
+  type DatabaseForOperator,
   type Job,
 } from "../../../protocol/api/console.ts";
+import type { FailingBackups as Failing } from "../../../protocol/api/backups.ts";
 import { FlagResolve } from "../../../protocol/api/payments.ts";
 import { call } from "../../api/call.ts";
 import { parsed } from "../../domain/parsed.ts";
@@ -21,6 +23,48 @@ import { flagWords, goneOf, jobText, jobWords } from "./words.ts";
 
 const Owner = ({ id, email }: { id: string; email: string }) => (
   <a href={`/operator/accounts/${id}`}>{email}</a>
+);
+
+/** Databases and volumes whose scheduled backups fail, whoever they are of. */
+const FailingBackups = ({ failing }: { failing: readonly Failing[] }) => (
+  <Card title="Backups that fail" id="failing" tone="fail">
+    <table class="roomy">
+      <Head columns={["Of", "Since", "Why"]} />
+      <tbody>
+        {failing.map(({ id, accountId, type, since, times, reason }) => (
+          <tr>
+            <td class="any-break">
+              <code>{id}</code>
+              <div class="small">
+                {type === "volume" ? "A volume" : "A database"} of{" "}
+                <a href={`/operator/accounts/${accountId}`}>this account</a>
+              </div>
+            </td>
+            <td>
+              <Time at={since} />
+              <div class="soft small">{times === 1 ? "once" : `${times} times`}</div>
+            </td>
+            <td class="any-break">{reason}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </Card>
+);
+
+const LastBackup = ({ database }: { database: DatabaseForOperator }) => (
+  <td>
+    {database.lastVerifiedBackupAt === null ? (
+      <span class={database.status === "RUNNING" ? "warn" : "soft"}>none verified</span>
+    ) : (
+      <Time at={database.lastVerifiedBackupAt} />
+    )}
+    {database.backupsFailingSince !== null && (
+      <div class="bad small">
+        failing since <Time at={database.backupsFailingSince} />
+      </div>
+    )}
+  </td>
 );
 
 /** All sites, or all databases (`?kind=databases`). */
@@ -40,14 +84,21 @@ export const operatorSites: Screen = {
       kind === "sites"
         ? await call(ctx, "listAllSites", parsed(AllSitesQuery, asked)).then(({ data, nextCursor }) => ({
             nextCursor,
-            rows: data.map((site) => ({ ...site, word: siteWords[site.status] })),
+            rows: data.map((site) => ({ ...site, word: siteWords[site.status], database: null })),
           }))
         : await call(ctx, "listAllDatabases", parsed(AllDatabasesQuery, asked)).then(
             ({ data, nextCursor }) => ({
               nextCursor,
-              rows: data.map((database) => ({ ...database, word: databaseWords[database.status] })),
+              rows: data.map((database) => ({
+                ...database,
+                word: databaseWords[database.status],
+                database,
+              })),
             }),
           );
+    const isWhole = search === "" && host === "" && account === "" && query("cursor") === undefined;
+    const failing =
+      kind === "databases" && isWhole ? (await call(ctx, "listFailingBackups", { limit: 50 })).data : [];
     return operatorFrame(
       "/operator/sites",
       <>
@@ -76,28 +127,40 @@ export const operatorSites: Screen = {
             <a href={searched("/operator/sites", { search, kind, host })}>Show those of all accounts</a>
           </p>
         )}
+        {failing.length > 0 && <FailingBackups failing={failing} />}
         <Card>
           {found.rows.length === 0 ? (
             <Empty title="Nothing found" text="Nothing has this name, address or id." />
           ) : (
             <table class="roomy">
-              <Head columns={["Name", "State", "Account", ["Host", "wide-only"]]} />
+              <Head
+                columns={[
+                  "Name",
+                  "State",
+                  "Account",
+                  ...(kind === "databases" ? ["Last verified backup"] : []),
+                  ["Host", "wide-only"],
+                ]}
+              />
               <tbody>
-                {found.rows.map(({ name, word, error, accountId, accountEmail, hostName, hostOffline }) => (
-                  <tr>
-                    <td class="any-break">{name}</td>
-                    <td>
-                      <Status {...word} />
-                      {error !== null && <div class="bad small">{headlineOf(error).headline}</div>}
-                    </td>
-                    <td class="any-break">
-                      <Owner id={accountId} email={accountEmail} />
-                    </td>
-                    <td class="wide-only soft">
-                      {hostName ?? "none"} {hostOffline && <span class="bad">not connected</span>}
-                    </td>
-                  </tr>
-                ))}
+                {found.rows.map(
+                  ({ name, word, error, accountId, accountEmail, hostName, hostOffline, database }) => (
+                    <tr>
+                      <td class="any-break">{name}</td>
+                      <td>
+                        <Status {...word} />
+                        {error !== null && <div class="bad small">{headlineOf(error).headline}</div>}
+                      </td>
+                      <td class="any-break">
+                        <Owner id={accountId} email={accountEmail} />
+                      </td>
+                      {database && <LastBackup database={database} />}
+                      <td class="wide-only soft">
+                        {hostName ?? "none"} {hostOffline && <span class="bad">not connected</span>}
+                      </td>
+                    </tr>
+                  ),
+                )}
               </tbody>
             </table>
           )}

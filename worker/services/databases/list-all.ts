@@ -25,6 +25,10 @@ export async function listAllDatabases(
       offlineSince: hosts.offlineSince,
       diskMb: databases.diskMb,
       backupsFailingSince: databases.backupsFailingSince,
+      lastVerifiedBackupAt: sql<number | null>`(SELECT max(b.created_at) FROM backups b
+        WHERE b.database_id = ${databases.id} AND +b.status = 'VERIFIED' AND +b.removed_at IS NULL)`.as(
+        "last_verified",
+      ),
       packId: databases.packId,
       paidUntil: databases.paidUntil,
       createdAt: databases.createdAt,
@@ -48,6 +52,8 @@ export async function listAllDatabases(
     ...row,
     hostOffline: offlineSince !== null,
     backupsFailingSince: row.backupsFailingSince?.toISOString() ?? null,
+    lastVerifiedBackupAt:
+      row.lastVerifiedBackupAt === null ? null : new Date(row.lastVerifiedBackupAt).toISOString(),
     paidUntil: row.paidUntil?.toISOString() ?? null,
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
