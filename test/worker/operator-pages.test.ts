@@ -414,6 +414,10 @@ describe("the operator's console", () => {
       expect((await api(owner, "POST", "/databases", { name, type: "redis" })).status).toBe(201);
     }
     const { text } = await me.get(`/operator/accounts/${id}`);
+    const { email } = (await api<{ email: string }>(key, "GET", "/account")).body;
+    expect(text).toContain(`href="/operator/money?search=${encodeURIComponent(email)}"`);
+    expect(text).toContain("not paid yet");
+    expect(text).toContain("payable until");
     const path = `/operator/sites?account=${id}`;
     for (const list of [path, `${path}&kind=databases`]) {
       expect(text).toContain(`<a href="${escaped(list)}">`);

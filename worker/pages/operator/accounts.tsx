@@ -10,12 +10,12 @@ import { Act, ConfirmByName, Field, Form, Select, Submit, TextArea, typedInto } 
 import { monthly } from "../kit/plans.tsx";
 import { activityText, actorText } from "../kit/activity-words.ts";
 import { allOf, cursorIn } from "../kit/paging.ts";
-import { Callout, Card, Copied, Day, Empty, Head, Pager, Status, Time } from "../kit/parts.tsx";
+import { Callout, Card, Copied, Day, Due, Empty, Head, Pager, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseWords, invoiceWords, siteWords } from "../kit/words.ts";
 import { money } from "../money.ts";
 import { headlineOf } from "../sites/failure.tsx";
-import { operatorFrame, Search } from "./frame.tsx";
+import { operatorFrame, Search, searched } from "./frame.tsx";
 
 export const operatorAccounts: Screen = {
   path: "/operator/accounts",
@@ -79,7 +79,18 @@ const TermPlan = ({
   packs: readonly PackForOperator[];
 }) => (
   <details id={`plan-${term.id}`} open={typedInto(`plan:${term.id}`) !== undefined}>
-    <summary>{packs.find(({ id }) => id === term.packId)?.name}</summary>
+    <summary>
+      {packs.find(({ id }) => id === term.packId)?.name}{" "}
+      <span class="soft small">
+        {term.paidUntil === null ? (
+          "not paid yet"
+        ) : (
+          <>
+            until <Day at={term.paidUntil} />
+          </>
+        )}
+      </span>
+    </summary>
     {term.paidUntil === null ? (
       <p class="soft">The plan can be changed once the first invoice is paid.</p>
     ) : (
@@ -180,7 +191,10 @@ export const operatorAccount: Screen = {
               {databases.data.length === 0 && <p class="body soft">None.</p>}
             </Card>
             <Pager path={here} next={databases.nextCursor} label="Older databases" />
-            <Card title="Invoices">
+            <Card
+              title="Invoices"
+              end={<a href={searched("/operator/money", { search: account.email })}>Refund or void</a>}
+            >
               <table class="roomy">
                 {invoices.data.map((invoice) => (
                   <tr>
@@ -191,6 +205,11 @@ export const operatorAccount: Screen = {
                     </td>
                     <td>
                       <Status {...invoiceWords[invoice.status]} />
+                      {invoice.status === "unpaid" && (
+                        <div class="soft small">
+                          <Due invoice={invoice} />
+                        </div>
+                      )}
                     </td>
                     <td class="number">{money(invoice.amountCents, invoice.currency)}</td>
                     <td class="end soft">
