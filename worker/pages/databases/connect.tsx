@@ -215,8 +215,8 @@ const FromComputer = ({ database, siteUrl }: { database: Database; siteUrl: stri
     `curl -fsSL ${siteUrl}/install/cli | sh`,
     `berth login ${siteUrl}`,
     connect,
-    ...(database.type === "redis" ? [] : [`${connect} < dump.sql   # imports a dump`]),
-    `berth databases tunnel ${database.name}   # a port for other programs`,
+    ...(database.type === "redis" ? [] : [`${connect} < dump.sql  # imports it`]),
+    `berth databases tunnel ${database.name}  # for other programs`,
   ].join("\n");
   return (
     <div class="body">
@@ -232,7 +232,6 @@ const FromComputer = ({ database, siteUrl }: { database: Database; siteUrl: stri
         )}
       </p>
       <pre tabindex={0}>{code}</pre>
-      <Copy text={code} of="commands" />
     </div>
   );
 };

@@ -93,8 +93,9 @@ export const overview: Screen = {
     const [unhealthy, activity, unpaid] = await Promise.all([
       call(ctx, "listUnhealthy", {}),
       call(ctx, "listActivity", { limit: 8, only: "changes" }),
-      call(ctx, "listInvoices", { status: "unpaid", limit: 5 }),
+      call(ctx, "listInvoices", { status: "unpaid", limit: 100 }),
     ]);
+    const due = unpaid.data.toSorted((one, other) => one.dueAt.localeCompare(other.dueAt)).slice(0, 5);
     // What was never paid for is under "To pay".
     const needing = unhealthy.data.filter(({ status }) => status !== "PENDING");
     return {
@@ -148,11 +149,11 @@ export const overview: Screen = {
                 </div>
                 <div class="stack">
                   <Card title="To pay" end={<a href="/billing">Billing</a>}>
-                    {unpaid.data.length === 0 ? (
+                    {due.length === 0 ? (
                       <p class="body soft">Nothing is due.</p>
                     ) : (
                       <table>
-                        {unpaid.data.map((invoice) => (
+                        {due.map((invoice) => (
                           <tr>
                             <td class="any-break">
                               <a href={`/invoice/${invoice.token}`}>

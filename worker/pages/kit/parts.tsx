@@ -45,7 +45,7 @@ export const Due = ({ invoice }: { invoice: Pick<Invoice, "kind" | "dueAt" | "cr
         overdue
         {stops > presentTime() && (
           <>
-            : stopped on <Day at={stops.toISOString()} />
+            : will be stopped on <Day at={stops.toISOString()} />
           </>
         )}
       </span>
