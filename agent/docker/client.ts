@@ -23,8 +23,6 @@ import { freeSubnet, routedSubnets } from "./subnets.ts";
 import { label, type Labels } from "./labels.ts";
 
 type Info = {
-  NCPU: number;
-  MemTotal: number;
   DockerRootDir: string;
   CgroupDriver: string;
   DriverStatus?: [name: string, value: string][] | null;
@@ -664,8 +662,6 @@ export function createEngine({
     async facts() {
       const info = (await docker.info()) as Info;
       return {
-        cpuCount: info.NCPU,
-        memoryMb: Math.floor(info.MemTotal / 1024 / 1024),
         rootDirectory: info.DockerRootDir,
         imageDirectory: imageDirectoryOf(info),
         cgroupDriver: info.CgroupDriver,

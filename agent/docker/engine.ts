@@ -70,8 +70,6 @@ type TerminalProgram = {
 };
 export type RegistryLogin = { username: string; password: string };
 export type EngineFacts = {
-  cpuCount: number;
-  memoryMb: number;
   /** The directory of volumes and logs, and of images and writable layers if `imageDirectory` is the same. */
   rootDirectory: string;
   imageDirectory: string;

@@ -278,7 +278,7 @@ it("a build that BuildKit itself saw run out of memory is said to have", async (
 });
 
 describe("where images and what containers write are kept", () => {
-  const info = { NCPU: 2, MemTotal: 4e9, DockerRootDir: "/var/lib/docker", CgroupDriver: "systemd" };
+  const info = { DockerRootDir: "/var/lib/docker", CgroupDriver: "systemd" };
   const snapshotter = { DriverStatus: [["driver-type", "io.containerd.snapshotter.v1"]] };
   const kept = async (changes: object) => {
     answers["/info"] = { ...info, ...changes };
@@ -300,7 +300,7 @@ describe("where images and what containers write are kept", () => {
 describe("an engine that Berth does not work with", () => {
   const rights = ["name=seccomp,profile=builtin", "name=cgroupns"];
   const facts = (changes: object) => {
-    answers["/info"] = { NCPU: 1, MemTotal: 0, DockerRootDir: "/", SecurityOptions: rights, ...changes };
+    answers["/info"] = { DockerRootDir: "/", SecurityOptions: rights, ...changes };
     return engine.facts();
   };
 

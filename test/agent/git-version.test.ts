@@ -25,7 +25,7 @@ it.each(["2.34.1", "2.36.6", "1.9.1"])(
 
 it("a check of a machine tells of its Git, and fails by its engine, and by a port that another program has", async () => {
   const said = vi.spyOn(console, "error").mockReturnValue();
-  const info = { NCPU: 1, MemTotal: 2 ** 30, DockerRootDir: "/", SecurityOptions: [] };
+  const info = { DockerRootDir: "/", SecurityOptions: [] };
   const server = http.createServer(({ url = "" }, response) =>
     url.includes("/containers/") ? response.writeHead(404).end("{}") : response.end(JSON.stringify(info)),
   );
