@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/image-build/base-image.ts";
-import { detect } from "../../agent/image-build/detect/index.ts";
 import type { Overrides } from "../../agent/image-build/detect/sources.ts";
 import { inspectInReader } from "../../agent/image-build/inspect/inspect-in-reader.ts";
 import { prepareBuild, type Input } from "../../agent/image-build/prepare.ts";
