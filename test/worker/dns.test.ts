@@ -268,7 +268,7 @@ describe("after a move, the old host serves", () => {
     await bindings.DB.prepare("UPDATE sites SET move_host_id = ? WHERE id = ?")
       .bind(other.hostId, siteId)
       .run();
-    await ctx.db.batch([...arrive(ctx, siteId as Id<"site">, other.hostId as Id<"host">, sql`1`)]);
+    await ctx.db.batch([...arrive(ctx, siteId as Id<"site">, other.hostId as Id<"host">, null, sql`1`)]);
   }
   /** What the clock does in this minute after `began`. @returns whether the old host is told to remove its copy */
   async function isEvictedIn(minute: number, ctx: Ctx): Promise<boolean> {

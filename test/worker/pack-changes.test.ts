@@ -5,7 +5,7 @@ import type { DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { PackChanged, PackForOperator } from "../../protocol/api/packs.ts";
 import { addDays, addMonths } from "../../worker/domain/pricing.ts";
 import { evictLeft } from "../../worker/jobs/hosts/evict-left.ts";
-import { hostRecord } from "./hosts-service.ts";
+import { drain, hostRecord } from "./hosts-service.ts";
 import {
   account,
   api,
@@ -394,6 +394,30 @@ describe("a larger pack that the site's host has no room for", () => {
     nothingToDo();
     await arrives(siteId, big);
   });
+
+  it.each([
+    { memoryMb: 4000, isThere: "has" },
+    { memoryMb: 1000, isThere: "has not" },
+  ])(
+    "is run on another host, to which it was moving already as it was paid, once that has room, which it $isThere",
+    async ({ memoryMb }) => {
+      const [of256, of1000] = [await pack("site", 1000, 256), await pack("site", 5000, 1000)];
+      const { siteId } = await runningSite(key, host, { packId: of256 });
+      const next = await readyAgent(10, undefined, { cpuCount: 2, memoryMb, diskFreeMb: 10_000 });
+      await drain(host);
+      const move = await take("site.deploy", next);
+      await pay((await change(`/sites/${siteId}`, { packId: of1000 })).body.invoiceToken ?? "");
+      await finish(next, move.job, move.attempt, deployResult);
+      await tickAt(minutes(0));
+      if (memoryMb < 1512) {
+        expect(next.waiting().filter(({ type }) => type === "job")).toEqual([]);
+        await rows("UPDATE hosts SET memory_mb = 4000 WHERE id = ? RETURNING id", next.hostId);
+        await tickAt(minutes(0));
+      }
+      expect(limitsOf((await take("site.restart", next)).job)).toMatchObject({ memoryMb: 1000 });
+      next.close();
+    },
+  );
 
   it("moves a stopped site too, which stays stopped", async () => {
     const { siteId, big, invoiceToken } = await small();

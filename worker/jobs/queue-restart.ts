@@ -9,10 +9,11 @@ const restart = { sites: "site.restart", databases: "database.restart" } as cons
 
 /**
  * Whether `r` runs with another pack's limits, with no job queued that would change that and no recent failed
- * attempt.
+ * attempt. `moveOutgrown` decides when the limits end that a site keeps for want of memory.
  */
 export const behind = (kind: Termed, now: number): SQL => sql`r.pack_changed_at IS NOT NULL
   AND r.status = 'RUNNING' AND r.wanted = 'RUNNING' AND r.host_id IS NOT NULL
+  ${kind === "sites" ? sql`AND r.limits_pack_id IS NULL` : sql``}
   AND ${idleLane(sql`r.id`)}
   AND NOT EXISTS (SELECT 1 FROM jobs WHERE lane = r.id AND kind = ${restart[kind]} AND status = 'FAILED'
     AND created_at >= r.pack_changed_at AND finished_at > ${now - retryMs})`;

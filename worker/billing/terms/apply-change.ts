@@ -25,8 +25,6 @@ export function applyChange(
   // `moveOutgrown` decides when these limits end.
   const outgrows = sql`(limits_pack_id IS NOT NULL OR move_host_id IS NOT NULL
     AND (SELECT memory_mb FROM packs WHERE id = next_pack_id) > (SELECT memory_mb FROM packs WHERE id = pack_id))`;
-  const changedAt =
-    kind === "sites" ? sql`CASE WHEN ${outgrows} THEN pack_changed_at ELSE ${now} END` : sql`${now}`;
   const move =
     kind === "sites"
       ? sql`, limits_pack_id = CASE WHEN ${outgrows} THEN coalesce(limits_pack_id, pack_id) END, status = CASE WHEN ${moves} THEN ${siteEvents.moveRequested.to} ELSE status END,
@@ -34,7 +32,7 @@ export function applyChange(
       : sql``;
   return [
     ctx.statement(sql`
-      UPDATE ${tableOf(kind)} AS r SET pack_id = next_pack_id, pack_changed_at = ${changedAt}, next_pack_id = NULL,
+      UPDATE ${tableOf(kind)} AS r SET pack_id = next_pack_id, pack_changed_at = ${now}, next_pack_id = NULL,
         next_pack_at = NULL, mark = ${mark}, updated_at = ${now} ${move}
       WHERE id = ${id} AND next_pack_id IS NOT NULL AND ${guard}`),
     ...(kind === "sites"

@@ -9,7 +9,7 @@ import { leaveAfterMs, leaveWithoutDnsMs } from "../../domain/job-rules.ts";
  * previous host keeps serving for a while, because clients may have cached the DNS record. If Berth maintains
  * the records, `reconcileDns` brings `leave_at` forward.
  */
-export const arrive = (ctx: Ctx, siteId: Id<"site">, hostId: Id<"host">, ended: SQL) =>
+export const arrive = (ctx: Ctx, siteId: Id<"site">, hostId: Id<"host">, leasedAt: Date | null, ended: SQL) =>
   [
     ctx.db
       .update(sites)
@@ -19,7 +19,8 @@ export const arrive = (ctx: Ctx, siteId: Id<"site">, hostId: Id<"host">, ended: 
         hostId,
         reserved: true,
         moveHostId: null,
-        limitsPackId: null,
+        // A pack that was paid for since the lease: its containers have the limits of the one before.
+        limitsPackId: sql`CASE WHEN pack_changed_at > ${leasedAt?.getTime() ?? 0} THEN limits_pack_id END`,
       })
       .where(and(eq(sites.id, siteId), eq(sites.moveHostId, hostId), ended))
       .returning({ id: sites.id, from: sites.leavingHostId }),

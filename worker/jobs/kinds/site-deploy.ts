@@ -53,7 +53,7 @@ export const siteDeploy: Kind<"site.deploy"> = {
     return ending(
       {
         followed: linksFollowed(ctx, siteId, ended),
-        arrived: job.hostId === null ? undefined : arrive(ctx, siteId, job.hostId, ended),
+        arrived: job.hostId === null ? undefined : arrive(ctx, siteId, job.hostId, job.leasedAt, ended),
         // Names and rules that were set meanwhile were told to the host that the site has left.
         routes: queueRoutes(
           ctx,
