@@ -91,27 +91,27 @@ const schema = `PRAGMA synchronous = NORMAL;
   CREATE TABLE IF NOT EXISTS position (one INTEGER PRIMARY KEY CHECK (one = 1), time TEXT NOT NULL) STRICT`;
 
 /**
- * The sites of a table that ?1 does not list, with one index step per site, so that a day's rows are not scanned
+ * The sites of a table that the JSON list does not have, with one index step per site, so that a day's rows are not scanned
  * every minute.
  */
 const goneFrom = (table: "samples" | "long_samples" | "events" | "last_lines"): string =>
   `WITH RECURSIVE known (id) AS (
      SELECT min(site_id) FROM ${table}
      UNION ALL SELECT (SELECT min(site_id) FROM ${table} WHERE site_id > known.id) FROM known WHERE known.id IS NOT NULL
-   ) SELECT id FROM known WHERE id IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?1))`;
+   ) SELECT id FROM known WHERE id IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?))`;
 
 /** Intervals longer than a minute. */
 const longWindows = [metricsWindows["7d"], metricsWindows["30d"]];
 /** A sample is taken at the end of its minute, or a moment later. */
 const halfMinuteMs = 30_000;
 
-/** Samples from ?1 up to ?2, in milliseconds, as one for each interval of ?3 seconds and site. Numbers are bound as fractions. */
+/** Samples from $from up to $until, in milliseconds, as one for each interval of $seconds and site. Numbers are bound as fractions. */
 const joinedSamples = (more: string): string =>
-  `SELECT site_id, CAST(?3 AS INTEGER) AS seconds, ((at - ${halfMinuteMs}) / CAST(?3 * 1000 AS INTEGER) + 1) * CAST(?3 * 1000 AS INTEGER) AS until,
+  `SELECT site_id, CAST($seconds AS INTEGER) AS seconds, ((at - ${halfMinuteMs}) / CAST($seconds * 1000 AS INTEGER) + 1) * CAST($seconds * 1000 AS INTEGER) AS until,
      json_object('cpuMilli', round(avg(sample ->> 'cpuMilli'), 1), 'memoryMb', max(sample ->> 'memoryMb'),
        'networkInBytes', sum(sample ->> 'networkInBytes'), 'networkOutBytes', sum(sample ->> 'networkOutBytes'),
        'diskMb', max(sample ->> 'diskMb')) AS sample
-   FROM samples WHERE at >= ?1 + ${halfMinuteMs} AND at < ?2 + ${halfMinuteMs} AND json_valid(sample) ${more}
+   FROM samples WHERE at >= $from + ${halfMinuteMs} AND at < $until + ${halfMinuteMs} AND json_valid(sample) ${more}
    GROUP BY site_id, until ORDER BY until`;
 
 const sampleOf = (at: unknown, sample: unknown): SiteSample[] =>
@@ -131,19 +131,19 @@ export function openRecords(file: string): Records {
   const longSamples = db.prepare(
     "SELECT at, sample FROM long_samples WHERE site_id = ? AND seconds = ? ORDER BY at",
   );
-  const unfinishedSample = db.prepare(joinedSamples("AND site_id = ?4"));
+  const unfinishedSample = db.prepare(joinedSamples("AND site_id = $site"));
   const addEvent = db.prepare(
     "INSERT INTO events (site_id, container_id, at, kind, detail) VALUES (?, ?, ?, ?, ?)",
   );
   const dropEvents = db.prepare(
-    "DELETE FROM events WHERE site_id = ?1 AND id <= (SELECT id FROM events WHERE site_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+    "DELETE FROM events WHERE site_id = $site AND id <= (SELECT id FROM events WHERE site_id = $site ORDER BY id DESC LIMIT 1 OFFSET $keep)",
   );
   const events = db.prepare("SELECT at, kind, detail FROM events WHERE site_id = ? ORDER BY id");
   const addLastLines = db.prepare(
     "INSERT OR REPLACE INTO last_lines (site_id, container_id, lines) VALUES (?, ?, ?)",
   );
   const dropLastLines = db.prepare(
-    "DELETE FROM last_lines WHERE site_id = ?1 AND id <= (SELECT id FROM last_lines WHERE site_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+    "DELETE FROM last_lines WHERE site_id = $site AND id <= (SELECT id FROM last_lines WHERE site_id = $site ORDER BY id DESC LIMIT 1 OFFSET $keep)",
   );
   const lastLines = db.prepare("SELECT container_id, lines FROM last_lines WHERE site_id = ? ORDER BY id");
   const lastLinesBytes = db.prepare(
@@ -169,7 +169,7 @@ export function openRecords(file: string): Records {
   const dropGoneLines = db.prepare(`DELETE FROM last_lines WHERE site_id IN (${goneFrom("last_lines")})`);
   const dropGoneEvents = db.prepare(
     `DELETE FROM events WHERE site_id IN (${goneFrom("events")}
-       AND NOT EXISTS (SELECT 1 FROM events WHERE site_id = known.id AND at > ?2))`,
+       AND NOT EXISTS (SELECT 1 FROM events WHERE site_id = known.id AND at > ?))`,
   );
   /** The end of the last interval that was joined, by its length in seconds. */
   const joined = new Map<number, number>();
@@ -190,7 +190,7 @@ export function openRecords(file: string): Records {
         const endMs = Math.floor((at.getTime() - halfMinuteMs) / spanMs) * spanMs;
         const fromMs = joinedTo(seconds);
         if (endMs === fromMs) continue;
-        if (endMs > fromMs) joinSamples.run(fromMs, endMs, seconds);
+        if (endMs > fromMs) joinSamples.run({ from: fromMs, until: endMs, seconds });
         dropLongSamples.run(seconds, endMs - hours * hourMs);
         // The clock may have been set back.
         joined.set(seconds, endMs);
@@ -205,7 +205,12 @@ export function openRecords(file: string): Records {
           .toReversed();
       const whole = longSamples.all(siteId, seconds);
       // The interval that is not over yet.
-      const rest = unfinishedSample.all(joinedTo(seconds), Number.MAX_SAFE_INTEGER, seconds, siteId);
+      const rest = unfinishedSample.all({
+        from: joinedTo(seconds),
+        until: Number.MAX_SAFE_INTEGER,
+        seconds,
+        site: siteId,
+      });
       return [
         ...whole.flatMap(({ at, sample }) => sampleOf(at, sample)),
         ...rest.flatMap(({ until, sample }) => sampleOf(until, sample)),
@@ -213,12 +218,12 @@ export function openRecords(file: string): Records {
     },
     addEvent(siteId, containerId, { at, kind, detail }) {
       addEvent.run(siteId, containerId, at, kind, detail);
-      dropEvents.run(siteId, keepEvents);
+      dropEvents.run({ site: siteId, keep: keepEvents });
     },
     events: (siteId) => events.all(siteId).flatMap((row) => readRow(SiteEvent, () => row)),
     addLastLines(siteId, containerId, lines) {
       addLastLines.run(siteId, containerId, JSON.stringify(lines));
-      dropLastLines.run(siteId, keepContainers);
+      dropLastLines.run({ site: siteId, keep: keepContainers });
     },
     lastLines: (siteId) =>
       lastLines.all(siteId).map((row) => ({

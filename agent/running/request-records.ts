@@ -109,8 +109,8 @@ export function openRequestRecords(
     "SELECT last, rows, body FROM blocks WHERE site = ? AND last > ? ORDER BY last",
   );
   const trim = db.prepare(
-    `DELETE FROM blocks WHERE site = ?1 AND last < (SELECT max(last) FROM
-       (SELECT last, sum(rows) OVER (ORDER BY last DESC) AS n FROM blocks WHERE site = ?1) WHERE n >= ?2)`,
+    `DELETE FROM blocks WHERE site = $site AND last < (SELECT max(last) FROM
+       (SELECT last, sum(rows) OVER (ORDER BY last DESC) AS n FROM blocks WHERE site = $site) WHERE n >= $keep)`,
   );
   const getFigures = db.prepare("SELECT body FROM figures WHERE site = ? AND minutes = ? AND at = ?");
   const setFigures = db.prepare("INSERT OR REPLACE INTO figures VALUES (?, ?, ?, ?)");
@@ -125,8 +125,8 @@ export function openRequestRecords(
     "INSERT INTO tops VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET requests = requests + excluded.requests",
   );
   const cutTops = db.prepare(
-    `DELETE FROM tops WHERE site = ?1 AND hour = ?2 AND kind = ?3 AND value IN
-       (SELECT value FROM tops WHERE site = ?1 AND hour = ?2 AND kind = ?3 ORDER BY requests DESC, value LIMIT -1 OFFSET ?4)`,
+    `DELETE FROM tops WHERE site = $site AND hour = $hour AND kind = $kind AND value IN
+       (SELECT value FROM tops WHERE site = $site AND hour = $hour AND kind = $kind ORDER BY requests DESC, value LIMIT -1 OFFSET $keep)`,
   );
   const countedTops = db.prepare("SELECT count(*) AS n FROM tops WHERE site = ? AND hour = ? AND kind = ?");
   const hoursOfTops = db.prepare(
@@ -194,7 +194,7 @@ export function openRequestRecords(
       addBlock.run(last, site, block.length, JSON.stringify(block));
     }
     const added = (untrimmed.get(site) ?? trimAfter) + rows;
-    if (added >= trimAfter) trim.run(site, keepRequests);
+    if (added >= trimAfter) trim.run({ site, keep: keepRequests });
     untrimmed.set(site, added >= trimAfter ? 0 : added);
   }
 
@@ -205,7 +205,7 @@ export function openRequestRecords(
         for (const [value, count] of most) countTop.run(site, hour, kinds[kind], value, count);
         // Not each time: what is new must have a chance to become frequent.
         if (Number(countedTops.get(site, hour, kinds[kind])?.["n"]) > 2 * maxCounted)
-          cutTops.run(site, hour, kinds[kind], maxCounted);
+          cutTops.run({ site, hour, kind: kinds[kind], keep: maxCounted });
       }
   }
 
@@ -241,7 +241,7 @@ export function openRequestRecords(
       [hour - weekHours, maxTops / 2],
     ] as const)
       for (const row of hoursOfTops.all(site, until, most))
-        cutTops.run(site, Number(row["hour"]), Number(row["kind"]), most);
+        cutTops.run({ site, hour: Number(row["hour"]), kind: Number(row["kind"]), keep: most });
     dropTops.run(site, hour - 30 * 24);
   }
 
