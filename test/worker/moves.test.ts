@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Deployment } from "../../protocol/api/deployments.ts";
-import { clearAway, drain, hostFor, paidSites, sql, tick } from "./hosts-service.ts";
+import { clearAway, drain, foundOffline, hostFor, paidSites, sql, tick } from "./hosts-service.ts";
 import {
   account,
   api,
@@ -553,4 +553,26 @@ it("a site that was stopped before it had run is not brought back by the removal
   expect(await site(key, siteId)).toMatchObject({ hostId: null, status: "STOPPED" });
   const { results } = await sql("SELECT kind FROM jobs WHERE site_id = ? AND status = 'QUEUED'", siteId);
   expect(results).toEqual([]);
+});
+
+it("a site that is deleted while it moves away from a dead host leaves nothing on the new one", async () => {
+  const key = await account();
+  const dead = await hostFor(1);
+  const { siteId } = await runningSite(key, dead);
+  const fresh = await hostFor(1);
+  await drain(dead);
+  const { job, attempt } = await fresh.next("job");
+  dead.close();
+  await foundOffline(dead.hostId);
+  await api(await operator(), "DELETE", `/hosts/${dead.hostId}?force=1`);
+  await api(key, "DELETE", `/sites/${siteId}`);
+  await fresh.next("cancel");
+  // It was up before it heard of that.
+  await finish(fresh, job, attempt, deployResult);
+  await tick();
+  const removal = await fresh.next("job");
+  expect(removal.job).toMatchObject({ kind: "site.delete", args: { siteId } });
+  await finish(fresh, removal.job, removal.attempt);
+  expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
+  fresh.close();
 });

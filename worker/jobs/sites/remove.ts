@@ -54,7 +54,7 @@ export async function deleteSite(ctx: Ctx, site: SiteRow, only?: SQL): Promise<S
     forgotten: forgetSite(
       ctx,
       site.id,
-      sql`${deleting} AND (SELECT coalesce(host_id, leaving_host_id) FROM sites WHERE id = ${site.id}) IS NULL`,
+      sql`${deleting} AND (SELECT coalesce(host_id, move_host_id, leaving_host_id) FROM sites WHERE id = ${site.id}) IS NULL`,
     ),
   });
   closeCheckouts(ctx, open);
