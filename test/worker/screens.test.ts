@@ -187,6 +187,23 @@ describe("a screen", () => {
     for (const name of ["caf%C3%A9+100%", "%EF%BF%BD%"]) expect((await send(name)).status).toBe(303);
   });
 
+  it("refuses what is no form wherever one is taken, and fails at none", async () => {
+    const send = async (path: string, type: string, body: string) => {
+      const headers = { Origin: siteUrl, Cookie: cookie, "Content-Type": type };
+      return (await call(path, { method: "POST", redirect: "manual", headers, body })).status;
+    };
+    const paths = [
+      "/theme /view-as /device /confirm/x /confirm-address /sign-in /sign-up /forgot-password /reset-password",
+      "/oauth/token /oauth/device",
+    ].flatMap((line) => line.split(" "));
+    for (const path of paths) {
+      for (const type of ["multipart/form-data; boundary=x", "multipart/form-data"])
+        expect([path, type, (await send(path, type, "--x")) < 500]).toEqual([path, type, true]);
+      const garbled = await send(path, "application/x-www-form-urlencoded", "theme=%FF");
+      expect([path, [400, 404].includes(garbled)]).toEqual([path, true]);
+    }
+  });
+
   it("shows no password again", async () => {
     const secret = "not-to-be-shown-again";
     const refused = await post("/account", { form: "password", current: secret, password: `${secret}-new` });

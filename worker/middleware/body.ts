@@ -46,6 +46,10 @@ export async function formOf(request: { arrayBuffer(): Promise<ArrayBuffer> }): 
   return new URLSearchParams(body);
 }
 
+/** Its fields by name; the last counts. @throws AppError invalid_request, as `textOf` */
+export const formFields = async (request: Parameters<typeof formOf>[0]): Promise<Record<string, string>> =>
+  Object.fromEntries(await formOf(request));
+
 const notUtf8 = () => invalid("", "The body is not valid UTF-8");
 
 /** For an operation without a body, with which some clients send an empty object. */

@@ -1,7 +1,7 @@
 import { Hono, type Context } from "hono";
 import type { AppEnv } from "../app-env.ts";
 import { confirmByLink } from "../middleware/auth.ts";
-import { limitBody } from "../middleware/body.ts";
+import { formFields, limitBody } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { say } from "../middleware/page.ts";
@@ -54,7 +54,7 @@ export const confirmAddressPage = new Hono<AppEnv>()
   })
   .post("/", limitBody, async (c) => {
     requireSameOrigin(c);
-    const { token } = await c.req.parseBody();
+    const { token } = await formFields(c.req);
     if (typeof token !== "string") return ended(c);
     const link = await linkFor(c, token);
     if (link instanceof Response) return link;

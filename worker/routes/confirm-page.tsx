@@ -5,7 +5,7 @@ import type { AppEnv } from "../app-env.ts";
 import { isPendingId, type PendingStep } from "../assistant/pending.ts";
 import { runConfirmed } from "../assistant/run-tool.ts";
 import { accountOf, type Actor } from "../ctx.ts";
-import { limitBody } from "../middleware/body.ts";
+import { formFields, limitBody } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { signedIn } from "../middleware/signed-in.ts";
@@ -32,7 +32,7 @@ export const confirmPage = new Hono<AppEnv>()
     if (ctx.actor.type !== "session") return nothing();
     refuseSuspended(ctx.actor);
     const id = c.req.param("id");
-    const form = Decision.safeParse(await c.req.parseBody());
+    const form = Decision.safeParse(await formFields(c.req));
     const isAgreed = form.data?.decision === "confirm";
     const call =
       isPendingId(id) && form.success

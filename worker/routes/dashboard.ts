@@ -6,7 +6,7 @@ import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
 import { ownPath } from "../domain/own-path.ts";
 import { formToAuth } from "../middleware/auth.ts";
-import { limitBody } from "../middleware/body.ts";
+import { formFields, limitBody } from "../middleware/body.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { say } from "../middleware/page.ts";
 import { requireSameOrigin } from "../middleware/session.ts";
@@ -141,7 +141,7 @@ export const dashboard = new Hono<AppEnv>()
     const { SITE_URL } = configOf(c.env);
     const { theme } = z
       .object({ theme: z.enum(["light", "dark", "system"]).catch("system") })
-      .parse(await c.req.parseBody());
+      .parse(await formFields(c.req));
     const maxAge = theme === "system" ? 0 : 31_536_000;
     setCookie(c, "theme", theme, { path: "/", sameSite: "Lax", secure: isSecure(configOf(c.env)), maxAge });
     return c.redirect(backTo(c.req.header("Referer"), new URL(SITE_URL).origin), 303);

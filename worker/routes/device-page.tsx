@@ -2,7 +2,7 @@ import { Hono, type Context } from "hono";
 import * as z from "zod";
 import type { AppEnv } from "../app-env.ts";
 import { readUserCode } from "../domain/device-codes.ts";
-import { limitBody } from "../middleware/body.ts";
+import { formFields, limitBody } from "../middleware/body.ts";
 import { countedAddress, guessWithin, limitAddress } from "../middleware/limit.ts";
 import { toSignIn } from "../middleware/signed-in.ts";
 import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
@@ -65,7 +65,7 @@ export const devicePage = new Hono<AppEnv>()
     requireSameOrigin(c);
     const actor = await sessionActor(c);
     if (!actor) return toSignIn(c);
-    const form = DeviceDecision.safeParse(await c.req.parseBody());
+    const form = DeviceDecision.safeParse(await formFields(c.req));
     const userCode = form.success ? readUserCode(form.data.code) : null;
     const approved = form.data?.decision === "approve";
     // Refused while the code is still pending, so that a key can be revoked and the device approved after all.

@@ -10,7 +10,7 @@ import {
 } from "../../protocol/api/oauth.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
-import { limitBody } from "../middleware/body.ts";
+import { formFields, limitBody } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
 import { clientAddress, limitAddress } from "../middleware/limit.ts";
 import { signedIn } from "../middleware/signed-in.ts";
@@ -77,7 +77,7 @@ export const oauth = new Hono<AppEnv>()
     );
   })
   .post("/device", limitAddress, limitBody, async (c) => {
-    const asked = DeviceAuthorizationRequest.safeParse(await c.req.parseBody());
+    const asked = DeviceAuthorizationRequest.safeParse(await formFields(c.req));
     if (!asked.success) return refusal(c, "invalid_request", z.prettifyError(asked.error));
     if (!isOurs(c, asked.data.resource)) return refusal(c, "invalid_target", "The resource is not this one.");
     const ctx = contextFor(c, { type: "link", address: clientAddress(c) });
@@ -95,7 +95,7 @@ export const oauth = new Hono<AppEnv>()
     });
   })
   .post("/token", limitAddress, limitBody, async (c) => {
-    const form: Record<string, unknown> = await c.req.parseBody();
+    const form: Record<string, unknown> = await formFields(c.req);
     if (form["grant_type"] === deviceGrant) return deviceToken(c, form);
     if (form["grant_type"] !== "authorization_code")
       return refusal(c, "unsupported_grant_type", `grant_type must be authorization_code or ${deviceGrant}.`);
@@ -180,7 +180,7 @@ export const oauthPage = new Hono<AppEnv>()
     const asked = await requestIn(c);
     if ("wrong" in asked || actor.type !== "session")
       return show(c, <WrongRequestPage why={"wrong" in asked ? asked.wrong : "You cannot allow it."} />, 400);
-    const form = Decision.safeParse(await c.req.parseBody());
+    const form = Decision.safeParse(await formFields(c.req));
     const approved = form.data?.decision === "approve";
     const target = new URL(asked.redirect_uri);
     if (approved) {

@@ -8,7 +8,7 @@ import { ownPath } from "../domain/own-path.ts";
 import { configOf } from "../config.ts";
 import { formToAuth, TwoFactorAsked } from "../middleware/auth.ts";
 import { codeIn, isAppCode } from "../services/accounts/second-factor.ts";
-import { limitBody } from "../middleware/body.ts";
+import { formFields, limitBody } from "../middleware/body.ts";
 import { limitAddress } from "../middleware/limit.ts";
 import { offersSignUp } from "../middleware/page.ts";
 import { requireSameOrigin } from "../middleware/session.ts";
@@ -38,7 +38,7 @@ const Form = z.object({
 /** The fields of a submitted form. */
 async function formOf(c: Context<AppEnv>) {
   requireSameOrigin(c);
-  const { next, ...fields } = Form.parse(await c.req.parseBody());
+  const { next, ...fields } = Form.parse(await formFields(c.req));
   return { ...fields, next: ownPath(next) };
 }
 

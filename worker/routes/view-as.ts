@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { isId } from "../../protocol/ids.ts";
 import type { AppEnv } from "../app-env.ts";
 import { AppError } from "../domain/app-error.ts";
-import { limitBody } from "../middleware/body.ts";
+import { formFields, limitBody } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
 import { requireSameOrigin, sessionActor } from "../middleware/session.ts";
 import { toSignIn } from "../middleware/signed-in.ts";
@@ -15,7 +15,7 @@ export const viewAs = new Hono<AppEnv>()
     const actor = await sessionActor(c);
     if (!actor) return toSignIn(c);
     requireSameOrigin(c);
-    const { accountId } = await c.req.parseBody();
+    const { accountId } = await formFields(c.req);
     if (typeof accountId !== "string" || !isId("account", accountId)) throw new AppError("not_found");
     await recordView(contextFor(c, actor), accountId);
     startViewing(c, accountId);
