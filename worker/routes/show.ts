@@ -6,5 +6,5 @@ import type { AppEnv } from "../app-env.ts";
 type Page = HtmlEscapedString | Promise<HtmlEscapedString>;
 
 /** Answers with a page. */
-export const show = (c: Context<AppEnv>, page: Page, status: 200 | 400 | 401 | 403 | 404 = 200) =>
+export const show = (c: Context<AppEnv>, page: Page, status: 200 | 400 | 401 | 403 | 404 | 409 = 200) =>
   c.html(html`<!doctype html>${page}`, status);
