@@ -1,12 +1,14 @@
 import {
   closeCodes,
   FromAgent,
+  isOfOtherVersion,
   maxFrameBytes,
   protocolVersion,
   ToAgent,
 } from "../protocol/agent/messages.ts";
 import type { InventoryReporter } from "./inventory/reporter.ts";
 import { log } from "./log.ts";
+import { refusalOfNewer } from "./refuse-newer.ts";
 import type { Runner } from "./runner.ts";
 import { isAboutRunning, type QuestionServer } from "./question-server.ts";
 import { isAboutStreams, type StreamServer } from "./streams/stream-server.ts";
@@ -90,13 +92,23 @@ export function startLink({
       },
       onText: (text) => {
         if (over || refused) return;
-        const message = parse(text);
+        const json = parsed(text);
+        const message = ToAgent.safeParse(json).data;
+        // The type only: a message may contain a password.
+        const type = /^\{"type":"(\w{1,20})"/.exec(text)?.[1] ?? "unknown";
+        if (!message && greeted) {
+          const refusal = refusalOfNewer(json);
+          if (refusal) send(opened, refusal);
+          if (refusal || isOfOtherVersion(json, "controlPlane"))
+            return log("warn", "The control plane sent what only another version of the agent knows", {
+              type,
+            });
+        }
         // The first message must be the only welcome.
         if (!message || (message.type === "welcome") === greeted) {
           refused = true;
           log("error", "The control plane sent a message that this agent does not understand; reconnecting", {
-            // The type only: a message may contain a password.
-            type: /^\{"type":"(\w{1,20})"/.exec(text)?.[1] ?? "unknown",
+            type,
           });
           opened.close(closeCodes.protocolError);
         } else if (message.type === "welcome") {
@@ -173,10 +185,9 @@ function unfitness(message: FromAgent, text: string): string | null {
   return issue ? `${issue.path.join(".")}: ${issue.message}` : null;
 }
 
-function parse(text: string): ToAgent | undefined {
+function parsed(text: string): unknown {
   try {
-    const result = ToAgent.safeParse(JSON.parse(text));
-    return result.success ? result.data : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -284,7 +284,8 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("certificates"),
     certificates: z.array(Certificate).max(100),
-    awaited: AwaitedCertificate.nullable(),
+    // Control planes of before send none.
+    awaited: AwaitedCertificate.nullable().default(null),
   }),
   /**
    * What it is to the other hosts, if its hello has `peer`; after each welcome and change. `certificate` is of its key, `authority`
@@ -327,3 +328,14 @@ export const ToAgent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("closeStream"), streamId: StreamId }),
 ]);
 export type ToAgent = z.infer<typeof ToAgent>;
+
+const MessageType = z.object({ type: z.string().regex(/^\w{1,40}$/) });
+const typesOf = (messages: readonly { shape: { type: z.ZodLiteral<string> } }[]): Set<string> =>
+  new Set(messages.map(({ shape }) => shape.type.value));
+const types = { agent: typesOf(FromAgent.options), controlPlane: typesOf(ToAgent.options) };
+
+/** Whether only another version has messages of its type. It is skipped: the connection carries all that tenants have open on the host. */
+export function isOfOtherVersion(message: unknown, from: keyof typeof types): boolean {
+  const { data } = MessageType.safeParse(message);
+  return data !== undefined && !types[from].has(data.type);
+}

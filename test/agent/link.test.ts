@@ -324,7 +324,7 @@ describe("a log", () => {
 describe("the link", () => {
   it("closes on a frame it does not understand and comes back", async () => {
     start();
-    for (const frame of ["{not json", '{"type":"surprise"}', '{"type":"job","attempt":0}']) {
+    for (const frame of ["{not json", '{"type":"drop"}', '{"type":"job","attempt":0}']) {
       const { agent } = await hub.greeted();
       agent.send(frame);
       expect(await agent.closed).toBe(4002);
@@ -336,11 +336,46 @@ describe("the link", () => {
     const work = held();
     start();
     const { agent } = await hub.greeted();
-    agent.send('{"type":"surprise"}');
+    agent.send('{"type":"drop"}');
     offer(agent, stopJob());
     expect(await agent.closed).toBe(4002);
     expect((await hub.greeted()).hello.running).toEqual([]);
     expect(work.count()).toBe(0);
+  });
+
+  it("refuses what only another version of the control plane knows, and carries everything else on", async () => {
+    const work = held();
+    start();
+    const { agent } = await hub.greeted();
+    const newer = deployJob("x");
+    const asked = [
+      { type: "surprise", of: "a later version" },
+      { type: "certificates", certificates: [], of: "an earlier version" },
+      { type: "ask", requestId: "1", question: { kind: "weather" } },
+      { type: "openStream", streamId: 1, target: { kind: "weather" }, window: 1 },
+      { type: "job", job: { ...newer, args: { ...newer.args, run: "differently" } }, attempt: 3 },
+      { type: "job", job: { id: newId("job"), kind: "site.dance", args: {} }, attempt: 1 },
+    ];
+    for (const message of asked) agent.send(JSON.stringify(message));
+    const ofAnotherVersion = /its version is not the service's.*update the agent/;
+    const error = expect.stringMatching(ofAnotherVersion) as string;
+    expect(await agent.next("answer")).toMatchObject({
+      requestId: "1",
+      answer: { kind: "refused", error },
+      last: true,
+    });
+    expect(await agent.next("streamClosed")).toMatchObject({ streamId: 1, error });
+    expect(await agent.next("failed")).toMatchObject({
+      jobId: newer.id,
+      attempt: 3,
+      error,
+      cancelled: false,
+    });
+    expect(await agent.next("failed")).toMatchObject({ attempt: 1, error });
+    offer(agent, stopJob());
+    await work.run();
+    work.release();
+    await agent.next("done");
   });
 
   it("takes nothing before it is welcomed, and is welcomed once", async () => {

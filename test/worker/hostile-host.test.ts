@@ -135,6 +135,18 @@ it("what a reader follows does not count: a site may write without end", async (
   expect(await host.next("endAsk")).toEqual({ type: "endAsk", requestId });
 });
 
+it("what only a newer agent knows is skipped, and counts like any other message", async () => {
+  host.send({ type: "weather", of: "a later version" });
+  const reading = api<{ data: unknown[] }>(key, "GET", `/sites/${siteId}/logs`);
+  const { requestId } = await host.next("ask");
+  host.send({ type: "answer", requestId, answer: { kind: "logs", lines: [] }, last: true });
+  expect((await reading).status).toBe(200);
+  const stranger = await readyAgent();
+  const of = "x".repeat(maxFrameBytes - 100);
+  for (let count = 0; count < 300; count++) stranger.send({ type: "weather", of });
+  expect((await stranger.closed).code).toBe(4002);
+});
+
 it("a second hello over one connection ends it", async () => {
   host.send(hello());
   expect((await host.closed).code).toBe(4002);

@@ -4,6 +4,7 @@ import {
   closeCodes,
   FromAgent,
   hostDeadSeconds,
+  isOfOtherVersion,
   linkDeadSeconds,
   maxFrameBytes,
   unfitAnswer,
@@ -250,8 +251,14 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       return;
     }
     const { length } = text;
-    const fit = length <= maxFrameBytes ? parse(text) : undefined;
+    const json = length <= maxFrameBytes ? parsed(text) : undefined;
+    const fit = FromAgent.safeParse(json).data;
     const message = fit ?? unfitAnswerIn(text);
+    if (!message && state.greeted && isOfOtherVersion(json, "agent")) {
+      if (!this.inboxOf(socket).admits(length, Date.now()))
+        socket.close(closeCodes.protocolError, "more messages than an agent sends");
+      return;
+    }
     if (!message || (message.type !== "hello" && !state.greeted))
       return socket.close(closeCodes.protocolError, "not a message of this protocol");
     // Log answers are exempt: busy sites with many followers are not the host's fault.
@@ -551,10 +558,9 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   }
 }
 
-function parse(text: string): FromAgent | undefined {
+function parsed(text: string): unknown {
   try {
-    const result = FromAgent.safeParse(JSON.parse(text));
-    return result.success ? result.data : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
