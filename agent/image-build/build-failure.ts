@@ -147,7 +147,7 @@ const known: [sign: RegExp, advice: (memoryMb: number, otherNode: string | undef
     // What a shell says of Git alone ends no build.
     /\bCommand failed\b[^:]{0,60}: git\b|\bspawn(?:Sync)? git ENOENT\b/,
     () =>
-      "It runs Git, which a build has only if an Aptfile or your Dockerfile installs it, and never with the repository's history: make the build go on without its commit, which the running app finds in BERTH_COMMIT.",
+      "It runs Git, which a build has only if an Aptfile or your Dockerfile installs it, and never with the repository's history: let it read the commit from BERTH_COMMIT instead.",
   ],
 ];
 const unfitLock = (file: string, program: string, how = ""): string =>

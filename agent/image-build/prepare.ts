@@ -15,7 +15,7 @@ import { startNotes } from "./detect/start-notes.ts";
 import { toolNotes } from "./detect/tool-notes.ts";
 import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
-import { sourceFolder } from "./dockerfile/instructions.ts";
+import { commitVariable, sourceFolder } from "./dockerfile/instructions.ts";
 import { withSharedBases, type SharedBase } from "./dockerfile/shared.ts";
 import { isLeftOut } from "./dockerfile/static.ts";
 import { demandKnownFrontend } from "./frontend.ts";
@@ -134,7 +134,15 @@ export async function prepareBuild(
   const { images, notes } = await chooseBaseImages(plan, canHave);
   const text = generateDockerfile(
     plan,
-    { plain, secret, cacheId: `${input.siteId}-packages`, memoryMb: input.memoryMb },
+    {
+      plain,
+      secret,
+      cacheId: `${input.siteId}-packages`,
+      memoryMb: input.memoryMb,
+      readsCommit: [input.buildCommand, ...sources.texts.values()].some((one) =>
+        one?.includes(commitVariable),
+      ),
+    },
     images,
     [
       ...notes,

@@ -94,7 +94,13 @@ export async function buildImage(host: Host, args: Args, reference: string, job:
       );
     }
     await bases.ready(prepared);
-    await buildWithin(host, args, prepared, reference, job);
+    await buildWithin(
+      host,
+      args,
+      { ...prepared, buildArgs: { ...commitArgument(prepared, fetched), ...prepared.buildArgs } },
+      reference,
+      job,
+    );
     prepared.context?.done();
     const imageId = await host.engine.imageId(reference);
     if (imageId === null) throw new JobError("The build produced no image: deploy again.");
@@ -133,6 +139,13 @@ function refuseVolumeOnApp({ volumes }: Args["run"]): void {
       `The volume ${covering.name} is mounted at /app, the app's own folder: it would serve the files of its first deployment forever. Mount it at an empty folder, such as /app/data or /data.`,
     );
 }
+
+/** Also the repository's own Dockerfile may declare it. */
+const commitArgument = (
+  { dockerfile: { text } }: Prepared,
+  fetched: { commit: string } | null,
+): Record<string, string> =>
+  fetched && /^\s*ARG\s(?:.*\s)?BERTH_COMMIT\b/im.test(text) ? { BERTH_COMMIT: fetched.commit } : {};
 
 async function buildWithin(
   host: Host,

@@ -160,7 +160,7 @@ describe("a build that failed", () => {
         "  ]",
         "}",
       ],
-      /an Aptfile or your Dockerfile installs it, .* BERTH_COMMIT\. Its last lines: \/bin\/sh: 1: git: not found \| Error: Command failed: git rev-parse HEAD \| status: 127, \| \}$/,
+      /an Aptfile or your Dockerfile installs it, .* from BERTH_COMMIT instead\. Its last lines: \/bin\/sh: 1: git: not found \| Error: Command failed: git rev-parse HEAD \| status: 127, \| \}$/,
     ],
     [
       "a package that cannot be compiled",

@@ -141,6 +141,24 @@ describe("what a repository is built by", () => {
     });
   });
 
+  it("has the commit where something that is read names it, and keeps its install cached from commit to commit", async () => {
+    const rootDir = "stamped";
+    mkdirSync(join(folder, rootDir));
+    const manifest = { scripts: { start: "node .", build: "vite build" }, dependencies: { vite: "7" } };
+    writeFileSync(join(folder, rootDir, "package.json"), JSON.stringify(manifest));
+    const textOf = async (input: Partial<Input> = {}) =>
+      (await prepared({ rootDir, ...input })).dockerfile.text;
+    expect(await textOf()).not.toContain("BERTH_COMMIT");
+    expect(await textOf({ buildCommand: "vite build --mode $BERTH_COMMIT" })).toContain("ARG BERTH_COMMIT\n");
+    writeFileSync(
+      join(folder, rootDir, "vite.config.js"),
+      "export default { define: { commit: process.env.BERTH_COMMIT } };",
+    );
+    expect(await textOf()).toMatch(
+      /npm install[^]*\nCOPY source\/ \.\/\nARG BERTH_COMMIT\nRUN [^\n]*npm run build/,
+    );
+  });
+
   it("is told that a Dockerfile set aside is all there is", () =>
     expect(() => plan({ Dockerfile: "FROM scratch\n" })).toThrow(
       /^builder is detect, so the Dockerfile is not read, and no other file .* remove builder, or set startCommand\.$/,

@@ -133,7 +133,11 @@ describe("a deployment", () => {
   it("runs a Procfile's release command before it serves, with its variables, and fails with it", async () => {
     const web = "web: node server.js\n";
     const repository = new Repository({
-      "package.json": JSON.stringify({ name: "app", private: true }),
+      "package.json": JSON.stringify({
+        name: "app",
+        private: true,
+        scripts: { build: "echo builds $BERTH_COMMIT" },
+      }),
       "server.js": serverSource("one"),
       Procfile: `release: echo migrates $STAGE of $BERTH_SITE_URL at $BERTH_COMMIT\n${web}`,
     });
@@ -143,7 +147,9 @@ describe("a deployment", () => {
     };
     const record = await launchKept({ githubUrl: repository.address });
     const first = `of ${record.url} at ${record.currentDeployment?.commit}`;
-    expect(await logOf(record.latestDeployment?.id ?? "")).toContain(`migrates ${first}`);
+    const log = await logOf(record.latestDeployment?.id ?? "");
+    expect(log).toContain(`migrates ${first}`);
+    expect(log).toContain(`builds ${record.currentDeployment?.commit}`);
     const envVariables = [{ key: "STAGE", value: "live", scope: "runtime" }];
     await api("PATCH", `/sites/${record.id}`, { envVariables });
     const again = await redeploy(record.id);

@@ -40,7 +40,12 @@ export type BuildVariables = {
   cacheId: string;
   /** What a build may use, where that is known. */
   memoryMb?: number | undefined;
+  /** Its steps have the commit, so that each commit's run from there anew; its install has not. */
+  readsCommit?: boolean;
 };
+
+/** The name of the deployed commit, for builds and running apps. */
+export const commitVariable = "BERTH_COMMIT";
 
 /** A JSON-form instruction: the command is one argument of `sh -c`, whatever characters it holds. */
 const shell = (command: string): string => JSON.stringify(["sh", "-c", command]);
@@ -75,13 +80,14 @@ const exported = (name: string): string =>
  */
 export function buildStep(
   command: string | null,
-  { plain, secret }: BuildVariables,
+  { plain, secret, readsCommit }: BuildVariables,
   caches: readonly string[] = [],
 ): string[] {
   if (command === null) return [];
   const mounts = secret.map((name) => `--mount=type=secret,id=env_${name}`);
   const exports = secret.map(exported).join("");
-  return [...plain.map((name) => `ARG ${name}`), runs(exports + command, [...caches, ...mounts])];
+  const names = [...plain, ...(readsCommit ? [commitVariable] : [])];
+  return [...names.map((name) => `ARG ${name}`), runs(exports + command, [...caches, ...mounts])];
 }
 
 /**
