@@ -7,7 +7,7 @@ import { liftKernelBounds } from "./isolation/kernel-bounds.ts";
 import { checkMachine } from "./startup/engine-ready.ts";
 
 const command = process.argv[2];
-// The install script runs this before the services, which have their settings from this file.
+// The install script runs this before the services, which have their settings from this file; `update.ts`, to see whether all is loaded.
 if (command === "check") {
   const settings = parseEnv(readFileSync(process.argv[3] ?? "", "utf8"));
   process.exit(await checkMachine(readConfig({ ...process.env, ...settings })));

@@ -1,3 +1,4 @@
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
@@ -12,7 +13,7 @@ export const sha256Of = (bytes: Uint8Array): string => createHash("sha256").upda
 
 const isCurrent = (file: string, sha256: string): boolean => sha256Of(readFileSync(file)) === sha256;
 
-/** Atomically replaces a program's file by the distributed one. @throws if it is not the announced one */
+/** Atomically replaces a program's file by the distributed one. @throws if it is not the announced one, or an agent that cannot be loaded */
 async function replace(
   siteUrl: string,
   name: "agent" | "responder",
@@ -28,7 +29,7 @@ async function replace(
   const bytes = new Uint8Array(await response.arrayBuffer());
   if (sha256Of(bytes) !== sha256)
     throw new Error(`The new ${name} is not what was announced (SHA-256 differs)`);
-  const temporary = `${file}.new`;
+  const temporary = file.replace(/\.mjs$/, ".new.mjs");
   try {
     const handle = await open(temporary, "w", 0o644);
     try {
@@ -37,10 +38,27 @@ async function replace(
     } finally {
       await handle.close();
     }
+    if (name === "agent") await load(temporary);
     await rename(temporary, file);
   } finally {
     await rm(temporary, { force: true });
   }
+}
+
+/**
+ * A host whose new agent this Node cannot load would have none. The agent's check reads a file of settings once all is loaded, and this one
+ * is not there. @throws what Node says otherwise
+ */
+async function load(program: string): Promise<void> {
+  const missing = `${program}.env`;
+  const said = await new Promise<string>((resolve) => {
+    execFile(process.execPath, [program, "check", missing], { timeout: 60_000 }, (_error, _stdout, stderr) =>
+      resolve(stderr),
+    );
+  });
+  if (said.includes(missing)) return;
+  const reason = /^\w*Error\b.*/m.exec(said)?.[0] ?? "it did not answer within a minute";
+  throw new Error(`The new agent cannot be loaded by Node ${process.version}: ${reason}`);
 }
 
 const firstRetryMs = 30_000;

@@ -13,9 +13,10 @@ let server: http.Server;
 let siteUrl: string;
 let asked: number;
 let failing: number;
+let body: string;
 const restarts: string[] = [];
 const errors: unknown[] = [];
-const next = "console.log('next');\n";
+const next = "console.error(process.argv[3]);\n";
 const sha256 = createHash("sha256").update(next).digest("hex");
 const served = { version: "2.0.0", sha256, responderSha256: sha256 };
 
@@ -23,12 +24,12 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "berth-update-"));
   file = join(folder, "agent.mjs");
   writeFileSync(file, "console.log('this');\n");
-  [asked, failing, restarts.length, errors.length] = [0, 0, 0, 0];
+  [asked, failing, body, restarts.length, errors.length] = [0, 0, next, 0, 0];
   server = http.createServer((request, response) => {
     asked++;
     const isServed = /^\/install\/(agent|responder)\.mjs$/.test(request.url ?? "");
     if (asked <= failing) response.writeHead(503).end();
-    else response.writeHead(isServed ? 200 : 404).end(next);
+    else response.writeHead(isServed ? 200 : 404).end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   siteUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -110,6 +111,18 @@ it("a failed update is tried again as it was last announced", async () => {
   welcomed(served);
   await vi.waitUntil(() => restarts.length > 0, 10_000);
   expect(restarts).toEqual(["2.0.0"]);
+});
+
+it("an agent that this host's Node cannot load does not replace the one that runs", async () => {
+  body = 'import { notThere } from "node:fs";\nnotThere();\n';
+  update()({ ...served, sha256: createHash("sha256").update(body).digest("hex") });
+  await vi.waitUntil(() => errors.length > 0, 10_000);
+  expect(String(errors[0])).toMatch(/cannot be loaded by Node v\S+: SyntaxError: .*notThere/);
+  expect([readFileSync(file, "utf8"), readdirSync(folder), restarts]).toEqual([
+    "console.log('this');\n",
+    ["agent.mjs"],
+    [],
+  ]);
 });
 
 it("without an agent that is served nothing happens", () => {
