@@ -94,21 +94,19 @@ export function startLink({
         if (over || refused) return;
         const json = parsed(text);
         const message = ToAgent.safeParse(json).data;
-        // The type only: a message may contain a password.
-        const type = /^\{"type":"(\w{1,20})"/.exec(text)?.[1] ?? "unknown";
         if (!message && greeted) {
           const refusal = refusalOfNewer(json);
           if (refusal) send(opened, refusal);
           if (refusal || isOfOtherVersion(json, "controlPlane"))
             return log("warn", "The control plane sent what only another version of the agent knows", {
-              type,
+              type: typeIn(text),
             });
         }
         // The first message must be the only welcome.
         if (!message || (message.type === "welcome") === greeted) {
           refused = true;
           log("error", "The control plane sent a message that this agent does not understand; reconnecting", {
-            type,
+            type: typeIn(text),
           });
           opened.close(closeCodes.protocolError);
         } else if (message.type === "welcome") {
@@ -184,6 +182,9 @@ function unfitness(message: FromAgent, text: string): string | null {
   const [issue] = FromAgent.safeParse(message).error?.issues ?? [];
   return issue ? `${issue.path.join(".")}: ${issue.message}` : null;
 }
+
+/** For the log, and only that: a message may contain a password. */
+const typeIn = (text: string): string => /^\{"type":"(\w{1,20})"/.exec(text)?.[1] ?? "unknown";
 
 function parsed(text: string): unknown {
   try {

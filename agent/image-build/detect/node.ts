@@ -134,9 +134,11 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     startsByDevelopment:
       [startCommand, release].some(
         (command) =>
-          command !== null && (needsDevelopment(whole, command) || startsPackage(manifest, command)),
+          command !== null &&
+          (needsDevelopment(whole, command) ||
+            startsPackage(manifest, command) ||
+            compilesFirst(whole, command)),
       ) ||
-      [startCommand, release].some((command) => command !== null && compilesFirst(whole, command)) ||
       readsTypeScript(sources, manifest) ||
       configNeedsDevelopment(sources, whole, startCommand) ||
       leavesPackagesOut(manifest, build) ||

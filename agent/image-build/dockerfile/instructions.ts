@@ -44,7 +44,7 @@ export type BuildVariables = {
   readsCommit?: boolean;
 };
 
-/** The name of the deployed commit, for builds and running apps. */
+/** A build finds the deployed commit in it, as a running app does (`docker/specs.ts`). */
 export const commitVariable = "BERTH_COMMIT";
 
 /** A JSON-form instruction: the command is one argument of `sh -c`, whatever characters it holds. */
