@@ -384,6 +384,9 @@ document.addEventListener("click", (event) => {
   if (button) void copy(button);
 });
 
+/** By button: what shows its own label again. */
+const relabels = new WeakMap<HTMLElement, number>();
+
 async function copy(button: HTMLElement): Promise<void> {
   const label = (button.dataset["label"] ??= button.textContent);
   try {
@@ -394,7 +397,10 @@ async function copy(button: HTMLElement): Promise<void> {
     if (button.previousElementSibling) getSelection()?.selectAllChildren(button.previousElementSibling);
     button.textContent = "Not copied: press Ctrl+C";
   }
-  setTimeout(() => (button.textContent = label), 1500);
+  // What an earlier press set off would take this one's answer away.
+  clearTimeout(relabels.get(button));
+  const relabel = setTimeout(() => (button.textContent = label), 1500);
+  relabels.set(button, relabel);
 }
 
 /** A menu closes when something else is used, unless something is typed there. */
