@@ -208,7 +208,7 @@ async function openMeans(
     }),
     newerImages: openNewerImages({
       engine,
-      receive: () => buildRoom.receive(),
+      receive: () => buildRoom.receive("image"),
       localImages: settings.localImages ?? [],
       file: join(stateDirectory, "pulled-images.json"),
     }),

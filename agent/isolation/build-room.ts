@@ -3,6 +3,12 @@ import { openBuildCache } from "./build-cache.ts";
 import { limitBuilds, type BuildLimits } from "./build-limits.ts";
 import { demandDisk, fullestOf, watchDisk, type Disk } from "./disk.ts";
 
+const received = {
+  image: { ended: "The pull", advice: "use a smaller image" },
+  backup: { ended: "Restoring the backup", advice: "try again later, or ask the operator to make room" },
+};
+type Received = keyof typeof received;
+
 /** A build's share of the host. */
 export type BuildRoom = {
   memoryMb: number;
@@ -14,8 +20,8 @@ export type BuildRoom = {
   disk(): Promise<Disk | null>;
   /** Sets the limits and returns a signal that aborts if the build fills the disk. */
   enter(): Promise<{ signal: AbortSignal; end(): void }>;
-  /** Returns a signal that aborts if a pulled image fills the disk. */
-  receive(): Promise<{ signal: AbortSignal; end(): void }>;
+  /** Returns a signal that aborts if an image or a backup, which may unpack to anything, fills the disk. */
+  receive(what: Received): Promise<{ signal: AbortSignal; end(): void }>;
 };
 
 export function openBuildRoom(options: {
@@ -44,9 +50,8 @@ export function openBuildRoom(options: {
     },
     makeRoom: () => cache.makeRoom(),
     disk,
-    async receive() {
-      const what = { ended: "The pull", advice: "use a smaller image" };
-      return watchDisk(await directories(), minFreeDiskMb, what);
+    async receive(what) {
+      return watchDisk([...(await directories()), workDirectory], minFreeDiskMb, received[what]);
     },
     async enter() {
       const { cgroupDriver } = await facts();

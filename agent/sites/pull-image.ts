@@ -74,12 +74,11 @@ async function pullPinned(
   const wasHere = (await engine.imageId(pinned)) !== null;
   // Another deployment of the same image may take the name away in between.
   for (let attempt = 1; attempt <= 3; attempt++) {
-    const room = await buildRoom.receive();
+    const room = await buildRoom.receive("image");
     try {
       await engine.pullImage(pinned, source.login, AbortSignal.any([job.signal, room.signal]));
     } catch (error) {
       job.signal.throwIfAborted();
-      // A few megabytes of layers may unpack to anything.
       room.signal.throwIfAborted();
       throw new JobError(refusalOf(source, String(error)), { cause: error });
     } finally {

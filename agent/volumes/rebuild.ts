@@ -22,10 +22,9 @@ export async function rebuildVolume(
   job: JobRun,
   limitBytes = Infinity,
 ): Promise<void> {
-  const { signal, jobId } = job;
-  const lease = { backupId: backup.backupId, jobId, attempt: backup.attempt };
+  const lease = { backupId: backup.backupId, jobId: job.jobId, attempt: backup.attempt };
   await host.buildRoom.demandDisk();
-  const wanted = await fetchFingerprint(host.backups, lease, backup, signal);
+  const wanted = await fetchFingerprint(host.backups, lease, backup, job.signal);
   const diskBytes = Number(wanted.settings?.find(({ name }) => name === "disk_bytes")?.value ?? 0);
   if (diskBytes > limitBytes)
     throw new JobError(
@@ -33,6 +32,8 @@ export async function rebuildVolume(
     );
   await removeTree(folder);
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  const room = await host.buildRoom.receive("backup");
+  const signal = AbortSignal.any([job.signal, room.signal]);
   try {
     await unpack(fetchBackup(host.backups, lease, backup, signal), folder, signal);
     const { settings: _, ...compared } = wanted;
@@ -45,6 +46,8 @@ export async function rebuildVolume(
     if (saysDiskFull([error.message])) throw new JobError(diskIsFull("try again"), { cause: error });
     if (saysSystemRefused.test(error.message)) throw error;
     throw new DamageError(`It could not be unpacked: ${error.message}`);
+  } finally {
+    room.end();
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
@@ -11,12 +11,14 @@ import { rebuild } from "../../agent/databases/backups/rebuild.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import type { Host } from "../../agent/host.ts";
 import { restoreVolume } from "../../agent/handlers/restore-volume.ts";
+import { JobError } from "../../agent/job.ts";
 import { archive } from "../../agent/volumes/archive.ts";
 import { rebuildVolume } from "../../agent/volumes/rebuild.ts";
 import type { DatabaseSpec } from "../../protocol/agent/jobs.ts";
 import { fingerprintText, type Fingerprint } from "../../protocol/agent/backups.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { databaseSpec } from "../support/database-spec.ts";
+import { emptyDisk } from "../support/empty-disk.ts";
 import { jobRun } from "../support/job-run.ts";
 import { MemoryEngine } from "../support/memory-engine.ts";
 
@@ -49,12 +51,12 @@ afterEach(() => void process.off("unhandledRejection", note));
 function begin(writeFiles: Engine["writeFiles"], bytes: () => AsyncIterable<Buffer>) {
   const docker = new MemoryEngine();
   docker.state.images[spec.image] = "sha256:redis";
-  const over = new AbortController();
+  const [over, full] = [new AbortController(), new AbortController()];
   const host = {
     agentId: "agent",
     engine: { ...docker.engine, writeFiles },
     isolation: { demand: async () => undefined },
-    buildRoom: { demandDisk: async () => undefined },
+    buildRoom: emptyDisk(full.signal),
     backups: {
       patienceMs: { reading: 60_000, writing: 60_000 },
       manifest: async () => ({ backupId, databaseId, accountId, sizeBytes, sha256, fingerprint }),
@@ -62,7 +64,7 @@ function begin(writeFiles: Engine["writeFiles"], bytes: () => AsyncIterable<Buff
     },
   } as unknown as Host;
   const ended = rebuild(host, { spec, backup, volume: null, job: jobRun({ signal: over.signal }) });
-  return { docker, over, ended };
+  return { docker, over, full, ended };
 }
 
 it("an engine that refuses a backup's file while its first bytes are waited for fails the job, not the agent", async () => {
@@ -87,12 +89,12 @@ it("an engine that refuses a backup's file while its first bytes are waited for 
   expect(docker.state.containers).toEqual([]);
 });
 
-it.each(["is cancelled", "meets a store that has another backup"])(
+it.each(["is cancelled", "fills the disk", "meets a store that has another backup"])(
   "a restore that %s ends its request to the engine at once, and sends nothing to fill the rest",
   async (what) => {
     let sent = 0;
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
-    const { docker, over, ended } = begin(
+    const { docker, over, full, ended } = begin(
       (_id, _folder, archive, signal) =>
         new Promise((resolve, reject) => {
           if (Buffer.isBuffer(archive)) return reject(new Error("no stream"));
@@ -106,9 +108,11 @@ it.each(["is cancelled", "meets a store that has another backup"])(
         yield Buffer.alloc(64 * 1024);
         await arrived;
         if (what === "is cancelled") over.abort(new Error("Cancelled"));
+        if (what === "fills the disk") full.abort(new JobError("No disk"));
       },
     );
-    await expect(ended).rejects.toThrow(what === "is cancelled" ? "Cancelled" : "bytes, but");
+    const said = { "is cancelled": "Cancelled", "fills the disk": "No disk" }[what] ?? "bytes, but";
+    await expect(ended).rejects.toThrow(said);
     for (let turns = 0; turns < 3; turns++) await turn();
     expect(sent).toBeLessThan(1024 * 1024);
     expect([docker.state.containers, unheard]).toEqual([[], []]);
@@ -116,7 +120,7 @@ it.each(["is cancelled", "meets a store that has another backup"])(
 );
 
 /** A host whose store has this file, and the backup as it is recorded. */
-function hostWith(bytes: Buffer, engine: Engine, contents = fingerprint) {
+function hostWith(bytes: Buffer, engine: Engine, contents = fingerprint, filled?: AbortSignal) {
   const file = {
     sizeBytes: bytes.length,
     sha256: createHash("sha256").update(bytes).digest("hex"),
@@ -126,7 +130,7 @@ function hostWith(bytes: Buffer, engine: Engine, contents = fingerprint) {
     agentId: "agent",
     engine,
     isolation: { demand: async () => undefined },
-    buildRoom: { demandDisk: async () => undefined },
+    buildRoom: emptyDisk(filled),
     backups: {
       patienceMs: { reading: 60_000, writing: 60_000 },
       manifest: async () => ({ backupId, databaseId, accountId, ...file, fingerprint: contents }),
@@ -236,6 +240,20 @@ it.each(["No space left on device", "Disk quota exceeded"])(
     expect(await volumeVerdict(says(`tar: ./a: Cannot write: ${words}`))).toMatch(/^JobError.*disk is full/);
   },
 );
+
+it("a volume's backup that unpacks to more than the disk has leaves the disk to the sites, and is not called damaged", async () => {
+  const copy = join(temporaryFolder(), "copy");
+  const full = new AbortController();
+  // A host may have stored anything: what it says of the size binds nobody.
+  const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+  const { host, backup } = hostWith(bomb, new MemoryEngine().engine, fingerprint, full.signal);
+  vi.spyOn(host.backups, "read").mockImplementation(async () => {
+    full.abort(new JobError("No disk"));
+    return { totalBytes: bomb.length, body: Readable.from([bomb]) };
+  });
+  await expect(rebuildVolume(host, copy, backup, jobRun())).rejects.toEqual(new JobError("No disk"));
+  expect(existsSync(copy)).toBe(false);
+});
 
 it("a volume's backup that tar finds no archive is damaged", async () => {
   const words = "tar: This does not look like a tar archive";

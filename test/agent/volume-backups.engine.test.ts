@@ -33,6 +33,7 @@ import { sweep } from "../../agent/startup/sweep.ts";
 import { volumeFolder } from "../../agent/volumes/folder.ts";
 import type { Job, JobKind, JobResult } from "../../protocol/agent/jobs.ts";
 import { formatId, type IdKind } from "../../protocol/ids.ts";
+import { emptyDisk } from "../support/empty-disk.ts";
 import { jobRun } from "../support/job-run.ts";
 import { PartServer } from "../support/part-server.ts";
 
@@ -57,7 +58,7 @@ beforeAll(async () => {
     engine,
     backups: createStore({ url: await store.listen(), token: store.token }),
     workDirectory,
-    buildRoom: { demandDisk: async () => undefined },
+    buildRoom: emptyDisk(),
     ingress: { sites: () => [], current: () => null, lost: () => [] },
     retire: () => undefined,
   } as unknown as Host;

@@ -13,6 +13,7 @@ import { RouteTable } from "../../agent/ingress/table.ts";
 import type { Records } from "../../agent/running/records.ts";
 import type { UploadComplete } from "../../protocol/agent/backups.ts";
 import type { Job } from "../../protocol/agent/jobs.ts";
+import { emptyDisk } from "./empty-disk.ts";
 import { jobRun } from "./job-run.ts";
 import { MemoryEngine } from "./memory-engine.ts";
 
@@ -176,7 +177,7 @@ export class Machine {
           [],
         ),
         buildRoom: {
-          demandDisk: () => Promise.resolve(),
+          ...emptyDisk(),
           enter: () => Promise.resolve({ signal: new AbortController().signal, end: () => undefined }),
         },
         ...openRetirement({

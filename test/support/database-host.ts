@@ -10,6 +10,7 @@ import type { Host } from "../../agent/host.ts";
 import type { DatabaseSpec, Job, JobKind, JobResult } from "../../protocol/agent/jobs.ts";
 import { closedAccess } from "./closed-access.ts";
 import { databaseSpec } from "./database-spec.ts";
+import { emptyDisk } from "./empty-disk.ts";
 import { engine, newId } from "./engine.ts";
 import { jobRun } from "./job-run.ts";
 import { PartServer } from "./part-server.ts";
@@ -23,7 +24,7 @@ export const databaseAgent = (
   ({
     engine,
     isolation: { demand: async () => undefined, refresh: async () => undefined },
-    buildRoom: { demandDisk: async () => undefined },
+    buildRoom: emptyDisk(),
     publicAccess: closedAccess(means.agentId),
     ingress: { sites: () => [], current: () => null },
     ...means,

@@ -34,17 +34,18 @@ type Rebuild = {
  */
 export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild): Promise<void> {
   const { engine } = host;
-  const { signal } = job;
   const copier = copiers[spec.type];
   const lease = { backupId: backup.backupId, jobId: job.jobId, attempt: backup.attempt };
   await host.isolation.demand();
   await host.buildRoom.demandDisk();
-  await ensureImage(host, spec.image, signal);
-  const wanted = await fetchFingerprint(host.backups, lease, backup, signal);
+  await ensureImage(host, spec.image, job.signal);
+  const wanted = await fetchFingerprint(host.backups, lease, backup, job.signal);
   const container = copyContainer(host.agentId, spec, backup.backupId, job.jobId, volume);
   await removeCopy(host, job.jobId);
-  signal.throwIfAborted();
+  job.signal.throwIfAborted();
   const id = await engine.createContainer(container);
+  const room = await host.buildRoom.receive("backup");
+  const signal = AbortSignal.any([job.signal, room.signal]);
   const server: Server = { engine, id, spec, signal };
   const bytes = () => fetchBackup(host.backups, lease, backup, signal);
   const compare = async () => difference(wanted, await copier.fingerprint(server, wanted));
@@ -84,6 +85,7 @@ export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild
     signal.throwIfAborted();
     throw await judged(host, id, error);
   } finally {
+    room.end();
     await engine.removeContainer(id);
   }
 }
