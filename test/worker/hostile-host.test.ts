@@ -1,6 +1,19 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { maxFrameBytes, unfitAnswer } from "../../protocol/agent/messages.ts";
-import { deployResult, account, api, call, finish, hello, readyAgent, runningSite, site } from "./service.ts";
+import {
+  deployResult,
+  account,
+  api,
+  bindings,
+  call,
+  finish,
+  hello,
+  ready,
+  readyAgent,
+  run,
+  runningSite,
+  site,
+} from "./service.ts";
 
 let key: string;
 let host: Awaited<ReturnType<typeof readyAgent>>;
@@ -145,6 +158,34 @@ it("what only a newer agent knows is skipped, and counts like any other message"
   const of = "x".repeat(maxFrameBytes - 100);
   for (let count = 0; count < 300; count++) stranger.send({ type: "weather", of });
   expect((await stranger.closed).code).toBe(4002);
+});
+
+it("a host that reports its slots and its ingress all the time occupies the database with one message at a time", async () => {
+  const stranger = await readyAgent();
+  let [open, most] = [0, 0];
+  const prepare = bindings.DB.prepare.bind(bindings.DB);
+  const counted = (statement: D1PreparedStatement): D1PreparedStatement =>
+    Object.assign(Object.create(statement), {
+      bind: (...values: unknown[]) => counted(statement.bind(...values)),
+      run: async () => {
+        most = Math.max(most, ++open);
+        return statement.run().finally(() => open--);
+      },
+    }) as D1PreparedStatement;
+  vi.spyOn(bindings.DB, "prepare").mockImplementation((sql) => {
+    const statement = prepare(sql);
+    return /^update "hosts" set "(?:slots|ingress_replaced_at)"/.test(sql) ? counted(statement) : statement;
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  const at = (count: number) => new Date(count * 1000).toISOString();
+  for (let count = 1; count <= 40; count++)
+    stranger.send(ready(1, { slots: 0, ingressReplacedAt: at(count) }));
+  const isLast = async () => {
+    const row = await run("SELECT ingress_replaced_at AS at FROM hosts WHERE id = ?", stranger.hostId);
+    return (row.results[0] as { at: number }).at === 40_000;
+  };
+  await vi.waitUntil(isLast);
+  expect([most, open]).toEqual([1, 0]);
 });
 
 it("a second hello over one connection ends it", async () => {

@@ -281,10 +281,19 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       });
     const { free, freeCommands, freeShort, slots, ingressReplacedAt } = message;
     this.attach(socket, { ...state, free, freeCommands, freeShort });
-    const failed = (error: unknown) => logError({ ready: state.hostId }, error);
-    if (slots !== undefined) await recordSlots(this.context(state.hostId), state.hostId, slots).catch(failed);
-    if (ingressReplacedAt !== undefined)
-      await this.keepIngress(state.hostId, ingressReplacedAt).catch(failed);
+    // Said again with each one. In turn, like all that is written.
+    const isReplaced =
+      ingressReplacedAt !== undefined && this.ctx.storage.kv.get("ingressReplacedAt") !== ingressReplacedAt;
+    if (slots !== undefined || isReplaced)
+      await inbox
+        .inTurn(length, async () => {
+          const ctx = this.context(state.hostId);
+          if (slots !== undefined) await recordSlots(ctx, state.hostId, slots);
+          if (!isReplaced) return;
+          await recordIngress(ctx, state.hostId, ingressReplacedAt);
+          this.ctx.storage.kv.put("ingressReplacedAt", ingressReplacedAt);
+        })
+        .catch((error: unknown) => logError({ ready: state.hostId }, error));
     return this.offer();
   }
 
@@ -399,13 +408,6 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
     this.ctx.storage.kv.delete(`log:${jobId}:${attempt}`);
     this.send(socket, { type: "ack", jobId, attempt });
     await this.offer();
-  }
-
-  /** Reported with each `ready`, but written only once. */
-  private async keepIngress(hostId: Id<"host">, at: string): Promise<void> {
-    if (this.ctx.storage.kv.get("ingressReplacedAt") === at) return;
-    await recordIngress(this.context(hostId), hostId, at);
-    this.ctx.storage.kv.put("ingressReplacedAt", at);
   }
 
   private async keepLog(socket: WebSocket, message: Extract<FromAgent, { type: "log" }>): Promise<void> {
