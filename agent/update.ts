@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, type ExecFileException } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
@@ -47,17 +47,20 @@ async function replace(
 
 /**
  * A host whose new agent this Node cannot load would have none. The agent's check reads a file of settings once all is loaded, and this one
- * is not there. @throws what Node says otherwise
+ * is not there. Agents of before 29 November 2026 look at the engine instead, and say what is wrong with it, if anything.
+ * @throws what Node says otherwise
  */
 async function load(program: string): Promise<void> {
   const missing = `${program}.env`;
-  const said = await new Promise<string>((resolve) => {
-    execFile(process.execPath, [program, "check", missing], { timeout: 60_000 }, (_error, _stdout, stderr) =>
-      resolve(stderr),
+  const { end, said } = await new Promise<{ end: ExecFileException | null; said: string }>((resolve) => {
+    execFile(process.execPath, [program, "check", missing], { timeout: 60_000 }, (error, _stdout, stderr) =>
+      resolve({ end: error, said: stderr }),
     );
   });
-  if (said.includes(missing)) return;
-  const reason = /^\w*Error\b.*/m.exec(said)?.[0] ?? "it did not answer within a minute";
+  const isThrown = /^Node\.js v/m.test(said);
+  if (said.includes(missing) || (!end?.signal && !isThrown)) return;
+  const reason =
+    /^\w*Error\b.*/m.exec(said)?.[0] ?? (end?.killed ? "it did not answer within a minute" : "it crashed");
   throw new Error(`The new agent cannot be loaded by Node ${process.version}: ${reason}`);
 }
 

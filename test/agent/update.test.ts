@@ -125,6 +125,26 @@ it("an agent that this host's Node cannot load does not replace the one that run
   ]);
 });
 
+it.each([
+  ["finds nothing wrong", ""],
+  ["finds this machine unfit", "console.error('Docker does not answer'); process.exitCode = 1;\n"],
+])(
+  "an older service's agent, whose check looks at the engine and reads no settings, replaces a newer one: it %s",
+  async (_, older) => {
+    body = older;
+    update()({ ...served, sha256: createHash("sha256").update(older).digest("hex") });
+    await vi.waitUntil(() => restarts.length + errors.length > 0, 10_000);
+    expect([errors, restarts, readFileSync(file, "utf8")]).toEqual([[], ["2.0.0"], older]);
+  },
+);
+
+it("an agent that ends by a signal as it is loaded does not replace the one that runs", async () => {
+  body = "process.kill(process.pid, 'SIGKILL');\n";
+  update()({ ...served, sha256: createHash("sha256").update(body).digest("hex") });
+  await vi.waitUntil(() => restarts.length + errors.length > 0, 10_000);
+  expect([String(errors[0]), restarts]).toEqual([expect.stringContaining("cannot be loaded by Node"), []]);
+});
+
 it("without an agent that is served nothing happens", () => {
   update()(undefined);
   expect(asked).toBe(0);
