@@ -79,6 +79,14 @@ async function tell(error: unknown): Promise<Told> {
       hint: `\`berth doctor\` checks the address, the connection and the clock.${error.mayBeDone ? ` ${mayBeDone}` : ""}`,
       exitCode: exitCodes.failure,
     };
+  // The answer lacks what this program reads of it. Node's own, such as that of an address, have a code.
+  if (error instanceof TypeError && !("code" in error))
+    return {
+      code: "failure",
+      message: `The service's answer cannot be shown: ${error.message}.`,
+      hint: `This program and the service may have different versions: \`berth upgrade\` installs the one that the service offers. ${mayBeDone}`,
+      exitCode: exitCodes.failure,
+    };
   return {
     code: "failure",
     message: error instanceof Error ? error.message : String(error),

@@ -1184,6 +1184,17 @@ it("a clock that is hours off changes nothing but what doctor says", async () =>
   ]);
 });
 
+it("an answer that a service of another version gives and a command cannot show is told with how to get the program of that version", async () => {
+  const { data } = answerOf("listHosts").value as { data: object[] };
+  const { instead } = service;
+  // Hosts had no problems before 29 November 2026.
+  const hosts = data.map((host) => ({ ...host, connected: true, problems: undefined }));
+  service.instead = (asked) => (asked.id === "listHosts" ? { data: hosts } : instead(asked));
+  const { code, stderr } = await berth("hosts", "list");
+  service.instead = instead;
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/cannot be shown[^]*berth upgrade/)]);
+});
+
 it("a revoked key is told as such, and a network that is away as such", async () => {
   refuse = { status: 401, body: { error: "unauthorized" } };
   expect(await berth("sites", "list")).toMatchObject({ code: 3, stderr: expect.stringContaining("revoked") });
