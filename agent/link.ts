@@ -6,6 +6,7 @@ import {
   protocolVersion,
   ToAgent,
 } from "../protocol/agent/messages.ts";
+import { jsonIn } from "../protocol/json.ts";
 import type { InventoryReporter } from "./inventory/reporter.ts";
 import { log } from "./log.ts";
 import { refusalOfNewer } from "./refuse-newer.ts";
@@ -92,7 +93,7 @@ export function startLink({
       },
       onText: (text) => {
         if (over || refused) return;
-        const json = parsed(text);
+        const json = jsonIn(text);
         const message = ToAgent.safeParse(json).data;
         if (!message && greeted) {
           const refusal = refusalOfNewer(json);
@@ -185,14 +186,6 @@ function unfitness(message: FromAgent, text: string): string | null {
 
 /** For the log, and only that: a message may contain a password. */
 const typeIn = (text: string): string => /^\{"type":"(\w{1,20})"/.exec(text)?.[1] ?? "unknown";
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 function reasonOf({ code, status }: SocketEnd): string {
   if (status === 401 || status === 403)

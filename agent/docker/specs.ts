@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { JobArgs, RunSpec } from "../../protocol/agent/jobs.ts";
 import { HealthCheck } from "../../protocol/api/sites.ts";
 import { idPrefixes } from "../../protocol/ids.ts";
+import { jsonIn } from "../../protocol/json.ts";
 import { startLine } from "./start-line.ts";
 import type { ContainerSpec, ContainerState } from "./engine.ts";
 import { emptyLabels, label } from "./labels.ts";
@@ -31,13 +32,8 @@ export const drainSecondsOf = (labels: Record<string, string>): number | null =>
   Number(labels[label.drain]) || null;
 
 /** How a container is checked; what is missing is as the host does. An older agent's container may have its image's label. */
-export function healthCheckOf(labels: Record<string, string>): HealthCheck {
-  try {
-    return HealthCheck.parse(JSON.parse(labels[label.healthCheck] || "{}"));
-  } catch {
-    return {};
-  }
-}
+export const healthCheckOf = (labels: Record<string, string>): HealthCheck =>
+  HealthCheck.safeParse(jsonIn(labels[label.healthCheck] || "{}")).data ?? {};
 
 /** The path that is asked for; null: none, or it is enough that the port takes connections. */
 export const healthPathOf = (labels: Record<string, string>): string | null =>

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod";
 import { gitLogin } from "../../protocol/git-token.ts";
+import { jsonIn } from "../../protocol/json.ts";
 import type { HostSettings } from "../host.ts";
 import { JobError } from "../job.ts";
 import { publicAddressOf } from "./address.ts";
@@ -104,7 +105,7 @@ async function askBatch(
     throw new JobError(
       `${what} answered ${response.statusCode}: check that the repository uses Git LFS there.`,
     );
-  const batch = Batch.safeParse(parsed(text));
+  const batch = Batch.safeParse(jsonIn(text));
   if (!batch.success) throw new JobError(`${what} returned something other than Git LFS.`);
   const pathOf = new Map(pointers.map(({ oid, path }) => [oid, path]));
   const downloads = new Map<string, Download>();
@@ -115,14 +116,6 @@ async function askBatch(
     if (actions?.download) downloads.set(oid, actions.download);
   }
   return downloads;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 const authorization = ({ token }: GitSource): Record<string, string> =>

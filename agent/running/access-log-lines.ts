@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { jsonIn } from "../../protocol/json.ts";
 import { seenFields } from "../ingress/access-log.ts";
 
 /** What Caddy is told to write (`ingress/access-log.ts`). Its zero for a status: no answer was begun. */
@@ -75,18 +76,10 @@ export function entriesIn(lines: string): Entry[] {
       at = common.lastIndex;
     } else {
       const end = lines.indexOf("\n", at);
-      const entry = parsed(lines.slice(at, end));
+      const entry = Entry.safeParse(jsonIn(lines.slice(at, end))).data;
       if (entry) entries.push(entry);
       at = end + 1;
     }
   }
   return entries;
-}
-
-function parsed(line: string): Entry | null {
-  try {
-    return Entry.parse(JSON.parse(line));
-  } catch {
-    return null;
-  }
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { jsonIn } from "../../protocol/json.ts";
 
 /** A certificate authority by ACME (RFC 8555). Each method is one step that may be repeated. */
 export type Acme = {
@@ -88,15 +89,7 @@ async function send(url: string, init: RequestInit): Promise<Answer> {
   return answer;
 }
 
-function json(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
-const problemOf = ({ text }: Answer) => Problem.safeParse(json(text)).data;
+const problemOf = ({ text }: Answer) => Problem.safeParse(jsonIn(text)).data;
 
 function detailOf(answer: Answer): string {
   const detail = problemOf(answer)?.detail.slice(0, 300).replace(/\.$/, "");
@@ -105,7 +98,7 @@ function detailOf(answer: Answer): string {
 
 /** @throws AcmeError if it is not such an object */
 function parsed<T>(schema: z.ZodType<T>, { text }: Answer): T {
-  const result = schema.safeParse(json(text));
+  const result = schema.safeParse(jsonIn(text));
   if (!result.success)
     throw new AcmeError("The certificate authority does not answer as ACME requires.", false);
   return result.data;

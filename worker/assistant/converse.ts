@@ -1,4 +1,5 @@
 import { readsOnly, type ToolGroup } from "../../protocol/api/tools.ts";
+import { jsonIn } from "../../protocol/json.ts";
 import { isYes } from "../../protocol/yes.ts";
 import type { Model, ModelMessage, ModelTool, ModelToolCall, ModelTurn } from "../adapters/model.ts";
 import type { Ctx } from "../ctx.ts";
@@ -284,7 +285,7 @@ class Turn {
   }
 
   private async answer({ name, arguments: given }: ModelToolCall): Promise<string> {
-    const input = jsonIn(given);
+    const input = given.trim() === "" ? {} : jsonIn(given);
     if (name === openTools) return this.open(input);
     if (this.toolCalls.length + this.steps.length >= maxToolCalls)
       return JSON.stringify({ error: "Too many calls for one message: answer with the results so far." });
@@ -326,15 +327,6 @@ function fateOf(ran: Ran[]): string {
       `\n${index + 1}. ${tool}: ${outcome.status === "refused" ? outcome.error : "done."}`,
   );
   return `\n\nNot all of what you confirmed was done:${lines.join("")}`;
-}
-
-/** undefined: it is none. */
-function jsonIn(text: string): unknown {
-  try {
-    return text.trim() === "" ? {} : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** An outcome as shown to the model, without what is for the person's screen alone. */

@@ -29,6 +29,7 @@ import { recordSlots } from "../services/hosts/record-slots.ts";
 import { recordDatabaseCrash } from "../services/databases/record-crash.ts";
 import { recordDiskUse } from "../services/databases/record-disk-use.ts";
 import { jobTraits } from "../../protocol/agent/jobs.ts";
+import { jsonIn } from "../../protocol/json.ts";
 import { awaitedCertificate, issuedCertificates } from "../jobs/certificates/issued.ts";
 import { peersOf } from "../jobs/hosts/peers.ts";
 import { finishJob, failJob } from "../jobs/finish.ts";
@@ -251,7 +252,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
       return;
     }
     const { length } = text;
-    const json = length <= maxFrameBytes ? parsed(text) : undefined;
+    const json = length <= maxFrameBytes ? jsonIn(text) : undefined;
     const fit = FromAgent.safeParse(json).data;
     const message = fit ?? unfitAnswerIn(text);
     if (!message && state.greeted && isOfOtherVersion(json, "agent")) {
@@ -557,14 +558,6 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
 
   private context(hostId: Id<"host">): Ctx {
     return contextOf(this.env, { type: "host", hostId }, (work) => this.ctx.waitUntil(work));
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

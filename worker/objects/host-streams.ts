@@ -10,6 +10,7 @@ import {
   windowBytes,
   type ToStreamClient,
 } from "../../protocol/api/streams.ts";
+import { jsonIn } from "../../protocol/json.ts";
 import type { Reader } from "../ctx.ts";
 import { admit } from "../domain/sliding-window.ts";
 import { logError } from "../log-error.ts";
@@ -221,7 +222,7 @@ export class HostStreams {
   }
 
   private receiveText(stream: Stream, text: string): boolean {
-    const message = text.length <= 200 ? parse(text) : undefined;
+    const message = text.length <= 200 ? FromStreamClient.safeParse(jsonIn(text)).data : undefined;
     // As many of these as there were marks: a wrong one is the last.
     if (message?.type !== "consumed") {
       const { admitted, hits } = admit(stream.texts, Date.now(), textsWindow);
@@ -316,13 +317,5 @@ function close({ client }: Stream, code: keyof typeof streamCloseCodes, reason: 
     client?.close(streamCloseCodes[code], reason.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 120));
   } catch {
     // It is closed already.
-  }
-}
-
-function parse(text: string): FromStreamClient | undefined {
-  try {
-    return FromStreamClient.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
   }
 }

@@ -1,3 +1,4 @@
+import { jsonIn } from "../../../protocol/json.ts";
 import { JobError } from "../../job.ts";
 import { tableIn } from "./parse.ts";
 
@@ -14,12 +15,8 @@ export type ComposerJson = {
 /** @throws JobError when it is there and not JSON */
 export function readComposerJson(text: string): ComposerJson {
   if (text === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null) return value;
-  } catch {
-    // Said below.
-  }
+  const value = jsonIn(text);
+  if (typeof value === "object" && value !== null) return value;
   throw new JobError("composer.json is not valid JSON: correct it and deploy again.");
 }
 

@@ -1,3 +1,4 @@
+import { jsonIn } from "../../../protocol/json.ts";
 import { JobError } from "../../job.ts";
 import { dependsOn, scriptOf, startScript, type PackageJson } from "./package-json.ts";
 import {
@@ -105,12 +106,9 @@ function startOf(sources: Sources, task: string | undefined, entry: string | und
 function readConfiguration(sources: Sources): Configuration {
   const [file] = present(sources, configurations);
   if (file === undefined) return {};
-  try {
-    const value: unknown = JSON.parse(withoutComments(textOf(sources, file)));
-    return typeof value === "object" && value !== null ? value : {};
-  } catch {
-    throw new JobError(`${file} is not valid JSON: correct it and deploy again.`);
-  }
+  const value = jsonIn(withoutComments(textOf(sources, file)));
+  if (value === undefined) throw new JobError(`${file} is not valid JSON: correct it and deploy again.`);
+  return typeof value === "object" && value !== null ? value : {};
 }
 
 function taskOf({ tasks }: Configuration, manifest: PackageJson | null, name: string): string | null {

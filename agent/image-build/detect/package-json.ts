@@ -1,3 +1,4 @@
+import { jsonIn } from "../../../protocol/json.ts";
 import { JobError } from "../../job.ts";
 import type { Sources } from "./sources.ts";
 
@@ -30,12 +31,8 @@ export function readPackageJson({ texts }: Sources): PackageJson | null {
 
 /** null where it is no JSON object. */
 export function parsePackageJson(text: string): PackageJson | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = jsonIn(text);
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null;
 }
 
 export const dependsOn = (manifest: PackageJson, name: string): boolean =>

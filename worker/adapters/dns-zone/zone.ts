@@ -1,3 +1,4 @@
+import { jsonIn } from "../../../protocol/json.ts";
 import type { FoundSet, ZoneChange } from "../../domain/dns-records.ts";
 
 /** A zone whose records follow the sites. */
@@ -45,7 +46,7 @@ export async function ask(
   } catch (error) {
     throw new ZoneError(`${provider} at ${url.host} could not be reached.`, false, { cause: error });
   }
-  const parsed = parse(text);
+  const parsed = jsonIn(text);
   if (response.ok) return parsed;
   const reason = reasonOf(parsed)?.slice(0, 300);
   const { status } = response;
@@ -57,14 +58,6 @@ export async function ask(
     `${provider} answered ${status}${reason ? `: ${reason}` : ""}.`,
     status >= 400 && status < 500,
   );
-}
-
-function parse(text: string): unknown {
-  try {
-    return text === "" ? null : JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** TXT contents are written as one quoted string (RFC 1035, section 3.3.14); other contents stay as they are. */
