@@ -32,7 +32,7 @@ class Host {
       openSocket(address, token, {
         onOpen: (socket) => {
           this.socket = socket;
-          const facts = { cpuCount: 2, memoryMb: 16_384, diskFreeMb: 100_000 };
+          const facts = { cpuCount: 2, memoryMb: 16_384 };
           this.send({
             type: "hello",
             protocol: 1,

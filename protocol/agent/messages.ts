@@ -108,8 +108,6 @@ export const FromAgent = z.discriminatedUnion("type", [
     facts: z.object({
       cpuCount: z.number().int().positive(),
       memoryMb: z.number().int().positive(),
-      /** What agents sent before `condition`. */
-      diskFreeMb: z.number().int().nonnegative().optional(),
     }),
     running: z.array(z.object(Lease)).max(1000),
     /**

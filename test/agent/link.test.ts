@@ -85,7 +85,7 @@ let received: unknown[] = [];
 function start(slots = 2, questionServer = idleDesk): void {
   received = [];
   const runner = startRunner(slots);
-  const facts = () => ({ cpuCount: 1, memoryMb: 1, diskFreeMb: 1 });
+  const facts = () => ({ cpuCount: 1, memoryMb: 1 });
   const end = startLink({
     url: hub.url,
     token: "token",

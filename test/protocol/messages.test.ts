@@ -17,7 +17,7 @@ const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } =
     type: "hello",
     protocol: 1,
     agentVersion: "1.0.0",
-    facts: { cpuCount: 2, memoryMb: 4096, diskFreeMb: 0 },
+    facts: { cpuCount: 2, memoryMb: 4096 },
     running: [lease],
     finished: [],
     slots: 1,

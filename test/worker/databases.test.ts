@@ -257,7 +257,7 @@ describe("a host", () => {
     const host = await hostIn("small");
     const first = await createDatabase(key, { region: "small", packId: "pack_001k0000000000000000000013" });
     const second = await createDatabase(key, { region: "small", packId: "pack_001k0000000000000000000013" });
-    const facts = { cpuCount: 2, memoryMb: 6000, diskFreeMb: 10_000 };
+    const facts = { cpuCount: 2, memoryMb: 6000 };
     const on = await readyAgent(10, host, facts);
     // Its owner began to pay while there was room.
     const begins = { method: "POST", headers: { Accept: "text/html" }, redirect: "manual" } as const;

@@ -33,7 +33,7 @@ beforeEach(async () => {
   await bindings.DB.prepare("DELETE FROM databases").run();
   key = await account();
   // Room for 2000 MB.
-  host = await readyAgent(10, undefined, { cpuCount: 2, memoryMb: 2512, diskFreeMb: 10_000 });
+  host = await readyAgent(10, undefined, { cpuCount: 2, memoryMb: 2512 });
   return () => host.close();
 });
 
@@ -166,7 +166,7 @@ describe.each(kinds)("another pack for a %s", (kind, make) => {
 
   it("has memory kept for it, while it is not paid, of four GiB an account at most", async () => {
     host.close();
-    host = await readyAgent(10, undefined, { cpuCount: 2, memoryMb: 100_000, diskFreeMb: 10_000 });
+    host = await readyAgent(10, undefined, { cpuCount: 2, memoryMb: 100_000 });
     const [small, large] = [await pack(kind, 1000, 256), await pack(kind, 5000, 3000)];
     const [one, two] = [await make(small), await make(small)];
     const [first, second] = [
@@ -314,7 +314,7 @@ it("a site moves to a host that has room for the larger pack, where that was kep
   expect((await change(`/sites/${siteId}`, { packId: large })).body.reason).toContain(
     "No host has room for 3000 MB",
   );
-  const big = await readyAgent(10, undefined, { cpuCount: 2, memoryMb: 4000, diskFreeMb: 10_000 });
+  const big = await readyAgent(10, undefined, { cpuCount: 2, memoryMb: 4000 });
   const { body } = await change(`/sites/${siteId}`, { packId: large });
   expect(body.takesEffect).toBe("on_payment");
   await pay(body.invoiceToken ?? "");
@@ -339,7 +339,7 @@ describe("a larger pack that the site's host has no room for", () => {
   async function small() {
     const [of256, of3000] = [await pack("site", 1000, 256), await pack("site", 5000, 3000)];
     const { siteId } = await runningSite(key, host, { packId: of256 });
-    const big = await readyAgent(10, undefined, { cpuCount: 2, memoryMb: 4000, diskFreeMb: 10_000 });
+    const big = await readyAgent(10, undefined, { cpuCount: 2, memoryMb: 4000 });
     const { body } = await change(`/sites/${siteId}`, { packId: of3000 });
     return { siteId, big, invoiceToken: body.invoiceToken ?? "" };
   }
@@ -403,7 +403,7 @@ describe("a larger pack that the site's host has no room for", () => {
     async ({ memoryMb }) => {
       const [of256, of1000] = [await pack("site", 1000, 256), await pack("site", 5000, 1000)];
       const { siteId } = await runningSite(key, host, { packId: of256 });
-      const next = await readyAgent(10, undefined, { cpuCount: 2, memoryMb, diskFreeMb: 10_000 });
+      const next = await readyAgent(10, undefined, { cpuCount: 2, memoryMb });
       await drain(host);
       const move = await take("site.deploy", next);
       await pay((await change(`/sites/${siteId}`, { packId: of1000 })).body.invoiceToken ?? "");

@@ -73,7 +73,7 @@ it("no statement of a request, a host's turn or a timer reads through a table th
 
   const ctx = contextOf(recording, { type: "host", hostId }, (promise) => void work.push(promise));
   await leaseJob(ctx, hostId);
-  const facts = { cpuCount: 2, memoryMb: 4096, diskFreeMb: 10_000 };
+  const facts = { cpuCount: 2, memoryMb: 4096 };
   await resyncHost(ctx, hostId, {
     agentVersion: "1",
     facts,

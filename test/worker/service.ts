@@ -244,7 +244,7 @@ export const hello = (lists: Hello = {}): Record<string, unknown> => ({
   protocol: 1,
   agentVersion: "test",
   // Each newer host has more room, so that placement takes the test's own.
-  facts: { cpuCount: 2, memoryMb: 100_000 + ++made * 10_000, diskFreeMb: 10_000 },
+  facts: { cpuCount: 2, memoryMb: 100_000 + ++made * 10_000 },
   running: [],
   finished: [],
   // Nothing is leased in the batch that queues it.

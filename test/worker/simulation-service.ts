@@ -212,7 +212,7 @@ export class Simulation {
       hello({
         running: kept.map(({ job, attempt }) => ({ jobId: job.id, attempt })),
         slots: 3,
-        facts: { cpuCount: 4, memoryMb: 50_000, diskFreeMb: 100_000 },
+        facts: { cpuCount: 4, memoryMb: 50_000 },
       }),
     );
     await connected.next("welcome");
