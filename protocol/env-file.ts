@@ -11,11 +11,14 @@ const escapes: Record<string, string> = { n: "\n", r: "\r", t: "\t", '"': '"', "
  * counts.
  */
 export function parseEnvFile(text: string): { variables: EnvLine[]; problems: EnvFileProblem[] } {
-  const lines = text.replaceAll(/\r\n?/g, "\n").split("\n");
+  const whole = text.replaceAll(/\r\n?/g, "\n");
+  const lines = whole.split("\n");
   const variables = new Map<string, string>();
   const problems: EnvFileProblem[] = [];
-  for (let at = 0; at < lines.length; at++) {
-    const line = lines[at]?.trim() ?? "";
+  // `next`: where the next line begins in the whole, which is read once: a stranger may have written it.
+  for (let at = 0, next = 0; at < lines.length; at++) {
+    next += (lines[at]?.length ?? 0) + 1;
+    const line = lines[at]?.trimStart() ?? "";
     if (line === "" || line.startsWith("#")) continue;
     const [, key = "", rest = ""] = /^(?:export\s+)?([^=\s]+)\s*=\s*([^]*)/.exec(line) ?? [];
     if (!name.test(key)) {
@@ -24,31 +27,30 @@ export function parseEnvFile(text: string): { variables: EnvLine[]; problems: En
     }
     const quote = /^["'`]/.exec(rest)?.[0];
     if (quote === undefined) {
-      variables.set(key, rest.replace(/\s+#.*$/, ""));
+      variables.set(key, rest.replace(/\s#[^]*$/, "").trimEnd());
       continue;
     }
-    const first = at;
-    let whole = rest.slice(1);
-    while (endOf(whole, quote) < 0 && at + 1 < lines.length) whole += `\n${lines[++at] ?? ""}`;
-    const end = endOf(whole, quote);
+    const from = next - rest.length;
+    const end = endOf(whole, quote, from);
     if (end < 0) {
-      problems.push({ line: first + 1, text: `the ${quote} of ${key} is never closed` });
+      problems.push({ line: at + 1, text: `the ${quote} of ${key} is never closed` });
       break;
     }
-    const inner = whole.slice(0, end);
+    const inner = whole.slice(from, end);
     variables.set(
       key,
       quote === '"'
         ? inner.replaceAll(/\\([nrt"\\])/g, (_, letter: string) => escapes[letter] ?? letter)
         : inner,
     );
+    while (next <= end) next += (lines[++at]?.length ?? 0) + 1;
   }
   return { variables: [...variables].map(([key, value]) => ({ key, value })), problems };
 }
 
-/** Where a quoted value ends; -1: nowhere. In double quotes a backslash protects what follows. */
-function endOf(text: string, quote: string): number {
-  for (let at = 0; at < text.length; at++) {
+/** Where a quoted value that begins at `from` ends; -1: nowhere. In double quotes a backslash protects what follows. */
+function endOf(text: string, quote: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
     if (quote === '"' && text[at] === "\\") at++;
     else if (text[at] === quote) return at;
   }

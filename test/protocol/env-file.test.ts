@@ -75,3 +75,14 @@ it("reads again what it writes, whatever the value", () => {
     ),
   );
 });
+
+it.each([
+  ["a quote that is never closed", 'A="', "\n", ""],
+  ["spaces within a value", "A=x", " ", "y"],
+  ["comments before a line's other end", "A=x", " #", "\u2028"],
+  ["many values in quotes", "", "A='\n'\n", ""],
+])("%s in a megabyte takes no time to speak of, as strangers send it", (_, begin, middle, end) => {
+  const started = performance.now();
+  parseEnvFile(begin + middle.repeat(1_000_000 / middle.length) + end);
+  expect(performance.now() - started).toBeLessThan(4_000);
+});
