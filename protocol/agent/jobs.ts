@@ -22,6 +22,8 @@ import {
 const SiteId = idOf("site");
 const DeploymentId = idOf("deployment");
 
+const Commit = z.string().regex(/^[0-9a-f]{40}$/);
+
 const MadeSource = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("git"),
@@ -30,10 +32,7 @@ const MadeSource = z.discriminatedUnion("type", [
     branch: GitBranch.nullable(),
     token: z.string().nullable(),
     /** If omitted, the head of the branch. */
-    commit: z
-      .string()
-      .regex(/^[0-9a-f]{40}$/)
-      .optional(),
+    commit: Commit.optional(),
     /** Fetch Git LFS files or submodules as well. */
     submodules: z.boolean().optional(),
     lfs: z.boolean().optional(),
@@ -443,6 +442,16 @@ export const Durations = z.object({
 /** Milliseconds per phase; null for an unfinished phase. */
 export type Durations = z.infer<typeof Durations>;
 
+/** A host reports only what any other host can be sent: the site may be built again or move there. */
+const Deployed = Made.extend({
+  commit: Commit.nullable(),
+  commitMessage: z.string().max(1000).nullable(),
+  imageDigest: ImageId,
+  buildKey: z.string().max(200).nullable(),
+  durations: Durations,
+  /** It was not started, as requested. Agents without this field start it. */
+  parked: z.boolean().optional(),
+});
 const nothing = z.object({});
 /** `damage`: a defect of the backup itself. If a host cannot tell, the job fails instead. */
 const Judged = z.object({ damage: z.string().max(2000).nullable() });
@@ -459,8 +468,7 @@ const Exposed = z.object({
   endsAt: z.iso.datetime().nullable(),
 });
 export const jobResults = {
-  /** `parked`: it was not started, as requested. Agents without this field start it. */
-  "site.deploy": Made.extend({ durations: Durations, parked: z.boolean().optional() }),
+  "site.deploy": Deployed,
   "site.start": nothing,
   "site.stop": nothing,
   "site.restart": nothing,
@@ -479,7 +487,7 @@ export const jobResults = {
   "database.backup": nothing,
   "database.verify": Judged,
   "database.restore": z.union([
-    DatabaseUp.extend({ damage: z.null(), volume: z.string() }),
+    DatabaseUp.extend({ damage: z.null(), volume: RestoredVolume }),
     Judged.extend({ damage: z.string().max(2000) }),
   ]),
   /** `consistent`: nothing wrote to the volume while it was read. */

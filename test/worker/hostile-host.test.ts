@@ -188,6 +188,25 @@ it("a host that reports its slots and its ingress all the time occupies the data
   expect([most, open]).toEqual([1, 0]);
 });
 
+it("a version is recorded only with what other hosts can be told, so that its site can still be deployed and moved", async () => {
+  const { body } = await api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, {
+    action: "deploy",
+  });
+  const { job, attempt } = await host.next("job");
+  const long = "x".repeat(100_000);
+  for (const unfit of [
+    { commit: "--upload-pack=touch" },
+    { commitMessage: long },
+    { imageDigest: "latest" },
+    { buildKey: long },
+  ])
+    host.send({ type: "done", jobId: job.id, attempt, result: { ...deployResult, ...unfit } });
+  await finish(host, job, attempt, deployResult);
+  const { body: recorded } = await api(key, "GET", `/deployments/${body.deploymentId}`);
+  const { commit, commitMessage } = deployResult;
+  expect(recorded).toMatchObject({ status: "LIVE", commit, commitMessage });
+});
+
 it("a second hello over one connection ends it", async () => {
   host.send(hello());
   expect((await host.closed).code).toBe(4002);
