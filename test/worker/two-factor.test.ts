@@ -549,6 +549,40 @@ describe("with the second step on, a borrowed browser", () => {
     expect(await kept()).not.toBe(email);
   });
 
+  it.each(["app", "recovery"] as const)(
+    "does not use up a code of the %s by what is refused for another reason",
+    async (kind) => {
+      const { own, email, uri, codes, accountId } = await withTwoSteps();
+      const code = kind === "app" ? await codeOf(uri) : (codes[0] ?? "");
+      const other = uniqueName("other");
+      for (const [to, form, fields] of [
+        [path, "off", { password: "wrong" }],
+        [path, "codes", { password: "wrong" }],
+        ["/account", "email", { email: "no address" }],
+        ["/account", "delete", { confirm: `${other}@example.com` }],
+      ] as const) {
+        const refused = await own.form(to, form, { ...fields, code });
+        expect([form, refused.status, /name="code"[^>]*aria-invalid/.test(refused.text)]).toEqual([
+          form,
+          400,
+          false,
+        ]);
+      }
+      const late = await own.post("/device", {
+        code: "BBBB-BBBB",
+        decision: "approve",
+        secondFactor: code,
+      });
+      expect(late.status).toBe(404);
+      expect((await own.form("/account", "delete", { confirm: email, code })).location).toBe("/sign-in");
+      expect(
+        await bindings.DB.prepare("SELECT deleted_at > 0 AS gone FROM accounts WHERE id = ?")
+          .bind(accountId)
+          .first<number>("gone"),
+      ).toBe(1);
+    },
+  );
+
   it("is locked out after ten wrong codes there, too", async () => {
     const { own, uri } = await withTwoSteps();
     for (let tries = 0; tries < 10; tries++)

@@ -116,13 +116,25 @@ async function emailIn(request: Request): Promise<string> {
  * rate_limited
  */
 export async function toAuth(c: Context<AppEnv>, sent: Request): Promise<Response> {
-  let request = new Request(sent, { headers: withPlainCookies(sent) });
+  const request = new Request(sent, { headers: withPlainCookies(sent) });
   const path = new URL(request.url).pathname.slice("/api/auth".length);
+  return takesCode.has(path)
+    ? withCode(c, request, (changed) => passOn(c, request, path, changed))
+    : passOn(c, request, path, null);
+}
+
+/** @param changed whose change it is, where it takes a code */
+async function passOn(
+  c: Context<AppEnv>,
+  request: Request,
+  path: string,
+  changed: string | null,
+): Promise<Response> {
   const limit = guarded[path];
   const address = countedAddress(c);
   const email = limit === "signIn" || limit === "mailed" ? await emailIn(request) : null;
-  const coded = takesCode.has(path) ? await checkCode(c, request) : null;
-  const who = path === "/change-email" && coded ? coded : email === null ? address : `${email} ${address}`;
+  const who =
+    path === "/change-email" && changed !== null ? changed : email === null ? address : `${email} ${address}`;
   if (hashing.has(path)) {
     await takeFrom(c, "passwords", address);
     const known = email === null ? await signedInBy(c, path) : knownHere(c, email);
@@ -187,12 +199,24 @@ function withPlainCookies(request: Request): Headers {
 const knownHere = (c: Context<AppEnv>, email: string): string | null =>
   isKnownDevice(c, email) ? email : null;
 
-/** @returns whose change it is @throws AppError unauthorized, and as `requireSecondFactor` */
-async function checkCode(c: Context<AppEnv>, request: Request): Promise<string> {
+/** A code is used up only by what is done with it. @throws AppError unauthorized, and as `requireSecondFactor` */
+async function withCode(
+  c: Context<AppEnv>,
+  request: Request,
+  change: (accountId: string) => Promise<Response>,
+): Promise<Response> {
   const actor = await sessionActor(c);
   if (!actor) throw new AppError("unauthorized");
-  await requireSecondFactor(contextFor(c, actor), actor.accountId, await codeSentIn(request));
-  return actor.accountId;
+  const { accountId } = actor;
+  const giveBack = await requireSecondFactor(contextFor(c, actor), accountId, await codeSentIn(request));
+  try {
+    const answer = await change(accountId);
+    if (answer.status >= 400) await giveBack();
+    return answer;
+  } catch (error) {
+    if (error instanceof AppError) await giveBack();
+    throw error;
+  }
 }
 
 /** What is to be noted once it is done; asked before, as a change of the password ends the session. */

@@ -28,6 +28,8 @@ export async function approvalRefusal(
   refuseSuspended(actor);
   const ctx = contextFor(c, actor);
   await requireRoomForKey(ctx, actor.accountId);
+  // First: a code that is right is used up.
+  await takeFrom(c, "keyMade", actor.accountId);
   try {
     await requireSecondFactor(ctx, actor.accountId, secondFactor);
   } catch (error) {
@@ -35,6 +37,5 @@ export async function approvalRefusal(
       return "The code from your authenticator app is wrong or was used before. Wait for the next one.";
     throw error;
   }
-  await takeFrom(c, "keyMade", actor.accountId);
   return null;
 }

@@ -68,11 +68,13 @@ export const devicePage = new Hono<AppEnv>()
     const form = DeviceDecision.safeParse(await formFields(c.req));
     const userCode = form.success ? readUserCode(form.data.code) : null;
     const approved = form.data?.decision === "approve";
-    // Refused while the code is still pending, so that a key can be revoked and the device approved after all.
-    const refusal = approved ? await approvalRefusal(c, actor, form.data?.secondFactor ?? "") : null;
-    if (refusal !== null) {
+    if (approved) {
+      // Before the second step: nothing is approved by a code that nobody waits with, and its code is not used up.
       const request = await guess(c, actor.accountId, userCode, (code) => objectOf(c, code).describe());
-      return userCode && request ? show(c, asking(c, userCode, request, refusal), 400) : wrongCode(c);
+      if (!userCode || !request) return wrongCode(c);
+      // Refused while the code is still pending, so that a key can be revoked and the device approved after all.
+      const refusal = await approvalRefusal(c, actor, form.data?.secondFactor ?? "");
+      if (refusal !== null) return show(c, asking(c, userCode, request, refusal), 400);
     }
     const decided = await guess(c, actor.accountId, userCode, (code) =>
       objectOf(c, code).decide({ accountId: actor.accountId, sessionId: actor.sessionId }, approved),

@@ -21,7 +21,7 @@ export async function removeAccount(
   { email, loseCredits, code }: AccountDelete,
 ): Promise<AccountDeleted> {
   const id = accountOf(ctx);
-  await requireSecondFactor(ctx, id, code ?? "");
+  const giveCodeBack = await requireSecondFactor(ctx, id, code ?? "");
   const now = ctx.now().getTime();
   const mark = `deleted-${id}@${ctx.newMark().toLowerCase()}.invalid`;
   const none = sql.join(
@@ -62,7 +62,10 @@ export async function removeAccount(
       .from(accounts)
       .where(and(eq(accounts.id, id), eq(accounts.email, mark))),
   });
-  if (answers.done.length === 0) throw await refusal(ctx, loseCredits);
+  if (answers.done.length === 0) {
+    await giveCodeBack();
+    throw await refusal(ctx, loseCredits);
+  }
   await eachAlone("revoke keys of a deleted account", answers.keys, (key) => tellGuard(ctx, key), atOnce);
   ctx.defer(
     eachAlone(

@@ -2,7 +2,7 @@ import { createOTP } from "@better-auth/utils/otp";
 import { and, eq, sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import type { Ctx } from "../../ctx.ts";
-import { accounts, twoFactors } from "../../db/schema.ts";
+import { accounts, twoFactors, verifications } from "../../db/schema.ts";
 import { AppError, invalid } from "../../domain/app-error.ts";
 import { sha256Hex } from "../../domain/tokens.ts";
 
@@ -16,12 +16,14 @@ const claimedMs = 3 * 60_000;
 export const codeIn = (typed: string): string => typed.replaceAll(/\s/g, "");
 export const isAppCode = (code: string): boolean => /^\d{6}$/.test(code);
 
+const usedCodeId = (accountId: string, code: string) => sha256Hex(`code ${accountId} ${code}`);
+
 /** Takes a right code of an app; false: it was used before (RFC 6238, section 5.2). */
 export async function claimCode(ctx: Ctx, accountId: string, code: string): Promise<boolean> {
   const now = ctx.now().getTime();
   const rows = await ctx.db.all(sql`
     INSERT INTO verifications (id, identifier, value, expires_at, created_at, updated_at)
-    VALUES (${sha256Hex(`code ${accountId} ${code}`)}, 'used-code', ${accountId}, ${now + claimedMs}, ${now}, ${now})
+    VALUES (${usedCodeId(accountId, code)}, 'used-code', ${accountId}, ${now + claimedMs}, ${now}, ${now})
     ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at WHERE verifications.expires_at < ${now} RETURNING id`);
   return rows.length > 0;
 }
@@ -38,15 +40,20 @@ type Row = typeof twoFactors.$inferSelect;
 
 /**
  * For changes that a borrowed browser must not make: if the account signs in with a second step, they take a code of it, or a recovery
- * code, which is used up. Ten wrong ones lock it for fifteen minutes, as at sign-in. @throws AppError invalid_request, rate_limited
+ * code, which is used up. Ten wrong ones lock it for fifteen minutes, as at sign-in. @returns gives the code back, if what it is for is
+ * refused @throws AppError invalid_request, rate_limited
  */
-export async function requireSecondFactor(ctx: Ctx, accountId: Id<"account">, typed: string): Promise<void> {
+export async function requireSecondFactor(
+  ctx: Ctx,
+  accountId: Id<"account">,
+  typed: string,
+): Promise<() => Promise<void>> {
   const [row] = await ctx.db
     .select({ twoFactor: twoFactors })
     .from(twoFactors)
     .innerJoin(accounts, eq(accounts.id, twoFactors.accountId))
     .where(and(eq(accounts.id, accountId), accounts.twoFactorEnabled, twoFactors.verified));
-  if (!row) return;
+  if (!row) return async () => undefined;
   const { id, lockedUntil } = row.twoFactor;
   const now = ctx.now().getTime();
   const lockedForMs = (lockedUntil?.getTime() ?? 0) - now;
@@ -54,19 +61,29 @@ export async function requireSecondFactor(ctx: Ctx, accountId: Id<"account">, ty
     throw new AppError("rate_limited", { retryAfterSeconds: Math.ceil(lockedForMs / 1000) });
   const code = codeIn(typed);
   if (code === "") throw invalid("code", "the code from your app, or a recovery code");
-  const isRight = isAppCode(code)
-    ? (await isCodeOf(ctx, row.twoFactor, code)) && (await claimCode(ctx, accountId, code))
-    : await useRecoveryCode(ctx, row.twoFactor, code);
+  const giveBack = await (isAppCode(code)
+    ? useAppCode(ctx, row.twoFactor, code)
+    : useRecoveryCode(ctx, row.twoFactor, code));
   await ctx.db.run(
-    isRight
+    giveBack
       ? sql`UPDATE two_factors SET failed_verification_count = 0, locked_until = NULL WHERE id = ${id}`
       : sql`UPDATE two_factors SET failed_verification_count =
             CASE WHEN failed_verification_count + 1 >= ${maxFailures} THEN 0 ELSE failed_verification_count + 1 END,
           locked_until = CASE WHEN failed_verification_count + 1 >= ${maxFailures} THEN ${now + lockedMs} END
         WHERE id = ${id}`,
   );
-  if (!isRight) throw invalid("code", "is wrong or was used before: wait for the next one");
+  if (!giveBack) throw invalid("code", "is wrong or was used before: wait for the next one");
+  return giveBack;
 }
+
+/** @returns gives it back; null: it is wrong or was used before */
+type Use = (ctx: Ctx, row: Row, code: string) => Promise<(() => Promise<void>) | null>;
+
+const useAppCode: Use = async (ctx, row, code) => {
+  if (!(await isCodeOf(ctx, row, code)) || !(await claimCode(ctx, row.accountId, code))) return null;
+  return async () =>
+    void (await ctx.db.delete(verifications).where(eq(verifications.id, usedCodeId(row.accountId, code))));
+};
 
 async function isCodeOf(ctx: Ctx, { id, secret }: Row, code: string): Promise<boolean> {
   const codes = createOTP(ctx.secrets.open(secret, `two_factors.secret:${id}`), { period: periodSeconds });
@@ -75,15 +92,17 @@ async function isCodeOf(ctx: Ctx, { id, secret }: Row, code: string): Promise<bo
   return right.includes(code);
 }
 
-async function useRecoveryCode(ctx: Ctx, { id, backupCodes }: Row, code: string): Promise<boolean> {
+const useRecoveryCode: Use = async (ctx, { id, backupCodes }, code) => {
   const place = `two_factors.backup_codes:${id}` as const;
   const codes = JSON.parse(ctx.secrets.open(backupCodes, place)) as string[];
-  if (!codes.includes(code)) return false;
+  if (!codes.includes(code)) return null;
   const left = ctx.secrets.seal(JSON.stringify(codes.filter((one) => one !== code)), place);
-  const used = await ctx.db
-    .update(twoFactors)
-    .set({ backupCodes: left })
-    .where(and(eq(twoFactors.id, id), eq(twoFactors.backupCodes, backupCodes)))
-    .returning({ id: twoFactors.id });
-  return used.length > 0;
-}
+  const replace = (from: string, to: string) =>
+    ctx.db
+      .update(twoFactors)
+      .set({ backupCodes: to })
+      .where(and(eq(twoFactors.id, id), eq(twoFactors.backupCodes, from)))
+      .returning({ id: twoFactors.id });
+  const used = await replace(backupCodes, left);
+  return used.length > 0 ? async () => void (await replace(left, backupCodes)) : null;
+};
