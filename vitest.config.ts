@@ -22,6 +22,10 @@ const database =
     ? { main: "worker/embedded/worker.ts", miniflare: embeddedBindings({}) }
     : {};
 
+/** Gives waits for conditions the same time as `expect.poll` below. */
+const patience = "test/support/patience.ts";
+const expect = { poll: { timeout: 30_000 } };
+
 /** The tiers; test/README.md says which proves what. Time limits are for what hangs: shared machines can be slow for minutes. */
 export default defineConfig({
   test: {
@@ -34,10 +38,10 @@ export default defineConfig({
           env: { BERTH_LOG: agentLog, GIT_CEILING_DIRECTORIES: tmpdir() },
           include: ["test/{domain,protocol,agent,client,cli}/**/*.test.ts"],
           exclude: ["**/*.engine.test.ts"],
-          setupFiles: ["test/support/outside.ts"],
+          setupFiles: ["test/support/outside.ts", patience],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          expect: { poll: { timeout: 30_000 } },
+          expect,
         },
       },
       {
@@ -78,8 +82,8 @@ export default defineConfig({
           // Generated requests by the dozen, on machines that do other things as well.
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          expect: { poll: { timeout: 30_000 } },
-          setupFiles: ["test/worker/migrate.ts"],
+          expect,
+          setupFiles: ["test/worker/migrate.ts", patience],
           // With it vitest sends a new workerd all modules that it has cached, in one message: workerd ends at one of more than its limit.
           fsModuleCache: false,
         },
@@ -91,6 +95,8 @@ export default defineConfig({
           include: ["test/agent/**/*.engine.test.ts"],
           testTimeout: 300_000,
           hookTimeout: 300_000,
+          setupFiles: [patience],
+          expect,
           // They mostly wait, and each file is an agent of its own on the engine.
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
@@ -102,6 +108,8 @@ export default defineConfig({
           include: ["test/conformance/**/*.test.ts"],
           testTimeout: 300_000,
           hookTimeout: 300_000,
+          setupFiles: [patience],
+          expect,
           maxWorkers: services,
           sequence: { groupOrder: 2 },
         },
@@ -112,6 +120,8 @@ export default defineConfig({
           include: ["test/e2e/**/*.test.ts"],
           testTimeout: 600_000,
           hookTimeout: 600_000,
+          setupFiles: [patience],
+          expect,
           maxWorkers: services,
           sequence: { groupOrder: 2 },
         },

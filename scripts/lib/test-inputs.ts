@@ -6,10 +6,18 @@ import { projectRoot } from "./project-root.ts";
 
 /** The test files of the fast loop, and what each project loads besides. */
 const projects = [
-  { tests: "test/{domain,protocol,agent,client,cli}/**/*.test.ts", loads: ["test/support/outside.ts"] },
+  {
+    tests: "test/{domain,protocol,agent,client,cli}/**/*.test.ts",
+    loads: ["test/support/outside.ts", "test/support/patience.ts"],
+  },
   {
     tests: "test/worker/**/*.test.ts",
-    loads: ["test/worker/migrate.ts", "worker/index.ts", "worker/embedded/worker.ts"],
+    loads: [
+      "test/worker/migrate.ts",
+      "test/support/patience.ts",
+      "worker/index.ts",
+      "worker/embedded/worker.ts",
+    ],
   },
 ];
 

@@ -107,4 +107,4 @@ it("loses no line of a file that is renamed while files are listed", async () =>
   expect(await ended).toEqual([0, null]);
   all.push(...(await read()));
   expect(all).toEqual(Array.from({ length: lines }, (_, number) => String(number)));
-}, 60_000);
+});

@@ -115,4 +115,4 @@ it("a Redis whose other child process does not end, or whose save makes no progr
   await expect(after(await redisSaying({ INFO }), backUp("redis"))).rejects.toThrow(
     /its save makes no progress/,
   );
-}, 30_000);
+});

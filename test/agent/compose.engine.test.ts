@@ -96,7 +96,7 @@ it("an agent replaces an ingress that hangs, and tells the control plane", async
   expect(await connection.next("ready")).toHaveProperty("ingressReplacedAt");
   expect((await ingress())?.id).not.toBe(hung.id);
   await answers(config.ingress.port, "unknown.localhost", 404);
-}, 90_000);
+});
 
 it("an agent notices a site that floods its log, and tells its owner that it is slowed", async () => {
   const { connection } = await started();
@@ -110,7 +110,7 @@ it("an agent notices a site that floods its log, and tells its owner that it is 
   await expect
     .poll(() => eventsOf(connection, siteId), { timeout: 60_000, interval: 500 })
     .toContainEqual(expect.objectContaining({ kind: "slowed" }));
-}, 90_000);
+});
 
 it("an agent whose host is short of disk takes no more into a database that is beyond its pack", async () => {
   const databases = await new DatabaseHost(config.agentId).open();
@@ -127,4 +127,4 @@ it("an agent whose host is short of disk takes no more into a database that is b
   await expect
     .poll(() => eventsOf(connection, spec.databaseId))
     .toContainEqual(expect.objectContaining({ detail: expect.stringMatching(/it is read-only/) }));
-}, 90_000);
+});

@@ -228,7 +228,7 @@ it("a move fails no request, upload, WebSocket or event stream at the old host, 
   await vi.waitUntil(() => streamed.length > length);
   expect(stream.complete).toBe(false);
   events.destroy();
-}, 120_000);
+});
 
 it("while the new host takes nothing, the copy on the old one answers, and then the new one again", async () => {
   await old.routes.route("site_1", [name], old.copy);
@@ -243,7 +243,7 @@ it("while the new host takes nothing, the copy on the old one answers, and then 
   }
   await now.responder.run();
   await isForwarded();
-}, 60_000);
+});
 
 it("the new host decides, knows the visitor as the old one met him, and has the request in its log alone", async () => {
   await old.routes.route("site_1", [name], []);
@@ -289,4 +289,4 @@ it("the new host decides, knows the visitor as the old one met him, and has the 
   ]);
   await old.log.look(signal);
   expect(old.requests.before("site_1", { address: "203.0.113.7" }, null, 10)).toEqual([]);
-}, 60_000);
+});

@@ -120,7 +120,7 @@ it("a site with many WebSockets takes requests all the same, and only further We
   }
   expect(await get(port, calm)).toMatchObject({ status: 200, text: "serves" });
   expect((await webSocket(calm)).status).toBe("503");
-}, 120_000);
+});
 
 it("a site whose visitors ask without end is the one that is refused: others are served meanwhile, and it as soon as they end", async () => {
   await serves("site_1", calm, (_, response) => response.end("serves"));
@@ -137,7 +137,7 @@ it("a site whose visitors ask without end is the one that is refused: others are
   ]);
   for (const socket of sockets) socket.destroy();
   await vi.waitUntil(async () => (await soon()).status === 200, { timeout: 10_000 });
-}, 60_000);
+});
 
 it("one address has so many connections at most, by the real rules: another one, and the host itself, connect meanwhile", async () => {
   const third = Number.parseInt(agentId.slice(0, 2), 16);
@@ -163,7 +163,7 @@ it("one address has so many connections at most, by the real rules: another one,
   expect(await get(port, calm)).toMatchObject({ status: 200 });
   holding.end();
   await vi.waitUntil(async () => (await connectFrom(many, 5)).open === 5, { timeout: 20_000 });
-}, 120_000);
+});
 
 it("an ingress that a flood takes all memory of starts again by itself: within seconds others are served, and the flood is gone", async () => {
   await engine.removeContainer(containerId);
@@ -187,4 +187,4 @@ it("an ingress that a flood takes all memory of starts again by itself: within s
   // A connection whose first packets were lost in the flood arrives after the restart.
   const open = () => sockets.filter(({ closed }) => !closed).length;
   await vi.waitUntil(() => open() < sockets.length / 10, { timeout: 20_000 });
-}, 120_000);
+});

@@ -334,7 +334,7 @@ describe("the ingress", () => {
     expect(refused.length).toBeLessThanOrEqual(clients * deaths);
     for (const replica of replicas) replica.die();
     await routes.unroute("site_1");
-  }, 60_000);
+  });
 
   it("serves visitors while 300 clients send or take next to nothing, and lets those go that never ask", async () => {
     const version = await startVersion("steady");
@@ -418,7 +418,6 @@ describe("the ingress", () => {
       await routes.unroute("site_1");
       await routes.unroute("site_2");
     },
-    60_000,
   );
 
   it.each([
@@ -463,7 +462,6 @@ describe("the ingress", () => {
       await routes.unroute("site_1");
       await routes.unroute("site_2");
     },
-    120_000,
   );
 
   it("says that a site is stopped, and that there is none", async () => {

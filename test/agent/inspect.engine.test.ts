@@ -239,7 +239,7 @@ describe("a postgresql database", () => {
         `--username=${server.login.username}`,
         `--dbname=${spec.databaseName}`,
         "-qAtc",
-        "SELECT pg_sleep(8)",
+        "DO $$ BEGIN LOOP EXIT WHEN EXISTS (SELECT FROM pg_class WHERE relname = 'ended'); PERFORM pg_sleep(0.1); END LOOP; END $$",
       ],
     });
     const sessions = `pg_stat_activity WHERE usename = '${server.login.username}' AND pid <> pg_backend_pid()`;
@@ -256,7 +256,9 @@ describe("a postgresql database", () => {
       [null],
     ]);
     expect(await refusal(`SET ROLE ${spec.databaseName}`)).toMatch(/permission denied/);
+    await result("CREATE TABLE ended ()", { write: true });
     expect((await owned).exitCode).toBe(0);
+    await result("DROP TABLE ended", { write: true });
     // Also of a database of before, where nobody is yet who reads only.
     const admin = (statement: string) =>
       engine.execute(containerName(spec.databaseId), {
@@ -375,19 +377,17 @@ describe("a postgresql database", () => {
 
   it("ends what takes too long, also what does not want to end, and nothing of it goes on", async () => {
     const beganAt = Date.now();
-    expect(await refusal("SELECT pg_sleep(60)", { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
-    expect(Date.now() - beganAt).toBeLessThan(10_000);
+    expect(await refusal("SELECT pg_sleep(600)", { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
+    expect(Date.now() - beganAt).toBeLessThan(60_000);
     const stubborn =
       "DO $$ BEGIN LOOP BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$";
     expect(await refusal(stubborn, { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
     expect(await refusal(stubborn, { timeoutMs: 1000, write: true })).toMatch(/took longer than 1 s/);
     await expect
-      .poll(
-        () =>
-          rows(
-            "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
-          ),
-        { timeout: 10_000 },
+      .poll(() =>
+        rows(
+          "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
+        ),
       )
       .toEqual([[0]]);
     await unharmed();
@@ -406,49 +406,41 @@ describe("a postgresql database", () => {
 
   it("tells how it does, which statements run, and which took long", async () => {
     await result("UPDATE kept SET word = word", { write: true });
-    const running = query("SELECT pg_sleep(6), 'running'", { timeoutMs: 20_000 });
-    const insight = await expect
-      .poll(
-        async () => {
-          const answer = await ask({ kind: "insight", ...server });
-          return answer.kind === "insight" ? answer.insight : answer;
-        },
-        { timeout: 5500, interval: 100 },
-      )
-      .toMatchObject({
+    const running = query("SELECT pg_sleep(60), 'running'", { timeoutMs: 90_000 });
+    const insight = await vi.waitUntil(async () => {
+      const answer = await ask({ kind: "insight", ...server });
+      return answer.kind === "insight" && answer.insight.activeQueries.length > 0 && answer;
+    });
+    expect(insight).toMatchObject({
+      insight: {
         connections: { used: expect.any(Number), max: 32 },
         activeQueries: [
           { statement: expect.stringContaining("pg_sleep"), state: expect.stringMatching(/active/) },
         ],
-      })
-      .then(() => ask({ kind: "insight", ...server }));
-    await running;
-    expect(insight).toMatchObject({
-      kind: "insight",
-      insight: { cacheHitRatio: expect.any(Number), slowQueries: expect.any(Array) },
+        cacheHitRatio: expect.any(Number),
+      },
     });
-    if (insight.kind !== "insight") throw new Error("no insight");
+    await ask({ kind: "endSession", session: insight.insight.activeQueries[0]?.id ?? "", ...server });
+    await running;
     expect(insight.insight.sizeMb).toBeGreaterThan(5);
     expect(insight.insight.slowQueries.map(({ statement }) => statement).join()).toContain("kept");
   });
 
   it("names the session whose lock another waits for, and ends it for its owner alone", async () => {
     const holding = query(
-      "WITH one AS (UPDATE kept SET word = word WHERE id = 1 RETURNING 1) SELECT pg_sleep(15) FROM one",
-      { write: true, timeoutMs: 20_000 },
+      "WITH one AS (UPDATE kept SET word = word WHERE id = 1 RETURNING 1) SELECT pg_sleep(60) FROM one",
+      { write: true, timeoutMs: 90_000 },
     );
     const active = async () => {
       const answer = await ask({ kind: "insight", ...server });
       return answer.kind === "insight" ? answer.insight.activeQueries : [];
     };
-    const holder = await vi.waitUntil(
-      async () => (await active()).find(({ statement }) => statement.includes("pg_sleep(15)")),
-      { timeout: 8000 },
+    const holder = await vi.waitUntil(async () =>
+      (await active()).find(({ statement }) => statement.includes("pg_sleep(60)")),
     );
-    const waiting = query("UPDATE kept SET word = word WHERE id = 1", { write: true, timeoutMs: 20_000 });
-    const waiter = await vi.waitUntil(
-      async () => (await active()).find(({ blockedBy }) => blockedBy.length > 0),
-      { timeout: 8000 },
+    const waiting = query("UPDATE kept SET word = word WHERE id = 1", { write: true, timeoutMs: 90_000 });
+    const waiter = await vi.waitUntil(async () =>
+      (await active()).find(({ blockedBy }) => blockedBy.length > 0),
     );
     expect(waiter).toMatchObject({
       statement: "UPDATE kept SET word = word WHERE id = 1",
@@ -461,21 +453,18 @@ describe("a postgresql database", () => {
     expect((await holding).kind).not.toBe("query");
     expect(await end(holder.id)).toEqual({ kind: "endSession", ended: false });
     await unharmed();
-  }, 60_000);
+  });
 
   it("ends what reads as well, which has a login of its own", async () => {
-    const reading = query("SELECT pg_sleep(15), 'to be ended'", { timeoutMs: 20_000 });
-    const found = await vi.waitUntil(
-      async () => {
-        const answer = await ask({ kind: "insight", ...server });
-        if (answer.kind !== "insight") return undefined;
-        return answer.insight.activeQueries.find(({ statement }) => statement.includes("to be ended"));
-      },
-      { timeout: 8000 },
-    );
+    const reading = query("SELECT pg_sleep(60), 'to be ended'", { timeoutMs: 90_000 });
+    const found = await vi.waitUntil(async () => {
+      const answer = await ask({ kind: "insight", ...server });
+      if (answer.kind !== "insight") return undefined;
+      return answer.insight.activeQueries.find(({ statement }) => statement.includes("to be ended"));
+    });
     expect(await ask({ kind: "endSession", session: found.id, ...server })).toMatchObject({ ended: true });
     expect((await reading).kind).not.toBe("query");
-  }, 30_000);
+  });
 
   it("says how many rows a statement would change, and changes none", async () => {
     const dry = (statement: string) => result(statement, { dryRun: true });
@@ -567,7 +556,7 @@ describe("a postgresql database", () => {
 
   it("is asked by too many at once, and refuses those above the limit", async () => {
     const answers = await Promise.all(
-      Array.from({ length: 6 }, () => query("SELECT pg_sleep(1)", { timeoutMs: 5000 })),
+      Array.from({ length: 6 }, () => query("SELECT pg_sleep(1)", { timeoutMs: 30_000 })),
     );
     const kinds = answers.map(({ kind }) => kind).sort();
     expect(kinds).toEqual(["query", "query", "query", "query", "refused", "refused"]);
@@ -630,12 +619,10 @@ describe("a mysql database", () => {
     const many = await result("SELECT a.seq FROM seq_1_to_1000000000 a", { limit: 1000 });
     expect([many.rows.length, many.truncated]).toEqual([1000, true]);
     await expect
-      .poll(
-        () =>
-          rows(
-            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%seq_1_to_10000%' AND ID <> CONNECTION_ID()",
-          ),
-        { timeout: 20_000 },
+      .poll(() =>
+        rows(
+          "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%seq_1_to_10000%' AND ID <> CONNECTION_ID()",
+        ),
       )
       .toEqual([[0]]);
     const exact = await result("SELECT seq FROM seq_1_to_40", { limit: 40 });
@@ -734,40 +721,37 @@ describe("a mysql database", () => {
     expect(
       await refusal("BEGIN NOT ATOMIC LOOP DO SLEEP(60); END LOOP; END", { timeoutMs: 1000, write: true }),
     ).toMatch(/took longer than 1 s/);
-    expect(Date.now() - beganAt).toBeLessThan(30_000);
+    expect(Date.now() - beganAt).toBeLessThan(60_000);
     expect(await refusal("SELECT SLEEP(60)", { timeoutMs: 1000 })).toMatch(/took longer than 1 s/);
     // It answers when it is ended, as if it had come to its end.
     const { durationMs } = await result("SELECT BENCHMARK(100000000000, SHA2('x', 512))", {
       timeoutMs: 1000,
     });
-    expect(durationMs).toBeLessThan(10_000);
+    expect(durationMs).toBeLessThan(60_000);
     await expect
-      .poll(
-        () =>
-          rows(
-            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO IS NOT NULL AND ID <> CONNECTION_ID()",
-          ),
-        {
-          timeout: 10_000,
-        },
+      .poll(() =>
+        rows(
+          "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO IS NOT NULL AND ID <> CONNECTION_ID()",
+        ),
       )
       .toEqual([[0]]);
     await unharmed();
   });
 
   it("tells how it does, which statements run and which took long, and shows its tables", async () => {
-    const running = query("SELECT SLEEP(5), 'running'", { timeoutMs: 20_000 });
-    await expect
-      .poll(() => ask({ kind: "insight", ...server }), { timeout: 4500, interval: 100 })
-      .toMatchObject({
-        insight: {
-          connections: { max: 32 },
-          activeQueries: [{ statement: expect.stringContaining("SLEEP") }],
-        },
-      });
+    const running = query("SELECT SLEEP(60), 'running'", { timeoutMs: 90_000 });
+    const insight = await vi.waitUntil(async () => {
+      const answer = await ask({ kind: "insight", ...server });
+      return answer.kind === "insight" && answer.insight.activeQueries.length > 0 && answer;
+    });
+    expect(insight).toMatchObject({
+      insight: {
+        connections: { max: 32 },
+        activeQueries: [{ statement: expect.stringContaining("SLEEP") }],
+      },
+    });
+    await ask({ kind: "endSession", session: insight.insight.activeQueries[0]?.id ?? "", ...server });
     await running;
-    const insight = await ask({ kind: "insight", ...server });
-    if (insight.kind !== "insight") throw new Error(JSON.stringify(insight));
     expect(insight.insight.slowQueries.map(({ statement }) => statement).join()).toContain("kept");
     expect(insight.insight.cacheHitRatio).toBeGreaterThan(0);
     const answer = await ask({ kind: "schema", ...server });
@@ -792,21 +776,18 @@ describe("a mysql database", () => {
   });
 
   it("ends a session of its owner, and no other", async () => {
-    const running = query("SELECT SLEEP(15), 'to be ended'", { timeoutMs: 20_000 });
-    const found = await vi.waitUntil(
-      async () => {
-        const answer = await ask({ kind: "insight", ...server });
-        if (answer.kind !== "insight") return undefined;
-        return answer.insight.activeQueries.find(({ statement }) => statement.includes("to be ended"));
-      },
-      { timeout: 8000 },
-    );
+    const running = query("SELECT SLEEP(60), 'to be ended'", { timeoutMs: 90_000 });
+    const found = await vi.waitUntil(async () => {
+      const answer = await ask({ kind: "insight", ...server });
+      if (answer.kind !== "insight") return undefined;
+      return answer.insight.activeQueries.find(({ statement }) => statement.includes("to be ended"));
+    });
     const end = (session: string) => ask({ kind: "endSession", session, ...server });
     expect(await end(found.id)).toEqual({ kind: "endSession", ended: true });
     expect((await running).kind).not.toBe("query");
     expect(await end("999999999")).toEqual({ kind: "endSession", ended: false });
     await unharmed();
-  }, 30_000);
+  });
 
   it("shows tables with a history as tables, which take part in a dry run or not, and no sequences", async () => {
     for (const statement of [
@@ -966,31 +947,25 @@ describe("a redis database", () => {
     };
     const { username, password } = server.login;
     const blocked = client(username, password, "BLPOP", "nothing", "0");
-    const [found] = await vi.waitUntil(
-      async () => {
-        const all = await active();
-        return all.length === 1 ? all : undefined;
-      },
-      { timeout: 8000 },
-    );
+    const [found] = await vi.waitUntil(async () => {
+      const all = await active();
+      return all.length === 1 ? all : undefined;
+    });
     expect(found).toMatchObject({ statement: "blpop", waitsFor: "blpop" });
     const end = (session: string) => ask({ kind: "endSession", session, ...server });
     expect(await end(found?.id ?? "")).toEqual({ kind: "endSession", ended: true });
     expect(await blocked).toBe("ended");
     expect(await end("999999999")).toEqual({ kind: "endSession", ended: false });
     void client("berth", spec.adminPassword, "BLPOP", "nothing", "10");
-    const [other] = await vi.waitUntil(
-      async () => {
-        const all = await active();
-        return all.length === 1 ? all : undefined;
-      },
-      { timeout: 8000 },
-    );
+    const [other] = await vi.waitUntil(async () => {
+      const all = await active();
+      return all.length === 1 ? all : undefined;
+    });
     expect(await end(other?.id ?? "")).toMatchObject({
       kind: "statementRefused",
       error: expect.stringContaining("another user"),
     });
     expect(await refusal("SET kept other", { dryRun: true })).toMatch(/no dry run/);
     await unharmed();
-  }, 40_000);
+  });
 });

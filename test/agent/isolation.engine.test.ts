@@ -415,7 +415,7 @@ it("a site may use two processors while it starts, and its pack's half of one wh
   const quota = async () => (await docker("exec", id, "sh", "-c", files)).trim().split(" ")[0];
   expect(await quota()).toBe("50000");
   expect(await atStartSpeed(container, quota)).toBe("200000");
-  await expect.poll(quota, { timeout: 10_000 }).toBe("50000");
+  await expect.poll(quota).toBe("50000");
 });
 
 it("a fork bomb ends at its site's limit, and others go on", async () => {

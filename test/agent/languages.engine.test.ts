@@ -192,9 +192,9 @@ it("a PHP app that is stopped answers the request that it is at", async () => {
   await get(address, container);
   const answer = fetch(`${address}/slow.php`);
   const begun = () => docker("exec", container, "sh", "-c", "ls /tmp").includes("begun");
-  await expect.poll(begun, { timeout: 10_000 }).toBe(true);
+  await expect.poll(begun).toBe(true);
   docker("kill", "--signal", "TERM", container);
-  await expect.poll(() => fetch(address).then(String, () => "refused"), { timeout: 10_000 }).toBe("refused");
+  await expect.poll(() => fetch(address).then(String, () => "refused")).toBe("refused");
   docker("exec", container, "touch", "/tmp/go");
   expect(await (await answer).text()).toBe("done");
   expect(docker("wait", container)).toBe("0");

@@ -76,4 +76,4 @@ it("a site's containers are told as they are: what they listen on, what they ans
     { timeout: 20_000 },
   );
   expect(ended).toMatchObject({ exitCode: 7, restarts: 0, probe: null, listens: [] });
-}, 60_000);
+});

@@ -259,7 +259,7 @@ describe("statistics of a site", () => {
     records = open();
     expect(records.stats("site_1", "30d", now).series.length).toBeGreaterThan(700);
     expect(size - before).toBeLessThan(5_000_000);
-  }, 60_000);
+  });
 });
 
 function sizeWithoutRequests(file: string): number {

@@ -270,7 +270,7 @@ describe("a volume's backup", () => {
       // The store answers nothing until the site runs again.
       request.resume();
       void expect
-        .poll(isPaused, { timeout: 20_000 })
+        .poll(isPaused)
         .toBe(false)
         .then(() => {
           resumedWhileSending = true;
@@ -282,7 +282,7 @@ describe("a volume's backup", () => {
     const { consistent } = await backUp();
     expect([consistent, resumedWhileSending]).toEqual([false, true]);
     await engine.removeContainer(id);
-  }, 60_000);
+  });
 
   it("does not leave a site frozen when the agent ends meanwhile: the next one wakes it", async () => {
     await folderOf();

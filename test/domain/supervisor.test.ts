@@ -62,4 +62,4 @@ it("a program that does not end when it is asked to is killed after its time", a
   await vi.waitFor(() =>
     expect(readFileSync(join(folder, "logs", "stubborn.log"), "utf8")).toContain("ended with SIGKILL"),
   );
-}, 7000);
+});

@@ -58,6 +58,7 @@ describe("a test file has new inputs", () => {
     "node_modules/.package-lock.json",
     "drizzle/0000.sql",
     "test/support/outside.ts",
+    "test/support/patience.ts",
   ])("where %s was changed, whatever it imports", (file) => {
     write(one, "");
     expect(changedBy(() => write(file, "changed"))).toEqual([one]);

@@ -47,4 +47,4 @@ it("the Worker bundles by wrangler's own rules without a network, with the bindi
   ])
     expect(stdout).toContain(`env.${name} `);
   expect(stdout).not.toMatch(/warning/i);
-}, 60_000);
+});

@@ -86,7 +86,7 @@ export async function signedIn(
 ): Promise<{ context: BrowserContext; page: Page }> {
   const context = await browser.newContext(options);
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   await page.goto(`${siteUrl}/sign-in`);
   await fillSignIn(page, person);
   await page.waitForURL((url) => url.pathname !== "/sign-in");

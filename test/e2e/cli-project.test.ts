@@ -86,15 +86,15 @@ it("a checkout gets its berth.json, the site that it describes, and changes only
   const { url } = JSON.parse((await berth("sites", "show", "--json")).stdout) as { url: string };
   const status = async () => (await request(url)).status;
   expect((await berth("ingress", "maintenance", "on", "--message", "Back soon")).code).toBe(0);
-  await expect.poll(status, { timeout: 10_000 }).toBe(503);
+  await expect.poll(status).toBe(503);
   expect((await berth("ingress", "show")).stdout).toContain("Back soon");
   expect((await berth("ingress", "maintenance", "off")).code).toBe(0);
-  await expect.poll(status, { timeout: 10_000 }).toBe(200);
+  await expect.poll(status).toBe(200);
   expect((await berth("ingress", "redirect", "/old", "/new", "--code", "302")).code).toBe(0);
   const old = async () => (await request(new URL("/old", url).href)).headers.location;
-  await expect.poll(old, { timeout: 10_000 }).toMatch(/\/new$/);
+  await expect.poll(old).toMatch(/\/new$/);
   expect((await berth("ingress", "unredirect", "/old")).code).toBe(0);
-  await expect.poll(old, { timeout: 10_000 }).toBe(undefined);
+  await expect.poll(old).toBe(undefined);
   expect(await berth("ingress", "unredirect", "/old")).toMatchObject({ code: 4 });
   const history = JSON.parse((await berth("env", "history", "--json")).stdout) as {
     data: { version: number }[];

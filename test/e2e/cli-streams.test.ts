@@ -40,7 +40,7 @@ let databaseId: string;
 beforeAll(async () => {
   await bundleCli(program);
   [databaseId] = await Promise.all([databaseOf("postgresql"), databaseOf("mysql"), databaseOf("redis")]);
-}, 240_000);
+});
 afterAll(async () => {
   await Promise.all(made.map((id) => api("DELETE", `/databases/${id}?skipFinalBackup=1`)));
   rmSync(home, { recursive: true, force: true });
@@ -68,7 +68,7 @@ it("psql opens on a database without public access, reads a hundred megabytes, a
   expect([read.code, read.stderr, read.stdout.length]).toEqual([0, "", 100_000 * (32 * 32 + 1)]);
   const failing = await berth(...connect, "--set=ON_ERROR_STOP=1", "--file=no-such-file").ended;
   expect(failing.code).not.toBe(0);
-}, 120_000);
+});
 
 it("mariadb and redis-cli open on databases without public access, write and read", async () => {
   const mariadb = (...more: string[]) =>
@@ -83,7 +83,7 @@ it("mariadb and redis-cli open on databases without public access, write and rea
   const redis = (...more: string[]) => berth("databases", "connect", "tunnel-to-redis", "--", ...more).ended;
   expect(await redis("SET", "greeting", "hello")).toEqual({ code: 0, stdout: "OK\n", stderr: "" });
   expect(await redis("GET", "greeting")).toEqual({ code: 0, stdout: "hello\n", stderr: "" });
-}, 60_000);
+});
 
 it("where psql is not installed, Berth's own prompt reads, and writes only after an exclamation mark", async () => {
   const line = `${process.execPath} ${program} databases connect tunnel-to-postgresql`;
@@ -104,7 +104,7 @@ it("where psql is not installed, Berth's own prompt reads, and writes only after
   await say("SELECT upper(word) AS shouted FROM kept", /AHOY/);
   typed.child.stdin.write("\u0004");
   expect((await typed.ended).code).toBe(0);
-}, 60_000);
+});
 
 it("a tunnel takes connection after connection until Ctrl-C, and shows no password", async () => {
   const tunnel = berth("databases", "tunnel", databaseId, "--json");
@@ -162,7 +162,7 @@ it("over a network that breaks, a client of a database is told, and the tunnel t
   const { code, stderr } = await tunnel.ended;
   expect([code, stderr]).toEqual([130, expect.stringContaining("cannot be reached")]);
   network.close();
-}, 120_000);
+});
 
 it("a person types in a terminal of the site, changes its size, and leaves with the shell's exit code", async () => {
   const go = join(home, "resize");

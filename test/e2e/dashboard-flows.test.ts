@@ -294,7 +294,7 @@ it("a session that ends while somebody types loses nothing", async () => {
 it("the way from signing in to a deployment is walked with the keyboard alone", async () => {
   const context = await browser.newContext();
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   const { keyboard } = page;
   const name = `keys-${process.pid}`;
   const focused = (selector: string) =>

@@ -26,7 +26,7 @@ describe.each([
       extraHTTPHeaders: { "CF-Connecting-IP": hasScript ? "198.51.100.11" : "198.51.100.12" },
     });
     page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(60_000);
   });
   afterAll(async () => {
     const headers = { Origin: local.siteUrl };

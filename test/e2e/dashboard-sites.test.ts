@@ -496,7 +496,7 @@ it("a button copies a value as it is, however often it is pressed, and says so w
   await page.goto(`${local.siteUrl}/sites/${id}/variables`);
   await page.click("#value-COPIED summary");
   const button = page.locator("#value-COPIED [data-copy]");
-  const says = (text: string) => expect.poll(() => button.innerText(), { timeout: 10_000 }).toBe(text);
+  const says = (text: string) => expect.poll(() => button.innerText()).toBe(text);
   await page.clock.pauseAt(Date.now() + 60_000);
   await button.click();
   await says("Copied");
@@ -610,9 +610,7 @@ it("variables are staged, whatever else is done on their page, and saved as one 
   await page.locator("main tr", { hasText: "not in service yet" }).first().waitFor();
   await api("PATCH", `/sites/${id}`, { action: "restart" });
   await page.locator("#waiting .callout").waitFor({ state: "detached", timeout: 60_000 });
-  await expect
-    .poll(() => page.locator("main tr", { hasText: "not in service yet" }).count(), { timeout: 20_000 })
-    .toBe(0);
+  await expect.poll(() => page.locator("main tr", { hasText: "not in service yet" }).count()).toBe(0);
   // A secret would lead who copies the site to its variables.
   const envVariables = ["ONE", "TWO", "THREE", "RANDOM"].map((key) => ({ key, value: null }));
   await api("PATCH", `/sites/${id}`, { envVariables });
@@ -719,9 +717,9 @@ it("a new site's name and port follow the repository until they are typed", asyn
   await page.goto(`${local.siteUrl}/sites/new`);
   const value = (name: string) => page.inputValue(`main [name=${name}]`);
   await page.fill("main [name=githubUrl]", hello ?? "");
-  await expect.poll(() => value("name"), { timeout: 20_000 }).toBe("hello-docker");
+  await expect.poll(() => value("name")).toBe("hello-docker");
   await page.fill("main [name=githubUrl]", notes ?? "");
-  await expect.poll(() => value("name"), { timeout: 20_000 }).toBe("notes-app");
+  await expect.poll(() => value("name")).toBe("notes-app");
   await page.fill("main [name=name]", "mine");
   await page.fill("main [name=githubUrl]", hello ?? "");
   await page.locator("#found[aria-busy]").waitFor();

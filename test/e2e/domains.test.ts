@@ -129,7 +129,7 @@ beforeAll(async () => {
   ({ api } = plane);
   rival = await otherAccount();
   await addHost(machines[0], await engines[0]);
-}, 300_000);
+});
 
 afterAll(async () => {
   for (const end of ends.toReversed()) await end();
@@ -232,7 +232,7 @@ it("a new site's own name answers by HTTPS under the wildcard certificate, and n
     error: null,
     certificate: { name: `*.${domain}`, error: null },
   });
-}, 300_000);
+});
 
 /** The records at a name, as their owner sets them at his provider. */
 async function setRecords(name: string, type: string, contents: string[]): Promise<void> {
@@ -302,7 +302,7 @@ it("a custom domain goes from PATCH to a trusted answer, and says on the way wha
   const asked = http.get({ host: oldAddress, path: "/a?b", headers: { Host: own }, agent: false });
   const [plain] = (await once(asked, "response")) as [http.IncomingMessage];
   expect([plain.resume().statusCode, plain.headers.location]).toEqual([308, `https://${own}/a?b`]);
-}, 120_000);
+});
 
 /** Somebody else, who has confirmed the address. */
 async function otherAccount(): Promise<ControlPlane["api"]> {

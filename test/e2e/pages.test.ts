@@ -39,7 +39,7 @@ describe.each([
     // Passwords are limited per client address.
     const extraHTTPHeaders = { "CF-Connecting-IP": hasScript ? "198.51.100.1" : "198.51.100.2" };
     page = await (await browser.newContext({ javaScriptEnabled: hasScript, extraHTTPHeaders })).newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(60_000);
   });
 
   it("signs up, makes a key that works, and changes the password", async () => {

@@ -277,7 +277,7 @@ describe("a checkout", () => {
     const session = await service.open(of.invoiceToken);
     service.stripe.breakNext({ on: /expire$/, times: 100 });
     await service.asOperator(of.key, "POST", `/invoices/${of.invoiceId}/cancel`);
-    await expect.poll(() => log.mock.calls.join(), { timeout: 10_000 }).toContain("close checkouts");
+    await expect.poll(() => log.mock.calls.join()).toContain("close checkouts");
     service.stripe.mend();
     expect(service.stripe.sessions.get(session)?.status).toBe("open");
     await reconcilePayments(service.ctx());
