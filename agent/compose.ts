@@ -65,7 +65,7 @@ import { openIngressContainer, type IngressContainer } from "./startup/ensure-in
 import { reviveServing, sweep } from "./startup/sweep.ts";
 import { openChannels } from "./streams/open-channel.ts";
 import { StreamServer } from "./streams/stream-server.ts";
-import { sha256Of, updater } from "./update.ts";
+import { openUpdates, sha256Of, type Updates } from "./update.ts";
 import { agentVersion, versionOfProgram } from "./version.ts";
 
 const diskLookMs = 2000;
@@ -117,9 +117,11 @@ export function compose(config: AgentConfig, program: Program): Agent {
       const work = openWork(config, means, stopping.signal);
       watch(config, means, work, stopping.signal);
       superviseIngress(config, host, { runner: work.runner, ingress }, stopping.signal);
-      await watchCondition(config, means, work, ingress, stopping.signal);
+      const updates = updatesOf(config, work, program);
+      const problems = { ingress: ingress.problem, update: () => updates?.problem() ?? null };
+      await watchCondition(config, means, work, problems, stopping.signal);
       await adoptCommands(host, work.journal, work.runner);
-      const endLink = connect(config, means, work, program);
+      const endLink = connect(config, means, work, program, updates);
       end = async () => {
         endLink();
         await Promise.race([work.runner.shutdown(), delay(stopWithinMs)]);
@@ -453,15 +455,40 @@ function watchCondition(
   { builds }: AgentConfig,
   { host }: Means,
   { questionServer }: Work,
-  { problem }: IngressContainer,
+  problems: Record<"ingress" | "update", () => string | null>,
   signal: AbortSignal,
 ): Promise<void> {
   const look = () =>
     diskCondition(host.buildRoom, builds.minFreeDiskMb)
-      .then((disk) => questionServer.inCondition({ disk, ingressProblem: problem() }))
+      .then((disk) =>
+        questionServer.inCondition({
+          disk,
+          ingressProblem: problems.ingress(),
+          updateProblem: problems.update(),
+        }),
+      )
       .catch((error: unknown) => log("error", "The host's condition was not determined", { error }));
   every(conditionLookMs, signal, look);
   return look();
+}
+
+/** None if the file that runs is not the one distributed to hosts, or the operator turned updates off. */
+function updatesOf(
+  { autoUpdate, controlPlaneUrl }: AgentConfig,
+  { runner }: Work,
+  { programFile, exit }: Program,
+): Updates | undefined {
+  if (!autoUpdate || !programFile.endsWith(".mjs")) return undefined;
+  return openUpdates({
+    siteUrl: controlPlaneUrl,
+    file: programFile,
+    async restart(version) {
+      log("info", "Another agent version is installed: this one exits when its jobs have ended", { version });
+      await runner.finish();
+      exit();
+    },
+    onError: (error) => log("error", "The agent was not updated", { error }),
+  });
 }
 
 const notTaken = (error: unknown) =>
@@ -475,7 +502,8 @@ function connect(
   config: AgentConfig,
   { host }: Means,
   { runner, questionServer, streams, inventory }: Work,
-  { programFile, exit }: Program,
+  { programFile }: Program,
+  updates: Updates | undefined,
 ): () => void {
   const peers = openPeers(peersFileOf(routesFileOf(config)), {
     address: config.ingress.address,
@@ -492,21 +520,7 @@ function connect(
       ? versionOfProgram(sha256Of(readFileSync(programFile)))
       : agentVersion,
     lostSites: () => host.ingress.lost().slice(0, maxLostSites) as Id<"site">[],
-    onWelcome:
-      config.autoUpdate && programFile.endsWith(".mjs")
-        ? updater({
-            siteUrl: config.controlPlaneUrl,
-            file: programFile,
-            restart: async (version) => {
-              log("info", "Another agent version is installed: this one exits when its jobs have ended", {
-                version,
-              });
-              await runner.finish();
-              exit();
-            },
-            onError: (error) => log("error", "The agent was not updated", { error }),
-          })
-        : undefined,
+    onWelcome: updates?.onWelcome,
     onCertificates({ certificates, awaited }) {
       const { tls } = config.ingress;
       if (tls?.addressKey === undefined) return;

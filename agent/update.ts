@@ -61,50 +61,72 @@ async function load(program: string): Promise<void> {
   if (said.includes(missing) || (!end?.signal && !isThrown)) return;
   const reason =
     /^\w*Error\b.*/m.exec(said)?.[0] ?? (end?.killed ? "it did not answer within a minute" : "it crashed");
-  throw new Error(`The new agent cannot be loaded by Node ${process.version}: ${reason}`);
+  throw new Error(
+    `The new agent cannot be loaded by Node ${process.version}: ${reason}. See that the host has a current Node`,
+  );
+}
+
+function problemOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  // `fetch` has its reason in the cause.
+  const reason = cause instanceof Error ? `${message}: ${cause.message}` : message;
+  return `Its agent was not updated, and the earlier one runs on: ${reason.slice(0, 1000).replace(/\.$/, "")}. It tries again by itself.`;
 }
 
 const firstRetryMs = 30_000;
 const maxDoublings = 7;
 
-/**
- * Called at each welcome. A different responder is replaced and restarts by itself; the agent is replaced once, then
- * `restart` lets running jobs end. What fails is tried again, as it was last announced: after `retryMs`, then ever later.
- */
-export function updater(options: {
+export type Updates = {
+  /**
+   * Call at each welcome. A different responder is replaced and restarts by itself; the agent is replaced once, then
+   * `restart` lets running jobs end. What fails is tried again, as it was last announced: after `retryMs`, then ever later.
+   */
+  onWelcome: (served: Served | undefined) => void;
+  /** Why the last attempt failed, for the operator; null: it did not. */
+  problem: () => string | null;
+};
+
+export function openUpdates(options: {
   siteUrl: string;
   file: string;
   restart: (version: string) => Promise<void>;
   onError: (error: unknown) => void;
   retryMs?: number | undefined;
-}): (served: Served | undefined) => void {
+}): Updates {
   const { siteUrl, file, retryMs = firstRetryMs } = options;
   const responder = join(dirname(file), "responder.mjs");
   let announced: Served | undefined;
   let updating = false;
   let failures = 0;
   let timer: NodeJS.Timeout | undefined;
+  let problem: string | null = null;
   async function update({ version, sha256, responderSha256 }: Served): Promise<void> {
     // First, because the next agent's files may require the next responder.
     if (existsSync(responder) && !isCurrent(responder, responderSha256))
       await replace(siteUrl, "responder", responder, responderSha256);
     if (isCurrent(file, sha256)) return;
     await replace(siteUrl, "agent", file, sha256);
+    problem = null;
     await options.restart(version);
   }
   function attempt(): void {
     if (!announced || updating) return;
     updating = true;
     update(announced)
+      .then(() => (problem = null))
       .catch((error: unknown) => {
         options.onError(error);
+        problem = problemOf(error);
         timer = setTimeout(attempt, retryMs * 2 ** Math.min(failures++, maxDoublings)).unref();
       })
       .finally(() => (updating = false));
   }
-  return (served) => {
-    clearTimeout(timer);
-    [announced, failures] = [served, 0];
-    attempt();
+  return {
+    onWelcome(served) {
+      clearTimeout(timer);
+      [announced, failures] = [served, 0];
+      attempt();
+    },
+    problem: () => problem,
   };
 }

@@ -3,7 +3,7 @@ import type { BuildRoom } from "../isolation/build-room.ts";
 import { floorBytes } from "../isolation/disk.ts";
 import { mebibyte } from "../docker/mebibyte.ts";
 
-export type Condition = Omit<Extract<FromAgent, { type: "condition" }>, "type">;
+export type Condition = Required<Omit<Extract<FromAgent, { type: "condition" }>, "type">>;
 
 /** So that a disk in use is not reported with each look; in MB. */
 const stepMb = 256;

@@ -213,6 +213,8 @@ export const FromAgent = z.discriminatedUnion("type", [
       .nullable(),
     /** Why the ingress does not run, with what to do; null: it does, or nothing is known. */
     ingressProblem: z.string().min(1).max(2000).nullable(),
+    /** Why its last update failed, with what to do; null: none did. Earlier agents do not say. */
+    updateProblem: z.string().min(1).max(2000).nullable().default(null),
   }),
   Inventory,
   /** The answer to `openStream`; its bytes follow as binary messages (`stream-frames.ts`). */

@@ -114,7 +114,7 @@ export const Host = z
     problems: z
       .array(z.string())
       .describe(
-        "What keeps the host from serving visitors or from taking new sites, and what to do, as its agent last reported it.",
+        "What keeps the host from serving visitors or from taking new sites, or its agent from its update, and what to do, as its agent last reported it.",
       ),
     ingressReplacedAt: Timestamp.nullable().describe(
       "When the agent last replaced the ingress because it did not respond or was out of memory.",

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { updater } from "../../agent/update.ts";
+import { openUpdates } from "../../agent/update.ts";
 
 let folder: string;
 let file: string;
@@ -40,7 +40,7 @@ afterEach(() => {
 });
 
 const update = (retryMs?: number) =>
-  updater({
+  openUpdates({
     retryMs,
     siteUrl,
     file,
@@ -49,24 +49,24 @@ const update = (retryMs?: number) =>
   });
 
 it("an agent of another version replaces its file as a whole and restarts, once", async () => {
-  const welcomed = update();
+  const { onWelcome: welcomed } = update();
   welcomed(served);
   welcomed(served);
   await vi.waitUntil(() => restarts.length > 0, 10_000);
   expect(readFileSync(file, "utf8")).toBe(next);
   expect(readdirSync(folder)).toEqual(["agent.mjs"]);
   expect([asked, restarts]).toEqual([1, ["2.0.0"]]);
-  update()(served);
+  update().onWelcome(served);
   expect(asked).toBe(1);
 });
 
 it("a responder of another version is replaced without a restart of the agent; a host without one beside it is left so", async () => {
   const responder = join(folder, "responder.mjs");
   writeFileSync(file, next);
-  update()(served);
+  update().onWelcome(served);
   expect(asked).toBe(0);
   writeFileSync(responder, "console.log('this');\n");
-  const welcomed = update();
+  const { onWelcome: welcomed } = update();
   welcomed(served);
   welcomed(served);
   await vi.waitUntil(() => readFileSync(responder, "utf8") === next, 10_000);
@@ -76,7 +76,7 @@ it("a responder of another version is replaced without a restart of the agent; a
 it("a responder that is not what was announced is refused, and the agent stays with it", async () => {
   const responder = join(folder, "responder.mjs");
   writeFileSync(responder, "console.log('this');\n");
-  update()({ ...served, responderSha256: "0".repeat(64) });
+  update().onWelcome({ ...served, responderSha256: "0".repeat(64) });
   await vi.waitUntil(() => errors.length > 0, 10_000);
   expect(String(errors[0])).toContain("The new responder is not what was announced");
   expect([readFileSync(responder, "utf8"), readFileSync(file, "utf8")]).toEqual(
@@ -85,7 +85,7 @@ it("a responder that is not what was announced is refused, and the agent stays w
 });
 
 it("what is not the bundle that was announced is refused, and tried again at the next welcome", async () => {
-  const welcomed = update();
+  const { onWelcome: welcomed } = update();
   for (const count of [1, 2]) {
     welcomed({ ...served, version: "3.0.0", sha256: "0".repeat(64) });
     await vi.waitUntil(() => errors.length === count, 10_000);
@@ -98,14 +98,19 @@ it("what is not the bundle that was announced is refused, and tried again at the
 it("what could not be fetched is fetched again, without another welcome, ever later", async () => {
   failing = 3;
   const began = performance.now();
-  update(10)(served);
+  const { onWelcome, problem } = update(10);
+  expect(problem()).toBe(null);
+  onWelcome(served);
+  await vi.waitUntil(() => problem() !== null, 10_000);
+  expect(problem()).toMatch(/^Its agent was not updated, .*: The new agent could not be fetched: 503\. /);
   await vi.waitUntil(() => restarts.length > 0, 10_000);
   expect(performance.now() - began).toBeGreaterThan(10 + 20 + 40 - 3);
   expect([readFileSync(file, "utf8"), errors.length, asked]).toEqual([next, 3, 4]);
+  expect(problem()).toBe(null);
 });
 
 it("a failed update is tried again as it was last announced", async () => {
-  const welcomed = update(10);
+  const { onWelcome: welcomed } = update(10);
   welcomed({ ...served, version: "3.0.0", sha256: "0".repeat(64) });
   await vi.waitUntil(() => errors.length > 0, 10_000);
   welcomed(served);
@@ -115,7 +120,7 @@ it("a failed update is tried again as it was last announced", async () => {
 
 it("an agent that this host's Node cannot load does not replace the one that runs", async () => {
   body = 'import { notThere } from "node:fs";\nnotThere();\n';
-  update()({ ...served, sha256: createHash("sha256").update(body).digest("hex") });
+  update().onWelcome({ ...served, sha256: createHash("sha256").update(body).digest("hex") });
   await vi.waitUntil(() => errors.length > 0, 10_000);
   expect(String(errors[0])).toMatch(/cannot be loaded by Node v\S+: SyntaxError: .*notThere/);
   expect([readFileSync(file, "utf8"), readdirSync(folder), restarts]).toEqual([
@@ -132,7 +137,7 @@ it.each([
   "an older service's agent, whose check looks at the engine and reads no settings, replaces a newer one: it %s",
   async (_, older) => {
     body = older;
-    update()({ ...served, sha256: createHash("sha256").update(older).digest("hex") });
+    update().onWelcome({ ...served, sha256: createHash("sha256").update(older).digest("hex") });
     await vi.waitUntil(() => restarts.length + errors.length > 0, 10_000);
     expect([errors, restarts, readFileSync(file, "utf8")]).toEqual([[], ["2.0.0"], older]);
   },
@@ -140,12 +145,22 @@ it.each([
 
 it("an agent that ends by a signal as it is loaded does not replace the one that runs", async () => {
   body = "process.kill(process.pid, 'SIGKILL');\n";
-  update()({ ...served, sha256: createHash("sha256").update(body).digest("hex") });
+  update().onWelcome({ ...served, sha256: createHash("sha256").update(body).digest("hex") });
   await vi.waitUntil(() => restarts.length + errors.length > 0, 10_000);
   expect([String(errors[0]), restarts]).toEqual([expect.stringContaining("cannot be loaded by Node"), []]);
 });
 
+it("a service that cannot be reached is named with what the network says, until what runs is what is served", async () => {
+  const { onWelcome, problem } = update();
+  await new Promise((resolve) => server.close(resolve));
+  onWelcome(served);
+  await vi.waitUntil(() => problem() !== null, 10_000);
+  expect(problem()).toMatch(/fetch failed: .*ECONNREFUSED/);
+  onWelcome({ ...served, sha256: createHash("sha256").update(readFileSync(file)).digest("hex") });
+  await vi.waitUntil(() => problem() === null, 10_000);
+});
+
 it("without an agent that is served nothing happens", () => {
-  update()(undefined);
+  update().onWelcome(undefined);
   expect(asked).toBe(0);
 });

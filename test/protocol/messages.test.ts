@@ -24,7 +24,12 @@ const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } =
     lostSites: [],
   },
   failingChecks: { type: "failingChecks", sites: [{ siteId: id("site"), detail: "It answers 500." }] },
-  condition: { type: "condition", disk: { freeMb: 0, neededMb: 2048 }, ingressProblem: "Port 80 is in use." },
+  condition: {
+    type: "condition",
+    disk: { freeMb: 0, neededMb: 2048 },
+    ingressProblem: "Port 80 is in use.",
+    updateProblem: null,
+  },
   streamOpened: { type: "streamOpened", streamId: 4_294_967_295 },
   streamCredit: credit,
   streamClosed: { type: "streamClosed", streamId: 1, error: null, exitCode: 0 },
@@ -290,8 +295,10 @@ describe("a message is refused", () => {
     })),
   ];
   it.each(messages)("without any one of its fields: $message.type", ({ schema, message }) => {
-    // Control planes of before send no `awaited`.
-    for (const field of Object.keys(message).filter((name) => !["result", "awaited"].includes(name)))
+    // Control planes of before send no `awaited`, agents no `updateProblem`.
+    for (const field of Object.keys(message).filter(
+      (name) => !["result", "awaited", "updateProblem"].includes(name),
+    ))
       expect([field, schema.safeParse({ ...message, [field]: undefined }).success]).toEqual([field, false]);
   });
 

@@ -98,10 +98,12 @@ describe("a new site", () => {
     const key = await account();
     const [full, other] = [await hostFor(3), await hostFor(1)];
     const problem = "TCP port 80 is in use by another program.";
+    const updateProblem = "Its agent was not updated: The new agent could not be fetched: 503.";
     full.send({
       type: "condition",
       disk: { freeMb: 2000, neededMb: 2048 },
       ingressProblem: problem,
+      updateProblem,
     });
     await expect
       .poll(async () => hostRecord(full.hostId))
@@ -110,6 +112,7 @@ describe("a new site", () => {
         problems: [
           problem,
           expect.stringMatching(/^Its disk is nearly full: 2\.0 GB are free.* needs 2\.0 GB/),
+          updateProblem,
         ],
       });
     expect(await hostPage()).toContain("Its disk is nearly full");

@@ -232,6 +232,8 @@ export const hosts = sqliteTable(
     diskNeededMb: integer("disk_needed_mb"),
     /** Why its ingress does not run, as its agent last said; null: it does. */
     ingressProblem: text("ingress_problem"),
+    /** Why its agent was not updated, as it last said; null: it was, or need not be. */
+    updateProblem: text("update_problem"),
     /**
      * When its inventory was last compared with the record, and the memory of running containers unknown to the
      * record.

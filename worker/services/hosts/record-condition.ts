@@ -7,10 +7,15 @@ import { hosts } from "../../db/schema.ts";
 export async function recordCondition(
   ctx: Ctx,
   hostId: Id<"host">,
-  { disk, ingressProblem }: Extract<FromAgent, { type: "condition" }>,
+  { disk, ingressProblem, updateProblem }: Extract<FromAgent, { type: "condition" }>,
 ): Promise<void> {
   await ctx.db
     .update(hosts)
-    .set({ diskFreeMb: disk?.freeMb ?? null, diskNeededMb: disk?.neededMb ?? null, ingressProblem })
+    .set({
+      diskFreeMb: disk?.freeMb ?? null,
+      diskNeededMb: disk?.neededMb ?? null,
+      ingressProblem,
+      updateProblem,
+    })
     .where(eq(hosts.id, hostId));
 }

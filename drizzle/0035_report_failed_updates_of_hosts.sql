@@ -1,0 +1,1 @@
+ALTER TABLE `hosts` ADD `update_problem` text;
