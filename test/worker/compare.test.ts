@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Answer } from "../../protocol/agent/running.ts";
-import type { Database } from "../../protocol/api/databases.ts";
+import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import type { SetAsideList } from "../../protocol/api/hosts.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { clearAway, hostRecord, sql, tick } from "./hosts-service.ts";
@@ -14,10 +14,12 @@ import {
   hello,
   jobOf,
   operator,
+  pay,
   runningSite,
   site,
   ready,
   runningDatabase,
+  uniqueName,
 } from "./service.ts";
 
 type Host = Awaited<ReturnType<typeof comparing>>;
@@ -147,6 +149,22 @@ describe("what a host has is compared with the record", () => {
       error: expect.stringMatching(/data is no longer on its host\. Restore a backup/) as string,
     });
     expect((await database(gone)).status).toBe("RUNNING");
+  });
+
+  it("a database that came up after the deadline of its provisioning is RUNNING once its host has said that it runs", async () => {
+    const input = { name: uniqueName("data"), type: "postgresql" };
+    const created = await api<DatabaseCreated>(key, "POST", "/databases", input);
+    await pay(created.body.invoiceToken);
+    const id = created.body.databaseId;
+    const provision = await jobOf(host, "database.provision");
+    await sql("UPDATE jobs SET deadline_at = 1 WHERE id = ?", provision.job.id);
+    await tick();
+    expect(await database(id)).toMatchObject({ status: "FAILED", version: null });
+    await finish(host, provision.job, provision.attempt, { version: "17.2" });
+    await say({ databases: [{ ...held, id }] });
+    const { job, attempt } = await jobOf(host, "database.start");
+    await finish(host, job, attempt, { version: "17.2" });
+    expect(await database(id)).toMatchObject({ status: "RUNNING", version: "17.2", error: null });
   });
 
   it("what runs of a stopped database is stopped, and is not started when that fails", async () => {

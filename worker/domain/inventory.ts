@@ -79,7 +79,9 @@ export function databaseVerdict(
   // Its host was removed, and is back.
   const isBack = database.place === "nowhere" && held?.volumes.length === 1;
   if (isBack && (database.status === "FAILED" || database.status === "SUSPENDED")) return "adopt";
-  if (database.place !== "here" || !database.hasRun) return "same";
+  if (database.place !== "here") return "same";
+  // Where provisioning fails, nothing runs: its success came after its deadline.
+  if (!database.hasRun) return database.status === "FAILED" && runs ? "start" : "same";
   if (database.status === "PROVISIONING" || database.status === "DELETING") return "same";
   const volumes = held?.volumes ?? [];
   if (!volumes.includes(database.volume)) {
