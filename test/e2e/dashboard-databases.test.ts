@@ -28,6 +28,7 @@ const flows = [
     write: "CREATE TABLE kept AS SELECT 'what was kept' AS word",
     lose: "DROP TABLE kept",
     read: "SELECT word FROM kept",
+    wide: `SELECT ${Array.from({ length: 12 }, (_, index) => `'what is wide' AS column_${index}`).join(", ")}`,
     fails: "SELECT word FROM nowhere",
     reason: /nowhere/,
     scheme: "postgresql://",
@@ -39,6 +40,7 @@ const flows = [
     write: 'SET kept "what was kept"',
     lose: "DEL kept",
     read: "GET kept",
+    wide: `MGET${" a-key-with-a-long-name".repeat(12)}`,
     fails: "NONSENSE",
     reason: /NONSENSE/i,
     scheme: "redis://",
@@ -115,6 +117,19 @@ describe.each(flows)("a $type database, $how,", (flow) => {
     expect(await answer(flow.read)).toContain("what was kept");
     expect(await answer(flow.fails)).toMatch(flow.reason);
     expect(await page.inputValue("#form-query [name=statement]")).toBe(flow.fails);
+  });
+
+  it("keeps wide answers and long statements within the screen of a phone", async () => {
+    const overflow = () =>
+      page.evaluate<number>("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+    const before = page.viewportSize() ?? { width: 1280, height: 720 };
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await answer(flow.wide)).not.toBe("");
+    expect(await overflow()).toBe(0);
+    await page.click('#form-query button:has-text("Run and write")');
+    await page.locator("#form-write").waitFor();
+    expect(await overflow()).toBe(0);
+    await page.setViewportSize(before);
   });
 
   it("is backed up, loses data, and has it back from the backup", async () => {
