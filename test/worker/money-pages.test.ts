@@ -176,6 +176,18 @@ it("the plan of each site can be changed, however many there are", async () => {
   expect((await owner.send(path, "plan", { packId: pack?.id ?? "", billingTerm: "1" })).status).toBe(303);
 });
 
+it("the next payment is all that is due on its day, and says what for", async () => {
+  const key = await account();
+  const [first, second] = [uniqueName("first"), uniqueName("second")];
+  for (const name of [first, second]) await pay((await createSite(key, { name })).invoiceToken);
+  const yearly = await createSite(key, { name: uniqueName("yearly"), billingTerm: 12 });
+  await pay(yearly.invoiceToken);
+  const { visitor: owner } = await signedIn(key);
+  expect((await owner.get("/billing")).text).toMatch(
+    new RegExp(`Next payment[^]*>\\$10\\.00<[^]*for ${first} and ${second}\\. `),
+  );
+});
+
 it("a plan that is no longer offered is shown with its size and price to who has it, and its term can be changed", async () => {
   const plan = await api<Pack>(await operator(), "POST", "/packs", {
     kind: "site",

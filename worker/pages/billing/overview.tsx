@@ -22,7 +22,7 @@ const monthsAfter = (term: Term): number => term.nextBillingTerm ?? term.billing
 const nextPrice = (term: Term, packs: readonly OwnPack[]) => {
   const pack = packs.find(({ id }) => id === (term.nextPackId ?? term.packId));
   const price = pack?.terms.find(({ months }) => months === monthsAfter(term));
-  return pack && price && { text: money(price.amountCents, pack.currency), name: pack.name };
+  return pack && price && { amountCents: price.amountCents, currency: pack.currency };
 };
 
 const every = (months: number): string => (months === 1 ? "a month" : `every ${months} months`);
@@ -37,6 +37,7 @@ const TermRow = ({
   due: Invoice | undefined;
 }) => {
   const price = nextPrice(term, packs);
+  const priceText = price && `${money(price.amountCents, price.currency)} ${every(monthsAfter(term))}`;
   const pack = packs.find(({ id }) => id === term.packId);
   return (
     <tr>
@@ -57,9 +58,9 @@ const TermRow = ({
             {term.nextBillingTerm !== null && `for ${monthsOf(term.nextBillingTerm)}`}
           </div>
         )}
-        {price && <div class="soft small narrow-only">{`${price.text} ${every(monthsAfter(term))}`}</div>}
+        {priceText && <div class="soft small narrow-only">{priceText}</div>}
       </td>
-      <td class="wide-only">{price ? `${price.text} ${every(monthsAfter(term))}` : "—"}</td>
+      <td class="wide-only">{priceText ?? "—"}</td>
       <td>
         {term.paidUntil === null ? <span class="soft">not paid yet</span> : <Day at={term.paidUntil} />}
       </td>
@@ -92,10 +93,13 @@ const Next = ({
   unpaid: readonly Invoice[];
 }) => {
   const [first] = unpaid.toSorted((one, other) => one.dueAt.localeCompare(other.dueAt));
-  const next = terms
-    .filter(({ paidUntil }) => paidUntil !== null)
-    .toSorted((one, other) => (one.paidUntil ?? "").localeCompare(other.paidUntil ?? ""))[0];
-  const price = next && nextPrice(next, packs);
+  const coming = terms
+    .flatMap(({ paidUntil, ...term }) => (paidUntil === null ? [] : [{ ...term, paidUntil }]))
+    .toSorted((one, other) => one.paidUntil.localeCompare(other.paidUntil));
+  const [next] = coming;
+  const onThatDay = coming.filter(({ paidUntil }) => next && day(paidUntil) === day(next.paidUntil));
+  const prices = onThatDay.map((term) => nextPrice(term, packs));
+  const [price] = prices;
   return (
     <div class="body">
       {first ? (
@@ -116,11 +120,22 @@ const Next = ({
             </a>
           </p>
         </>
-      ) : next?.paidUntil ? (
+      ) : next ? (
         <>
-          <p class="figure">{price?.text ?? "—"}</p>
+          <p class="figure">
+            {price && prices.every((one) => one?.currency === price.currency)
+              ? money(
+                  prices.reduce((sum, one) => sum + (one?.amountCents ?? 0), 0),
+                  price.currency,
+                )
+              : "—"}
+          </p>
           <p class="soft">
-            Next on <Day at={next.paidUntil} />, for {next.name}. The invoice is issued a week before.
+            Next on <Day at={next.paidUntil} />, for{" "}
+            {onThatDay.length > 3
+              ? `${onThatDay.length} sites and databases`
+              : new Intl.ListFormat("en").format(onThatDay.map(({ name }) => name))}
+            . {onThatDay.length > 1 ? "The invoices are" : "The invoice is"} issued a week before.
           </p>
         </>
       ) : (
