@@ -271,6 +271,7 @@ async function refresh(): Promise<void> {
       old.replaceWith(document.adoptNode(next));
       if (focused) keepFocus(focused, next);
     }
+    document.dispatchEvent(new CustomEvent("berth:read", { detail: newer }));
   } catch {
     // The connection broke, perhaps for a moment.
   } finally {

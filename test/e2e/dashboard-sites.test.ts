@@ -79,6 +79,16 @@ it("a deployment's log is folded by its steps but for the one that goes on or fa
   ]);
   expect(readFileSync(await download.path(), "utf8").split("\n")).toHaveLength(20_003 + 1);
 
+  // What its steps took is known only once it is over, when the page is read again.
+  await page.route(page.url(), async (route) => {
+    const response = await route.fetch();
+    const body = (await response.text()).replace(/data-took="[^"]*"/, `data-took='{"build":42000}'`);
+    await route.fulfill({ response, body });
+  });
+  await page.evaluate('document.dispatchEvent(new Event("berth:refresh"))');
+  await head("Build").getByText("42 s · 20,000 lines").waitFor();
+  await page.unroute(page.url());
+
   await page.goto(`${local.siteUrl}/deployments/${data[0]?.id}#L17`);
   await page.locator(".log-window .hit", { hasText: "compiles part 16" }).waitFor();
   await context.close();

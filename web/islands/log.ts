@@ -32,6 +32,8 @@ type Line = Pick<LogLine, "seq" | "at" | "stream"> & {
   part: Step | null;
 };
 type Row = Line | Step;
+const tookOf = ({ dataset }: HTMLElement) =>
+  JSON.parse(dataset["took"] ?? "{}") as Record<DeploymentStep, number | null>;
 const isStep = (row: Row): row is Step => "endedAt" in row;
 
 const maxLines = 50_000;
@@ -158,12 +160,14 @@ class Log extends HTMLElement {
       this.#from = new Date(this.#mark / 1000 - beforeLinkMs).toISOString();
     this.#open();
     addEventListener("hashchange", this.#follows);
+    document.addEventListener("berth:read", this.#learns);
     new ResizeObserver(() => this.#measure()).observe(this.#view);
   }
   disconnectedCallback(): void {
     this.#close();
     this.#isOver = true;
     removeEventListener("hashchange", this.#follows);
+    document.removeEventListener("berth:read", this.#learns);
     cancelAnimationFrame(this.#frame);
   }
   get #isRunning(): boolean {
@@ -175,9 +179,15 @@ class Log extends HTMLElement {
     this.#isAtMark = false;
     this.#toMark();
   };
+  /** What the steps took is known only at the end. */
+  readonly #learns = (event: Event): void => {
+    const newer = (event as CustomEvent<Document>).detail.querySelector<HTMLElement>("berth-log");
+    this.#took = tookOf(newer ?? this);
+    this.#schedule();
+  };
 
   #build(): void {
-    this.#took = JSON.parse(this.dataset["took"] ?? "{}") as Record<DeploymentStep, number | null>;
+    this.#took = tookOf(this);
     this.#search.type = "search";
     this.#search.placeholder = "Search";
     this.#search.setAttribute("aria-label", "Search in the log");
