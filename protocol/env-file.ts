@@ -3,14 +3,18 @@ type EnvLine = { key: string; value: string };
 type EnvFileProblem = { line: number; text: string };
 
 const name = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const nameProblem = "write NAME=value, with letters, digits and _ in the name";
 const escapes: Record<string, string> = { n: "\n", r: "\r", t: "\t", '"': '"', "\\": "\\" };
+/** An apostrophe in single quotes as shells have it, and what writes for them: 'it'\''s', 'it'"'"'s'. */
+const apostrophe = /'(?:\\'|"'")'/g;
 
 /**
  * The variables of a file in the form that dotenv libraries read: `NAME=value`, an optional `export`, comments that begin with #,
- * values in single, double or back quotes that may span lines, and \n, \r, \t, \" and \\ in double quotes. The last of equal names
- * counts.
+ * values in single, double or back quotes that may span lines, and \n, \r, \t, \", \\, \$, \` and \! in double quotes. The last
+ * of equal names counts. Also of a JSON object of names and values, as other platforms export it.
  */
 export function parseEnvFile(text: string): { variables: EnvLine[]; problems: EnvFileProblem[] } {
+  if (/^\s*\{/.test(text)) return parseJson(text);
   const whole = text.replaceAll(/\r\n?/g, "\n");
   const lines = whole.split("\n");
   const variables = new Map<string, string>();
@@ -22,7 +26,7 @@ export function parseEnvFile(text: string): { variables: EnvLine[]; problems: En
     if (line === "" || line.startsWith("#")) continue;
     const [, key = "", rest = ""] = /^(?:export\s+)?([^=\s]+)\s*=\s*([^]*)/.exec(line) ?? [];
     if (!name.test(key)) {
-      problems.push({ line: at + 1, text: "write NAME=value, with letters, digits and _ in the name" });
+      problems.push({ line: at + 1, text: nameProblem });
       continue;
     }
     const quote = /^["'`]/.exec(rest)?.[0];
@@ -40,19 +44,51 @@ export function parseEnvFile(text: string): { variables: EnvLine[]; problems: En
     variables.set(
       key,
       quote === '"'
-        ? inner.replaceAll(/\\([nrt"\\])/g, (_, letter: string) => escapes[letter] ?? letter)
-        : inner,
+        ? inner.replaceAll(/\\([nrt"\\$`!])/g, (_, letter: string) => escapes[letter] ?? letter)
+        : quote === "'"
+          ? inner.replaceAll(apostrophe, "'")
+          : inner,
     );
     while (next <= end) next += (lines[++at]?.length ?? 0) + 1;
+    if (!/^;?\s*(?:#|$)/.test(whole.slice(end + 1, next - 1)))
+      problems.push({
+        line: at + 1,
+        text: `more follows the closing ${quote} of ${key}: write a quote that is part of the value in quotes of another kind`,
+      });
   }
   return { variables: [...variables].map(([key, value]) => ({ key, value })), problems };
 }
 
+function parseJson(text: string): ReturnType<typeof parseEnvFile> {
+  let found: unknown;
+  try {
+    found = JSON.parse(text);
+  } catch {
+    return {
+      variables: [],
+      problems: [{ line: 1, text: "this begins like JSON and is not: copy all of it" }],
+    };
+  }
+  const variables: EnvLine[] = [];
+  const problems: EnvFileProblem[] = [];
+  for (const [key, value] of Object.entries(found as object)) {
+    if (!name.test(key)) problems.push({ line: 1, text: nameProblem });
+    else if (typeof value === "object") problems.push({ line: 1, text: `the value of ${key} is no text` });
+    else variables.push({ key, value: String(value) });
+  }
+  return { variables, problems };
+}
+
 /** Where a quoted value that begins at `from` ends; -1: nowhere. In double quotes a backslash protects what follows. */
 function endOf(text: string, quote: string, from: number): number {
+  const within = new RegExp(apostrophe, "y");
   for (let at = from; at < text.length; at++) {
     if (quote === '"' && text[at] === "\\") at++;
-    else if (text[at] === quote) return at;
+    else if (text[at] === quote) {
+      within.lastIndex = at;
+      if (quote !== "'" || !within.test(text)) return at;
+      at = within.lastIndex - 1;
+    }
   }
   return -1;
 }

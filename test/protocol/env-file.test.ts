@@ -86,3 +86,45 @@ it.each([
   parseEnvFile(begin + middle.repeat(1_000_000 / middle.length) + end);
   expect(performance.now() - started).toBeLessThan(4_000);
 });
+
+it("what other platforms export has the values that it had there", () => {
+  // heroku config --shell, and godotenv, which writes dokku config:export --format envfile
+  expect(read('A="pa\\$\\$w0rd\\! \\`x\\`"\nB="it\'s\\\\n\\n\\"b\\""')).toEqual({
+    A: "pa$$w0rd! `x`",
+    B: 'it\'s\\n\n"b"',
+  });
+  // dokku config:export; Python's shlex.quote
+  expect(read(`export A='it'\\''s'\nB='it'"'"'s'\nC=''\\'''\nexport D='x';`)).toEqual({
+    A: "it's",
+    B: "it's",
+    C: "'",
+    D: "x",
+  });
+  // heroku config --json, railway variables --json, dokku config:export --format json
+  expect(parseEnvFile(' {\n "A": "x\\ny", "B": 1, "C": true, "D": "" }\n')).toEqual({
+    variables: [
+      { key: "A", value: "x\ny" },
+      { key: "B", value: "1" },
+      { key: "C", value: "true" },
+      { key: "D", value: "" },
+    ],
+    problems: [],
+  });
+});
+
+it("no part of a value is left out without a word", () => {
+  expect(parseEnvFile("A=\"x\" y\nB='it\\'s'\nC='x'y\nD=\"x\"# said\nE='x' # said").problems).toEqual([
+    { line: 1, text: expect.stringContaining("A") },
+    { line: 2, text: expect.stringContaining("B") },
+    { line: 3, text: expect.stringContaining("C") },
+  ]);
+  expect(parseEnvFile('{"A": "b"').problems).toEqual([{ line: 1, text: expect.stringContaining("JSON") }]);
+  expect(parseEnvFile('{"A": {"b": 1}, "C": null, "D E": "f", "G": "h"}')).toEqual({
+    variables: [{ key: "G", value: "h" }],
+    problems: [
+      { line: 1, text: expect.stringContaining("A") },
+      { line: 1, text: expect.stringContaining("C") },
+      { line: 1, text: expect.stringContaining("NAME") },
+    ],
+  });
+});

@@ -8,7 +8,7 @@ export const diffEnv = command(
   "How a .env file differs from the site's variables; exits with 1 if it does",
   "variablesDifference",
 )
-  .argument("[file]", "a .env file", ".env")
+  .argument("[file]", "a .env file, or a JSON object of names and values", ".env")
   .action(async (file) => {
     const { added, changed, removed, unknown, values } = await compareEnv(file);
     const difference = { added, changed, removed, unknown, values };

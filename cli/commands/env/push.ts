@@ -5,7 +5,7 @@ import { changeEnv } from "./change.ts";
 import { compareEnv, differenceText } from "./compare.ts";
 
 export const pushEnv = command("push", "Set a site's variables to those of a .env file", "variablesChanged")
-  .argument("[file]", "a .env file", ".env")
+  .argument("[file]", "a .env file, or a JSON object of names and values", ".env")
   .option("--prune", "also remove variables that the file does not have, except secrets")
   .option("--secret", "store the new ones encrypted")
   .action(async (file, options) => {

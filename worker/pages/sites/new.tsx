@@ -177,8 +177,8 @@ const Variables = ({ found, databasePacks }: { found: Checked["found"]; database
         label="Variables"
         hint={
           found !== null && found.variables.length > 0
-            ? `One NAME=value per line, as in a .env file. The repository names ${found.variables.join(", ")}.`
-            : "One NAME=value per line, as in a .env file. You can add more later."
+            ? `One NAME=value per line, as in a .env file, or JSON. The repository names ${found.variables.join(", ")}.`
+            : "One NAME=value per line, as in a .env file, or JSON. You can add more later."
         }
         rows={4}
         maxlength={200_000}

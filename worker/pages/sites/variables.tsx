@@ -187,7 +187,7 @@ const Add = ({ site }: { site: Site }) => (
             rows={8}
             autocomplete="off"
             placeholder={"DATABASE_URL=postgres://…\nGREETING=hello"}
-            hint="A name that exists gets the new value; the others stay."
+            hint="Or a JSON object of names and values. A name that exists gets the new value; the others stay."
           />
           <Check name="encrypted" label="Secrets: never shown again, and masked in logs" />
           <Saves site={site} stage="Add all" />
