@@ -54,6 +54,24 @@ it("an answer without an end is not waited for, nor kept", async () => {
   expect((await reading).status).toBe(409);
 });
 
+it("an answer of ever more parts without a line is given up at once as well", async () => {
+  const reading = api(key, "GET", `/sites/${siteId}/logs`);
+  const { requestId } = await host.next("ask");
+  const nothing = { kind: "logs", lines: [] };
+  for (let count = 0; count <= 1000; count++)
+    host.send({ type: "answer", requestId, answer: nothing, last: false });
+  const another = api(key, "GET", `/sites/${siteId}/logs`);
+  host.send({
+    type: "answer",
+    requestId: (await host.next("ask")).requestId,
+    answer: nothing,
+    last: true,
+  });
+  expect((await another).status).toBe(200);
+  expect(host.waiting()).toContainEqual({ type: "endAsk", requestId });
+  expect((await reading).status).toBe(409);
+});
+
 it("a tenant's secrets that no message holds are refused where they would be masked, and the host stays connected", async () => {
   const secrets = (version: number) =>
     Array.from({ length: 5 }, (_, at) => ({

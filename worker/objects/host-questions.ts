@@ -239,9 +239,9 @@ function eventsOf(hostId: string, lines: SiteLogLine[]): string {
 const requestEventsOf = (hostId: string, requests: SiteRequest[]): string =>
   requests.map((one) => `id: ${one.id}@${hostId}\nevent: request\ndata: ${JSON.stringify(one)}\n\n`).join("");
 
-/** An answer other than a log has a single part. */
+/** An answer other than a log has a single part. One without a line counts too, since each is kept. */
 const linesOf = (parts: Answer[]): number =>
-  parts.reduce((count, part) => count + (part.kind === "logs" ? part.lines.length : Infinity), 0);
+  parts.reduce((count, part) => count + (part.kind === "logs" ? part.lines.length || 1 : Infinity), 0);
 
 function joined(parts: Answer[]): Answer {
   const [first] = parts;
