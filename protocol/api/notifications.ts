@@ -57,7 +57,10 @@ export const ChannelCreated = Channel.extend({
   secret: z
     .string()
     .nullable()
-    .describe("For a webhook, shown once: the secret that signs its messages (standardwebhooks.com)."),
+    .optional()
+    .describe(
+      "For a webhook, shown once: the secret that signs its messages (standardwebhooks.com). A replay under the same Idempotency-Key omits it.",
+    ),
 }).meta({ id: "NotificationChannelCreated" });
 export type ChannelCreated = z.infer<typeof ChannelCreated>;
 

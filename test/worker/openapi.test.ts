@@ -1,4 +1,4 @@
-import type * as z from "zod";
+import * as z from "zod";
 import { describe, expect, it, vi } from "vitest";
 import { entryOperations } from "../../protocol/api/entry-operations.ts";
 import type { Operation } from "../../protocol/api/operations.ts";
@@ -117,6 +117,16 @@ describe("the OpenAPI document", () => {
     ).json<{ paths: Record<string, { get: { parameters: { name: string; schema: object }[] } }> }>();
     const limit = document.paths["/sites"]?.get.parameters.find(({ name }) => name === "limit")?.schema;
     expect(limit).toEqual({ type: "integer", minimum: 1, maximum: 100, default: 50 });
+  });
+
+  it("requires no field of an answer that its replay omits", () => {
+    const omitting = all.filter(([, { access, shownOnce }]) => shownOnce && access !== "none");
+    expect(omitting.map(([id]) => id)).toContain("createNotificationChannel");
+    for (const [id, { answers, shownOnce = [] }] of omitting)
+      for (const { schema } of answers) {
+        const { required = [] } = z.toJSONSchema(schema);
+        expect([id, required.filter((name) => shownOnce.includes(name))]).toEqual([id, []]);
+      }
   });
 
   it("names every refusal that any request of the kind may get", () => {
