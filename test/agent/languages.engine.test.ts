@@ -42,14 +42,16 @@ afterAll(async () => {
   for (const folder of folders) rmSync(folder, { recursive: true });
 });
 
-/** Builds a sample and starts it with the rights that a site has; answers the address it listens on. */
+/** Builds a sample, with files that hold their names, and starts it with the rights that a site has; answers the address it listens on. */
 async function deploy(
   sample: string,
   rootDir: string | null = null,
+  more: string[] = [],
 ): Promise<{ address: string; container: string; lines: string[] }> {
   const folder = mkdtempSync(join(tmpdir(), "berth-languages-"));
   folders.push(folder);
   cpSync(join(samples, sample), folder, { recursive: true });
+  for (const name of more) writeFileSync(join(folder, name), name);
   // No step after the source is copied comes from an earlier run's cache.
   writeFileSync(join(folder, "run.txt"), `${run} ${Date.now()}`);
   const input = {
@@ -216,8 +218,15 @@ it("a module of go.work is built with the modules of the repository that it need
 });
 
 it("files as they are are served with or without .html, and with their own page for what is not there", async () => {
-  const { address, container } = await deploy("static");
+  const names = ["a?b.txt", "a%20b.txt", "a b.txt", "ü.txt", "#.txt", "100%.txt", "a[1].txt", "{path}.txt"];
+  const { address, container } = await deploy("static", null, names);
   expect(await get(address, container)).toEqual({ status: 200, text: "<p>hello from files</p>\n" });
+  // As mirrors of other sites name theirs.
+  for (const name of names)
+    expect(await get(`${address}/${encodeURIComponent(name)}`, container)).toEqual({
+      status: 200,
+      text: name,
+    });
   for (const path of ["/about", "/about.html"])
     expect((await get(`${address}${path}`, container)).text).toBe("<p>about files</p>\n");
   expect(await get(`${address}/other`, container)).toEqual({ status: 404, text: "<p>no such file</p>\n" });

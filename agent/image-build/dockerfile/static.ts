@@ -82,7 +82,7 @@ const caddyfile = (singlePage: boolean, { redirects, headers }: StaticRules): st
     "redir @base {http.matchers.file.relative}/{http.request.uri.prefixed_query}",
     ...headers.flatMap(headersOf),
     ...redirects.flatMap((redirect, at) => redirectOf(redirect, at, singlePage)),
-    ...(redirects.length === 0 ? served(singlePage) : ["handle {", ...served(singlePage), "}"]),
+    ...(redirects.length === 0 ? ownPath(singlePage) : ["handle {", ...ownPath(singlePage), "}"]),
     "}",
     "handle_errors {",
     "@missing {",
@@ -102,6 +102,13 @@ const caddyfile = (singlePage: boolean, { redirects, headers }: StaticRules): st
 const served = (singlePage: boolean): string[] => [
   `try_files {path} {path}.html ${singlePage ? "/index.html" : "{path}/ /200.html"}`,
   "file_server",
+];
+
+/** A file at the path itself is served without try_files, which takes a ? or a %20 in its name for a part of an address. */
+const ownPath = (singlePage: boolean): string[] => [
+  "@file file {path}",
+  "file_server @file",
+  ...served(singlePage),
 ];
 
 const headersOf = ({ path, headers }: HeaderRule, at: number): string[] => [
