@@ -228,6 +228,17 @@ describe("a screen", () => {
 });
 
 describe("the look", () => {
+  it.each([
+    ["Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)", "⌘K"],
+    ["Mozilla/5.0 (Windows NT 10.0; Win64; x64)", "Ctrl K"],
+    ["Mozilla/5.0 (X11; Linux x86_64)", "Ctrl K"],
+  ])("names the keys of the reader's own keyboard: %s", async (userAgent, keys) => {
+    const page = await call("/", {
+      headers: { Accept: "text/html", Cookie: cookie, "User-Agent": userAgent },
+    });
+    expect(await page.text()).toContain(`<kbd>${keys}</kbd>`);
+  });
+
   it("stays as the person chose it", async () => {
     const chosen = await post("/theme", { theme: "dark" }, { Referer: `${siteUrl}/sites?cursor=1` });
     expect([chosen.status, chosen.headers.get("Location")]).toEqual([303, "/sites?cursor=1"]);

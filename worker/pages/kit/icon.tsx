@@ -11,8 +11,6 @@ const paths = {
   more: ["M5 12h.01", "M12 12h.01", "M19 12h.01"],
   switch: ["M8 9l4-4 4 4", "M8 15l4 4 4-4"],
   search: ["M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14z", "M16 16l4 4"],
-  ask: ["M4 5h16v11H10l-5 4v-4H4z", "M8 9h8", "M8 12h5"],
-  plus: ["M12 5v14", "M5 12h14"],
   external: ["M14 4h6v6", "M20 4l-9 9", "M18 14v6H4V6h6"],
 } as const;
 export type IconName = keyof typeof paths;

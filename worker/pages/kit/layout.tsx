@@ -200,6 +200,7 @@ const Balance = ({ id }: { id: string }) => {
 
 const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
   const viewer = request()?.get("viewer");
+  const keys = /Mac|iPhone|iPad/.test(request()?.req.header("User-Agent") ?? "") ? "⌘K" : "Ctrl K";
   return (
     <header class="top">
       <nav class="crumbs" aria-label="Breadcrumb">
@@ -216,10 +217,11 @@ const Top = ({ title, crumbs = [] }: Pick<Frame, "title" | "crumbs">) => {
           class="search-button needs-script"
           type="button"
           data-palette={asset("palette.js")}
-          aria-label="Search or jump to … ⌘K"
+          aria-label={`Search or jump to … ${keys}`}
         >
+          <Icon name="search" />
           <span>Search or jump to …</span>
-          <kbd>⌘K</kbd>
+          <kbd>{keys}</kbd>
         </button>
         <Balance id="balance" />
         <a class="button" href="/assistant" data-assistant>
