@@ -42,7 +42,7 @@ const Row = ({ site, deployment, now }: { site: Site; deployment: Deployment; no
       <td>
         <DeploymentState deployment={deployment} site={site} />
       </td>
-      <td>
+      <td class="room">
         <a href={`/deployments/${id}`}>
           <strong>#{number}</strong>
         </a>{" "}

@@ -60,7 +60,7 @@ const Records = ({ domain }: { domain: Domain }) => (
             <Copied text={name} of={`the name of the ${type} record`} />
             <span class="hint">{hint}</span>
           </td>
-          <td>
+          <td class="room">
             <Copied text={value} of={`the value of the ${type} record`} />
           </td>
         </tr>
