@@ -177,6 +177,29 @@ describe("a site's pages", () => {
     on.close();
   });
 
+  it("offer to bring back the version before one that crashed", async () => {
+    const [on, key] = [await quietAgent(), await operator()];
+    const { siteId } = await runningSite(key, on);
+    const path = `/sites/${siteId}`;
+    await post(path, "deploy");
+    const second = await on.next("job");
+    await finish(on, second.job, second.attempt, deployResult);
+    await bindings.DB.prepare(
+      "UPDATE deployments SET error = 'The app keeps exiting.' WHERE id = (SELECT current_deployment_id FROM sites WHERE id = ?)",
+    )
+      .bind(siteId)
+      .run();
+    await bindings.DB.prepare("UPDATE sites SET status = 'FAILED', serving = 0 WHERE id = ?")
+      .bind(siteId)
+      .run();
+    const { text } = await page(path);
+    expect(text).toMatch(/The site stopped working[^]*Roll back to #1<[^]*Read its log/);
+    const fields = fieldsOf(text, "rollback:crashed");
+    const { location } = await post(path, "rollback:crashed", fields);
+    expect((await page(location ?? "")).text).toContain("you, a rollback");
+    on.close();
+  });
+
   it("offer to start what has run before only", async () => {
     const on = await quietAgent();
     const { siteId, job, attempt } = await deployingSite(await operator(), on);
@@ -357,7 +380,7 @@ describe("a failed deployment", () => {
     const { siteId } = await runningSite(await operator(), on);
     const made = await failedDeployment(on, siteId, "The app exited with code 1 after 1 s.");
     const id = made.replace("/deployments/", "");
-    expect((await page(made)).text).toContain("Edit the start command");
+    expect((await page(made)).text).toContain(`href="/sites/${siteId}/settings#run">Edit the start command<`);
     expect((await post(`/sites/${siteId}`, "fix:7", { deployment: id, fix: "7" })).status).toBe(409);
     const others = await runningSite(await account(), on);
     const [theirs] = await bindings.DB.prepare("SELECT id FROM deployments WHERE site_id = ?")

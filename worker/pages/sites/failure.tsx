@@ -41,17 +41,17 @@ function labelOf({ operation, input, summary }: Fix): string | null {
 
 /** Pages on which other causes are put right. */
 const placesOf: Record<string, (here: string) => [href: string, label: string]> = {
-  repository_unreadable: (here) => [`${here}/settings`, "Check the address and the token"],
-  source_missing: (here) => [`${here}/settings`, "Check the branch"],
-  app_exited: (here) => [`${here}/settings`, "Edit the start command"],
-  app_ended: (here) => [`${here}/settings`, "Edit the start command"],
-  development_server: (here) => [`${here}/settings`, "Edit the start command"],
-  release_failed: (here) => [`${here}/settings`, "Edit the release command"],
-  build_failed: (here) => [`${here}/settings`, "Edit the build settings"],
-  build_timeout: (here) => [`${here}/settings`, "Edit the build settings"],
-  not_detected: (here) => [`${here}/settings`, "Edit the build settings"],
+  repository_unreadable: (here) => [`${here}/settings#source`, "Check the address and the token"],
+  source_missing: (here) => [`${here}/settings#source`, "Check the branch"],
+  app_exited: (here) => [`${here}/settings#run`, "Edit the start command"],
+  app_ended: (here) => [`${here}/settings#run`, "Edit the start command"],
+  development_server: (here) => [`${here}/settings#run`, "Edit the start command"],
+  release_failed: (here) => [`${here}/settings#run`, "Edit the release command"],
+  build_failed: (here) => [`${here}/settings#build`, "Edit the build settings"],
+  build_timeout: (here) => [`${here}/settings#build`, "Edit the build settings"],
+  not_detected: (here) => [`${here}/settings#build`, "Edit the build settings"],
   missing_variable: (here) => [`${here}/variables`, "Set the variable"],
-  out_of_memory: (here) => [`${here}/settings`, "Change the plan"],
+  out_of_memory: (here) => [`${here}/settings#plan`, "Change the plan"],
 };
 
 /** Why a deployment failed, what serves meanwhile, and buttons for what is known to help. `log`: where its log is. */

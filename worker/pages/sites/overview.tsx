@@ -11,6 +11,7 @@ import { unpaidInvoiceOf } from "../../services/refuse-unpaid.ts";
 import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { ifBigger } from "../kit/plans.tsx";
 import { databasesOf } from "../kit/paging.ts";
+import { Act } from "../kit/form.tsx";
 import { Callout, Card, Day, Live, Meter, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { activityText } from "../kit/activity-words.ts";
@@ -248,17 +249,20 @@ async function factsOf(ctx: Ctx, id: string) {
 const Notices = ({
   site,
   invoice,
+  deployments,
   events,
   explained,
 }: {
   site: Site;
   invoice: string | null;
+  deployments: readonly Deployment[];
   events: readonly SiteEvent[];
   explained: DeploymentExplanation | null;
 }) => {
   const isUnhealthy =
     events.findLast(({ kind }) => kind !== "disk_full" && kind !== "slowed")?.kind === "unhealthy";
   const crashed = site.status === "FAILED" && explained === null ? site.currentDeployment?.error : null;
+  const earlier = deployments.find(({ status, canRollBack }) => status === "SUPERSEDED" && canRollBack);
   return (
     <>
       {invoice !== null && (
@@ -285,17 +289,25 @@ const Notices = ({
               <strong>{headlineOf(crashed).headline}</strong>
             </p>
             <p>{headlineOf(crashed).rest}</p>
-            <p class="buttons spaced">
+            <div class="buttons spaced">
+              {earlier && (
+                <Act
+                  id="rollback"
+                  of="crashed"
+                  label={`Roll back to #${earlier.number}`}
+                  values={{ deployment: earlier.id }}
+                />
+              )}
               <a class="button" href={`/sites/${site.id}/logs`}>
                 Read its log
               </a>
-              <a class="button" href={`/sites/${site.id}/settings`}>
+              <a class="button" href={`/sites/${site.id}/settings#run`}>
                 Edit the start command
               </a>
               <a class="button" href={`/assistant?about=${site.id}`}>
                 Ask the assistant
               </a>
-            </p>
+            </div>
           </div>
         </Card>
       )}
@@ -321,7 +333,13 @@ export const siteOverview: Screen = {
       site,
       "Overview",
       <Live id="overview">
-        <Notices site={site} invoice={invoice} events={events} explained={explained} />
+        <Notices
+          site={site}
+          invoice={invoice}
+          deployments={deployments.data}
+          events={events}
+          explained={explained}
+        />
         <div class="split">
           <div class="stack">
             <DeploymentTable
