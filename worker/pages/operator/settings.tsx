@@ -49,21 +49,82 @@ export const operatorSettings: Screen = {
     return operatorFrame(
       path,
       <div class="halves">
-        <Card title="Sign-up" id="sign-up">
-          <div class="body">
-            {isFixed ? (
-              <p>Closed by the configuration (SIGN_UP): nobody can create an account.</p>
-            ) : (
-              <Form id="sign-up">
-                <Check name="open" label="Anybody can create an account" checked={signUp === "open"} />
-                <p class="hint">
-                  Otherwise nobody can, by email or GitHub; existing accounts sign in as before.
-                </p>
-                <Submit label="Save" of="sign-up" />
+        <div class="stack">
+          <Card title="Sign-up" id="sign-up">
+            <div class="body">
+              {isFixed ? (
+                <p>Closed by the configuration (SIGN_UP): nobody can create an account.</p>
+              ) : (
+                <Form id="sign-up">
+                  <Check name="open" label="Anybody can create an account" checked={signUp === "open"} />
+                  <p class="hint">
+                    Otherwise nobody can, by email or GitHub; existing accounts sign in as before.
+                  </p>
+                  <Submit label="Save" of="sign-up" />
+                </Form>
+              )}
+            </div>
+          </Card>
+          <Card title="Seller on invoices">
+            <div class="body">
+              <p class="soft">Printed on invoices that are issued from now on.</p>
+              <Form id="seller">
+                <Field
+                  name="name"
+                  prose
+                  label="Name"
+                  value={seller.name ?? ""}
+                  maxlength={200}
+                  autocomplete="organization"
+                />
+                <TextArea
+                  name="address"
+                  prose
+                  label="Address"
+                  value={seller.address ?? ""}
+                  hint="As printed, at most six lines."
+                  maxlength={400}
+                />
+                <Field
+                  name="vatId"
+                  label="VAT id"
+                  value={seller.vatId ?? ""}
+                  hint="With its country code, such as DE123456789."
+                  maxlength={30}
+                />
+                <Field name="email" label="Email" type="email" value={seller.email ?? ""} maxlength={254} />
+                <div class="columns">
+                  <Field
+                    name="taxName"
+                    prose
+                    label="Tax"
+                    value={seller.tax?.name ?? ""}
+                    placeholder="VAT"
+                    hint="Its name on invoices. Leave empty for none."
+                    maxlength={30}
+                  />
+                  <Field
+                    name="taxPercent"
+                    label="Rate in %"
+                    value={seller.tax === null ? "" : String(seller.tax.percent)}
+                    placeholder="19"
+                    hint="Prices include it; what customers pay stays the same."
+                    maxlength={6}
+                  />
+                </div>
+                <TextArea
+                  name="note"
+                  prose
+                  label="Note"
+                  value={seller.note ?? ""}
+                  hint="Below the total, such as bank details or how tax applies."
+                  maxlength={500}
+                />
+                <Submit label="Save seller" />
               </Form>
-            )}
-          </div>
-        </Card>
+            </div>
+          </Card>
+        </div>
         <Card title="Brand">
           <div class="body">
             <Form id="brand">
@@ -99,65 +160,6 @@ export const operatorSettings: Screen = {
                 />
               ))}
               <Submit label="Save brand" kind="primary" />
-            </Form>
-          </div>
-        </Card>
-        <Card title="Seller on invoices">
-          <div class="body">
-            <p class="soft">Printed on invoices that are issued from now on.</p>
-            <Form id="seller">
-              <Field
-                name="name"
-                prose
-                label="Name"
-                value={seller.name ?? ""}
-                maxlength={200}
-                autocomplete="organization"
-              />
-              <TextArea
-                name="address"
-                prose
-                label="Address"
-                value={seller.address ?? ""}
-                hint="As printed, at most six lines."
-                maxlength={400}
-              />
-              <Field
-                name="vatId"
-                label="VAT id"
-                value={seller.vatId ?? ""}
-                hint="With its country code, such as DE123456789."
-                maxlength={30}
-              />
-              <Field name="email" label="Email" type="email" value={seller.email ?? ""} maxlength={254} />
-              <div class="columns">
-                <Field
-                  name="taxName"
-                  prose
-                  label="Tax"
-                  value={seller.tax?.name ?? ""}
-                  placeholder="VAT"
-                  hint="Its name on invoices. Leave empty for none."
-                  maxlength={30}
-                />
-                <Field
-                  name="taxPercent"
-                  label="Rate in %"
-                  value={seller.tax === null ? "" : String(seller.tax.percent)}
-                  placeholder="19"
-                  hint="Prices include it; what customers pay stays the same."
-                  maxlength={6}
-                />
-              </div>
-              <TextArea
-                name="note"
-                prose
-                label="Note"
-                value={seller.note ?? ""}
-                hint="Below the total, such as bank details or how tax applies."
-                maxlength={500}
-              />
-              <Submit label="Save seller" />
             </Form>
           </div>
         </Card>
