@@ -57,7 +57,7 @@ const Sentence = ({ site }: { site: Site }) => {
   if (status === "FAILED") return <>Not in service; {version} ran last.</>;
   return (
     <>
-      {version}, since <Time at={current.finishedAt} />
+      {version}, deployed <Time at={current.finishedAt} />
     </>
   );
 };
@@ -152,7 +152,8 @@ export function siteFrame(
               <>
                 <span class="copied">
                   <a href={site.url} rel="noreferrer">
-                    {address} <Icon name="external" />
+                    {address}
+                    <Icon name="external" />
                   </a>
                   <Copy text={site.url} of="address" />
                   {current === "Overview" && (
