@@ -30,7 +30,8 @@ beforeAll(async () => {
     await api<DatabaseCreated>("POST", "/databases", { name: `seen-${process.pid}`, type: "postgresql" })
   ).body;
   await pay(invoiceToken);
-  const unbuilt = await createSite({ githubUrl: "git.invalid/owner/repository" });
+  // Its reason contains an address that is as long as those of real ones may be.
+  const unbuilt = await createSite({ githubUrl: `git.invalid/owner/${"repository".repeat(9)}` });
   failed = unbuilt.siteId;
   await pay(unbuilt.invoiceToken);
   const command = (await api<Command>("POST", `/sites/${site}/commands`, { command: "echo seen" })).body.id;

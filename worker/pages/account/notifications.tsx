@@ -116,7 +116,7 @@ const DeliveryRow = ({ delivery, of }: { delivery: Delivery; of: Channel | undef
     <td>
       <Status {...deliveryWords[delivery.status]} />
       {(delivery.error !== null || delivery.httpStatus !== null) && (
-        <div class="soft small">{delivery.error ?? `answered ${delivery.httpStatus}`}</div>
+        <div class="soft small any-break">{delivery.error ?? `answered ${delivery.httpStatus}`}</div>
       )}
     </td>
     <td class="end soft">

@@ -133,7 +133,7 @@ export const overview: Screen = {
                             <td>
                               <Status {...wordOf(one)} />
                             </td>
-                            <td>{whatOf(one)}</td>
+                            <td class="any-break">{whatOf(one)}</td>
                           </tr>
                         ))}
                       </table>

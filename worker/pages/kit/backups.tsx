@@ -38,7 +38,7 @@ const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) =>
     <tr>
       <td>
         <Status {...backupWords[backup.status]} />
-        {backup.error !== null && <div class="bad small">{backup.error}</div>}
+        {backup.error !== null && <div class="bad small any-break">{backup.error}</div>}
         {hasFile && !isStored && (
           <div class="warn small">
             Its file can be downloaded, but may be damaged or need changes before it can be loaded.

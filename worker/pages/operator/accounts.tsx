@@ -155,7 +155,9 @@ export const operatorAccount: Screen = {
                       <a href={site.url} rel="noreferrer">
                         {site.name}
                       </a>
-                      {site.error !== null && <div class="bad small">{headlineOf(site.error).headline}</div>}
+                      {site.error !== null && (
+                        <div class="bad small any-break">{headlineOf(site.error).headline}</div>
+                      )}
                     </td>
                     <td>
                       <Status {...siteWords[site.status]} />

@@ -149,7 +149,9 @@ export const operatorSites: Screen = {
                       <td class="any-break">{name}</td>
                       <td>
                         <Status {...word} />
-                        {error !== null && <div class="bad small">{headlineOf(error).headline}</div>}
+                        {error !== null && (
+                          <div class="bad small any-break">{headlineOf(error).headline}</div>
+                        )}
                       </td>
                       <td class="any-break">
                         <Owner id={accountId} email={accountEmail} />

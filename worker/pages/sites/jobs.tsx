@@ -28,7 +28,7 @@ const CommandRow = ({ command, path }: { command: Command; path: string }) => (
         <code>{command.command}</code>
       </a>
       {(command.error ?? command.waitsFor) !== null && (
-        <div class="soft small">{command.error ?? command.waitsFor}</div>
+        <div class="soft small any-break">{command.error ?? command.waitsFor}</div>
       )}
     </td>
     <td class="soft wide-only">{resultOf(command)}</td>
