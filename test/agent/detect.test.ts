@@ -2219,6 +2219,10 @@ describe("a repository that is none of these is refused with what to do", () => 
       /set startCommand\. Not read: railway\.json and render\.yaml\. .* the site's settings\.$/,
     );
     expect(notesOf(sourcesOf(files))).toEqual([expect.stringContaining("render.yaml")]);
+    const ofHeroku = { ".buildpacks": "", "bin/pre_compile": "", "bin/post_compile": "", "project.toml": "" };
+    expect(notesOf(sourcesOf(ofHeroku))).toEqual([
+      expect.stringContaining(Object.keys(ofHeroku).toSorted().join(" and ")),
+    ]);
   });
 
   it("names no more than a few of many folders", () => {

@@ -76,12 +76,16 @@ export function procfileRelease(sources: Sources): string | null {
 
 /** How other hosts are told what to do. */
 const filesOfOthers = [
+  ".buildpacks",
   "app.json",
+  "bin/post_compile",
+  "bin/pre_compile",
   "captain-definition",
   "fly.toml",
   "heroku.yml",
   "netlify.toml",
   "nixpacks.toml",
+  "project.toml",
   "railpack.json",
   "railway.json",
   "railway.toml",
