@@ -182,6 +182,7 @@ describe("a database's connection", () => {
   it("tells how the owner's computer reaches it and imports a dump, which needs no access from the internet", async () => {
     const { text } = await me.get(path("/connect"));
     expect(text).toContain(escaped(`berth databases connect ${name} < dump.sql`));
+    expect(text).toContain("--no-owner --no-acl --no-comments");
     expect(text).toContain("curl -fsSL http://127.0.0.1:8787/install/cli | sh");
     expect(text).not.toContain("From elsewhere it cannot be reached");
     answers.set("schema", () => ({

@@ -227,7 +227,18 @@ const FromComputer = ({ database, siteUrl }: { database: Database; siteUrl: stri
         {database.type === "postgresql" && (
           <>
             {" "}
-            A dump that is not SQL is imported by <code>pg_restore</code> through the tunnel.
+            A dump that is not SQL is imported by <code>pg_restore</code> through the tunnel. One from
+            elsewhere names roles that this server lacks: leave them out with{" "}
+            <code>--no-owner --no-acl --no-comments</code>, of <code>pg_restore</code> or of{" "}
+            <code>pg_dump</code>.
+          </>
+        )}
+        {database.type === "mysql" && (
+          <>
+            {" "}
+            Dump MySQL with <code>--set-gtid-purged=OFF</code>. This server is MariaDB: in such a dump, write{" "}
+            <code>utf8mb4_uca1400_nopad_ai_ci</code> for <code>utf8mb4_0900_ai_ci</code>, and leave out each{" "}
+            <code>DEFINER=…</code>.
           </>
         )}
       </p>
