@@ -253,6 +253,7 @@ describe("a backup", () => {
         409,
       ],
       [await complete(on, taken, {}), 400],
+      [await complete(on, taken, { fingerprint: "x".repeat(32 * 1024 * 1024) }), 413],
       [await call(`/agent/backups/${backupId}/data`, { headers: from(on, taken) }), 404],
     ] as const;
     expect(refusals.map(([{ status }]) => status)).toEqual(refusals.map(([, status]) => status));

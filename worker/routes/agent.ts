@@ -22,6 +22,14 @@ const claimOf = async (c: Context<AppEnv>): Promise<LeaseClaim> => ({
   attempt: Number(c.req.header(leaseHeaders.attempt)),
 });
 
+/** Of the end of an upload: that of a database with 100,000 tables has 20 MiB. */
+const maxEndBytes = 32 * 1024 * 1024;
+
+/** Before a body is read, which a host may send without end. @throws AppError payload_too_large, also for one of unknown length */
+function demandLength(c: Context<AppEnv>, maxBytes: number): void {
+  if (Number(c.req.header("Content-Length") ?? Infinity) > maxBytes) throw new AppError("payload_too_large");
+}
+
 /**
  * The endpoint for agents, whose token identifies the host. Backups are transferred in parts, outside the WebSocket.
  */
@@ -40,8 +48,7 @@ export const agent = new Hono<AppEnv>()
   )
   .put("/backups/:id/parts/:part", async (c) => {
     const claim = await claimOf(c);
-    if (Number(c.req.header("Content-Length") ?? Infinity) > partBytes)
-      throw new AppError("payload_too_large");
+    demandLength(c, partBytes);
     const part = {
       number: Number(c.req.param("part")),
       sha256: c.req.header(partHashHeader) ?? "",
@@ -51,6 +58,7 @@ export const agent = new Hono<AppEnv>()
   })
   .post("/backups/:id/complete", async (c) => {
     const claim = await claimOf(c);
+    demandLength(c, maxEndBytes);
     const done = UploadComplete.safeParse(await c.req.json().catch(() => null));
     if (!done.success) throw invalid("", "not a valid end of an upload");
     await completeUpload(c.var.ctx, c.req.param("id"), claim, done.data);
