@@ -20,6 +20,7 @@ import {
   api,
   bindings,
   call,
+  deployingSite,
   fail,
   finish,
   greetedAgent,
@@ -689,6 +690,29 @@ describe("a backup that is to be verified again", () => {
     on.close();
   });
 
+  it("waits for its host while that is offline, and is shown to no other one", async () => {
+    const key = await account();
+    const on = await readyAgent();
+    const databaseId = await running(key, on);
+    const id = await backedUp(key, on, databaseId);
+    on.close();
+    await foundOffline(on.hostId);
+    const stranger = await readyAgent();
+    await run("UPDATE backups SET status = 'STORED' WHERE id = ?", id);
+    await reconcileBackups(ctx());
+    // The timer queues nothing that would only wait.
+    expect((await jobsOf(id)).filter(({ status }) => status === "QUEUED")).toEqual([]);
+    expect((await verify(key, id)).status).toBe(202);
+    expect((await deployingSite(key, stranger)).job.kind).toBe("site.deploy");
+    expect(stranger.waiting().filter(({ type }) => type === "job")).toEqual([]);
+    stranger.close();
+    const back = await readyAgent(10, on.token);
+    const { job, attempt } = await take(back, "database.verify");
+    await finish(back, job, attempt, { damage: null });
+    expect(await backup(key, id)).toMatchObject({ status: "VERIFIED" });
+    back.close();
+  });
+
   it("is one whose file is there: not one that failed before it was stored, or runs", async () => {
     const [key, stranger] = [await account(), await account()];
     const on = await readyAgent();
@@ -1139,8 +1163,6 @@ describe("whether a restore is over", () => {
       kind: "restore_failed",
       detail: expect.stringContaining(reason),
     });
-    // No other test's host is to verify it.
-    await api(key, "DELETE", `/backups/${job.args.backup.backupId}`);
     on.close();
   });
 });

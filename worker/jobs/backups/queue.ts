@@ -76,13 +76,16 @@ export const notRestoring = (key: VolumeKey): SQL =>
   sql`NOT EXISTS (SELECT 1 FROM jobs WHERE site_id = ${volumeOf(key)?.siteId} AND kind = 'volume.restore' AND ${openJob}
     AND volume = ${volumeOf(key)?.name})`;
 
-/** A job that verifies backup `b` where `guard` holds. It has its own lane because it touches no database in use. */
+/**
+ * A job that verifies backup `b` where `guard` holds. It has its own lane because it touches no database in use. It waits for the host
+ * that has the data anyway: another one is shown it only once that is removed.
+ */
 export const queueVerification = (ctx: Ctx, type: BackupType | "database", guard: SQL) =>
   queueJob(
     ctx,
     type === "volume" ? "volume.verify" : "database.verify",
     {
-      hostId: sql`(SELECT id FROM hosts WHERE id = b.host_id AND status <> 'REMOVED' AND offline_since IS NULL)`,
+      hostId: sql`(SELECT id FROM hosts WHERE id = b.host_id AND status <> 'REMOVED')`,
       lane: sql`b.id`,
       accountId: sql`b.account_id`,
       backupId: sql`b.id`,

@@ -99,6 +99,7 @@ async function verifyStored(ctx: Ctx): Promise<void> {
   const triedLately = sql`EXISTS (SELECT 1 FROM jobs
     WHERE backup_id = ${backups.id} AND kind IN ('database.verify', 'volume.verify') AND status = 'FAILED' AND finished_at > ${ctx.now().getTime()}
       - CASE ${backups.verifications} WHEN 0 THEN 0 WHEN 1 THEN ${first} WHEN 2 THEN ${second} ELSE ${further} END)`;
+  const isAway = sql`EXISTS (SELECT 1 FROM hosts WHERE id = ${backups.hostId} AND status <> 'REMOVED' AND offline_since IS NOT NULL)`;
   const unproven = await ctx.db
     .select({ id: backups.id, type: backups.type, hostId: backups.hostId })
     .from(backups)
@@ -107,6 +108,7 @@ async function verifyStored(ctx: Ctx): Promise<void> {
         eq(backups.status, "STORED"),
         isNull(backups.removedAt),
         idleLane(backups.id),
+        sql`NOT ${isAway}`,
         sql`NOT ${triedLately}`,
       ),
     )
