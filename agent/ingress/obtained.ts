@@ -1,6 +1,7 @@
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { chownSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import tls from "node:tls";
 import type { Certificate } from "../../protocol/agent/certificates.ts";
 import type { Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
@@ -10,18 +11,31 @@ import { writeAtomically } from "./write-atomically.ts";
 /** Caddy's own, unless it is told another. */
 const letsEncrypt = "https://acme-v02.api.letsencrypt.org/directory";
 
-/** Where Caddy keeps what it obtained itself: a folder of this host, and folders below it as certmagic names them. */
-export type Storage = { volume: string; folders: readonly string[] };
+/**
+ * Where Caddy keeps what it obtained itself: a folder of this host, and folders below it as certmagic names them. `roots`: of the
+ * authorities that browsers trust; null: from one of the operator's own.
+ */
+export type Storage = {
+  volume: string;
+  folders: readonly string[];
+  roots: readonly X509Certificate[] | null;
+};
+
+let publicRoots: X509Certificate[] | undefined;
+/** Reading them takes a tenth of a second. */
+const rootsOfBrowsers = () => (publicRoots ??= tls.rootCertificates.map((pem) => new X509Certificate(pem)));
 
 /** null: there is no such volume. @param directory of the certificate authority */
 export async function caddyStorage(
   engine: Pick<Engine, "volumes">,
   agentId: string,
-  directory = letsEncrypt,
+  directory?: string,
 ): Promise<Storage | null> {
   const volumes = await engine.volumes({ [label.ingress]: agentId });
   const found = volumes.find(({ name }) => name === ingressVolume(agentId));
-  return found ? { volume: found.folder, folders: ["caddy", "certificates", issuerOf(directory)] } : null;
+  if (!found) return null;
+  const folders = ["caddy", "certificates", issuerOf(directory ?? letsEncrypt)];
+  return { volume: found.folder, folders, roots: directory === undefined ? rootsOfBrowsers() : null };
 }
 
 /** `https://ca.example:1/dir` → `ca.example-1-dir`. */
@@ -46,7 +60,7 @@ export function readObtained({ volume, folders }: Storage, name: string): Certif
   }
 }
 
-/** As `putObtained`, for all of them. */
+/** As `putObtained`, for all of them: one that is refused keeps out no other. @throws AggregateError afterwards */
 export async function giveCaddy(
   engine: Pick<Engine, "volumes">,
   agentId: string,
@@ -55,17 +69,59 @@ export async function giveCaddy(
 ): Promise<void> {
   const storage = await caddyStorage(engine, agentId, directory);
   if (!storage) throw new Error("The ingress has no volume for its certificates");
-  for (const certificate of certificates) putObtained(storage, certificate);
+  const errors: unknown[] = [];
+  for (const certificate of certificates)
+    try {
+      putObtained(storage, certificate);
+    } catch (error) {
+      errors.push(error);
+    }
+  if (errors.length > 0) throw new AggregateError(errors, errors.map(String).join("; "));
+}
+
+/** When it ends. Another host says what it likes of it, and Caddy would serve what it finds for good. @throws Error */
+function endOf({ name, chain, key }: Certificate, { roots }: Storage): Date {
+  const pems = chain.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  const [leaf, ...issuers] = pems.map((pem) => new X509Certificate(pem));
+  if (leaf?.checkHost(name) === undefined) throw new Error(`This is no certificate for ${name}`);
+  if (!leaf.checkPrivateKey(createPrivateKey(key)))
+    throw new Error(`The key of the certificate for ${name} is that of another one`);
+  if (roots && !isTrusted(leaf, issuers, roots))
+    throw new Error(`The issuer of the certificate for ${name} is not one that browsers trust`);
+  return leaf.validToDate;
+}
+
+const isOf = (one: X509Certificate, issuer: X509Certificate): boolean =>
+  issuer.ca && one.checkIssued(issuer) && one.verify(issuer.publicKey);
+
+/** Whether the certificates lead, in their order, to one of these authorities. */
+function isTrusted(
+  leaf: X509Certificate,
+  issuers: readonly X509Certificate[],
+  roots: readonly X509Certificate[],
+): boolean {
+  const isKnown = (one: X509Certificate) => roots.some((root) => isOf(one, root));
+  let last = leaf;
+  for (const issuer of issuers) {
+    // What follows may lead to authorities of before.
+    if (isKnown(last)) return true;
+    if (!isOf(last, issuer)) return false;
+    last = issuer;
+  }
+  return isKnown(last);
 }
 
 /**
  * Gives Caddy a certificate that another host's obtained, as if it were its own: it serves it from the next handshake on, and
  * renews it in time. One that Caddy has and that is valid for longer stays.
+ * @throws Error if visitors would not accept it for the name
  */
-export function putObtained(storage: Storage, { name, chain, key, notAfter }: Certificate): void {
+export function putObtained(storage: Storage, certificate: Certificate): void {
+  const { name, chain, key } = certificate;
   if (!isPlain(name)) throw new Error(`${name} is not the name of one host`);
+  const end = endOf(certificate, storage);
   const own = readObtained(storage, name);
-  if (own && Date.parse(own.notAfter) >= Date.parse(notAfter)) return;
+  if (own && Date.parse(own.notAfter) >= end.getTime()) return;
   // Its owner, whom the engine may have renumbered.
   const { uid, gid } = statSync(storage.volume);
   let folder = realpathSync(storage.volume);
