@@ -24,7 +24,7 @@ export type Account = z.infer<typeof Account>;
 export const Search = text.trim().min(1).max(254).optional();
 
 export const AccountListQuery = listQuery("account").extend({
-  email: z.string().max(254).optional().describe("Only the account with this email address."),
+  email: z.string().min(1).max(254).optional().describe("Only the account with this email address."),
   search: Search.describe("Only accounts whose id, name or email address contains this text."),
   suspended: z.enum(["0", "1"]).optional().describe("1: only suspended accounts; 0: only others."),
 });

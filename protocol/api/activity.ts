@@ -2,7 +2,7 @@ import * as z from "zod";
 import { idPrefixes } from "../ids.ts";
 import { activityActors, automaticActions } from "../states.ts";
 import { Key } from "./keys.ts";
-import { listQuery, Timestamp } from "./common.ts";
+import { idFilter, listQuery, Timestamp } from "./common.ts";
 
 const ResourceId = z
   .string()
@@ -24,7 +24,7 @@ export type ActivityQuery = z.infer<typeof ActivityQuery>;
 
 export const AllActivityQuery = listQuery("activity").extend({
   ...filters,
-  accountId: z.string().max(40).optional().describe("Only changes to resources of this account."),
+  accountId: idFilter("account").describe("Only changes to resources of this account."),
 });
 export type AllActivityQuery = z.infer<typeof AllActivityQuery>;
 

@@ -1,8 +1,7 @@
 import * as z from "zod";
-import { idPattern } from "../ids.ts";
 import { backupStatuses, backupTriggers, backupTypes } from "../states.ts";
 import { CronExpression } from "./schedules.ts";
-import { listQuery, Timestamp } from "./common.ts";
+import { idFilter, listQuery, Timestamp } from "./common.ts";
 
 /** The site's name is that at the time of the backup. */
 const BackedUpVolume = z.object({ siteId: z.string(), siteName: z.string(), name: z.string() });
@@ -77,8 +76,8 @@ export const BackupDeleted = z.object({ id: z.string(), status: z.literal("DELET
 export type BackupDeleted = z.infer<typeof BackupDeleted>;
 
 export const BackupListQuery = listQuery("backup").extend({
-  databaseId: z.string().regex(idPattern("database"), "not a database id").optional(),
-  siteId: z.string().regex(idPattern("site"), "not a site id").optional(),
+  databaseId: idFilter("database"),
+  siteId: idFilter("site"),
 });
 export type BackupListQuery = z.infer<typeof BackupListQuery>;
 

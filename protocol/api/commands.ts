@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { idPattern } from "../ids.ts";
 import { commandStatuses, commandTriggers } from "../states.ts";
-import { listQuery, Timestamp } from "./common.ts";
+import { idFilter, listQuery, Timestamp } from "./common.ts";
 import { command } from "./sites.ts";
 
 export const TimeoutSeconds = z
@@ -20,11 +19,7 @@ export const CommandCreate = z.strictObject({
 export type CommandCreate = z.infer<typeof CommandCreate>;
 
 export const CommandListQuery = listQuery("command").extend({
-  scheduleId: z
-    .string()
-    .regex(idPattern("schedule"), "not a schedule id")
-    .optional()
-    .describe("Only the runs of this schedule."),
+  scheduleId: idFilter("schedule").describe("Only the runs of this schedule."),
 });
 export type CommandListQuery = z.infer<typeof CommandListQuery>;
 

@@ -39,6 +39,9 @@ export const wholeNumber = (minimum: number, maximum: number) =>
       },
     });
 
+/** A filter of a list: those of this resource. */
+export const idFilter = (kind: IdKind) => z.string().regex(idPattern(kind), `not a ${kind} id`).optional();
+
 /** A list's cursors are ids. Seeded rows have shorter ids than generated ones. */
 export const listQuery = (kind: IdKind) =>
   z.strictObject({

@@ -8,15 +8,13 @@ import {
   jobStatuses,
   siteStatuses,
 } from "../states.ts";
-import { idPattern, type IdKind } from "../ids.ts";
 import { Search } from "./accounts.ts";
-import { listQuery, Timestamp } from "./common.ts";
+import { idFilter, listQuery, Timestamp } from "./common.ts";
 import { Invoice } from "./invoices.ts";
 
 /** Whose it is, in the lists of operators. */
 const owner = { accountId: z.string(), accountEmail: z.string() };
 
-const idFilter = (kind: IdKind) => z.string().regex(idPattern(kind), `not a ${kind} id`).optional();
 const AccountId = idFilter("account");
 const HostId = idFilter("host");
 

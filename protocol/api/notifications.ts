@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { channelTypes, deliveryStatuses, notificationKinds } from "../states.ts";
-import { listQuery, text, Timestamp } from "./common.ts";
+import { idFilter, listQuery, text, Timestamp } from "./common.ts";
 
 const Url = text
   .max(2000)
@@ -87,7 +87,7 @@ export const Delivery = z
 export type Delivery = z.infer<typeof Delivery>;
 
 export const DeliveryListQuery = listQuery("delivery").extend({
-  channelId: z.string().max(40).optional().describe("Only those of this channel."),
+  channelId: idFilter("channel").describe("Only those of this channel."),
   status: z.enum(deliveryStatuses).optional().describe("Only those with this status."),
 });
 export type DeliveryListQuery = z.infer<typeof DeliveryListQuery>;

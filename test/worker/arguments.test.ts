@@ -9,6 +9,7 @@ import {
   createSite,
   deployResult,
   finish,
+  operator,
   pay,
   readyAgent,
   runningSite,
@@ -40,6 +41,21 @@ describe("a list", () => {
     expect(await listed(key, "/databases?status=RUNNING")).toEqual([]);
     for (const path of ["/sites", "/databases", "/invoices"])
       expect((await api(key, "GET", `${path}?status=LOST`)).status).toBe(400);
+  });
+});
+
+describe("a filter of a list", () => {
+  it("by what is no id or address is refused, as an empty list would say that there is nothing", async () => {
+    const key = await operator();
+    for (const wrong of ["", "x", "site_001m80000000000000000000000"])
+      for (const path of [
+        "/notifications/deliveries?channelId=",
+        "/activity/all?accountId=",
+        "/sites/all?accountId=",
+        "/jobs?hostId=",
+      ])
+        expect([path, wrong, (await api(key, "GET", path + wrong)).status]).toEqual([path, wrong, 400]);
+    expect((await api(key, "GET", "/accounts?email=")).status).toBe(400);
   });
 });
 
