@@ -4,7 +4,21 @@ import { crashingDatabase } from "./crashing-database.ts";
 import { execution, keyOf, made, type Answering } from "./direct.ts";
 import { contextFor } from "../../worker/middleware/context.ts";
 import { idempotency } from "../../worker/middleware/idempotency.ts";
-import { account, api, bindings, call, readyAgent, runningSite, siteInput, siteUrl } from "./service.ts";
+import { ownerOf } from "./assistant.ts";
+import {
+  account,
+  api,
+  bindings,
+  call,
+  createSite,
+  newSession,
+  operator,
+  readyAgent,
+  run,
+  runningSite,
+  siteInput,
+  siteUrl,
+} from "./service.ts";
 
 beforeEach(() => void vi.restoreAllMocks());
 afterEach(() => vi.restoreAllMocks());
@@ -166,6 +180,35 @@ describe("a request with an Idempotency-Key", () => {
     expect((await remove("another")).status).toBe(404);
   });
 
+  it("is not answered again for whoever may not send it any more", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const rotate = { method: "POST", headers: { Authorization: `Bearer ${key}`, "Idempotency-Key": "mine" } };
+    const path = `/api/v1/sites/${siteId}/webhook/rotate`;
+    expect((await call(path, rotate)).status).toBe(200);
+    const asViewer = { Authorization: `Bearer ${await operator()}`, "X-Berth-View-As": await ownerOf(key) };
+    const seen = await call(path, { ...rotate, headers: { ...rotate.headers, ...asViewer } });
+    expect([seen.status, await seen.json()]).toMatchObject([403, { error: "forbidden" }]);
+
+    const promoted = await ownerOf(key);
+    await run("UPDATE accounts SET role = 'operator' WHERE id = ?", promoted);
+    const { cookie } = await newSession(promoted);
+    const grant = () =>
+      call("/api/v1/credits/grants", {
+        method: "POST",
+        headers: {
+          Cookie: cookie,
+          Origin: siteUrl,
+          "Content-Type": "application/json",
+          "Idempotency-Key": "grant",
+        },
+        body: JSON.stringify({ accountId: promoted, amount: 1 }),
+      });
+    expect((await grant()).status).toBe(201);
+    await run("UPDATE accounts SET role = 'user' WHERE id = ?", promoted);
+    expect((await grant()).status).toBe(403);
+  });
+
   it("of a bad form is refused", async () => {
     const key = await account();
     expect((await post(key, "with space", siteInput())).status).toBe(400);
@@ -196,7 +239,7 @@ describe("an answer under an Idempotency-Key", () => {
         c.set("ctx", contextFor(c, actor));
         return next();
       })
-      .use(idempotency)
+      .use(idempotency({ access: "key", method: "post" }))
       .all("*", (c) => {
         times++;
         return handler(c);

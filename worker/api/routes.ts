@@ -79,7 +79,7 @@ function checks(operation: Operation): Handler[] {
     needsNone ? (operation.at === "site" ? actAs("link") : anybody) : authenticate,
     knownQuery(operation),
     ...(changes ? [limitBody, requireJson] : []),
-    ...(changes && !needsNone ? [idempotency] : []),
+    ...(changes && !needsNone ? [idempotency(operation)] : []),
     ...(operation.query ? [query(operation.query) as Handler] : []),
     ...(operation.body ? [body(operation.body) as Handler] : changes ? [noBody] : []),
   ];
