@@ -9,6 +9,7 @@ import { chainNames, countingRules, hookCommands, restoreInput, type Family, typ
 
 type Bridges = Pick<Policy, "siteBridges" | "buildBridge" | "visitors"> & {
   publicPorts?: Policy["publicPorts"];
+  maxConnections?: number;
 };
 
 const tools: Record<Family, string> = { 4: "iptables", 6: "ip6tables" };
@@ -71,6 +72,7 @@ export async function ensureFirewall(
   const policy: Policy = {
     agentId,
     publicPorts: [],
+    maxConnections: 10_000,
     ...bridges,
     nameservers: nameservers(...texts),
     allowed,

@@ -25,6 +25,8 @@ export type Policy = {
   engineGroup: string | null;
   publicPorts: readonly PublicPort[];
   visitors?: Visitors | null | undefined;
+  /** Of a container, at once. */
+  maxConnections: number;
 };
 /**
  * The ingress's ports of TCP and of UDP (HTTP/3), and its connection limit per client address; null if only a proxy
@@ -175,15 +177,13 @@ export function firewallRules(policy: Policy, family: Family): Rule[] {
   ];
 }
 
-const maxConnections = 10_000;
-
 /**
  * Limits connections per container, because the host has one connection table, which also serves its visitors; and
  * per visitor (a /64 in IPv6), to protect the ingress's memory. Replacing these rules resets their counts, so each
  * has a chain of its own that is kept.
  */
 export function countingRules(
-  { agentId, visitors }: Pick<Policy, "agentId" | "visitors">,
+  { agentId, visitors, maxConnections }: Pick<Policy, "agentId" | "visitors" | "maxConnections">,
   family: Family,
 ): { chain: string; rule: Rule | null }[] {
   const counting = (chain: string, above: number, bits: number, what: string, ...refusal: Rule) =>

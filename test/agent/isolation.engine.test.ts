@@ -111,7 +111,8 @@ const ensure = async (engineGroup?: string) => {
   const { defaultBridge } = await engine.bridges({ "berth.test": agentId });
   await ensureFirewall(
     agentId,
-    { siteBridges: [siteBridgePattern(agentId)], buildBridge: defaultBridge },
+    // Fewer than on a host: the kernel compares each new connection with all there are.
+    { siteBridges: [siteBridgePattern(agentId)], buildBridge: defaultBridge, maxConnections: 500 },
     [...fromEnvironment, { family: 4, network: main, port: ports.named }],
     engineGroup,
   );
@@ -442,10 +443,13 @@ it("a site that opens connections without end is refused more of them, and other
   // Each port is a connection to the host's table of them, though nobody answers.
   const spray = (address: string) =>
     `const s=require("dgram").createSocket("udp4");s.bind(()=>{let port=20000;const more=()=>{for(let n=0;n<100;n++)s.send("x",port++,"${address}");
-    if(port<35000)setTimeout(more,1);else setTimeout(()=>s.close(),300)};more()})`;
+    if(port<21000)setTimeout(more,1);else setTimeout(()=>s.close(),300)};more()})`;
   expect(await reach(flood, sibling.address, 3000)).toBe("open");
-  await docker("exec", flood.id, "node", "-e", spray(sibling.address));
-  expect(await reach(flood, sibling.address, 3000)).toMatch(refusedOrDropped);
+  // The kernel forgets them within 30 seconds, and sooner where the host's table is full of others'.
+  await vi.waitUntil(async () => {
+    await docker("exec", flood.id, "node", "-e", spray(sibling.address));
+    return refusedOrDropped.test(await reach(flood, sibling.address, 3000));
+  });
   // As each minute: it does not count from nothing.
   await ensure();
   expect(await reach(flood, sibling.address, 3000)).toMatch(refusedOrDropped);

@@ -32,6 +32,7 @@ const policy: Policy = {
   ],
   engineGroup: "system.slice/docker.service",
   publicPorts: [],
+  maxConnections: 10_000,
 };
 const least = {
   BERTH_URL: "https://berth.example",
@@ -139,14 +140,17 @@ describe("the firewall's rules", () => {
     expect(text).toContain("-A BERTH-0123-INPUT ! -i lo -p tcp --dport 443 -j BERTH-0123-VISITORS\n");
     expect(text).toContain("-A BERTH-0123-INPUT ! -i lo -p udp --dport 443 -j BERTH-0123-QUIC\n");
     expect(text).not.toContain("-p udp --dport 80");
-    const [, counted, overUdp] = countingRules({ agentId, visitors }, 6);
+    const [, counted, overUdp] = countingRules({ agentId, visitors, maxConnections: 10_000 }, 6);
     expect(overUdp?.rule?.join(" ")).toBe(
       "-A BERTH-0123-QUIC -p udp -m conntrack --ctstate NEW -m connlimit --connlimit-above 512 --connlimit-mask 64 --connlimit-saddr -j DROP",
     );
     expect(counted?.rule?.join(" ")).toBe(
       "-A BERTH-0123-VISITORS -p tcp -m conntrack --ctstate NEW -m connlimit --connlimit-above 512 --connlimit-mask 64 --connlimit-saddr -j REJECT --reject-with tcp-reset",
     );
-    expect(countingRules({ agentId }, 4)[1]).toEqual({ chain: "BERTH-0123-VISITORS", rule: null });
+    expect(countingRules({ agentId, maxConnections: 10_000 }, 4)[1]).toEqual({
+      chain: "BERTH-0123-VISITORS",
+      rule: null,
+    });
     expect(lines(4).join()).not.toContain("VISITORS");
     const settings = (more: object) => readConfig({ ...least, ...more }).firewall.visitors;
     expect(settings({})).toBeNull();
