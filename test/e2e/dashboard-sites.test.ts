@@ -583,7 +583,7 @@ it("what is still going on takes longer by the second while nothing happens", as
     step.dataset.counts = "59000";
     document.querySelector("main").append(step);
   })()`);
-  await page.locator("main > [data-counts]", { hasText: "1 min 1 s" }).waitFor();
+  await page.locator("main > [data-counts]", { hasText: /1 min [1-9]/ }).waitFor();
   await context.close();
 });
 

@@ -99,13 +99,18 @@ describe("the events of an account", () => {
   });
 
   it("arrive less than a second after the change, by the hint of the batch that made it", async () => {
-    const key = await account();
-    const reader = await follow(key);
-    const began = Date.now();
-    const { siteId } = await createSite(key);
-    await told(reader, { type: "site", id: siteId });
-    expect(Date.now() - began).toBeLessThan(1000);
-    await reader.leave();
+    let tookMs = Infinity;
+    // Without a hint it is five seconds each time, as a reader looks that long after it began; a busy machine is late once.
+    for (let tries = 0; tookMs >= 1000 && tries < 5; tries++) {
+      const key = await account();
+      const reader = await follow(key);
+      const began = Date.now();
+      const { siteId } = await createSite(key);
+      await told(reader, { type: "site", id: siteId });
+      tookMs = Date.now() - began;
+      await reader.leave();
+    }
+    expect(tookMs).toBeLessThan(1000);
   });
 
   it("tell a change whose hint was lost", async () => {
