@@ -20,6 +20,7 @@ import { notesOf, procfileWeb, servedFolder, type Overrides, type Sources } from
 import { detectScript } from "./script.ts";
 import { detectSite, hasFramework, isStaticExport, planOfFiles, withFilesRules } from "./static.ts";
 import { readStaticfile } from "./static-rules.ts";
+import { amongApps } from "./workspace-apps.ts";
 
 /** What the repository is and how it is built and started. @throws JobError when it cannot be told */
 export function detect(sources: Sources, overrides: Overrides): Plan {
@@ -180,5 +181,7 @@ function detectFrontend(sources: Sources, manifest: PackageJson, overrides: Over
   const site = starts ? null : detectSite(sources, manifest, overrides);
   // Its package.json is there for tools only.
   if (!starts && site === null && sources.files.has("index.html")) return { kind: "static" };
-  return site ?? detectNode(sources, manifest, overrides);
+  return site === null
+    ? detectNode(sources, manifest, overrides)
+    : amongApps(site, sources, manifest, overrides);
 }

@@ -97,5 +97,6 @@ export function appFolders(paths: readonly string[]): string[] {
   return folders.filter((one) => !one.includes("/") || !all.has(one.slice(0, one.indexOf("/"))));
 }
 
-const named = (paths: readonly string[]): string =>
+/** Some of them, for a sentence. */
+export const named = (paths: readonly string[]): string =>
   paths.slice(0, mostNamed).join(", ") + (paths.length > mostNamed ? " and others" : "");

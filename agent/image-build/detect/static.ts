@@ -21,6 +21,8 @@ export type SitePlan = NodeBuild & {
   outputs: string[];
   /** What builds it for the servers of one host only, and what does for any. */
   adapter?: Adapter | undefined;
+  /** Those of the workspace whose root is built, for a sentence. */
+  apps?: string;
   /** It is there, as the owner says. */
   isOutputGiven?: boolean;
   /** One page that routes itself: it is also served for paths that are no file. null: where the build leaves no other page. */

@@ -10,26 +10,32 @@ import { textOf, type Sources, type Workspace } from "./sources.ts";
  */
 export function workspaceOf(app: Sources, root: Sources, folder: string): Workspace | null {
   if (!app.files.has("package.json")) return null;
-  // The patterns mean the same.
-  const matches = ignoredBy(packagesOf(root).join("\n"));
-  const isPackage = (path: string): boolean => matches(path, () => false);
-  if (!isPackage(folder)) return null;
-  const { isAlone, needed } = neededBy(app, root, isPackage);
+  if (!packageTest(root)(folder)) return null;
+  const { isAlone, needed } = neededBy(app, packagesIn(root));
   return isLocked(app) && isAlone ? null : { root, folder, needed };
 }
 
-/** The packages that an app needs, and whether it needs none, also of those that nothing builds. */
-function neededBy(
-  app: Sources,
-  root: Sources,
-  isPackage: (folder: string) => boolean,
-): Pick<Workspace, "needed"> & { isAlone: boolean } {
-  const packages = new Map<unknown, { folder: string; manifest: PackageJson }>();
-  for (const [file, text] of root.texts) {
+type Package = { folder: string; manifest: PackageJson };
+
+/** Its packages whose manifests are read: they lie two levels deep at most. */
+export function packagesIn(root: Sources): Package[] {
+  const isPackage = packageTest(root);
+  return [...root.texts].flatMap(([file, text]) => {
     const folder = /^([\w@./-]+)\/package\.json$/.exec(file)?.[1];
     const manifest = folder === undefined || !isPackage(folder) ? null : parsePackageJson(text);
-    if (folder !== undefined && manifest !== null) packages.set(manifest.name, { folder, manifest });
-  }
+    return folder === undefined || manifest === null ? [] : [{ folder, manifest }];
+  });
+}
+
+function packageTest(root: Sources): (folder: string) => boolean {
+  // The patterns mean the same.
+  const matches = ignoredBy(packagesOf(root).join("\n"));
+  return (folder) => matches(folder, () => false);
+}
+
+/** The packages that an app needs, and whether it needs none, also of those that nothing builds. */
+function neededBy(app: Sources, all: readonly Package[]): Pick<Workspace, "needed"> & { isAlone: boolean } {
+  const packages = new Map<unknown, Package>(all.map((one) => [one.manifest.name, one]));
   const needed: Workspace["needed"] = [];
   const collect = ({ dependencies, devDependencies }: PackageJson): void => {
     for (const name of Object.keys({ ...dependencies, ...devDependencies })) {

@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import { dockerfile, node, type Files } from "../support/detected.ts";
+
+const pnpm = "packages:\n  - apps/*\n  - packages/*\n";
+const manifest = (text: object) => JSON.stringify(text);
+const next = manifest({
+  scripts: { build: "next build", start: "next start" },
+  dependencies: { next: "16" },
+});
+const vite = manifest({ scripts: { build: "vite build", start: "vite" }, devDependencies: { vite: "7" } });
+const library = manifest({ scripts: { build: "tsc -p ." } });
+/** As create-turbo makes it. */
+const servers: Files = {
+  "pnpm-workspace.yaml": pnpm,
+  "apps/docs/package.json": next,
+  "apps/web/package.json": next,
+  "packages/eslint-config/package.json": "{}",
+  "packages/ui/package.json": library,
+};
+const root = (build: string, more: object = {}) => ({
+  private: true,
+  scripts: { build, ...more },
+  devDependencies: { turbo: "2" },
+});
+const refusal =
+  "Found a workspace whose root builds its apps and starts none: set rootDir to the one to deploy (apps/docs, apps/web), or set startCommand.";
+
+describe("the root of a workspace", () => {
+  it.each([
+    "turbo run build",
+    "turbo build",
+    "npx turbo run build --concurrency=2",
+    "pnpm exec turbo build",
+    "nx run-many -t build",
+    "lerna run build",
+    "pnpm -r build",
+    "pnpm run -r build",
+    "pnpm --recursive run build",
+    "npm run build --workspaces --if-present",
+    "yarn workspaces foreach -A run build",
+  ])(
+    "that only builds apps of which each is a server is refused before the build, with their names: %s",
+    (build) => expect(() => node(root(build), servers)).toThrow(refusal),
+  );
+
+  it("is started as its owner says, or built by the owner's command", () => {
+    const startCommand = "npm start --workspace=apps/web";
+    expect(node(root("turbo build"), servers, { startCommand })).toMatchObject({
+      kind: "node",
+      startCommand,
+    });
+    const buildCommand = "turbo build && cp -r apps/web/out dist";
+    expect(node(root("turbo build"), servers, { buildCommand })).toMatchObject({
+      kind: "site",
+      buildCommand,
+    });
+  });
+
+  it.each<[string, object, Files]>([
+    ["its script does more", root("turbo build && node collect.js"), {}],
+    ["its script builds some of them", root("turbo build --filter=web"), {}],
+    ["more is run after its script", root("turbo build", { postbuild: "node collect.js" }), {}],
+    ["a folder that may be served is there", root("turbo build"), { "public/": "" }],
+    ["one app is a folder of pages", root("turbo build"), { "apps/web/package.json": vite }],
+    [
+      "one app is exported",
+      root("turbo build"),
+      { "apps/docs/next.config.mjs": "export default {\n  output: 'export',\n};\n" },
+    ],
+    [
+      "nobody knows what a package builds",
+      root("turbo build"),
+      { "packages/ui/package.json": manifest({ scripts: { build: "node build.js" } }) },
+    ],
+  ])("is built where a page may come of it, and names the apps if none does: %s", (_, made, files) => {
+    expect(node(made, { ...servers, ...files })).toMatchObject({ kind: "site" });
+    expect(dockerfile(made, { ...servers, ...files })).toContain(
+      "set rootDir to the folder of the app that does (apps/docs, apps/web), or set startCommand.",
+    );
+  });
+
+  it("with nothing that looks like an app, and one with a framework of its own, name none", () => {
+    const without = { "pnpm-workspace.yaml": pnpm, "packages/ui/package.json": library };
+    expect(dockerfile(root("turbo build"), without)).toContain("folder of the app that does, or set");
+    const own = { ...root("vite build"), devDependencies: { vite: "7" } };
+    expect(dockerfile(own, servers)).toContain("folder of the app that does, or set");
+  });
+});
