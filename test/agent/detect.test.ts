@@ -1319,6 +1319,8 @@ describe("a Python app", () => {
     [{ "requirements.txt": "", Pipfile: "" }, "pip"],
     [{ Pipfile: "" }, "pipenv"],
     [{ "pyproject.toml": "[project]\nname = 'x'" }, "pyproject"],
+    [{ "pyproject.toml": "[project]\nname = 'x'\n[tool.poetry]\npackage-mode = false" }, "poetry"],
+    [{ "pyproject.toml": "[project]\nname = 'x'\n[tool.poetry]\npackages = []" }, "pyproject"],
     [{ "setup.py": "setup()", "pyproject.toml": "[tool.black]" }, "setup"],
     [{ "setup.py": "setup()", "requirements.txt": "" }, "pip"],
     [{ Pipfile: "", "requirements/base.txt": "" }, "pipenv"],

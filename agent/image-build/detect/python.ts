@@ -115,8 +115,11 @@ function installerOf(sources: Sources): PythonInstaller | null {
   if (sources.files.has("poetry.lock")) return "poetry";
   if (requirementsFile(sources) !== undefined) return "pip";
   if (sources.files.has("Pipfile")) return "pipenv";
+  const poetry = tableIn(pyproject, "tool", "poetry");
+  // Poetry builds no package for pip of what is none.
+  if (poetry?.["package-mode"] === false) return "poetry";
   if (tableIn(pyproject, "project") !== null) return "pyproject";
-  if (tableIn(pyproject, "tool", "poetry") !== null) return "poetry";
+  if (poetry !== null) return "poetry";
   return sources.files.has("setup.py") ? "setup" : null;
 }
 
