@@ -2142,6 +2142,14 @@ describe("an app of any language", () => {
     expect(notesOf(sourcesOf({ Procfile: "web: node a.js\nrelease: node b.js" }))).toEqual([]);
   });
 
+  it("says that its pdm.lock is not read, where no file that is read names its packages instead", () => {
+    const files = { "pyproject.toml": "[project]\nname = 'x'", "pdm.lock": "" };
+    expect(notesOf(sourcesOf(files))).toEqual([
+      expect.stringMatching(/^Not read: pdm\.lock\. .* pdm export/),
+    ]);
+    expect(notesOf(sourcesOf({ ...files, "requirements.txt": "" }))).toEqual([]);
+  });
+
   it("without anything that starts it fails with what to set", () => {
     for (const files of [{ "requirements.txt": "" }, { Gemfile: "" }, { "composer.json": "{}" }])
       expect(() => plan(files as Files)).toThrow(/set startCommand/);

@@ -103,9 +103,15 @@ export function notesOf(sources: Sources): string[] {
     .map(([, name = ""]) => name)
     .filter((name) => name !== "web" && name !== "release");
   const unread = aptLines(sources).filter((line) => !aptLine.test(line));
+  const locks = present(sources, ["pdm.lock", "uv.lock", "poetry.lock", "requirements.txt", "Pipfile"]);
   const pinned = aptLines(sources).filter((line) => aptLine.test(line) && line.includes("="));
   return [
     ...(found === "" ? [] : [`Not read: ${found}. Commands and variables are the site's settings.`]),
+    ...(locks.join() === "pdm.lock"
+      ? [
+          "Not read: pdm.lock. The newest versions that pyproject.toml allows are installed: for the locked ones, commit what pdm export --prod -o requirements.txt writes.",
+        ]
+      : []),
     ...(processes.length === 0
       ? []
       : [
