@@ -23,6 +23,7 @@ async function connected<T>(
   { address, databaseName, login, signal }: Place,
   timeoutMs: number,
   work: (connected: Connected) => Promise<T>,
+  settings: readonly string[] = [],
 ): Promise<T> {
   const { socket, taken } = boundedSocket(signal);
   const client = new pg.Client({
@@ -42,6 +43,7 @@ async function connected<T>(
       "client_connection_check_interval=500",
       "DateStyle=ISO",
       "bytea_output=hex",
+      ...settings,
     ]
       .map((setting) => `-c ${setting}`)
       .join(" "),
@@ -98,7 +100,8 @@ const insights = {
     CASE WHEN state = 'active' THEN concat_ws(': ', wait_event_type, wait_event) END, array_to_json(pg_blocking_pids(pid))
     FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle' AND query_start IS NOT NULL ORDER BY query_start LIMIT 50`,
   slow: `SELECT left(query, ${maxShownStatement}), calls, total_exec_time, mean_exec_time, max_exec_time FROM pg_stat_statements
-    WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND userid = current_user::regrole ORDER BY total_exec_time DESC LIMIT 20`,
+    WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND userid = current_user::regrole
+    AND query NOT LIKE '%pg_stat_statements%' ORDER BY total_exec_time DESC LIMIT 20`,
 };
 
 /** Only the reader may see the text of others' statements. */
@@ -136,10 +139,16 @@ ORDER BY n.nspname, c.relname LIMIT ${maxTables + 1}`;
 const list = async (client: pg.Client, text: string) =>
   (await client.query<unknown[]>({ text, rowMode: "array" })).rows;
 
+/** A question of ours that only reads. */
+const asked = <T>(place: Place, settings: readonly string[], work: (client: pg.Client) => Promise<T>) =>
+  connected(place, ownQuestionsMs, ({ client }) => work(client), [
+    "default_transaction_read_only=on",
+    ...settings,
+  ]);
+
 export const postgresql: Inspector = {
   insight: (place) =>
-    connected(place, ownQuestionsMs, async ({ client }) => {
-      await client.query("SET default_transaction_read_only = on");
+    asked(place, [], async (client) => {
       const slow = await list(client, insights.slow).catch(() => []);
       // The login itself may see its own connections; as the owner role it may not.
       await client.query("SET ROLE NONE");
@@ -171,8 +180,8 @@ export const postgresql: Inspector = {
     }),
 
   schema: (place) =>
-    connected(place, ownQuestionsMs, async ({ client }) => {
-      await client.query("SET default_transaction_read_only = on; SET search_path = pg_catalog");
+    // As the login itself: what the owner role asks is counted among the statements of the database's owner.
+    asked(place, ["role=none", "search_path=pg_catalog"], async (client) => {
       const rows = await list(client, tables);
       const found = rows.map(([text]) => {
         const { bytes: size, ...table } = JSON.parse(String(text)) as DatabaseTable & {
