@@ -116,7 +116,7 @@ const Link = ({
   icon,
   current,
 }: (typeof rail)[number] & { current?: Section | undefined }) => (
-  <a href={href} {...(section === current && { "aria-current": "page" as const })}>
+  <a href={href} title={label} {...(section === current && { "aria-current": "page" as const })}>
     <Icon name={icon} />
     <span>{label}</span>
   </a>
