@@ -226,10 +226,12 @@ it("a plan that is no longer offered is shown with its size and price to who has
 describe("an invoice's page", () => {
   it("leads on to what was paid for: a site's build, a database, and keeps the navigation of who is signed in", async () => {
     const { siteId, invoiceToken } = await createSite(await operator());
+    const name = uniqueName("paid");
     const { body } = await api<DatabaseCreated>(await operator(), "POST", "/databases", {
-      name: uniqueName("paid"),
+      name,
       type: "redis",
     });
+    expect((await me.get(`/invoice/${body.invoiceToken}`)).text).toContain(`Database ${name}, Redis: `);
     for (const [token, next] of [
       [invoiceToken, `/sites/${siteId}/newest-deployment`],
       [body.invoiceToken, `/databases/${body.databaseId}`],

@@ -1,6 +1,8 @@
 import type { DatabaseType } from "../../protocol/states.ts";
 
 type Engine = {
+  /** As people know it. */
+  name: string;
   /** The official image, or the host's substitute under the same name. */
   image: string;
   port: number;
@@ -22,6 +24,7 @@ type Engine = {
 /** Redis 7.2 is the last version whose licence permits hosting services. */
 export const databaseEngines: Record<DatabaseType, Engine> = {
   postgresql: {
+    name: "PostgreSQL",
     image: "postgres:17",
     port: 5432,
     scheme: "postgresql",
@@ -32,6 +35,7 @@ export const databaseEngines: Record<DatabaseType, Engine> = {
     freeDiskAdvice: "delete rows and run VACUUM FULL on their tables",
   },
   mysql: {
+    name: "MariaDB (MySQL)",
     image: "mariadb:11.4",
     port: 3306,
     scheme: "mysql",
@@ -42,6 +46,7 @@ export const databaseEngines: Record<DatabaseType, Engine> = {
     freeDiskAdvice: "delete rows and run OPTIMIZE TABLE on their tables",
   },
   redis: {
+    name: "Redis",
     image: "redis:7.2",
     port: 6379,
     scheme: "redis",

@@ -3,6 +3,7 @@ import { BackupSettingsPatch, type Backup } from "../../../protocol/api/backups.
 import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
 import { conflict } from "../../domain/app-error.ts";
+import { databaseEngines } from "../../domain/database-engines.ts";
 import { parsed } from "../../domain/parsed.ts";
 import {
   backupForms,
@@ -16,7 +17,7 @@ import { Act, Check, Form, Select } from "../kit/form.tsx";
 import { cursorIn, databasesOf } from "../kit/paging.ts";
 import { Card, Empty, Pager, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
-import { databaseFrame, databasePath, engineNames, openDatabase } from "./frame.tsx";
+import { databaseFrame, databasePath, openDatabase } from "./frame.tsx";
 
 const Restore = ({
   backup,
@@ -87,7 +88,7 @@ export const databaseBackups: Screen = {
             {data.length === 0 ? (
               <Empty
                 title="No backups yet"
-                text={`A backup of ${engineNames[database.type]} is made while it serves, then restored into a temporary server and compared, so you know it works.`}
+                text={`A backup of ${databaseEngines[database.type].name} is made while it serves, then restored into a temporary server and compared, so you know it works.`}
               />
             ) : (
               <BackupTable

@@ -14,14 +14,9 @@ import type { View } from "../kit/screen.ts";
 import { suspendedFor } from "../kit/viewer.ts";
 import { databaseWords } from "../kit/words.ts";
 
-export const engineNames: Record<DatabaseType, string> = {
-  postgresql: "PostgreSQL",
-  mysql: "MariaDB (MySQL)",
-  redis: "Redis",
-};
 /** Such as `PostgreSQL 17`, before a server has told its version. */
 export const engineVersion = (type: DatabaseType): string =>
-  `${engineNames[type]} ${databaseEngines[type].image.split(":").at(-1) ?? ""}`;
+  `${databaseEngines[type].name} ${databaseEngines[type].image.split(":").at(-1) ?? ""}`;
 
 export const databasePath = (id: string, tab = ""): string => `/databases/${id}${tab && `/${tab}`}`;
 
@@ -51,7 +46,7 @@ const Version = ({ database }: { database: Database }) => (
   <>
     {database.version === null
       ? engineVersion(database.type)
-      : `${engineNames[database.type]} ${database.version}`}
+      : `${databaseEngines[database.type].name} ${database.version}`}
     {" · "}
     <code>{database.host}</code>
     {database.paidUntil !== null && (

@@ -1,11 +1,12 @@
 import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
+import { databaseEngines } from "../../domain/database-engines.ts";
 import { listed, ListPage } from "../kit/list-page.tsx";
 import { Day, Status } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import type { Keys } from "../kit/sort.tsx";
 import { databaseWords } from "../kit/words.ts";
-import { databasePath, engineNames, engineVersion } from "./frame.tsx";
+import { databasePath, engineVersion } from "./frame.tsx";
 
 const Row = ({ database }: { database: Database }) => (
   <tr>
@@ -17,7 +18,7 @@ const Row = ({ database }: { database: Database }) => (
       <span class="soft">
         {database.version === null
           ? engineVersion(database.type)
-          : `${engineNames[database.type]} ${database.version}`}
+          : `${databaseEngines[database.type].name} ${database.version}`}
       </span>
     </td>
     <td>

@@ -4,6 +4,7 @@ import type { Answered } from "../../../protocol/api/operations.ts";
 import type { Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
 import { AppError } from "../../domain/app-error.ts";
+import { databaseEngines } from "../../domain/database-engines.ts";
 import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { Act } from "../kit/form.tsx";
 import { sitesOf } from "../kit/paging.ts";
@@ -14,7 +15,6 @@ import { backupsLine } from "../kit/backup-words.tsx";
 import {
   databaseFrame,
   databasePath,
-  engineNames,
   engineVersion,
   NotTold,
   openDatabase,
@@ -167,7 +167,7 @@ const Facts = ({
     <dd>
       {database.version === null
         ? engineVersion(database.type)
-        : `${engineNames[database.type]} ${database.version}`}
+        : `${databaseEngines[database.type].name} ${database.version}`}
     </dd>
     <dt>Address</dt>
     <dd>

@@ -42,7 +42,7 @@ export async function createDatabase(ctx: Ctx, input: DatabaseCreate): Promise<D
   const id = ctx.newId("database");
   const invoice = firstInvoice(ctx, {
     id,
-    what: `Database ${input.name} (${input.type})`,
+    what: `Database ${input.name}, ${databaseEngines[input.type].name}`,
     pack,
     billingTerm: input.billingTerm,
     createdAt: now,
