@@ -10,7 +10,13 @@ import { contextOf, type Context } from "./context.ts";
 import { detect } from "./detect/index.ts";
 import { isServedAsFiles, type Plan } from "./detect/plan.ts";
 import { repositoryOf } from "./detect/repository.ts";
-import { aptPackages, notesOf, procfileRelease, type Sources } from "./detect/sources.ts";
+import {
+  aptPackages,
+  notesBesideDockerfile,
+  notesOf,
+  procfileRelease,
+  type Sources,
+} from "./detect/sources.ts";
 import { startNotes } from "./detect/start-notes.ts";
 import { toolNotes } from "./detect/tool-notes.ts";
 import { workspaceOf } from "./detect/workspace.ts";
@@ -47,11 +53,6 @@ export type Steps = {
 export type Prepared = Steps & {
   context: { send: () => Duplex; failed: AbortSignal; done: () => void } | null;
 };
-
-const procfileNote =
-  "The Procfile is not read, because there is a Dockerfile: use the settings startCommand and releaseCommand instead.";
-
-const filesOf = (names: string[]): Sources => ({ files: new Set(names), texts: new Map() });
 
 export type Input = Pick<JobArgs<"site.deploy">, "rootDir" | "dockerfilePath" | "buildCommand"> & {
   options?: BuildOptions;
@@ -125,7 +126,7 @@ export async function prepareBuild(
       release: null,
       isStatic: false,
       bases: namedImages(text, variables.buildArgs),
-      notes: [...(names.includes("Procfile") ? [procfileNote] : []), ...notesOf(filesOf(names))],
+      notes: notesBesideDockerfile(new Set(names)),
     };
   }
   const sources = await sourcesOf(folder, root, input.rootDir);

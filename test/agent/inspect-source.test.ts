@@ -176,6 +176,20 @@ describe("a repository is read, and", () => {
     expect(await inspected(name)).toMatchObject({ rootDirs: ["admin"], problem: null });
   });
 
+  it("told what its Dockerfile leaves unread, as the deployment's log tells it", async () => {
+    const { notes } = await inspected(
+      repository({
+        Dockerfile: "FROM scratch\n",
+        Procfile: "web: bin/serve\nrelease: bin/migrate\nworker: bin/work\n",
+        "render.yaml": "",
+      }),
+    );
+    expect(notes).toEqual([
+      expect.stringMatching(/^The Procfile is not read, .* releaseCommand/),
+      expect.stringContaining("render.yaml"),
+    ]);
+  });
+
   it("told with the port that its Dockerfile exposes", async () => {
     const name = repository({
       Dockerfile: "FROM scratch\nEXPOSE 8080/tcp\n",

@@ -124,6 +124,16 @@ export function notesOf(sources: Sources): string[] {
   ];
 }
 
+/** The same of a repository that its Dockerfile builds: of files, only their names count. */
+export const notesBesideDockerfile = (files: ReadonlySet<string>): string[] => [
+  ...(files.has("Procfile")
+    ? [
+        "The Procfile is not read, because there is a Dockerfile: use the settings startCommand and releaseCommand instead.",
+      ]
+    : []),
+  ...notesOf({ files, texts: new Map() }),
+];
+
 /** The first lines of a stranger's file, as much as a line of the log is for. */
 export const firstOf = (lines: readonly string[], most = 5, between = ", "): string =>
   lines

@@ -4,7 +4,7 @@ import { maxFolder, maxRootDirs } from "../../../protocol/inspection-limits.ts";
 import { detect } from "../detect/index.ts";
 import { isServedAsFiles, type Plan } from "../detect/plan.ts";
 import { appFolders } from "../detect/not-found.ts";
-import { notesOf, procfileRelease, textOf, type Sources } from "../detect/sources.ts";
+import { notesBesideDockerfile, notesOf, procfileRelease, textOf, type Sources } from "../detect/sources.ts";
 import { tools } from "../dockerfile/node.ts";
 import { parseInstructions } from "../../../protocol/dockerfile.ts";
 import { databasesOf, lackingDatabase } from "./databases.ts";
@@ -29,7 +29,10 @@ export function describe(sources: Sources, { dockerfile, examples, prisma }: Ext
     variables: namesIn(examples),
     databases: databasesOf(sources, texts),
     framework: frameworkOf(sources),
-    notes: [...notesOf(sources), ...lackingDatabase(sources, texts)],
+    notes: [
+      ...(dockerfile === null ? notesOf(sources) : notesBesideDockerfile(sources.files)),
+      ...lackingDatabase(sources, texts),
+    ],
   };
   if (dockerfile !== null)
     return { ...unknown, ...found, builder: "dockerfile", port: exposedBy(dockerfile) ?? usualPort };
