@@ -56,6 +56,14 @@ it("a pasted address is added with its pair, and the records to create are shown
   ]);
 });
 
+it("a name of half a megabyte, as strangers send it, takes no time to speak of", async () => {
+  const { siteId } = await createSite(await operator());
+  const started = performance.now();
+  const { status } = await pages.send(pathOf(siteId), "add", { domain: `${"?".repeat(300_000)}\nx` });
+  expect(status).toBe(400);
+  expect(performance.now() - started).toBeLessThan(5_000);
+});
+
 it("the records of a domain are told as forms of DNS providers want them", async () => {
   const { siteId } = await createSite(await operator());
   const zone = `${uniqueName("hints")}.co.uk`;

@@ -129,6 +129,13 @@ it("leads to the invoice of a site with its settings and variables; an address m
   host.close();
 });
 
+it("an address of half a megabyte, as strangers send it, takes no time to speak of", async () => {
+  const started = performance.now();
+  const { status } = await send({ githubUrl: `${"?".repeat(300_000)}\nx`, name: uniqueName("long") });
+  expect(status).toBe(400);
+  expect(performance.now() - started).toBeLessThan(5_000);
+});
+
 it("creates an image's site without asking any host", async () => {
   const name = uniqueName("image");
   const { location } = await send({

@@ -203,7 +203,7 @@ const pasted = (typed: string): string =>
   typed
     .trim()
     .replace(/^[a-z]+:\/\//i, "")
-    .replace(/[/?#].*$/, "")
+    .replace(/[/?#][^]*/, "")
     .replace(/:\d+$/, "");
 
 const here = ({ param }: Asked): string => `/sites/${param("id")}/domains`;

@@ -4,7 +4,7 @@ export const repositoryOf = (typed: string): string =>
     .trim()
     .replace(/^git@([^:/]+):/, "$1/")
     .replace(/^(?:https?|ssh|git):\/\/(?:[^@/]*@)?/, "")
-    .replace(/[?#].*$/, "")
+    .replace(/[?#][^]*/, "")
     .replace(/\/+$/, "");
 
 /** A site's name from its repository's; empty if there is none. */
