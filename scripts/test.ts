@@ -7,6 +7,7 @@ import { projectRoot } from "./lib/project-root.ts";
 import { installMissing } from "./lib/docker-engine.ts";
 import { leftoversFile } from "./lib/engine-leftovers.ts";
 import { memoryFolder } from "./lib/memory-folder.ts";
+import { runAgain, type Outcome } from "./lib/run-again.ts";
 import { startEmbeddedService, type EmbeddedService } from "./lib/embedded-service.ts";
 import { browserPrograms } from "../test/support/browser-programs.ts";
 import { closingLine, type Counts } from "../test/support/closing-line.ts";
@@ -37,8 +38,6 @@ const tools = {
   "/usr/bin/fish": "fish",
   "/usr/bin/groff": "groff-base",
 };
-
-type Outcome = { status: number; counts: Counts };
 
 /** The result of a run that did not complete. */
 const broken: Counts = {
@@ -86,31 +85,27 @@ async function runVitest(
   return { status, counts };
 }
 
-/** Tests that failed beside others and passed alone; they are named at the end, as each is a fault of a test or of Berth. */
+/** Tests that failed and then passed; they are named at the end. */
 const flaky: string[] = [];
 
-/** More files than these that fail at once are no matter of chance. */
-const mostRunAgain = 12;
+type Options = {
+  quiet?: boolean;
+  /** The environment of a new service, which has nothing of what a file that failed left on its own. */
+  anew?: () => Promise<Record<string, string>>;
+};
 
-/**
- * Runs vitest, and the files in which a test failed once more, alone: tests share two cores with each other and with other
- * machines, and those of the Worker a workerd. A failure of more files than `mostRunAgain`, or of none, stands.
- */
-async function runTwice(
+/** Runs vitest; files that failed are run again. */
+async function runTests(
   env: Record<string, string>,
   args: readonly string[],
-  options?: { quiet: boolean },
+  { quiet = false, anew = async () => env }: Options = {},
 ): Promise<Outcome> {
-  const outcome = await runVitest(env, args, options);
-  const { passed, failed, failures, unplaced, failedFiles } = outcome.counts;
-  if (failed === 0 || unplaced > 0 || failedFiles.length > mostRunAgain) return outcome;
-  const alone = await runVitest(env, ["--no-file-parallelism", ...failedFiles]);
-  if (alone.status !== 0) return outcome;
-  flaky.push(...failures);
-  return {
-    status: 0,
-    counts: { ...outcome.counts, passed: passed + failed, failed: 0, failures: [], failedFiles: [] },
-  };
+  const outcome = await runAgain(await runVitest(env, args, { quiet }), async (files) =>
+    // Where none starts now, the old one may do.
+    runVitest(await anew().catch(() => env), ["--no-file-parallelism", ...files]),
+  );
+  flaky.push(...outcome.flaky);
+  return outcome;
 }
 
 /** Files that measure how long something takes or is away, or fill a machine; they run alone. */
@@ -153,15 +148,16 @@ const fewSeeds = { BERTH_SIMULATION_SECONDS: "15", BERTH_SIMULATION_RUNS: "2500"
 async function runTiers(
   first: EmbeddedService,
   startOthers: () => Promise<EmbeddedService[]>,
+  anew: () => Promise<Record<string, string>>,
   isLong: boolean,
 ): Promise<Outcome[]> {
   const later = isLong ? [] : long;
   const excluded = [...measuring, ...later].map((file) => `--exclude=${file}`);
   const [others, ...sideBySide] = await Promise.all([
     startOthers(),
-    runTwice(first.env, [...tiers("engine"), ...excluded]),
+    runTests(first.env, [...tiers("engine"), ...excluded]),
     // By default vitest leaves a core free, which is half of two.
-    runTwice(
+    runTests(
       { ...(isLong ? {} : fewSeeds), ...first.env, TMPDIR: memoryFolder() },
       [...tiers("unit", "worker"), `--maxWorkers=${availableParallelism()}`],
       { quiet: true },
@@ -171,8 +167,8 @@ async function runTiers(
   const alone = measuring.filter((file) => !later.includes(file));
   return [
     ...sideBySide,
-    await runTwice(each, [...tiers("conformance", "e2e"), ...excluded]),
-    await runTwice(first.env, [...tiers("engine", "e2e"), ...alone]),
+    await runTests(each, [...tiers("conformance", "e2e"), ...excluded], { anew }),
+    await runTests(first.env, [...tiers("engine", "e2e"), ...alone], { anew }),
   ];
 }
 const stateOf = ({ stateDirectory }: EmbeddedService): string => stateDirectory;
@@ -194,14 +190,16 @@ try {
   };
   const first = await startEmbeddedService("test", limits);
   const others: EmbeddedService[] = [];
-  // End-to-end tests wait for a part of their time: four files at a time keep two cores busy.
-  const startOthers = async () => {
-    for (const name of ["test-2", "test-3", "test-4"])
-      others.push(await startEmbeddedService(name, limits, { beside: true }));
-    return others;
+  const startAnother = async () => {
+    const another = await startEmbeddedService(`test-${others.length + 2}`, limits, { beside: true });
+    others.push(another);
+    return another;
   };
+  // End-to-end tests wait for a part of their time: four files at a time keep two cores busy.
+  const startOthers = async () => [await startAnother(), await startAnother(), await startAnother()];
+  const anew = async () => (await startAnother()).env;
   const outcomes =
-    given.length > 0 ? [await runVitest(first.env, given)] : await runTiers(first, startOthers, isLong);
+    given.length > 0 ? [await runVitest(first.env, given)] : await runTiers(first, startOthers, anew, isLong);
   status = Math.max(...outcomes.map((outcome) => outcome.status));
   const sum = (name: "passed" | "failed" | "skipped") =>
     outcomes.reduce((total, outcome) => total + outcome.counts[name], 0);
@@ -222,6 +220,6 @@ try {
   console.error(error);
   status = 1;
 }
-for (const failure of flaky) console.error(`failed once, passed alone: ${failure}`);
+for (const line of flaky) console.error(line);
 for (const failure of counts.failures) console.error(`failed: ${failure}`);
 process.stdout.write(`\n${closingLine(counts)}\n`, () => process.exit(status));
