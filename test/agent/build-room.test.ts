@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Engine } from "../../agent/docker/engine.ts";
@@ -15,6 +15,7 @@ import {
 } from "../../agent/isolation/disk.ts";
 import { LogOutbox } from "../../agent/log-outbox.ts";
 import { tmpdir } from "node:os";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const gibibyte = 1024 ** 3;
 const limits = { memoryMb: 2048, cpus: 1, pids: 1024 };
@@ -87,7 +88,7 @@ describe("the control group of a build's step, where systemd drives them", () =>
   };
 
   it("gets the limits of a build as soon as it is there; what else is beside dockerd keeps its own", async () => {
-    const slice = mkdtempSync(join(tmpdir(), "slice-"));
+    const slice = temporaryFolder();
     const group = (name: string) => join(slice, name);
     makeGroup(group("system.slice:docker:before"));
     const errors: unknown[] = [];
@@ -103,7 +104,6 @@ describe("the control group of a build's step, where systemd drives them", () =>
     expect(read(group("docker-0123.scope"))["memory.max"]).toBe("max");
     expect(errors).toEqual([]);
     steps.end();
-    rmSync(slice, { recursive: true });
   });
 });
 

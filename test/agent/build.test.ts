@@ -1,6 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isPublicAddress, publicAddressOf } from "../../agent/image-build/address.ts";
@@ -18,6 +17,7 @@ import { JobError } from "../../agent/job.ts";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { sourcesOf } from "../support/sources.ts";
 import { exactValues } from "../support/exact-values.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const none = { buildCommand: null, startCommand: null };
 const node = (files: string[], manifest: object, overrides: Overrides = none) =>
@@ -31,21 +31,17 @@ const node = (files: string[], manifest: object, overrides: Overrides = none) =>
 
 it("a step of ours has secrets in their very bytes, newlines at their end too", () => {
   const values = exactValues;
-  const folder = mkdtempSync(join(tmpdir(), "secrets-"));
-  try {
-    for (const [name, value] of Object.entries(values)) writeFileSync(join(folder, `env_${name}`), value);
-    const print = `"${process.execPath}" -e "console.log(JSON.stringify(process.env))"`;
-    const [step = ""] = buildStep(print, { plain: [], secret: Object.keys(values), cacheId: "x" });
-    const [program = "", ...args] = JSON.parse(step.slice(step.indexOf("["))) as string[];
-    const printed = execFileSync(
-      program,
-      args.map((arg) => arg.replaceAll("/run/secrets", folder)),
-      { encoding: "utf8" },
-    );
-    expect(JSON.parse(printed)).toMatchObject(values);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = temporaryFolder();
+  for (const [name, value] of Object.entries(values)) writeFileSync(join(folder, `env_${name}`), value);
+  const print = `"${process.execPath}" -e "console.log(JSON.stringify(process.env))"`;
+  const [step = ""] = buildStep(print, { plain: [], secret: Object.keys(values), cacheId: "x" });
+  const [program = "", ...args] = JSON.parse(step.slice(step.indexOf("["))) as string[];
+  const printed = execFileSync(
+    program,
+    args.map((arg) => arg.replaceAll("/run/secrets", folder)),
+    { encoding: "utf8" },
+  );
+  expect(JSON.parse(printed)).toMatchObject(values);
 });
 
 describe("detection", () => {
@@ -364,17 +360,13 @@ it("listening ports are read from the kernel's table, loopback told from open, w
 });
 
 it("of a container's sockets no more are read than tell enough, however many it holds open", async () => {
-  const proc = mkdtempSync(join(tmpdir(), "berth-proc-"));
-  try {
-    mkdirSync(join(proc, "1", "net"), { recursive: true });
-    const listening = "  sl\n   0: 00000000:0BB8 00000000:0000 0A\n";
-    const open = "   1: 0100007F:0BB8 0100007F:9999 01\n".repeat(300_000);
-    writeFileSync(join(proc, "1", "net", "tcp"), listening + open);
-    const tables = await socketTables(1, proc);
-    expect(tables.map((table) => table.length)).toEqual([1024 * 1024, 0]);
-    expect(parseListeners(...tables)).toEqual([{ port: 3000, loopbackOnly: false }]);
-    expect(countServed(...tables)).toBeGreaterThan(1000);
-  } finally {
-    rmSync(proc, { recursive: true });
-  }
+  const proc = temporaryFolder();
+  mkdirSync(join(proc, "1", "net"), { recursive: true });
+  const listening = "  sl\n   0: 00000000:0BB8 00000000:0000 0A\n";
+  const open = "   1: 0100007F:0BB8 0100007F:9999 01\n".repeat(300_000);
+  writeFileSync(join(proc, "1", "net", "tcp"), listening + open);
+  const tables = await socketTables(1, proc);
+  expect(tables.map((table) => table.length)).toEqual([1024 * 1024, 0]);
+  expect(parseListeners(...tables)).toEqual([{ port: 3000, loopbackOnly: false }]);
+  expect(countServed(...tables)).toBeGreaterThan(1000);
 });

@@ -1,11 +1,10 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { statSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, createServer } from "node:tls";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   endsAtOf,
   isAuthorityFit,
@@ -14,14 +13,14 @@ import {
   makeServerCertificate,
 } from "../../agent/databases/certificates.ts";
 import { openPublicAccess } from "../../agent/databases/public-access.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const now = new Date();
 const inDays = (days: number) => new Date(now.getTime() + days * 24 * 60 * 60_000);
 const authority = await makeAuthority("Berth host 0123", now);
 const names = ["192.0.2.7", "db.example.com", "shop.internal"];
 const server = await makeServerCertificate(authority, names, now);
-const folder = mkdtempSync(join(tmpdir(), "berth-certificates-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 /** What a client says that was given this authority and verifies this name. */
 async function visit(ca: string, name: string): Promise<string> {

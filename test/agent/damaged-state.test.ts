@@ -1,29 +1,20 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { openJournal } from "../../agent/journal.ts";
 import { openRecords } from "../../agent/running/records.ts";
 import { FromAgent } from "../../protocol/agent/messages.ts";
 import { SiteEvent, SiteSample } from "../../protocol/api/running.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { randomOf } from "../support/random.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** Each write is waited for, some ten thousand times. */
 const inMemory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 let folder: string;
-beforeEach(() => (folder = mkdtempSync(join(inMemory, "berth-damaged-"))));
-afterEach(() => rmSync(folder, { recursive: true }));
+beforeEach(() => (folder = temporaryFolder(inMemory)));
 
 const id = <K extends "job" | "site" | "deployment" | "database">(kind: K, number: number) =>
   formatId(kind, number, new Uint8Array(10));

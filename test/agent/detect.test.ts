@@ -25,6 +25,7 @@ import { JobError } from "../../agent/job.ts";
 import { sourcesOf } from "../support/sources.ts";
 import { computedMs, slowness } from "../support/computed.ts";
 import { dockerfileWith, node, none, plan, type Files } from "../support/detected.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const variables = { plain: ["API_URL"], secret: ["TOKEN"], cacheId: "site_x-packages" };
 const dockerfile = dockerfileWith(variables);
@@ -322,13 +323,12 @@ describe("a Node app", () => {
     const manifest = JSON.stringify({ ...start, devDependencies: { typescript: "5" } });
     const files = { "package.json": manifest, "yarn.lock": "__metadata:\n  version: 6\n" };
     const line = instructions(dockerfile(files)).find(({ text }) => text.includes("--production"));
-    const folder = mkdtempSync(join(tmpdir(), "yarn-"));
+    const folder = temporaryFolder();
     const yarn = `#!/bin/sh\n[ "$3" = --help ] && { ${knows}; exit $?; }\necho "$@"\n`;
     writeFileSync(join(folder, "yarn"), yarn, { mode: 0o755 });
     const [program = "", ...args] = JSON.parse(line?.text.replace(/^RUN.*? (?=\[)/, "") ?? "[]") as string[];
     const env = { PATH: `${folder}:${process.env["PATH"]}` };
     expect(execFileSync(program, args, { env, encoding: "utf8" }).trim()).toBe(asked);
-    rmSync(folder, { recursive: true });
   });
 
   it.each([
@@ -656,7 +656,7 @@ describe("a Node app", () => {
   ])("of pnpm gets a Corepack that knows releases where the image of %s has none", (version, has, asked) => {
     const files = { "package.json": JSON.stringify(start), "pnpm-lock.yaml": "lockfileVersion: '6.0'\n" };
     const line = instructions(dockerfile(files)).find(({ text }) => text.includes("corepack enable"));
-    const folder = mkdtempSync(join(tmpdir(), "corepack-"));
+    const folder = temporaryFolder();
     const fake = (name: string, script: string) =>
       writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
     fake("node", `echo ${version}`);
@@ -666,7 +666,6 @@ describe("a Node app", () => {
     const [program = "", ...args] = JSON.parse(line?.text.replace("RUN ", "") ?? "[]") as string[];
     const env = { PATH: `${folder}:${process.env["PATH"]}` };
     expect(execFileSync(program, args, { env, encoding: "utf8" }).trim()).toBe(asked);
-    rmSync(folder, { recursive: true });
   });
 
   it("of Prisma has the OpenSSL that its engines load, where it is built and where it runs", () => {
@@ -2002,7 +2001,7 @@ describe("a site that Python or Ruby builds", () => {
     const text = dockerfile({ "_config.yml": "", Gemfile: 'gem "github-pages"' });
     const step = text.split("\n").find((line) => line.includes("jekyll build")) ?? "";
     const command = (JSON.parse(step.slice(step.indexOf("["))) as string[])[2] ?? "";
-    const folder = mkdtempSync(join(tmpdir(), "berth-jekyll-"));
+    const folder = temporaryFolder();
     const ran = (config: string, env: Record<string, string> = {}) => {
       writeFileSync(join(folder, "_config.yml"), config);
       const jekyll = `bundle() { echo "$PAGES_REPO_NWO"; exit; }; ${command}`;
@@ -2011,7 +2010,6 @@ describe("a site that Python or Ruby builds", () => {
     expect(ran("title: a\n")).toBe("-none/-none.github.io");
     expect(ran("title: a\n", { PAGES_REPO_NWO: "a/b" })).toBe("a/b");
     expect(ran("repository: a/b\n")).toBe("");
-    rmSync(folder, { recursive: true });
   });
 
   it("is none where there is an app, whose documentation it is", () =>
@@ -2389,27 +2387,19 @@ describe("no text of a repository takes longer to read than in proportion to its
 });
 
 it("no number of files hides what is at the root of a repository", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "berth-sources-"));
-  try {
-    for (let number = 0; number < 500; number++) writeFileSync(join(folder, `a${number}.py`), "");
-    writeFileSync(join(folder, "requirements.txt"), "flask");
-    expect((await readSources(folder)).texts.get("requirements.txt")).toBe("flask");
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = temporaryFolder();
+  for (let number = 0; number < 500; number++) writeFileSync(join(folder, `a${number}.py`), "");
+  writeFileSync(join(folder, "requirements.txt"), "flask");
+  expect((await readSources(folder)).texts.get("requirements.txt")).toBe("flask");
 });
 
 it("what Windows wrote is read as package managers read it", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "berth-sources-"));
-  try {
-    writeFileSync(join(folder, "requirements.txt"), Buffer.from("\ufeffflask\r\ngunicorn\r\n", "utf16le"));
-    writeFileSync(join(folder, "app.py"), "\ufeffapp = Flask(__name__)\r\n");
-    writeFileSync(join(folder, "package.json"), "\ufeff{}");
-    const sources = await readSources(folder);
-    expect(detect(sources, none)).toMatchObject({ startCommand: "gunicorn app:app --bind 0.0.0.0:$PORT" });
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "requirements.txt"), Buffer.from("\ufeffflask\r\ngunicorn\r\n", "utf16le"));
+  writeFileSync(join(folder, "app.py"), "\ufeffapp = Flask(__name__)\r\n");
+  writeFileSync(join(folder, "package.json"), "\ufeff{}");
+  const sources = await readSources(folder);
+  expect(detect(sources, none)).toMatchObject({ startCommand: "gunicorn app:app --bind 0.0.0.0:$PORT" });
 });
 
 it("what a repository says is read without following links out of it", async () => {

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Engine } from "../../agent/docker/engine.ts";
@@ -8,18 +6,18 @@ import { DiskGuard } from "../../agent/running/disk-guard.ts";
 import type { Holding } from "../../agent/running/disk-use.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { openRecords, type Crash, type Records } from "../../agent/running/records.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const gibibyte = 1024 ** 3;
 let folder: string;
 let records: Records;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "berth-guard-"));
+  folder = temporaryFolder();
   records = openRecords(join(folder, "running.db"));
 });
 afterEach(() => {
   records.close();
-  rmSync(folder, { recursive: true });
 });
 
 type Labels = Record<string, string>;

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { cacheBytesOf } from "../../agent/docker/build-cache.ts";
 import { reportDisk } from "../../agent/running/disk-report.ts";
 import { formatId } from "../../protocol/ids.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const megabyte = 1024 * 1024;
 const idOf = <Kind extends "site" | "database">(kind: Kind) => formatId(kind, 1, new Uint8Array(10));
@@ -12,8 +12,7 @@ const [siteId, databaseId] = [idOf("site"), idOf("database")];
 const disk = { volumes: [{ name: "data", sizeMb: 20 }], writtenMb: 1.5, totalMb: 21.5 };
 
 let folder: string;
-beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "berth-disk-report-"))));
-afterEach(() => rmSync(folder, { recursive: true }));
+beforeEach(() => (folder = temporaryFolder()));
 
 const cached = (id: string, type = "exec.cachemount") => ({
   Type: type,

@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { diskUsed } from "../../agent/docker/disk-used.ts";
@@ -15,17 +14,17 @@ import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { deployArgs } from "../support/deploy-args.ts";
 import { jobRun } from "../support/job-run.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
 let records: Records;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "berth-disk-"));
+  folder = temporaryFolder();
   records = openRecords(join(folder, "running.db"));
 });
 afterEach(() => {
   records.close();
-  rmSync(folder, { recursive: true });
 });
 
 function write(name: string, megabytes: number): string {

@@ -1,7 +1,6 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import type { Duplex } from "node:stream";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BuildFailed } from "../../agent/docker/buildkit.ts";
@@ -13,6 +12,7 @@ import { buildImage } from "../../agent/sites/build-image.ts";
 import type { Host } from "../../agent/host.ts";
 import { deployArgs } from "../support/deploy-args.ts";
 import { jobRun } from "../support/job-run.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** What Docker 29 answers, by path: API 1.52 and later, containerd's image store. */
 let answers: Record<string, unknown>;
@@ -22,7 +22,7 @@ let engine: Engine;
 const open = new Set<Duplex>();
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "berth-today-"));
+  folder = temporaryFolder();
   answers = {};
   server = http.createServer((request, response) => {
     request.resume();
@@ -45,7 +45,6 @@ afterEach(() => {
   for (const socket of open) socket.destroy();
   open.clear();
   server.close();
-  rmSync(folder, { recursive: true });
 });
 
 const id = "c0ffee".padEnd(64, "0");

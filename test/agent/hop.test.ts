@@ -1,8 +1,7 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { statSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import net from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import tls from "node:tls";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
@@ -11,6 +10,7 @@ import { openPeers, peersFileOf, readPeers, type Peers } from "../../agent/ingre
 import { freePort } from "../../scripts/lib/state.ts";
 import type { PeerAuthority } from "../../worker/adapters/peer-authority.ts";
 import { newAuthority, peersOf } from "../support/peers.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let authority: PeerAuthority;
 let port: number;
@@ -172,7 +172,7 @@ it("shows another certificate to new connections and ends none", async () => {
 });
 
 it("the agent's key stays the same over restarts, is its owner's only, and is replaced where the file is damaged", () => {
-  const folder = mkdtempSync(join(tmpdir(), "berth-peers-"));
+  const folder = temporaryFolder();
   const file = peersFileOf(join(folder, "ingress", "routes.json"));
   const place = { address: "", port: 5302 };
   const first = openPeers(file, place);
@@ -190,5 +190,4 @@ it("the agent's key stays the same over restarts, is its owner's only, and is re
   writeFileSync(file, "{");
   expect(openPeers(file, place).facts().publicKey).not.toBe(first.facts().publicKey);
   expect(readPeers(file).certificate).toBeNull();
-  rmSync(folder, { recursive: true });
 });

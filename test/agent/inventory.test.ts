@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { databaseContainer } from "../../agent/databases/container.ts";
 import { databaseLabels, volumeName } from "../../agent/docker/database-objects.ts";
 import { restartDatabase } from "../../agent/handlers/restart-database.ts";
@@ -22,6 +21,7 @@ import { databaseSpec } from "../support/database-spec.ts";
 import { jobRun } from "../support/job-run.ts";
 import { MemoryEngine } from "../support/memory-engine.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const idOf = <K extends "database" | "account" | "deployment" | "site">(kind: K, number = 1) =>
   formatId(kind, number, new Uint8Array(10));
@@ -35,8 +35,7 @@ const { siteId } = run;
 const idle = () => false;
 const from = { out: new Set<string>() };
 
-const folder = mkdtempSync(join(tmpdir(), "berth-inventory-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 let docker: MemoryEngine;
 let routes: Map<string, Target[] | "parked">;
 /** What served before a probation. */

@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../agent/config.ts";
@@ -19,6 +18,7 @@ import {
   siteBridgePattern,
   type Policy,
 } from "../../agent/isolation/rules.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const agentId = "0123456789abcdef";
 const policy: Policy = {
@@ -204,22 +204,18 @@ it("the engine's control group counts when the agent is not in it too", () => {
 });
 
 it("the kernel shows the rules what a bridge passes on between its containers, where it can", async () => {
-  const root = mkdtempSync(join(tmpdir(), "berth-bridged-"));
+  const root = temporaryFolder();
   const folder = join(root, "proc/sys/net/bridge");
   const file = join(folder, "bridge-nf-call-iptables");
-  try {
-    await showBridged("iptables", root);
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(file, "0\n");
-    await showBridged("iptables", root);
-    expect(readFileSync(file, "utf8")).toBe("1");
-  } finally {
-    rmSync(root, { recursive: true });
-  }
+  await showBridged("iptables", root);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(file, "0\n");
+  await showBridged("iptables", root);
+  expect(readFileSync(file, "utf8")).toBe("1");
 });
 
 it("what the kernel leaves to all containers together has no bound, as one site could use all of it", async () => {
-  const root = mkdtempSync(join(tmpdir(), "berth-bounds-"));
+  const root = temporaryFolder();
   const names = [
     "fs/aio-max-nr",
     "fs/epoll/max_user_watches",
@@ -246,11 +242,10 @@ it("what the kernel leaves to all containers together has no bound, as one site 
     );
   // Where the agent may not, it goes on.
   await liftKernelBounds(join(root, "nowhere"));
-  rmSync(root, { recursive: true });
 });
 
 it("the table of connections grows with the host's memory, and its hash table with it", async () => {
-  const root = mkdtempSync(join(tmpdir(), "berth-table-"));
+  const root = temporaryFolder();
   const folder = join(root, "proc/sys/net/netfilter");
   const [table, buckets] = [join(folder, "nf_conntrack_max"), join(folder, "nf_conntrack_buckets")];
   const enlarged = async (before: number, memoryMb: number) => {
@@ -264,7 +259,6 @@ it("the table of connections grows with the host's memory, and its hash table wi
   expect(await enlarged(65_536, 32_768)).toEqual([1_310_720, 327_680]);
   // An operator's own.
   expect(await enlarged(5_000_000, 4096)).toEqual([5_000_000, 5_000_000]);
-  rmSync(root, { recursive: true });
 });
 
 it("our chain is asked before any rule of others, and moved there once when it is not", () => {

@@ -1,16 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
-import { afterAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { openJournal } from "../../agent/journal.ts";
 import { formatId } from "../../protocol/ids.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "berth-journal-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 const jobId = (number: number) => formatId("job", number, new Uint8Array(10));
 
 it("keeps every result that was written when the process is killed, and nothing that was only begun", async () => {

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Host } from "../../agent/host.ts";
@@ -20,6 +18,7 @@ import { Hub, type Connection } from "../support/hub.ts";
 import { runSpec } from "../support/run-spec.ts";
 import { noneRequested } from "../support/none-requested.ts";
 import { offerOf } from "../support/offer.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let made = 0;
 const newId = <K extends "job" | "site" | "deployment" | "account" | "database">(kind: K) =>
@@ -109,7 +108,7 @@ function start(slots = 2, questionServer = idleDesk): void {
 
 beforeEach(async () => {
   hub = await Hub.open();
-  folder = mkdtempSync(join(tmpdir(), "berth-link-"));
+  folder = temporaryFolder();
   journal = openJournal(join(folder, "journal.db"));
   handler = async () => ({});
 });
@@ -118,7 +117,6 @@ afterEach(async () => {
   await stop();
   hub.close();
   journal.close();
-  rmSync(folder, { recursive: true });
 });
 
 const offer = (agent: Connection, job: Job, attempt = 1, timeoutMs = 60_000) =>

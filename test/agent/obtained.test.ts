@@ -1,8 +1,7 @@
 import { X509Certificate } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import {
   caddyStorage,
   giveCaddy,
@@ -11,6 +10,7 @@ import {
   type Storage,
 } from "../../agent/ingress/obtained.ts";
 import { makeAuthority, makeServerCertificate } from "../../agent/databases/certificates.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const name = "www.shop.example";
 const now = new Date();
@@ -19,12 +19,11 @@ let volume: string;
 let storage: Storage;
 
 beforeEach(async () => {
-  volume = mkdtempSync(join(tmpdir(), "berth-obtained-"));
+  volume = temporaryFolder();
   const found = await storageOf("https://ca.example:14000/acme/dir");
   if (!found) throw new Error("No volume");
   storage = found;
 });
-afterEach(() => rmSync(volume, { recursive: true }));
 
 const storageOf = (directory?: string) =>
   caddyStorage(

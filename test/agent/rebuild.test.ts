@@ -1,12 +1,11 @@
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { setImmediate as turn } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { afterEach, beforeEach, expect, it, onTestFinished, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { rebuild } from "../../agent/databases/backups/rebuild.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import type { Host } from "../../agent/host.ts";
@@ -21,6 +20,7 @@ import { databaseSpec } from "../support/database-spec.ts";
 import { emptyDisk } from "../support/empty-disk.ts";
 import { jobRun } from "../support/job-run.ts";
 import { MemoryEngine } from "../support/memory-engine.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const idOf = <K extends "database" | "account" | "backup" | "site">(kind: K) =>
   formatId(kind, 1, new Uint8Array(10));
@@ -206,12 +206,6 @@ it("a file that Redis itself refuses is damage", async () => {
   const line = "Wrong signature trying to load DB from file";
   expect(await verdict("redis", endsLoading(1, line))).toMatch(/^DamageError/);
 });
-
-function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "berth-rebuild-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
 
 /** What is said of a volume's backup whose file is the recorded one. @param tar the program that unpacks it */
 async function volumeVerdict(tar: string, bytes = gzipSync(Buffer.alloc(10_240))): Promise<string> {

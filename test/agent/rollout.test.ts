@@ -1,7 +1,6 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { nameBeside, type ContainerSpec, type Engine } from "../../agent/docker/engine.ts";
@@ -18,6 +17,7 @@ import { openRecords, type Records } from "../../agent/running/records.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { jobRun } from "../support/job-run.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const deploymentId = formatId("deployment", 1, new Uint8Array(10));
 type Limits = Parameters<Engine["limitContainer"]>[1];
@@ -35,7 +35,7 @@ let serving: readonly Target[] | "parked" | null;
 let lost: string[];
 let probations: number;
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "berth-release-"));
+  folder = temporaryFolder();
   records = openRecords(join(folder, "running.db"));
   containers = [];
   serving = null;
@@ -50,7 +50,6 @@ beforeEach(async () => {
 afterEach(() => {
   app.close();
   records.close();
-  rmSync(folder, { recursive: true });
 });
 
 const run = () => runSpec({ port: (app.address() as AddressInfo).port });

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Host } from "../../agent/host.ts";
@@ -12,6 +10,7 @@ import { formatId } from "../../protocol/ids.ts";
 import { deployArgs } from "../support/deploy-args.ts";
 import { runSpec } from "../support/run-spec.ts";
 import { offerOf } from "../support/offer.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let made = 0;
 const newId = <K extends "job" | "site" | "deployment" | "account" | "command" | "backup">(kind: K) =>
@@ -77,7 +76,7 @@ const answered = (count: number) =>
   vi.waitUntil(() => frames("done").length + frames("failed").length >= count, 10_000);
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "berth-runner-"));
+  folder = temporaryFolder();
   journal = openJournal(join(folder, "journal.db"));
   sent = [];
   work = [];
@@ -104,7 +103,6 @@ afterEach(async () => {
   runner.disconnected();
   await runner.shutdown();
   journal.close();
-  rmSync(folder, { recursive: true });
 });
 
 describe("jobs", () => {

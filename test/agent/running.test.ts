@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -31,6 +31,7 @@ import { frame } from "../support/engine-frame.ts";
 import { noneKept, noSources } from "../support/none-kept.ts";
 import { noneRequested } from "../support/none-requested.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const siteId = formatId("site", 1, new Uint8Array(10));
 const deploymentId = formatId("deployment", 1, new Uint8Array(10));
@@ -473,12 +474,11 @@ describe("a follower that is slower than the site", () => {
 });
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "berth-running-"));
+  folder = temporaryFolder();
   records = openRecords(join(folder, "running.db"));
 });
 afterEach(() => {
   records.close();
-  rmSync(folder, { recursive: true });
 });
 
 const crash: Crash = { type: "crashed", siteId, deploymentId, error: "It exited." };

@@ -1,15 +1,14 @@
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { sendingStream } from "../../agent/docker/send-files.ts";
 import { contextOf } from "../../agent/image-build/context.ts";
 import { received, textsOf } from "../support/received.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
-beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "send-files-"))));
-afterEach(() => rmSync(folder, { recursive: true }));
+beforeEach(() => (folder = temporaryFolder()));
 
 function write(name: string, content = name): string {
   const path = join(folder, name);

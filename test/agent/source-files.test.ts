@@ -1,16 +1,7 @@
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { buildFailure } from "../../agent/image-build/build-failure.ts";
 import { checkSource } from "../../agent/image-build/check-source.ts";
 import { prepareText, prepareBuild } from "../../agent/image-build/prepare.ts";
@@ -21,19 +12,19 @@ import { BuildFailed } from "../../agent/docker/buildkit.ts";
 import { exitAdvice } from "../../agent/sites/exit-advice.ts";
 import { JobError } from "../../agent/job.ts";
 import { computedMs, slowness } from "../support/computed.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let root: string;
 let folder: string;
 /** Whoever opens it waits for ever. */
 let pipe: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "source-files-"));
+  root = temporaryFolder();
   folder = join(root, "source");
   pipe = join(root, "pipe");
   mkdirSync(folder);
   execFileSync("mkfifo", [pipe]);
 });
-afterEach(() => rmSync(root, { recursive: true }));
 
 function write(name: string, text = ""): void {
   mkdirSync(dirname(join(folder, name)), { recursive: true });

@@ -1,18 +1,15 @@
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmdirSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import {
   changeConfig,
   configFile,
@@ -26,9 +23,9 @@ import { repositoryAddress } from "../../cli/git.ts";
 import { sinceTime } from "../../cli/commands/logs.ts";
 import { opener } from "../../cli/open.ts";
 import { fields, safe, table } from "../../cli/terminal.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "berth-cli-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 it.each([
   ["linux", {}, "/home/ada", "/home/ada/.config/berth/config.json"],
