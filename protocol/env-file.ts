@@ -1,3 +1,5 @@
+import { jsonIn } from "./json.ts";
+
 type EnvLine = { key: string; value: string };
 /** `line`: counted from 1. */
 type EnvFileProblem = { line: number; text: string };
@@ -60,15 +62,12 @@ export function parseEnvFile(text: string): { variables: EnvLine[]; problems: En
 }
 
 function parseJson(text: string): ReturnType<typeof parseEnvFile> {
-  let found: unknown;
-  try {
-    found = JSON.parse(text);
-  } catch {
+  const found = jsonIn(text);
+  if (found === undefined)
     return {
       variables: [],
       problems: [{ line: 1, text: "this begins like JSON and is not: copy all of it" }],
     };
-  }
   const variables: EnvLine[] = [];
   const problems: EnvFileProblem[] = [];
   for (const [key, value] of Object.entries(found as object)) {
