@@ -14,9 +14,9 @@ import type { View } from "../kit/screen.ts";
 import { suspendedFor } from "../kit/viewer.ts";
 import { databaseWords } from "../kit/words.ts";
 
-/** Such as `PostgreSQL 17`, before a server has told its version. */
-export const engineVersion = (type: DatabaseType): string =>
-  `${databaseEngines[type].name} ${databaseEngines[type].image.split(":").at(-1) ?? ""}`;
+/** Such as `PostgreSQL 17.2`, or `PostgreSQL 17` before a server has told its version. */
+export const engineVersion = (type: DatabaseType, told: string | null = null): string =>
+  `${databaseEngines[type].name} ${told ?? databaseEngines[type].image.split(":").at(-1) ?? ""}`;
 
 export const databasePath = (id: string, tab = ""): string => `/databases/${id}${tab && `/${tab}`}`;
 
@@ -44,9 +44,7 @@ export async function openDatabase(ctx: Ctx, id: string): Promise<Opened> {
 
 const Version = ({ database }: { database: Database }) => (
   <>
-    {database.version === null
-      ? engineVersion(database.type)
-      : `${databaseEngines[database.type].name} ${database.version}`}
+    {engineVersion(database.type, database.version)}
     {" · "}
     <code>{database.host}</code>
     {database.paidUntil !== null && (

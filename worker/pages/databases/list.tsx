@@ -1,6 +1,5 @@
 import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
-import { databaseEngines } from "../../domain/database-engines.ts";
 import { listed, ListPage } from "../kit/list-page.tsx";
 import { Day, Status } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
@@ -15,11 +14,7 @@ const Row = ({ database }: { database: Database }) => (
         <strong>{database.name}</strong>
       </a>
       <br />
-      <span class="soft">
-        {database.version === null
-          ? engineVersion(database.type)
-          : `${databaseEngines[database.type].name} ${database.version}`}
-      </span>
+      <span class="soft">{engineVersion(database.type, database.version)}</span>
     </td>
     <td>
       <Status {...databaseWords[database.status]} />

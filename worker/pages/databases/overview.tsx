@@ -4,7 +4,6 @@ import type { Answered } from "../../../protocol/api/operations.ts";
 import type { Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
 import { AppError } from "../../domain/app-error.ts";
-import { databaseEngines } from "../../domain/database-engines.ts";
 import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
 import { Act } from "../kit/form.tsx";
 import { sitesOf } from "../kit/paging.ts";
@@ -164,11 +163,7 @@ const Facts = ({
 }) => (
   <dl>
     <dt>Kind</dt>
-    <dd>
-      {database.version === null
-        ? engineVersion(database.type)
-        : `${databaseEngines[database.type].name} ${database.version}`}
-    </dd>
+    <dd>{engineVersion(database.type, database.version)}</dd>
     <dt>Address</dt>
     <dd>
       <Copied text={`${database.host}:${database.port}`} of="address" />
