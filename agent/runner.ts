@@ -10,7 +10,7 @@ import type { Journal, Lease, Report } from "./journal.ts";
 import { log } from "./log.ts";
 import { LogOutbox } from "./log-outbox.ts";
 import { timesUntilEnd, type PhaseStart } from "./phase-times.ts";
-import { printable, redactor } from "../protocol/redact.ts";
+import { printable, quotable, redactor } from "../protocol/redact.ts";
 import type { AboutStreams } from "./streams/stream-server.ts";
 import type { AboutRunning } from "./question-server.ts";
 
@@ -311,7 +311,7 @@ export class Runner {
           phase,
           commit: source?.commit ?? running.phase?.commit ?? null,
           commitMessage: source
-            ? redact(printable(source.commitMessage)).slice(0, 500)
+            ? redact(quotable(source.commitMessage)).slice(0, 500)
             : (running.phase?.commitMessage ?? null),
         };
         if (running.outcome === "report") this.send(running.phase);

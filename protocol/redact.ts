@@ -111,3 +111,8 @@ export const printable = (text: string): string =>
 
 /** Also removes colours, for use outside of logs. */
 export const plain = (text: string): string => text.replace(escapes, "");
+
+const turns = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Text of others that stands in a sentence: also without what turns the direction of the sentence's rest. */
+export const quotable = (text: string): string => plain(text).replace(turns, "");

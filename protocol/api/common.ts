@@ -1,3 +1,4 @@
+/* oxlint-disable no-control-regex -- by their ranges: \p{Cc} needs a flag that patterns of JSON Schema do not have */
 import * as z from "zod";
 import { idPattern, idPrefixes, type IdKind, type Id } from "../ids.ts";
 
@@ -12,6 +13,20 @@ export const text = z.string().refine((value) => !value.includes("\0") && value.
   error: "must not contain NUL or an unpaired surrogate",
   abort: true,
 });
+
+/**
+ * A name that others read, of up to `max` characters: on one line, and without characters that cannot be seen or that turn
+ * the direction of what is written after them, such as U+202E.
+ */
+export const nameOf = (max: number) =>
+  text
+    .trim()
+    .min(1)
+    .max(max)
+    .regex(
+      /^[^\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]*$/,
+      "one line, without invisible characters or characters that change the direction of text",
+    );
 
 /** What a borrowed browser must not do takes one, where the account has a second step. */
 export const secondFactorCode = text

@@ -1,15 +1,8 @@
-/* oxlint-disable no-control-regex -- by their ranges: \p{Cc} needs a flag that patterns of JSON Schema do not have */
 import * as z from "zod";
-import { text } from "./common.ts";
+import { nameOf, text } from "./common.ts";
 
 export const DeviceStart = z.strictObject({
-  clientName: text
-    .trim()
-    .min(1)
-    .max(100)
-    .regex(/^[^\x00-\x1f\x7f-\x9f]+$/, "one line")
-    .optional()
-    .describe("The client's name, shown to the person who approves."),
+  clientName: nameOf(100).optional().describe("The client's name, shown to the person who approves."),
 });
 export type DeviceStart = z.infer<typeof DeviceStart>;
 

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { keyOrigins } from "../states.ts";
-import { secondFactorCode, text, Timestamp } from "./common.ts";
+import { nameOf, secondFactorCode, Timestamp } from "./common.ts";
 
-export const KeyCreate = z.strictObject({ name: text.trim().min(1).max(100), code: secondFactorCode });
+export const KeyCreate = z.strictObject({ name: nameOf(100), code: secondFactorCode });
 export type KeyCreate = z.infer<typeof KeyCreate>;
 
 export const Key = z

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { text } from "./common.ts";
+import { nameOf } from "./common.ts";
 
 /** Schemes that a browser acts on itself. */
 const refusedSchemes = /^(javascript|data|vbscript|file|blob|about|ftp|ws|wss):$/;
@@ -33,7 +33,7 @@ export function isSameRedirect(registered: string, asked: string): boolean {
 /** RFC 7591. What else a client says about itself is ignored. */
 export const ClientMetadata = z.object({
   redirect_uris: z.array(RedirectUri).min(1).max(10),
-  client_name: text.trim().min(1).max(100).default("A program"),
+  client_name: nameOf(100).default("A program"),
 });
 export type ClientMetadata = z.infer<typeof ClientMetadata>;
 

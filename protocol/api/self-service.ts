@@ -1,9 +1,7 @@
 import * as z from "zod";
-import { secondFactorCode, text, Timestamp } from "./common.ts";
+import { nameOf, secondFactorCode, text, Timestamp } from "./common.ts";
 
-export const ProfilePatch = z
-  .strictObject({ name: text.trim().min(1).max(100) })
-  .meta({ id: "ProfilePatch" });
+export const ProfilePatch = z.strictObject({ name: nameOf(100) }).meta({ id: "ProfilePatch" });
 export type ProfilePatch = z.infer<typeof ProfilePatch>;
 
 /** A browser that is signed in. */

@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { text } from "./common.ts";
+import { nameOf, text } from "./common.ts";
 
 /** Creates the first account, an operator, and its first API key. */
 export const Setup = z.strictObject({
   email: z.email().max(254),
   password: text.min(12).max(200),
-  name: text.min(1).max(100),
+  name: nameOf(100),
 });
 export type Setup = z.infer<typeof Setup>;
 

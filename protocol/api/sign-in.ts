@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { text, Timestamp } from "./common.ts";
+import { nameOf, text, Timestamp } from "./common.ts";
 
 /**
  * The parts of better-auth's requests and answers below {site_url}/api/auth that clients need. Nothing else of a request
@@ -10,7 +10,7 @@ const password = text
   .min(12, "The password must have at least 12 characters.")
   .max(200, "The password may have at most 200 characters.");
 
-export const SignUp = z.object({ name: text.min(1).max(100), email, password });
+export const SignUp = z.object({ name: nameOf(100), email, password });
 
 export const SignIn = z.object({
   email,

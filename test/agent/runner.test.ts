@@ -380,9 +380,10 @@ describe("a report", () => {
     offer(deployJob());
     const [only] = await begun(1);
     only?.run.phase("clone");
-    only?.run.phase("build", { commit: "c".repeat(40), commitMessage: "One" });
+    only?.run.phase("build", { commit: "c".repeat(40), commitMessage: "\u202e\u001b[1mOne" });
     only?.reject(new JobError("The build failed: mend it."));
     await answered(1);
+    expect(frames("phase").at(-1)?.commitMessage).toBe("One");
     expect(frames("failed")[0]?.durations).toEqual({
       clone: expect.any(Number),
       build: null,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { gitSecrets } from "../../protocol/git-token.ts";
-import { plain, printable, redactor } from "../../protocol/redact.ts";
+import { plain, printable, quotable, redactor } from "../../protocol/redact.ts";
 import { computedMs } from "../support/computed.ts";
 
 it("leaves nothing of a known secret, in any of the forms in which it may come up", () => {
@@ -44,6 +44,11 @@ it("keeps colours and takes away what moves a reader's cursor", () => {
   expect(printable("\u001b[32mgreen\u001b[0m")).toBe("\u001b[32mgreen\u001b[0m");
   expect(plain("\u001b[32mgreen\u001b[0m")).toBe("green");
   expect(printable("a\u001b[2J\u001b[1;1Hb\u0007c\u001b]0;title\u0007d\re")).toBe("abcde");
+});
+
+it("takes away what turns the direction of what stands after a quotation", () => {
+  expect(quotable("\u001b[1mMend\u202e dnem\u2066 \u200fit\u061c")).toBe("Mend dnem it");
+  expect(quotable("שלום 👩‍🚀 نمی‌خواهم")).toBe("שלום 👩‍🚀 نمی‌خواهم");
 });
 
 it("leaves no rest of two secrets that run into one another", () => {

@@ -3,16 +3,20 @@ import { AccountPatch } from "../../protocol/api/accounts.ts";
 import { idOf, listQuery, text, wholeNumber } from "../../protocol/api/common.ts";
 import { JobsQuery } from "../../protocol/api/console.ts";
 import { CreditGrant, CreditPackagePatch } from "../../protocol/api/credits.ts";
+import { DeviceStart } from "../../protocol/api/device.ts";
 import { DomainName } from "../../protocol/api/domains.ts";
 import { HostPatch } from "../../protocol/api/hosts.ts";
 import { IngressChange } from "../../protocol/api/ingress.ts";
+import { KeyCreate } from "../../protocol/api/keys.ts";
 import { ChannelCreate, ChannelPatch } from "../../protocol/api/notifications.ts";
-import { isSameRedirect, RedirectUri } from "../../protocol/api/oauth.ts";
+import { ClientMetadata, isSameRedirect, RedirectUri } from "../../protocol/api/oauth.ts";
 import { PackPatch } from "../../protocol/api/packs.ts";
 import { ProjectFile } from "../../protocol/api/project-file.ts";
 import { AllowList, isIpv4Network, isNetwork, maxAllowed } from "../../protocol/api/public-access.ts";
 import { SchedulePatch } from "../../protocol/api/schedules.ts";
+import { ProfilePatch } from "../../protocol/api/self-service.ts";
 import { BillingDetailsPatch, SettingsPatch } from "../../protocol/api/settings.ts";
+import { SignUp } from "../../protocol/api/sign-in.ts";
 import { DeployedSettings, SiteCreate, SiteSettings } from "../../protocol/api/sites.ts";
 import { tools, readsOnly, type ToolName } from "../../protocol/api/tools.ts";
 import { Volumes } from "../../protocol/api/volumes.ts";
@@ -24,6 +28,38 @@ const accepts = (schema: Schema, value: unknown) => schema.safeParse(value).succ
 const verdicts = (schema: Schema, values: readonly unknown[]) =>
   values.map((value) => [value, accepts(schema, value)]);
 const all = (values: readonly unknown[], isAccepted: boolean) => values.map((value) => [value, isAccepted]);
+
+describe("a name that others read", () => {
+  const client = (name: string) => ({ redirect_uris: ["https://a.example"], client_name: name });
+  const named: [string, Schema, (name: string) => object][] = [
+    ["a device", DeviceStart, (clientName) => ({ clientName })],
+    ["a program", ClientMetadata, client],
+    ["an API key", KeyCreate, (name) => ({ name })],
+    [
+      "a person who signs up",
+      SignUp,
+      (name) => ({ name, email: "a@example.com", password: "a long password" }),
+    ],
+    ["a person", ProfilePatch, (name) => ({ name })],
+  ];
+
+  it.each(named)("of %s cannot turn or hide what is written around it", (_, schema, of) => {
+    const right = ["Editor", "Zoë’s laptop", "שלום", "👩‍🚀", "نمی‌خواهم"];
+    const wrong = [
+      "a\nb",
+      "a\u2028b",
+      "\u202eetirovaf",
+      "a\u2066b",
+      "a\u200fb",
+      "a\u061cb",
+      "\u200b",
+      "a\u2060",
+      " ",
+    ];
+    const verdict = (name: string) => [name, accepts(schema, of(name))];
+    expect([...right, ...wrong].map(verdict)).toEqual([...all(right, true), ...all(wrong, false)]);
+  });
+});
 
 describe("a change", () => {
   const patches: [string, Schema, object][] = [
