@@ -873,6 +873,25 @@ describe("a streamed answer", () => {
     expect(body.data.map(({ name }) => name)).toEqual(["shop"]);
   });
 
+  it("that a restart of the service cut off ends with an error for whoever goes on with it", async () => {
+    const key = await funded(5);
+    scripted({ text: "Hello." });
+    const { conversationId } = (await say(key, "Hello")).body;
+    const model = scripted(held({ text: "One two three." }).turn);
+    const stream = await streamed(key, { message: "Count", conversationId });
+    await expect.poll(() => model.asked.length).toBe(1);
+    const object = bindings.CONVERSATION.get(bindings.CONVERSATION.idFromName(conversationId));
+    await runInDurableObject(object, (_, state) => state.abort("killed")).catch(() => undefined);
+    await stream.text().catch(() => undefined);
+    const headers = { Authorization: `Bearer ${key}`, "Last-Event-ID": "4" };
+    const resumed = await call(`/api/v1/chat/conversations/${conversationId}/events`, { headers });
+    expect(await eventsOf(resumed)).toMatchObject([
+      { event: "error", data: { reason: expect.stringContaining("was restarted") as string } },
+    ]);
+    scripted({ text: "One two three." });
+    expect((await say(key, "Count", { conversationId })).body.message).toBe("One two three.");
+  });
+
   it("asked for again under its Idempotency-Key is neither given nor charged twice: it is in the conversation", async () => {
     const key = await funded(2);
     const model = scripted({ text: "One." }, { text: "Two." });

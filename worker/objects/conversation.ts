@@ -12,7 +12,7 @@ import { voidHold } from "../billing/credits/void-hold.ts";
 import { contextOf } from "../compose.ts";
 import { chatPricesOf } from "../config.ts";
 import type { Ctx } from "../ctx.ts";
-import { AppError } from "../domain/app-error.ts";
+import { AppError, conflict } from "../domain/app-error.ts";
 import { chatPrice, highestPrice, priceToBegin } from "../domain/chat-price.ts";
 import type { ConversationRpc, Refused, Sent } from "./rpc.ts";
 import type { Env } from "../env.ts";
@@ -54,6 +54,10 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.createTables();
+    const { sql } = ctx.storage;
+    const [last] = sql.exec<{ name: string }>("SELECT name FROM events ORDER BY seq DESC LIMIT 1").toArray();
+    // An earlier instance was lost while it wrote an answer, and nobody goes on with it.
+    if (last && !isEnd(last.name)) this.tell("error", bodyOf(cutOff()));
   }
 
   /** The whole answer. */
@@ -361,6 +365,10 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
 }
 
 const deleted = () => new AppError("not_found", { reason: "The conversation was deleted." });
+const cutOff = () =>
+  conflict(
+    "The service was restarted before this answer was complete. What the assistant has done stands: read the conversation before you send the message again.",
+  );
 /** As the API answers with it. */
 const bodyOf = (error: unknown): object =>
   error instanceof AppError ? { error: error.message, ...error.extra } : { error: "server_error" };
