@@ -20,7 +20,7 @@ export type KeyUsesRpc = {
   write(changes: Change[]): Promise<void>;
 } & Rpc.DurableObjectBranded;
 
-type ClockRpc = { start(): Promise<void> } & Rpc.DurableObjectBranded;
+type ClockRpc = { start(nowMs: number): Promise<void> } & Rpc.DurableObjectBranded;
 
 declare global {
   // oxlint-disable-next-line typescript/no-namespace

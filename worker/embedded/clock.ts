@@ -1,36 +1,48 @@
 import { DurableObject, waitUntil } from "cloudflare:workers";
 import { contextOf } from "../compose.ts";
 import { runTasks } from "../cron.ts";
+import { Ticks } from "../domain/ticks.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 
+let ticks: Ticks | undefined;
+const ticksOf = ({ TICK_MS }: Cloudflare.Env): Ticks => (ticks ??= new Ticks(Number(TICK_MS)));
+
 /** What wrangler.toml's `crons` are on Cloudflare: runs the tasks just after each full minute, when schedules are due. */
 export class Clock extends DurableObject {
-  async start(): Promise<void> {
-    const tickMs = Number(this.env.TICK_MS);
-    await this.ctx.storage.setAlarm((Math.floor(Date.now() / tickMs) + 1) * tickMs + 50);
+  /** @param nowMs by the caller's clock: an object's own never goes back, so one that is ahead has to begin anew. */
+  async start(nowMs: number): Promise<void> {
+    const ticks = ticksOf(this.env);
+    if (Date.now() > nowMs + Number(this.env.TICK_MS)) this.ctx.abort("The machine's clock was set back");
+    await this.ctx.storage.setAlarm(ticks.next(nowMs));
   }
 
   override async alarm(): Promise<void> {
-    await this.start();
+    await this.start(Date.now());
+    if (!ticksOf(this.env).mayRun())
+      return logError(
+        { clock: "tick" },
+        new Error("The machine's clock went forward by more than a day. The tasks wait for ten minutes"),
+      );
     // Not awaited: none of the next minute's tasks waits for one of this minute's. Each logs its own failure.
     const ctx = contextOf(this.env as unknown as Env, { type: "system" }, waitUntil);
     waitUntil(Promise.allSettled(runTasks(ctx)));
   }
 }
 
-let isStarted = false;
+let isStarting = false;
 
-/** With the first request to the Worker. An alarm is kept over restarts; starting anew sets it right after a change. */
-export function startClock({ CLOCK, TICK_MS }: Cloudflare.Env): void {
-  if (isStarted || TICK_MS === undefined) return;
-  isStarted = true;
+/**
+ * With each request to the Worker, of which the supervisor sends one every few seconds. An alarm waits for its time by the
+ * machine's clock: after that was set back by a year, it would wait for a year.
+ */
+export function startClock(env: Cloudflare.Env): void {
+  if (isStarting || env.TICK_MS === undefined || !ticksOf(env).isLost(Date.now())) return;
+  isStarting = true;
   waitUntil(
-    CLOCK.get(CLOCK.idFromName("berth"))
-      .start()
-      .catch((error: unknown) => {
-        isStarted = false;
-        logError({ clock: "start" }, error);
-      }),
+    env.CLOCK.get(env.CLOCK.idFromName("berth"))
+      .start(Date.now())
+      .catch((error: unknown) => logError({ clock: "start" }, error))
+      .finally(() => (isStarting = false)),
   );
 }
