@@ -80,9 +80,23 @@ describe("the times that a deployment shows", () => {
       "start now",
       "switch ahead",
     ]);
-    // A rollback has its commit from the beginning.
-    expect(shown(deployment({ commit, rollbackOf: "dep_1" }), 10)[1]).toBe("fetch now 8 s");
   });
+
+  it.each([
+    ["BUILDING", "ahead"],
+    ["STARTING", "now"],
+  ])(
+    "do not say of a rollback that is %s that it fetched or built what its host may have",
+    (status, start) => {
+      expect(shown(deployment({ commit: "1146622340e0", rollbackOf: "dep_1", status }), 10)).toEqual([
+        "wait done 2 s",
+        "fetch perhaps",
+        "build perhaps",
+        `start ${start}`,
+        "switch ahead",
+      ]);
+    },
+  );
 
   it("say which step failed and after how long, and that those behind it never came", () => {
     const failed = { status: "FAILED", finishedAt: at(30), durations: { ...none, clone: 1000, build: 5000 } };

@@ -45,7 +45,7 @@ export const wholeMs = ({ createdAt, finishedAt }: Deployment): number | null =>
 export type Step = {
   name: string;
   label: string;
-  state: "done" | "now" | "failed" | "skipped" | "ahead" | "missed";
+  state: "done" | "now" | "failed" | "skipped" | "ahead" | "missed" | "perhaps";
   ms: number | null;
 };
 
@@ -74,6 +74,9 @@ export function stepsOf(deployment: Deployment, now: Date): Step[] {
     if (ms !== null) return { name, label, ms, state: "done" };
     if (index < lastKnown || status === "LIVE" || status === "SUPERSEDED")
       return { name, label, ms, state: "skipped" };
+    // A host that has the image neither fetches nor builds, and says so only at the end.
+    if (rollbackOf && (name === "fetch" || name === "build") && isUnderWay(deployment))
+      return { name, label, ms, state: "perhaps" };
     if (isUnderWay(deployment))
       return {
         name,

@@ -30,6 +30,7 @@ const stepWords: Record<Step["state"], Parameters<typeof Status>[0]> = {
   done: { tone: "good", label: "Done" },
   now: { tone: "busy", label: "Under way" },
   failed: { tone: "bad", label: "Failed" },
+  perhaps: { tone: "soft", label: "If needed" },
   skipped: { tone: "soft", label: "Not needed" },
   ahead: { tone: "soft", label: "To come" },
   missed: { tone: "soft", label: "Not reached" },
