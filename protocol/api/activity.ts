@@ -62,7 +62,7 @@ export const Activity = z
     outcome: z
       .string()
       .describe(
-        "`done`; the error code if it was refused; or, for a tool call, `asked`: the person was asked to confirm it, and nothing was done.",
+        "`done`; the error code if it was refused; or `asked`: a confirmation was asked for, and nothing was done.",
       ),
     requestId: z.string().nullable(),
   })

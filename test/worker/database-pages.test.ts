@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
 import { escaped, visitorWith, type Visitor } from "./pages.ts";
@@ -242,6 +242,11 @@ describe("a database's data", () => {
     expect(tried.status).toBe(200);
     expect(tried.text).toContain("This changes 12 rows");
     const [, token = ""] = /name="token" value="([^"]+)"/.exec(tried.text) ?? [];
+    await vi.waitFor(async () =>
+      expect((await me.get("/activity")).text).toMatch(
+        /Ran a statement that writes<div[^>]*>Waited for your confirmation/,
+      ),
+    );
     const wrong = await me.send(path("/data"), "write", { statement, token, confirm: "another" });
     expect(wrong.status).toBe(409);
     expect(seen).toEqual(["dry run"]);

@@ -12,6 +12,10 @@ export class AppError extends Error {
   }
 }
 
+/** Nothing was wrong with the request: it is done when it is sent again with the `confirm` of this answer. */
+export const asksToConfirm = (error: unknown): error is AppError & { extra: { confirm: string } } =>
+  error instanceof AppError && typeof error.extra["confirm"] === "string";
+
 /** 409 with a human-readable reason. */
 export const conflict = (reason: string) => new AppError("conflict", { reason });
 

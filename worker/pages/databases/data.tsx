@@ -3,7 +3,7 @@ import { DatabaseQuery, maxStatementCharacters } from "../../../protocol/api/ins
 import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
 import { dryRun, reasonOf, type DryRun } from "../../api/dry-run.ts";
-import { AppError, conflict, invalid } from "../../domain/app-error.ts";
+import { AppError, asksToConfirm, conflict, invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { Button, Field, Form, TextArea } from "../kit/form.tsx";
 import { Callout, Card } from "../kit/parts.tsx";
@@ -216,8 +216,7 @@ async function confirmationOf(asked: Asked, statement: string): Promise<string> 
   try {
     await call(asked.ctx, "queryDatabase", { ...read, id: asked.param("id"), statement, write: true });
   } catch (error) {
-    if (error instanceof AppError && typeof error.extra["confirm"] === "string")
-      return error.extra["confirm"];
+    if (asksToConfirm(error)) return error.extra.confirm;
     throw error;
   }
   throw conflict("The statement was run without a confirmation. Check the data.");

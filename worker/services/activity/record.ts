@@ -4,7 +4,7 @@ import { isId, type Id } from "../../../protocol/ids.ts";
 import { accountOf, authorOf, type Author, type Ctx, type Db } from "../../ctx.ts";
 import { insertActivity } from "../../db/insert-activity.ts";
 import { writes } from "../../db/writes.ts";
-import { AppError } from "../../domain/app-error.ts";
+import { AppError, asksToConfirm } from "../../domain/app-error.ts";
 import { shownArguments } from "../../domain/shown-arguments.ts";
 
 type Acted = Pick<Operation, "access" | "creates">;
@@ -60,7 +60,7 @@ export async function recorded<Answer>(
     if (!isWritten) await ctx.db.batch([row("done")]);
     return answer;
   } catch (error) {
-    const outcome = error instanceof AppError ? error.code : "server_error";
+    const outcome = asksToConfirm(error) ? "asked" : error instanceof AppError ? error.code : "server_error";
     ctx.defer(isWritten ? setOutcome(ctx, activityId, outcome) : row(outcome));
     throw error;
   }
