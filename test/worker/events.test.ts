@@ -5,6 +5,7 @@ import type { AccountEvent } from "../../protocol/api/events.ts";
 import { contextOf } from "../../worker/compose.ts";
 import type { AccountEvents } from "../../worker/objects/account-events.ts";
 import { forgetOldChanges } from "../../worker/services/events/forget-old.ts";
+import { crashingDatabase } from "./crashing-database.ts";
 import {
   account,
   api,
@@ -190,6 +191,27 @@ describe("the events of an account", () => {
     const again = await follow(key, { "Last-Event-ID": last });
     expect(again.events[0]?.event).toBe("reset");
     await again.leave();
+  });
+
+  it("go on, for new readers too, where the database did not answer while they were begun anew", async () => {
+    const key = await account();
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    const reader = await follow(key);
+    const accountId = await accountIdOf(key);
+    await run("DELETE FROM followed_accounts WHERE account_id = ?", accountId);
+    const own = objectOf(accountId);
+    await runInDurableObject(own, async (object: AccountEvents) => {
+      const { env } = object as unknown as { env: typeof bindings };
+      // What begins is written, and the answer to it is lost.
+      const DB = crashingDatabase(bindings.DB, { roundTrip: 1, when: "after" });
+      Object.assign(object, { env: { ...env, DB } });
+      await expect(object["extend"]()).rejects.toThrow("After");
+      Object.assign(object, { env });
+    });
+    const second = await follow(key);
+    const { siteId } = await createSite(key);
+    for (const one of [reader, second]) await told(one, { type: "site", id: siteId });
+    for (const one of [reader, second]) await one.leave();
   });
 
   it("end at the next heartbeat after the key or the session has", async () => {

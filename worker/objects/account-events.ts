@@ -76,8 +76,8 @@ export class AccountEvents extends DurableObject<Env> implements AccountEventsRp
     const isFirst = !this.hasFollowers;
     this.followers.add(follower);
     try {
-      if (isFirst) this.beginning = this.begin();
-      await this.beginning;
+      if (isFirst) await (this.beginning = this.begin());
+      else await this.beginning?.catch(() => this.extend());
     } catch (error) {
       this.forget(follower);
       throw error;
@@ -170,7 +170,12 @@ export class AccountEvents extends DurableObject<Env> implements AccountEventsRp
 
   private async extend(): Promise<void> {
     const until = Date.now() + followedMs;
-    if (await extendFollowing(this.context(), this.accountId)) {
+    // What the database has of a beginning that failed is not known here.
+    const isBegun = await this.beginning?.then(
+      () => true,
+      () => false,
+    );
+    if (isBegun && (await extendFollowing(this.context(), this.accountId))) {
       this.followedUntil = until;
       return;
     }
