@@ -59,9 +59,11 @@ export function formatId<K extends IdKind>(kind: K, nowMs: number, random: Uint8
   return `${idPrefixes[kind]}_${defaultShard}${time}${noise}`;
 }
 
+const dayMs = 86_400_000;
+
 /**
- * Mints ids that sort as they are minted, also within a millisecond, in which a Worker may do all of a request: as ULID's monotonic ones,
- * but by steps that nobody can guess.
+ * Mints ids that sort as they are minted, also within a millisecond, in which a Worker may do all of a request, and after the clock was put
+ * back by less than a day: as ULID's monotonic ones, but by steps that nobody can guess.
  * @param random   that many random bytes
  */
 export function growingIds(
@@ -72,14 +74,14 @@ export function growingIds(
   const noise = new Uint8Array(10);
   return (kind) => {
     const ms = nowMs();
-    if (ms === lastMs) add(noise, random(5));
+    if (lastMs !== undefined && ms <= lastMs && lastMs - ms < dayMs) add(noise, random(5));
     else {
+      lastMs = ms;
       noise.set(random(10));
       // Room for 2^39 steps.
       noise[0] = (noise[0] ?? 0) & 0x7f;
     }
-    lastMs = ms;
-    return formatId(kind, ms, noise);
+    return formatId(kind, lastMs, noise);
   };
 }
 

@@ -62,8 +62,22 @@ describe("ids", () => {
     );
   });
 
-  it("minted after the clock was put back have its time", () => {
-    let nowMs = 5000;
+  it("go on growing after the clock was put back by hours, so that the newest backup does not count as the oldest", () => {
+    let nowMs = Date.parse("2026-12-31T23:58:00Z");
+    const mint = growingIds(
+      () => nowMs,
+      (bytes) => new Uint8Array(bytes),
+    );
+    const before = mint("backup");
+    nowMs -= 3_600_000;
+    const during = [mint("backup"), mint("backup")];
+    nowMs += 3_600_001;
+    const minted = [before, ...during, mint("backup")];
+    expect(minted).toEqual([...new Set(minted)].toSorted());
+  });
+
+  it("minted after the clock was put back by more than a day have its time", () => {
+    let nowMs = 2 * 86_400_000;
     const mint = growingIds(
       () => nowMs,
       (bytes) => new Uint8Array(bytes),
