@@ -18,6 +18,12 @@ it("a host may say much in ten seconds, not without end, and as much again in th
   expect(admitted(new HostInbox(), 1024 * 1024, 0)).toBe(256);
 });
 
+it("a host's window ends although the service's clock is set back, so that its connection is not ended hours later", () => {
+  const inbox = new HostInbox();
+  expect(admitted(inbox, 100, 3_600_000)).toBe(20_000);
+  expect(admitted(inbox, 100, 0)).toBe(20_000);
+});
+
 it("what waits to be worked on has a bound, in messages and in size", () => {
   const slow = new HostInbox();
   for (let count = 0; count < 2000; count++) void slow.inTurn(10, never);

@@ -21,7 +21,8 @@ export class HostInbox {
 
   /** Whether the socket may stay open after a message of this length. */
   admits(characters: number, nowMs: number): boolean {
-    if (nowMs >= this.windowEndsMs) {
+    // A clock that was set back begins another window, too.
+    if (nowMs >= this.windowEndsMs || nowMs < this.windowEndsMs - windowMs) {
       this.windowEndsMs = nowMs + windowMs;
       this.inWindow = { messages: 0, characters: 0 };
     }
