@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import http2, { type ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { buffer } from "node:stream/consumers";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import protobuf from "protobufjs/minimal.js";
 import { framed, Frames } from "./send-files.ts";
 
@@ -59,6 +60,8 @@ export async function openSession(modem: Modem, offer: Offer): Promise<{ id: str
     const text = (name: string) => String(headers[name] ?? "");
     answer(stream, text(":path"), offer, text).catch(() => stream.destroy());
   });
+  // Node reads what came with the connection in the next tick, and throws there, uncaught, if the session is closed by then.
+  await nextTurn();
   return {
     id,
     close: () => {
