@@ -1,6 +1,7 @@
 /** On every page: forms that replace only what changed, live parts, times and copying. Each page works without it. */
 
 import { ago } from "../protocol/ago.ts";
+import { localTime } from "../protocol/days.ts";
 import { duration } from "../protocol/duration.ts";
 import { errorOn } from "./lib/error-page.ts";
 import { waitMs } from "./lib/refused.ts";
@@ -343,10 +344,6 @@ sessionStorage.removeItem("old-page");
 
 // Times and copying
 
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-
-const toTheMinute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-
 /** When the page came with what counts on from there, by the browser's own clock. */
 const countsFrom = new WeakMap<HTMLElement, number>();
 
@@ -365,10 +362,11 @@ function prepare(root: ParentNode): void {
   for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-relative]")) {
     const said = time.querySelector(".ago");
     if (said) said.textContent = ago(time.dateTime, Date.now());
-    time.title = exact.format(new Date(time.dateTime));
   }
+  for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-titled]"))
+    time.title = localTime(time.dateTime);
   for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-local]"))
-    time.textContent = toTheMinute.format(new Date(time.dateTime));
+    time.textContent = localTime(time.dateTime, "to the minute");
 }
 prepare(document);
 /** The tab that is open is seen, where the row of tabs is longer than the screen. */

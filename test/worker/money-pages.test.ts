@@ -6,7 +6,7 @@ import type { Page } from "../../protocol/api/common.ts";
 import type { Pack } from "../../protocol/api/packs.ts";
 import { addDays } from "../../worker/domain/pricing.ts";
 import { sha256Hex } from "../../worker/domain/tokens.ts";
-import { day } from "../../worker/pages/money.ts";
+import { day } from "../../protocol/days.ts";
 import { ownerOf, say, scripted } from "./assistant.ts";
 import { escaped, fieldsOf, signedIn, visitorWith, type Visitor } from "./pages.ts";
 import {

@@ -1,4 +1,5 @@
 import uPlot from "uplot";
+import { localDay, localTime } from "../../protocol/days.ts";
 
 /** Charts to point at, in place of the SVG: one cursor over all of a page, the limit, and marks of deployments. */
 
@@ -85,11 +86,12 @@ const colour = (name: string): string => {
 /** The day where an axis is longer than one, else the time. */
 const timeOf = (at: readonly number[]) => {
   const isLong = (at.at(-1) ?? 0) - (at[0] ?? 0) > 100_000;
-  const format = new Intl.DateTimeFormat(
-    undefined,
-    isLong ? { month: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
-  );
-  return (seconds: number) => format.format(new Date(seconds * 1000));
+  return (seconds: number) => {
+    const time = new Date(seconds * 1000).toISOString();
+    return isLong
+      ? localDay(time).slice(0, -" 2026".length)
+      : localTime(time, "to the minute").slice(-"15:04".length);
+  };
 };
 
 /** The places of values between two gaps. */
@@ -114,7 +116,7 @@ function optionsOf({ unit, digits, limit, lines }: Chart, markers: Marker[], wid
       { ...axis, size: 46 },
     ],
     series: [
-      { value: (_plot, at) => (at === null ? "" : new Date(at * 1000).toLocaleString()) },
+      { value: (_plot, at) => (at === null ? "" : localTime(new Date(at * 1000).toISOString())) },
       ...lines.map(({ label, values }, index): uPlot.Series => ({
         label,
         stroke: strokes[index] ?? soft,

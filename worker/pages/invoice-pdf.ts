@@ -1,6 +1,7 @@
 import type { Invoice } from "../../protocol/api/invoices.ts";
 import { textWidth, writePdf, type PdfRule, type PdfText } from "../domain/pdf.ts";
-import { day, money, taxText } from "./money.ts";
+import { day } from "../../protocol/days.ts";
+import { money, taxText } from "./money.ts";
 
 const [left, right] = [60, 535];
 /** Where the page ends. */

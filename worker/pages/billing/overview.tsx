@@ -1,10 +1,11 @@
 import type { OwnAccount } from "../../../protocol/api/accounts.ts";
 import type { Credits, CreditPackage } from "../../../protocol/api/credits.ts";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
+import { day } from "../../../protocol/days.ts";
 import { invoiceStatuses } from "../../../protocol/states.ts";
 import { call } from "../../api/call.ts";
 import { listOwnPacks, type OwnPack } from "../../services/packs/list.ts";
-import { day, money } from "../money.ts";
+import { money } from "../money.ts";
 import { Act } from "../kit/form.tsx";
 import { allOf, cursorIn, everyTerm } from "../kit/paging.ts";
 import { Card, Day, Due, Empty, Head, Heading, Live, Pager, Status, Time } from "../kit/parts.tsx";

@@ -1,11 +1,12 @@
 import type { OwnAccount } from "../../../protocol/api/accounts.ts";
 import { PackChange, type Pack, type PackChanged } from "../../../protocol/api/packs.ts";
+import { day } from "../../../protocol/days.ts";
 import type { BillingTermMonths } from "../../../protocol/states.ts";
 import * as z from "zod";
 import { parsed } from "../../domain/parsed.ts";
 import { chargedCents, proratedCents } from "../../domain/pricing.ts";
 import type { OwnPack } from "../../services/packs/list.ts";
-import { day, money } from "../money.ts";
+import { money } from "../money.ts";
 import { Form, Submit } from "./form.tsx";
 import { PlanCards, TermField } from "./plans.tsx";
 import type { Done, Fields } from "./screen.ts";

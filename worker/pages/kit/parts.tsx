@@ -3,9 +3,9 @@ import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import { ago } from "../../../protocol/ago.ts";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
+import { day } from "../../../protocol/days.ts";
 import type { AppEnv } from "../../app-env.ts";
 import { stopsAt } from "../../domain/terms.ts";
-import { day } from "../money.ts";
 import type { Tone } from "./words.ts";
 
 /** A state: a dot and a word, since colour alone says nothing to some. */
@@ -17,7 +17,7 @@ const presentTime = (): Date => tryGetContext<AppEnv>()?.get("ctx")?.now() ?? ne
 
 /** The exact time in UTC without a script; how long ago, with the local time as its title, with one. */
 export const Time = ({ at }: { at: string }) => (
-  <time datetime={at} data-relative>
+  <time datetime={at} data-relative data-titled>
     <span class="exact">{`${at.slice(0, 16).replace("T", " ")} UTC`}</span>
     <span class="ago">{ago(at, presentTime().getTime())}</span>
   </time>
@@ -28,8 +28,12 @@ export const LocalTime = ({ at }: { at: string }) => (
   <time datetime={at} data-local>{`${at.slice(0, 16).replace("T", " ")} UTC`}</time>
 );
 
-/** A day, in UTC. */
-export const Day = ({ at }: { at: string }) => <time datetime={at}>{day(at)}</time>;
+/** A day in UTC, as mails and invoices have it; with a script, with the local time as its title. */
+export const Day = ({ at }: { at: string }) => (
+  <time datetime={at} data-titled>
+    {day(at)}
+  </time>
+);
 
 /** An unpaid invoice of a term that has ended. */
 export const isOverdue = ({ kind, dueAt }: Pick<Invoice, "kind" | "dueAt">): boolean =>
