@@ -85,7 +85,7 @@ const unitsMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 8
 export function sinceTime(text: string, nowMs: number): string {
   const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   if (count !== undefined) return new Date(nowMs - Number(count) * (unitsMs[unit] ?? 0)).toISOString();
-  const time = Date.parse(text);
+  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : NaN;
   if (Number.isNaN(time))
     throw usage(`${text} is not a time.`, "Give 90s, 15m, 2h, 1d or 2026-11-21T12:00:00Z.");
   return new Date(time).toISOString();
