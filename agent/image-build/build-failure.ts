@@ -48,6 +48,17 @@ function pullFailure(message: string): string | null {
   return `The image ${image}, which the Dockerfile builds on, could not be pulled (${why}): ${advice}.`;
 }
 
+/** What BuildKit says of a COPY that finds nothing, in Docker 20.10 and since. */
+const copied = /failed to compute cache key: .*"(?<path>[^"]{1,300})"(?:: not found| not found: not found)$/;
+
+/** null where that is not why. */
+function copyFailure(message: string): string | null {
+  const path = copied.exec(message)?.groups?.["path"];
+  return path === undefined
+    ? null
+    : `The Dockerfile copies ${path}, which does not exist: create it, remove that line, or check .dockerignore; or set builder to detect to build the repository without its Dockerfile.`;
+}
+
 /** What a Dockerfile of ours says where the version of Node that is asked for cannot be had. */
 const otherNode = /^# (This host cannot get node:\S+: \S+ is used instead)\.$/m;
 
@@ -62,7 +73,11 @@ export function buildFailure(
     return `The build was killed, most likely because it used more than the ${memoryMb} MB of memory a build has: reduce its memory use.`;
   const step = ofStep.map((pattern) => pattern.exec(message)?.groups).find(Boolean);
   if (!step)
-    return pullFailure(message) ?? `The build failed: ${message.slice(0, 1000)}. See the deployment's log.`;
+    return (
+      pullFailure(message) ??
+      (generated === null ? copyFailure(message) : null) ??
+      `The build failed: ${message.slice(0, 1000)}. See the deployment's log.`
+    );
   const told = lastLines.at(-1) ?? "";
   if (ownSentence.test(told)) return told;
   const command = ownersPart((step["command"] ?? "").replace(ours, "")).replace(fallback, "");

@@ -245,6 +245,22 @@ describe("a build that failed", () => {
     expect(told(message)).toBe(expected),
   );
 
+  it.each([
+    'failed to compute cache key: "/app/public" not found: not found',
+    'failed to solve: failed to compute cache key: failed to calculate checksum of ref a1b2::c3d4: "/app/public": not found',
+  ])(
+    "because the repository's Dockerfile copies what is not there names it and the way without: %s",
+    (message) => {
+      expect(told(message)).toMatch(
+        /^The Dockerfile copies \/app\/public, which does not exist: .*; or set builder to detect to build the repository without its Dockerfile\.$/,
+      );
+      // One of ours is not the owner's to correct.
+      expect(buildFailure(new BuildFailed(message, []), 2048, "FROM scratch\n")).toMatch(
+        /^The build failed: /,
+      );
+    },
+  );
+
   it("for a version of Node that the host cannot get says that, too", () => {
     const failed = new BuildFailed(exited, ["npm error code EBADENGINE"]);
     const note = "This host cannot get node:22-bookworm-slim: node:24-bookworm-slim is used instead";
