@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Fingerprint, partBytes, partHashHeader } from "../../protocol/agent/backups.ts";
 import type { Backup, BackupLink, FailingBackups } from "../../protocol/api/backups.ts";
 import type { Database, DatabaseCreated } from "../../protocol/api/databases.ts";
@@ -1165,6 +1165,20 @@ describe("whether a restore is over", () => {
     });
     on.close();
   });
+});
+
+it("a restore whose result is not of the expected form has failed at once, and the host is told to bring the recorded data back", async () => {
+  const errors = vi.spyOn(console, "error").mockReturnValue();
+  onTestFinished(() => errors.mockRestore());
+  const { key, on, databaseId, job, attempt } = await restoring();
+  await finish(on, job, attempt, { version: "17.2", damage: null, volume: "another" });
+  const start = await take(on, "database.start");
+  expect(start.job.args.database.volume).toBeUndefined();
+  expect((await api<Database>(key, "GET", `/databases/${databaseId}`)).body).toMatchObject({
+    restoring: null,
+    error: expect.stringContaining("not of the expected form"),
+  });
+  on.close();
 });
 
 describe("a backup whose host is removed", () => {

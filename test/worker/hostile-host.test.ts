@@ -206,23 +206,33 @@ it("a host that reports its slots and its ingress all the time occupies the data
   expect([most, open]).toEqual([1, 0]);
 });
 
-it("a version is recorded only with what other hosts can be told, so that its site can still be deployed and moved", async () => {
-  const { body } = await api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, {
-    action: "deploy",
-  });
-  const { job, attempt } = await host.next("job");
+describe("a version is recorded only with what other hosts can be told, so that its site can still be deployed and moved", () => {
   const long = "x".repeat(100_000);
-  for (const unfit of [
+  it.each([
     { commit: "--upload-pack=touch" },
     { commitMessage: long },
     { imageDigest: "latest" },
     { buildKey: long },
-  ])
-    host.send({ type: "done", jobId: job.id, attempt, result: { ...deployResult, ...unfit } });
-  await finish(host, job, attempt, deployResult);
-  const { body: recorded } = await api(key, "GET", `/deployments/${body.deploymentId}`);
-  const { commit, commitMessage } = deployResult;
-  expect(recorded).toMatchObject({ status: "LIVE", commit, commitMessage });
+  ])("%o fails at once, with the reason, and the site is deployed again", async (unfit) => {
+    const errors = vi.spyOn(console, "error").mockReturnValue();
+    onTestFinished(() => errors.mockRestore());
+    const deploy = () =>
+      api<{ deploymentId: string }>(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+    const recorded = async (id: string) => (await api(key, "GET", `/deployments/${id}`)).body;
+    const first = (await deploy()).body.deploymentId;
+    const { job, attempt } = await host.next("job");
+    await finish(host, job, attempt, { ...deployResult, ...unfit });
+    expect(await recorded(first)).toMatchObject({
+      status: "FAILED",
+      error: expect.stringContaining("not of the expected form"),
+    });
+    expect(errors.mock.calls.join()).toContain(job.id);
+    const second = (await deploy()).body.deploymentId;
+    const again = await host.next("job");
+    await finish(host, again.job, again.attempt, deployResult);
+    const { commit, commitMessage } = deployResult;
+    expect(await recorded(second)).toMatchObject({ status: "LIVE", commit, commitMessage });
+  });
 });
 
 it("a second hello over one connection ends it", async () => {

@@ -88,6 +88,10 @@ export const unfitReason = {
     "This could not be prepared because a secret cannot be decrypted or required data is missing. Set the secrets again and retry; if this happens again, ask the operator.",
 };
 
+/** For what a host reports as done, with a result that the control plane cannot read. */
+export const unfitResultReason = (kind: JobKind): string =>
+  `The host's report of the end was not of the expected form. Ask the operator, who finds the reason in a log, ${kind === "site.command" ? "and check what the command did before you run it again" : "then try again"}.`;
+
 /** Unlike a deployment, a command may not be idempotent, so an interrupted one is not run again. */
 export const interruptedReason =
   "The host was interrupted while the command ran. Commands are not repeated automatically: check what it did, then run it again.";

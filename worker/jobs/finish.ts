@@ -6,7 +6,9 @@ import { openJob } from "../db/job-conditions.ts";
 import { batch } from "../db/batch.ts";
 import type { JobRow } from "../db/rows.ts";
 import { deployments, jobs } from "../db/schema.ts";
+import { unfitResultReason } from "../domain/job-rules.ts";
 import type { Lease } from "../domain/lease.ts";
+import { logError } from "../log-error.ts";
 import { kinds } from "./kinds/index.ts";
 import { ending, type Ended, type Ending, type Failure, type Kind } from "./kinds/kind.ts";
 import { setStatusAfterDeployment } from "./kinds/site-status.ts";
@@ -16,7 +18,7 @@ type Recorded = { recorded: boolean; deploymentId: Id<"deployment"> | null };
 
 const stale: Recorded = { recorded: false, deploymentId: null };
 
-/** Records the success reported by a host. @throws ZodError if the result does not match the job's kind */
+/** Records the success reported by a host, or a failure if its result is not of the job's kind. */
 export async function finishJob(
   ctx: Ctx,
   hostId: Id<"host">,
@@ -25,8 +27,12 @@ export async function finishJob(
 ): Promise<Recorded> {
   const job = await heldBy(ctx, hostId, lease);
   if (!job) return stale;
-  const parsed = jobResults[job.kind].parse(result);
-  return endJob(ctx, job, { status: "DONE", error: null }, (kind, end) => kind.succeeded(ctx, end, parsed));
+  const { data, error } = jobResults[job.kind].safeParse(result);
+  if (data)
+    return endJob(ctx, job, { status: "DONE", error: null }, (kind, end) => kind.succeeded(ctx, end, data));
+  logError({ host: hostId, job: job.id, kind: job.kind }, error);
+  const failure = { error: unfitResultReason(job.kind), cancelled: false, durations: null };
+  return endAsFailed(ctx, job, { ...failure, abandoned: true });
 }
 
 /** Records the failure reported by a host: an older version keeps serving, and the site shows the error. */
