@@ -2,8 +2,8 @@ import type { SQL } from "drizzle-orm";
 import type { DrizzleD1Database } from "drizzle-orm/d1";
 import type { StreamTarget } from "../protocol/agent/messages.ts";
 import type { Answer, Question } from "../protocol/agent/running.ts";
-import type { ChatReply, StoredMessage } from "../protocol/api/chat.ts";
-import type { PendingCall, Refused, Sent } from "./objects/rpc.ts";
+import type { ChatReply } from "../protocol/api/chat.ts";
+import type { History, PendingCall, Refused, Sent } from "./objects/rpc.ts";
 import type { DevicePolled } from "../protocol/api/device.ts";
 import type { LogLine } from "../protocol/api/deployments.ts";
 import type { Id, IdKind } from "../protocol/ids.ts";
@@ -146,7 +146,7 @@ export type Conversations = {
     accountId: string,
     afterSeq: number,
   ): Promise<{ events: ReadableStream<Uint8Array> } | Refused>;
-  history(id: Id<"conversation">, accountId: string): Promise<{ messages: StoredMessage[] } | Refused>;
+  history(id: Id<"conversation">, accountId: string): Promise<History | Refused>;
   remove(id: Id<"conversation">): Promise<void>;
 };
 

@@ -19,6 +19,10 @@ export type ChatRequest = z.infer<typeof ChatRequest>;
 
 const ToolCalls = z.array(z.object({ tool: z.string(), ok: z.boolean() }));
 
+const PendingAction = z
+  .object({ id: z.string(), tool: z.string(), summary: z.string(), expiresAt: Timestamp })
+  .nullable();
+
 export const ChatReply = z
   .object({
     message: z.string(),
@@ -28,9 +32,7 @@ export const ChatReply = z
       .describe("After this message, as GET /credits shows it: what other messages hold is included."),
     creditsUsed: z.number(),
     toolCalls: ToolCalls,
-    pendingAction: z
-      .object({ id: z.string(), tool: z.string(), summary: z.string(), expiresAt: Timestamp })
-      .nullable(),
+    pendingAction: PendingAction,
   })
   .meta({ id: "ChatReply" });
 export type ChatReply = z.infer<typeof ChatReply>;
@@ -69,9 +71,10 @@ const StoredMessage = z.object({
 export type StoredMessage = z.infer<typeof StoredMessage>;
 
 /** Secrets that an answer showed are not among its messages. */
-export const ConversationWithMessages = Conversation.extend({ messages: z.array(StoredMessage) }).meta({
-  id: "ConversationWithMessages",
-});
+export const ConversationWithMessages = Conversation.extend({
+  messages: z.array(StoredMessage),
+  pendingAction: PendingAction.describe("What the last answer asked to confirm, until it expires."),
+}).meta({ id: "ConversationWithMessages" });
 export type ConversationWithMessages = z.infer<typeof ConversationWithMessages>;
 
 export const ConversationPatch = z.strictObject({ title: text.trim().min(1).max(80) });

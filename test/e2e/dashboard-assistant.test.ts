@@ -145,6 +145,7 @@ describe("the panel beside a page", () => {
     await page.click("[data-assistant]");
     await page.click('aside.panel button:text-is("New")');
     await page.locator("aside.panel .message").first().waitFor({ state: "detached" });
+    expect(await unanswered("yes")).toMatchObject({ confirm: "none" });
     expect(await unanswered("Delete my site.")).not.toHaveProperty("confirm");
     expect(await unanswered("yes")).toMatchObject({ confirm: "none" });
     says(open, use("delete_site", { site }), { text: "I ask first." });
@@ -152,6 +153,10 @@ describe("the panel beside a page", () => {
     const id = await page.getAttribute("aside.panel .pending button[name=confirm]", "value");
     expect(await unanswered("Yes!")).toMatchObject({ confirm: id });
     expect(await unanswered("No.")).not.toHaveProperty("confirm");
+    await page.press("aside.panel textarea", "Escape");
+    await page.click("[data-assistant]");
+    await page.locator("aside.panel [name=confirm]").waitFor({ state: "attached" });
+    expect(await unanswered("yes")).toMatchObject({ confirm: id });
     await page.press("aside.panel textarea", "Escape");
   });
 
@@ -166,13 +171,15 @@ describe("the panel beside a page", () => {
     expect(await isThere(site)).toBe(true);
     says(use("delete_site", { site }), { text: "I ask first." }, { text: "It is gone." });
     await ask("Delete it after all.");
-    await page.click('aside.panel .pending button:text-is("Confirm")');
+    await page.focus('aside.panel .pending button:text-is("Confirm")');
+    await page.keyboard.press("Enter");
     await page.locator("aside.panel .message.user", { hasText: "yes" }).waitFor();
     await lastAnswer()
       .locator("p", { hasText: /credits?$/ })
       .waitFor();
     expect(await isThere(site)).toBe(false);
     expect(await page.locator("aside.panel .pending").count()).toBe(0);
+    expect(await page.locator("aside.panel textarea:focus").count()).toBe(1);
   });
 });
 

@@ -9,14 +9,16 @@ import { isYes } from "../../protocol/yes.ts";
  */
 class Chat extends HTMLElement {
   private stopping: AbortController | null = null;
-  private hasAsked = false;
 
   connectedCallback(): void {
     this.addEventListener("submit", (event) => {
-      if (!(event.target as HTMLElement).matches("form[id='form-say']")) return;
+      const form = event.target as HTMLFormElement;
+      // Also those that the server renders for what waits.
+      if (!form.matches("form[id^='form-say']")) return;
       event.preventDefault();
       event.stopPropagation();
-      void this.send(this.field.value.trim());
+      const fields = new FormData(form);
+      void this.send(textOf(fields.get("message")).trim(), textOf(fields.get("confirm")) || undefined);
     });
     this.addEventListener("click", (event) => {
       const button = (event.target as Element).closest("button");
@@ -57,14 +59,13 @@ class Chat extends HTMLElement {
     return this.querySelectorAll("[name=confirm]");
   }
 
-  /** What a yes is about. Of what came after a page's first message, nothing that it has not shown, such as the end of a stopped answer. */
-  private get meant(): string | undefined {
-    return this.shown[0]?.value ?? (this.hasAsked ? "none" : undefined);
+  /** What a yes is about: nothing that is not shown here, such as the end of a stopped answer or what another tab was asked. */
+  private get meant(): string {
+    return this.shown[0]?.value ?? "none";
   }
 
   private async send(text: string, confirm = isYes(text) ? this.meant : undefined): Promise<void> {
     if (text === "" || this.stopping) return;
-    this.hasAsked = true;
     const isFirst = this.dataset["conversation"] === "";
     // A word of consent is nothing but that.
     const about = isYes(text) ? "" : (this.dataset["about"] ?? "");
@@ -89,7 +90,11 @@ class Chat extends HTMLElement {
       if (!response.ok || !response.body) return this.refused(answer, text, response);
       // Told once; the server renders what no message has told yet.
       if (about !== "") this.dataset["about"] = "";
-      for (const asked of this.shown) asked.closest(".callout")?.remove();
+      for (const asked of this.shown) {
+        const card = asked.closest(".callout");
+        this.keepFocus(card);
+        card?.remove();
+      }
       const parser = createParser({
         onEvent: ({ event, data }) =>
           this.take(answer, event ?? "message", JSON.parse(data) as Record<string, unknown>),
@@ -108,8 +113,14 @@ class Chat extends HTMLElement {
     } finally {
       this.stopping = null;
       answer.removeAttribute("aria-busy");
+      this.keepFocus(stop);
       if (stop) stop.hidden = true;
     }
+  }
+
+  /** Whoever has pressed what goes away continues in the field. */
+  private keepFocus(pressed: Element | null): void {
+    if (pressed?.contains(document.activeElement)) this.field.focus();
   }
 
   /** What was typed comes back into the field. */

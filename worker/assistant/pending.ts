@@ -1,3 +1,4 @@
+import type { ChatReply } from "../../protocol/api/chat.ts";
 import type { ToolName } from "../../protocol/api/tools.ts";
 import { isYes } from "../../protocol/yes.ts";
 import type { Ctx } from "../ctx.ts";
@@ -30,3 +31,11 @@ export const summaryOf = ({ steps }: PendingAction): string =>
   steps.length === 1
     ? (steps[0]?.summary ?? "")
     : steps.map(({ summary }, index) => `${index + 1}. ${summary}`).join("\n");
+
+/** As the person is asked to confirm it. */
+export const shownPending = (pending: PendingAction): NonNullable<ChatReply["pendingAction"]> => ({
+  id: pending.id,
+  tool: pending.steps.map(({ tool }) => tool).join(", "),
+  summary: summaryOf(pending),
+  expiresAt: new Date(pending.expiresAtMs).toISOString(),
+});

@@ -3,7 +3,7 @@ import type { ChatReply, StoredMessage } from "../../protocol/api/chat.ts";
 import type { Id } from "../../protocol/ids.ts";
 import { modelOf } from "../adapters/model.ts";
 import { converse, type ChatEvent, type Memory } from "../assistant/converse.ts";
-import { summaryOf } from "../assistant/pending.ts";
+import { shownPending } from "../assistant/pending.ts";
 import { creditsOf } from "../billing/credits/balance.ts";
 import { holdCredits } from "../billing/credits/hold.ts";
 import { spendHold } from "../billing/credits/post-hold.ts";
@@ -14,7 +14,7 @@ import { chatPricesOf } from "../config.ts";
 import type { Ctx } from "../ctx.ts";
 import { AppError, conflict } from "../domain/app-error.ts";
 import { chatPrice, highestPrice, priceToBegin } from "../domain/chat-price.ts";
-import type { ConversationRpc, Refused, Sent } from "./rpc.ts";
+import type { ConversationRpc, History, Refused, Sent } from "./rpc.ts";
 import type { Env } from "../env.ts";
 import { logError } from "../log-error.ts";
 import { touchConversation } from "../services/chat/touch.ts";
@@ -88,7 +88,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     });
   }
 
-  async history(accountId: string): Promise<{ messages: StoredMessage[] } | Refused> {
+  async history(accountId: string): Promise<History | Refused> {
     return refusing(async () => {
       this.requireOwner(accountId);
       const messages = this.ctx.storage.sql
@@ -100,7 +100,11 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
           ...message,
           toolCalls: JSON.parse(calls ?? "[]") as StoredMessage["toolCalls"],
         }));
-      return { messages };
+      const asked = this.ctx.storage.kv.get<Memory["pending"]>("pending");
+      return {
+        messages,
+        pendingAction: asked && asked.expiresAtMs > Date.now() ? shownPending(asked) : null,
+      };
     });
   }
 
@@ -253,14 +257,7 @@ export class Conversation extends DurableObject<Env> implements ConversationRpc 
     if (!isListed) await this.remove();
     if (signal.aborted) throw deleted();
     const { pending } = done.memory;
-    const pendingAction = pending
-      ? {
-          id: pending.id,
-          tool: pending.steps.map(({ tool }) => tool).join(", "),
-          summary: summaryOf(pending),
-          expiresAt: new Date(pending.expiresAtMs).toISOString(),
-        }
-      : null;
+    const pendingAction = pending ? shownPending(pending) : null;
     if (pendingAction) this.tell("action", { pendingAction });
     return {
       message: [done.message, ...done.shown].join("\n\n"),

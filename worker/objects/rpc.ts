@@ -1,4 +1,4 @@
-import type { ChatReply, StoredMessage } from "../../protocol/api/chat.ts";
+import type { ChatReply, ConversationWithMessages } from "../../protocol/api/chat.ts";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 import type { DevicePolled } from "../../protocol/api/device.ts";
 import type { AgentLogLine, StreamTarget } from "../../protocol/agent/messages.ts";
@@ -123,10 +123,12 @@ export type Refused = { refused: { code: AppError["code"]; extra: Record<string,
 
 type Events = { events: ReadableStream<Uint8Array> };
 
+export type History = Pick<ConversationWithMessages, "messages" | "pendingAction">;
+
 export interface ConversationRpc extends Rpc.DurableObjectBranded {
   send(sent: Sent): Promise<{ reply: ChatReply } | Refused>;
   stream(sent: Sent): Promise<Events | Refused>;
   resume(accountId: string, afterSeq: number): Promise<Events | Refused>;
-  history(accountId: string): Promise<{ messages: StoredMessage[] } | Refused>;
+  history(accountId: string): Promise<History | Refused>;
   remove(): Promise<void>;
 }

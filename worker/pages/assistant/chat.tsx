@@ -49,7 +49,7 @@ const questions = (about: string): string[] =>
       ? ["Is my database healthy?", "Which statements are slow?", "When was the last verified backup?"]
       : ["Is everything well?", "What do I pay next, and when?", "What changed in the last day?"];
 
-/** Without a script, a pending action is confirmed by forms of this page; its id is in the address. */
+/** Without a script, a pending action is confirmed by these forms. */
 const Pending = ({ id, conversationId }: { id: string; conversationId: string }) => (
   <Callout tone="warn" title="The assistant needs your confirmation">
     <p>
@@ -120,7 +120,6 @@ export const assistant: Screen = {
       call(ctx, "listConversations", { limit: 20 }),
       id === undefined ? null : call(ctx, "getConversation", { id }),
     ]);
-    const pending = query("pending");
     const told = conversation?.messages.findLast(({ text }) => lookedAt(text) !== undefined)?.text ?? "";
     const isTold = lookedAt(told) === about;
     const examples = (price.model === null ? commands : questions)(about);
@@ -150,8 +149,8 @@ export const assistant: Screen = {
                       <Message {...message} />
                     ))}
                   </div>
-                  {pending !== undefined && conversation && (
-                    <Pending id={pending} conversationId={conversation.id} />
+                  {conversation?.pendingAction && (
+                    <Pending id={conversation.pendingAction.id} conversationId={conversation.id} />
                   )}
                   {isPoor && (
                     <Callout tone="warn" title="You have too few credits for a message">
@@ -216,9 +215,8 @@ export const assistant: Screen = {
       const stored = await call(ctx, "getConversation", { id: reply.conversationId });
       // A secret is in the answer only: it is shown once, and not kept in the conversation.
       const isKept = stored.messages.at(-1)?.text === reply.message;
-      const pending = reply.pendingAction ? `&pending=${reply.pendingAction.id}` : "";
       return {
-        to: `/assistant?conversation=${reply.conversationId}${pending}`,
+        to: `/assistant?conversation=${reply.conversationId}`,
         ...(!isKept && { said: reply.message.slice(0, 2500) }),
       };
     },

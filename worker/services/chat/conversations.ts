@@ -47,7 +47,7 @@ export async function listConversations(ctx: Ctx, query: ListQuery): Promise<Pag
 export async function getConversation(ctx: Ctx, { id }: ById): Promise<ConversationWithMessages> {
   const row = await conversationOwnedBy(ctx, id);
   const answer = await ctx.conversations.history(row.id, row.accountId);
-  return { ...view(row), messages: "refused" in answer ? [] : answer.messages };
+  return { ...view(row), ...("refused" in answer ? { messages: [], pendingAction: null } : answer) };
 }
 
 /** What happens in it now, after the last event that the reader has seen. */
