@@ -502,6 +502,7 @@ const places: Readonly<Record<string, string>> = {
   o: "/operator",
 };
 let isAfterG = false;
+let afterG: ReturnType<typeof setTimeout> | undefined;
 /** Single keys are off where somebody types, and where they were switched off. */
 const takesKeys = (target: Element): boolean =>
   !target.closest("input, textarea, select, dialog, berth-log, [contenteditable]") &&
@@ -517,7 +518,9 @@ document.addEventListener("keydown", (event) => {
   if (event.metaKey || event.ctrlKey || event.altKey || !takesKeys(event.target as Element)) return;
   const place = isAfterG ? places[key] : undefined;
   isAfterG = key === "g" && !isAfterG;
-  if (isAfterG) setTimeout(() => (isAfterG = false), 1500);
+  // What an earlier g set off would end this one.
+  clearTimeout(afterG);
+  if (isAfterG) afterG = setTimeout(() => (isAfterG = false), 1500);
   else if (place !== undefined) location.assign(place);
   else if (key === "?") openShortcuts();
   // To the button, not through it: Enter deploys.

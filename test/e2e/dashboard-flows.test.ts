@@ -375,5 +375,13 @@ it("the way from signing in to a deployment is walked with the keyboard alone", 
   await keyboard.press("Enter");
   await page.waitForURL(/\/deployments\/dep_/);
   await page.locator("#outcome h1 .dot:not(.busy)").waitFor({ timeout: 120_000 });
+  // A key within its time, although that of an earlier g is over.
+  await page.clock.install();
+  for (const key of ["g", "x"]) await keyboard.press(key);
+  await page.clock.fastForward(1400);
+  await keyboard.press("g");
+  await page.clock.fastForward(200);
+  await keyboard.press("s");
+  await page.waitForURL(/\/sites$/);
   await context.close();
 });

@@ -600,6 +600,7 @@ it("variables are staged, whatever else is done on their page, and saved as one 
   await page.fill("#form-set [name=value]", "3");
   await page.click('#form-set button:text-is("Add")');
   expect(await page.locator(".staged strong").innerText()).toBe("3 changes");
+  expect(await page.locator("[data-staged]").innerText()).toBe("3 changes not saved");
   expect((await api<{ data: unknown[] }>("GET", `/sites/${id}/env`)).body.data).toHaveLength(before);
   // Another form of the page has its answer shown in place of this one.
   await page.click("#generate summary");
@@ -615,6 +616,13 @@ it("variables are staged, whatever else is done on their page, and saved as one 
   expect(await page.locator(".staged strong").innerText()).toBe("1 change");
   await page.click(".staged [data-discard]");
   expect(await page.locator(".staged").isVisible()).toBe(false);
+  // What had the focus is hidden: reading goes on at what comes next, not at the top of the page.
+  expect(await page.locator("#form-set [name=key]:focus").count()).toBe(1);
+  await page.click('summary[aria-label="Edit: THREE"]');
+  await page.fill("#edit-THREE [name=value]", "4");
+  await page.press("#edit-THREE [data-saves] button", "Enter");
+  expect(await page.locator('summary[aria-label="Edit: THREE"]:focus').count()).toBe(1);
+  await page.click(".staged [data-discard]");
   // That the newest values are in service is shown once they are, without a reload.
   await page.locator("#waiting", { hasText: "does not have the newest values yet" }).waitFor();
   await page.locator("main tr", { hasText: "not in service yet" }).first().waitFor();

@@ -504,6 +504,12 @@ describe("variables", () => {
       { key: "PLAIN" },
       { key: "HIDDEN", value: "" },
     ]);
+    await post(path, "set", { key: "HIDDEN", value: "back" });
+    const emptied = { ...edit("HIDDEN"), empty: "true" };
+    expect((await valuesAfter("set:HIDDEN", emptied)).run.env).toMatchObject([
+      { key: "PLAIN" },
+      { key: "HIDDEN", value: "", secret: true },
+    ]);
     on.close();
   });
 

@@ -30,6 +30,7 @@ class Variables extends HTMLElement {
       ?.addEventListener("click", () => {
         this.#changes.clear();
         this.#show();
+        this.querySelector<HTMLElement>("#form-set [name=key]")?.focus();
       });
     for (const saves of this.querySelectorAll<HTMLElement>("[data-saves]")) {
       const button = saves.querySelector("button");
@@ -137,7 +138,7 @@ class Variables extends HTMLElement {
           key: text("key"),
           value: kind === "unset" ? null : text("value"),
           ...more,
-          ...(kind === "set" && { isEdit: text("form") !== "set" }),
+          ...(kind === "set" && { isEdit: text("form") !== "set" && text("empty") !== "true" }),
         },
       ];
     if (staged.length === 0) {
@@ -150,7 +151,9 @@ class Variables extends HTMLElement {
     event.preventDefault();
     event.stopPropagation();
     for (const change of staged) this.#changes.set(change.key, change);
-    form.closest<HTMLDetailsElement>("details.edit")?.removeAttribute("open");
+    const menu = form.closest<HTMLDetailsElement>("details.edit");
+    menu?.removeAttribute("open");
+    menu?.querySelector("summary")?.focus();
     if (kind === "many" || text("form") === "set") form.reset();
     else asSent(form);
     this.#show();
@@ -174,8 +177,10 @@ class Variables extends HTMLElement {
     const bar = this.#bar();
     if (!bar) return;
     bar.hidden = this.#changes.size === 0;
-    const count = bar.querySelector("[data-count]");
-    if (count) count.textContent = this.#changes.size === 1 ? "1 change" : `${this.#changes.size} changes`;
+    const text = this.#changes.size === 1 ? "1 change" : `${this.#changes.size} changes`;
+    const [count, told] = [bar.querySelector("[data-count]"), this.querySelector("[data-staged]")];
+    if (count) count.textContent = text;
+    if (told) told.textContent = this.#changes.size === 0 ? "" : `${text} not saved`;
     const field = this.#field();
     if (field) field.value = JSON.stringify([...this.#changes.values()]);
   }

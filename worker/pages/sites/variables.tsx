@@ -91,7 +91,11 @@ const Row = ({
                 {...(encrypted && { hint: "Empty: the secret, which is not shown, stays as it is." })}
               />
               <Select name="scope" label="Available to" value={scope} options={scopes} />
-              {!encrypted && <Check name="encrypted" label="Make it a secret" />}
+              {encrypted ? (
+                <Check name="empty" label="If the field is empty, make the secret empty" />
+              ) : (
+                <Check name="encrypted" label="Make it a secret" />
+              )}
               <Saves site={site} stage="Change" />
             </Form>
           </div>
@@ -296,7 +300,7 @@ const one = (fields: Fields): Change =>
     value: fields.text("value"),
     ...(fields.text("scope") !== "" && { scope: fields.text("scope") }),
     ...(fields.text("encrypted") === "true" && { encrypted: true }),
-    isEdit: fields.text("form") !== "set",
+    isEdit: fields.text("form") !== "set" && fields.text("empty") !== "true",
   });
 
 const Staged = z.array(Change).min(1).max(200, "Save at most 200 variables at a time");
@@ -376,6 +380,7 @@ export const siteVariables: Screen = {
           </table>
           <AsFile site={site} />
         </Card>
+        <p class="hidden-text" role="status" data-staged></p>
         <form method="post" data-enhanced class="staged" id="form-changes" hidden>
           <input type="hidden" name="form" value="changes" />
           <input type="hidden" name="changes" value={typedInto("changes")?.["changes"] ?? ""} />
