@@ -1,5 +1,7 @@
 /** MariaDB's error lines; one client prints them after the statement. */
 const ofMariadb = /^(?:ERROR \d+ \(\w+\)|mariadb-dump: ).*$/gm;
+/** The first error of PostgreSQL's programs, before which they may print warnings and what they were doing. */
+const ofPostgresql = /^(?:[\w:<>]+: )?(?:error|ERROR|FATAL): .*$/m;
 /** A quotation after these words is an object's name; any other may be customer data. */
 const named =
   /\b(?:table|view|column|index|key|function|procedure|trigger|event|sequence|database|engine|collation|variable|definer) \(?'[^']*'(?:@'[^']*')?\)?/gi;
@@ -26,7 +28,8 @@ export class ServerRefusal extends Error {
  */
 export function refusalIn(stderr: string): string {
   const [own] = stderr.match(ofMariadb)?.slice(-1) ?? [];
-  if (own === undefined) return (stderr.trim().split("\n")[0] ?? "").slice(0, shownMax);
+  if (own === undefined)
+    return (ofPostgresql.exec(stderr)?.[0] ?? stderr.trim().split("\n")[0] ?? "").slice(0, shownMax);
   const names: string[] = [];
   const text = own.replace(named, (name) => `\0${names.push(name) - 1}\0`).replace(quoted, "'…'");
   return text.replace(/\0(\d+)\0/g, (_, index: string) => names[Number(index)] ?? "").slice(0, shownMax);

@@ -30,6 +30,17 @@ describe("why a database's program failed", () => {
       refusalIn("mariadb-dump: Couldn't execute 'SHOW FIELDS FROM `secret`': View 'a.b' is invalid (1356)\n"),
     ).toBe("mariadb-dump: Couldn't execute '…'"));
 
+  it("is PostgreSQL's first error, not what its programs print before it", () => {
+    const said =
+      'WARNING:  role "b_data" does not exist\npg_restore: while PROCESSING TOC:\npg_restore: from TOC entry 3; 1 2 TABLE t a\n' +
+      'pg_restore: error: could not execute query: ERROR:  type "public.hstore" does not exist\nDETAIL: secret\n';
+    expect(refusalIn(said)).toBe(
+      'pg_restore: error: could not execute query: ERROR:  type "public.hstore" does not exist',
+    );
+    expect(refusalIn("NOTICE:  secret\nERROR:  42501\n")).toBe("ERROR:  42501");
+    expect(refusalIn("psql:<stdin>:3: ERROR:  22012")).toBe("psql:<stdin>:3: ERROR:  22012");
+  });
+
   it("names what is not there, and is one line of any other program", () => {
     const missing = "ERROR 1146 (42S02) at line 2: Table 'a.b' doesn't exist";
     expect(refusalIn(missing)).toBe(missing);
