@@ -50,9 +50,17 @@ const plainTypes = (
   .split(" ")
   .map((type) => `'${type}'::regtype`)
   .join(", ");
-const listTables = `SELECT json_build_array(n.nspname, c.relname, NOT EXISTS (SELECT FROM pg_attribute a
-  WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid NOT IN (${plainTypes})))
-  ${relations("'r'")};`;
+/**
+ * Rows move between the partitions when they are restored if these are by the hash of an enum, which differs between
+ * servers. pg_dump therefore restores such a table as a whole.
+ */
+const listTables = `WITH moving AS (SELECT pg_partition_root(partrelid) AS root FROM pg_partitioned_table
+    WHERE (SELECT o.oid FROM pg_opclass o JOIN pg_am m ON m.oid = o.opcmethod
+      WHERE o.opcname = 'enum_ops' AND o.opcnamespace = 'pg_catalog'::regnamespace AND m.amname = 'hash') = ANY (partclass))
+  SELECT json_build_array(n.nspname, c.relname, NOT EXISTS (SELECT FROM pg_attribute a
+    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid NOT IN (${plainTypes})),
+    CASE WHEN c.relkind = 'p' THEN 'whole' WHEN pg_partition_root(c.oid) IN (SELECT root FROM moving) THEN 'part' ELSE 'table' END)
+  ${relations("'r', 'p'")} AND (c.relkind = 'r' OR c.oid IN (SELECT root FROM moving));`;
 // Sorted, so that locks are always taken in the same order.
 const listCounters = `SELECT json_build_array(n.nspname, c.relname) ${relations("'S'")} ORDER BY n.nspname, c.relname;`;
 const countObjects = `SELECT json_build_object(
@@ -77,16 +85,25 @@ const ofValues = "hash_record_extended(t.*, 0)";
 /** Hashes rows as the server prints them, by built-in functions: a cast could be the owner's. Five times slower. */
 const ofText = "hashtextextended(textin(record_out(t.*)), 0)";
 
-type Table = { name: string; isPlain: boolean };
+/** `whole`: with its partitions, which are each a `part`. */
+type Kind = "table" | "whole" | "part";
+type Table = { name: string; from: string; isPlain: boolean };
 const tablesAtOnce = 1000;
 
-/** Locked until the transaction ends, because a table that is truncated is empty in every snapshot. */
-async function lockTables(session: Session): Promise<Table[]> {
-  const found = parsed<[...Name, isPlain: boolean]>(await session.ask(listTables)).map(
-    ([schema, table, isPlain]) => ({ name: `${identifier(schema)}.${identifier(table)}`, isPlain }),
-  );
+/**
+ * Locked until the transaction ends, because a table that is truncated is empty in every snapshot.
+ * @param wanted those to compare with; older backups have parts
+ */
+async function lockTables(session: Session, wanted?: Fingerprint): Promise<Table[]> {
+  const wantedNames = wanted && new Set(wanted.tables.map(({ name }) => name));
+  const listed = parsed<[...Name, isPlain: boolean, kind: Kind]>(await session.ask(listTables));
+  const found = listed.flatMap(([schema, table, isPlain, kind]) => {
+    const name = `${identifier(schema)}.${identifier(table)}`;
+    const isCounted = kind === "table" || (wantedNames?.has(name) ?? kind === "whole");
+    return isCounted ? [{ name, from: kind === "whole" ? name : `ONLY ${name}`, isPlain }] : [];
+  });
   for (let at = 0; at < found.length; at += tablesAtOnce) {
-    const names = found.slice(at, at + tablesAtOnce).map(({ name }) => `ONLY ${name}`);
+    const names = found.slice(at, at + tablesAtOnce).map(({ from }) => from);
     const statements = `SET LOCAL lock_timeout = '60s'; LOCK TABLE ${names.join(", ")} IN ACCESS SHARE MODE;`;
     await session.ask(statements).catch((error) => {
       throw unread(`One of the tables from ${found[at]?.name} on`, error);
@@ -100,8 +117,8 @@ async function readTables(
   found: Table[],
 ): Promise<Pick<Fingerprint, "tables" | "objects">> {
   const tables = [];
-  for (const { name, isPlain } of found) {
-    const statement = `SELECT json_build_array(count(*)::text, coalesce(sum(${isPlain ? ofValues : ofText}), 0)::text) FROM ONLY ${name} t;`;
+  for (const { name, from, isPlain } of found) {
+    const statement = `SELECT json_build_array(count(*)::text, coalesce(sum(${isPlain ? ofValues : ofText}), 0)::text) FROM ${from} t;`;
     const [line = ""] = await session.ask(statement).catch((error) => {
       throw unread(`The table ${name}`, error);
     });
@@ -241,11 +258,11 @@ export const postgresql: Copier = {
     }
   },
 
-  async fingerprint(server) {
+  async fingerprint(server, wanted) {
     const session = await open(server);
     try {
       await session.ask(begin);
-      const held = await readTables(session, await lockTables(session));
+      const held = await readTables(session, await lockTables(session, wanted));
       const counters = await readCounters(session, parsed<Name>(await session.ask(listCounters)));
       const more = await readMore(session);
       await session.end();
