@@ -189,6 +189,21 @@ describe("a PostgreSQL database's backup is made and proven", () => {
     expect(sums(await host.backUp(spec))).not.toEqual(sums(backupId));
   });
 
+  it("of an index that became whole when the one partition without it was dropped", async () => {
+    await anew();
+    await own(`CREATE TABLE days (day int, word text) PARTITION BY RANGE (day);
+      CREATE TABLE late PARTITION OF days FOR VALUES FROM (10) TO (20) PARTITION BY RANGE (day);
+      CREATE TABLE later PARTITION OF late FOR VALUES FROM (10) TO (15);
+      CREATE TABLE early PARTITION OF days FOR VALUES FROM (0) TO (10);
+      CREATE INDEX words ON ONLY days (word); CREATE INDEX late_words ON ONLY late (word);
+      CREATE INDEX later_words ON later (word);
+      ALTER INDEX words ATTACH PARTITION late_words; ALTER INDEX late_words ATTACH PARTITION later_words;
+      CREATE INDEX half ON ONLY days (day, word);
+      DROP TABLE early;`);
+    expect(await own("SELECT indisvalid FROM pg_index WHERE indexrelid = 'words'::regclass")).toBe("f");
+    expect(await host.verify(spec, await host.backUp(spec))).toBeNull();
+  });
+
   it("of thousands of sequences and tables", async () => {
     await anew();
     await own("SELECT format('CREATE TABLE many%s (id serial)', n) FROM generate_series(1, 3000) n \\gexec");
