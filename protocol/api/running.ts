@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { text, Timestamp, wholeNumber } from "./common.ts";
 import { LogLine } from "./deployments.ts";
+import { Replicas } from "./volumes.ts";
 
 export const SiteLogQuery = z.strictObject({
   follow: z
@@ -58,7 +59,7 @@ export const SiteSample = z.object({
   replicas: z
     .array(
       z.object({
-        replica: z.number().int().positive(),
+        replica: Replicas,
         cpuMilli: z.number().nonnegative(),
         memoryMb: z.number().nonnegative(),
       }),

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { maxFrameBytes, unfitAnswer } from "../../protocol/agent/messages.ts";
+import { operations } from "../../protocol/api/operations.ts";
+import { signedIn } from "./pages.ts";
 import {
   deployResult,
   account,
@@ -258,4 +260,48 @@ it("an agent that sends all its logs again after a reconnect is heard to the end
   await finish(host, job, attempt, deployResult);
   const acked = host.waiting().filter(({ type }) => type === "logAck");
   expect(acked.at(-1)).toMatchObject({ lastSeq: 2000 });
+});
+
+describe("a site's page is small and comes at once, whatever its host says of", () => {
+  const shown = async (path: string, answers: Record<string, object>) => {
+    const { visitor } = await signedIn(key);
+    const page = visitor.get(`/sites/${siteId}/${path}`);
+    for (const _ of Object.keys(answers)) {
+      const { requestId, question } = await host.next("ask");
+      const answer = { kind: question.kind, ...answers[question.kind] };
+      host.send({ type: "answer", requestId, answer, last: true });
+    }
+    return page;
+  };
+
+  it("the time that it counted requests in", async () => {
+    const { answer: stats } = operations.getSiteRequestStats.examples;
+    const years = { from: "1970-01-01T00:00:00.000Z", to: "2030-01-01T00:00:00.000Z", intervalSeconds: 3600 };
+    const page = await shown("requests", {
+      requests: { requests: [] },
+      requestStats: { stats: { ...stats, ...years } },
+    });
+    expect(page.status).toBe(200);
+    expect(page.text.length).toBeLessThan(200_000);
+  });
+
+  it("the replicas that it measured", async () => {
+    const samples = Array.from({ length: 1000 }, (_sample, minute) => ({
+      at: new Date(Date.now() - minute * 60_000).toISOString(),
+      cpuMilli: 1,
+      memoryMb: 1,
+      networkInBytes: 1,
+      networkOutBytes: 1,
+      diskMb: 1,
+      replicas: Array.from({ length: 14 }, (_replica, at) => ({
+        replica: minute * 14 + at + 1,
+        cpuMilli: 1,
+        memoryMb: 1,
+      })),
+    }));
+    const page = await shown("metrics", { metrics: { samples }, events: { events: [] } });
+    expect(page.status).toBe(200);
+    expect(page.text.length).toBeLessThan(200_000);
+    expect(page.text).toContain("too large to be sent");
+  });
 });
