@@ -1,3 +1,4 @@
+import { eq } from "drizzle-orm";
 import { describe, expect, it, vi } from "vitest";
 import { contextOf } from "../../worker/compose.ts";
 import * as schema from "../../worker/db/schema.ts";
@@ -258,6 +259,16 @@ describe("API keys", () => {
     }
   });
 
+  it("are not made for a session that ends while one is asked for, as all do with a new password", async () => {
+    const person = await personWithoutKeys();
+    const ctx = contextOf(bindings, person, () => undefined);
+    // The request was let in before.
+    await ctx.db.delete(schema.sessions).where(eq(schema.sessions.id, person.sessionId));
+    await expect(createKey(ctx, { name: "late" })).rejects.toMatchObject({ code: "unauthorized" });
+    const made = ctx.db.select().from(schema.apiKeys).where(eq(schema.apiKeys.accountId, person.accountId));
+    expect(await made).toEqual([]);
+  });
+
   it("are fifty of an account at most, however many are made at once, and one that is revoked makes room", async () => {
     const ctx = contextOf(bindings, { type: "system" }, () => undefined);
     const person = await personWithoutKeys();
@@ -321,15 +332,7 @@ describe("API keys", () => {
 describe("a revocation that was cut short before the key's guard heard of it", () => {
   /** A key in use whose guard could not be reached when it was revoked. */
   async function cutShort() {
-    const system = contextOf(bindings, { type: "system" }, () => undefined);
-    const [accountId, now] = [system.newId("account"), system.now()];
-    const times = { createdAt: now, updatedAt: now };
-    await system.db
-      .insert(schema.accounts)
-      .values({ id: accountId, name: "Test", email: `${accountId}@example.com`, ...times });
-    const sessionId = system.newId("session");
-    const actor = { type: "session", accountId, role: "user", plan: "free", sessionId } as const;
-    const ctx = contextOf(bindings, actor, () => undefined);
+    const ctx = contextOf(bindings, await personWithoutKeys(), () => undefined);
     const { id, key } = await createKey(ctx, { name: "used" });
     expect((await api(key, "GET", "/sites")).status).toBe(200);
     const revoke = () => Promise.reject(new Error("overloaded"));

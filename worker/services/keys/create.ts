@@ -1,11 +1,12 @@
 import type { KeyCreate, KeyCreated } from "../../../protocol/api/keys.ts";
 import type { Id } from "../../../protocol/ids.ts";
-import { accountOf, type Ctx } from "../../ctx.ts";
+import { accountOf, credentialOf, type Ctx } from "../../ctx.ts";
 import type { apiKeys } from "../../db/schema.ts";
+import { AppError } from "../../domain/app-error.ts";
 import { mintApiKey, sha256Hex } from "../../domain/tokens.ts";
 import { tokenKeys } from "../../config.ts";
 import { requireSecondFactor } from "../accounts/second-factor.ts";
-import { insertKey, requireRoomForKey, tooManyKeys } from "./insert.ts";
+import { insertKey, requireRoomForKey } from "./insert.ts";
 
 type Origin = (typeof apiKeys.$inferInsert)["origin"];
 
@@ -26,14 +27,17 @@ export async function newApiKey(ctx: Ctx, accountId: Id<"account">, name: string
 
 /**
  * Creates a key for the signed-in account. The answer is the only place that shows it. @throws AppError conflict,
- * invalid_request for a wrong code of the second step, rate_limited
+ * invalid_request for a wrong code of the second step, rate_limited, unauthorized if the session has ended meanwhile
  */
 export async function createKey(ctx: Ctx, { name, code }: KeyCreate): Promise<KeyCreated & { key: string }> {
   const accountId = accountOf(ctx);
   await requireRoomForKey(ctx, accountId);
   await requireSecondFactor(ctx, accountId, code ?? "");
   const { key, row } = await newApiKey(ctx, accountId, name, "dashboard");
-  if (!(await insertKey(ctx, row))) throw tooManyKeys();
+  if (!(await insertKey(ctx, row, credentialOf(ctx)))) {
+    await requireRoomForKey(ctx, accountId);
+    throw new AppError("unauthorized");
+  }
   const { id, start, origin } = row;
   return { id, name, start, origin, createdAt: row.createdAt.toISOString(), lastUsedAt: null, key };
 }
