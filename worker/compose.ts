@@ -24,7 +24,7 @@ import { streamAddress, streamHeader, type Guarding, type StreamOpening } from "
 import { keepAddressLink } from "./services/accounts/address-links.ts";
 import { confirmEmail } from "./services/accounts/confirm-email.ts";
 import { endLinks } from "./services/accounts/end-links.ts";
-import { revokeAllKeys } from "./services/keys/revoke-all.ts";
+import { finishRevocations } from "./services/keys/finish-revocations.ts";
 import { publicSettings, takesSignUps } from "./services/settings/read.ts";
 
 const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
@@ -176,12 +176,8 @@ async function mayMail(env: Env, to: string, subject: string): Promise<boolean> 
 
 const brandName = async (ctx: Ctx): Promise<string> => (await publicSettings(ctx)).brand.name;
 
-/** A mailed link proves the address, and holders of the old password may have created keys. */
-async function passwordReset(
-  ctx: Ctx,
-  accountId: Id<"account">,
-  { keepsKeys }: { keepsKeys: boolean },
-): Promise<void> {
+/** A mailed link proves the address. Keys were revoked together with the old password, unless their owner keeps them. */
+async function passwordReset(ctx: Ctx, accountId: Id<"account">): Promise<void> {
   await confirmEmail(ctx, accountId);
-  if (!keepsKeys) await revokeAllKeys(ctx, accountId);
+  await finishRevocations(ctx, accountId);
 }

@@ -12,9 +12,6 @@ import { hashPassword, isPassword } from "./password.ts";
 import { canMail, sendMail } from "./mail.ts";
 import { sealingTwoFactors } from "./two-factor-rows.ts";
 
-/** Whether a reset of the password leaves the account's keys as they are. */
-export const keepsKeys = ({ url }: Request): boolean => new URL(url).searchParams.get("keepKeys") === "1";
-
 /** What is written with an account's new password. */
 export type WithPassword = (accountId: Id<"account">) => Statements;
 const withPassword = new AsyncLocalStorage<WithPassword>();
@@ -74,7 +71,7 @@ type AuthEvents = {
   brandName(ctx: Ctx): Promise<string>;
   /** false: no account is created, by whatever way. */
   takesSignUps(ctx: Ctx): Promise<boolean>;
-  passwordReset(ctx: Ctx, accountId: Id<"account">, reset: { keepsKeys: boolean }): Promise<void>;
+  passwordReset(ctx: Ctx, accountId: Id<"account">): Promise<void>;
   /** false: this address was mailed too often lately with this subject. */
   mayMail(to: string, subject: string): Promise<boolean>;
   /** Before it is mailed; better-auth's own token would be valid whatever has happened since. */
@@ -232,11 +229,7 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
       minPasswordLength: passwordLength.min,
       maxPasswordLength: passwordLength.max,
       revokeSessionsOnPasswordReset: true,
-      // Anyone who knew the old password may have created keys with it.
-      onPasswordReset: ({ user }, request) =>
-        events.passwordReset(ctx, user.id as Id<"account">, {
-          keepsKeys: request !== undefined && keepsKeys(request),
-        }),
+      onPasswordReset: ({ user }) => events.passwordReset(ctx, user.id as Id<"account">),
       password: {
         hash: (password) => hashPassword(password, ctx.random(16)),
         verify: ({ password, hash }) => isPassword(password, hash),

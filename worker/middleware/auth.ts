@@ -5,7 +5,7 @@ import { entryOperations } from "../../protocol/api/entry-operations.ts";
 import type { Operation } from "../../protocol/api/operations.ts";
 import { EmailChange, PasswordResetRequest, SignUp } from "../../protocol/api/sign-in.ts";
 import { errorCatalogue } from "../../protocol/errors.ts";
-import { keepsKeys, sessionCookie, signedSessionToken, type WithPassword } from "../adapters/auth.ts";
+import { sessionCookie, signedSessionToken, type WithPassword } from "../adapters/auth.ts";
 import { canMail } from "../adapters/mail.ts";
 import type { AppEnv } from "../app-env.ts";
 import { authOf } from "../compose.ts";
@@ -230,6 +230,9 @@ async function noteFor(c: Context<AppEnv>, path: string): Promise<(() => Promise
     await batch(ctx, noteSignInChange(ctx, actor.accountId, change, clientAddress(c)));
   };
 }
+
+/** Whether a reset of the password leaves the account's keys as they are: anyone who knew the old one may have created some. */
+const keepsKeys = ({ url }: Request): boolean => new URL(url).searchParams.get("keepKeys") === "1";
 
 /** What is written in the batch of a new password; a reset is by whoever has the mailed link. */
 async function passwordNote(
