@@ -49,4 +49,6 @@ if (run === undefined || !existsSync(configuredFor) || readFileSync(configuredFo
 const args = ["--pdeathsig", "KILL", workerd, "serve", "--binary", "--experimental"];
 args.push(`--socket-addr=direct:0:default=127.0.0.1:${port}`, "--socket-addr=entry=127.0.0.1:0");
 args.push("--external-addr=loopback=127.0.0.1:1", "--control-fd=1", configuration);
+// As on Cloudflare: workerd would take this machine's time zone.
+process.env["TZ"] = "UTC";
 process.execve?.("/usr/bin/setpriv", ["setpriv", ...args]);
