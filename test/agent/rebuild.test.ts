@@ -5,11 +5,12 @@ import { PassThrough, Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { setImmediate as turn } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, assert, beforeEach, expect, it, vi } from "vitest";
 import { rebuild } from "../../agent/databases/backups/rebuild.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import type { Host } from "../../agent/host.ts";
 import { restoreVolume } from "../../agent/handlers/restore-volume.ts";
+import type { BuildRoom } from "../../agent/isolation/build-room.ts";
 import { JobError } from "../../agent/job.ts";
 import { archive } from "../../agent/volumes/archive.ts";
 import { rebuildVolume } from "../../agent/volumes/rebuild.ts";
@@ -48,15 +49,19 @@ beforeEach(() => {
 afterEach(() => void process.off("unhandledRejection", note));
 
 /** Redis's backup is put into the container as a file. @param bytes what the store gives of it before it has another one */
-function begin(writeFiles: Engine["writeFiles"], bytes: () => AsyncIterable<Buffer>) {
+function begin(
+  writeFiles: Engine["writeFiles"],
+  bytes: () => AsyncIterable<Buffer>,
+  more: { engine?: Partial<Engine>; buildRoom?: Partial<BuildRoom> } = {},
+) {
   const docker = new MemoryEngine();
   docker.state.images[spec.image] = "sha256:redis";
   const [over, full] = [new AbortController(), new AbortController()];
   const host = {
     agentId: "agent",
-    engine: { ...docker.engine, writeFiles },
+    engine: { ...docker.engine, writeFiles, ...more.engine },
     isolation: { demand: async () => undefined },
-    buildRoom: emptyDisk(full.signal),
+    buildRoom: { ...emptyDisk(full.signal), ...more.buildRoom },
     backups: {
       patienceMs: { reading: 60_000, writing: 60_000 },
       manifest: async () => ({ backupId, databaseId, accountId, sizeBytes, sha256, fingerprint }),
@@ -87,6 +92,22 @@ it("an engine that refuses a backup's file while its first bytes are waited for 
   give();
   await expect(ended).rejects.toThrow("no such container");
   expect(docker.state.containers).toEqual([]);
+});
+
+it("a restore leaves no container where its disk cannot be watched, and watches none where it has no container", async () => {
+  const neverSent = async () => assert.fail("sent");
+  const unwatched = begin(neverSent, async function* () {}, {
+    buildRoom: { receive: () => Promise.reject(new Error("The engine did not answer")) },
+  });
+  await expect(unwatched.ended).rejects.toThrow("The engine did not answer");
+  expect(unwatched.docker.state.containers).toEqual([]);
+  const end = vi.fn<() => void>();
+  const refused = begin(neverSent, async function* () {}, {
+    buildRoom: { receive: async () => ({ signal: new AbortController().signal, end }) },
+    engine: { createContainer: () => Promise.reject(new Error("No such image")) },
+  });
+  await expect(refused.ended).rejects.toThrow("No such image");
+  expect(end).toHaveBeenCalledOnce();
 });
 
 it.each(["is cancelled", "fills the disk", "meets a store that has another backup"])(

@@ -43,8 +43,11 @@ export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild
   const container = copyContainer(host.agentId, spec, backup.backupId, job.jobId, volume);
   await removeCopy(host, job.jobId);
   job.signal.throwIfAborted();
-  const id = await engine.createContainer(container);
   const room = await host.buildRoom.receive("backup");
+  const id = await engine.createContainer(container).catch((error: unknown) => {
+    room.end();
+    throw error;
+  });
   const signal = AbortSignal.any([job.signal, room.signal]);
   const server: Server = { engine, id, spec, signal };
   const bytes = () => fetchBackup(host.backups, lease, backup, signal);
