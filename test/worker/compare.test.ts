@@ -107,7 +107,17 @@ describe("what a host has is compared with the record", () => {
     const stop = await host.next("job");
     await finish(host, stop.job, stop.attempt);
     await say({ sites: [{ ...nothing, id, serving }] });
-    await jobOf(host, "site.stop");
+    const first = await jobOf(host, "site.stop");
+    await fail(host, first.job, first.attempt, "The engine does not answer.");
+    const shown = async () => {
+      const { status, latestDeployment } = await site(key, id);
+      return [status, latestDeployment?.error];
+    };
+    expect(await shown()).toEqual(["STOPPED", "Not stopped: The engine does not answer."]);
+    await say({ sites: [{ ...nothing, id, serving }] });
+    const second = await jobOf(host, "site.stop");
+    await finish(host, second.job, second.attempt);
+    expect(await shown()).toEqual(["STOPPED", null]);
   });
 
   it("rules and names that it did not take are told again, until it does", async () => {

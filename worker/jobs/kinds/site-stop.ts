@@ -7,6 +7,8 @@ import { ending, siteIdOf, siteOf, type Kind } from "./kind.ts";
 import { hostnamesOf, readAt } from "./run-spec.ts";
 import { moveSite, setError } from "./site-status.ts";
 
+const notStopped = "Not stopped: ";
+
 export const siteStop: Kind<"site.stop"> = {
   args(ctx, material) {
     const site = siteOf(material);
@@ -30,12 +32,13 @@ export const siteStop: Kind<"site.stop"> = {
         .update(sites)
         .set({ serving: false })
         .where(and(eq(sites.id, siteId), ended)),
-      // A suspended site keeps its earlier error.
+      // A suspended site keeps its earlier error, unless that says that it was not stopped.
       error: setError(
         ctx,
         siteId,
         null,
-        sql`${ended} AND (SELECT status FROM sites WHERE id = ${siteId}) IN ('RUNNING', 'DEPLOYING')`,
+        sql`${ended} AND (error LIKE ${`${notStopped}%`}
+          OR (SELECT status FROM sites WHERE id = ${siteId}) IN ('RUNNING', 'DEPLOYING'))`,
       ),
       // If the start queued behind this stop has been cancelled, the site is to stay stopped.
       wanted: ctx.statement(sql`
@@ -53,6 +56,6 @@ export const siteStop: Kind<"site.stop"> = {
         .update(sites)
         .set({ wanted: "RUNNING" })
         .where(and(eq(sites.id, siteIdOf(job)), notInArray(sites.status, ["SUSPENDED", "STOPPED"]), ended)),
-      error: setError(ctx, siteIdOf(job), `Not stopped: ${error}`, ended),
+      error: setError(ctx, siteIdOf(job), `${notStopped}${error}`, ended),
     }),
 };
