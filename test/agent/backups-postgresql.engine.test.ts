@@ -81,6 +81,16 @@ describe("a PostgreSQL database's backup is made and proven", () => {
     expect(await inContainer("ls", "/tmp/owned")).toBe(2);
   });
 
+  it("with what is set of an extension, whose library a new session has not loaded", async () => {
+    await anew();
+    await own(`CREATE EXTENSION pg_trgm; SELECT similarity('a', 'b');
+      ALTER DATABASE ${spec.databaseName} SET pg_trgm.similarity_threshold = 0.5;`);
+    const backupId = await host.backUp(spec);
+    expect(await host.verify(spec, backupId)).toBeNull();
+    expect(await host.restore(spec, backupId)).toBeNull();
+    expect(await own("SELECT set_limit(show_limit()), similarity('a', 'b')")).toBe("0.5|0");
+  });
+
   it("and is restored into another database, whose owner takes the place of the role that it names", async () => {
     await anew();
     await own(`CREATE TABLE kept (id int); INSERT INTO kept VALUES (1), (2);

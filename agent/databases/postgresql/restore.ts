@@ -123,14 +123,22 @@ async function restore(
 /** Settings stored as a list of quoted names, which as a single text would be one name. */
 const lists = ["search_path", "temp_tablespaces", "local_preload_libraries"];
 
-/** A single DO statement, so that no setting affects the next one. Settings that this server rejects are skipped. */
+/**
+ * A single DO statement, so that no setting affects the next one. Settings that this server rejects are skipped. Those
+ * of an extension can be set once its library is loaded, which validating one of its functions does.
+ */
 function setAgain(databaseName: string, name: string, value: string): string {
-  const path = name.split(".").map(identifier).join(".");
+  const [first = "", ...others] = name.split(".");
+  const path = [first, ...others].map(identifier).join(".");
+  const load =
+    others.length === 0
+      ? ""
+      : `PERFORM pg_catalog.fmgr_c_validator(pg_catalog.min(oid)) FROM pg_catalog.pg_proc WHERE probin OPERATOR(pg_catalog.=) ${literal(`$libdir/${first}`)};`;
   const alter = `ALTER DATABASE ${identifier(databaseName)} SET ${path}`;
   const body = lists.includes(name)
     ? `PERFORM pg_catalog.set_config(${literal(name)}, ${literal(value)}, true); EXECUTE ${literal(`${alter} FROM CURRENT`)};`
     : `EXECUTE ${literal(`${alter} TO ${literal(value)}`)};`;
-  return `DO ${literal(`BEGIN ${body} EXCEPTION WHEN OTHERS THEN NULL; END`)};`;
+  return `DO ${literal(`BEGIN ${load} ${body} EXCEPTION WHEN OTHERS THEN NULL; END`)};`;
 }
 
 /**
