@@ -550,6 +550,11 @@ export function createEngine({
       return (await inspectImage(id)) === null;
     },
 
+    async removeUnnamedImages(labels) {
+      const found = await docker.listImages({ filters: { dangling: ["true"], ...filters(labels) } });
+      for (const { Id } of found) await unless([404, 409], docker.getImage(Id).remove({ force: false }));
+    },
+
     tagImage: async (id, repository, tag) => void (await docker.getImage(id).tag({ repo: repository, tag })),
     // 409: a container still uses it; removing that container removes the image later.
     removeImage: async (reference) =>

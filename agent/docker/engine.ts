@@ -164,6 +164,8 @@ export type Engine = {
   wasPulled(reference: string): Promise<boolean>;
   /** Removes an image that has no name any more. @returns false if it is named, or a container uses it */
   removeUnnamed(id: string): Promise<boolean>;
+  /** Removes the images with these labels that have no name and that no container uses. */
+  removeUnnamedImages(labels: Labels): Promise<void>;
   imageLabels(reference: string): Promise<Labels>;
   /** What it says of its containers: how many exposed ports and volumes, and the bytes of all of it as JSON. */
   imageDeclares(reference: string): Promise<{ ports: number; volumes: number; bytes: number }>;

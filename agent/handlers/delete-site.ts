@@ -38,6 +38,7 @@ async function removeSite(
   for (const { name } of await host.engine.volumes(siteLabels(siteId))) await host.engine.removeVolume(name);
   for (const tag of await host.engine.imageTags(host.imageRepository(siteId)))
     await host.engine.removeImage(tag);
+  await host.engine.removeUnnamedImages(siteLabels(siteId));
   await leaveAccountNetwork(host, accountId);
   if (host.fileTimes) await rm(host.fileTimes(siteId), { force: true });
   if (!isUnrouted) await host.ingress.unroute(siteId);

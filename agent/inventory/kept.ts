@@ -99,8 +99,10 @@ export async function removeKept(host: Host, id: Owned): Promise<boolean> {
     return false;
   for (const container of containers) await engine.removeContainer(container.id);
   for (const { name } of volumes) await engine.removeVolume(name);
-  if (isId("site", id))
+  if (isId("site", id)) {
     for (const tag of await engine.imageTags(host.imageRepository(id))) await engine.removeImage(tag);
+    await engine.removeUnnamedImages(labelsOf(id));
+  }
   for (const { labels } of [...containers, ...volumes]) {
     const accountId = labels[label.account];
     if (accountId) await leaveAccountNetwork(host, accountId);

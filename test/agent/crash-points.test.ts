@@ -49,6 +49,15 @@ async function deployed(given: Partial<RunSpec> = {}): Promise<{ machine: Machin
   return { machine, kept };
 }
 
+/** An agent that does this job, or ends before that step of it. */
+async function doneBy(machine: Machine, job: Job, endsAt?: number) {
+  const agent = await machine.agent({ ...(endsAt !== undefined && { endsAt }) });
+  const result = await agent.does(job);
+  expect(result === "ended").toBe(endsAt !== undefined);
+  agent.close();
+  return agent;
+}
+
 const volumes = [{ name: "data", mountPath: "/data" }];
 const env = [{ key: "A", value: "new", scope: "runtime", secret: false } as const];
 const rollback = (kept: KeptDeployment[], given: Partial<RunSpec>) =>
@@ -78,10 +87,21 @@ describe("an agent may end before any step of", () => {
     const { machine, kept } = await deployed();
     const job = deploy(3, { rebuild: true, kept });
     await throughAllCrashes(machine, job, "throughout", ({ nameless, ...held }) => {
-      // What served while its successor was built is the one image that nobody removes.
+      // What served while its successor was built goes with the next deployment.
       expect(nameless.length).toBeLessThan(2);
       return held;
     });
+  });
+
+  it("a deployment that is built anew while its first build serves, whose image goes with the next deployment or the site", async () => {
+    const { machine, kept } = await deployed();
+    const job = deploy(3, { rebuild: true, kept });
+    const { steps } = await doneBy(machine.copy(), job);
+    await doneBy(machine, job, steps.indexOf("settle"));
+    await after(machine, job);
+    expect(machine.holds().nameless).toHaveLength(1);
+    for (const next of [deploy(4, { kept }), jobOf("site.delete", { siteId, accountId, hostnames })])
+      expect((await after(machine.copy(), next)).holds().nameless).toEqual([]);
   });
 
   it("a deployment of other variables only", async () => {

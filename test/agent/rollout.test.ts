@@ -185,6 +185,7 @@ it("a site is deleted from a disk that has no room left, not even to write down 
   const host = hostOf({
     volumes: () => Promise.resolve([]),
     imageTags: () => Promise.resolve([]),
+    removeUnnamedImages: () => Promise.resolve(),
     removeNetwork: () => Promise.resolve(),
   });
   const kept = join(folder, "times.json");

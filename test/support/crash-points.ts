@@ -77,6 +77,7 @@ const engineEffects: (keyof Engine)[] = [
   "pipe",
   "tagImage",
   "removeImage",
+  "removeUnnamedImages",
   "build",
 ];
 

@@ -211,6 +211,13 @@ export class MemoryEngine {
         delete this.state.images[reference];
       return done(undefined);
     },
+    removeUnnamedImages: (labels) => {
+      const isUsed = (id: string) => this.state.containers.some(({ image }) => image === id);
+      this.state.nameless = this.state.nameless.filter(
+        (id) => isUsed(id) || !has(this.state.imageLabels[id] ?? {}, labels),
+      );
+      return done(undefined);
+    },
     /** Only what is sent determines the image, unless its steps are rerun. */
     build: async ({ context, dockerfile, tag, labels, isFresh }) => {
       const hash = createHash("sha256").update(isFresh ? String(++this.state.made) : "");
