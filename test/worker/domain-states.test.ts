@@ -1,8 +1,12 @@
+import { eq } from "drizzle-orm";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Answer } from "../../protocol/agent/running.ts";
 import type { Domain, DomainCertificate } from "../../protocol/api/domains.ts";
+import { formatId, type Id } from "../../protocol/ids.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { runDns } from "../../worker/cron.ts";
+import { sites } from "../../worker/db/schema.ts";
+import { addDomain } from "../../worker/services/domains/add.ts";
 import { lookAtDueDomains } from "../../worker/services/domains/look-due.ts";
 import { answerFromZone, type Zone } from "../support/dns-zone.ts";
 import { clearAway, drain, foundOffline, hostFor, sql } from "./hosts-service.ts";
@@ -182,6 +186,28 @@ describe("the domains of a site", () => {
       expect((await verify(key, siteId, name)).body.verifiedAt).not.toBeNull();
     await api(key, "DELETE", domainsPath(siteId, apex));
     expect((await show(key, siteId, `www.${apex}`)).redirectTo).toBeNull();
+  });
+
+  it("are added as a pair or not at all, where the other one is added at the same moment", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    const apex = `${uniqueName("pair")}.com`;
+    const { db } = contextOf(bindings, { type: "system" }, () => undefined);
+    const [row] = await db
+      .select()
+      .from(sites)
+      .where(eq(sites.id, siteId as Id<"site">));
+    const actor = {
+      type: "key",
+      keyId: formatId("key", 1, new Uint8Array(10)),
+      role: "user",
+      plan: "free",
+    } as const;
+    const ctx = contextOf(bindings, { ...actor, accountId: row!.accountId }, () => undefined);
+    await create(key, siteId, { domain: `www.${apex}` });
+    const adding = addDomain(ctx, row!, { domain: apex, pair: true }, []);
+    await expect(adding).rejects.toMatchObject({ code: "conflict" });
+    expect((await site(key, siteId)).domains.map(({ domain }) => domain)).toEqual([`www.${apex}`]);
   });
 
   it("are proved by the record of the name without www, whichever of a pair was named, and that record is told", async () => {

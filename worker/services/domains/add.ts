@@ -1,3 +1,4 @@
+import { and, inArray, sql } from "drizzle-orm";
 import type { Ctx } from "../../ctx.ts";
 import { batch } from "../../db/batch.ts";
 import type { SiteRow } from "../../db/rows.ts";
@@ -66,11 +67,21 @@ export async function addDomain(
     createdAt: now,
     nextCheckAt: new Date(now.getTime() + 60_000),
   }));
+  const ids = rows.map(({ id }) => id);
   const { made } = await batch(ctx, {
     made: ctx.db.insert(domains).values(rows).onConflictDoNothing().returning(),
+    // A pair is added as a whole: a name that was added meanwhile has a record of its own, and does not redirect.
+    undone: ctx.db
+      .delete(domains)
+      .where(
+        and(
+          inArray(domains.id, ids),
+          sql`(SELECT count(*) FROM domains WHERE ${inArray(domains.id, ids)}) < ${ids.length}`,
+        ),
+      ),
   });
   const added = made.find(({ name }) => name === domain);
-  if (!added) throw conflict("This domain was added concurrently. Try again.");
+  if (!added || made.length < rows.length) throw conflict("This domain was added concurrently. Try again.");
   return added;
 }
 
