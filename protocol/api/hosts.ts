@@ -33,6 +33,16 @@ export const HostPatch = z
         "The address at which visitors reach the host; null: the public address that its agent connects from.",
       ),
     ipv6: Ipv6.nullable().optional().describe("null: not reachable by IPv6."),
+    memoryMb: z
+      .number()
+      .int()
+      .min(1)
+      .max(1_000_000_000)
+      .nullable()
+      .optional()
+      .describe(
+        "The most memory of the host that sites and databases get; null: all that its agent reports now.",
+      ),
   })
   .refine((patch) => Object.values(patch).some((value) => value !== undefined), "name what is to change")
   .meta({ id: "HostPatch" });
@@ -85,7 +95,12 @@ export const Host = z
     offlineSince: Timestamp.nullable(),
     agentVersion: z.string().nullable(),
     cpuCount: z.number().nullable(),
-    memoryMb: z.number().nullable(),
+    memoryMb: z
+      .number()
+      .nullable()
+      .describe(
+        "What its agent reports, but no more than it reported at its first connection or an operator has set since; null: unknown.",
+      ),
     freeMemoryMb: z
       .number()
       .nullable()
@@ -114,7 +129,7 @@ export const Host = z
     problems: z
       .array(z.string())
       .describe(
-        "What keeps the host from serving visitors or from taking new sites, or its agent from its update, and what to do, as its agent last reported it.",
+        "What keeps the host from serving visitors or from taking new sites, or its agent from its update, or why memory that it reports is not used, and what to do, as its agent last reported it.",
       ),
     ingressReplacedAt: Timestamp.nullable().describe(
       "When the agent last replaced the ingress because it did not respond or was out of memory.",

@@ -1,20 +1,26 @@
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { maxFrameBytes, unfitAnswer } from "../../protocol/agent/messages.ts";
 import { operations } from "../../protocol/api/operations.ts";
+import { hostRecord } from "./hosts-service.ts";
 import { signedIn } from "./pages.ts";
 import {
+  createSite,
   deployResult,
   account,
   api,
   bindings,
   call,
   finish,
+  hostIn,
   hello,
+  operator,
+  pay,
   ready,
   readyAgent,
   run,
   runningSite,
   site,
+  uniqueName,
 } from "./service.ts";
 
 let key: string;
@@ -206,6 +212,35 @@ it("a host that reports its slots and its ingress all the time occupies the data
   };
   await vi.waitUntil(isLast);
   expect([most, open]).toEqual([1, 0]);
+});
+
+it("more memory than a host reported first is not used until an operator accepts it, so that it attracts no new sites", async () => {
+  const region = uniqueName("region");
+  const facts = (memoryMb: number) => ({ cpuCount: 2, memoryMb });
+  const [token, honestToken] = [await hostIn(region), await hostIn(region)];
+  const honest = await readyAgent(10, honestToken, facts(20_000));
+  const before = await readyAgent(10, token, facts(10_000));
+  before.close();
+  const grown = await readyAgent(10, token, facts(100_000));
+  onTestFinished(() => [honest, grown].forEach((one) => one.close()));
+  const shown = () => hostRecord(grown.hostId);
+  expect(await shown()).toMatchObject({
+    memoryMb: 10_000,
+    problems: [expect.stringContaining(`berth hosts set ${grown.hostId} memoryMb=100000`)],
+  });
+  const placed = async () => {
+    const { siteId: id, invoiceToken } = await createSite(key, { region });
+    await pay(invoiceToken);
+    await vi.waitUntil(async () => (await site(key, id)).hostId !== null);
+    return (await site(key, id)).hostId;
+  };
+  expect(await placed()).toBe(honest.hostId);
+  const set = async (memoryMb: number | null) =>
+    (await api(await operator(), "PATCH", `/hosts/${grown.hostId}`, { memoryMb })).body;
+  // A limit of the operator's own is no problem.
+  expect(await set(8000)).toMatchObject({ memoryMb: 8000, problems: [] });
+  expect(await set(null)).toMatchObject({ memoryMb: 100_000, problems: [] });
+  expect(await placed()).toBe(grown.hostId);
 });
 
 describe("a version is recorded only with what other hosts can be told, so that its site can still be deployed and moved", () => {

@@ -411,7 +411,10 @@ describe("a larger pack that the site's host has no room for", () => {
       await tickAt(minutes(0));
       if (memoryMb < 1512) {
         expect(next.waiting().filter(({ type }) => type === "job")).toEqual([]);
-        await rows("UPDATE hosts SET memory_mb = 4000 WHERE id = ? RETURNING id", next.hostId);
+        await rows(
+          "UPDATE hosts SET memory_mb = 4000, memory_limit_mb = 4000 WHERE id = ? RETURNING id",
+          next.hostId,
+        );
         await tickAt(minutes(0));
       }
       expect(limitsOf((await take("site.restart", next)).job)).toMatchObject({ memoryMb: 1000 });
@@ -456,7 +459,10 @@ describe("a larger pack that the site's host has no room for", () => {
       await finish(host, job, attempt);
     };
     const siteId = await stuck();
-    await rows("UPDATE hosts SET memory_mb = 6000 WHERE id = ? RETURNING id", host.hostId);
+    await rows(
+      "UPDATE hosts SET memory_mb = 6000, memory_limit_mb = 6000 WHERE id = ? RETURNING id",
+      host.hostId,
+    );
     await restarts(3000, 0);
     await tickAt(minutes(1));
     nothingToDo();

@@ -219,6 +219,9 @@ export const hosts = sqliteTable(
     /** As reported by the agent; null before its first connection. */
     cpuCount: real("cpu_count"),
     memoryMb: integer("memory_mb"),
+    /** No more is used than what its agent reported first, or an operator has set since; and what it reported then. */
+    memoryLimitMb: integer("memory_limit_mb"),
+    memoryKnownMb: integer("memory_known_mb"),
     /** How many jobs it takes without asking for them; null: none. */
     slots: integer(),
     agentVersion: text("agent_version"),

@@ -1,21 +1,39 @@
 type Condition = {
+  id: string;
+  memoryMb: number | null;
+  memoryLimitMb: number | null;
+  memoryKnownMb: number | null;
   diskFreeMb: number | null;
   diskNeededMb: number | null;
   ingressProblem: string | null;
   updateProblem: string | null;
 };
 
+/** An update of the kernel changes what a machine reports by less. */
+const growthShare = 1.05;
+
 const gigabytes = (mb: number): string => `${(mb / 1024).toFixed(1)} GB`;
 
-/** For the operator: what keeps a host from its work or its agent from its update, as its agent last reported it. */
+/** For the operator: what keeps a host from its work, its memory from use or its agent from its update, as its agent last reported it. */
 export function hostProblems({
+  id,
+  memoryMb,
+  memoryLimitMb: limitMb,
+  memoryKnownMb: knownMb,
   diskFreeMb,
   diskNeededMb,
   ingressProblem,
   updateProblem,
 }: Condition): string[] {
   const isFull = diskFreeMb !== null && diskNeededMb !== null && diskFreeMb < diskNeededMb;
+  const hasGrown =
+    memoryMb !== null && limitMb !== null && memoryMb > Math.max(limitMb, (knownMb ?? 0) * growthShare);
   return [
+    ...(hasGrown
+      ? [
+          `Its agent reports ${memoryMb} MB of memory; ${limitMb} MB are used until an operator accepts more, because a host in other hands could attract all new sites. If the machine has them, accept them: berth hosts set ${id} memoryMb=${memoryMb}. If not, somebody else may have the host's token: remove the host.`,
+        ]
+      : []),
     ...(ingressProblem === null ? [] : [ingressProblem]),
     ...(isFull
       ? [

@@ -6,6 +6,18 @@ export const reserveParts = 10;
 export const reserveMb = (memoryMb: number): number =>
   Math.max(minReserveMb, Math.floor(memoryMb / reserveParts));
 
+/**
+ * The memory of a host that counts. A host in other hands could attract every new site with what it says to have, so no more counts
+ * than what it reported first, or an operator has set since.
+ */
+export const usableMemoryMb = ({
+  memoryMb,
+  memoryLimitMb,
+}: {
+  memoryMb: number | null;
+  memoryLimitMb: number | null;
+}): number | null => (memoryMb === null ? null : Math.min(memoryMb, memoryLimitMb ?? memoryMb));
+
 /** The memory a host has left; null until its agent has reported its total. */
 export const freeMemoryMb = (memoryMb: number | null, placedMb: number): number | null =>
   memoryMb === null ? null : memoryMb - reserveMb(memoryMb) - placedMb;

@@ -1,4 +1,4 @@
-import { and, eq, ne } from "drizzle-orm";
+import { and, eq, ne, sql } from "drizzle-orm";
 import type { FromAgent } from "../../protocol/agent/messages.ts";
 import type { Id } from "../../protocol/ids.ts";
 import type { Ctx } from "../ctx.ts";
@@ -40,6 +40,8 @@ export async function resyncHost(
         agentVersion: hello.agentVersion,
         cpuCount: hello.facts.cpuCount,
         memoryMb: hello.facts.memoryMb,
+        memoryLimitMb: sql`coalesce(memory_limit_mb, memory_mb, ${hello.facts.memoryMb})`,
+        memoryKnownMb: sql`coalesce(memory_known_mb, memory_mb, ${hello.facts.memoryMb})`,
         slots: hello.slots,
         connectedFrom: hello.from ?? null,
         peerPort: hello.peer?.port ?? null,

@@ -31,7 +31,11 @@ export const removeSetAside = command(
     await answered("removeSetAside", { id, keptId });
   });
 
-export const setHost = command("set", "Change where visitors reach a host: ipv4, ipv6", "patchHost")
+export const setHost = command(
+  "set",
+  "Change where visitors reach a host, and how much of its memory is used: ipv4, ipv6, memoryMb",
+  "patchHost",
+)
   .argument("<host>", "id")
-  .argument("<field=value...>", "ipv4=203.0.113.7, ipv6=null")
+  .argument("<field=value...>", "ipv4=203.0.113.7, ipv6=null, memoryMb=65536")
   .action((id, pairs) => answered("patchHost", { ...fieldsFrom(pairs), id }));

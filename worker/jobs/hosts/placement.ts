@@ -27,11 +27,15 @@ const placedMbText = `(coalesce((
   WHERE placed.host_id = h.id), 0) + h.unknown_mb)`;
 export const placedMb = sql.raw(placedMbText);
 
+/** Memory of host `h` in MB, as `usableMemoryMb` has it. */
+export const usableMb = (h: string) => `min(${h}.memory_mb, coalesce(${h}.memory_limit_mb, ${h}.memory_mb))`;
+const hostMb = usableMb("h");
+
 /**
  * Hosts with their free memory, by the same arithmetic as `freeMemoryMb`, so that one statement can reserve it.
  * Subqueries in FROM do not count towards D1's limit of 100 expression levels.
  */
-const hostRoomsText = `(SELECT h.*, h.memory_mb - max(${minReserveMb}, h.memory_mb / ${reserveParts}) - ${placedMbText} AS free_mb
+const hostRoomsText = `(SELECT h.*, ${hostMb} - max(${minReserveMb}, ${hostMb} / ${reserveParts}) - ${placedMbText} AS free_mb
   FROM hosts h)`;
 export const hostRooms = sql.raw(hostRoomsText);
 

@@ -11,23 +11,31 @@ import { hostNamed } from "./named.ts";
 const statusAfter = { drain: "DRAINING", activate: "ACTIVE" } as const;
 
 /**
- * The addresses lead visitors to its sites. drain: no new sites, and the existing ones move one by one. activate: back to normal, and moves in progress are
- * cancelled.
+ * The addresses lead visitors to its sites. Of its memory, no more than `memoryMb` is used. drain: no new sites, and the existing
+ * ones move one by one. activate: back to normal, and moves in progress are cancelled.
  */
 export async function changeHost(
   ctx: Ctx,
-  { id: hostId, action, ipv4, ipv6 }: ById & HostPatch,
+  { id: hostId, action, ipv4, ipv6, memoryMb }: ById & HostPatch,
 ): Promise<Host> {
   const id = idIn("host", hostId);
   await ctx.db.batch([
     ctx.db
       .update(hosts)
-      .set({ ...(action && { status: statusAfter[action] }), ipv4, ipv6 })
+      .set({
+        ...(action && { status: statusAfter[action] }),
+        ipv4,
+        ipv6,
+        ...(memoryMb !== undefined && {
+          memoryLimitMb: memoryMb ?? hosts.memoryMb,
+          memoryKnownMb: hosts.memoryMb,
+        }),
+      })
       .where(and(eq(hosts.id, id), ne(hosts.status, "REMOVED"))),
   ]);
   const host = await hostNamed(ctx, id);
   if (action === "drain") await moveSites(ctx);
-  else if (action === "activate") ctx.hosts.wake(id);
+  else if (action === "activate" || memoryMb !== undefined) ctx.hosts.wake(id);
   if (ipv4 !== undefined || ipv6 !== undefined) hintDns(ctx);
   return host;
 }

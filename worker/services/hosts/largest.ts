@@ -4,6 +4,7 @@ import type { PackRow } from "../../db/rows.ts";
 import { hosts } from "../../db/schema.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { freeMemoryMb } from "../../domain/placement.ts";
+import { usableMb } from "../../jobs/hosts/placement.ts";
 
 /** The query for the memory of the largest host there, up or not; null: none is known, or one has yet to report its own. */
 export const largestHost = (ctx: Ctx, region: string | null | undefined) =>
@@ -11,7 +12,7 @@ export const largestHost = (ctx: Ctx, region: string | null | undefined) =>
     .select({
       memoryMb: sql<
         number | null
-      >`CASE WHEN count(*) = count(${hosts.memoryMb}) THEN max(${hosts.memoryMb}) END`,
+      >`CASE WHEN count(*) = count(${hosts.memoryMb}) THEN max(${sql.raw(usableMb("hosts"))}) END`,
     })
     .from(hosts)
     .where(and(ne(hosts.status, "REMOVED"), region == null ? undefined : eq(hosts.region, region)));

@@ -4,7 +4,7 @@ import type { Db } from "../../ctx.ts";
 import { hosts } from "../../db/schema.ts";
 import { addressesOf, forwardingNotice } from "../../domain/host-addresses.ts";
 import { hostProblems } from "../../domain/host-problems.ts";
-import { freeMemoryMb } from "../../domain/placement.ts";
+import { freeMemoryMb, usableMemoryMb } from "../../domain/placement.ts";
 import { drainNotice } from "../../domain/volume-notice.ts";
 import { linkedTo, placedMb } from "../../jobs/hosts/placement.ts";
 
@@ -41,8 +41,8 @@ export const hostView = (row: Awaited<ReturnType<typeof selectHosts>>[number]): 
   offlineSince: row.offlineSince?.toISOString() ?? null,
   agentVersion: row.agentVersion,
   cpuCount: row.cpuCount,
-  memoryMb: row.memoryMb,
-  freeMemoryMb: freeMemoryMb(row.memoryMb, row.placedMb),
+  memoryMb: usableMemoryMb(row),
+  freeMemoryMb: freeMemoryMb(usableMemoryMb(row), row.placedMb),
   diskFreeMb: row.diskFreeMb,
   siteCount: row.siteCount,
   volumeSiteCount: row.volumeSiteCount,
