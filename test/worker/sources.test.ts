@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { Answer, Question } from "../../protocol/agent/running.ts";
 import { operations } from "../../protocol/api/operations.ts";
 import { SourceInspection } from "../../protocol/api/sources.ts";
@@ -6,7 +6,8 @@ import type { Page } from "../../protocol/api/common.ts";
 import { runTool } from "../../worker/assistant/run-tool.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { limits } from "../../worker/middleware/limit.ts";
-import { account, api, bindings, readyAgent, type Agent } from "./service.ts";
+import { foundOffline } from "./hosts-service.ts";
+import { account, api, bindings, readyAgent, runningSite, type Agent } from "./service.ts";
 
 const found = SourceInspection.parse(operations.inspectSource.examples.answer);
 const source = { githubUrl: "github.com/owner/repository" };
@@ -68,6 +69,25 @@ describe("a repository before anything is paid", () => {
       status: "refused",
       error: expect.stringContaining("githubUrl") as string,
     });
+  });
+
+  it("is read, with its token, only by hosts that the account is on already, while one of them is connected", async () => {
+    const owner = await account();
+    const own = await readyAgent();
+    await runningSite(owner, own);
+    for (let count = 0; count < 8; count++) {
+      const reading = inspect({ ...source, gitToken: "secret-token" }, owner);
+      await vi.waitUntil(() => [own, host].some((one) => one.waiting().some(({ type }) => type === "ask")));
+      expect(host.waiting().filter(({ type }) => type === "ask")).toEqual([]);
+      const { requestId } = await own.next("ask");
+      own.send({ type: "answer", requestId, answer: { kind: "source", found }, last: true });
+      expect((await reading).status).toBe(200);
+    }
+    own.close();
+    await foundOffline(own.hostId);
+    const reading = inspect(source, owner);
+    (await asked()).answer({ kind: "source", found });
+    expect((await reading).status).toBe(200);
   });
 
   it("that cannot be read is answered all the same, with the reason", async () => {
