@@ -302,7 +302,7 @@ it("Angular's server answers at every domain of the site, and believes what the 
     dependencies: { "@angular/core": "22", "@angular/ssr": "22" },
   };
   expect(dockerfile(angular)).toMatch(
-    /\nENV NODE_ENV=production PORT=3000 NG_ALLOWED_HOSTS=\* NG_TRUST_PROXY_HEADERS=x-forwarded-for,x-forwarded-host,x-forwarded-proto\n/,
+    /\nENV NODE_ENV=production PORT=3000 NG_ALLOWED_HOSTS=\* NG_TRUST_PROXY_HEADERS=x-forwarded-for,x-forwarded-host,x-forwarded-proto /,
   );
   const { "@angular/ssr": _, ...files } = angular.dependencies;
   expect(dockerfile({ ...angular, dependencies: files })).not.toContain("NG_ALLOWED_HOSTS");

@@ -159,6 +159,17 @@ describe("what a repository is built by", () => {
     );
   });
 
+  it("are commands that find the programs of the app's packages, after those of the image", () => {
+    const next = { "package.json": '{"scripts":{"build":"next build"},"dependencies":{"next":"16"}}' };
+    const withOwn = "ENV [^\n]* PATH=\\$PATH:/app/node_modules/\\.bin(?: [^\n]*)?\n[^]*";
+    const started = new RegExp(
+      `^FROM [^]*${withOwn}vite build[^]*\nFROM [^]*${withOwn}exec next start -p \\$PORT`,
+    );
+    const settings = { buildCommand: "vite build" };
+    expect(dockerfile(next, { ...settings, startCommand: "next start -p $PORT" })).toMatch(started);
+    expect(dockerfile({ ...next, Procfile: "web: next start -p $PORT\n" }, settings)).toMatch(started);
+  });
+
   it("is told that a Dockerfile set aside is all there is", () =>
     expect(() => plan({ Dockerfile: "FROM scratch\n" })).toThrow(
       /^builder is detect, so the Dockerfile is not read, and no other file .* remove builder, or set startCommand\.$/,

@@ -157,6 +157,14 @@ const headers =
 const copyAll = `COPY ${sourceFolder}/ ./`;
 const nodeFolder = ({ folder, within }: NodeBuild): string => appFolder({ within: folder ?? within });
 
+/** By it, commands of the owner's and of a Procfile find the programs of the app's packages; those of the image go first. */
+function programPath(plan: NodeBuild): string[] {
+  const folders = [...new Set([nodeFolder(plan), appFolder(plan)])];
+  return plan.plugAndPlay || !plan.hasDependencies
+    ? []
+    : [`PATH=$PATH:${folders.map((folder) => `${folder}/node_modules/.bin`).join(":")}`];
+}
+
 /** Containers let no process make the namespaces of Chromium's sandbox, and have little shared memory. */
 const chromiumFlags = write(
   ['export CHROMIUM_FLAGS="$CHROMIUM_FLAGS --no-sandbox --disable-dev-shm-usage"'],
@@ -192,7 +200,7 @@ export const npmShared = [
 /** Of what runs by Node in a build. */
 export function buildEnvironment(plan: NodeBuild, variables: BuildVariables): string[] {
   const scripts = plan.approvesNoScripts ? [runEveryScript] : [];
-  const environment = [toolOf(plan).env, ...scripts, ...plan.environment].join(" ");
+  const environment = [toolOf(plan).env, ...scripts, ...plan.environment, ...programPath(plan)].join(" ");
   const text = `${unlessGiven(environment, variables)}${nodeOptions(plan, variables)}`.trim();
   return text === "" ? [] : [`ENV ${text}`];
 }
@@ -364,8 +372,10 @@ function buildStages(
   };
 }
 
-const runEnvironment = (plan: NodePlan, tools: string[]): string =>
-  `ENV ${["NODE_ENV=production PORT=3000", ...tools, ...plan.environment, ...plan.startVariables].join(" ")}`;
+function runEnvironment(plan: NodePlan, tools: string[]): string {
+  const own = plan.startVariables.length > 0 ? plan.startVariables : programPath(plan);
+  return `ENV ${["NODE_ENV=production PORT=3000", ...tools, ...plan.environment, ...own].join(" ")}`;
+}
 
 /**
  * One stage, so that nothing is copied from one to another: nothing of the install but packages is left in it. Not with plain
