@@ -1,6 +1,8 @@
 /** Stacks, and where on a machine that is gone a log lies. */
 const tellsNothing =
   /^(?:npm error ?)?(?:(?:gyp ERR! stack )?\s*at .+(?::\d+:\d+\)?|\(<anonymous>\))(?: \{)?|\s+at [\w.$<>/]+\([^()]*\)|\s+from \S+:\d+:in .*|\s*\d+: 0x[\da-f]+ .*|-{3,} Native stack trace -{3,}|A complete log of this run can be found in: .*|Node\.js v[\d.]+|\s*\^+|)$/;
+/** pnpm's count of packages, of which it prints a line a second. */
+const progress = /^(?:\S+ +\| )?Progress: resolved \d+, reused \d+, downloaded \d+, added \d+(?:, done)?$/;
 /** How npm is used. */
 const usage = /^npm error (?:Clean install a project|Usage:)$/;
 
@@ -12,6 +14,6 @@ const bytes =
 export function telling(lines: readonly string[]): string[] {
   const from = lines.findIndex((line) => usage.test(line));
   return (from === -1 ? lines : lines.slice(0, from)).filter(
-    (line) => !tellsNothing.test(line.trimEnd()) && !bytes.test(line.trimEnd()),
+    (line) => ![tellsNothing, progress, bytes].some((sign) => sign.test(line.trimEnd())),
   );
 }

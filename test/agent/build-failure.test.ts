@@ -219,6 +219,16 @@ describe("a build that failed", () => {
       ],
       /Its last lines: TypeError: API_URL is not set$/,
     ],
+    [
+      "how far pnpm was",
+      [
+        "Progress: resolved 299, reused 0, downloaded 296, added 235",
+        "apps/web                                 | Progress: resolved 1, reused 0, downloaded 0, added 0",
+        " ERR_PNPM_FETCH_404  GET https://registry.npmjs.org/a: Not Found - 404",
+        "Progress: resolved 299, reused 0, downloaded 296, added 296, done",
+      ],
+      /code 1\. Its last lines: ERR_PNPM_FETCH_404 {2}GET \S+ Not Found - 404$/,
+    ],
   ])("says first what is known of %s, and leaves out what tells nothing", (_, lines, expected) =>
     expect(told(exited, ...lines)).toMatch(expected),
   );
