@@ -2170,6 +2170,11 @@ describe("a repository that is none of these is refused with what to do", () => 
       { "config.toml": 'title = "a"\nbase_url = "/"\n', "templates/index.html": "" },
       /^Found config\.toml: Zola /,
     ],
+    [
+      "a Worker, as Hono's generator makes it first",
+      { "package.json": '{"scripts":{"dev":"wrangler dev"}}', "wrangler.jsonc": "{}", "src/index.ts": "" },
+      /^Found wrangler\.jsonc: a Cloudflare Worker is not built without a Dockerfile\. Add one, or a "start" script that starts a server\.$/,
+    ],
     ["Zola from 0.22", { "zola.toml": "" }, /^Found zola\.toml: Zola /],
     ["mdBook", { "book.toml": "", "src/SUMMARY.md": "" }, /^Found book\.toml: mdBook /],
     ["MkDocs without its packages", { "mkdocs.yml": "" }, /^Found mkdocs\.yml: MkDocs .* requirements\.txt /],

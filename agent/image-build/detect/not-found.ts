@@ -16,6 +16,7 @@ const others: Other[] = [
   [/^[\w.-]+\.(?:cbl|cob|cobol)$/, "COBOL"],
   [/^pubspec\.yaml$/, "Dart"],
   [/^Package\.swift$/, "Swift"],
+  [/^wrangler\.(?:toml|jsonc?)$/, "a Cloudflare Worker", ', or a "start" script that starts a server'],
   [/^zola\.toml$/, "Zola"],
   [/^config\.toml$/, "Zola", "", /^base_url[ \t]*=/m],
   [
