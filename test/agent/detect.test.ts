@@ -1257,6 +1257,29 @@ describe("a Python app", () => {
       "daphne --bind 0.0.0.0 --port $PORT main:app",
     ],
     [
+      "FastAPI and Granian",
+      { "requirements.txt": "fastapi\ngranian", "main.py": "app = FastAPI()" },
+      "granian --interface asgi --host 0.0.0.0 --port $PORT main:app",
+    ],
+    [
+      "Litestar with its extras",
+      { "requirements.txt": "litestar[standard]", "app.py": "app = Litestar([index])" },
+      "uvicorn app:app --host 0.0.0.0 --port $PORT",
+    ],
+    [
+      "Quart, which brings its server",
+      {
+        "requirements.txt": "quart",
+        "app.py": 'app = Quart(__name__)\nif __name__ == "__main__":\n    app.run()',
+      },
+      "hypercorn app:app --bind 0.0.0.0:$PORT",
+    ],
+    [
+      "Sanic",
+      { "requirements.txt": "sanic", "server.py": 'app = Sanic("Shop")' },
+      "sanic server:app --host 0.0.0.0 --port $PORT",
+    ],
+    [
       "FastAPI with examples",
       {
         "requirements.txt": "fastapi\nuvicorn",

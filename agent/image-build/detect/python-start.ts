@@ -11,7 +11,7 @@ export const manageOf = (sources: Sources): string | undefined =>
     ...[...sources.files].filter((file) => /^\w+\/manage\.py$/.test(file)),
   ].find((file) => /^$|django/i.test(textOf(sources, file)));
 
-const asgiApp = /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?(?:FastAPI|Starlette)\(/m;
+const asgiApp = /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?(?:FastAPI|Starlette|Litestar|Quart)\(/m;
 const madeApp = /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?create_app\(/m;
 
 /** These listen for their own machine only, unless they are told. */
@@ -31,6 +31,8 @@ export function startOf(sources: Sources): string | null {
   if (asgi !== null) return startAsgi(sources, asgi);
   const wsgi = findApp(sources, /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?Flask\(/m);
   if (wsgi !== null) return startFlask(sources, wsgi, false);
+  const sanic = findApp(sources, /^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)?Sanic\(/m);
+  if (sanic !== null) return `sanic ${sanic} --host 0.0.0.0 --port $PORT`;
   const factory = dependsOn(sources, "flask") ? startFactory(sources) : null;
   if (factory !== null) return factory;
   const streamlit = dependsOn(sources, "streamlit") ? ["Home.py", "Hello.py", ...onlyStreamlit(sources)] : [];
@@ -102,13 +104,15 @@ function serverOf(sources: Sources, folder: string, project: string): string | u
   return servers.find(([isThere]) => isThere)?.[1];
 }
 
-/** FastAPI's own extras bring Uvicorn along. */
+/** The extras of FastAPI and Litestar bring Uvicorn along, and Quart Hypercorn. */
 function startAsgi(sources: Sources, app: string): string {
-  const brought = /fastapi(?:-cli)?\[(?:standard|all)/i;
+  const brought = /fastapi(?:-cli)?\[(?:standard|all)|litestar\[standard/i;
   if (dependsOn(sources, "uvicorn") || isInManifest(sources, brought))
     return `uvicorn ${app} --host 0.0.0.0 --port $PORT`;
-  if (dependsOn(sources, "hypercorn")) return `hypercorn ${app} --bind 0.0.0.0:$PORT`;
+  if (dependsOn(sources, "hypercorn") || dependsOn(sources, "quart"))
+    return `hypercorn ${app} --bind 0.0.0.0:$PORT`;
   if (dependsOn(sources, "daphne")) return `daphne --bind 0.0.0.0 --port $PORT ${app}`;
+  if (dependsOn(sources, "granian")) return `granian --interface asgi --host 0.0.0.0 --port $PORT ${app}`;
   throw new JobError(
     `Found the app ${app}, but no server for it: add uvicorn to the dependencies, or set startCommand.`,
   );
