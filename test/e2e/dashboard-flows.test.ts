@@ -291,6 +291,32 @@ it("a session that ends while somebody types loses nothing", async () => {
   await context.close();
 });
 
+it("what sticks to the edges leaves room for a page at 400 %, and what is chosen is seen in the reader's own few colours", async () => {
+  const { context, page } = await signedIn(browser, { viewport: { width: 320, height: 256 } });
+  const path = `${local.siteUrl}/sites/${local.sampleSite.id}`;
+  const room = () =>
+    page.evaluate<number>(`innerHeight - [...document.querySelectorAll("body *")]
+      .filter((part) => ["fixed", "sticky"].includes(getComputedStyle(part).position))
+      .reduce((sum, part) => sum + part.offsetHeight, 0)`);
+  await page.goto(`${path}/newest-deployment`);
+  expect(await room()).toBeGreaterThan(128);
+  await page.goto(`${path}/variables`);
+  await page.fill("#form-set [name=key]", "STAGED");
+  await page.click('#form-set button:text-is("Add")');
+  expect(await room()).toBeGreaterThan(128);
+  await page.click(".staged [data-discard]");
+
+  await page.emulateMedia({ forcedColors: "active" });
+  await page.keyboard.press("Control+k");
+  await page.locator("dialog.palette[open] li[aria-selected=true]").waitFor();
+  const background = (which: string) =>
+    page.evaluate<string>(
+      `getComputedStyle(document.querySelector(".palette li[aria-selected=${which}] a")).backgroundColor`,
+    );
+  expect(await background("true")).not.toEqual(await background("false"));
+  await context.close();
+});
+
 it("the way from signing in to a deployment is walked with the keyboard alone", async () => {
   const context = await browser.newContext();
   const page = await context.newPage();
