@@ -109,6 +109,17 @@ function showState(page: Document): void {
   if (old && next && !old.isEqualNode(next)) old.replaceWith(document.adoptNode(next));
 }
 
+const announced = document.createElement("p");
+announced.className = "hidden-text";
+announced.setAttribute("role", "status");
+document.body.append(announced);
+const headingOf = (page: Document): string => page.querySelector("#main h1")?.textContent ?? "";
+
+/** A screen reader says what the page is about and its state, such as the end of a deployment, when that changes by itself. */
+function announceState(before: string): void {
+  if (showsState() && headingOf(document) !== before) announced.textContent = headingOf(document);
+}
+
 const withoutHash = (): string => location.pathname + location.search;
 /** The address of what the page shows. */
 let shown = withoutHash();
@@ -251,6 +262,7 @@ async function refresh(): Promise<void> {
     told?.remove();
     const newer = parse(text);
     showState(newer);
+    const heading = headingOf(document);
     for (const old of document.querySelectorAll<HTMLElement>("[data-live]")) {
       const next = newer.getElementById(old.id);
       if (!next) continue;
@@ -272,6 +284,7 @@ async function refresh(): Promise<void> {
       old.replaceWith(document.adoptNode(next));
       if (focused) keepFocus(focused, next);
     }
+    announceState(heading);
     document.dispatchEvent(new CustomEvent("berth:read", { detail: newer }));
   } catch {
     // The connection broke, perhaps for a moment.

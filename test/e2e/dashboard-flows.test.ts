@@ -401,6 +401,7 @@ it("the way from signing in to a deployment is walked with the keyboard alone", 
   await keyboard.press("Enter");
   await page.waitForURL(/\/deployments\/dep_/);
   await page.locator("#outcome h1 .dot:not(.busy)").waitFor({ timeout: 120_000 });
+  await page.locator("body > [role=status]", { hasText: /#\d+ *In service/ }).waitFor({ state: "attached" });
   // A key within its time, although that of an earlier g is over.
   await page.clock.install();
   for (const key of ["g", "x"]) await keyboard.press(key);

@@ -29,6 +29,8 @@ it("a log of 50,000 lines scrolls at 60 frames, is searched and filtered, and ta
   );
   await page.goto(`${local.siteUrl}/sites/${local.sampleSite.id}/logs`);
   await page.locator(".log-state", { hasText: "50,000 lines · complete" }).waitFor();
+  // A screen reader is told how the log stands, not each line's number.
+  expect(await page.locator("berth-log [role=status]").allTextContents()).toEqual(["", "Log: complete"]);
   expect(await page.locator(".log-window > div").count()).toBeLessThan(150);
   expect(await page.locator(".log-window .a2").first().innerText()).toBe("line");
   // A quarter of the frames may be late: two processors run the whole stack as well.

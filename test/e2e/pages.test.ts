@@ -47,11 +47,11 @@ describe.each([
     await page.click("text=Create an account");
     expect(path()).toBe("/sign-up");
     await fill({ name: "Ada", email, password: first }, "Create account");
-    expect(await page.locator("[role=status]").innerText()).toContain(email);
+    expect(await page.locator("main [role=status]").innerText()).toContain(email);
     await page.goto(await mailedLink(email, /https?:\S+confirm-address\S+/));
     await page.click('main button:has-text("Confirm")');
     expect(path()).toBe("/confirmed");
-    expect(await page.locator("[role=status]").innerText()).toContain("confirmed");
+    expect(await page.locator("main [role=status]").innerText()).toContain("confirmed");
     await fill({ email, password: first }, "Sign in");
     expect(path()).toBe("/");
     await go("/account/keys");
@@ -63,7 +63,7 @@ describe.each([
     await page.fill("[name=current]", first);
     await page.locator("[name=password]").fill(second);
     await page.click("text=Change password");
-    expect(await page.locator("[role=status]").innerText()).toContain("changed");
+    expect(await page.locator("main [role=status]").innerText()).toContain("changed");
     await page.click(".top .menu > summary");
     await page.click("text=Sign out");
     await page.waitForURL(/\/sign-in$/);

@@ -139,6 +139,9 @@ class Log extends HTMLElement {
   readonly #space = make("div", "log-space");
   readonly #window = make("div", "log-window");
   readonly #state = make("span", "log-state soft");
+  /** For screen readers: without the count, which changes with every line. */
+  readonly #told = make("span", "hidden-text");
+  #mode = "";
   readonly #fresh = make("button", "log-fresh");
   readonly #follow = make("button", "", "Follow");
   readonly #pause = make("button", "", "Pause");
@@ -233,7 +236,7 @@ class Log extends HTMLElement {
     this.#full.hidden = !document.fullscreenEnabled;
     this.#pause.setAttribute("aria-pressed", "false");
     this.#found.setAttribute("role", "status");
-    this.#state.setAttribute("role", "status");
+    this.#told.setAttribute("role", "status");
     const tools = make(
       "div",
       "log-tools",
@@ -251,6 +254,7 @@ class Log extends HTMLElement {
       button(make("button", "", "Download"), () => this.#download(), "Save the lines that pass the filters"),
       button(this.#full, () => void this.#toFullScreen(), "Full screen (s)"),
       this.#state,
+      this.#told,
     );
     button(this.#fresh, () => this.#followNewest(), "Go to the newest line");
     this.#fresh.hidden = true;
@@ -692,17 +696,27 @@ class Log extends HTMLElement {
           : `${this.#hit + 1} of ${count}`;
     const older = this.#dropped > 0 ? ` · ${this.#dropped.toLocaleString()} older ones omitted` : "";
     const lines = `${this.#counted()}${older}`;
-    this.#state.textContent = this.#isOver
-      ? this.#lines.length + this.#incoming.length === 0
-        ? "The log is no longer kept."
-        : this.#isRunning && this.#mark > 0
-          ? `${lines} · reading stopped`
-          : `${lines} · complete`
-      : this.#failures > 0
-        ? `${lines} · reconnecting …`
-        : this.#isPaused
-          ? `${lines} · paused`
-          : `${lines} · live`;
+    const isGone = this.#isOver && this.#lines.length + this.#incoming.length === 0;
+    const mode = isGone
+      ? "The log is no longer kept."
+      : this.#isOver
+        ? this.#isRunning && this.#mark > 0
+          ? "reading stopped"
+          : "complete"
+        : this.#failures > 0
+          ? "reconnecting …"
+          : this.#isPaused
+            ? "paused"
+            : "live";
+    this.#state.textContent = isGone ? mode : `${lines} · ${mode}`;
+    if (mode === this.#mode) return;
+    this.#mode = mode;
+    this.#told.textContent = isGone ? mode : `Log: ${mode}`;
+  }
+
+  /** What was done, until the log goes on. */
+  #tell(text: string): void {
+    this.#state.textContent = this.#told.textContent = text;
   }
 
   // What is taken away
@@ -713,7 +727,7 @@ class Log extends HTMLElement {
     [this.#mark, this.#isAtMark] = [linked(), true];
     this.#draw();
     await navigator.clipboard.writeText(link.href);
-    this.#state.textContent = "The link to this line is copied.";
+    this.#tell("The link to this line is copied.");
   }
 
   async #toFullScreen(): Promise<void> {
@@ -735,7 +749,7 @@ class Log extends HTMLElement {
 
   async #copy(): Promise<void> {
     await navigator.clipboard.writeText(this.#text());
-    this.#state.textContent = `Copied ${this.#counted()}.`;
+    this.#tell(`Copied ${this.#counted()}.`);
   }
 
   #download(): void {
