@@ -38,7 +38,9 @@ const Details = ({ row }: { row: Activity }) => {
   if (given.length === 0) return null;
   return (
     <details id={row.id}>
-      <summary class="soft small">Details</summary>
+      <summary class="soft small" aria-label={`Details: ${activityText(row)}`}>
+        Details
+      </summary>
       <pre tabindex={0}>{JSON.stringify(Object.fromEntries(given), null, 2)}</pre>
     </details>
   );

@@ -20,7 +20,14 @@ const Tile = ({
   tone?: Tone;
   children?: Child;
 }) => (
-  <Card title={title} end={<a href={href}>Open</a>}>
+  <Card
+    title={title}
+    end={
+      <a href={href} aria-label={`Open: ${title}`}>
+        Open
+      </a>
+    }
+  >
     <div class="body">
       <p class={`figure ${tone === "soft" ? "" : tone}`}>{figure}</p>
       <div class="soft small">{children}</div>
