@@ -62,6 +62,12 @@ function copyFailure(message: string): string | null {
 /** What a Dockerfile of ours says where the version of Node that is asked for cannot be had. */
 const otherNode = /^# (This host cannot get node:\S+: \S+ is used instead)\.$/m;
 
+/** null where the session, over which the agent sends the files, did not break. */
+const interruption = (message: string): string | null =>
+  /\brpc error: code = Unavailable desc = /.test(message)
+    ? "The build was interrupted, because the host's connection to its Docker engine broke: deploy again."
+    : null;
+
 /** Why a build failed, for one who does not see its log; `generated` is the Dockerfile that is ours. */
 export function buildFailure(
   { message, lastLines }: BuildFailed,
@@ -76,6 +82,7 @@ export function buildFailure(
     return (
       pullFailure(message) ??
       (generated === null ? copyFailure(message) : null) ??
+      interruption(message) ??
       `The build failed: ${message.slice(0, 1000)}. See the deployment's log.`
     );
   const told = lastLines.at(-1) ?? "";

@@ -54,6 +54,11 @@ describe("a build that failed", () => {
       told("executor failed running [sh -c for folder in dist; do]: exit code: 1", "The build left no x."),
     ).toBe("The build left no x."));
 
+  it("is not put down to the repository where the connection to the engine broke", () =>
+    expect(told("rpc error: code = Unavailable desc = transport is closing")).toBe(
+      "The build was interrupted, because the host's connection to its Docker engine broke: deploy again.",
+    ));
+
   const exited = "executor failed running [sh -c make]: exit code: 1";
 
   it("shows as many whole lines as fit, and none of which only a part would", () => {
