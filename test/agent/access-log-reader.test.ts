@@ -1,26 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  appendFileSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { readAccessLog, type LogPosition } from "../../agent/running/access-log-reader.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
 let position: LogPosition | null;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "berth-access-log-"));
+  folder = temporaryFolder();
   position = null;
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const log = () => join(folder, "requests.log");
 const roll = (time: string) => renameSync(log(), join(folder, `requests-2026-11-23T10-46-${time}.000.log`));

@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { label } from "../../agent/docker/labels.ts";
@@ -15,12 +14,13 @@ import { openRequestRecords, type RequestRecords } from "../../agent/running/req
 import type { SiteRequest } from "../../protocol/api/requests.ts";
 import { engine } from "../support/engine.ts";
 import { startTestIngress, type TestIngress, TestResponder } from "../support/ingress.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const { signal } = new AbortController();
 
 let port: number;
-let folder: string;
+const folder = temporaryFolder();
 let own: TestIngress;
 let responder: TestResponder;
 let routes: Ingress;
@@ -90,7 +90,6 @@ async function load(
 }
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "berth-access-log-"));
   own = await startTestIngress(agentId);
   ({ port, responder } = own);
   routes = responder.openRoutes();
@@ -117,7 +116,6 @@ afterAll(async () => {
   server.close();
   records.close();
   await own.stop();
-  rmSync(folder, { recursive: true });
 });
 
 it("a request is told with what a visitor sent and got, its secrets masked, and its headers left out", async () => {

@@ -1,8 +1,6 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmdirSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmdirSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createStore } from "../../agent/databases/backups/store.ts";
@@ -18,13 +16,14 @@ import { docker, engine as machineEngine, newId, socketPath } from "../support/e
 import { jobRun } from "../support/job-run.ts";
 import { keepLogs, logSays } from "../support/orderly-ends.ts";
 import { PartServer } from "../support/part-server.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const { engine, removed } = keepLogs(machineEngine);
 const agentId = randomBytes(8).toString("hex");
 const accountId = newId("account");
 const server = new PartServer();
 const url = await server.listen();
-const emptyFolder = mkdtempSync(join(tmpdir(), "berth-backups-"));
+const emptyFolder = temporaryFolder();
 const backups = createStore({ url, token: server.token });
 const host = databaseAgent({ agentId, engine, backups, workDirectory: emptyFolder });
 

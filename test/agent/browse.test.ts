@@ -9,11 +9,11 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, onTestFinished, vi } from "vitest";
+import { beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { browse, NotThere } from "../../agent/running/browse.ts";
 import { Browsed } from "../../protocol/api/files.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** What happens to a path after it was looked at. */
 let afterLook: (path: string) => void;
@@ -39,7 +39,7 @@ let folder: string;
 let root: string;
 beforeEach(() => {
   [afterLook, acted] = [() => undefined, []];
-  folder = mkdtempSync(join(tmpdir(), "berth-browse-"));
+  folder = temporaryFolder();
   root = join(folder, "root");
   mkdirSync(join(root, "app", "deep"), { recursive: true });
   mkdirSync(join(root, "etc"));
@@ -47,7 +47,6 @@ beforeEach(() => {
   writeFileSync(join(root, "app", "a.txt"), "hello");
   writeFileSync(join(folder, "outside"), "canary");
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const textOf = async (path: string) => {
   const found = await browse(root, path);

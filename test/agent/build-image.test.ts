@@ -1,6 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Host } from "../../agent/host.ts";
@@ -14,22 +13,19 @@ import { deployArgs } from "../support/deploy-args.ts";
 import { git } from "../support/git.ts";
 import { jobRun } from "../support/job-run.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const repository = "berth-site/x";
 const deploymentId = formatId("deployment", 1, new Uint8Array(10));
-let root: string;
+const root = temporaryFolder();
 let workDirectory: string;
 let server: GitServer;
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), "build-image-"));
   workDirectory = join(root, "work");
   mkdirSync(workDirectory);
   server = await startGitServer(root);
 });
-afterAll(async () => {
-  await server.close();
-  rmSync(root, { recursive: true });
-});
+afterAll(() => server.close());
 
 const repositoryFolder = () => join(root, "app.git");
 

@@ -18,6 +18,7 @@ import type { Job } from "../../protocol/agent/jobs.ts";
 import { FromAgent, type AgentLogLine } from "../../protocol/agent/messages.ts";
 import { engine, execute, newId } from "../support/engine.ts";
 import { offerOf } from "../support/offer.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const agentId = randomBytes(8).toString("hex");
 const [siteId, accountId, deploymentId, shelllessId] = [
@@ -136,7 +137,7 @@ beforeAll(async () => {
 });
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "berth-commands-"));
+  folder = temporaryFolder();
   journal = openJournal(join(folder, "journal.db"));
   [logs, reports] = [new Map(), new Map()];
   runner = newRunner();
@@ -147,7 +148,6 @@ afterEach(async () => {
   disconnect();
   await runner.shutdown();
   journal.close();
-  rmSync(folder, { recursive: true });
   for (const { id } of await containers()) await engine.removeContainer(id);
 });
 
@@ -411,14 +411,13 @@ describe("of its site", () => {
     disconnect();
     await runner.shutdown();
     runner = newRunner();
-    const work = mkdtempSync(join(tmpdir(), "berth-work-"));
+    const work = temporaryFolder();
     const current = () => [{ containerId: id }];
     await sweep({
       ...host,
       workDirectory: work,
       ingress: { ...host.ingress, sites: () => [], lost: () => [], current },
     } as unknown as Host);
-    rmSync(work, { recursive: true });
     await adoptCommands(host, journal, runner);
     expect(runner.leases().running).toEqual([{ jobId: job.id, attempt: 1 }]);
     expect((await engine.inspectContainer(id))?.running).toBe(true);

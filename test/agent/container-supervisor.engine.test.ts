@@ -1,6 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import tar from "tar-stream";
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
@@ -16,6 +14,7 @@ import { bridgeName } from "../../agent/isolation/rules.ts";
 import { docker, engine, newId } from "../support/engine.ts";
 import { TestResponder } from "../support/ingress.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
 
 const agentId = randomBytes(8).toString("hex");
@@ -24,7 +23,7 @@ const network = networkName(accountId);
 
 let responder: TestResponder;
 let host: Host;
-let folder: string;
+const folder = temporaryFolder();
 let records: Records;
 let ingressId: string;
 let means: Pick<Watched, "engine" | "ingress" | "records" | "agentId" | "out">;
@@ -34,7 +33,6 @@ const crashes: Crash[] = [];
 const watching = new AbortController();
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "berth-supervisor-"));
   records = openRecords(join(folder, "running.db"));
   responder = await TestResponder.start();
   const ingressLike = { Image: "node:24-bookworm-slim", Cmd: ["true"], Labels: { "berth.ingress": agentId } };
@@ -71,7 +69,6 @@ afterAll(async () => {
   await engine.removeNetwork(network);
   await responder.stop();
   records.close();
-  rmSync(folder, { recursive: true });
 });
 beforeEach(() => void (crashes.length = 0));
 

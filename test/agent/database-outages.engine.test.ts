@@ -29,14 +29,15 @@ import { databaseSpec } from "../support/database-spec.ts";
 import { docker, engine, execute, newId } from "../support/engine.ts";
 import { jobRun } from "../support/job-run.ts";
 import { PartServer } from "../support/part-server.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { databaseExits } from "../../agent/databases/exits.ts";
 
 const agentId = randomBytes(8).toString("hex");
 const accountId = newId("account");
 const server = new PartServer();
 const url = await server.listen();
-const folder = mkdtempSync(join(tmpdir(), "berth-outages-"));
-const emptyFolder = mkdtempSync(join(tmpdir(), "berth-outages-"));
+const folder = temporaryFolder();
+const emptyFolder = temporaryFolder();
 const records = openRecords(join(folder, "running.db"));
 const ingress = { sites: () => [], current: () => null } as unknown as Ingress;
 const backups = createStore({ url, token: server.token });
@@ -207,7 +208,6 @@ afterAll(async () => {
     rmdirSync(place);
   }
   records.close();
-  rmSync(folder, { recursive: true });
   rmdirSync(emptyFolder);
   expect(await docker("volume", "ls", "--quiet", "--filter", `label=berth.agent=${agentId}`)).toBe("");
   expect(await docker("ps", "--all", "--quiet", "--filter", `label=berth.agent=${agentId}`)).toBe("");

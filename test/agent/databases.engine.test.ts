@@ -16,11 +16,12 @@ import { databaseAgent } from "../support/database-host.ts";
 import { docker, engine as machineEngine, execute } from "../support/engine.ts";
 import { jobRun } from "../support/job-run.ts";
 import { keepLogs, logOf, logSays } from "../support/orderly-ends.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const { engine, removed } = keepLogs(machineEngine);
 const agentId = randomBytes(8).toString("hex");
 const accountId = `acc_${agentId}`;
-const emptyFolder = mkdtempSync(join(tmpdir(), "berth-databases-"));
+const emptyFolder = temporaryFolder();
 const host = databaseAgent({ agentId, engine, workDirectory: emptyFolder });
 
 const specs: DatabaseSpec[] = [];

@@ -1,6 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/image-build/base-image.ts";
@@ -10,6 +9,7 @@ import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts"
 import { readSources } from "../../agent/image-build/read-sources.ts";
 import { sourcesOf } from "../support/sources.ts";
 import { dockerfileWith, none, plan, type Files } from "../support/detected.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const variables = { plain: ["API_URL"], secret: ["TOKEN"], cacheId: "site_x-packages", memoryMb: 2048 };
 const dockerfile = dockerfileWith(variables);
@@ -50,7 +50,7 @@ describe("a Java app", () => {
     ["Quarkus", { "pom.xml": "io.quarkus" }, "target/quarkus-app/quarkus-run.jar", "quarkus-run.jar"],
     ["the application plugin", { "build.gradle.kts": ktor }, "build/install/shop/bin/shop", "bin/app"],
   ])("of %s is the only app that its build leaves", (_, files, left, started) => {
-    const folder = mkdtempSync(join(tmpdir(), "java-"));
+    const folder = temporaryFolder();
     const leave = (path: string) => {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       writeFileSync(join(folder, path), "");
@@ -61,21 +61,17 @@ describe("a Java app", () => {
     const [, , command] = JSON.parse(step?.slice(step.indexOf("[")) ?? "") as [string, string, string];
     const collect = () =>
       spawnSync("sh", ["-c", command.replaceAll("/srv/output", "output")], { cwd: folder, encoding: "utf8" });
-    try {
-      expect(collect()).toMatchObject({ status: 1, stderr: expect.stringContaining("set startCommand") });
-      leave(`a/${left}`);
-      leave(`a/${left}.bat`);
-      expect(collect()).toMatchObject({ status: 0, stderr: "" });
-      expect(existsSync(join(folder, "output", started))).toBe(true);
-      rmSync(join(folder, "output"), { recursive: true });
-      leave(`b/${left}`);
-      expect(collect()).toMatchObject({
-        status: 1,
-        stderr: expect.stringContaining("more than one app (./a/"),
-      });
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    expect(collect()).toMatchObject({ status: 1, stderr: expect.stringContaining("set startCommand") });
+    leave(`a/${left}`);
+    leave(`a/${left}.bat`);
+    expect(collect()).toMatchObject({ status: 0, stderr: "" });
+    expect(existsSync(join(folder, "output", started))).toBe(true);
+    rmSync(join(folder, "output"), { recursive: true });
+    leave(`b/${left}`);
+    expect(collect()).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("more than one app (./a/"),
+    });
   });
 
   it.each<[string, Files, string | null]>([
@@ -165,7 +161,7 @@ describe("a module of a Java repository", () => {
 });
 
 it("what says how a Java app is built is read from a repository", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "berth-java-"));
+  const folder = temporaryFolder();
   const files = [
     "pom.xml",
     "api/pom.xml",
@@ -174,14 +170,10 @@ it("what says how a Java app is built is read from a repository", async () => {
     "gradle/wrapper/gradle-wrapper.properties",
     "system.properties",
   ];
-  try {
-    for (const file of files) {
-      mkdirSync(dirname(join(folder, file)), { recursive: true });
-      writeFileSync(join(folder, file), file);
-    }
-    const { texts } = await readSources(folder);
-    expect([...texts.keys()].sort()).toEqual([...files].sort());
-  } finally {
-    rmSync(folder, { recursive: true });
+  for (const file of files) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), file);
   }
+  const { texts } = await readSources(folder);
+  expect([...texts.keys()].sort()).toEqual([...files].sort());
 });

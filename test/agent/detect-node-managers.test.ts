@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
 import { parseInstructions } from "../../protocol/dockerfile.ts";
 import { dockerfile, node, variables, type Files } from "../support/detected.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const start = { scripts: { start: "node ." }, dependencies: { a: "1" } };
 const pnpm = { "pnpm-lock.yaml": "lockfileVersion: '9.0'\n" };
@@ -147,14 +147,13 @@ describe("a package-lock.json", () => {
 
   /** What is run with a npm that fails at `npm ci` and writes this into its log. */
   function install(log: string | null) {
-    const folder = mkdtempSync(join(tmpdir(), "npm-"));
+    const folder = temporaryFolder();
     const npm = `#!/bin/sh\necho "$1"\n[ "$1" = ci ] || exit 0\nmkdir -p ${folder}/logs && cat ${folder}/said > ${folder}/logs/1-debug-0.log\nexit ${log === null ? 0 : 7}\n`;
     writeFileSync(join(folder, "npm"), npm, { mode: 0o755 });
     writeFileSync(join(folder, "said"), log ?? "");
     const own = args.map((arg) => arg.replaceAll("/tmp/npm", `${folder}/logs`));
     const env = { PATH: `${folder}:${process.env["PATH"]}` };
     const { status, stdout, stderr } = spawnSync(program, own, { env, encoding: "utf8" });
-    rmSync(folder, { recursive: true });
     return { status, ran: stdout.trim().split("\n"), stderr };
   }
 

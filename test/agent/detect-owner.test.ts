@@ -1,12 +1,12 @@
-import { mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/image-build/base-image.ts";
 import type { Overrides } from "../../agent/image-build/detect/sources.ts";
 import { inspectInReader } from "../../agent/image-build/inspect/inspect-in-reader.ts";
 import { prepareBuild, type Input } from "../../agent/image-build/prepare.ts";
 import { dockerfileWith, plan, type Files } from "../support/detected.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const variables = { plain: ["API_URL"], secret: [], cacheId: "site_x-packages" };
 const dockerfile = dockerfileWith(variables);
@@ -80,8 +80,7 @@ describe("the owner's settings", () => {
 });
 
 describe("what a repository is built by", () => {
-  const folder = mkdtempSync(join(tmpdir(), "berth-builder-"));
-  afterAll(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const prepared = (input: Partial<Input>) =>
     prepareBuild(
       folder,

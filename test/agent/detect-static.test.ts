@@ -1,6 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Overrides } from "../../agent/image-build/detect/sources.ts";
@@ -9,6 +8,7 @@ import { isLeftOut } from "../../agent/image-build/dockerfile/static.ts";
 import { computedMs, slowness } from "../support/computed.ts";
 import { sourcesOf } from "../support/sources.ts";
 import { dockerfileWith, plan, variables, type Files } from "../support/detected.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const dockerfile = dockerfileWith(variables);
 const rules = (files: Files) => readStaticRules(sourcesOf(files), [""]);
@@ -19,7 +19,7 @@ const nx = '{"devDependencies":{"nx":"22","vite":"7"}}';
 
 /** What is served once the build has made these files, as its step in the Dockerfile takes them. */
 function taken(files: Files, made: string[], overrides: Partial<Overrides> = {}): string[] {
-  const folder = mkdtempSync(join(tmpdir(), "taken-"));
+  const folder = temporaryFolder();
   const write = (path: string, text: string) => {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), text);
@@ -32,9 +32,7 @@ function taken(files: Files, made: string[], overrides: Partial<Overrides> = {})
   )!;
   const [program = "", ...args] = JSON.parse(step.replaceAll("/srv/output", `${folder}/output`)) as string[];
   execFileSync(program, args, { cwd: folder });
-  const served = readdirSync(join(folder, "output"), { recursive: true, encoding: "utf8" });
-  rmSync(folder, { recursive: true });
-  return served;
+  return readdirSync(join(folder, "output"), { recursive: true, encoding: "utf8" });
 }
 
 describe("a site of files", () => {

@@ -1,14 +1,5 @@
 import { execFileSync } from "node:child_process";
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { chooseBaseImages } from "../../agent/image-build/base-image.ts";
@@ -2431,27 +2422,23 @@ it("what Windows wrote is read as package managers read it", async () => {
 });
 
 it("what a repository says is read without following links out of it", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "berth-sources-"));
-  try {
-    mkdirSync(join(folder, "cmd", "web"), { recursive: true });
-    mkdirSync(join(folder, "node_modules", "a"), { recursive: true });
-    writeFileSync(join(folder, "cmd", "web", "main.go"), "package main");
-    writeFileSync(join(folder, "node_modules", "a", "package.json"), "{}");
-    writeFileSync(join(folder, "requirements.txt"), "x".repeat(2_000_000));
-    symlinkSync("/etc/passwd", join(folder, "Procfile"));
-    symlinkSync("/etc", join(folder, "public"));
-    const { files, texts } = await readSources(folder);
-    expect([...files].sort()).toEqual([
-      "cmd/",
-      "cmd/web/",
-      "cmd/web/main.go",
-      "node_modules/",
-      "requirements.txt",
-    ]);
-    expect(texts.get("cmd/web/main.go")).toBe("package main");
-    expect(texts.get("requirements.txt")!.length).toBeLessThan(1_000_000);
-    expect(texts.has("Procfile")).toBe(false);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, "cmd", "web"), { recursive: true });
+  mkdirSync(join(folder, "node_modules", "a"), { recursive: true });
+  writeFileSync(join(folder, "cmd", "web", "main.go"), "package main");
+  writeFileSync(join(folder, "node_modules", "a", "package.json"), "{}");
+  writeFileSync(join(folder, "requirements.txt"), "x".repeat(2_000_000));
+  symlinkSync("/etc/passwd", join(folder, "Procfile"));
+  symlinkSync("/etc", join(folder, "public"));
+  const { files, texts } = await readSources(folder);
+  expect([...files].sort()).toEqual([
+    "cmd/",
+    "cmd/web/",
+    "cmd/web/main.go",
+    "node_modules/",
+    "requirements.txt",
+  ]);
+  expect(texts.get("cmd/web/main.go")).toBe("package main");
+  expect(texts.get("requirements.txt")!.length).toBeLessThan(1_000_000);
+  expect(texts.has("Procfile")).toBe(false);
 });

@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
 import { Readable, type Duplex } from "node:stream";
 import { json } from "node:stream/consumers";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import util from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Engine } from "../../agent/docker/engine.ts";
 import { createEngine } from "../../agent/docker/client.ts";
 import { freeSubnet, routedSubnets } from "../../agent/docker/subnets.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** Writes what a program prints, as the engine's API frames it. */
 type Print = (stream: Duplex) => void;
@@ -38,7 +37,7 @@ const frame = (text: string): Buffer => {
 
 /** An engine of which only what these tests ask answers. */
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "berth-engine-"));
+  folder = temporaryFolder();
   removed = Promise.withResolvers();
   [listed, asked, subnets] = [[], [], []];
   server = http.createServer((request, response) => {
@@ -100,7 +99,6 @@ afterEach(() => {
   for (const socket of open) socket.destroy();
   open.clear();
   server.close();
-  rmSync(folder, { recursive: true });
 });
 
 describe("a program in a container", () => {

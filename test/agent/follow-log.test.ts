@@ -1,29 +1,19 @@
-import {
-  appendFileSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, existsSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { SiteLogLine } from "../../protocol/agent/running.ts";
 import { followLogFile, type LogPiece } from "../../agent/docker/log-file.ts";
 import { LineBatches } from "../../agent/running/line-batches.ts";
 import { neverWaiting } from "../../agent/running/never-waiting.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
 let file: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "berth-follow-log-"));
+  folder = temporaryFolder();
   file = join(folder, "c-json.log");
   writeFileSync(file, "");
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Of a busy machine. */
 const patience = { timeout: 15_000 };

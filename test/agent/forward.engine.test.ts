@@ -1,9 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
@@ -18,10 +16,11 @@ import { openRequestRecords, type RequestRecords } from "../../agent/running/req
 import { freePort } from "../../scripts/lib/state.ts";
 import { answers, get, TestResponder } from "../support/ingress.ts";
 import { newAuthority, peersOf, writePeers } from "../support/peers.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const engine = createEngine({ socketPath: "/var/run/docker.sock" });
 const name = "shop.localhost";
-const folder = mkdtempSync(join(tmpdir(), "berth-forward-"));
+const folder = temporaryFolder();
 
 /** The ingress of one host, and the copy of the site there. */
 type TestHost = {
@@ -118,10 +117,7 @@ beforeAll(async () => {
   };
 });
 
-afterAll(async () => {
-  await Promise.all([old.stop(), now.stop()]);
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => Promise.all([old.stop(), now.stop()]));
 
 type Told = { id: string; received: number; headers: http.IncomingHttpHeaders };
 

@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { FailingCheck } from "../../protocol/agent/messages.ts";
@@ -9,6 +7,7 @@ import type { Engine } from "../../agent/docker/engine.ts";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
 import { HealthWatch } from "../../agent/running/health.ts";
 import { openRecords, type Records } from "../../agent/running/records.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const signal = new AbortController().signal;
 let folder: string;
@@ -24,7 +23,7 @@ let failing: FailingCheck[][];
 let nowMs = 0;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "berth-health-"));
+  folder = temporaryFolder();
   records = openRecords(join(folder, "running.db"));
   [status, asked, running, failing] = [200, [], true, []];
   server = http.createServer((request, response) => {
@@ -53,7 +52,6 @@ beforeEach(async () => {
 afterEach(() => {
   server.close();
   records.close();
-  rmSync(folder, { recursive: true });
 });
 
 const look = async (times: number) => {

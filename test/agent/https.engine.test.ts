@@ -1,12 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { randomBytes, X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import http from "node:http";
 import http2 from "node:http2";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import tls from "node:tls";
@@ -24,6 +23,7 @@ import { AcmeServer } from "../support/acme.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { engine } from "../support/engine.ts";
 import { answers, get, TestResponder } from "../support/ingress.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const name = "www.shop.example";
@@ -139,16 +139,14 @@ it("a name that leads to no site here has no certificate made", async () => {
 
 /** A self-signed certificate for a name, as PEM. */
 function selfSigned(hostname: string): { chain: string; key: string } {
-  const folder = mkdtempSync(join(tmpdir(), "berth-certificate-"));
+  const folder = temporaryFolder();
   const [key, chain] = [join(folder, "key.pem"), join(folder, "chain.pem")];
   const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
   const names = ["-subj", "/CN=received", "-addext", `subjectAltName=DNS:${hostname}`];
   execFileSync("openssl", ["req", "-x509", ...curve, ...names, "-keyout", key, "-out", chain], {
     stdio: "ignore",
   });
-  const pair = { chain: readFileSync(chain, "utf8"), key: readFileSync(key, "utf8") };
-  rmSync(folder, { recursive: true });
-  return pair;
+  return { chain: readFileSync(chain, "utf8"), key: readFileSync(key, "utf8") };
 }
 
 it("a certificate that the control plane sent serves its names, and its successor without a reload", async () => {

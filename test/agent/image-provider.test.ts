@@ -1,6 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { readConfig } from "../../agent/config.ts";
@@ -15,14 +14,13 @@ import { deployArgs } from "../support/deploy-args.ts";
 import { git } from "../support/git.ts";
 import { jobRun } from "../support/job-run.ts";
 import { received } from "../support/received.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 // Programs run, on machines that do other things as well.
 vi.setConfig({ testTimeout: 30_000 });
 
 let folder: string;
-beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "image-provider-"))));
-// A reader that has just ended may still write.
-afterEach(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
+beforeEach(() => void (folder = temporaryFolder()));
 const file = (name: string) => join(folder, name);
 
 /** A program of a shell's few lines; `$1` is the folder, `$2` the image. */

@@ -1,9 +1,7 @@
 import { randomBytes, scryptSync } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
 import { connect, createServer, type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { gunzipSync, zstdDecompressSync } from "node:zlib";
@@ -14,6 +12,7 @@ import { AccessLog } from "../../agent/running/access-log.ts";
 import { openRequestRecords } from "../../agent/running/request-records.ts";
 import { engine } from "../support/engine.ts";
 import { get, startTestIngress, type TestIngress, TestResponder } from "../support/ingress.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const host = "shop.localhost";
@@ -98,9 +97,7 @@ afterEach(async () => {
   }
 });
 
-afterAll(async () => {
-  await own.stop();
-});
+afterAll(() => own.stop());
 
 it("redirects and rewrites with path and query kept, and to no other address than was set", async () => {
   const { target } = await startApp("app");
@@ -495,7 +492,7 @@ it("no app leads a visitor past another site's rules by what it answers", async 
 it("the log tells which deployment answered, and none where the ingress did", async () => {
   const { target } = await startApp("app");
   await routes.route("site_1", [host], [{ ...target, deploymentId: "dep_1" }]);
-  const folder = mkdtempSync(join(tmpdir(), "berth-requests-"));
+  const folder = temporaryFolder();
   const requests = openRequestRecords(join(folder, "requests.db"));
   const log = new AccessLog({ engine, ingress: routes, requests, agentId });
   const post = () =>
@@ -536,7 +533,6 @@ it("the log tells which deployment answered, and none where the ingress did", as
   ]);
   expect(new Set(found().map(({ requestId }) => requestId)).size).toBe(5);
   requests.close();
-  rmSync(folder, { recursive: true });
 });
 
 it("nobody reaches a protected site while nothing decides", async () => {

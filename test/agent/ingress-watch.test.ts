@@ -1,13 +1,13 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, it, vi } from "vitest";
 import { processesWith } from "../../agent/ingress/processes.ts";
 import { partsOf, watchIngress } from "../../agent/ingress/watch.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let watching = new AbortController();
 afterEach(() => watching.abort());
@@ -62,7 +62,7 @@ it("what answers by HTTP on the port of visitors is not taken for the ingress", 
 });
 
 it("a process is found by the last of its arguments, all of them", () => {
-  const folder = mkdtempSync(join(tmpdir(), "processes-"));
+  const folder = temporaryFolder();
   const add = (id: string, ...args: string[]) => {
     mkdirSync(join(folder, id));
     writeFileSync(join(folder, id, "cmdline"), args.map((arg) => `${arg}\0`).join(""));
@@ -73,5 +73,4 @@ it("a process is found by the last of its arguments, all of them", () => {
   add("10");
   mkdirSync(join(folder, "self"));
   expect(processesWith(["/var/lib/berth/routes.json", "5300", "5301"], folder)).toEqual([7]);
-  rmSync(folder, { recursive: true });
 });

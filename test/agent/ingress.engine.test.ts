@@ -1,10 +1,9 @@
 import { execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import http, { type IncomingHttpHeaders } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
@@ -20,12 +19,13 @@ import { ingressImage } from "../../agent/ingress/container.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
 import { engine } from "../support/engine.ts";
 import { get, startTestIngress, type TestIngress, TestResponder } from "../support/ingress.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const host = "shop.localhost";
 
 let port: number;
-let folder: string;
+const folder = temporaryFolder();
 let program: string;
 let own: TestIngress;
 let responder: TestResponder;
@@ -147,7 +147,6 @@ function post(body: string, headers: Record<string, string> = {}): Promise<{ sta
 }
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "berth-responder-"));
   program = join(folder, "responder.mjs");
   await bundleNode("agent/ingress/responder.ts", program);
   own = await startTestIngress(agentId, { program });
@@ -155,10 +154,7 @@ beforeAll(async () => {
   routes = responder.openRoutes();
 });
 
-afterAll(async () => {
-  await own.stop();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => own.stop());
 
 describe("the ingress", () => {
   it("loses no request and no WebSocket over ten swaps under load, and shows each within a moment", async () => {

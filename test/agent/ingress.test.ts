@@ -1,10 +1,9 @@
 import { spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { Resolver } from "node:dns/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
@@ -18,6 +17,7 @@ import { bundleNode } from "../../scripts/lib/bundle.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { get, TestResponder } from "../support/ingress.ts";
 import { newAuthority, peersOf, writePeers } from "../support/peers.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const target = (address: string, port = 3000): Target => ({ containerId: `c-${address}`, address, port });
 
@@ -459,23 +459,19 @@ const cutUp = (packet: Buffer) =>
     });
 
 describe("a responder whose file is replaced", () => {
-  let folder: string;
+  const folder = temporaryFolder();
   let program: string;
   let text: string;
   let responder: TestResponder;
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "berth-responder-"));
     program = join(folder, "responder.mjs");
     await bundleNode("agent/ingress/responder.ts", program);
     // The bundler breaks lines wherever they are too long, also within a text.
     text = readFileSync(program, "utf8").replaceAll("\\\n", "");
     responder = await TestResponder.start(program);
   });
-  afterAll(async () => {
-    await responder.stop();
-    rmSync(folder, { recursive: true });
-  });
+  afterAll(() => responder.stop());
 
   const title = async () =>
     /<title>(.*)<\/title>/.exec((await get(responder.statusPort, "nobody.localhost")).text)?.[1];

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import net, { type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { openSourceInspection, type InspectSource } from "../../agent/image-build/inspect/index.ts";
@@ -11,6 +10,7 @@ import { SourceInspection } from "../../protocol/api/sources.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { startGitServer, type GitServer } from "../../scripts/lib/git-server.ts";
 import { git } from "../support/git.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const languages = join(import.meta.dirname, "../fixtures/languages");
 
@@ -18,15 +18,13 @@ const languages = join(import.meta.dirname, "../fixtures/languages");
 vi.setConfig({ testTimeout: 180_000 });
 
 const accountId = formatId("account", 1, new Uint8Array(10));
-let root: string;
-let workDirectory: string;
+const root = temporaryFolder();
+const workDirectory = temporaryFolder();
 let readers: Readers;
 let server: GitServer;
 let inspectSource: InspectSource;
 
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), "inspect-source-"));
-  workDirectory = mkdtempSync(join(tmpdir(), "inspect-work-"));
   readers = new Readers(join(root, "readers"));
   server = await startGitServer(root);
   inspectSource = inspectorOf([`127.0.0.1:${server.port}`]);
@@ -35,10 +33,7 @@ afterEach(() => {
   // Whatever was asked.
   expect(readdirSync(workDirectory)).toEqual([]);
 });
-afterAll(async () => {
-  await server.close();
-  for (const folder of [root, workDirectory]) rmSync(folder, { recursive: true, maxRetries: 10 });
-});
+afterAll(() => server.close());
 
 const inspectorOf = (insecureGitHosts: string[]) =>
   openSourceInspection({

@@ -1,6 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { redisClient } from "../../agent/databases/redis/server.ts";
@@ -20,10 +18,11 @@ import { databaseImages, ensureImages } from "../../scripts/lib/base-images.ts";
 import { databaseEngines } from "../../worker/domain/database-engines.ts";
 import { closedAccess } from "../support/closed-access.ts";
 import { docker, engine } from "../support/engine.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const agentId = randomBytes(8).toString("hex");
 const accountId = formatId("account", Date.now(), randomBytes(10));
-const folder = mkdtempSync(join(tmpdir(), "berth-inspect-"));
+const folder = temporaryFolder();
 const host = {
   agentId,
   engine,
@@ -51,7 +50,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const spec of specs) await does("database.delete", spec);
   records.close();
-  rmSync(folder, { recursive: true });
   expect(await docker("ps", "--all", "--quiet", "--filter", `label=berth.agent=${agentId}`)).toBe("");
 });
 

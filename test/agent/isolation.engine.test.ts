@@ -1,9 +1,9 @@
 import { execFileSync, spawn } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmdirSync, statSync } from "node:fs";
 import { BlockList, createServer, type AddressInfo, type Server } from "node:net";
-import { networkInterfaces, tmpdir } from "node:os";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { prepareText } from "../../agent/image-build/prepare.ts";
@@ -22,6 +22,7 @@ import { DiskUse } from "../../agent/running/disk-use.ts";
 import { openRecords, type Crash } from "../../agent/running/records.ts";
 import { bridgeName, siteBridgePattern } from "../../agent/isolation/rules.ts";
 import { engine, execute } from "../support/engine.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const agentId = randomBytes(8).toString("hex");
 const docker = async (...args: string[]) => (await execute("docker", args)).stdout;
@@ -476,7 +477,7 @@ it("what a site writes to files that the engine made for it counts as its own", 
     'for (const name of ["hosts", "hostname", "resolv.conf"]) require("fs").writeFileSync("/etc/" + name, Buffer.alloc(2e7, 1));';
   const hog = await startSite("one", fill);
   await vi.waitUntil(async () => (await hostReaches(hog)) === "open", { timeout: 20_000 });
-  const folder = mkdtempSync(join(tmpdir(), "berth-hosts-"));
+  const folder = temporaryFolder();
   const records = openRecords(join(folder, "running.db"));
   const ingress = { current: () => [{ containerId: hog.id }] } as unknown as Ingress;
   const diskUse = new DiskUse({ engine, ingress, records, databases: () => Promise.resolve(new Map()) });
@@ -488,7 +489,6 @@ it("what a site writes to files that the engine made for it counts as its own", 
     expect(holding?.heldMb).toBeGreaterThan(55);
   } finally {
     records.close();
-    rmSync(folder, { recursive: true });
     await engine.removeContainer(hog.id);
   }
 });
@@ -519,7 +519,7 @@ it("a disk hog is stopped alone once the disk is short, with the reason, and wha
     withinId,
   );
   const hog = await startSite("other", fill, limits, hogId);
-  const folder = mkdtempSync(join(tmpdir(), "berth-hog-"));
+  const folder = temporaryFolder();
   const records = openRecords(join(folder, "running.db"));
   const serving = new Map([
     [hogId, hog],
@@ -563,6 +563,5 @@ it("a disk hog is stopped alone once the disk is short, with the reason, and wha
     for (const each of [within, sibling]) expect(await hostReaches(each)).toBe("open");
   } finally {
     records.close();
-    rmSync(folder, { recursive: true });
   }
 });

@@ -1,16 +1,15 @@
 import { connect } from "node:net";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { startGitServer } from "../../scripts/lib/git-server.ts";
 import { startMailServer } from "../../scripts/lib/mail-server.ts";
 import { freePort } from "../../scripts/lib/state.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** Both run in the process that keeps everything of `npm start` running. */
-const folder = mkdtempSync(join(tmpdir(), "berth-local-servers-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 async function statusOf(port: number, request: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");

@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openNewerImages } from "../../agent/image-build/newer-images.ts";
 import { docker } from "../support/engine.ts";
 import { startPrivateEngine, type PrivateEngine } from "../support/private-engine.ts";
 import { startRegistry } from "../support/registry.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { TestNetwork } from "../support/test-network.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "berth-newer-"));
+const folder = temporaryFolder();
 const signal = new AbortController().signal;
 const built = `berth-test/newer:${process.pid}`;
 const network = new TestNetwork();
@@ -40,7 +39,6 @@ afterAll(async () => {
   await own.end();
   await network.stop();
   await registry.close();
-  rmSync(folder, { recursive: true });
 });
 
 /** What a tenant's own Dockerfile begins with. */

@@ -1,20 +1,11 @@
 import { spawnSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
 import { parseInstructions } from "../../protocol/dockerfile.ts";
 import { dockerfile, node, variables, type Files } from "../support/detected.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const built = {
   scripts: { build: "tsc", start: "node dist" },
@@ -183,41 +174,35 @@ it("an app whose code is generated has its source before that, though nothing bu
 });
 
 it("what a build writes into packages is part of the app, and what it found there is not", () => {
-  const folder = mkdtempSync(join(tmpdir(), "node-layers-"));
+  const folder = temporaryFolder();
   const app = join(folder, "app");
   const put = (path: string, text: string) => {
     mkdirSync(dirname(join(app, path)), { recursive: true });
     writeFileSync(join(app, path), text);
   };
-  try {
-    put("node_modules/express/index.js", "express");
-    put("node_modules/patched/index.js", "before");
-    put("package.json", "{}");
-    put("src/a.js", "a");
-    const changedAt = (path: string) => statSync(join(app, path), { bigint: true }).ctimeNs;
-    // The clock of a file system takes some milliseconds to go on.
-    do put("node_modules/patched/index.js", "after");
-    while (changedAt("node_modules/patched/index.js") <= changedAt("package.json"));
-    put("node_modules/.prisma/client/index.js", "generated");
-    put("node_modules/.cache/x", "cache");
-    symlinkSync("../patched/index.js", join(app, "node_modules/.prisma/link"));
-    const line = parseInstructions(dockerfile(built)).instructions.find(({ text }) =>
-      text.includes("newercc"),
-    );
-    const [program = "", ...args] = JSON.parse(line?.text.replace("RUN ", "") ?? "[]") as string[];
-    const own = args.map((arg) => arg.replaceAll("/srv/own", join(folder, "own")));
-    expect(spawnSync(program, own, { cwd: app, encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
-    const read = (path: string) => {
-      const file = join(folder, "own", path);
-      return existsSync(file) ? readFileSync(file, "utf8") : null;
-    };
-    expect(read("src/a.js")).toBe("a");
-    expect(read("node_modules/patched/index.js")).toBe("after");
-    expect(read("node_modules/.prisma/client/index.js")).toBe("generated");
-    expect(read("node_modules/.prisma/link")).toBe("after");
-    expect(read("node_modules/express/index.js")).toBeNull();
-    expect(read("node_modules/.cache/x")).toBeNull();
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  put("node_modules/express/index.js", "express");
+  put("node_modules/patched/index.js", "before");
+  put("package.json", "{}");
+  put("src/a.js", "a");
+  const changedAt = (path: string) => statSync(join(app, path), { bigint: true }).ctimeNs;
+  // The clock of a file system takes some milliseconds to go on.
+  do put("node_modules/patched/index.js", "after");
+  while (changedAt("node_modules/patched/index.js") <= changedAt("package.json"));
+  put("node_modules/.prisma/client/index.js", "generated");
+  put("node_modules/.cache/x", "cache");
+  symlinkSync("../patched/index.js", join(app, "node_modules/.prisma/link"));
+  const line = parseInstructions(dockerfile(built)).instructions.find(({ text }) => text.includes("newercc"));
+  const [program = "", ...args] = JSON.parse(line?.text.replace("RUN ", "") ?? "[]") as string[];
+  const own = args.map((arg) => arg.replaceAll("/srv/own", join(folder, "own")));
+  expect(spawnSync(program, own, { cwd: app, encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
+  const read = (path: string) => {
+    const file = join(folder, "own", path);
+    return existsSync(file) ? readFileSync(file, "utf8") : null;
+  };
+  expect(read("src/a.js")).toBe("a");
+  expect(read("node_modules/patched/index.js")).toBe("after");
+  expect(read("node_modules/.prisma/client/index.js")).toBe("generated");
+  expect(read("node_modules/.prisma/link")).toBe("after");
+  expect(read("node_modules/express/index.js")).toBeNull();
+  expect(read("node_modules/.cache/x")).toBeNull();
 });

@@ -12,7 +12,6 @@ import {
 } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { newestCommit } from "../../agent/image-build/fetch-source.ts";
@@ -22,11 +21,12 @@ import { moduleAddress, sharesToken } from "../../agent/image-build/source-addre
 import { placeSubmodule } from "../../agent/image-build/submodules.ts";
 import { startGitServer, type GitServer, type HrefOf } from "../../scripts/lib/git-server.ts";
 import { git } from "../support/git.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 // Git runs by the dozen, on machines that do other things as well.
 vi.setConfig({ testTimeout: 60_000 });
 
-let root: string;
+const root = temporaryFolder();
 let server: GitServer;
 let other: GitServer;
 let hrefOf: HrefOf;
@@ -35,7 +35,6 @@ let redirecting: http.Server;
 let made = 0;
 
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), "obtain-source-"));
   server = await startGitServer(root, 0, (oid, own) => hrefOf(oid, own));
   other = await startGitServer(root);
   redirecting = http.createServer(({ url }, response) =>
@@ -47,7 +46,6 @@ afterAll(async () => {
   await server.close();
   await other.close();
   redirecting.close();
-  rmSync(root, { recursive: true });
 });
 beforeEach(() => {
   hrefOf = (_, own) => own;

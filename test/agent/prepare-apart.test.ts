@@ -1,7 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setInterval as every } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -12,21 +11,18 @@ import { sendingStream } from "../../agent/docker/send-files.ts";
 import { JobError } from "../../agent/job.ts";
 import { bundleNode } from "../../scripts/lib/bundle.ts";
 import { received, textsOf, type Received } from "../support/received.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let root: string;
 let folder: string;
 let over: AbortController;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "prepare-apart-"));
+  root = temporaryFolder();
   folder = join(root, "repository");
   mkdirSync(folder);
   over = new AbortController();
 });
-afterEach(() => {
-  over.abort();
-  // A process that has just ended may still write.
-  rmSync(root, { recursive: true, maxRetries: 10 });
-});
+afterEach(() => over.abort());
 function write(name: string, content: string): void {
   mkdirSync(dirname(join(folder, name)), { recursive: true });
   writeFileSync(join(folder, name), content);

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { networkInterfaces, tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { containerName } from "../../agent/docker/database-objects.ts";
@@ -20,10 +20,11 @@ import { databaseSpec } from "../support/database-spec.ts";
 import { docker, engine, execute } from "../support/engine.ts";
 import { jobRun } from "../support/job-run.ts";
 import { plugIn, type Machine } from "../support/machine.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const agentId = randomBytes(8).toString("hex");
 const accountId = `acc_${agentId}`;
-const folder = mkdtempSync(join(tmpdir(), "berth-public-access-"));
+const folder = temporaryFolder();
 
 const [, main = ""] =
   Object.entries(networkInterfaces())
@@ -190,7 +191,6 @@ afterAll(async () => {
   for (const machine of [friend, stranger]) await machine.unplug();
   await engine.removeNetwork(networkName(`acc_other${agentId}`));
   await removeFirewall(agentId);
-  rmSync(folder, { recursive: true, force: true });
   for (const args of [["-S"], ["-t", "nat", "-S"]])
     expect((await execute("iptables", ["-w", ...args])).stdout).not.toContain(`BERTH-${agentId.slice(0, 4)}`);
 });

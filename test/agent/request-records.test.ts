@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { RequestStats } from "../../protocol/api/requests.ts";
@@ -9,6 +8,7 @@ import {
   type RequestRecords,
   type SeenRequest,
 } from "../../agent/running/request-records.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -20,14 +20,11 @@ let records: RequestRecords;
 let clock: number;
 const open = () => openRequestRecords(join(folder, "requests.db"), () => clock);
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "berth-requests-"));
+  folder = temporaryFolder();
   clock = 0;
   records = open();
 });
-afterEach(() => {
-  records.close();
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => records.close());
 
 const request = (part: Partial<SeenRequest> = {}): SeenRequest => ({
   siteId: "site_1",

@@ -1,6 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import net, { type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Engine } from "../../agent/docker/engine.ts";
@@ -9,6 +8,7 @@ import { sweep } from "../../agent/startup/sweep.ts";
 import type { Host } from "../../agent/host.ts";
 import { openRecords, type Records } from "../../agent/running/records.ts";
 import { followSiteLog, keepLastLines, readSiteLog } from "../../agent/running/site-log.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
 let records: Records;
@@ -22,7 +22,7 @@ let client: net.Socket;
 let pid: number;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "berth-retire-"));
+  folder = temporaryFolder();
   mkdirSync(join(folder, "work"));
   records = openRecords(join(folder, "running.db"));
   [removed, graces] = [[], []];
@@ -36,7 +36,6 @@ afterEach(() => {
   client.destroy();
   server.close();
   records.close();
-  rmSync(folder, { recursive: true });
 });
 
 const secret = { env: ["KEY=hunter22"], labels: { "berth.secrets": "KEY" } };

@@ -1,6 +1,5 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -374,7 +373,7 @@ describe("a container that starts", () => {
     async (_, [groups, name, rest]) => {
       vi.useFakeTimers();
       onTestFinished(() => void vi.useRealTimers());
-      const root = mkdtempSync(join(tmpdir(), "starting-"));
+      const root = temporaryFolder();
       const file = join(root, "sys/fs/cgroup", name);
       for (const [path, text] of [
         [join(root, "proc/7/cgroup"), groups],
@@ -398,7 +397,7 @@ describe("a container that starts", () => {
   );
 
   it("and one that is slowed below a hundredth of a processor has its millisecond of a longer time", () => {
-    const root = mkdtempSync(join(tmpdir(), "slowed-"));
+    const root = temporaryFolder();
     const groups = { 7: "4:memory:/docker/c1\n2:cpuacct,cpu:/docker/c1\n", 8: "0::/docker/c2\n" };
     const files = {
       v1: ["cpu/docker/c1", "cpu.cfs_period_us", "cpu.cfs_quota_us"],
@@ -423,7 +422,7 @@ describe("a container that starts", () => {
 it("a site that starts again and again, and never answers, is held to its pack after five minutes of an hour", async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
-  const root = mkdtempSync(join(tmpdir(), "starting-"));
+  const root = temporaryFolder();
   const file = join(root, "sys/fs/cgroup/docker/loop/cpu.max");
   for (const [path, text] of [
     [join(root, "proc/7/cgroup"), "0::/docker/loop\n"],
@@ -477,9 +476,7 @@ beforeEach(() => {
   folder = temporaryFolder();
   records = openRecords(join(folder, "running.db"));
 });
-afterEach(() => {
-  records.close();
-});
+afterEach(() => records.close());
 
 const crash: Crash = { type: "crashed", siteId, deploymentId, error: "It exited." };
 const sample = { cpuMilli: 1, memoryMb: 2, networkInBytes: 3, networkOutBytes: 4, diskMb: null };

@@ -1,7 +1,6 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { databaseLabels } from "../../agent/docker/database-objects.ts";
 import { commandContainer, networkName, releaseCommandId, siteContainer } from "../../agent/docker/specs.ts";
 import { adoptCommands } from "../../agent/startup/adopt-commands.ts";
@@ -14,6 +13,7 @@ import type { Journal } from "../../agent/journal.ts";
 import type { Adopted, Runner } from "../../agent/runner.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const siteId = formatId("site", 1, new Uint8Array(10));
 const databaseId = formatId("database", 1, new Uint8Array(10));
@@ -36,11 +36,8 @@ let workDirectory: string;
 /** Of the volume `data`. */
 let dataFolder: string;
 beforeEach(() => {
-  workDirectory = mkdtempSync(join(tmpdir(), "berth-sweep-"));
-  dataFolder = mkdtempSync(join(tmpdir(), "berth-data-"));
-});
-afterEach(() => {
-  for (const folder of [workDirectory, dataFolder]) rmSync(folder, { recursive: true });
+  workDirectory = temporaryFolder();
+  dataFolder = temporaryFolder();
 });
 
 /** Sweeps a host of these containers, of which `serving` is in service. The engine refuses to start or remove some. */
@@ -307,7 +304,7 @@ it("an agent that starts does not begin a command that the one before it made an
 
 it("a work folder that cannot be removed, such as a mount, keeps no agent from starting, and no other from being removed", async () => {
   for (const name of ["a", "held", "z"]) mkdirSync(join(workDirectory, name));
-  const programs = mkdtempSync(join(tmpdir(), "berth-programs-"));
+  const programs = temporaryFolder();
   const rm = `#!/bin/sh\ncase "$*" in *held) echo "Device or resource busy" >&2; exit 1 ;; esac\nexec /bin/rm "$@"\n`;
   writeFileSync(join(programs, "rm"), rm, { mode: 0o755 });
   vi.stubEnv("PATH", `${programs}:${process.env["PATH"]}`);
@@ -315,7 +312,6 @@ it("a work folder that cannot be removed, such as a mount, keeps no agent from s
     expect((await swept([{ id: "c", labels: ofSite(), running: false }])).removed).toEqual(["c"]);
   } finally {
     vi.unstubAllEnvs();
-    rmSync(programs, { recursive: true });
   }
   expect(readdirSync(workDirectory)).toEqual(["held"]);
 });

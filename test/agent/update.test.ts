@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { openUpdates } from "../../agent/update.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
 let file: string;
@@ -21,7 +21,7 @@ const sha256 = createHash("sha256").update(next).digest("hex");
 const served = { version: "2.0.0", sha256, responderSha256: sha256 };
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "berth-update-"));
+  folder = temporaryFolder();
   file = join(folder, "agent.mjs");
   writeFileSync(file, "console.log('this');\n");
   [asked, failing, body, restarts.length, errors.length] = [0, 0, next, 0, 0];
@@ -34,10 +34,7 @@ beforeEach(async () => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   siteUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
-afterEach(() => {
-  server.close();
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => server.close());
 
 const update = (retryMs?: number) =>
   openUpdates({

@@ -8,7 +8,6 @@ import {
   linkSync,
   lutimesSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -19,7 +18,6 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -36,6 +34,7 @@ import { formatId, type IdKind } from "../../protocol/ids.ts";
 import { emptyDisk } from "../support/empty-disk.ts";
 import { jobRun } from "../support/job-run.ts";
 import { PartServer } from "../support/part-server.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const newId = <K extends IdKind>(kind: K) => formatId(kind, Date.now(), randomBytes(10));
 const engine = createEngine({
@@ -49,10 +48,9 @@ const volume = "data";
 const store = new PartServer();
 const containers: string[] = [];
 let host: Host;
-let workDirectory: string;
+const workDirectory = temporaryFolder();
 
 beforeAll(async () => {
-  workDirectory = mkdtempSync(join(tmpdir(), "berth-volume-backups-"));
   host = {
     agentId,
     engine,
@@ -67,7 +65,6 @@ afterAll(async () => {
   store.close();
   for (const id of containers) await engine.removeContainer(id);
   for (const { name } of await engine.volumes(siteLabels(siteId))) await engine.removeVolume(name);
-  rmSync(workDirectory, { recursive: true });
 });
 
 async function does<K extends JobKind>(kind: K, args: object, on = host): Promise<JobResult<K>> {

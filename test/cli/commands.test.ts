@@ -1,6 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
@@ -12,6 +11,7 @@ import { createProgram, everyCommand, type AnyCommand } from "../../cli/program.
 import { entryOperations } from "../../protocol/api/entry-operations.ts";
 import { operations, type Operation } from "../../protocol/api/operations.ts";
 import { answerOf, answeringService, type Service } from "../support/answering-service.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const site = "site_001m80000000000000000000000";
 const database = "db_001m80000000000000000000000";
@@ -218,7 +218,7 @@ const pathOf = (one: AnyCommand): string =>
 const leaves = everyCommand(program).filter(({ commands }) => commands.length === 0);
 
 let service: Service;
-const folder = mkdtempSync(join(tmpdir(), "berth-commands-"));
+const folder = temporaryFolder();
 const before = join(import.meta.dirname, "../..");
 beforeAll(async () => {
   const described = answerOf("getSite").value as { ingress: object };
@@ -266,7 +266,6 @@ afterAll(async () => {
   vi.unstubAllEnvs();
   process.chdir(before);
   await service.close();
-  rmSync(folder, { recursive: true });
 });
 
 /** Runs a command in this process: what it writes, and the exit code. @throws what the command throws */

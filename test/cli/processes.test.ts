@@ -11,7 +11,6 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -23,11 +22,12 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { answers } from "../../protocol/cli.ts";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { answeringService, answerOf, type Asked, type Service } from "../support/answering-service.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 // Some tests start a dozen processes, each of which takes seconds on a machine that does other things as well.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 /** The built file, as a process of its own. */
-const home = mkdtempSync(join(tmpdir(), "berth-processes-"));
+const home = temporaryFolder();
 const program = join(home, "berth.mjs");
 const site = "site_001m80000000000000000000000";
 const database = "db_001m80000000000000000000000";
@@ -54,10 +54,7 @@ beforeAll(async () => {
   );
   service.refusal = () => refuse;
 });
-afterAll(async () => {
-  await service.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterAll(() => service.close());
 
 type Run = { code: number | null; stdout: string; stderr: string };
 function start(

@@ -1,21 +1,20 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { beforeAll, expect, it, vi } from "vitest";
 import { answers } from "../../protocol/cli.ts";
 import { printedBy } from "../../cli/command.ts";
 import { createProgram, everyCommand } from "../../cli/program.ts";
 import { operations } from "../../protocol/api/operations.ts";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { cliReference, introductionOf, manPage } from "../../scripts/lib/cli-reference.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 // Each run is a process of its own, which takes seconds on a machine that does other things as well.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-const folder = mkdtempSync(join(tmpdir(), "berth-cli-"));
+const folder = temporaryFolder();
 const program = join(folder, "berth.mjs");
 beforeAll(() => bundleCli(program));
-afterAll(() => rmSync(folder, { recursive: true }));
 const run = (...args: string[]) =>
   execFileSync(process.execPath, [program, ...args], {
     encoding: "utf8",

@@ -1,20 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, afterEach, expect, it } from "vitest";
 import { migrate, type Database } from "../../scripts/lib/migrate.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let sqlite: DatabaseSync;
 let folder: string;
 beforeEach(() => {
   sqlite = new DatabaseSync(":memory:");
-  folder = mkdtempSync(join(tmpdir(), "berth-migrations-"));
+  folder = temporaryFolder();
 });
-afterEach(() => {
-  sqlite.close();
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => sqlite.close());
 
 /** As much of D1 as migrations use. */
 function database(): Database {

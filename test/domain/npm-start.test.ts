@@ -1,33 +1,24 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import fs, {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import fs, { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import { syncBuiltinESMExports } from "node:module";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { deploySample } from "../../scripts/lib/deploy-sample.ts";
 import { publishFolder } from "../../scripts/lib/publish-examples.ts";
 import { freePorts, lockState, openState } from "../../scripts/lib/state.ts";
 import { git } from "../support/git.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
 const started: ChildProcess[] = [];
-beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "berth-start-"))));
+beforeEach(() => void (folder = temporaryFolder()));
 afterEach(() => {
   for (const child of started.splice(0)) child.kill("SIGKILL");
   vi.restoreAllMocks();
   syncBuiltinESMExports();
-  rmSync(folder, { recursive: true });
 });
 
 /** Deploys the sample where the API answers so. */

@@ -1,20 +1,17 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/lib/state.ts";
 import { Supervisor } from "../../scripts/lib/supervisor.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
 let supervisor: Supervisor;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "berth-supervisor-"));
+  folder = temporaryFolder();
   supervisor = new Supervisor(folder);
 });
-afterEach(async () => {
-  await supervisor.stop();
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => supervisor.stop());
 
 /** Says in a file how often it was started; the first of them answers once and then takes connections only. */
 const program = `

@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { keysOfLint, keysOfTests, modulesToLint, testsToRun } from "../../scripts/lib/test-inputs.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let root: string;
 const write = (file: string, text: string): void => {
@@ -11,9 +11,7 @@ const write = (file: string, text: string): void => {
   writeFileSync(join(root, file), text);
 };
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "berth-test-inputs-"));
-  const made = root;
-  onTestFinished(() => rmSync(made, { recursive: true }));
+  root = temporaryFolder();
   execFileSync("git", ["init", "--quiet", root]);
   write(".gitignore", "node_modules\n");
   for (const file of ["vitest.config.ts", "worker/index.ts", "worker/embedded/worker.ts", "agent/a.ts"])

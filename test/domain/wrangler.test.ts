@@ -1,9 +1,8 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -11,7 +10,7 @@ const root = join(import.meta.dirname, "../..");
 const maxGzipKiB = 1408;
 
 it("the Worker bundles by wrangler's own rules without a network, with the bindings it reads, and is small", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "berth-wrangler-"));
+  const folder = temporaryFolder();
   // Whatever it would ask goes nowhere.
   const nowhere = "http://127.0.0.1:1";
   const { stdout } = await promisify(execFile)(
@@ -28,7 +27,7 @@ it("the Worker bundles by wrangler's own rules without a network, with the bindi
         NO_COLOR: "1",
       },
     },
-  ).finally(() => rmSync(folder, { recursive: true }));
+  );
   const [said = "", sizeKiB, gzipKiB] = /Total Upload: ([\d.]+) KiB \/ gzip: ([\d.]+) KiB/.exec(stdout) ?? [];
   console.log(said);
   expect(Number(sizeKiB)).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 import "reflect-metadata";
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,11 +12,12 @@ import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { networkTo, type Network } from "../support/network.ts";
 import { randomOf } from "../support/random.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { startControlPlane } from "./control-plane.ts";
 import { api, launch, local, plainServer, remove, Repository, request, signIn, until } from "./service.ts";
 
 /** The built file against the service, over a network, with a clock and at a keyboard that are not as they should be. */
-const home = mkdtempSync(join(tmpdir(), "berth-faults-"));
+const home = temporaryFolder();
 const program = join(home, "berth.mjs");
 const seed = Number(process.env["BERTH_SEED"] ?? 22);
 const random = randomOf(seed);
@@ -51,7 +52,6 @@ afterEach(() => network.mend());
 afterAll(async () => {
   network.close();
   await remove(siteId);
-  rmSync(home, { recursive: true, force: true });
 });
 
 /** A key of its own for each test: a key may make sixty requests a minute. */

@@ -1,8 +1,7 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod";
 import { printedBy, type Printed } from "../../cli/command.ts";
 import { createProgram, everyCommand, type AnyCommand } from "../../cli/program.ts";
@@ -12,9 +11,10 @@ import { answers } from "../../protocol/cli.ts";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { api, local, pay, plainServer, remove, Repository, request, site, until } from "./service.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** Every command of the built file, as a process with a home of its own, against a service with hosts, databases and sites. */
-const home = mkdtempSync(join(tmpdir(), "berth-cli-json-"));
+const home = temporaryFolder();
 const program = join(home, "berth.mjs");
 const checkout = join(home, "checkout");
 
@@ -164,7 +164,6 @@ beforeAll(async () => {
   execFileSync("git", ["-C", checkout, "remote", "set-url", "origin", origin]);
   mkdirSync(join(home, "other"));
 }, 15 * 60_000);
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 let invoice: Value;
 

@@ -1,16 +1,15 @@
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { local, pay, plainServer, remove, Repository, request } from "./service.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const home = mkdtempSync(join(tmpdir(), "berth-project-"));
+const home = temporaryFolder();
 const program = join(home, "berth.mjs");
 const checkout = join(home, "checkout");
 beforeAll(() => bundleCli(program));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 type Run = { code: number | null; stdout: string; stderr: string };
 const berth = (...args: string[]): Promise<Run> => run(args);

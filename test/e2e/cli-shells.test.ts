@@ -1,15 +1,14 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** What people have beside the command: the shells that complete it, and what sets its man page. */
-const folder = mkdtempSync(join(tmpdir(), "berth-shells-"));
+const folder = temporaryFolder();
 const program = join(folder, "berth.mjs");
 beforeAll(() => bundleCli(program));
-afterAll(() => rmSync(folder, { recursive: true }));
 const completion = (shell: string) =>
   execFileSync(process.execPath, [program, "completion", shell], {
     encoding: "utf8",

@@ -1,14 +1,14 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { networkTo } from "../support/network.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { api as asked, local, pay } from "./service.ts";
 
 /** The built file in a terminal of its own, and the real clients of databases. */
-const home = mkdtempSync(join(tmpdir(), "berth-streams-"));
+const home = temporaryFolder();
 const program = join(home, "berth.mjs");
 const env = {
   PATH: process.env["PATH"],
@@ -41,10 +41,7 @@ beforeAll(async () => {
   await bundleCli(program);
   [databaseId] = await Promise.all([databaseOf("postgresql"), databaseOf("mysql"), databaseOf("redis")]);
 });
-afterAll(async () => {
-  await Promise.all(made.map((id) => api("DELETE", `/databases/${id}?skipFinalBackup=1`)));
-  rmSync(home, { recursive: true, force: true });
-});
+afterAll(() => Promise.all(made.map((id) => api("DELETE", `/databases/${id}?skipFinalBackup=1`))));
 
 type Run = { code: number | null; stdout: string; stderr: string };
 function start(name: string, args: string[], more: Record<string, string> = {}) {

@@ -1,6 +1,5 @@
 import { execFileSync, spawn, type ChildProcess, type StdioOptions } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { load } from "js-yaml";
 import type { Browser } from "playwright-core";
@@ -20,13 +19,13 @@ import {
   request,
   stateDirectory,
 } from "./service.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** The built file, as people run it: a process of its own, with a home of its own. */
-const home = mkdtempSync(join(tmpdir(), "berth-cli-e2e-"));
+const home = temporaryFolder();
 const program = join(home, "berth.mjs");
 const configFile = join(home, "config", "berth", "config.json");
 beforeAll(() => bundleCli(program));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 type Run = { code: number | null; stdout: string; stderr: string };
 type Running = { child: ChildProcess; seen(pattern: RegExp): Promise<RegExpExecArray>; ended: Promise<Run> };

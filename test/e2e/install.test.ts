@@ -1,11 +1,11 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { api, local, request } from "./service.ts";
 import { docker } from "./second-host.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let container = "";
 beforeAll(() => {
@@ -67,7 +67,7 @@ it("one command makes a machine a host: files, modes, hashes; a flipped byte is 
   expect(inside("cat /etc/berth/agent.env")).toBe(`${settings}\nBERTH_SLOTS=4`);
 
   // Whoever serves other bytes than the script names is refused, and what runs stays.
-  const folder = mkdtempSync(join(tmpdir(), "install-"));
+  const folder = temporaryFolder();
   const flipped = Buffer.from(agent);
   flipped[1000] = (flipped[1000] ?? 0) ^ 1;
   writeFileSync(join(folder, "agent.mjs"), flipped);
@@ -109,7 +109,7 @@ async function definitions(): Promise<string> {
 }
 
 it("a machine without Node is given one, and none that is another than the script names", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "install-"));
+  const folder = temporaryFolder();
   const tools = ["curl", "cut", "gzip", "rm", "sha512sum", "tar", "uname"];
   for (const tool of tools)
     symlinkSync(
@@ -128,11 +128,10 @@ it("a machine without Node is given one, and none that is another than the scrip
   const right = await ensure("");
   expect([right.status, right.stdout]).toEqual([0, expect.stringMatching(/\nv24\.\d+\.\d+\n$/)]);
   expect(readdirSync(folder).toSorted()).toEqual([...tools, "node"].toSorted());
-  rmSync(folder, { recursive: true });
 });
 
 it("systemd takes the units it writes without a word", async () => {
-  const units = mkdtempSync(join(tmpdir(), "berth-units-"));
+  const units = temporaryFolder();
   execFileSync("sh", ["-s"], {
     input: `${await definitions()}\nUNITS='${units}'\nNODE='${process.execPath}'\nwrite_units\n`,
   });
