@@ -77,7 +77,7 @@ const accessLogLookMs = 1000;
 const conditionLookMs = 10_000;
 const stopWithinMs = 5000;
 
-export type Agent = {
+type Agent = {
   /** Resolves once the agent serves, watches and connects, which may have to wait for the engine. */
   start(): Promise<void>;
   /** Stops this process's work; containers, commands and the ingress keep running. */

@@ -214,7 +214,7 @@ const Environment = z
 export type AgentConfig = z.infer<typeof Environment>;
 
 /** Printing or serialising it shows nothing; only `reveal` returns the value. */
-export type Secret = { reveal(): string };
+type Secret = { reveal(): string };
 const secret = (value: string): Secret => ({ reveal: () => value });
 
 /**

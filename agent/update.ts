@@ -5,7 +5,7 @@ import { open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 /** The programs that the control plane distributes. */
-export type Served = { version: string; sha256: string; responderSha256: string };
+type Served = { version: string; sha256: string; responderSha256: string };
 
 const maxBytes = 64 * 1024 * 1024;
 

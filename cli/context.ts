@@ -31,7 +31,7 @@ export const interrupt = (reason: Error): void => interruption.abort(reason);
 export const profilesFile = (): string =>
   configFile({ platform: process.platform, env: process.env, home: homedir() });
 
-export type Connection = {
+type Connection = {
   profileName: string;
   url: string;
   token: string | undefined;

@@ -5,7 +5,7 @@ import { exitCodes, Failure } from "./failure.ts";
 import { lineOf, lineText, type LogLine } from "./log-lines.ts";
 import { bold, cut, dim, duration, output, safe, say, spin, styled } from "./terminal.ts";
 
-export type Deployment = Answer<"getDeployment">;
+type Deployment = Answer<"getDeployment">;
 
 /**
  * Follows a deployment to its end: its log as it is written, then its steps. @throws Failure with the reason if it did

@@ -91,7 +91,7 @@ type HostHints = {
 };
 
 /** What a host knows of its running sites; `refused` says why it cannot be asked now. */
-export type HostQuestions = {
+type HostQuestions = {
   ask(hostId: Id<"host">, question: Question): Promise<Answer>;
   /** The log as server-sent events, for as long as the reader's key or session works. */
   follow(
@@ -129,7 +129,7 @@ type DeploymentLogs = {
 };
 
 /** The changes of an account as server-sent events; null: too many follow them already. */
-export type AccountEvents = {
+type AccountEvents = {
   follow(
     accountId: Id<"account">,
     reader: Reader,
@@ -138,7 +138,7 @@ export type AccountEvents = {
 };
 
 export type { Refused, Sent };
-export type Conversations = {
+type Conversations = {
   send(sent: Sent): Promise<{ reply: ChatReply } | Refused>;
   stream(sent: Sent): Promise<{ events: ReadableStream<Uint8Array> } | Refused>;
   resume(

@@ -43,7 +43,7 @@ async function endReader(reader: ChildProcess): Promise<void> {
 /** What a reader says of one repository. */
 export type Told = Exclude<FromReader, { type: "failed" }>;
 /** One repository's turn at a reader. Nothing is said or heard once it is over. */
-export type Reading = {
+type Reading = {
   tell: (message: Heard) => void;
   /** Nothing more is wanted of it. */
   done: () => void;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { JobError } from "../job.ts";
 import { git, gitEnvironment } from "./git.ts";
 
-export type Submodule = { path: string; url: string; commit: string };
+type Submodule = { path: string; url: string; commit: string };
 
 /** The submodules of the commit that is checked out, at the commits it names. Git itself fetches none of them. */
 export async function submodulesOf(folder: string, signal: AbortSignal): Promise<Submodule[]> {

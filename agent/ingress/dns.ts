@@ -1,6 +1,6 @@
 /** The little of DNS (RFC 1035, RFC 2782) that Caddy's resolver asks of the responder. */
 
-export type Question = { name: string; type: number; end: number };
+type Question = { name: string; type: number; end: number };
 export const recordTypes = { A: 1, AAAA: 28, SRV: 33 } as const;
 
 const ttlSeconds = 0;

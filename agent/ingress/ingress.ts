@@ -42,7 +42,7 @@ export type Ingress = {
 export type Forward = { hostnames: string[]; hostId: string; address: string; port: number };
 
 /** @property readAtMs when the control plane read it; what does not say so is taken for new */
-export type Told = {
+type Told = {
   hostnames: readonly string[];
   ingress?: HostIngressRules | undefined;
   readAtMs?: number | undefined;

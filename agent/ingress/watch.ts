@@ -6,7 +6,7 @@ import { processesWith } from "./processes.ts";
 import { log } from "../log.ts";
 
 /** What answers neither of two questions is hung. A machine that is busy answers within the deadline. */
-export const lookMs = 2000;
+const lookMs = 2000;
 const deadlineMs = 4000;
 /** What was replaced is starting. */
 const startMs = 20_000;
@@ -74,7 +74,7 @@ async function answers({ asks }: Part, signal: AbortSignal): Promise<boolean> {
 }
 
 /** Any answer will do. */
-export const ask = (
+const ask = (
   {
     address = "127.0.0.1",
     port,

@@ -3,7 +3,7 @@ import { log } from "../log.ts";
 import { floorBytes, type Disk } from "./disk.ts";
 
 /** Limits the engine's build cache: checked after builds, when none is running, and at long intervals unless the disk is full. */
-export type BuildCache = {
+type BuildCache = {
   buildBegins(): void;
   /** Resolves when the cache is within its limit or the next build begins; awaiting it is optional. */
   buildEnds(): Promise<void>;

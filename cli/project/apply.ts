@@ -6,7 +6,7 @@ import { dim, link, safe, say, styled } from "../terminal.ts";
 import { settingsOf, withoutNull, type Actual, type Step } from "./plan.ts";
 
 /** What applying leads to: invoices to pay, in this order. */
-export type Applied = { siteId: string; invoices: string[] };
+type Applied = { siteId: string; invoices: string[] };
 
 /**
  * Takes the steps in their order. Each has its effect once, however often it is taken: a run that was cut off is

@@ -46,12 +46,12 @@ export const Redirect = z.strictObject({
 });
 export type Redirect = z.infer<typeof Redirect>;
 
-export const Rewrite = z.strictObject({
+const Rewrite = z.strictObject({
   from: UrlPath,
   match,
   to: UrlPath.describe("The path that the app receives instead; the query is kept."),
 });
-export type Rewrite = z.infer<typeof Rewrite>;
+type Rewrite = z.infer<typeof Rewrite>;
 
 /** What belongs to one connection (RFC 9110, 7.6.1), describes the body, or is the ingress's own. */
 const reservedHeaders =

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { request } from "./client.ts";
 
-export type Program = {
+type Program = {
   name: string;
   file: string;
   args: string[];

@@ -25,7 +25,7 @@ const isLocal = new URL(siteUrl).hostname === "127.0.0.1";
 
 /** An API key, the cookie of a session, or nothing. */
 export type Credential = { key: string } | { cookie: string } | null;
-export type Sent = {
+type Sent = {
   body?: unknown;
   /** Sent as it is, in place of `body`. */
   text?: string;

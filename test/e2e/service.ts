@@ -20,7 +20,7 @@ export const local = embedded.readState<{
   sampleSite: { id: string; url: string };
 }>("local.json");
 
-export type Answer = { status: number; headers: http.IncomingHttpHeaders; text: string };
+type Answer = { status: number; headers: http.IncomingHttpHeaders; text: string };
 
 /** One HTTP request that dials the loopback address and names the host, as `*.localhost` resolves nowhere. */
 export function request(

@@ -285,7 +285,7 @@ const withoutConfig = (name: string) => name.replace(/-[0-9a-f]{8}$/, "");
 
 type Handle = (host: Host, job: Job, run: ReturnType<typeof jobRun>) => Promise<unknown>;
 
-export class Agent {
+class Agent {
   private readonly host: Host;
   private readonly ending: Ending;
   private readonly records: Records;
@@ -344,7 +344,7 @@ const settled = (result: unknown) => ({
 });
 
 /** What came of a job, also where that is its failure; the reason has a time in it. */
-export const outcome = (job: Promise<unknown>): Promise<unknown> =>
+const outcome = (job: Promise<unknown>): Promise<unknown> =>
   job.catch((error: Error) => ({ failed: error.name }));
 
 /**

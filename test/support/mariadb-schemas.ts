@@ -3,7 +3,7 @@ import fc from "fast-check";
 /** Generated MariaDB databases, and readers of a database that share nothing with the product. */
 
 export const quoted = (name: string): string => `\`${name.replaceAll("`", "``")}\``;
-export const text = (value: string): string => `'${value.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+const text = (value: string): string => `'${value.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 
 const awkward = [
   "t c n x d select table user order group key index primary_key null true default rank row_number window offset",
@@ -98,7 +98,7 @@ export const schema = fc.record({
   mode: fc.constantFrom("ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "PIPES_AS_CONCAT,NO_ZERO_DATE", ""),
 });
 type Table = typeof table extends fc.Arbitrary<infer T> ? T : never;
-export type Schema = typeof schema extends fc.Arbitrary<infer T> ? T : never;
+type Schema = typeof schema extends fc.Arbitrary<infer T> ? T : never;
 
 /** The owner's statements that create the schema in an empty database of this name. */
 export function statementsOf({ relations, tables, big, collation, mode }: Schema, database: string): string {

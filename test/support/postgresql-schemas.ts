@@ -107,7 +107,7 @@ export const schema = fc.record({
   extensions: fc.subarray(["pgcrypto", "citext", "hstore", "pg_trgm", "btree_gist", "ltree", "unaccent"]),
 });
 type Table = typeof table extends fc.Arbitrary<infer T> ? T : never;
-export type Schema = typeof schema extends fc.Arbitrary<infer T> ? T : never;
+type Schema = typeof schema extends fc.Arbitrary<infer T> ? T : never;
 
 /** The statements that create the schema in an empty database. */
 export function statementsOf({

@@ -6,7 +6,7 @@ import fc from "fast-check";
  */
 
 /** Quotes any bytes as an argument of redis-cli. */
-export const argument = (bytes: Uint8Array): string =>
+const argument = (bytes: Uint8Array): string =>
   `"${Array.from(bytes, (byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}"`;
 const words = [
   "",

@@ -176,7 +176,7 @@ function carried(reply: ChatReply, used: Omit<Used, "reply">): Used {
 type ToolOf<Group extends ToolGroup> = {
   [Name in ToolName]: (typeof tools)[Name]["group"] extends Group ? Name : never;
 }[ToolName];
-export type Effect = [guarantee: string, test: () => Promise<void>];
+type Effect = [guarantee: string, test: () => Promise<void>];
 
 /**
  * The tests of a group's tools: each must have its effect through `POST /chat` (`useTool`). A tool without a test does

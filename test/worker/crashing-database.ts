@@ -1,4 +1,4 @@
-export class Crash extends Error {
+class Crash extends Error {
   override name = "Crash";
 }
 

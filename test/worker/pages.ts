@@ -1,7 +1,7 @@
 import type { OwnAccount } from "../../protocol/api/accounts.ts";
 import { api, call, newSession, operatorCookie, siteUrl } from "./service.ts";
 
-export type Page = { status: number; location: string; text: string };
+type Page = { status: number; location: string; text: string };
 
 /** Pages as the operator's browser gets them without a script. */
 export async function pagesOfOperator() {

@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 
-export type Mail = { to: string; subject: string; text: string };
+type Mail = { to: string; subject: string; text: string };
 
 export const canMail = (config: Config): boolean => config.MAIL_ENDPOINT !== undefined;
 

@@ -3,7 +3,7 @@ import { toolGroups, tools, type ToolName } from "../../protocol/api/tools.ts";
 import { isTool, specOf } from "./run-tool.ts";
 
 /** A tool called by name, a tool for the site that the message is about, or a text to answer with. */
-export type Command =
+type Command =
   | { tool: ToolName; input: Record<string, unknown> }
   | { tool: ToolName; of: "site" }
   | { answer: string };

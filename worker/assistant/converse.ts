@@ -30,20 +30,20 @@ export type Memory = {
   groups: ToolGroup[];
   pending: PendingAction | undefined;
 };
-export type Asked = {
+type Asked = {
   message: string;
   confirm?: string | undefined;
   /** Aborted: nobody wants the answer any more, so that no further tool is run. */
   signal?: AbortSignal;
 };
 /** What a message may cost. */
-export type Purse = { prices: ChatPrices; credits: number };
+type Purse = { prices: ChatPrices; credits: number };
 
 export type ChatEvent =
   | { type: "delta"; text: string }
   | { type: "tool"; tool: string; status: "running" | "done" | "refused" | "asks" };
 
-export type Interaction = {
+type Interaction = {
   message: string;
   /** Texts for the person's screen alone. Secrets among them are shown once and never stored. */
   shown: string[];

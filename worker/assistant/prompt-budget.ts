@@ -25,7 +25,7 @@ export const budget = {
 const perMessage = 8;
 
 export type Said = { role: "user" | "assistant"; text: string };
-export type PromptParts = {
+type PromptParts = {
   groups: readonly ToolGroup[];
   /** Of what was said before `history`, by a model. */
   summary: string | null;

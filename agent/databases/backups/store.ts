@@ -27,7 +27,7 @@ export type BackupStore = {
     signal: AbortSignal,
   ): Promise<{ totalBytes: number; body: AsyncIterable<Buffer> }>;
 };
-export type Part = { number: number; bytes: Buffer; sha256: string };
+type Part = { number: number; bytes: Buffer; sha256: string };
 
 /** A response of the control plane that is not usable. */
 export class StoreError extends Error {

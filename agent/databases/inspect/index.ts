@@ -22,7 +22,7 @@ const askedByAccountAtOnce = 8;
 const askedAtOnce = 24;
 const maxErrorCharacters = 1900;
 
-export type Means = {
+type Means = {
   engine: Pick<Engine, "inspectContainer" | "execute">;
   agentId: string;
   /** Whether the nonce is new; it is remembered until it has expired. */

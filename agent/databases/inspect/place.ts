@@ -14,7 +14,7 @@ export type Place = {
 export type Login = ServerQuestion["login"];
 
 /** `dryRun`: like `write`, and rolled back. */
-export type Asked = { statement: string; write: boolean; dryRun: boolean; limit: number; timeoutMs: number };
+type Asked = { statement: string; write: boolean; dryRun: boolean; limit: number; timeoutMs: number };
 export type Answered = Omit<DatabaseQueryResult, "durationMs">;
 
 /** The questions for one type of server. Everything runs with the customer's own login, or with fewer rights. */

@@ -13,7 +13,7 @@ import { mysqlVerifier } from "../verifiers.ts";
 export const identifier = (name: string): string => `\`${name.replaceAll("`", "``")}\``;
 export const literal = (text: string): string => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 /** In a GRANT and a LIKE, `_` and `%` are wildcards. */
-export const pattern = (name: string): string => name.replace(/[_%]/g, "\\$&");
+const pattern = (name: string): string => name.replace(/[_%]/g, "\\$&");
 /** All of one database, and nothing else. */
 export const everythingIn = (databaseName: string): string => `${identifier(pattern(databaseName))}.*`;
 

@@ -139,7 +139,7 @@ function headerOf(said: string): HeaderRule["headers"][number] | null {
   return name === undefined || /[{}\\]|:splat\b/.test(value) ? null : [name, value];
 }
 
-export type Staticfile = { root: string | null; singlePage: boolean | null };
+type Staticfile = { root: string | null; singlePage: boolean | null };
 
 export function readStaticfile(sources: Sources): Staticfile {
   const text = textOf(sources, "Staticfile");

@@ -1,7 +1,7 @@
 import type { FlagReason, InvoiceStatus } from "../../../protocol/states.ts";
 import type { PaymentReport } from "../../../worker/domain/settlement.ts";
 
-export type Payable = { status: InvoiceStatus; amountCents: number; currency: string };
+type Payable = { status: InvoiceStatus; amountCents: number; currency: string };
 
 /** An invoice and the money received for it. */
 export type InvoiceAccount = Payable & {

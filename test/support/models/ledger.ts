@@ -1,6 +1,6 @@
 import { isAmount, isSystem, type Transfer } from "../../../worker/domain/ledger.ts";
 
-export type Hold = { id: string; accountId: string; amount: number; status: "open" | "posted" | "voided" };
+type Hold = { id: string; accountId: string; amount: number; status: "open" | "posted" | "voided" };
 
 /** A pure model of the ledger: what D1's triggers and CHECKs enforce, without D1. */
 export type Ledger = {

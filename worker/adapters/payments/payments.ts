@@ -27,7 +27,7 @@ export type Session = {
   currency: string | null;
 };
 
-export type Money = { paymentReference: string; amountCents: number; currency: string };
+type Money = { paymentReference: string; amountCents: number; currency: string };
 
 export type News =
   | { kind: "session"; session: Session }
@@ -47,7 +47,7 @@ export type ProcessorEvent = {
   body: string;
 };
 
-export type Refund = {
+type Refund = {
   id: string;
   invoiceId: string;
   paymentReference: string;

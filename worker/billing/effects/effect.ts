@@ -4,7 +4,7 @@ import type { Answers, Statements } from "../../db/batch.ts";
 import type { InvoiceRow } from "../../db/rows.ts";
 
 /** The effect of a paid invoice. */
-export type Effect = {
+type Effect = {
   /** Statements for the settling batch; each selects by the mark, so that either all of them take effect or none. */
   statements: Statements;
   /** Runs after the commit with the answers of the statements; it may be lost. */

@@ -4,7 +4,7 @@ import { connectionString, usernameOf } from "../../domain/database-engines.ts";
 import type { SealedFor } from "../../domain/sealed-places.ts";
 import type { DatabaseRow } from "../../db/rows.ts";
 
-export type Login = DatabaseSpec["logins"][number];
+type Login = DatabaseSpec["logins"][number];
 
 /** The name a database's password is sealed for; a password keeps it while it is next, current and previous. */
 const placeOf = (row: Pick<DatabaseRow, "id">, generation: number): SealedFor =>

@@ -17,7 +17,7 @@ import type { DomainRow } from "./view.ts";
 
 const maxDomains = 50;
 
-export type Added = { domain: string; redirectTo?: string | undefined; pair?: boolean | undefined };
+type Added = { domain: string; redirectTo?: string | undefined; pair?: boolean | undefined };
 
 /**
  * Adds a domain to the site, and with `pair` the other of example.com and www.example.com. One record of ownership proves both,

@@ -18,7 +18,7 @@ const maxEnvBytes = 256 * 1024;
 /** In each round, at least one of the concurrent changes succeeds. */
 const maxRounds = 20;
 
-export type Changed = { envVariables: EnvVariableShown[]; restartRequired: boolean };
+type Changed = { envVariables: EnvVariableShown[]; restartRequired: boolean };
 
 /**
  * Creates a new version of the environment: sets entries by key and removes those with the value null, unless there are
