@@ -9,6 +9,7 @@ import {
   createSite,
   deployResult,
   finish,
+  finishNext,
   operator,
   pay,
   readyAgent,
@@ -63,8 +64,7 @@ describe("a deployment of a ref", () => {
   const deployed = async (key: string, on: Agent, siteId: string, ref?: string) => {
     const body = { action: "deploy", ...(ref !== undefined && { ref }) };
     expect((await api(key, "PATCH", `/sites/${siteId}`, body)).status).toBe(202);
-    const { job, attempt } = await on.next("job");
-    await finish(on, job, attempt, deployResult);
+    const job = await finishNext(on, deployResult);
     return (job.args as JobArgs<"site.deploy">).source;
   };
 
@@ -108,14 +108,12 @@ describe("a rollback", () => {
     const { siteId } = await runningSite(key, on);
     await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "NEW", value: "1" }] });
     await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
-    const second = await on.next("job");
-    await finish(on, second.job, second.attempt, deployResult);
+    await finishNext(on, deployResult);
     const [, first] = await listed(key, `/sites/${siteId}/deployments`);
     const envOf = async (withEnv?: boolean) => {
       const body = { deploymentId: first, ...(withEnv !== undefined && { withEnv }) };
       expect((await api(key, "POST", `/sites/${siteId}/rollback`, body)).status).toBe(202);
-      const { job, attempt } = await on.next("job");
-      await finish(on, job, attempt, deployResult);
+      const job = await finishNext(on, deployResult);
       return (job.args as JobArgs<"site.deploy">).run.env.map((one) => one.key);
     };
     expect(await envOf()).toEqual([]);
@@ -151,8 +149,7 @@ describe("a deletion", () => {
       type: "redis",
     });
     await pay(body.invoiceToken);
-    const { job, attempt } = await on.next("job");
-    await finish(on, job, attempt, { version: "7.0" });
+    await finishNext(on, { version: "7.0" });
     expect((await api(key, "DELETE", `/databases/${body.databaseId}${query}`)).status).toBe(202);
     const { results } = await bindings.DB.prepare(
       "SELECT kind FROM jobs WHERE database_id = ? AND status IN ('QUEUED', 'LEASED') ORDER BY seq LIMIT 1",

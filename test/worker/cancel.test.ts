@@ -7,6 +7,7 @@ import {
   createSite,
   fail,
   finish,
+  finishNext,
   jobOf,
   pay,
   readyAgent,
@@ -111,8 +112,7 @@ describe("cancelling a deployment", () => {
     expect((await site(key, created.siteId)).status).toBe("FAILED");
     await deploy(key, created.siteId);
     host.send(ready(1));
-    const { job, attempt } = await host.next("job");
-    await finish(host, job, attempt, deployResult);
+    await finishNext(host, deployResult);
     expect((await site(key, created.siteId)).status).toBe("RUNNING");
   });
 });

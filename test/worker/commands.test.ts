@@ -13,6 +13,7 @@ import {
   deployResult,
   fail,
   finish,
+  finishNext,
   greetedAgent,
   operator,
   readyAgent,
@@ -321,8 +322,7 @@ describe("a command", () => {
     newer.send(room(10, { freeCommands: 10 }));
     await drain(host);
     await tick();
-    const { job, attempt } = await newer.next("job");
-    await finish(newer, job, attempt, deployResult);
+    const job = await finishNext(newer, deployResult);
     const taken = await given(newer);
     expect(taken.args.commandId).toBe(id);
     // In what runs there.

@@ -20,6 +20,7 @@ import {
   deployingSite,
   fail,
   finish,
+  finishNext,
   pay,
   readyAgent,
   runningSite,
@@ -110,8 +111,7 @@ describe("a failed deployment", () => {
     expect((await site(key, siteId)).port).toBe(8080);
     // Once a later one has ended, it is no longer kept what this one was built from.
     await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
-    const later = await on.next("job");
-    await finish(on, later.job, later.attempt, deployResult);
+    await finishNext(on, deployResult);
     expect((await api<DeploymentExplanation>(key, "GET", path)).body.changed).toMatchObject({
       settings: ["startCommand"],
       unknownSettings: expect.arrayContaining(["buildCommand", "branch"]) as string[],

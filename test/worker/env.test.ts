@@ -7,6 +7,7 @@ import {
   createSite,
   deployResult,
   finish,
+  finishNext,
   pay,
   readyAgent,
   runningSite,
@@ -183,8 +184,7 @@ describe("environment variables", () => {
       ).results.map(({ version }) => version);
     await change(2);
     await pay(invoiceToken);
-    const first = await agent.next("job");
-    await finish(agent, first.job, first.attempt, deployResult);
+    await finishNext(agent, deployResult);
     await change(3);
     await api(key, "PATCH", `/sites/${siteId}`, { action: "restart" });
     const restart = await agent.next("job");

@@ -10,7 +10,7 @@ import {
   bindings,
   createSite,
   deployResult,
-  finish,
+  finishNext,
   greetedAgent,
   pay,
   uniqueName,
@@ -195,8 +195,7 @@ it("a webhook does not overtake what others wait for", async () => {
   await sql("UPDATE hosts SET status = 'REMOVED' WHERE id <> ?", agent.hostId);
   agent.send(ready(1));
   const [first] = await waitingSites(greedy, 1);
-  const { job, attempt } = await agent.next("job");
-  await finish(agent, job, attempt, deployResult);
+  await finishNext(agent, deployResult);
   agent.send(ready(0));
   const [other] = await waitingSites(honest, 1);
   await sql("UPDATE sites SET host_id = ? WHERE id = ?", agent.hostId, other);

@@ -7,6 +7,7 @@ import {
   api,
   deployResult,
   finish,
+  finishNext,
   greetedAgent,
   operator,
   ready,
@@ -57,8 +58,7 @@ async function moveTo(from: Agent, to: Agent): Promise<void> {
   await sql("UPDATE hosts SET status = 'DRAINING' WHERE id = ?", from.hostId);
   await sql("UPDATE hosts SET status = 'ACTIVE' WHERE id = ?", to.hostId);
   await tick();
-  const { job, attempt } = await to.next("job");
-  await finish(to, job, attempt, deployResult);
+  await finishNext(to, deployResult);
 }
 
 /** The time of the forwarding is over. */

@@ -10,7 +10,7 @@ import {
   api,
   bindings,
   createSite,
-  finish,
+  finishNext,
   operator,
   pay,
   readyAgent,
@@ -134,8 +134,7 @@ beforeAll(async () => {
   const { body } = await api<{ data: { id: string }[] }>(key, "GET", `/sites/${siteId}/deployments`);
   deploymentId = body.data[0]?.id ?? "";
   ({ databaseId } = await makeDatabase());
-  const { job, attempt } = await on.next("job");
-  await finish(on, job, attempt, { version: "17.2" });
+  await finishNext(on, { version: "17.2" });
   backupId = (await api<{ id: string }>(key, "POST", `/databases/${databaseId}/backups`)).body.id;
   await on.next("job");
   await run("UPDATE jobs SET status = 'DONE' WHERE lane = ?", databaseId);

@@ -27,6 +27,7 @@ import {
   deployResult,
   fail,
   finish,
+  finishNext,
   hello,
   jobOf,
   operator,
@@ -70,8 +71,7 @@ describe("a new site", () => {
     const key = await account();
     const only = await hostFor(1);
     const ids = await paidSites(key, 2);
-    const first = await only.next("job");
-    await finish(only, first.job, first.attempt, deployResult);
+    await finishNext(only, deployResult);
     await tick();
     const placed = await hostsOf(key, ids);
     expect(new Set(placed)).toEqual(new Set([only.hostId, null]));
@@ -558,8 +558,7 @@ describe("a host that is drained", () => {
     const data = { name: uniqueName("data"), type: "redis" };
     const { body } = await api<{ databaseId: string; invoiceToken: string }>(key, "POST", "/databases", data);
     await pay(body.invoiceToken);
-    const { job, attempt } = await host.next("job");
-    await finish(host, job, attempt, { version: "7.2" });
+    await finishNext(host, { version: "7.2" });
     await api(key, "POST", `/databases/${body.databaseId}/links`, { siteId });
     expect(await drain(host)).toMatchObject({
       siteCount: 1,

@@ -8,6 +8,7 @@ import {
   bindings,
   createSite,
   finish,
+  finishNext,
   operator,
   ready,
   readyAgent,
@@ -111,8 +112,7 @@ it("a schedule is added, switched, changed and deleted; its next three runs are 
   expect(text).toContain("It has not run yet.");
   on.send(ready(10, { freeCommands: 10 }));
   const ran = await pages.send(pathOf(siteId), "run", { command: "true" });
-  const { job, attempt } = await on.next("job");
-  await finish(on, job, attempt, { exitCode: 0, error: null });
+  await finishNext(on, { exitCode: 0, error: null });
   await bindings.DB.prepare("UPDATE commands SET schedule_id = ?, trigger = 'schedule' WHERE id = ?")
     .bind(id, ran.location.split("/").at(-1))
     .run();

@@ -8,6 +8,7 @@ import {
   deployResult,
   fail,
   finish,
+  finishNext,
   jobOf,
   operator,
   runningSite,
@@ -185,8 +186,7 @@ describe("a move makes what is in service once more", () => {
       ["POST", "/rollback", {}],
     ] as const) {
       await api(key, method, `/sites/${siteId}${path}`, body);
-      const { job, attempt } = await old.next("job");
-      await finish(old, job, attempt, deployResult);
+      await finishNext(old, deployResult);
     }
     old.close();
     await vi.waitUntil(async () => (await site(key, siteId)).hostOffline, 10_000);
@@ -214,8 +214,7 @@ describe("a command that runs where its site leaves", () => {
     const fresh = await hostFor(2);
     await sql("UPDATE hosts SET status = 'DRAINING' WHERE id = ?", old.hostId);
     await tick();
-    const { job, attempt } = await fresh.next("job");
-    await finish(fresh, job, attempt, deployResult);
+    await finishNext(fresh, deployResult);
     await sql("UPDATE sites SET leave_at = 0 WHERE id = ?", siteId);
     await tick();
     // The site's own containers do not run twice for that long.
@@ -288,8 +287,7 @@ describe("a rollback after a move", () => {
   const moved = async (from: Agent, to: Agent) => {
     await sql("UPDATE hosts SET status = 'DRAINING' WHERE id = ?", from.hostId);
     await tick();
-    const { job, attempt } = await to.next("job");
-    await finish(to, job, attempt, second);
+    await finishNext(to, second);
     await sql("UPDATE sites SET leave_at = 0");
     await tick();
     const evict = await from.next("job");
@@ -320,8 +318,7 @@ describe("a rollback after a move", () => {
     await api(key, "PATCH", `/sites/${siteId}`, { settings });
     await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "V", value: "new" }] });
     await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
-    const deployed = await old.next("job");
-    await finish(old, deployed.job, deployed.attempt, second);
+    await finishNext(old, second);
     const fresh = await hostFor(2);
     // Moves are no versions: they neither come before the current one, nor take a place of those that are kept.
     for (let round = 0; round < 2; round++) {
@@ -416,8 +413,7 @@ it("a stopped site whose stop fails on its new host is not started by its next m
   await finish(old, stop.job, stop.attempt);
   const fresh = await hostFor(2);
   await drain(old);
-  const move = await fresh.next("job");
-  await finish(fresh, move.job, move.attempt, { ...deployResult, parked: true });
+  await finishNext(fresh, { ...deployResult, parked: true });
   const again = await fresh.next("job");
   expect(again.job.kind).toBe("site.stop");
   await fail(fresh, again.job, again.attempt);
@@ -438,8 +434,7 @@ it("an image that went with its site's eviction is not kept when the site is bac
     [fresh, old],
   ] as const) {
     await drain(from);
-    const { job, attempt } = await to.next("job");
-    await finish(to, job, attempt, deployResult);
+    await finishNext(to, deployResult);
     await sql("UPDATE sites SET leave_at = 0 WHERE id = ?", siteId);
     await tick();
     const evict = await jobOf(from, "site.evict");
@@ -473,8 +468,7 @@ it("what a site wrote and met begins anew with a move, and says so", async () =>
   expect(await read("logs", old, logs)).toHaveLength(1);
   expect(await read("events", old, events)).toHaveLength(1);
   await drain(old);
-  const { job, attempt } = await fresh.next("job");
-  await finish(fresh, job, attempt, deployResult);
+  await finishNext(fresh, deployResult);
   const text = expect.stringContaining("moved to another host") as string;
   expect(await read("logs", fresh, logs)).toMatchObject([{ stream: "system", text }, { text: "hello" }]);
   expect(await read("logs?tail=1", fresh, logs)).toMatchObject([{ text: "hello" }]);
@@ -501,8 +495,7 @@ it("who follows a site's log is let go when the site moves, to go on where it is
   };
   const before = await follow(old);
   await drain(old);
-  const { job, attempt } = await fresh.next("job");
-  await finish(fresh, job, attempt, deployResult);
+  await finishNext(fresh, deployResult);
   expect(await before.text()).toContain(": following");
   await old.next("endAsk");
 
@@ -533,8 +526,7 @@ describe("a site that waits for a host", () => {
       latestDeployment: { status: "CANCELLED" },
     });
     expect((await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" })).status).toBe(202);
-    const { job, attempt } = await host.next("job");
-    await finish(host, job, attempt, deployResult);
+    await finishNext(host, deployResult);
     expect(await site(key, siteId)).toMatchObject({ status: "RUNNING", hostId: host.hostId });
     host.close();
   });

@@ -9,6 +9,7 @@ import {
   deployResult,
   fail,
   finish,
+  finishNext,
   readyAgent,
   runningSite,
   site,
@@ -40,8 +41,7 @@ async function owned() {
   const deploy = async (version: number) => {
     const { deploymentId } = (await patch({ action: "deploy" })).body;
     host.send(ready(1));
-    const { job, attempt } = await host.next("job");
-    await finish(host, job, attempt, resultOf(version));
+    await finishNext(host, resultOf(version));
     return deploymentId;
   };
   return {

@@ -19,6 +19,7 @@ import {
   deployResult,
   fail,
   finish,
+  finishNext,
   greetedAgent,
   hostIn,
   operator,
@@ -133,8 +134,7 @@ describe("what no host has room for", () => {
         })
       ).body;
       await pay(database.invoiceToken);
-      const { job, attempt } = await full.next("job");
-      await finish(full, job, attempt, { version: "7.2" });
+      await finishNext(full, { version: "7.2" });
       const empty = await hostFor(30, "empty");
       const made = (
         await api<Refused & { siteId: string; databaseId: string }>(key, "POST", `/${kind}s`, {
@@ -169,8 +169,7 @@ describe("a deployment that waits says for what", () => {
     await act(key, siteId, "deploy");
     expect(await waitsFor(key, siteId)).toMatch(/other work/);
     await finish(host, job, attempt, deployResult);
-    const next = await host.next("job");
-    await finish(host, next.job, next.attempt, deployResult);
+    await finishNext(host, deployResult);
     host.close();
     await foundOffline(host.hostId);
     await act(key, siteId, "deploy");
@@ -255,8 +254,7 @@ describe("a site that failed", () => {
     const [never = "", next = ""] = await paidSites(key, 2);
     const first = await only.next("job");
     await fail(only, first.job, first.attempt);
-    const second = await only.next("job");
-    await finish(only, second.job, second.attempt, deployResult);
+    await finishNext(only, deployResult);
     const statuses = await Promise.all([never, next].map(async (id) => (await site(key, id)).status));
     expect(statuses.toSorted()).toEqual(["FAILED", "RUNNING"]);
     expect(await hostRecord(only.hostId)).toMatchObject({ freeMemoryMb: 0, siteCount: 3 });
@@ -335,8 +333,7 @@ describe("a site that failed", () => {
     await api(key, "DELETE", `/sites/${successor}`);
     const gone = await old.next("job");
     await finish(old, gone.job, gone.attempt);
-    const { job, attempt } = await old.next("job");
-    await finish(old, job, attempt, deployResult);
+    await finishNext(old, deployResult);
     expect(await site(key, failed)).toMatchObject({ status: "RUNNING", hostId: old.hostId });
     expect(await hostRecord(old.hostId)).toMatchObject({ freeMemoryMb: 0 });
     old.close();
@@ -365,8 +362,7 @@ describe("a site that failed", () => {
     const old = await hostFor(1);
     const failed = await failedSite(key, old);
     await act(key, failed, "deploy");
-    const second = await old.next("job");
-    await finish(old, second.job, second.attempt, deployResult);
+    await finishNext(old, deployResult);
     const deploymentId = (await site(key, failed)).currentDeployment?.id;
     old.send({ type: "crashed", siteId: failed, deploymentId, error: "It kept exiting." });
     await old.next("crashAck");

@@ -350,6 +350,13 @@ export async function finish(on: Agent, job: Job, attempt: number, result: unkno
   await on.next("ack");
 }
 
+/** The host's next job, which succeeds with this result. */
+export async function finishNext(on: Agent, result: unknown = {}): Promise<Job> {
+  const { job, attempt } = await on.next("job");
+  await finish(on, job, attempt, result);
+  return job;
+}
+
 export async function fail(
   on: Agent,
   job: Job,

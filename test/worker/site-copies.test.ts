@@ -7,7 +7,7 @@ import {
   bindings,
   createSite,
   deployResult,
-  finish,
+  finishNext,
   operator,
   operatorCookie,
   readyAgent,
@@ -140,8 +140,7 @@ async function twoVersions() {
   await api(key, "PATCH", `/sites/${siteId}`, { settings: { port: 4000 } });
   await api(key, "PATCH", `/sites/${siteId}`, { envVariables: [{ key: "GREETING", value: "hello" }] });
   await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
-  const { job, attempt } = await on.next("job");
-  await finish(on, job, attempt, { ...deployResult, commit: "f".repeat(40) });
+  await finishNext(on, { ...deployResult, commit: "f".repeat(40) });
   const { body } = await api<{ data: Deployment[] }>(key, "GET", `/sites/${siteId}/deployments`);
   const [later, earlier] = body.data;
   if (!later || !earlier) throw new Error("two versions");

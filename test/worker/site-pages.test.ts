@@ -14,6 +14,7 @@ import {
   deployResult,
   fail,
   finish,
+  finishNext,
   jobOf,
   operator,
   operatorCookie,
@@ -182,8 +183,7 @@ describe("a site's pages", () => {
     const { siteId } = await runningSite(key, on);
     const path = `/sites/${siteId}`;
     await post(path, "deploy");
-    const second = await on.next("job");
-    await finish(on, second.job, second.attempt, deployResult);
+    await finishNext(on, deployResult);
     await bindings.DB.prepare(
       "UPDATE deployments SET error = 'The app keeps exiting.' WHERE id = (SELECT current_deployment_id FROM sites WHERE id = ?)",
     )
@@ -633,8 +633,7 @@ describe("a deployment's page", () => {
       body: JSON.stringify({ settings: { startCommand: "node broken.js" } }),
     });
     await post(`/sites/${siteId}`, "deploy");
-    const second = await on.next("job");
-    await finish(on, second.job, second.attempt, deployResult);
+    await finishNext(on, deployResult);
     const { location } = await post(`/deployments/${first}`, "rollback");
     const back = await on.next("job");
     await finish(on, back.job, back.attempt, deployResult);
@@ -679,8 +678,7 @@ describe("two versions of a site", () => {
       envVariables: [{ key: "TOKEN", value: "nobody-sees-this", encrypted: true }],
     });
     await post(`/sites/${siteId}`, "deploy");
-    const { job, attempt } = await on.next("job");
-    await finish(on, job, attempt, {
+    await finishNext(on, {
       ...deployResult,
       commit: "b".repeat(40),
       commitMessage: "Second\n\nMore",

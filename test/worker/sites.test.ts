@@ -11,6 +11,7 @@ import {
   deployResult,
   fail,
   finish,
+  finishNext,
   hostIn,
   jobOf,
   pay,
@@ -414,8 +415,7 @@ describe("deploy", () => {
     expect(agent.waiting()).toEqual([]);
     await finish(agent, running.job, running.attempt, deployResult);
     expect((await site(key, siteId)).status).toBe("DEPLOYING");
-    const successor = await agent.next("job");
-    await finish(agent, successor.job, successor.attempt, deployResult);
+    await finishNext(agent, deployResult);
     expect((await site(key, siteId)).status).toBe("RUNNING");
     const { body } = await api<{ data: { status: string }[] }>(key, "GET", `/sites/${siteId}/deployments`);
     expect(body.data.map(({ status }) => status)).toEqual(["LIVE", "SUPERSEDED", "SUPERSEDED"]);

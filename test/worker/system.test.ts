@@ -7,7 +7,7 @@ import {
   bindings,
   createSite,
   fail,
-  finish,
+  finishNext,
   hostIn,
   operator,
   operatorLogin,
@@ -72,8 +72,7 @@ describe("the overview", () => {
       type: "redis",
     });
     await pay(body.invoiceToken);
-    const { job, attempt } = await on.next("job");
-    await finish(on, job, attempt, { version: "7.2" });
+    await finishNext(on, { version: "7.2" });
     await run("DELETE FROM mails");
     await run(
       "INSERT INTO mails (id, account_id, subject, text, created_at, try_at) VALUES ('m', 'acc_x', 's', 't', ?, 0)",

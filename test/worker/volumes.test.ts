@@ -11,6 +11,7 @@ import {
   deployResult,
   fail,
   finish,
+  finishNext,
   operator,
   readyAgent,
   runningSite,
@@ -39,8 +40,7 @@ const runOf = (job: Job) => (job as Job<"site.deploy">).args.run;
 
 async function deploy(siteId: string, body: object = { action: "deploy" }): Promise<Job<"site.deploy">> {
   await patch(siteId, body);
-  const { job, attempt } = await host.next("job");
-  await finish(host, job, attempt, deployResult);
+  const job = await finishNext(host, deployResult);
   return job as Job<"site.deploy">;
 }
 
@@ -176,8 +176,7 @@ describe("a volume that is removed", () => {
     await patch(siteId, { action: "deploy" });
     await finish(host, job, attempt, deployResult);
     expect(await removed(siteId, "data")).toMatchObject(refused(/in progress/));
-    const next = await host.next("job");
-    await finish(host, next.job, next.attempt, deployResult);
+    await finishNext(host, deployResult);
 
     const stillUsed = removed(siteId, "data");
     await answer(host, { kind: "refused", error: "A container still uses this volume." });
@@ -225,8 +224,7 @@ describe("a volume that is removed", () => {
     await answer(host, { kind: "removeVolume" });
     await gone;
     await api(key, "POST", `/sites/${siteId}/rollback`, {});
-    const { job, attempt } = await host.next("job");
-    await finish(host, job, attempt, deployResult);
+    await finishNext(host, deployResult);
     expect((await volumesOf(siteId)).data).toMatchObject([{ ...data, mounted: true, sizeMb: null }]);
   });
 
