@@ -16,6 +16,7 @@ import {
   bindings,
   call,
   createSite,
+  hostIn,
   operator,
   operatorCookie,
   operatorLogin,
@@ -321,6 +322,22 @@ describe("the operator's console", () => {
     await expect.poll(async () => (await hostRecord(on.hostId)).diskFreeMb).toBe(4321);
     // It is asked again, and says nothing.
     expect((await me.get("/operator/hosts")).text).toContain("did not report");
+    on.close();
+  });
+
+  it("accepts on their page the memory that a host reports more than before, or all of it", async () => {
+    const token = await hostIn(uniqueName("region"));
+    const hello = (memoryMb: number) => readyAgent(10, token, { cpuCount: 2, memoryMb });
+    (await hello(4096)).close();
+    const on = await hello(8192);
+    const set = async (memoryMb: string) => {
+      await me.send("/operator/hosts", "memory", { id: on.hostId, memoryMb });
+      return (await hostRecord(on.hostId)).memoryMb;
+    };
+    expect((await me.get("/operator/hosts")).text).toContain("8192 MB of memory; 4096 MB are used");
+    expect(await set("6000")).toBe(6000);
+    expect(await set("many")).toBe(6000);
+    expect(await set("")).toBe(8192);
     on.close();
   });
 

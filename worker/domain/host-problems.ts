@@ -31,7 +31,7 @@ export function hostProblems({
   return [
     ...(hasGrown
       ? [
-          `Its agent reports ${memoryMb} MB of memory; ${limitMb} MB are used until an operator accepts more, because a host in other hands could attract all new sites. If the machine has them, accept them: berth hosts set ${id} memoryMb=${memoryMb}. If not, somebody else may have the host's token: remove the host.`,
+          `Its agent reports ${memoryMb} MB of memory; ${limitMb} MB are used until an operator accepts more, because a host in other hands could attract all new sites. If the machine has them, accept them on the page of hosts or by: berth hosts set ${id} memoryMb=${memoryMb}. If not, somebody else may have the host's token: remove the host.`,
         ]
       : []),
     ...(ingressProblem === null ? [] : [ingressProblem]),

@@ -150,6 +150,23 @@ const OneHost = ({ host, usage }: { host: Host; usage: HostUsage | null }) => (
           />
         )}
       </div>
+      {host.memoryMb !== null && (
+        <details id={`memory-${host.id}`} open={typedInto(`memory:${host.id}`) !== undefined}>
+          <summary>Change how much of its memory is used</summary>
+          <Form id="memory" of={host.id}>
+            <input type="hidden" name="id" value={host.id} />
+            <Field
+              name="memoryMb"
+              type="number"
+              label="Memory for sites and databases, in MB"
+              hint="Empty: all that its agent reports now."
+              value={String(host.memoryMb)}
+              min={1}
+            />
+            <Submit label="Save" of={host.name} />
+          </Form>
+        </details>
+      )}
       <details id={`removal-${host.id}`} open={typedInto(`remove:${host.id}`) !== undefined}>
         <summary class="bad">Remove this host</summary>
         <p>
@@ -252,6 +269,12 @@ export const operatorHosts: Screen = {
     async activate({ ctx }, fields) {
       await call(ctx, "patchHost", { id: fields.text("id"), ...parsed(HostPatch, { action: "activate" }) });
       return { to: "/operator/hosts", said: "The host accepts sites again." };
+    },
+    async memory({ ctx }, fields) {
+      const typed = fields.text("memoryMb");
+      const memoryMb = typed === "" ? null : Number(typed);
+      await call(ctx, "patchHost", { id: fields.text("id"), ...parsed(HostPatch, { memoryMb }) });
+      return { to: "/operator/hosts", said: "The host's memory is changed." };
     },
     async remove({ ctx }, fields) {
       const asked = {
