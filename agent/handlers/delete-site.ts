@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import type { ContainerSummary } from "../docker/engine.ts";
+import { removeSiteImages } from "../docker/site-images.ts";
 import { commandLabels, siteLabels } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import type { Handler } from "./handler.ts";
@@ -36,9 +37,7 @@ async function removeSite(
   for (const command of await host.engine.listContainers(commands))
     if (isToGo(command)) await host.engine.removeContainer(command.id);
   for (const { name } of await host.engine.volumes(siteLabels(siteId))) await host.engine.removeVolume(name);
-  for (const tag of await host.engine.imageTags(host.imageRepository(siteId)))
-    await host.engine.removeImage(tag);
-  await host.engine.removeUnnamedImages(siteLabels(siteId));
+  await removeSiteImages(host.engine, { siteId, repository: host.imageRepository(siteId) });
   await leaveAccountNetwork(host, accountId);
   if (host.fileTimes) await rm(host.fileTimes(siteId), { force: true });
   if (!isUnrouted) await host.ingress.unroute(siteId);

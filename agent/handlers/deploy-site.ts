@@ -1,6 +1,6 @@
 import type { JobArgs, MadeSource } from "../../protocol/agent/jobs.ts";
 import { isShutdown } from "../failure.ts";
-import { siteLabels } from "../docker/specs.ts";
+import { removeSiteImages } from "../docker/site-images.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
 import type { Handler } from "./handler.ts";
@@ -33,7 +33,7 @@ export const deploySite: Handler<"site.deploy"> = async (host, args, job) => {
     const { startMs, swapMs } = await putIntoService(host, version, made.imageId, job);
     // The new version serves; a failing cleanup does not make the deployment fail.
     const kept = [args.deploymentId, ...args.kept.map((one) => one.deploymentId)];
-    job.afterwards(() => removeOtherImages(host, args.run.siteId, kept));
+    job.afterwards(() => removeSiteImages(host.engine, { siteId: args.run.siteId, repository }, kept));
     const durations = { clone: cloneMs, build: buildMs, start: startMs, swap: swapMs };
     const times = timesTaken({ ...durations, release: releaseMs });
     if (times !== null) job.log(times);
@@ -123,16 +123,4 @@ function madeAnew(source: MadeSource): string {
     case "image":
       return "pulled again by its digest";
   }
-}
-
-/**
- * Keeps only the images that a rollback may target; an image in use by a container always stays. One that an attempt before this one
- * had running lost its name to this one's.
- */
-async function removeOtherImages(host: Host, siteId: string, kept: readonly string[]): Promise<void> {
-  const repository = host.imageRepository(siteId);
-  const names = new Set(kept.map((deploymentId) => `${repository}:${deploymentId}`));
-  for (const tag of await host.engine.imageTags(repository))
-    if (!names.has(tag)) await host.engine.removeImage(tag);
-  await host.engine.removeUnnamedImages(siteLabels(siteId));
 }

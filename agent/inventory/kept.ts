@@ -3,6 +3,7 @@ import { isId, type Id } from "../../protocol/ids.ts";
 import { volumeName } from "../docker/database-objects.ts";
 import { diskUsed } from "../docker/disk-used.ts";
 import { mebibyte } from "../docker/mebibyte.ts";
+import { removeSiteImages } from "../docker/site-images.ts";
 import { labelsOf } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { servingOf } from "../ingress/ingress.ts";
@@ -99,10 +100,7 @@ export async function removeKept(host: Host, id: Owned): Promise<boolean> {
     return false;
   for (const container of containers) await engine.removeContainer(container.id);
   for (const { name } of volumes) await engine.removeVolume(name);
-  if (isId("site", id)) {
-    for (const tag of await engine.imageTags(host.imageRepository(id))) await engine.removeImage(tag);
-    await engine.removeUnnamedImages(labelsOf(id));
-  }
+  if (isId("site", id)) await removeSiteImages(engine, { siteId: id, repository: host.imageRepository(id) });
   for (const { labels } of [...containers, ...volumes]) {
     const accountId = labels[label.account];
     if (accountId) await leaveAccountNetwork(host, accountId);
