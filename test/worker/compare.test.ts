@@ -328,6 +328,22 @@ describe("what a host has is compared with the record", () => {
     });
     expect(await host.next("verdicts")).toMatchObject({ setAside: [id] });
   });
+
+  it("a database that is unpaid in the record becomes that host's which was given it, and nobody else's who knows its id", async () => {
+    const id = await newDatabase();
+    await sql(
+      "UPDATE databases SET status = 'PENDING', host_id = NULL, version = NULL, updated_at = 1 WHERE id = ?",
+      id,
+    );
+    await sql("DELETE FROM jobs WHERE database_id = ?", id);
+    const other = await comparing();
+    await say({ databases: [{ ...held, id }] }, other);
+    expect(await other.next("verdicts")).toMatchObject({ setAside: [id] });
+    expect((await database(id)).hostId).toBe(null);
+    await say({ databases: [{ ...held, id }] });
+    expect(await host.next("verdicts")).toMatchObject({ setAside: [id] });
+    expect((await database(id)).hostId).toBe(host.hostId);
+  });
 });
 
 describe("an inventory changes nothing of", () => {

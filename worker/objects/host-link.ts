@@ -68,7 +68,8 @@ const changesCertificates = ({ kind, args }: Offer["job"]): boolean => {
 /**
  * One object per host. It owns the agent's socket but no jobs: everything is read from D1 when needed. Invariants: one
  * socket has the newest epoch, and older ones are closed; `free` and the like are the last reported capacity minus the
- * offers since; storage records which log a lease may write to, and is rebuilt by a hello.
+ * offers since; storage records which log a lease may write to, and is rebuilt by a hello, and which databases the host
+ * was given, which a restored D1 may have forgotten.
  */
 export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   /** Offers are sequential, so that a `free` slot is never used twice. */
@@ -179,6 +180,7 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
 
   /** The site has moved away, or the site or database was deleted. */
   async letGo(id: Id<"site" | "database">): Promise<void> {
+    this.ctx.storage.kv.delete(`database:${id}`);
     this.questions.letGo(id);
     this.streams.letGo(id);
   }
@@ -351,7 +353,8 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
           at: message.at,
         });
       case "inventory": {
-        const verdicts = await compareHost(ctx, state.hostId, message);
+        const wasGiven = (id: Id<"database">) => this.ctx.storage.kv.get(`database:${id}`) !== undefined;
+        const verdicts = await compareHost(ctx, state.hostId, message, wasGiven);
         const isAnything = verdicts.setAside.length + verdicts.retire.length > 0;
         if (isAnything) this.send(socket, { type: "verdicts", ...verdicts });
         return;
@@ -486,6 +489,8 @@ export class HostLink extends DurableObject<Env> implements HostLinkRpc {
   private sendOffer(socket: WebSocket, offer: Offer): void {
     this.send(socket, { type: "job", ...offer });
     this.rememberLog({ jobId: offer.job.id, attempt: offer.attempt }, offer.logId);
+    if ("database" in offer.job.args)
+      this.ctx.storage.kv.put(`database:${offer.job.args.database.databaseId}`, true);
     if (!changesCertificates(offer.job)) return;
     const { hostId } = this.attached(socket);
     this.ctx.waitUntil(this.certify().catch((error: unknown) => logError({ certificates: hostId }, error)));

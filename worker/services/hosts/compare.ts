@@ -32,11 +32,13 @@ const dataLost =
  * - An inventory describes one moment (`asOf`). Resources that changed or had jobs since then, or have queued jobs, are
  *   skipped; each change checks this again in its own statement.
  * - Only inventories of the newest connection are applied, which `HostLink` ensures.
+ * @param wasGiven whether the host was sent work on this database
  */
 export async function compareHost(
   ctx: Ctx,
   hostId: Id<"host">,
   inventory: Inventory,
+  wasGiven: (id: Id<"database">) => boolean,
 ): Promise<Omit<Verdicts, "type">> {
   // Hosts' clocks are not trusted.
   const asOf = Math.min(Date.parse(inventory.asOf), ctx.now().getTime());
@@ -59,7 +61,8 @@ export async function compareHost(
   await eachAlone("compare databases", databaseRows, async ({ id, row, held, isBusy }) => {
     if (held && isUncounted(row)) unknownMb += held.memoryMb;
     const verdict = databaseVerdict(row, held, known);
-    if (!isBusy) await settleDatabase(ctx, { hostId, id, asOf, held, verdict }, lists);
+    if (!isBusy)
+      await settleDatabase(ctx, { hostId, id, asOf, held, verdict, wasGiven: wasGiven(id) }, lists);
   });
 
   if (inventory.upTo === null) await repeatRoutes(ctx, hostId);
@@ -144,7 +147,8 @@ async function settleDatabase(
     asOf,
     held,
     verdict,
-  }: Found<ReturnType<typeof databaseVerdict>, HeldDatabase> & { id: Id<"database"> },
+    wasGiven,
+  }: Found<ReturnType<typeof databaseVerdict>, HeldDatabase> & { id: Id<"database">; wasGiven: boolean },
   { setAside }: Lists,
 ): Promise<void> {
   const asItWas = (d: string): SQL => {
@@ -187,11 +191,12 @@ async function settleDatabase(
         );
       return;
     case "setAside":
-      // It is provisioned on the host with its data once it is paid for.
-      await ctx.db
-        .update(databases)
-        .set({ hostId })
-        .where(and(eq(databases.id, id), eq(databases.status, "PENDING"), sql`host_id IS NULL`));
+      // It is provisioned on the host with its data once it is paid for, and gets its passwords there.
+      if (wasGiven)
+        await ctx.db
+          .update(databases)
+          .set({ hostId })
+          .where(and(eq(databases.id, id), eq(databases.status, "PENDING"), sql`host_id IS NULL`));
       setAside.push(id);
   }
 }
