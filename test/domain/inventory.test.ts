@@ -91,6 +91,7 @@ const database = (changes: Partial<DatabaseRecord> = {}): DatabaseRecord => ({
   place: "here",
   status: "RUNNING",
   wanted: "RUNNING",
+  wasHere: false,
   hasRun: true,
   volume: null,
   ...changes,
@@ -105,7 +106,7 @@ const has = (changes: Partial<HeldDatabase> = {}): HeldDatabase => ({
 });
 const down = has({ running: false });
 
-const removed = { place: "nowhere", status: "FAILED", hasRun: false } as const;
+const removed = { place: "nowhere", wasHere: true, status: "FAILED", hasRun: false } as const;
 
 describe("of a database:", () => {
   it.each([
@@ -167,6 +168,12 @@ describe("of a database:", () => {
       database({ ...removed, status: "SUSPENDED" }),
       down,
       "adopt",
+    ],
+    [
+      "its host was removed, and another one claims it",
+      database({ ...removed, wasHere: false }),
+      has(),
+      "same",
     ],
     [
       "its host was removed, and it starts anew",

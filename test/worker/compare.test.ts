@@ -205,6 +205,10 @@ describe("what a host has is compared with the record", () => {
     const removal = `/hosts/${host.hostId}?connected=1&loseVolumes=1`;
     expect((await api(admin, "DELETE", removal)).status).toBe(200);
     expect(await database(id)).toMatchObject({ status: "FAILED", hostId: null, version: null });
+    const other = await comparing();
+    await say({ databases: [{ ...held, id }] }, other);
+    expect(other.waiting()).toEqual([]);
+    expect(await database(id)).toMatchObject({ status: "FAILED", hostId: null });
     const again = { name: "again", token: host.token.token };
     const created = await api<{ id: string }>(admin, "POST", "/hosts", again);
     const back = await comparing({ id: created.body.id, token: host.token.token });

@@ -394,6 +394,8 @@ export const databases = sqliteTable(
     billingTerm: integer("billing_term").notNull(),
     region: text(),
     hostId: text("host_id").$type<Id<"host">>(),
+    /** SHA-256 of the token, hex, of the last host that was removed with its data; null: none was. */
+    lostWith: text("lost_with"),
     databaseName: text("database_name").notNull(),
     /** Sealed by the secret box, like the passwords below. Belongs to the administrator, which only Berth uses. */
     adminPasswordSealed: text("admin_password_sealed").notNull(),

@@ -61,6 +61,8 @@ export type DatabaseRecord = {
   place: Place;
   status: DatabaseStatus;
   wanted: "RUNNING" | "STOPPED";
+  /** The host has the token of the removed one that had its data. */
+  wasHere: boolean;
   /** It has been provisioned. */
   hasRun: boolean;
   volume: string | null;
@@ -76,8 +78,8 @@ export function databaseVerdict(
   const runs = held?.running ?? false;
   if (!database || database.place === "elsewhere") return runs ? "setAside" : "same";
   if (database.status === "PENDING") return runs && arePaymentsRead ? "setAside" : "same";
-  // Its host was removed, and is back.
-  const isBack = database.place === "nowhere" && held?.volumes.length === 1;
+  // Its host was removed, and is back. Another one that knows the id gets no passwords.
+  const isBack = database.place === "nowhere" && database.wasHere && held?.volumes.length === 1;
   if (isBack && (database.status === "FAILED" || database.status === "SUSPENDED")) return "adopt";
   if (database.place !== "here") return "same";
   // Where provisioning fails, nothing runs: its success came after its deadline.

@@ -247,6 +247,10 @@ async function readRecords(ctx: Ctx, hostId: Id<"host">, inventory: Inventory, a
         status: databases.status,
         wanted: databases.wanted,
         volume: databases.volume,
+        wasHere:
+          sql<number>`coalesce(${databases.lostWith} = (SELECT token_hash FROM hosts WHERE id = ${hostId}), 0)`
+            .mapWith(Boolean)
+            .as("was_here"),
         hasRun: sql<number>`${databases.version} IS NOT NULL`.mapWith(Boolean).as("has_run"),
         place: place("databases").as("place"),
         changed: sql<number>`${databases.updatedAt} > ${asOf}`.mapWith(Boolean).as("changed"),

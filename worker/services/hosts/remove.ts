@@ -130,7 +130,7 @@ async function forceOut(
       UPDATE sites SET leaving_host_id = NULL, leave_at = NULL WHERE ${gone} AND leaving_host_id = ${id}`),
     // Their data is lost with the host; a start creates empty ones with the same address and password.
     databases: ctx.statement(sql`
-      UPDATE databases SET host_id = NULL, version = NULL, error = ${lostData}, updated_at = ${now},
+      UPDATE databases SET host_id = NULL, lost_with = (SELECT token_hash FROM hosts WHERE id = ${id}), version = NULL, error = ${lostData}, updated_at = ${now},
         next_password_sealed = NULL, previous_password_sealed = NULL,
         public_enabled = 0, public_applied = public_generation, public_port = NULL, public_address = NULL,
         status = CASE WHEN status IN ('DELETING', 'SUSPENDED') THEN status ELSE 'FAILED' END
