@@ -597,7 +597,8 @@ describe("conventions", () => {
 
   it("unknown addresses are 404 Not found", async () => {
     const { status, body } = await send(owner.session, "GET", "/nothing-here");
-    expect([status, body]).toEqual([404, { error: "Not found" }]);
+    const reason = expect.stringContaining("no operation GET /api/v1/nothing-here");
+    expect([status, body]).toEqual([404, { error: "Not found", reason }]);
   });
 
   it("pages for people say no to browsers in HTML, and the reference is there", async () => {

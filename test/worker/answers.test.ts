@@ -77,6 +77,18 @@ describe("a key", () => {
   });
 });
 
+it("an operation that the service does not have is named as such, and not told as something that the account does not have", async () => {
+  const { status, body } = await api<{ error: string; reason: string }>(
+    await account(),
+    "POST",
+    "/sites/site_1/unheard-of",
+  );
+  expect([status, body.error]).toEqual([404, "Not found"]);
+  expect(body.reason).toMatch(
+    /^This service has no operation POST \/api\/v1\/sites\/site_1\/unheard-of\. .*version/,
+  );
+});
+
 describe("an answer of the API", () => {
   const expectSafe = (from: string, { headers }: Response) => {
     expect([from, headers.get("X-Content-Type-Options"), headers.get("Cache-Control")]).toEqual([

@@ -40,4 +40,14 @@ export const onError: ErrorHandler<AppEnv> = (error, c) => {
   return answer(c, "server_error", { requestId });
 };
 
-export const onNotFound: NotFoundHandler<AppEnv> = (c) => answer(c, "not_found");
+/** Another version of the service may have the operation: without a reason, clients would tell that its resource is missing. */
+export const onNotFound: NotFoundHandler<AppEnv> = (c) =>
+  answer(
+    c,
+    "not_found",
+    c.req.path.startsWith("/api/v1/")
+      ? {
+          reason: `This service has no operation ${c.req.method} ${c.req.path}. If your program knows it, the two have different versions: \`berth upgrade\` installs the command line that this service offers, and /docs lists its operations.`,
+        }
+      : {},
+  );
