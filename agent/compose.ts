@@ -44,7 +44,7 @@ import { AccessLog } from "./running/access-log.ts";
 import { ContainerSupervisor } from "./running/container-supervisor.ts";
 import { databasesStillOut } from "./running/databases-out.ts";
 import { DiskGuard } from "./running/disk-guard.ts";
-import { diskCondition } from "./running/condition.ts";
+import { clockProblem, diskCondition } from "./running/condition.ts";
 import { every } from "./running/every.ts";
 import { DiskUse, nearPack } from "./running/disk-use.ts";
 import { HealthWatch } from "./running/health.ts";
@@ -454,7 +454,7 @@ function superviseIngress(
 function watchCondition(
   { builds }: AgentConfig,
   { host }: Means,
-  { questionServer }: Work,
+  { questionServer, inventory }: Work,
   problems: Record<"ingress" | "update", () => string | null>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -465,6 +465,7 @@ function watchCondition(
           disk,
           ingressProblem: problems.ingress(),
           updateProblem: problems.update(),
+          clockProblem: clockProblem(Date.now(), inventory.serviceTimeMs()),
         }),
       )
       .catch((error: unknown) => log("error", "The host's condition was not determined", { error }));

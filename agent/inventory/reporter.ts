@@ -22,7 +22,7 @@ export class InventoryReporter {
   };
   private send: ((message: FromAgent) => void) | undefined;
   /** The control plane's time at the welcome, and this machine's monotonic clock at that moment. */
-  private clock = { saidMs: 0, atMs: 0 };
+  private clock: { saidMs: number; atMs: number } | undefined;
   private resend: NodeJS.Timeout | undefined;
   private isDoubted = false;
   private last: Promise<void> = Promise.resolve();
@@ -37,6 +37,11 @@ export class InventoryReporter {
     this.send = send;
     this.report();
     this.resend = setInterval(() => this.report(), inventoryMinutes * 60_000).unref();
+  }
+
+  /** The control plane's time, whatever this machine's clock says; null: it has not said it yet. */
+  serviceTimeMs(): number | null {
+    return this.clock ? this.clock.saidMs + performance.now() - this.clock.atMs : null;
   }
 
   disconnected(): void {
@@ -65,7 +70,7 @@ export class InventoryReporter {
       if (!send) return;
       // Taken before the inspection. It lags behind the control plane's clock by the network delay, so changes made
       // meanwhile count as later.
-      const asOf = new Date(this.clock.saidMs + performance.now() - this.clock.atMs).toISOString();
+      const asOf = new Date(this.serviceTimeMs() ?? 0).toISOString();
       const held = await gather(this.means.host, await this.means.out());
       if (send === this.send) for (const page of inPages(held, asOf)) send(page);
     });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { diskCondition } from "../../agent/running/condition.ts";
+import { clockProblem, diskCondition } from "../../agent/running/condition.ts";
 
 const mebibyte = 1024 * 1024;
 
@@ -24,4 +24,15 @@ it("a disk is reported with what a deployment needs, in steps, which never hide 
   expect(await reported(3000, 2900)).toEqual([2900, 2900]);
   expect(await reported(4999, null)).toEqual([4864, 5000]);
   expect(await diskCondition({ ...room, disk: async () => null }, null)).toBe(null);
+});
+
+it("a clock that is more than a minute away from the control plane's is a problem, which does not change with each look", () => {
+  const now = Date.parse("2026-11-29T12:00:00Z");
+  const off = (seconds: number) => clockProblem(now + seconds * 1000, now);
+  expect([clockProblem(now, null), off(0), off(59), off(-59)]).toEqual([null, null, null, null]);
+  expect(off(61)).toMatch(/^Its clock is 1 minute ahead of the service's: .*timedatectl set-ntp true/);
+  expect(off(-720)).toBe(off(-721.5));
+  expect(off(-720)).toContain("is 12 minutes behind the service's");
+  expect(off(7300)).toContain("2 hours ahead");
+  expect(off(-200_000)).toContain("2 days behind");
 });

@@ -244,6 +244,7 @@ describe("a host says what it has", () => {
   it("after each welcome and every ten minutes, by the control plane's clock", async () => {
     const reporter = new InventoryReporter({ host, isWorkingOn: idle, out: () => Promise.resolve(from.out) });
     const sent: FromAgent[] = [];
+    expect(reporter.serviceTimeMs()).toBe(null);
     reporter.connected((message) => sent.push(message), now);
     await vi.waitUntil(() => sent.length === 1);
     vi.advanceTimersByTime(600_000);
@@ -255,5 +256,6 @@ describe("a host says what it has", () => {
     reporter.disconnected();
     vi.advanceTimersByTime(600_000);
     expect(sent).toHaveLength(2);
+    expect(new Date(reporter.serviceTimeMs() ?? 0).toISOString()).toMatch(/T00:20:00/);
   });
 });
