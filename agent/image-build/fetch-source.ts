@@ -202,6 +202,9 @@ function saidOf(stderr: string, { address, branch }: GitSource): string {
     return `The repository ${address} is larger than ${maxMegabytes} MB: make it smaller.`;
   if (/out of memory|mmap failed|unable to create thread/i.test(stderr))
     return `The repository ${address} takes more than ${memoryMegabytes} MB of memory to fetch: make its files smaller.`;
+  const [, object, why] = /^error: object ([0-9a-f]{12})[0-9a-f]*: (.{1,300})$/m.exec(stderr) ?? [];
+  if (object !== undefined)
+    return `The repository ${address} could not be fetched, because Git refuses its object ${object} (${why}): find it with git fsck, and commit its content anew.`;
   if (redirects.test(stderr)) return `The Git host of ${address} redirects: use the address it redirects to.`;
   const last = stderr.trim().split("\n").at(-1) ?? "";
   return `The repository ${address} could not be fetched: ${last.slice(0, 300)}`;

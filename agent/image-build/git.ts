@@ -16,6 +16,8 @@ export function gitOptions(scheme: "https" | "http", pin: string | null): string
     "protocol.allow=never",
     `protocol.${scheme}.allow=always`,
     "transfer.fsckObjects=true",
+    // Harmless, and in repositories whose old hosts and imports wrote them so.
+    ...["zeroPaddedFilemode", "badTimezone", "missingSpaceBeforeDate"].map((id) => `fetch.fsck.${id}=ignore`),
     "submodule.recurse=false",
     "credential.helper=",
     // Nothing of it outlives the job.

@@ -98,6 +98,14 @@ function commit(name: string, { files = {}, modules = [], lfs = {} }: Content): 
 
 const unique = (name: string) => `owner/${name}${++made}`;
 
+const settingsOf = (hosts: string[] = []) => ({
+  buildCaFile: null,
+  insecureGitHosts: [hostOf(server), hostOf(other), redirectingHost(), ...hosts],
+  drainSeconds: 1,
+  drainMaxSeconds: 1,
+  probationSeconds: 0,
+});
+
 async function obtain(
   name: string,
   wanted: Partial<Wanted> = {},
@@ -107,17 +115,10 @@ async function obtain(
   const folder = join(mkdtempSync(join(root, "work-")), "source");
   const lines: string[] = [];
   const source = { address: `${hostOf(server)}/${name}`, branch: null, token: null, ...wanted };
-  const settings = {
-    buildCaFile: null,
-    insecureGitHosts: [hostOf(server), hostOf(other), redirectingHost(), ...hosts],
-    drainSeconds: 1,
-    drainMaxSeconds: 1,
-    probationSeconds: 0,
-  };
   await obtainSource(
     source,
     folder,
-    settings,
+    settingsOf(hosts),
     {
       signal: new AbortController().signal,
       log: (text) => lines.push(text),
@@ -162,16 +163,11 @@ it("a repository is found where its host, as GitLab, knows it by its address wit
     const host = `127.0.0.1:${(strict.address() as AddressInfo).port}`;
     const address = `${host}/${name}`;
     expect((await obtain(name, { address }, undefined, [host])).read("a.txt")).toBe("hello");
-    const settings = {
-      buildCaFile: null,
-      insecureGitHosts: [host],
-      drainSeconds: 1,
-      drainMaxSeconds: 1,
-      probationSeconds: 0,
-    };
     const source = { address, branch: null, token: null };
     const signal = new AbortController().signal;
-    expect(await newestCommit({ settings, workDirectory: root }, source, { signal })).toBe(pushed);
+    expect(
+      await newestCommit({ settings: settingsOf([host]), workDirectory: root }, source, { signal }),
+    ).toBe(pushed);
   } finally {
     strict.close();
   }
@@ -235,6 +231,44 @@ it("a repository with a file name that is not UTF-8 is refused by that name; any
   git(folder, "commit", "--quiet", "-m", "latin1");
   await expect(obtain(name)).rejects.toThrow(
     "The name men�/caf�.txt in the repository is not UTF-8, which image builds require: rename it, for example with git mv.",
+  );
+});
+
+/** One commit whose objects are written as they are, which Git itself would not. */
+function commitAsIs(name: string, { mode = "40000", at = "1700000000 +0000", path = "folder" }) {
+  const folder = join(root, `${name}.git`);
+  mkdirSync(folder, { recursive: true });
+  git(folder, "init", "--quiet", "--initial-branch=main");
+  const write = (type: string, content: Buffer | string) =>
+    execFileSync("git", ["-C", folder, "hash-object", "-w", "--literally", "--stdin", "-t", type], {
+      input: content,
+      encoding: "utf8",
+    }).trim();
+  const treeOf = (entry: string, object: string) =>
+    write("tree", Buffer.concat([Buffer.from(`${entry}\0`), Buffer.from(object, "hex")]));
+  const tree = treeOf(`${mode} ${path}`, treeOf("100644 a.txt", write("blob", "old")));
+  const author = `t <t@t.test> ${at}`;
+  git(
+    folder,
+    "update-ref",
+    "refs/heads/main",
+    write("commit", `tree ${tree}\nauthor ${author}\ncommitter ${author}\n\nx\n`),
+  );
+}
+
+it("a repository is fetched whose objects are as older Git hosts and imports wrote them", async () => {
+  const [padded, zone] = [unique("padded"), unique("zone")];
+  commitAsIs(padded, { mode: "040000" });
+  expect((await obtain(padded)).read("folder/a.txt")).toBe("old");
+  commitAsIs(zone, { at: "1700000000 +051800" });
+  expect((await obtain(zone)).read("folder/a.txt")).toBe("old");
+});
+
+it("a repository with an object that Git refuses is told which and why", async () => {
+  const name = unique("damaged");
+  commitAsIs(name, { path: ".git" });
+  await expect(obtain(name)).rejects.toThrow(
+    /could not be fetched, because Git refuses its object [0-9a-f]{12} \(hasDotgit: contains '\.git'\): /,
   );
 });
 
