@@ -1,4 +1,5 @@
 import { mkdir } from "node:fs/promises";
+import { wholeCommit } from "../../protocol/commit.ts";
 import type { HostSettings } from "../host.ts";
 import { JobError } from "../job.ts";
 import { publicAddressOf } from "./address.ts";
@@ -74,7 +75,7 @@ async function askForCommit(
   if (code !== 0 && redirects.test(stderr.replaceAll(source.address, ""))) throw refusalOf(stderr, source);
   const line = stdout.split("\n").find((one) => one.endsWith(`\t${ref}`));
   const commit = line?.split("\t")[0] ?? "";
-  return code === 0 && /^[0-9a-f]{40}$/.test(commit) ? commit : null;
+  return code === 0 && wholeCommit.test(commit) ? commit : null;
 }
 
 /**
@@ -156,7 +157,7 @@ async function fetchCommit(
 ): Promise<void> {
   const how = ["--quiet", "--depth", "1", "--no-tags", "--no-recurse-submodules"];
   for (const args of [
-    ["init", "--quiet", "--template=", folder],
+    ["init", "--quiet", "--template=", ...(commit.length === 64 ? ["--object-format=sha256"] : []), folder],
     ["-C", folder, "fetch", ...how, "--", url, commit],
   ]) {
     const done = await run(...args);
@@ -177,7 +178,7 @@ export async function describeSource(
   const env = gitEnvironment(`${folder}.home`, "none", null);
   const head = await git(["-C", folder, "log", "-1", "--format=%H%n%s"], env, signal);
   const [commit = "", subject = ""] = head.stdout.split("\n");
-  if (!/^[0-9a-f]{40}$/.test(commit))
+  if (!wholeCommit.test(commit))
     throw new JobError(`The repository ${source.address} is empty: push a commit first.`);
   return { commit, commitMessage: subject.slice(0, 500) };
 }

@@ -22,7 +22,7 @@ export async function submodulesOf(folder: string, signal: AbortSignal): Promise
     if (path === undefined || url === undefined) continue;
     requireInside(path);
     const { stdout } = await inFolder("ls-tree", "-z", "HEAD", "--", path);
-    const [, commit, found] = /^160000 commit ([0-9a-f]{40})\t([^\0]*)\0$/.exec(stdout) ?? [];
+    const [, commit, found] = /^160000 commit ([0-9a-f]{40,64})\t([^\0]*)\0$/.exec(stdout) ?? [];
     // As Git does: what .gitmodules names and the commit does not hold is no submodule.
     if (commit !== undefined && found === path) modules.push({ path, url, commit });
   }

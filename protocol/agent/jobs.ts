@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { idOf } from "../api/common.ts";
+import { wholeCommit } from "../commit.ts";
 import type { Id } from "../ids.ts";
 import { HostIngressRules } from "../api/ingress.ts";
 import { Network } from "../api/public-access.ts";
@@ -22,7 +23,7 @@ import {
 const SiteId = idOf("site");
 const DeploymentId = idOf("deployment");
 
-const Commit = z.string().regex(/^[0-9a-f]{40}$/);
+const Commit = z.string().regex(wholeCommit);
 
 const MadeSource = z.discriminatedUnion("type", [
   z.object({

@@ -450,7 +450,7 @@ export const SiteDeploy = z.strictObject({
     .optional()
     .describe("Build even if the build inputs are unchanged and an image exists."),
   ref: GitBranch.optional().describe(
-    "A branch, a tag or a whole commit id (40 digits) to deploy this once, instead of the newest commit of the site's branch. A later request without it deploys that branch again. While this one waits, a request for another source replaces it: it ends CANCELLED.",
+    "A branch, a tag or a whole commit id (40 or 64 digits) to deploy this once, instead of the newest commit of the site's branch. A later request without it deploys that branch again. While this one waits, a request for another source replaces it: it ends CANCELLED.",
   ),
 });
 

@@ -14,7 +14,7 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { newestCommit } from "../../agent/image-build/fetch-source.ts";
+import { describeSource, newestCommit } from "../../agent/image-build/fetch-source.ts";
 import { git as agentsGit, gitEnvironment } from "../../agent/image-build/git.ts";
 import { obtainSource, type Wanted } from "../../agent/image-build/obtain-source.ts";
 import { moduleAddress, sharesToken } from "../../agent/image-build/source-address.ts";
@@ -269,6 +269,26 @@ it("a repository with an object that Git refuses is told which and why", async (
   commitAsIs(name, { path: ".git" });
   await expect(obtain(name)).rejects.toThrow(
     /could not be fetched, because Git refuses its object [0-9a-f]{12} \(hasDotgit: contains '\.git'\): /,
+  );
+});
+
+it("a repository of SHA-256 objects is fetched, at a commit too, and with its submodules", async () => {
+  const [inner, outer] = [unique("inner"), unique("outer")];
+  for (const name of [inner, outer]) {
+    mkdirSync(join(root, `${name}.git`), { recursive: true });
+    git(join(root, `${name}.git`), "init", "--quiet", "--initial-branch=main", "--object-format=sha256");
+  }
+  const first = commit(inner, { files: { "a.txt": "first" } });
+  commit(inner, { files: { "a.txt": "second" } });
+  const url = `http://${hostOf(server)}/${inner}.git`;
+  const newest = commit(outer, { modules: [{ path: "lib", url, commit: first }] });
+  const { folder, read } = await obtain(outer, submodules);
+  expect(read("lib/a.txt")).toBe("first");
+  const source = { address: `${hostOf(server)}/${outer}`, branch: null, token: null };
+  const { signal } = new AbortController();
+  expect(await describeSource(source, folder, signal)).toEqual({ commit: newest, commitMessage: "x" });
+  expect(await newestCommit({ settings: settingsOf(), workDirectory: root }, source, { signal })).toBe(
+    newest,
   );
 });
 

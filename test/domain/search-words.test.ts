@@ -11,6 +11,7 @@ it.each([
   ["app 2", null, null],
   ["deadbeef", null, { from: "deadbeef", to: "deadbeefg" }],
   ["12345", { number: 12345, site: "" }, { from: "12345", to: "12345g" }],
+  ["a".repeat(64), null, { from: "a".repeat(64), to: `${"a".repeat(64)}g` }],
   ["abc", null, null],
   ["xdeadbeef", null, null],
   ["deadbeefx", null, null],

@@ -9,7 +9,7 @@ type SearchWords = {
 };
 
 /** `g` is the first letter that is no hexadecimal digit. */
-const commitOf = (text: string) => (/^[0-9a-f]{4,40}$/.test(text) ? { from: text, to: `${text}g` } : null);
+const commitOf = (text: string) => (/^[0-9a-f]{4,64}$/.test(text) ? { from: text, to: `${text}g` } : null);
 
 function deploymentOf(text: string): SearchWords["deployment"] {
   const [, site = "", sign = "", digits = ""] = /^(.*?)\s*(#?)(\d{1,9})$/.exec(text) ?? [];

@@ -2,6 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { HostSettings } from "../../host.ts";
 import { JobError } from "../../job.ts";
+import { wholeCommit } from "../../../protocol/commit.ts";
 import { maxBranches, maxBranchName } from "../../../protocol/inspection-limits.ts";
 import { sourceLimits } from "../check-source.ts";
 import { atEither, reach, refusalOf, type GitSource, type Reached } from "../fetch-source.ts";
@@ -89,7 +90,7 @@ async function placeFiles(
   const local = gitEnvironment(`${folder}.home`, "none", null);
   const head = await git([...inFolder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"], local, signal);
   const commit = head.stdout.trim();
-  if (head.code !== 0 || !/^[0-9a-f]{40}$/.test(commit))
+  if (head.code !== 0 || !wholeCommit.test(commit))
     throw new JobError(`The repository ${source.address} is empty: push a commit first.`);
   const files = await listFiles(inFolder, local, signal);
   const below = rootDir === null ? "" : `${rootDir.replace(/\/$/, "")}/`;

@@ -1,4 +1,5 @@
 import type { MadeSource } from "../../../protocol/agent/jobs.ts";
+import { wholeCommit } from "../../../protocol/commit.ts";
 import type { Ctx } from "../../ctx.ts";
 import type { SiteRow } from "../../db/rows.ts";
 import { siteOf, type Material } from "./kind.ts";
@@ -28,7 +29,7 @@ export function sourceOf(ctx: Ctx, material: Material): MadeSource {
         ? null
         : ctx.secrets.open(site.gitTokenSealed, `sites.git_token:${site.id}`);
     const ref = isAsItWas ? null : (deployment?.ref ?? null);
-    const isCommit = /^[0-9a-f]{40}$/.test(ref ?? "");
+    const isCommit = wholeCommit.test(ref ?? "");
     const commit = isAsItWas ? (deployment?.commit ?? null) : isCommit ? ref : null;
     return {
       type: "git",

@@ -93,7 +93,7 @@ export const siteDeployments: Screen = {
                       mono
                       maxlength={200}
                       placeholder={site.branch ?? "the newest commit of the repository's default branch"}
-                      hint="A commit by its full 40-digit id. The next deployment without one uses the site's branch again."
+                      hint="A commit by its full id (40 or 64 digits). The next deployment without one uses the site's branch again."
                     />
                   )}
                   <Check name="rebuild" label="Build from scratch, even if nothing has changed" />
