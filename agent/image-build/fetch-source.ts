@@ -169,6 +169,12 @@ async function fetchCommit(
   }
 }
 
+/** A host may name a default branch that nothing was pushed to, beside others. */
+export const noCommitIn = ({ address, branch }: GitSource): JobError =>
+  new JobError(
+    `The repository ${address} is empty${branch === null ? ", or its default branch is" : ""}: push a commit first${branch === null ? ", or choose another branch" : ""}.`,
+  );
+
 /** Which commit was fetched. @throws JobError when there is none */
 export async function describeSource(
   source: GitSource,
@@ -178,8 +184,7 @@ export async function describeSource(
   const env = gitEnvironment(`${folder}.home`, "none", null);
   const head = await git(["-C", folder, "log", "-1", "--format=%H%n%s"], env, signal);
   const [commit = "", subject = ""] = head.stdout.split("\n");
-  if (!wholeCommit.test(commit))
-    throw new JobError(`The repository ${source.address} is empty: push a commit first.`);
+  if (!wholeCommit.test(commit)) throw noCommitIn(source);
   return { commit, commitMessage: subject.slice(0, 500) };
 }
 

@@ -260,7 +260,14 @@ describe("a repository that cannot be read is told of:", () => {
     const folder = join(root, "owner/empty.git");
     mkdirSync(folder, { recursive: true });
     git(folder, "init", "--quiet", "--bare", "--initial-branch=main");
-    expect((await inspected("owner/empty.git")).problem).toMatch(/is empty: push a commit first/);
+    const problem = "is empty, or its default branch is: push a commit first, or choose another branch.";
+    expect((await inspected("owner/empty.git")).problem).toContain(problem);
+    // The default branch that its host goes on to name.
+    const name = repository({ "index.html": "x" });
+    git(join(root, name), "branch", "--move", "main", "trunk");
+    git(join(root, name), "symbolic-ref", "HEAD", "refs/heads/master");
+    expect((await inspected(name)).problem).toContain(problem);
+    expect((await inspected(name, { branch: "trunk" })).problem).toBeNull();
   });
 
   it("one whose host says nothing, at the end of its time", async () => {

@@ -104,7 +104,7 @@ const causes: Cause[] = [
   },
   {
     code: "source_missing",
-    sign: /^(?:Submodule [^:]*: )?The (?:branch|commit|file|folder) .{1,300} (?:does not exist in|is not, or no longer, in) |is empty: push a commit/,
+    sign: /^(?:Submodule [^:]*: )?The (?:branch|commit|file|folder) .{1,300} (?:does not exist in|is not, or no longer, in) |is empty(?:, or its default branch is)?: push a commit/,
   },
   { code: "not_detected", sign: /^Found |^package\.json has / },
   { code: "build_failed", sign: /^The build (?:failed|left)\b/ },

@@ -1,11 +1,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { HostSettings } from "../../host.ts";
-import { JobError } from "../../job.ts";
 import { wholeCommit } from "../../../protocol/commit.ts";
 import { maxBranches, maxBranchName } from "../../../protocol/inspection-limits.ts";
 import { sourceLimits } from "../check-source.ts";
-import { atEither, reach, refusalOf, type GitSource, type Reached } from "../fetch-source.ts";
+import { atEither, noCommitIn, reach, refusalOf, type GitSource, type Reached } from "../fetch-source.ts";
 import { git, gitEnvironment } from "../git.ts";
 import { listTree } from "../list-tree.ts";
 import { deepest, isRead } from "../read-sources.ts";
@@ -90,8 +89,7 @@ async function placeFiles(
   const local = gitEnvironment(`${folder}.home`, "none", null);
   const head = await git([...inFolder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"], local, signal);
   const commit = head.stdout.trim();
-  if (head.code !== 0 || !wholeCommit.test(commit))
-    throw new JobError(`The repository ${source.address} is empty: push a commit first.`);
+  if (head.code !== 0 || !wholeCommit.test(commit)) throw noCommitIn(source);
   const files = await listFiles(inFolder, local, signal);
   const below = rootDir === null ? "" : `${rootDir.replace(/\/$/, "")}/`;
   const within = (path: string) => (below !== "" && path.startsWith(below) ? path.slice(below.length) : path);
