@@ -321,6 +321,19 @@ it("frameworks send nothing about a build or an app to their authors, unless the
     );
 });
 
+it("Turborepo, started by whatever script, hides no variables of the site from the build and the app", () => {
+  const turborepo = {
+    workspaces: ["apps/*"],
+    scripts: { build: "turbo build", start: "turbo start" },
+    devDependencies: { turbo: "^2.6.0" },
+  };
+  expect(dockerfile(turborepo).match(/^ENV .*TURBO_ENV_MODE=loose/gm)).toHaveLength(2);
+  const given = { ...variables, plain: ["TURBO_ENV_MODE"] };
+  expect(generateDockerfile(node(turborepo), given).split(/\nFROM /)[0]).not.toContain(
+    "TURBO_ENV_MODE=loose",
+  );
+});
+
 it("VitePress has Git, which it asks when a page was last changed", () => {
   const manifest = { scripts: { build: "vitepress build" }, devDependencies: { vitepress: "1" } };
   expect(dockerfile(manifest)).toMatch(/AS build\n[^]* --no-install-recommends git ca-certificates /);

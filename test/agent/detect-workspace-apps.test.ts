@@ -26,6 +26,26 @@ const refusal =
   "Found a workspace whose root builds its apps and starts none: set rootDir to the one to deploy (apps/docs, apps/web), or set startCommand.";
 
 describe("the root of a workspace", () => {
+  it.each(["turbo start", "turbo run start", "pnpm -r --parallel start", "npm run start --workspaces"])(
+    "that starts several apps, which cannot share one port, is refused before the build, with their names: %s",
+    (start) => {
+      const whole = root("turbo build", { start });
+      expect(() => node(whole, servers)).toThrow(
+        "Found a workspace whose root starts several apps, of which one can listen on the site's port: set rootDir to the one to deploy (apps/docs, apps/web), or set startCommand.",
+      );
+      const startCommand = "npm start --workspace=apps/web";
+      expect(node(whole, servers, { startCommand })).toMatchObject({ kind: "node", startCommand });
+      expect(node(whole, { ...servers, Procfile: "web: node a.js" })).toMatchObject({ kind: "node" });
+    },
+  );
+
+  it("that starts one app is started", () => {
+    const { "apps/docs/package.json": _, ...one } = servers;
+    expect(node(root("turbo build", { start: "turbo start" }), one)).toMatchObject({ kind: "node" });
+    const named = root("turbo build", { start: "turbo start --filter=web" });
+    expect(node(named, servers)).toMatchObject({ kind: "node" });
+  });
+
   it.each([
     "turbo run build",
     "turbo build",
@@ -37,6 +57,7 @@ describe("the root of a workspace", () => {
     "pnpm run -r build",
     "pnpm --recursive run build",
     "npm run build --workspaces --if-present",
+    "npm run build --workspaces",
     "yarn workspaces foreach -A run build",
   ])(
     "that only builds apps of which each is a server is refused before the build, with their names: %s",

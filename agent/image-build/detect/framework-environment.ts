@@ -20,7 +20,8 @@ const environments: Record<string, string> = {
   nx: "NX_DAEMON=false",
   prisma: "CHECKPOINT_DISABLE=1",
   storybook: "STORYBOOK_DISABLE_TELEMETRY=1",
-  turbo: "TURBO_TELEMETRY_DISABLED=1",
+  // Otherwise what it runs gets none of the site's variables but those that turbo.json names, PORT included.
+  turbo: "TURBO_TELEMETRY_DISABLED=1 TURBO_ENV_MODE=loose",
 };
 
 /** Variables for the build and the app, by the packages that one of its manifests names. */

@@ -20,7 +20,7 @@ import { notesOf, procfileWeb, servedFolder, type Overrides, type Sources } from
 import { detectScript } from "./script.ts";
 import { detectSite, hasFramework, isStaticExport, planOfFiles, withFilesRules } from "./static.ts";
 import { readStaticfile } from "./static-rules.ts";
-import { amongApps } from "./workspace-apps.ts";
+import { amongApps, startsOneApp } from "./workspace-apps.ts";
 
 /** What the repository is and how it is built and started. @throws JobError when it cannot be told */
 export function detect(sources: Sources, overrides: Overrides): Plan {
@@ -44,7 +44,8 @@ function planOf(sources: Sources, overrides: Overrides): Plan {
     isServer(manifest) &&
     !startsDeno(sources, manifest) &&
     namedBackend(sources, overrides) === undefined;
-  if (isOfNode && !isStaticExport(sources, manifest)) return detectNode(sources, manifest, overrides);
+  if (isOfNode && !isStaticExport(sources, manifest))
+    return startsOneApp(detectNode(sources, manifest, overrides), sources, manifest, overrides);
   const { plan: backend, failure } = detectBackend({ ...sources, workspace: null }, manifest, overrides);
   if (backend !== null) return backend;
   if (manifest !== null)

@@ -1,7 +1,8 @@
 import { JobError } from "../../job.ts";
+import type { NodePlan } from "./node.ts";
 import { named } from "./not-found.ts";
 import { dependsOn, scriptOf, startScript, type PackageJson } from "./package-json.ts";
-import type { Overrides, Sources } from "./sources.ts";
+import { procfileWeb, type Overrides, type Sources } from "./sources.ts";
 import { hasFramework, isStaticExport, type SitePlan } from "./static.ts";
 import { packagesIn } from "./workspace.ts";
 
@@ -32,21 +33,38 @@ export function amongApps(
   return { ...site, apps: names };
 }
 
+/** @throws JobError where the root starts several apps: they would all listen on the port of the site */
+export function startsOneApp(
+  plan: NodePlan,
+  sources: Sources,
+  manifest: PackageJson,
+  overrides: Overrides,
+): NodePlan {
+  const isOwn = overrides.startCommand !== null || procfileWeb(sources) !== null;
+  if (!plan.isWorkspace || plan.folder !== null || isOwn || !runsAllBy(manifest, "start")) return plan;
+  const apps = packagesIn(sources).filter((one) => startScript(one.manifest) !== null);
+  if (apps.length < 2) return plan;
+  const names = named(apps.map(({ folder }) => folder));
+  throw new JobError(
+    `Found a workspace whose root starts several apps, of which one can listen on the site's port: set rootDir to the one to deploy (${names}), or set startCommand.`,
+  );
+}
+
 const word = String.raw`[\w:=./@-]+`;
 const runsAll = new RegExp(
-  `^(?:(?:npx|bunx|npm|pnpm|yarn|bun|run|exec) )*(?:turbo|nx run-many|lerna run|(?:npm|pnpm|yarn|bun) (?:run (?:build )?)?(?:-r|-ws|--recursive|--workspaces|workspaces))(?: ${word})+$`,
+  `^(?:(?:npx|bunx|npm|pnpm|yarn|bun|run|exec) )*(?:turbo|nx run-many|lerna run|(?:npm|pnpm|yarn|bun) (?:run )?(?:(?:build|start) )?(?:-r|-ws|--recursive|--workspaces|workspaces))(?: ${word})*$`,
 );
 const runsSome = / (?:-F|-p|--filter|--scope|--projects?|--include|--exclude)(?:[ =]|$)/;
 
 /** By one command, for all of them. */
-function onlyBuildsPackages(manifest: PackageJson): boolean {
-  const script = scriptOf(manifest, "build")?.trim() ?? "";
-  return (
-    runsAll.test(script) &&
-    !runsSome.test(script) &&
-    ["prebuild", "postbuild", "heroku-postbuild"].every((name) => scriptOf(manifest, name) === null)
-  );
+function runsAllBy(manifest: PackageJson, script: string): boolean {
+  const text = scriptOf(manifest, script)?.trim() ?? "";
+  return runsAll.test(text) && !runsSome.test(text);
 }
+
+const onlyBuildsPackages = (manifest: PackageJson): boolean =>
+  runsAllBy(manifest, "build") &&
+  ["prebuild", "postbuild", "heroku-postbuild"].every((name) => scriptOf(manifest, name) === null);
 
 const compilesOnly = /^(?:tsc|tsup|tsdown|unbuild|nest build|prisma generate)(?: [\w:=./@-]+)*$/;
 
