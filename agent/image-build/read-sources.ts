@@ -39,6 +39,7 @@ const manifest = new RegExp(
     "\\.eleventy\\.js",
     "manage\\.py",
     "Staticfile",
+    "wrangler\\.(?:toml|jsonc?)",
     "(?:[\\w.@+-]+/){0,2}_(?:redirects|headers)",
     "Cargo\\.(?:toml|lock)",
     "mix\\.exs",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { notesOf } from "../../agent/image-build/detect/sources.ts";
+import { notesOf, type Overrides } from "../../agent/image-build/detect/sources.ts";
 import { workspaceOf } from "../../agent/image-build/detect/workspace.ts";
 import { detect } from "../../agent/image-build/detect/index.ts";
 import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
@@ -386,6 +386,50 @@ describe("SvelteKit whose configuration names an adapter is built for that, what
       startCommand: "node build",
     }));
 });
+
+describe("Vite with Cloudflare's plugin", () => {
+  const app = {
+    scripts: { build: "vite build" },
+    devDependencies: { vite: "7", "@cloudflare/vite-plugin": "1", wrangler: "4" },
+  };
+  const plugin =
+    'import { cloudflare } from "@cloudflare/vite-plugin"\nexport default { plugins: [cloudflare()] }';
+  const worker = '{\n  // "main": "x"\n  "name": "a",\n  "main": "./worker/index.ts",\n}';
+  const files = { "index.html": "", "vite.config.ts": plugin, "wrangler.jsonc": worker };
+  const refusal =
+    'Found @cloudflare/vite-plugin in vite.config.ts, and main in wrangler.jsonc: the build makes a Cloudflare Worker, which does not run here, and its pages would be served without it. Build it without the plugin and add a "start" script that starts a server, or set outputDir to dist/client to serve the pages alone.';
+
+  it.each<[string, object, Files]>([
+    ["in jsonc", app, files],
+    ["in a server's framework", { ...app, dependencies: { "@tanstack/react-start": "1" } }, files],
+  ])("is refused where it builds a Worker beside the pages: %s", (_, manifest, those) =>
+    expect(() => node(manifest, those)).toThrow(refusal),
+  );
+
+  it("is refused where wrangler.toml names the Worker", () =>
+    expect(() =>
+      node(app, {
+        "index.html": "",
+        "vite.config.ts": plugin,
+        "wrangler.toml": 'name = "a"\nmain = "w.ts"\n',
+      }),
+    ).toThrow("main in wrangler.toml"));
+
+  it.each<[string, object, Files, Partial<Overrides>]>([
+    ["there are pages only", app, { ...files, "wrangler.jsonc": '{ "name": "a", "assets": {} }' }, {}],
+    ["the plugin is not used", app, { ...files, "vite.config.ts": "export default {}" }, {}],
+    ["the owner names the folder", app, files, { outputDir: "dist/client" }],
+    ["a script starts a server", { ...app, scripts: { build: "vite build", start: "node s.js" } }, files, {}],
+    ["the owner starts a server", app, files, { startCommand: "node s.js" }],
+  ])("is built where %s", (_, manifest, those, overrides) =>
+    expect(() => node(manifest, those, overrides)).not.toThrow(),
+  );
+});
+
+it("Slidev's slides are served by their addresses with success, though its build copies its page to 404.html", () =>
+  expect(
+    node({ scripts: { build: "slidev build" }, dependencies: { "@slidev/cli": "52", vue: "3" } }),
+  ).toMatchObject({ kind: "site", outputs: ["dist"], singlePage: true }));
 
 describe("Expo", () => {
   const expo = { main: "expo-router/entry", dependencies: { expo: "54", "react-native-web": "0.21" } };

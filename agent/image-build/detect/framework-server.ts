@@ -1,5 +1,6 @@
-import { dependsOn, scriptOf, type PackageJson } from "./package-json.ts";
-import { configsOf, textOf, type Sources } from "./sources.ts";
+import { JobError } from "../../job.ts";
+import { dependsOn, scriptOf, startScript, type PackageJson } from "./package-json.ts";
+import { configsOf, procfileWeb, textOf, type Overrides, type Sources } from "./sources.ts";
 
 /** It serves what exports a fetch handler, as the build of TanStack Start does. */
 export const srvx = "srvx@1.0.8";
@@ -30,6 +31,29 @@ export function frameworkServer(manifest: PackageJson): string | null {
   const { startCommand, script } = servers.find(({ dependency }) => dependsOn(manifest, dependency)) ?? {};
   const name = script && Object.keys(manifest.scripts ?? {}).find((one) => script.test(one));
   return startCommand ?? (name === undefined ? null : scriptOf(manifest, name));
+}
+
+const cloudflarePlugin = "@cloudflare/vite-plugin";
+const importsPlugin = /^[ \t]*import [^;\n]*["']@cloudflare\/vite-plugin["']/m;
+/** Where Wrangler's configuration names the code of a Worker; without it, there are pages only. */
+const namesWorker = /^main[ \t]*=|^[^/\n]*"main"[ \t]*:/m;
+
+/** @throws JobError where the build makes a Worker of Cloudflare's, and nobody starts anything else */
+export function demandNoWorker(
+  sources: Sources,
+  manifest: PackageJson,
+  { startCommand }: Pick<Overrides, "startCommand">,
+): void {
+  const isStarted = startCommand !== null || procfileWeb(sources) !== null || startScript(manifest) !== null;
+  if (isStarted || !dependsOn(manifest, cloudflarePlugin)) return;
+  const config = configsOf("vite").find((file) => importsPlugin.test(textOf(sources, file)));
+  const worker = ["wrangler.jsonc", "wrangler.json", "wrangler.toml"].find((file) =>
+    namesWorker.test(textOf(sources, file)),
+  );
+  if (config !== undefined && worker !== undefined)
+    throw new JobError(
+      `Found ${cloudflarePlugin} in ${config}, and main in ${worker}: the build makes a Cloudflare Worker, which does not run here, and its pages would be served without it. Build it without the plugin and add a "start" script that starts a server, or set outputDir to dist/client to serve the pages alone.`,
+    );
 }
 
 const isAdapter = (name: string): boolean => name.startsWith("@sveltejs/adapter-");

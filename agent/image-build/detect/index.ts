@@ -2,7 +2,7 @@ import { JobError } from "../../job.ts";
 import { detectDeno, startsDeno } from "./deno.ts";
 import { detectDotnet } from "./dotnet.ts";
 import { detectElixir } from "./elixir.ts";
-import { frameworkServer, withUsedAdapters } from "./framework-server.ts";
+import { demandNoWorker, frameworkServer, withUsedAdapters } from "./framework-server.ts";
 import { detectGo } from "./go.ts";
 import { detectJava } from "./java.ts";
 import { detectNode, entryCommand, nodeBuild, type NodeBuild } from "./node.ts";
@@ -39,6 +39,7 @@ function planOf(sources: Sources, overrides: Overrides): Plan {
   const manifest = whole && withUsedAdapters(sources, whole);
   const folder = servedFolder(overrides);
   if (folder !== null) return planOfServed(sources, manifest, overrides, folder);
+  if (manifest !== null) demandNoWorker(sources, manifest, overrides);
   const isOfNode =
     manifest !== null &&
     isServer(manifest) &&

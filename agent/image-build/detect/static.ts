@@ -66,6 +66,8 @@ const frameworks: Framework[] = [
   { dependency: "gatsby", outputs: ["public"] },
   { dependency: "@docusaurus/core", outputs: ["build"] },
   { dependency: "vitepress", outputs: [".vitepress/dist", "docs/.vitepress/dist", "*/.vitepress/dist"] },
+  // Its build copies the page to 404.html, too.
+  { dependency: "@slidev/cli", outputs: ["dist"], singlePage: () => true },
   { dependency: "vuepress", outputs: [".vuepress/dist", "docs/.vuepress/dist", "*/.vuepress/dist"] },
   {
     dependency: "@11ty/eleventy",
