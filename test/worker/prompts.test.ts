@@ -57,6 +57,13 @@ describe("a request to the model", () => {
     },
   );
 
+  it("says what time it is, without which no model finds the last hour", async () => {
+    const model = scripted({ text: "There are none." });
+    await say(await funded(), "Show the errors from the last hour.");
+    const [, told = ""] = /\nIt is (\S+)\.$/.exec(model.asked[0]?.messages[0]?.content ?? "") ?? [];
+    expect(Math.abs(Date.now() - Date.parse(told))).toBeLessThan(5 * 60_000);
+  });
+
   it("without the middle of a long message says so to the model, and the answer to the person", async () => {
     const key = await funded();
     const steps = Array.from({ length: 200 }, (_, at) => `RUN echo step number ${at} done`).join("\n");

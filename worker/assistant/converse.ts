@@ -173,6 +173,7 @@ class Turn {
       const turn = await this.ask(
         model,
         promptOf({
+          now: this.ctx.now(),
           groups: this.groups,
           summary: this.summary,
           history: left,
