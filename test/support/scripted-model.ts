@@ -18,7 +18,7 @@ export type Said = {
 };
 
 type Request = {
-  messages: { role: string; content: string; tool_call_id?: string }[];
+  messages: { role: string; content: string; tool_call_id?: string; tool_calls?: object[] }[];
   tools?: { function: { name: string } }[];
   max_completion_tokens?: number;
 };
@@ -46,12 +46,8 @@ export class ScriptedModel {
     }
     const { signal } = request;
     this.asked.push(asked);
-    // As strict templates do, such as Qwen's on vLLM and llama.cpp.
-    if (asked.messages.some(({ role }, index) => role === "system" && index > 0))
-      return Response.json(
-        { error: { message: "System message must be at the beginning." } },
-        { status: 400 },
-      );
+    const refusal = refusalOf(asked.messages);
+    if (refusal) return Response.json({ error: { message: refusal } }, { status: 400 });
     const said = this.turns[Math.min(this.asked.length, this.turns.length) - 1] ?? { text: "Hello." };
     await said.after;
     return said.stalls ? stalled(signal) : this.say(said);
@@ -78,6 +74,16 @@ export class ScriptedModel {
   get prompts(): string {
     return JSON.stringify([this.asked, this.summarized]);
   }
+}
+
+/** As strict templates refuse on vLLM and llama.cpp: Qwen's the one, Mistral's and Gemma's the other. */
+function refusalOf(messages: Request["messages"]): string | null {
+  if (messages.some(({ role }, index) => role === "system" && index > 0))
+    return "System message must be at the beginning.";
+  const said = messages.filter(({ role, tool_calls: calls }) => /user|assistant/.test(role) && !calls);
+  return said.some(({ role }, index) => (role === "user") !== (index % 2 === 0))
+    ? "Conversation roles must alternate user/assistant/user/assistant/..."
+    : null;
 }
 
 function resultIn(content: string): unknown {

@@ -84,7 +84,20 @@ export function promptOf(parts: PromptParts): ModelMessage[] {
   let left = budget.request - fixedTokens(groups) - tokenEstimate(said) - sizeOf(asked);
   const shown = fitted(exchange, left - budget.history);
   for (const one of shown) left -= sizeOf(one);
-  return [{ role: "system", content: `${systemPrompt}${said}` }, ...newest(history, left), asked, ...shown];
+  const turns = inTurns([...newest(history, left), asked]);
+  return [{ role: "system", content: `${systemPrompt}${said}` }, ...turns, ...shown];
+}
+
+/** The person's texts and the assistant's in turn, the person's first: templates such as Mistral's and Gemma's refuse any other order. */
+function inTurns(messages: readonly ModelMessage[]): ModelMessage[] {
+  const turns: ModelMessage[] = [];
+  for (const message of messages) {
+    const last = turns.at(-1);
+    // What was cut off has no answer.
+    if (last?.role === message.role) last.content += `\n\n${message.content}`;
+    else if (last || message.role === "user") turns.push({ ...message });
+  }
+  return turns;
 }
 
 /** The newest texts that fit. */
