@@ -13,6 +13,8 @@ export type Said = {
   status?: number;
   /** Default: 90 of the prompt and 10 of the answer. */
   tokens?: { prompt: number; completion: number };
+  /** What it used is told in a chunk that has no choices, not even an empty list. */
+  usageAlone?: true;
   /** What it used is told in name only. */
   isUncounted?: true;
 };
@@ -121,7 +123,7 @@ function streamOf(said: Said): ReadableStream<Uint8Array> {
   );
   if (!said.isCut)
     events.push(
-      `data: ${JSON.stringify({ choices: [], usage: said.isUncounted ? {} : usageOf(said) })}\n\n`,
+      `data: ${JSON.stringify({ ...(!said.usageAlone && { choices: [] }), usage: said.isUncounted ? {} : usageOf(said) })}\n\n`,
       "data: [DONE]\n\n",
     );
   const bytes = new TextEncoder().encode(events.join(""));

@@ -126,7 +126,7 @@ describe("a message", () => {
     expect((await say(key, "Hello")).body.message).toBe("I cannot do that.");
   });
 
-  it("has each tool called that the model names: without an index, in pieces, and under one index with two ids", async () => {
+  it("has each tool called that the model names: without an index, in pieces with or without its name, and under one index with two ids", async () => {
     const part = (one: object, name?: string, text?: string) => ({
       delta: { tool_calls: [{ ...one, function: { name, arguments: text } }] },
     });
@@ -146,6 +146,11 @@ describe("a message", () => {
         part({ index: 0, id: "x" }, undefined, "}"),
         part({ index: 1, id: "b" }, balance, "{}"),
       ],
+      [
+        part({ index: 0, id: "a" }, sites, "{"),
+        part({ index: 0, id: "a" }, sites, "}"),
+        part({ index: 1, id: "b" }, balance, "{}"),
+      ],
     ]) {
       const key = await funded();
       const model = scripted(
@@ -159,6 +164,20 @@ describe("a message", () => {
       const ids = model.asked[1]?.messages.flatMap(({ tool_call_id: id }) => id ?? []);
       expect(new Set(ids).size).toBe(2);
     }
+  });
+
+  it("is answered by models that tell what they used without choices, and whose text comes in parts", async () => {
+    const key = await funded(3);
+    scripted({
+      choices: [
+        { delta: { content: [{ type: "thinking", thinking: [{ type: "text", text: "Hm." }] }] } },
+        { delta: { content: [{ type: "text", text: "All" }] } },
+        { delta: { content: " is well." }, finish_reason: "stop" },
+      ],
+      usageAlone: true,
+    });
+    const { body } = await say(key, "Hello");
+    expect([body.message, body.creditsUsed]).toEqual(["All is well.", 1]);
   });
 
   it("after whose tool the model fails is asked again of the model, and not of the tool", async () => {

@@ -55,10 +55,23 @@ export function modelOf(config: Config): Model | null {
   };
 }
 
-async function collect(
-  stream: AsyncIterable<OpenAI.ChatCompletionChunk>,
-  onText: (text: string) => void,
-): Promise<ModelTurn> {
+type Chunk = OpenAI.ChatCompletionChunk;
+type Choice = Chunk["choices"][number];
+/** As servers send it: DeepInfra and Fireworks tell what was used without choices, and Mistral's models write in parts. */
+type Received = Pick<Chunk, "usage"> & {
+  choices?: (Pick<Choice, "finish_reason"> & {
+    delta?: Omit<Choice["delta"], "content"> & { content?: string | Part[] | null };
+  })[];
+};
+type Part = { type?: string; text?: string };
+
+/** Without the parts that are the model's thoughts. */
+const textIn = (content: string | Part[] | null | undefined): string =>
+  typeof content === "string"
+    ? content
+    : (content ?? []).map(({ type, text }) => (type === "text" ? text : "")).join("");
+
+async function collect(stream: AsyncIterable<Received>, onText: (text: string) => void): Promise<ModelTurn> {
   const turn: ModelTurn = { text: "", toolCalls: [], used: null };
   const add = (text: string) => {
     turn.text += text;
@@ -70,10 +83,11 @@ async function collect(
   for await (const { choices, usage } of stream) {
     if (usage && isCounted(usage))
       turn.used = { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens };
-    const [choice] = choices;
+    const [choice] = choices ?? [];
     ended = choice?.finish_reason ?? ended;
     const { content, refusal, tool_calls: calls } = choice?.delta ?? {};
-    if (content) add(content);
+    const text = textIn(content);
+    if (text) add(text);
     if (refusal) add(refusal);
     for (const { index, id: given, function: called } of calls ?? []) {
       const id = (given ?? "").slice(0, maxNameLength);
@@ -87,7 +101,9 @@ async function collect(
         turn.toolCalls.push(known);
       }
       known.id ||= id;
-      known.name = (known.name + (called?.name ?? "")).slice(0, maxNameLength);
+      // Whole with each part of the call, as MiniMax and Kimi are served, or once.
+      if (called?.name !== known.name)
+        known.name = (known.name + (called?.name ?? "")).slice(0, maxNameLength);
       known.arguments += called?.arguments ?? "";
       if (known.arguments.length > maxTextLength) throw new Error("The model's arguments are endless");
     }
