@@ -180,6 +180,33 @@ describe("a message", () => {
     expect([body.message, body.creditsUsed]).toEqual(["All is well.", 1]);
   });
 
+  it("gives a model back its thoughts and signatures beside the results of its tools, and shows them to nobody", async () => {
+    const key = await funded(3);
+    const call = {
+      index: 0,
+      id: "a",
+      function: { name: "list_sites", arguments: "{}" },
+      extra_content: { google: { thought_signature: "c2lnbmVk" } },
+    };
+    const model = scripted(
+      {
+        choices: [
+          { delta: { reasoning_content: "The person " } },
+          { delta: { reasoning_content: "wants a list." } },
+          { delta: { tool_calls: [call] } },
+          { delta: {}, finish_reason: "tool_calls" },
+        ],
+      },
+      { text: "You have none." },
+    );
+    expect((await say(key, "What do I have?")).body.message).toBe("You have none.");
+    const { index: _index, ...called } = call;
+    expect(model.asked[1]?.messages.find(({ role }) => role === "assistant")).toMatchObject({
+      reasoning_content: "The person wants a list.",
+      tool_calls: [{ ...called, type: "function" }],
+    });
+  });
+
   it("after whose tool the model fails is asked again of the model, and not of the tool", async () => {
     const key = await funded(3);
     const { siteId } = await runningSite(key, await readyAgent(), { name: "to-set" });

@@ -2,14 +2,22 @@ import type OpenAI from "openai";
 import type { Config } from "../config.ts";
 import { requestTokens, type TokenUse } from "../domain/chat-price.ts";
 
-export type ModelToolCall = { id: string; name: string; arguments: string };
+export type ModelToolCall = {
+  id: string;
+  name: string;
+  arguments: string;
+  /** Gemini refuses the results of a call without its signature, which is in here. */
+  extra?: unknown;
+};
 export type ModelMessage =
   | { role: "system" | "user"; content: string }
-  | { role: "assistant"; content: string; toolCalls?: ModelToolCall[] }
+  | { role: "assistant"; content: string; toolCalls?: ModelToolCall[]; reasoning?: string }
   | { role: "tool"; content: string; toolCallId: string };
 export type ModelTool = { name: string; description: string; parameters: Record<string, unknown> };
 export type ModelTurn = {
   text: string;
+  /** The model's thoughts, which nobody is shown; DeepSeek and Kimi refuse the results of calls without them. */
+  reasoning: string;
   toolCalls: ModelToolCall[];
   /** null: the server does not report it. */
   used: TokenUse | null;
@@ -60,9 +68,14 @@ type Choice = Chunk["choices"][number];
 /** As servers send it: DeepInfra and Fireworks tell what was used without choices, and Mistral's models write in parts. */
 type Received = Pick<Chunk, "usage"> & {
   choices?: (Pick<Choice, "finish_reason"> & {
-    delta?: Omit<Choice["delta"], "content"> & { content?: string | Part[] | null };
+    delta?: Omit<Choice["delta"], "content" | "tool_calls"> & {
+      content?: string | Part[] | null;
+      reasoning_content?: string | null;
+      tool_calls?: (CallPart & { extra_content?: unknown })[];
+    };
   })[];
 };
+type CallPart = NonNullable<Choice["delta"]["tool_calls"]>[number];
 type Part = { type?: string; text?: string };
 
 /** Without the parts that are the model's thoughts. */
@@ -72,7 +85,7 @@ const textIn = (content: string | Part[] | null | undefined): string =>
     : (content ?? []).map(({ type, text }) => (type === "text" ? text : "")).join("");
 
 async function collect(stream: AsyncIterable<Received>, onText: (text: string) => void): Promise<ModelTurn> {
-  const turn: ModelTurn = { text: "", toolCalls: [], used: null };
+  const turn: ModelTurn = { text: "", reasoning: "", toolCalls: [], used: null };
   const add = (text: string) => {
     turn.text += text;
     if (turn.text.length > maxTextLength) throw new Error("The model's answer is endless");
@@ -85,11 +98,13 @@ async function collect(stream: AsyncIterable<Received>, onText: (text: string) =
       turn.used = { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens };
     const [choice] = choices ?? [];
     ended = choice?.finish_reason ?? ended;
-    const { content, refusal, tool_calls: calls } = choice?.delta ?? {};
+    const { content, refusal, reasoning_content: reasoning, tool_calls: calls } = choice?.delta ?? {};
     const text = textIn(content);
     if (text) add(text);
     if (refusal) add(refusal);
-    for (const { index, id: given, function: called } of calls ?? []) {
+    turn.reasoning += reasoning ?? "";
+    if (turn.reasoning.length > maxTextLength) throw new Error("The model's thoughts are endless");
+    for (const { index, id: given, function: called, extra_content: extra } of calls ?? []) {
       const id = (given ?? "").slice(0, maxNameLength);
       let known = byIndex.get(index);
       // Some servers send no index, others the same one for several calls, or another id with each part of one.
@@ -101,6 +116,7 @@ async function collect(stream: AsyncIterable<Received>, onText: (text: string) =
         turn.toolCalls.push(known);
       }
       known.id ||= id;
+      known.extra ??= extra;
       // Whole with each part of the call, as MiniMax and Kimi are served, or once.
       if (called?.name !== known.name)
         known.name = (known.name + (called?.name ?? "")).slice(0, maxNameLength);
@@ -126,11 +142,13 @@ function onTheWire(message: ModelMessage): OpenAI.ChatCompletionMessageParam {
   return {
     role: "assistant",
     content: message.content,
+    ...(message.reasoning && { reasoning_content: message.reasoning }),
     ...(message.toolCalls?.length && {
-      tool_calls: message.toolCalls.map(({ id, ...called }) => ({
+      tool_calls: message.toolCalls.map(({ id, extra, ...called }) => ({
         id,
         type: "function" as const,
         function: called,
+        ...(extra !== undefined && { extra_content: extra }),
       })),
     }),
   };

@@ -189,7 +189,8 @@ class Turn {
         return this.written;
       }
       this.blanks = "\n\n";
-      exchange.push({ role: "assistant", content: turn.text, toolCalls: turn.toolCalls });
+      const { text, reasoning, toolCalls } = turn;
+      exchange.push({ role: "assistant", content: text, reasoning, toolCalls });
       for (const call of turn.toolCalls) {
         if (this.isOver()) return this.written;
         exchange.push({ role: "tool", toolCallId: call.id, content: await this.answer(call) });
@@ -340,7 +341,7 @@ function forModel(outcome: ToolOutcome): unknown {
 /** For servers that do not report what they used. */
 const estimatedUse = (messages: ModelMessage[], tools: ModelTool[], turn: ModelTurn): TokenUse => ({
   promptTokens: tokenEstimate(JSON.stringify(messages)) + ownTokens(JSON.stringify(tools)),
-  completionTokens: tokenEstimate(turn.text) + tokenEstimate(JSON.stringify(turn.toolCalls)),
+  completionTokens: tokenEstimate(turn.reasoning + turn.text) + tokenEstimate(JSON.stringify(turn.toolCalls)),
 });
 
 const commandAnswer = (ran: Ran[] | string): string =>

@@ -61,10 +61,14 @@ export const isTooLong = (message: string): boolean => tokenEstimate(message) > 
 const tooLong =
   "\n\n(The person wrote more than this: the middle is left out, at […]. Do not act on a text that is not whole.)";
 
-const sizeOf = (message: ModelMessage): number =>
-  perMessage +
-  tokenEstimate(message.content) +
-  ("toolCalls" in message ? tokenEstimate(JSON.stringify(message.toolCalls ?? [])) : 0);
+function sizeOf(message: ModelMessage): number {
+  const size = perMessage + tokenEstimate(message.content);
+  if (message.role !== "assistant") return size;
+  const { reasoning = "", toolCalls = [] } = message;
+  // A signature is its server's own, and no text that the model reads.
+  const calls = toolCalls.map(({ extra: _extra, ...call }) => call);
+  return size + tokenEstimate(reasoning) + tokenEstimate(JSON.stringify(calls));
+}
 
 /** A request to the model within its budget: what is old or long gives way first. */
 export function promptOf(parts: PromptParts): ModelMessage[] {
@@ -136,7 +140,8 @@ function shortenedMessage(message: ModelMessage, maxTokens: number): ModelMessag
   const toolCalls = (message.toolCalls ?? []).map((call) =>
     tokenEstimate(call.arguments) <= budget.stub ? call : { ...call, arguments: '{"left_out":"too long"}' },
   );
-  return { ...message, content: cutTo(message.content, budget.stub), toolCalls };
+  const reasoning = cutTo(message.reasoning ?? "", budget.stub);
+  return { ...message, content: cutTo(message.content, budget.stub), reasoning, toolCalls };
 }
 
 /** Shortens the data in a result that is marked as untrusted, and keeps the mark. */
