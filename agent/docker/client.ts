@@ -23,6 +23,7 @@ import { freeSubnet, routedSubnets } from "./subnets.ts";
 import { label, type Labels } from "./labels.ts";
 
 type Info = {
+  ServerVersion?: string;
   DockerRootDir: string;
   CgroupDriver: string;
   DriverStatus?: [name: string, value: string][] | null;
@@ -667,6 +668,7 @@ export function createEngine({
     async facts() {
       const info = (await docker.info()) as Info;
       return {
+        version: info.ServerVersion ?? "",
         rootDirectory: info.DockerRootDir,
         imageDirectory: imageDirectoryOf(info),
         cgroupDriver: info.CgroupDriver,

@@ -70,6 +70,8 @@ type TerminalProgram = {
 };
 export type RegistryLogin = { username: string; password: string };
 export type EngineFacts = {
+  /** Of its release, such as `28.5.2` or `20.10.24+dfsg1`. */
+  version: string;
   /** The directory of volumes and logs, and of images and writable layers if `imageDirectory` is the same. */
   rootDirectory: string;
   imageDirectory: string;

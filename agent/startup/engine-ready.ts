@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { AgentConfig } from "../config.ts";
 import { createEngine } from "../docker/client.ts";
 import type { Engine } from "../docker/engine.ts";
-import { nftablesLimit, unfitReason } from "../docker/unfit.ts";
+import { leakyEngine, nftablesLimit, unfitReason } from "../docker/unfit.ts";
 import { unfitGit } from "../image-build/git-version.ts";
 import { ingressContainer } from "../ingress/container.ts";
 import { portsTaken } from "../ingress/ports.ts";
@@ -24,7 +24,11 @@ export async function untilEngineIsFit(engine: Engine): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     const facts = await engine.facts();
     const reason = unfitReason(facts);
-    if (reason === null) return facts.usesNftables ? log("warn", nftablesLimit) : undefined;
+    if (reason === null) {
+      const leaks = leakyEngine(facts);
+      if (leaks !== null) log("warn", leaks);
+      return facts.usesNftables ? log("warn", nftablesLimit) : undefined;
+    }
     if (attempt % 30 === 0) log("error", reason);
     await delay(10_000);
   }
@@ -36,7 +40,7 @@ export async function warnOfOldGit(): Promise<void> {
   if (reason !== null) log("warn", reason);
 }
 
-/** Prints whether Berth works with this machine's engine and ports, and what is wrong with its Git. @returns the exit code */
+/** Prints whether Berth works with this machine's engine and ports, and what is old about its engine and Git. @returns the exit code */
 export async function checkMachine({
   dockerSocket: socketPath,
   agentId,
@@ -54,6 +58,8 @@ export async function checkMachine({
     console.error(reason);
     return 1;
   }
+  const leaks = leakyEngine(facts);
+  if (leaks !== null) console.error(leaks);
   if (facts.usesNftables) console.log(nftablesLimit);
   const own = await engine.inspectContainer(ingressContainer(agentId, ingress).spec.name);
   const taken = own?.running ? null : await portsTaken(ingress);

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BuildFailed } from "../../agent/docker/buildkit.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import { createEngine } from "../../agent/docker/client.ts";
-import { unfitReason } from "../../agent/docker/unfit.ts";
+import { leakyEngine, unfitReason } from "../../agent/docker/unfit.ts";
 import { ownFolderOf } from "../../agent/docker/own-folder.ts";
 import { buildImage } from "../../agent/sites/build-image.ts";
 import type { Host } from "../../agent/host.ts";
@@ -310,6 +310,22 @@ describe("an engine that Berth does not work with", () => {
     expect(unfitReason(await facts({}))).toBeNull();
     expect(unfitReason(await facts({ SecurityOptions: null }))).toBeNull();
     expect(unfitReason(await facts({ SecurityOptions: [...rights, `name=${name}`] }))).toMatch(told);
+  });
+
+  it.each([
+    ["18.09.1", true],
+    ["20.10.24+dfsg1", true],
+    ["24.0.9", true],
+    ["25.0.1", true],
+    ["25.0.2", false],
+    ["25.1.0", false],
+    ["26.1.5+dfsg1", false],
+    ["29.0.0-rc.1", false],
+    ["dev", false],
+  ])("as tenants' builds get out of it is one before 25.0.2: %s", async (ServerVersion, isLeaky) => {
+    const told = leakyEngine(await facts({ ServerVersion }));
+    expect(told !== null).toBe(isLeaky);
+    if (isLeaky) expect(told).toMatch(`Docker ${ServerVersion} on this host is old`);
   });
 
   it("for databases that are reached from outside is one whose rules are nftables'", async () => {

@@ -23,9 +23,9 @@ it.each(["2.34.1", "2.36.6", "1.9.1"])(
   },
 );
 
-it("a check of a machine tells of its Git, and fails by its engine, and by a port that another program has", async () => {
+it("a check of a machine tells of its Git and of an old engine, and fails by its engine, and by a port that another program has", async () => {
   const said = vi.spyOn(console, "error").mockReturnValue();
-  const info = { DockerRootDir: "/", SecurityOptions: [] };
+  const info = { DockerRootDir: "/", SecurityOptions: [], ServerVersion: "28.5.2" };
   const server = http.createServer(({ url = "" }, response) =>
     url.includes("/containers/") ? response.writeHead(404).end("{}") : response.end(JSON.stringify(info)),
   );
@@ -39,6 +39,9 @@ it("a check of a machine tells of its Git, and fails by its engine, and by a por
   expect(await check()).toBe(0);
   install("2.37.0");
   expect(await check()).toBe(0);
+  info.ServerVersion = "20.10.24+dfsg1";
+  expect(await check()).toBe(0);
+  info.ServerVersion = "28.5.2";
   const another = http.createServer().listen(port, "127.0.0.1");
   await once(another, "listening");
   expect(await check()).toBe(1);
@@ -49,6 +52,7 @@ it("a check of a machine tells of its Git, and fails by its engine, and by a por
   expect(said.mock.calls.map(([line]) => String(line))).toEqual([
     expect.stringMatching(/^Git does not run .*install it/),
     expect.stringMatching(/^Git 2\.34\.1 .*Install Git 2\.37 or newer/),
+    expect.stringMatching(/^Docker 20\.10\.24\+dfsg1 .*Install Docker 25\.0\.2 or newer/),
     expect.stringMatching(`TCP port ${port} is in use by another program`),
     expect.stringMatching(/^Docker does not answer/),
   ]);
