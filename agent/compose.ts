@@ -440,8 +440,15 @@ function superviseIngress(
   const onReplaced = () => runner.ingressReplaced(new Date());
   const parts = partsOf(config.ingress, { routesFile: routesFileOf(config), renewCaddy: ingress.renew });
   void watchIngress(parts, { signal, onReplaced });
+  /** The engine may have ended while the ingress was replaced. One without our containers has another data directory: it is not ours. */
+  async function ensureAgain(): Promise<void> {
+    const found = await engine.listContainers({ [label.agent]: config.agentId });
+    if (found.length > 0) await ingress.ensure();
+  }
   engine.watchContainers({ [label.ingress]: config.agentId }, signal, {
     since: () => null,
+    onConnect: () =>
+      void ensureAgain().catch((error: unknown) => log("error", "The ingress was not looked at", { error })),
     onEvent({ action }) {
       if (action !== "oom") return;
       log("error", "The ingress reached its memory limit; it is restarted if that ended it");

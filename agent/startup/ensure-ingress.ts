@@ -36,38 +36,37 @@ export function openIngressContainer(
       log("error", "The ingress was not started; sites are served if an earlier one is in place", { error });
   };
 
-  const renew = (): Promise<void> =>
-    alone(`ingress ${spec.name}`, async () => {
-      const found = await engine.inspectContainer(spec.name);
-      if ((await engine.imageId(ingressImage)) === null) {
-        // In the background: it takes minutes, or never succeeds.
-        pulling ??= untilImageIsHere(host, ingressImage, signal)
-          .then(renew)
-          .catch(notStarted)
-          .finally(() => (pulling = undefined));
-        if (found) await engine.startContainer(found.id);
-        else
-          problem = `The image ${ingressImage} has not been pulled yet, so no site can be served: see that the machine reaches its registry (docker pull ${ingressImage} shows the reason).`;
-        throw new Error(`The image ${ingressImage} is missing`);
-      }
-      if (found) await engine.removeContainer(found.id);
-      problem = await portsTaken(settings);
-      if (problem !== null) throw new Error(problem);
-      await startIngress(engine, spec);
-    });
+  async function make(): Promise<void> {
+    const found = await engine.inspectContainer(spec.name);
+    if ((await engine.imageId(ingressImage)) === null) {
+      // In the background: it takes minutes, or never succeeds.
+      pulling ??= untilImageIsHere(host, ingressImage, signal)
+        .then(renew)
+        .catch(notStarted)
+        .finally(() => (pulling = undefined));
+      if (found) await engine.startContainer(found.id);
+      else
+        problem = `The image ${ingressImage} has not been pulled yet, so no site can be served: see that the machine reaches its registry (docker pull ${ingressImage} shows the reason).`;
+      throw new Error(`The image ${ingressImage} is missing`);
+    }
+    if (found) await engine.removeContainer(found.id);
+    problem = await portsTaken(settings);
+    if (problem !== null) throw new Error(problem);
+    await startIngress(engine, spec);
+  }
+
+  const inTurn = (work: () => Promise<void>): Promise<void> => alone(`ingress ${spec.name}`, work);
+  const renew = (): Promise<void> => inTurn(make);
 
   return {
     renew,
     problem: () => problem,
-    async ensure() {
-      try {
+    ensure: () =>
+      inTurn(async () => {
         const found = await engine.inspectContainer(spec.name);
         const isAsWanted = found?.labels[label.config] === spec.Labels[label.config];
-        await (found && isAsWanted ? engine.startContainer(found.id) : renew());
-      } catch (error) {
-        notStarted(error);
-      }
-    },
+        await (found && isAsWanted ? engine.startContainer(found.id) : make());
+      }).catch(notStarted),
   };
 }
 

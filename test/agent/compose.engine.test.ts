@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { dirname } from "node:path";
+import { connect, createServer, type Socket } from "node:net";
+import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { label } from "../../agent/docker/labels.ts";
 import { accessLogVolume } from "../../agent/ingress/access-log.ts";
@@ -95,6 +96,34 @@ it("an agent replaces an ingress that hangs, and tells the control plane", async
   await engine.pauseContainer(hung.id);
   expect(await connection.next("ready")).toHaveProperty("ingressReplacedAt");
   expect((await ingress())?.id).not.toBe(hung.id);
+  await answers(config.ingress.port, "unknown.localhost", 404);
+});
+
+it("an ingress that the engine lost when it ended is there again as soon as the engine is", async () => {
+  const site = [`--label=${label.agent}=${config.agentId}`, "node:24-bookworm-slim", "sleep", "600"];
+  const siteContainer = await docker("run", "--detach", ...site);
+  stops.push(() => engine.removeContainer(siteContainer));
+  const connections = new Set<Socket>();
+  const dockerSocket = join(config.stateDirectory, "engine.sock");
+  const way = createServer((near) => {
+    const far = connect(config.dockerSocket);
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      connections.add(one);
+      one.on("error", () => other.destroy()).pipe(other);
+    }
+  });
+  await new Promise<void>((resolve) => way.listen(dockerSocket, resolve));
+  stops.push(async () => void way.close());
+  await started({ dockerSocket });
+  const before = await ingress();
+  if (!before) throw new Error("There is no ingress");
+  // Within the time in which an ingress that does not answer is not judged yet.
+  await engine.removeContainer(before.id);
+  for (const one of connections) one.destroy();
+  await expect.poll(async () => (await ingress())?.running, { timeout: 12_000 }).toBe(true);
   await answers(config.ingress.port, "unknown.localhost", 404);
 });
 

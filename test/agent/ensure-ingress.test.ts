@@ -60,6 +60,17 @@ it("without an ingress in place it starts one as soon as the image is here", asy
   expect(ingress.problem()).toBe(null);
 });
 
+it("an ingress that is being made when it is looked at is not made once more", async () => {
+  const { state, serving, ingress } = machine();
+  state.images[ingressImage] = "newest";
+  const looked = [ingress.renew(), ingress.ensure()] as const;
+  await looked[0];
+  const [made] = state.containers;
+  await looked[1];
+  expect(serving()).toEqual([spec.Labels]);
+  expect(state.containers.map(({ id }) => id)).toEqual([made?.id]);
+});
+
 it("an ingress that has the configuration is left alone, and started again without its image", async () => {
   const { engine, state, serving, ingress } = machine();
   state.images[ingressImage] = "newest";
