@@ -9,7 +9,7 @@ const isObject = (value: unknown): value is Row =>
 const titleOf = (name: string): string =>
   name
     .replace(/(?:Cents|Mb|Gb|Ms|At|Seconds|Bytes)$/, "")
-    .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .replaceAll(/(?<=[a-z0-9])(?<!Git)[A-Z]|(?<=[A-Z])[A-Z](?=[a-z])/g, " $&")
     .toLowerCase() || name;
 
 /** A value as its name and unit say: names carry units in this API. */

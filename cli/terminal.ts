@@ -219,13 +219,15 @@ export const duration = (ms: number): string =>
     ? `${Math.round(ms)} ms`
     : ms < 60_000
       ? `${(ms / 1000).toFixed(1)} s`
-      : `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+      : `${Math.floor(Math.round(ms / 1000) / 60)} min ${Math.round(ms / 1000) % 60} s`;
 export const size = (megabytes: number | null): string =>
   megabytes === null
     ? dim("–")
-    : megabytes < 1024
-      ? `${Math.round(megabytes * 10) / 10} MB`
-      : `${(megabytes / 1024).toFixed(1)} GB`;
+    : megabytes > 0 && megabytes < 0.1
+      ? `${Math.ceil(megabytes * 1024)} KB`
+      : megabytes < 1024
+        ? `${Math.round(megabytes * 10) / 10} MB`
+        : `${(megabytes / 1024).toFixed(1)} GB`;
 
 /** `clear`: before something else is written. */
 type Spinner = { say(text: string): void; clear(): void; stop(): void };

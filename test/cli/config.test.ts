@@ -22,7 +22,8 @@ import { connectionOf } from "../../cli/context.ts";
 import { repositoryAddress } from "../../cli/git.ts";
 import { sinceTime } from "../../cli/commands/logs.ts";
 import { opener } from "../../cli/open.ts";
-import { fields, safe, table } from "../../cli/terminal.ts";
+import { shown } from "../../cli/shown.ts";
+import { duration, fields, safe, size, table } from "../../cli/terminal.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const folder = temporaryFolder();
@@ -248,6 +249,27 @@ it.each([
     inColumns(columns, () => fields({ Site: "shop id_1", Domain: "www.shop.test VERIFIED", Problem: null })),
   ).toBe(text),
 );
+
+it("an answer's fields are named by the words of their names", () =>
+  expect(
+    shown({ accounts: { newInAWeek: 2 }, signInWithGitHub: true, accountEmail: "a@b.example", sizeMb: 1 }),
+  ).toBe(
+    "accounts new in a week  2\nsign in with github     yes\naccount email           a@b.example\nsize                    1 MB",
+  ));
+
+it.each([
+  [0, "0 MB"],
+  [0.002, "3 KB"],
+  [0.1, "0.1 MB"],
+  [1024, "1.0 GB"],
+])("%s megabytes are %s: nothing only where there is nothing", (megabytes, text) =>
+  expect(size(megabytes)).toBe(text),
+);
+
+it.each([
+  [59_900, "59.9 s"],
+  [119_900, "2 min 0 s"],
+])("%s ms are %s", (ms, text) => expect(duration(ms)).toBe(text));
 
 it.each([
   ["darwin", "open"],

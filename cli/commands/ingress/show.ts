@@ -18,6 +18,6 @@ export const showIngress = command("show", "What the ingress does for a site", "
               value === null ? null : safe(typeof value === "string" ? value : JSON.stringify(value)),
             ]),
           ),
-        ) || "Nothing but lead visitors to it.",
+        ) || "No rules: requests are passed on unchanged.",
     );
   });
