@@ -374,7 +374,7 @@ export const operations = {
     path: "/sites/{id}",
     tag: "Sites",
     summary:
-      "Run an action, or change a domain, environment variables, settings or the pack: exactly one of them per request",
+      "Deploy, start, stop or restart a site, or change a domain, environment variables, settings or the pack: exactly one of them per request",
     access: "key",
     body: SitePatch,
     answers: [
@@ -1365,7 +1365,8 @@ export const operations = {
     method: "post",
     path: "/chat/stream",
     tag: "Assistant",
-    summary: "The same, streamed as server-sent events: conversation, delta, tool, action, done, error",
+    summary:
+      "Send one message to the assistant; its answer is streamed as server-sent events: conversation, delta, tool, action, done, error",
     access: "key",
     body: ChatRequest,
     limit: "chat",

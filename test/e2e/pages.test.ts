@@ -157,6 +157,25 @@ it("the API's reference is read without a script", async () => {
   expect(errors).toEqual([]);
 });
 
+it("the reference's search finds what a guide says and what restarts a site, and a link leads to what it hid", async () => {
+  const reader = await browser.newPage();
+  await reader.goto(`${local.siteUrl}/docs`);
+  const search = async (words: string) => {
+    await reader.fill("docs-search input", words);
+    return reader.locator("[data-entry]:visible").evaluateAll((all) => all.map(({ id }) => id));
+  };
+  expect(await search("restart site")).toContain("patchSite");
+  expect(await search("whoever has an invoice's address")).toEqual([""]);
+  await reader.click('a[href="#listPacks"]');
+  await reader.locator("#listPacks h4").first().waitFor();
+  expect(await reader.inputValue("docs-search input")).toBe("");
+  // The address of the page names it already.
+  await search("whoever has an invoice's address");
+  await reader.click('a[href="#listPacks"]');
+  await reader.locator("#listPacks h4").first().waitFor();
+  await reader.close();
+});
+
 it("what is not there says so on a page", async () => {
   const answer = await go("/invoice/inv_unknown");
   expect([answer?.status(), await page.locator("h1").innerText()]).toEqual([404, "Not found"]);

@@ -1,8 +1,15 @@
-/** The reference's search: hides the entries that do not contain every word typed. Without a script all are shown. */
+/** The reference's search: hides the guides and requests that do not contain every word typed. Without a script all are shown. */
 class DocsSearch extends HTMLElement {
   connectedCallback(): void {
     const input = this.querySelector("input");
     input?.addEventListener("input", () => this.narrow(input.value));
+    // What a link leads to is shown, whatever was searched for.
+    this.closest(".docs")?.addEventListener("click", ({ target }) => {
+      const link = target instanceof Element && target.closest<HTMLAnchorElement>('a[href^="#"]');
+      if (!link || !document.getElementById(link.hash.slice(1))?.closest("[hidden]")) return;
+      if (input) input.value = "";
+      this.narrow("");
+    });
     const asked = new URLSearchParams(location.search).get("q");
     if (input && asked !== null) input.value = asked;
     if (input && input.value !== "") this.narrow(input.value);
@@ -14,7 +21,8 @@ class DocsSearch extends HTMLElement {
     for (const section of document.querySelectorAll<HTMLElement>("[data-topic]")) {
       let shown = 0;
       for (const entry of section.querySelectorAll<HTMLElement>("[data-entry]")) {
-        const text = (entry.dataset["entry"] ?? "").toLowerCase();
+        const guide = entry instanceof HTMLDetailsElement ? "" : entry.textContent;
+        const text = `${entry.dataset["entry"]} ${guide}`.toLowerCase();
         entry.hidden = !words.every((word) => text.includes(word));
         if (!entry.hidden) shown++;
       }
