@@ -60,7 +60,7 @@ import { isHandingOver } from "./sites/hand-over.ts";
 import { openReaddressing } from "./sites/readdress.ts";
 import { openRetirement } from "./sites/retire.ts";
 import { adoptCommands } from "./startup/adopt-commands.ts";
-import { untilEngineAnswers, untilEngineIsFit, warnOfOldGit } from "./startup/engine-ready.ts";
+import { untilEngineAnswers, untilEngineIsFit, oldPrograms } from "./startup/engine-ready.ts";
 import { openIngressContainer, type IngressContainer } from "./startup/ensure-ingress.ts";
 import { reviveServing, sweep } from "./startup/sweep.ts";
 import { openChannels } from "./streams/open-channel.ts";
@@ -75,6 +75,8 @@ const logLookMs = 2000;
 const healthLookMs = 10_000;
 const accessLogLookMs = 1000;
 const conditionLookMs = 10_000;
+/** Docker and Git may be updated while the agent runs. */
+const oldLookMs = 3_600_000;
 const stopWithinMs = 5000;
 
 type Agent = {
@@ -103,7 +105,10 @@ export function compose(config: AgentConfig, program: Program): Agent {
       await isolation.refresh();
       await untilEngineAnswers(engine);
       await untilEngineIsFit(engine);
-      await warnOfOldGit();
+      let old = await oldPrograms(engine);
+      for (const one of old) log("warn", one);
+      const lookAgain = async () => void (old = await oldPrograms(engine).catch(() => old));
+      every(oldLookMs, stopping.signal, lookAgain);
 
       const means = await openMeans(config, foundation);
       const { host, records } = means;
@@ -118,7 +123,7 @@ export function compose(config: AgentConfig, program: Program): Agent {
       watch(config, means, work, stopping.signal);
       superviseIngress(config, host, { runner: work.runner, ingress }, stopping.signal);
       const updates = updatesOf(config, work, program);
-      const problems = { ingress: ingress.problem, update: () => updates?.problem() ?? null };
+      const problems = { ingress: ingress.problem, update: () => updates?.problem() ?? null, old: () => old };
       await watchCondition(config, means, work, problems, stopping.signal);
       await adoptCommands(host, work.journal, work.runner);
       const endLink = connect(config, means, work, program, updates);
@@ -462,7 +467,7 @@ function watchCondition(
   { builds }: AgentConfig,
   { host }: Means,
   { questionServer, inventory }: Work,
-  problems: Record<"ingress" | "update", () => string | null>,
+  problems: Record<"ingress" | "update", () => string | null> & { old: () => string[] },
   signal: AbortSignal,
 ): Promise<void> {
   const look = () =>
@@ -472,7 +477,9 @@ function watchCondition(
           disk,
           ingressProblem: problems.ingress(),
           updateProblem: problems.update(),
-          clockProblem: clockProblem(Date.now(), inventory.serviceTimeMs()),
+          machineProblems: [clockProblem(Date.now(), inventory.serviceTimeMs()), ...problems.old()].filter(
+            (one) => one !== null,
+          ),
         }),
       )
       .catch((error: unknown) => log("error", "The host's condition was not determined", { error }));

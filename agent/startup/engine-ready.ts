@@ -24,20 +24,19 @@ export async function untilEngineIsFit(engine: Engine): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     const facts = await engine.facts();
     const reason = unfitReason(facts);
-    if (reason === null) {
-      const leaks = leakyEngine(facts);
-      if (leaks !== null) log("warn", leaks);
-      return facts.usesNftables ? log("warn", nftablesLimit) : undefined;
-    }
+    if (reason === null) return facts.usesNftables ? log("warn", nftablesLimit) : undefined;
     if (attempt % 30 === 0) log("error", reason);
     await delay(10_000);
   }
 }
 
-/** No reason to be no host: Ubuntu 22.04 has such a Git, and what it connects to has to prove its name by a certificate. */
-export async function warnOfOldGit(): Promise<void> {
-  const reason = await unfitGit();
-  if (reason !== null) log("warn", reason);
+/**
+ * What of this machine is too old to be safe, and what to do. No reason to be no host: Debian 12 has such a Docker, which
+ * is safe for repositories that its operator trusts, and Ubuntu 22.04 such a Git.
+ */
+export async function oldPrograms(engine: Engine): Promise<string[]> {
+  const found = [leakyEngine(await engine.facts()), await unfitGit()];
+  return found.filter((one) => one !== null);
 }
 
 /** Prints whether Berth works with this machine's engine and ports, and what is old about its engine and Git. @returns the exit code */

@@ -215,8 +215,8 @@ export const FromAgent = z.discriminatedUnion("type", [
     ingressProblem: z.string().min(1).max(2000).nullable(),
     /** Why its last update failed, with what to do; null: none did. Earlier agents do not say. */
     updateProblem: z.string().min(1).max(2000).nullable().default(null),
-    /** Why its clock is not right, with what to do; null: it is, or is not known to be wrong. Earlier agents do not say. */
-    clockProblem: z.string().min(1).max(2000).nullable().default(null),
+    /** What is wrong with the machine, with what to do: its clock, or a program that is old. Earlier agents do not say. */
+    machineProblems: z.array(z.string().min(1).max(2000)).max(10).default([]),
   }),
   Inventory,
   /** The answer to `openStream`; its bytes follow as binary messages (`stream-frames.ts`). */

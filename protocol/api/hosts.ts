@@ -129,7 +129,7 @@ export const Host = z
     problems: z
       .array(z.string())
       .describe(
-        "What keeps the host from serving visitors or from taking new sites, or its agent from its update, or why memory that it reports is not used, or that its clock is wrong, and what to do, as its agent last reported it.",
+        "What keeps the host from serving visitors or from taking new sites, or its agent from its update, or why memory that it reports is not used, or that its clock is wrong or its Docker or Git too old to be safe, and what to do, as its agent last reported it.",
       ),
     ingressReplacedAt: Timestamp.nullable().describe(
       "When the agent last replaced the ingress because it did not respond or was out of memory.",

@@ -29,7 +29,7 @@ const fromAgent: { [T in FromAgent["type"]]: Extract<FromAgent, { type: T }> } =
     disk: { freeMb: 0, neededMb: 2048 },
     ingressProblem: "Port 80 is in use.",
     updateProblem: null,
-    clockProblem: null,
+    machineProblems: ["Its clock is 12 minutes behind the service's."],
   },
   streamOpened: { type: "streamOpened", streamId: 4_294_967_295 },
   streamCredit: credit,
@@ -296,9 +296,9 @@ describe("a message is refused", () => {
     })),
   ];
   it.each(messages)("without any one of its fields: $message.type", ({ schema, message }) => {
-    // Control planes of before send no `awaited`, agents no `updateProblem` or `clockProblem`.
+    // Control planes of before send no `awaited`, agents no `updateProblem` or `machineProblems`.
     for (const field of Object.keys(message).filter(
-      (name) => !["result", "awaited", "updateProblem", "clockProblem"].includes(name),
+      (name) => !["result", "awaited", "updateProblem", "machineProblems"].includes(name),
     ))
       expect([field, schema.safeParse({ ...message, [field]: undefined }).success]).toEqual([field, false]);
   });

@@ -99,13 +99,16 @@ describe("a new site", () => {
     const [full, other] = [await hostFor(3), await hostFor(1)];
     const problem = "TCP port 80 is in use by another program.";
     const updateProblem = "Its agent was not updated: The new agent could not be fetched: 503.";
-    const clockProblem = "Its clock is 12 minutes behind the service's.";
+    const machineProblems = [
+      "Its clock is 12 minutes behind the service's.",
+      "Docker 20.10.24 on this host is old.",
+    ];
     full.send({
       type: "condition",
       disk: { freeMb: 2000, neededMb: 2048 },
       ingressProblem: problem,
       updateProblem,
-      clockProblem,
+      machineProblems,
     });
     await expect
       .poll(async () => hostRecord(full.hostId))
@@ -115,7 +118,7 @@ describe("a new site", () => {
           problem,
           expect.stringMatching(/^Its disk is nearly full: 2\.0 GB are free.* needs 2\.0 GB/),
           updateProblem,
-          clockProblem,
+          ...machineProblems,
         ],
       });
     expect(await hostPage()).toContain("Its disk is nearly full");

@@ -237,8 +237,8 @@ export const hosts = sqliteTable(
     ingressProblem: text("ingress_problem"),
     /** Why its agent was not updated, as it last said; null: it was, or need not be. */
     updateProblem: text("update_problem"),
-    /** Why its clock is wrong, as its agent last said; null: it is right. */
-    clockProblem: text("clock_problem"),
+    /** What is wrong with its clock or old on it, as its agent last said. */
+    machineProblems: text("machine_problems", { mode: "json" }).$type<string[]>().notNull().default([]),
     /**
      * When its inventory was last compared with the record, and the memory of running containers unknown to the
      * record.

@@ -7,7 +7,7 @@ type Condition = {
   diskNeededMb: number | null;
   ingressProblem: string | null;
   updateProblem: string | null;
-  clockProblem: string | null;
+  machineProblems: readonly string[];
 };
 
 /** An update of the kernel changes what a machine reports by less. */
@@ -15,7 +15,7 @@ const growthShare = 1.05;
 
 const gigabytes = (mb: number): string => `${(mb / 1024).toFixed(1)} GB`;
 
-/** For the operator: what keeps a host from its work, its memory from use or its agent from its update, or what is wrong with its clock, as its agent last reported it. */
+/** For the operator: what keeps a host from its work, its memory from use or its agent from its update, or what is wrong with its clock or old on it, as its agent last reported it. */
 export function hostProblems({
   id,
   memoryMb,
@@ -25,7 +25,7 @@ export function hostProblems({
   diskNeededMb,
   ingressProblem,
   updateProblem,
-  clockProblem,
+  machineProblems,
 }: Condition): string[] {
   const isFull = diskFreeMb !== null && diskNeededMb !== null && diskFreeMb < diskNeededMb;
   const hasGrown =
@@ -43,6 +43,6 @@ export function hostProblems({
         ]
       : []),
     ...(updateProblem === null ? [] : [updateProblem]),
-    ...(clockProblem === null ? [] : [clockProblem]),
+    ...machineProblems,
   ];
 }

@@ -7,7 +7,7 @@ import { hosts } from "../../db/schema.ts";
 export async function recordCondition(
   ctx: Ctx,
   hostId: Id<"host">,
-  { disk, ingressProblem, updateProblem, clockProblem }: Extract<FromAgent, { type: "condition" }>,
+  { disk, ingressProblem, updateProblem, machineProblems }: Extract<FromAgent, { type: "condition" }>,
 ): Promise<void> {
   await ctx.db
     .update(hosts)
@@ -16,7 +16,7 @@ export async function recordCondition(
       diskNeededMb: disk?.neededMb ?? null,
       ingressProblem,
       updateProblem,
-      clockProblem,
+      machineProblems,
     })
     .where(eq(hosts.id, hostId));
 }

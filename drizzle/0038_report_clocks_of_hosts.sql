@@ -1,1 +1,0 @@
-ALTER TABLE `hosts` ADD `clock_problem` text;

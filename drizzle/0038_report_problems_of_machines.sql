@@ -1,0 +1,1 @@
+ALTER TABLE `hosts` ADD `machine_problems` text DEFAULT '[]' NOT NULL;
