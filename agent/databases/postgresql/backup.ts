@@ -186,10 +186,14 @@ function undumped(error: unknown): unknown {
   return unread(table === undefined ? "The database" : `The table ${table}`, error);
 }
 
-/** Settings of the database for all roles, except those that select the role. */
-const listSettings = `SELECT json_build_array(split_part(c, '=', 1), substr(c, strpos(c, '=') + 1))
-  FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase, unnest(s.setconfig) c
-  WHERE d.datname = current_database() AND s.setrole = 0 AND split_part(c, '=', 1) NOT IN ('role', 'session_authorization');`;
+/**
+ * Settings of the database for all roles, except those that select the role, and those of an extension that is no
+ * longer there: they have no effect, and cannot be set again.
+ */
+const listSettings = `SELECT json_build_array(name, substr(c, strpos(c, '=') + 1))
+  FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase, unnest(s.setconfig) c, split_part(c, '=', 1) name
+  WHERE d.datname = current_database() AND s.setrole = 0 AND name NOT IN ('role', 'session_authorization')
+    AND (strpos(name, '.') = 0 OR EXISTS (SELECT FROM pg_proc WHERE probin = '$libdir/' || split_part(name, '.', 1)));`;
 
 const listExtensions = "SELECT to_json(extname) FROM pg_extension ORDER BY extname;";
 
