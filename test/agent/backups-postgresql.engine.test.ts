@@ -70,11 +70,13 @@ describe("a PostgreSQL database's backup is made and proven", () => {
       ALTER DATABASE ${spec.databaseName} SET client_encoding = LATIN1;
       ALTER DATABASE ${spec.databaseName} SET quote_all_identifiers = on;
       ALTER DATABASE ${spec.databaseName} SET standard_conforming_strings = off;
-      ALTER DATABASE ${spec.databaseName} SET application_name = 'it''s $berth$ "\\! touch /tmp/owned';`);
-    const kept =
-      "SELECT pg_catalog.string_agg(c, ';' ORDER BY c) FROM pg_catalog.pg_db_role_setting s, pg_catalog.unnest(setconfig) c WHERE setrole OPERATOR(pg_catalog.=) 0";
+      ALTER DATABASE ${spec.databaseName} SET application_name = 'it''s $berth$ "\\! touch /tmp/owned';
+      COMMENT ON DATABASE ${spec.databaseName} IS 'the shop''s $berth$\n\\! touch /tmp/owned';`);
+    const kept = `SELECT pg_catalog.string_agg(c, ';' ORDER BY c) FROM pg_catalog.pg_db_role_setting s, pg_catalog.unnest(setconfig) c WHERE setrole OPERATOR(pg_catalog.=) 0;
+      SELECT description FROM pg_catalog.pg_shdescription JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) objoid WHERE datname OPERATOR(pg_catalog.=) current_database()`;
     const before = await own(kept);
     expect(before).toContain("application_name=it's $berth$");
+    expect(before).toContain("the shop's $berth$\n");
     await host.does("database.restart", { database: spec });
     expect(await host.restore(spec, await host.backUp(spec))).toBeNull();
     expect(await own(kept)).toBe(before);

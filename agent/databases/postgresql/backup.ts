@@ -7,7 +7,7 @@ import { outputOf } from "../backups/copier.ts";
 import { Session } from "../backups/session.ts";
 import { strayMark } from "../backups/strays.ts";
 import { notOfExtension, own } from "./own-objects.ts";
-import { fill, refill } from "./restore.ts";
+import { databaseComment, fill, refill } from "./restore.ts";
 
 const env = [strayMark, ...ownEnvironment];
 
@@ -193,7 +193,9 @@ function undumped(error: unknown): unknown {
 const listSettings = `SELECT json_build_array(name, substr(c, strpos(c, '=') + 1))
   FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase, unnest(s.setconfig) c, split_part(c, '=', 1) name
   WHERE d.datname = current_database() AND s.setrole = 0 AND name NOT IN ('role', 'session_authorization')
-    AND (strpos(name, '.') = 0 OR EXISTS (SELECT FROM pg_proc WHERE probin = '$libdir/' || split_part(name, '.', 1)));`;
+    AND (strpos(name, '.') = 0 OR EXISTS (SELECT FROM pg_proc WHERE probin = '$libdir/' || split_part(name, '.', 1)))
+  UNION ALL SELECT json_build_array('${databaseComment}', description)
+  FROM pg_shdescription WHERE classoid = 'pg_database'::regclass AND objoid = (SELECT oid FROM pg_database WHERE datname = current_database());`;
 
 const listExtensions = "SELECT to_json(extname) FROM pg_extension ORDER BY extname;";
 

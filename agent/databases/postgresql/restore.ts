@@ -120,6 +120,9 @@ async function restore(
   await feed("pg_restore", program, bytes);
 }
 
+/** The name under which the comment on the database is among its settings. */
+export const databaseComment = "comment";
+
 /** Settings stored as a list of quoted names, which as a single text would be one name. */
 const lists = ["search_path", "temp_tablespaces", "local_preload_libraries"];
 
@@ -128,6 +131,8 @@ const lists = ["search_path", "temp_tablespaces", "local_preload_libraries"];
  * of an extension can be set once its library is loaded, which validating one of its functions does.
  */
 function setAgain(databaseName: string, name: string, value: string): string {
+  if (name === databaseComment)
+    return `COMMENT ON DATABASE ${identifier(databaseName)} IS ${literal(value)};`;
   const [first = "", ...others] = name.split(".");
   const path = [first, ...others].map(identifier).join(".");
   const load =
