@@ -219,6 +219,20 @@ describe("a PostgreSQL database's backup is made and proven", () => {
     expect(await host.verify(spec, await host.backUp(spec))).toBeNull();
   });
 
+  it("whose names have characters that Unicode reserves", async () => {
+    await anew();
+    await own(`CREATE TABLE "a\u{10fffe}b" (id int CONSTRAINT "\u{fdd0}" CHECK (id > 0)); INSERT INTO "a\u{10fffe}b" VALUES (1);
+      CREATE SEQUENCE "\uffff"; SELECT nextval('"\uffff"');
+      CREATE TABLE words (word text); CREATE FUNCTION allowed(text) RETURNS boolean LANGUAGE sql AS 'SELECT EXISTS (SELECT FROM words WHERE word = $1)';
+      INSERT INTO words VALUES ('x'); CREATE TABLE checked (word text CONSTRAINT "\u{fdd1}" CHECK (allowed(word))); INSERT INTO checked VALUES ('x');`);
+    const backupId = await host.backUp(spec);
+    expect(await host.verify(spec, backupId)).toBeNull();
+    expect(await host.restore(spec, backupId)).toBeNull();
+    expect(await own(`SELECT id FROM "a\u{10fffe}b"; SELECT nextval('"\uffff"')`)).toBe("1\n2");
+    const names = "SELECT length(conname) FROM pg_constraint WHERE contype = 'c' AND convalidated";
+    expect(await own(`${names} AND connamespace = 'public'::regnamespace`)).toBe("1\n1");
+  });
+
   it("of thousands of sequences and tables", async () => {
     await anew();
     await own("SELECT format('CREATE TABLE many%s (id serial)', n) FROM generate_series(1, 3000) n \\gexec");

@@ -6,7 +6,7 @@ import type { Copier, Server } from "../backups/copier.ts";
 import { outputOf } from "../backups/copier.ts";
 import { Session } from "../backups/session.ts";
 import { strayMark } from "../backups/strays.ts";
-import { notOfExtension, own } from "./own-objects.ts";
+import { notOfExtension, own, parsed, printable } from "./own-objects.ts";
 import { databaseComment, fill, refill } from "./restore.ts";
 
 const env = [strayMark, ...ownEnvironment];
@@ -57,12 +57,12 @@ const plainTypes = (
 const listTables = `WITH moving AS (SELECT pg_partition_root(partrelid) AS root FROM pg_partitioned_table
     WHERE (SELECT o.oid FROM pg_opclass o JOIN pg_am m ON m.oid = o.opcmethod
       WHERE o.opcname = 'enum_ops' AND o.opcnamespace = 'pg_catalog'::regnamespace AND m.amname = 'hash') = ANY (partclass))
-  SELECT json_build_array(n.nspname, c.relname, NOT EXISTS (SELECT FROM pg_attribute a
+  SELECT ${printable(`json_build_array(n.nspname, c.relname, NOT EXISTS (SELECT FROM pg_attribute a
     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid NOT IN (${plainTypes})),
-    CASE WHEN c.relkind = 'p' THEN 'whole' WHEN pg_partition_root(c.oid) IN (SELECT root FROM moving) THEN 'part' ELSE 'table' END)
+    CASE WHEN c.relkind = 'p' THEN 'whole' WHEN pg_partition_root(c.oid) IN (SELECT root FROM moving) THEN 'part' ELSE 'table' END)`)}
   ${relations("'r', 'p'")} AND (c.relkind = 'r' OR c.oid IN (SELECT root FROM moving));`;
 // Sorted, so that locks are always taken in the same order.
-const listCounters = `SELECT json_build_array(n.nspname, c.relname) ${relations("'S'")} ORDER BY n.nspname, c.relname;`;
+const listCounters = `SELECT ${printable("json_build_array(n.nspname, c.relname)")} ${relations("'S'")} ORDER BY n.nspname, c.relname;`;
 /** An index of a partitioned table that lacks no partition, though the server has not noticed. */
 const validOnceRestored = `(t.relkind = 'p'
     AND (SELECT count(*) FROM pg_partition_tree(i.indexrelid)) = (SELECT count(*) FROM pg_partition_tree(i.indrelid))
@@ -81,7 +81,6 @@ const countObjects = `SELECT json_build_object(
   'large objects', (SELECT count(*)::text FROM pg_largeobject_metadata));`;
 
 type Name = [schema: string, name: string];
-const parsed = <T>(lines: string[]): T[] => lines.map((line) => JSON.parse(line) as T);
 const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
 
 /** `t` alone would mean a column of that name, if there is one. */
@@ -190,14 +189,14 @@ function undumped(error: unknown): unknown {
  * Settings of the database for all roles, except those that select the role, and those of an extension that is no
  * longer there: they have no effect, and cannot be set again.
  */
-const listSettings = `SELECT json_build_array(name, substr(c, strpos(c, '=') + 1))
+const listSettings = `SELECT ${printable("json_build_array(name, substr(c, strpos(c, '=') + 1))")}
   FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase, unnest(s.setconfig) c, split_part(c, '=', 1) name
   WHERE d.datname = current_database() AND s.setrole = 0 AND name NOT IN ('role', 'session_authorization')
     AND (strpos(name, '.') = 0 OR EXISTS (SELECT FROM pg_proc WHERE probin = '$libdir/' || split_part(name, '.', 1)))
-  UNION ALL SELECT json_build_array('${databaseComment}', description)
+  UNION ALL SELECT ${printable(`json_build_array('${databaseComment}', description)`)}
   FROM pg_shdescription WHERE classoid = 'pg_database'::regclass AND objoid = (SELECT oid FROM pg_database WHERE datname = current_database());`;
 
-const listExtensions = "SELECT to_json(extname) FROM pg_extension ORDER BY extname;";
+const listExtensions = `SELECT ${printable("to_json(extname)")} FROM pg_extension ORDER BY extname;`;
 
 async function readMore(session: Session): Promise<Pick<Fingerprint, "settings" | "extensions">> {
   const set = parsed<[name: string, value: string]>(await session.ask(listSettings));

@@ -5,7 +5,7 @@ import { run } from "../run-program.ts";
 import { feed, UnfitError, withHead, type Filling, type Server } from "../backups/copier.ts";
 import { saysDiskFull } from "../../docker/disk-full.ts";
 import { strayMark } from "../backups/strays.ts";
-import { notOfExtension, own } from "./own-objects.ts";
+import { notOfExtension, own, parsed, printable } from "./own-objects.ts";
 import {
   backupReader,
   dropStatistics,
@@ -199,9 +199,9 @@ async function listEntries(
 /** A check of a table or a domain: what it belongs to, its name, and its definition. */
 type Check = [of: string, name: string, definition: string];
 // An inherited check goes with the one that it comes from.
-const listChecks = `SELECT json_build_array(
+const listChecks = `SELECT ${printable(`json_build_array(
     CASE WHEN k.conrelid <> 0 THEN 'TABLE ' || k.conrelid::regclass ELSE 'DOMAIN ' || k.contypid::regtype END,
-    quote_ident(k.conname), pg_get_constraintdef(k.oid))
+    quote_ident(k.conname), pg_get_constraintdef(k.oid))`)}
   FROM pg_constraint k JOIN pg_namespace n ON n.oid = k.connamespace
   WHERE k.contype = 'c' AND k.coninhcount = 0 AND ${own}
     AND ${notOfExtension("pg_class", "k.conrelid")} AND ${notOfExtension("pg_type", "k.contypid")}
@@ -213,10 +213,7 @@ async function takeChecks(server: Server, { databaseName: from }: Filling): Prom
   const taken: Check[] = [];
   for (;;) {
     const output = await runsOn(server)({ command, env: ownEnvironment, input: listChecks });
-    const found = output
-      .split("\n")
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as Check);
+    const found = parsed<Check>(output.split("\n").filter(Boolean));
     if (found.length === 0) return taken;
     taken.push(...found);
     const drops = found.map(([of, name]) => `ALTER ${of} DROP CONSTRAINT ${name};`);
