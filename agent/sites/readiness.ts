@@ -125,7 +125,7 @@ async function silenceReason(
     return `Nothing listens on port ${port}, but the app listens on ${others.join(", ")}: set the site's port to it, or let the app use the PORT variable.`;
   if (listeners.length > 0)
     return `Nothing listens on port ${port}, but the app listens on ${listeners.map(shown).join(", ")} only: let it listen on 0.0.0.0 and the port in the PORT variable.`;
-  return `Nothing listens on port ${port} after ${timeoutSeconds} s, and the app still runs: let it listen on 0.0.0.0 and the port in the PORT variable, or give it longer with startTimeoutSeconds.`;
+  return `Nothing listens on port ${port} after ${timeoutSeconds} s, and the app still runs: let it listen on 0.0.0.0 and the port in the PORT variable, or give it longer with startTimeoutSeconds. A bot or worker, which needs no port, needs something beside it that answers there.`;
 }
 
 const shown = ({ port, loopbackOnly }: Listener): string => `${loopbackOnly ? "127.0.0.1:" : ""}${port}`;

@@ -2152,6 +2152,10 @@ describe("an app of any language", () => {
       "Not run: worker, clock of the Procfile. A site runs its web process; use schedules, or a site of its own that listens on PORT.",
     ]);
     expect(notesOf(sourcesOf({ Procfile: "web: node a.js\nrelease: node b.js" }))).toEqual([]);
+    // The worker's command may well be the one that is detected.
+    expect(notesOf(sourcesOf({ Procfile: "worker: python bot.py\n", "bot.py": "" }))).toEqual([
+      "The Procfile names worker and no web process, so the start command is detected. Whatever it starts, something must answer on PORT.",
+    ]);
   });
 
   it("says that its pdm.lock is not read, where no file that is read names its packages instead", () => {

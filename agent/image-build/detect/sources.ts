@@ -115,7 +115,9 @@ export function notesOf(sources: Sources): string[] {
     ...(processes.length === 0
       ? []
       : [
-          `Not run: ${firstOf(processes)} of the Procfile. A site runs its web process; use schedules, or a site of its own that listens on PORT.`,
+          procfileWeb(sources) === null
+            ? `The Procfile names ${firstOf(processes)} and no web process, so the start command is detected. Whatever it starts, something must answer on PORT.`
+            : `Not run: ${firstOf(processes)} of the Procfile. A site runs its web process; use schedules, or a site of its own that listens on PORT.`,
         ]),
     ...(unread.length === 0 ? [] : [`Not read in the Aptfile: ${firstOf(unread)}. Name Debian packages.`]),
     ...(pinned.length === 0
