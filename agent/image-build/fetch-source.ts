@@ -4,7 +4,7 @@ import type { HostSettings } from "../host.ts";
 import { JobError } from "../job.ts";
 import { publicAddressOf } from "./address.ts";
 import { sourceLimits, tooLarge, type SourceLimits } from "./check-source.ts";
-import { git, gitEnvironment, gitOptions, maxMegabytes, memoryMegabytes } from "./git.ts";
+import { git, gitEnvironment, gitOptions, maxMegabytes, memoryMegabytes, quietSeconds } from "./git.ts";
 import { listTree } from "./list-tree.ts";
 
 export type GitSource = {
@@ -204,6 +204,8 @@ function saidOf(stderr: string, { address, branch }: GitSource): string {
     return `The repository ${address} needs a token: set gitToken to one that may read it, as name:token if its host requires a specific name.`;
   if (/Could not resolve|Connection refused|timed out|Failed to connect|SSL|certificate/i.test(stderr))
     return `The Git host of ${address} could not be reached: check the address, or try again later.`;
+  if (/Operation too slow/.test(stderr))
+    return `The Git host of ${address} sent next to nothing for ${quietSeconds} seconds: try again later, or make the repository smaller.`;
   if (/File size limit|SIGXFSZ|too large/i.test(stderr))
     return `The repository ${address} is larger than ${maxMegabytes} MB: make it smaller.`;
   if (/out of memory|mmap failed|unable to create thread/i.test(stderr))

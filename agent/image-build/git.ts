@@ -6,6 +6,8 @@ import { JobError } from "../job.ts";
 export const maxMegabytes = 1024;
 /** Megabytes of memory for one run of Git, which is as much as any repository within the limits needs. */
 export const memoryMegabytes = 2048;
+/** A Git host that puts a large repository together sends next to nothing meanwhile. */
+export const quietSeconds = 120;
 const timeoutMs = 5 * 60_000;
 
 /** Nothing of the machine's Git configuration, no prompt, no protocol but the one asked for, no redirect, no hook. */
@@ -23,7 +25,7 @@ export function gitOptions(scheme: "https" | "http", pin: string | null): string
     // Nothing of it outlives the job.
     "core.fsync=none",
     "http.lowSpeedLimit=1000",
-    "http.lowSpeedTime=30",
+    `http.lowSpeedTime=${quietSeconds}`,
     ...(pin === null ? [] : [`http.curloptResolve=${pin}`]),
   ];
   return settings.flatMap((setting) => ["-c", setting]);

@@ -14,7 +14,7 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { describeSource, newestCommit } from "../../agent/image-build/fetch-source.ts";
+import { describeSource, newestCommit, refusalOf } from "../../agent/image-build/fetch-source.ts";
 import { git as agentsGit, gitEnvironment } from "../../agent/image-build/git.ts";
 import { obtainSource, type Wanted } from "../../agent/image-build/obtain-source.ts";
 import { moduleAddress, sharesToken } from "../../agent/image-build/source-address.ts";
@@ -262,6 +262,16 @@ it("a repository is fetched whose objects are as older Git hosts and imports wro
   expect((await obtain(padded)).read("folder/a.txt")).toBe("old");
   commitAsIs(zone, { at: "1700000000 +051800" });
   expect((await obtain(zone)).read("folder/a.txt")).toBe("old");
+});
+
+it("a Git host that is slow to answer is told of as such, and not as a damaged repository", () => {
+  const said =
+    "error: RPC failed; curl 28 Operation too slow. Less than 1000 bytes/sec transferred the last 120 seconds\n" +
+    "fatal: early EOF\nfatal: fetch-pack: invalid index-pack output\n";
+  const source = { address: "git.example.com/a/b", branch: null, token: null };
+  expect(refusalOf(said, source).message).toBe(
+    "The Git host of git.example.com/a/b sent next to nothing for 120 seconds: try again later, or make the repository smaller.",
+  );
 });
 
 it("a repository with an object that Git refuses is told which and why", async () => {
