@@ -171,6 +171,12 @@ const known: [sign: RegExp, advice: (memoryMb: number, otherNode: string | undef
     () =>
       "It runs Git, which a build has only if an Aptfile or your Dockerfile installs it, and never with the repository's history: let it read the commit from BERTH_COMMIT instead.",
   ],
+  [
+    // Of hatch-vcs as well, which uses it.
+    /\bsetuptools-scm was unable to detect version\b/,
+    () =>
+      "The package takes its version from Git's tags, which a build does not have: set the build variable SETUPTOOLS_SCM_PRETEND_VERSION to a version, such as 0.0.0.",
+  ],
 ];
 const unfitLock = (file: string, program: string, how = ""): string =>
   `${file} does not match package.json: run ${program} install${how}, and commit both.`;

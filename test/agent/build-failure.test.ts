@@ -168,6 +168,14 @@ describe("a build that failed", () => {
       /an Aptfile or your Dockerfile installs it, .* from BERTH_COMMIT instead\. Its last lines: \/bin\/sh: 1: git: not found \| Error: Command failed: git rev-parse HEAD \| status: 127, \| \}$/,
     ],
     [
+      "a Python package whose version is Git's",
+      [
+        "LookupError: Error getting the version from source `vcs`: setuptools-scm was unable to detect version for /app.",
+        "Make sure you're either building from a fully intact git repository or PyPI tarballs.",
+      ],
+      /tags, which a build does not have: set the build variable SETUPTOOLS_SCM_PRETEND_VERSION to a version/,
+    ],
+    [
       "a package that cannot be compiled",
       ["npm error gyp ERR! build error", "npm error gyp ERR! stack Error: `make` failed with exit code: 2"],
       /could not be: use a version of it that comes compiled .* Its last lines: .*`make` failed with exit code: 2$/,
