@@ -13,7 +13,7 @@ const meanings: Record<ErrorCode, string> = {
   invalid_request: "The body, a parameter or the query is invalid; `issues` says where and why",
   unauthorized: "No key or session, or an unknown one",
   payment_required: "A payment is due; `invoiceToken` if one invoice would settle it",
-  forbidden: "The resource is not the caller's, or the credential does not permit this",
+  forbidden: "The resource is not the caller's; otherwise `reason` says why",
   not_found: "There is no such resource",
   conflict: "The state does not allow this; `reason` says why",
   payload_too_large: "The body is larger than 1 MiB",

@@ -3,7 +3,16 @@ import { app } from "../../worker/app.ts";
 import { hashPassword, isPassword } from "../../worker/adapters/password.ts";
 import { contextOf } from "../../worker/compose.ts";
 import { runTasks } from "../../worker/cron.ts";
-import { bindings, call, createSite, operator, siteUrl, uniqueName } from "./service.ts";
+import {
+  account,
+  bindings,
+  call,
+  createSite,
+  operator,
+  operatorCookie,
+  siteUrl,
+  uniqueName,
+} from "./service.ts";
 
 const email = "operator@example.com";
 const password = "correct horse battery";
@@ -51,6 +60,51 @@ describe("the forms to sign in and up", () => {
     });
     expect([response.status, await response.text()]).toEqual([400, expect.stringContaining("at most 100")]);
     expect((await signIn(fields)).status).toBe(401);
+  });
+});
+
+describe("what is refused to whoever is known", () => {
+  it("says why: a session is needed, an operator is, or a page of the service; only what is another account's needs no reason", async () => {
+    await operator();
+    const key = await account();
+    const byKey = { Authorization: `Bearer ${key}` };
+    const bySession = { Cookie: await operatorCookie(), Origin: "http://localhost:8787" };
+    const refused = async (path: string, headers: Record<string, string>, method = "GET") => {
+      const answer = await call(path, {
+        method,
+        headers,
+        ...(method === "POST" && { body: JSON.stringify({ email }) }),
+      });
+      return [answer.status, await answer.json()];
+    };
+    const because = (reason: string) => [
+      403,
+      { error: "forbidden", reason: expect.stringContaining(reason) },
+    ];
+    expect(await refused("/api/v1/keys", byKey)).toEqual(because("dashboard"));
+    expect(await refused("/api/v1/hosts", byKey)).toEqual(because("Only operators"));
+    for (const path of ["/api/v1/sites", "/api/auth/request-password-reset"])
+      expect([
+        path,
+        await refused(path, { ...bySession, "Content-Type": "application/json" }, "POST"),
+      ]).toEqual([path, because(siteUrl)]);
+    expect(await refused("/mcp", { ...byKey, Origin: "http://localhost:8787" }, "POST")).toEqual(
+      because(siteUrl),
+    );
+    const { siteId } = await createSite(await operator());
+    expect(await refused(`/api/v1/sites/${siteId}`, byKey)).toEqual([403, { error: "forbidden" }]);
+  });
+
+  it("tells who opened the sign-in page at another address where to sign in", async () => {
+    const page = await call("/sign-in", {
+      method: "POST",
+      headers: { Origin: "http://localhost:8787", Accept: "text/html" },
+      body: new URLSearchParams({ email, password }),
+    });
+    expect([page.status, await page.text()]).toEqual([
+      403,
+      expect.stringContaining(`open the service at that address`),
+    ]);
   });
 });
 
@@ -133,7 +187,7 @@ describe("a session", () => {
     expect((await create(bySession)).status).toBe(201);
     expect((await create(bySession)).headers.get("Idempotency-Replayed")).toBe("true");
     const byKey = await create({ Authorization: `Bearer ${await operator()}` });
-    expect([byKey.status, await byKey.json()]).toEqual([403, { error: "forbidden" }]);
+    expect([byKey.status, await byKey.json()]).toMatchObject([403, { error: "forbidden" }]);
   });
 
   it("is stored as a hash, as is the password", async () => {

@@ -15,9 +15,9 @@ export function requireAccess({ actor }: Ctx, operation: Asked): void {
   if (actor.type !== "key" && actor.type !== "session" && actor.type !== "assistant")
     throw new AppError("unauthorized");
   if (access === "session" && actor.type !== "session" && !(actor.type === "assistant" && assistant))
-    throw new AppError("forbidden");
+    throw new AppError("forbidden", { reason: "This is done in the dashboard: API keys are refused." });
   if (access === "operator" && (actor.type === "assistant" || actor.role !== "operator"))
-    throw new AppError("forbidden");
+    throw new AppError("forbidden", { reason: "Only operators of this service may do this." });
   // Its owner still sees what there is, and pays.
   if (actor.type !== "assistant" && method !== "get") refuseSuspended(actor);
 }

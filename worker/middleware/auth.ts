@@ -25,7 +25,7 @@ import { isKnownDevice, knownDeviceCookie } from "./known-device.ts";
 import { clientAddress, countedAddress, giveBack, takeFrom } from "./limit.ts";
 import { keysRevoked } from "../services/keys/revoke-all.ts";
 import { takesSignUps } from "../services/settings/read.ts";
-import { sessionActor } from "./session.ts";
+import { notOurPage, sessionActor } from "./session.ts";
 
 /** Endpoints below {site_url}/api/auth where an attacker would guess repeatedly. */
 const guarded: Record<string, "signIn" | "secondStep" | "signUp" | "mailed"> = {
@@ -307,7 +307,7 @@ async function answeredByMailOnly(
   const sent = schema?.safeParse(await sentIn(request));
   if (!sent?.success) return null;
   const origin = request.headers.get("Origin");
-  if (origin !== null && origin !== config.SITE_URL) throw new AppError("forbidden");
+  if (origin !== null && origin !== config.SITE_URL) throw notOurPage(config);
   const body = JSON.stringify(sent.data);
   const auth = await authOf(c.env);
   const work = auth.handler(new Request(request.url, { method: "POST", headers: request.headers, body }));

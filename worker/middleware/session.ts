@@ -4,7 +4,7 @@ import { getCookie, setCookie } from "hono/cookie";
 import { ownCookie, sessionCookie, sessionDays, signedSessionToken } from "../adapters/auth.ts";
 import type { AppEnv } from "../app-env.ts";
 import type { Actor } from "../ctx.ts";
-import { configOf } from "../config.ts";
+import { configOf, type Config } from "../config.ts";
 import { AppError } from "../domain/app-error.ts";
 import { extendSession } from "../services/accounts/extend-session.ts";
 import { findSession } from "../services/accounts/find-session.ts";
@@ -28,10 +28,17 @@ export const noteSession = createMiddleware<AppEnv>(async (c, next) => {
   await next();
 });
 
+/** For a request from another site's page, or from a page of ours that was opened at another address. */
+export const notOurPage = ({ SITE_URL }: Config): AppError =>
+  new AppError("forbidden", {
+    reason: `This is accepted only from pages at ${SITE_URL}: open the service at that address. Programs use an API key.`,
+  });
+
 /** Prevents cross-site request forgery: state changes with a cookie require our own Origin. @throws AppError */
 export function requireSameOrigin(c: Context<AppEnv>): void {
   if (c.req.method === "GET" || c.req.method === "HEAD") return;
-  if (c.req.header("Origin") !== configOf(c.env).SITE_URL) throw new AppError("forbidden");
+  const config = configOf(c.env);
+  if (c.req.header("Origin") !== config.SITE_URL) throw notOurPage(config);
 }
 
 /**

@@ -8,7 +8,7 @@ const said: Partial<Record<ErrorCode, [title: string, text: string]>> = {
   not_found: ["Not found", "This page does not exist. It may have been removed, or the link is incomplete."],
   forbidden: [
     "Not allowed",
-    "The resource belongs to someone else, or the request came from another site. If it is yours, sign in with the account that owns it.",
+    "The resource belongs to someone else. If it is yours, sign in with the account that owns it.",
   ],
   unauthorized: ["Sign in first", "This page is only for people who are signed in."],
   payment_required: [

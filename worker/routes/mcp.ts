@@ -11,6 +11,7 @@ import { authenticateMcp } from "../middleware/authenticate.ts";
 import { limitBody, textOf } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
 import { limitAddress } from "../middleware/limit.ts";
+import { notOurPage } from "../middleware/session.ts";
 import { speakerOf } from "../services/chat/speaker.ts";
 
 const metadataPath = "/.well-known/oauth-protected-resource/mcp";
@@ -25,7 +26,8 @@ const challenge = createMiddleware<AppEnv>(async (c, next) => {
 /** Browsers of other sites are refused, as the protocol demands against DNS rebinding. @throws AppError forbidden */
 const ownOrigin = createMiddleware<AppEnv>(async (c, next) => {
   const origin = c.req.header("Origin");
-  if (origin !== undefined && origin !== configOf(c.env).SITE_URL) throw new AppError("forbidden");
+  const config = configOf(c.env);
+  if (origin !== undefined && origin !== config.SITE_URL) throw notOurPage(config);
   await next();
 });
 

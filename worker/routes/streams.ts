@@ -5,10 +5,11 @@ import { requireAccess } from "../api/access.ts";
 import type { AppEnv } from "../app-env.ts";
 import { configOf } from "../config.ts";
 import { accountOf, type Ctx } from "../ctx.ts";
-import { AppError, invalid } from "../domain/app-error.ts";
+import { invalid } from "../domain/app-error.ts";
 import { refusalBy } from "../domain/parsed.ts";
 import { authenticate } from "../middleware/authenticate.ts";
 import { takeFrom } from "../middleware/limit.ts";
+import { notOurPage } from "../middleware/session.ts";
 import { recorded } from "../services/activity/record.ts";
 import { openTunnel } from "../services/databases/open-tunnel.ts";
 import { openTerminal } from "../services/sites/open-terminal.ts";
@@ -25,8 +26,8 @@ const upgraded =
     const { ctx } = c.var;
     // It is a GET that can change anything.
     requireAccess(ctx, { access: "key", method: "post" });
-    if (ctx.actor.type === "session" && c.req.header("Origin") !== configOf(c.env).SITE_URL)
-      throw new AppError("forbidden");
+    const config = configOf(c.env);
+    if (ctx.actor.type === "session" && c.req.header("Origin") !== config.SITE_URL) throw notOurPage(config);
     if (c.req.header("Upgrade")?.toLowerCase() !== "websocket")
       throw invalid("", "This address accepts only WebSockets: send Upgrade: websocket.");
     const query = schema.safeParse(c.req.query());
