@@ -455,14 +455,17 @@ describe("the door of MCP", () => {
     ]);
   });
 
-  it("counts calls by the key's own limit", async () => {
+  it("counts calls by the key's own limit, and says what is left of it", async () => {
     const key = await account();
     const accountId = await ownerOf(key);
     expect(accountId).toMatch(/^acc_/);
     const post = () =>
       call("/mcp", { method: "POST", headers: { Authorization: `Bearer ${key}` }, body: "{}" });
-    const statuses = [];
-    for (let count = 0; count < 61; count++) statuses.push((await post()).status);
+    const first = await post();
+    expect(first.headers.get("RateLimit-Policy")).toBe('"key";q=60;w=60');
+    expect(first.headers.get("RateLimit")).toMatch(/^"key";r=59;t=\d+$/);
+    const statuses = [first.status];
+    for (let count = 1; count < 61; count++) statuses.push((await post()).status);
     expect(statuses.slice(0, 60)).not.toContain(429);
     expect(statuses[60]).toBe(429);
   });

@@ -52,7 +52,9 @@ export const mcp = new Hono<AppEnv>()
     const assistant: Actor = { type: "assistant", conversationId: null, ...speakerOf(c.var.ctx) };
     // Loaded on first use: nothing else needs the protocol.
     const { answerMcp } = await import("../assistant/mcp.ts");
-    return answerMcp(contextFor(c, assistant), groups, c.req.raw);
+    const answer = await answerMcp(contextFor(c, assistant), groups, c.req.raw);
+    // With the headers that were set before, which an answer of another's making lacks.
+    return c.newResponse(answer.body, answer);
   });
 
 /** Protected resource metadata (RFC 9728); `routes/oauth.tsx` is the authorization server that it names. */
