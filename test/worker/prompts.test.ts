@@ -57,6 +57,18 @@ describe("a request to the model", () => {
     },
   );
 
+  it("stays below 8,000 tokens after as many calls at once as a model may write, of which no more than 24 are made", async () => {
+    const key = await funded();
+    const { siteId } = await createSite(key, { name: "looked-at" });
+    const calls = Array.from({ length: 40 }, () => ({ name: "get_site", args: { site: siteId } }));
+    const model = scripted(open("logs"), { calls }, use("get_site", { site: siteId }), { text: "All." });
+    const { body } = await say(key, "Look at all of my sites");
+    expect(Math.max(...tokensOf(model))).toBeLessThan(8000);
+    // That which opened their group is one of them.
+    expect([body.message, body.toolCalls.length]).toEqual(["All.", 23]);
+    expect(model.asked.at(-1)?.messages.at(-1)?.content).toContain("Too many calls for one message");
+  });
+
   it("says what time it is, without which no model finds the last hour", async () => {
     const model = scripted({ text: "There are none." });
     await say(await funded(), "Show the errors from the last hour.");

@@ -58,6 +58,9 @@ type Interaction = {
 
 const maxRounds = 8;
 const maxToolCalls = 24;
+const tooManyCalls = JSON.stringify({
+  error: "Too many calls for one message: answer with the results so far.",
+});
 /** Of a result that is shown to the person, in characters. */
 const maxShownLength = 8000;
 /** Longer histories are summarized but for their newest part. */
@@ -189,11 +192,15 @@ class Turn {
         return this.written;
       }
       this.blanks = "\n\n";
-      const { text, reasoning, toolCalls } = turn;
+      const room = maxToolCalls - exchange.filter(({ role }) => role === "tool").length;
+      const { text, reasoning } = turn;
+      // The results of more would not fit into a prompt.
+      const toolCalls = turn.toolCalls.slice(0, Math.max(1, room));
       exchange.push({ role: "assistant", content: text, reasoning, toolCalls });
-      for (const call of turn.toolCalls) {
+      for (const call of toolCalls) {
         if (this.isOver()) return this.written;
-        exchange.push({ role: "tool", toolCallId: call.id, content: await this.answer(call) });
+        const content = room > 0 ? await this.answer(call) : tooManyCalls;
+        exchange.push({ role: "tool", toolCallId: call.id, content });
       }
     }
     return `${this.written}\n\nThat took more steps than one message allows. Say how to continue.`.trim();
@@ -289,8 +296,6 @@ class Turn {
   private async answer({ name, arguments: given }: ModelToolCall): Promise<string> {
     const input = given.trim() === "" ? {} : jsonIn(given);
     if (name === openTools) return this.open(input);
-    if (this.toolCalls.length + this.steps.length >= maxToolCalls)
-      return JSON.stringify({ error: "Too many calls for one message: answer with the results so far." });
     const outcome = await this.run(name, () =>
       input === undefined
         ? refuseCall(this.ctx, name, "invalid_request", "The arguments are not valid JSON.")

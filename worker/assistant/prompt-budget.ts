@@ -120,12 +120,14 @@ export function newest(history: readonly Said[], maxTokens: number): ModelMessag
 /** All requests and results, since each result belongs to its request; the older ones shortened until all fit. */
 function fitted(exchange: readonly ModelMessage[], maxTokens: number): ModelMessage[] {
   const shown: ModelMessage[] = [];
+  const least = exchange.map((one) => Math.min(sizeOf(one), sizeOf(shortenedMessage(one, 0))));
   // What the older ones take even as stubs is not the newer ones' to use.
-  let reserved = exchange.reduce((sum, one) => sum + Math.min(sizeOf(one), budget.stub), 0);
+  let reserved = least.reduce((sum, size) => sum + size, 0);
   let left = maxTokens;
-  for (const one of exchange.toReversed()) {
-    reserved -= Math.min(sizeOf(one), budget.stub);
-    const fit = shortenedMessage(one, Math.max(budget.stub, Math.min(budget.result, left - reserved)));
+  for (const [index, one] of [...exchange.entries()].toReversed()) {
+    const size = least[index] ?? 0;
+    reserved -= size;
+    const fit = shortenedMessage(one, Math.max(size, Math.min(budget.result, left - reserved)));
     left -= sizeOf(fit);
     shown.unshift(fit);
   }
