@@ -96,6 +96,27 @@ describe("a message", () => {
     }
   });
 
+  it("says who can help where the model's server refuses: for its key, credit or name the operator alone", async () => {
+    const key = await funded(3);
+    for (const status of [401, 402, 404]) {
+      scripted({ status });
+      const { message, creditsUsed } = (await say(key, "Hello")).body;
+      expect([creditsUsed, message]).toEqual([
+        0,
+        expect.stringContaining(`refused the request (HTTP ${status})`),
+      ]);
+      expect(message).toMatch(
+        /Nothing was changed\. Trying again does not help: only the operator of this service can help/,
+      );
+    }
+    scripted({ status: 400 });
+    expect((await say(key, "Hello")).body.message).toMatch(
+      /\(HTTP 400\).* Say it in other words, or in a new conversation/,
+    );
+    scripted({ status: 429 });
+    expect((await say(key, "Hello")).body.message).toMatch(/did not answer.* Try again in a moment\.$/);
+  });
+
   it("costs nothing where the model says nothing at all, for whatever reason it ends", async () => {
     for (const finish_reason of ["stop", "length", "content_filter"]) {
       const key = await funded(3);

@@ -23,15 +23,26 @@ export type ModelTurn = {
   used: TokenUse | null;
 };
 
+/** The model's server does not take the request, and would not take it a moment later. */
+export class ModelRefused extends Error {
+  readonly status: number;
+  constructor(cause: Error, status: number) {
+    super(`The model's server refused the request: ${cause.message}`, { cause });
+    this.status = status;
+  }
+}
+
 /** A language model, whoever serves it. */
 export type Model = {
-  /** @param onText is given the answer as it comes. @throws Error where the model cannot be reached, stalls or is cut off */
+  /** @param onText is given the answer as it comes. @throws ModelRefused, or Error where it cannot be reached, stalls or is cut off */
   respond(messages: ModelMessage[], tools: ModelTool[], onText: (text: string) => void): Promise<ModelTurn>;
 };
 
 /** Longer answers no model that is well. */
 const turnTimeoutMs = 60_000;
 const maxTextLength = 32_000;
+/** Timeout, conflict and too many requests, which another try may be without. */
+const passing = [408, 409, 429];
 /** Of ids and of names of tools; ours are shorter. */
 const maxNameLength = 100;
 
@@ -42,10 +53,10 @@ export function modelOf(config: Config): Model | null {
   return {
     async respond(messages, tools, onText) {
       // Loaded on first use: nothing else needs it.
-      const { default: Client } = await import("openai");
+      const { default: Client, APIError } = await import("openai");
       const client = new Client({ baseURL: MODEL_URL, apiKey: MODEL_KEY ?? "none", maxRetries: 1 });
       const signal = AbortSignal.timeout(turnTimeoutMs);
-      const stream = await client.chat.completions.create(
+      const answer = client.chat.completions.create(
         {
           model: MODEL_NAME,
           messages: messages.map(onTheWire),
@@ -58,6 +69,11 @@ export function modelOf(config: Config): Model | null {
         },
         { signal },
       );
+      const stream = await answer.catch((error: unknown) => {
+        const status = error instanceof APIError ? (error.status as number | undefined) : undefined;
+        if (status === undefined || status >= 500 || passing.includes(status)) throw error;
+        throw new ModelRefused(error as Error, status);
+      });
       return collect(stream, onText);
     },
   };

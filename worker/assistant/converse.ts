@@ -1,7 +1,14 @@
 import { readsOnly, type ToolGroup } from "../../protocol/api/tools.ts";
 import { jsonIn } from "../../protocol/json.ts";
 import { isYes } from "../../protocol/yes.ts";
-import type { Model, ModelMessage, ModelTool, ModelToolCall, ModelTurn } from "../adapters/model.ts";
+import {
+  ModelRefused,
+  type Model,
+  type ModelMessage,
+  type ModelTool,
+  type ModelToolCall,
+  type ModelTurn,
+} from "../adapters/model.ts";
 import type { Ctx } from "../ctx.ts";
 import { affords, plus, type ChatPrices, type TokenUse } from "../domain/chat-price.ts";
 import { logError } from "../log-error.ts";
@@ -89,11 +96,27 @@ export async function converse(
   } catch (error) {
     logError({ assistant: "model" }, error);
     const done = turn.changes();
+    const { what, advice } = failureOf(error);
     return turn.end(
-      `The model behind the assistant did not answer, so this message costs nothing. ${done.length > 0 ? `What was done before stays: ${done.join(", ")}.` : "Nothing was changed."} Try again in a moment.`,
+      `The model behind the assistant ${what}, so this message costs nothing. ${done.length > 0 ? `What was done before stays: ${done.join(", ")}.` : "Nothing was changed."} ${advice}`,
       false,
     );
   }
+}
+
+/** Statuses that may be about this request alone: its words or its length. */
+const aboutRequest = [400, 413, 422];
+
+function failureOf(error: unknown): { what: string; advice: string } {
+  if (!(error instanceof ModelRefused)) return { what: "did not answer", advice: "Try again in a moment." };
+  const { status } = error;
+  const operator = "only the operator of this service can help; the reason is in its log.";
+  return {
+    what: `refused the request (HTTP ${status})`,
+    advice: aboutRequest.includes(status)
+      ? `Say it in other words, or in a new conversation. If that is refused as well, ${operator}`
+      : `Trying again does not help: ${operator}`,
+  };
 }
 
 type Ran = { tool: string; outcome: ToolOutcome };
