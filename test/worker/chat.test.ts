@@ -283,6 +283,20 @@ describe("a message", () => {
     expect(endless.asked.length).toBeLessThanOrEqual(8);
   });
 
+  it("whose tool call is longer than an answer may be tells the model so, which else writes it again", async () => {
+    const cut = {
+      index: 0,
+      id: "a",
+      function: { name: "create_site", arguments: '{"dockerfile":"FROM node\\nRUN ec' },
+    };
+    const model = scripted(
+      { choices: [{ delta: { tool_calls: [cut] } }, { delta: {}, finish_reason: "length" }] },
+      { text: "Make it a repository." },
+    );
+    await say(await funded(3), "Create a site");
+    expect(model.lastResult).toEqual({ error: expect.stringContaining("cut off within these") as string });
+  });
+
   it("is refused without credits; of fifty at once on a balance for one, one is answered", async () => {
     const key = await account();
     scripted({ text: "Hello." });

@@ -19,6 +19,8 @@ export type ModelTurn = {
   /** The model's thoughts, which nobody is shown; DeepSeek and Kimi refuse the results of calls without them. */
   reasoning: string;
   toolCalls: ModelToolCall[];
+  /** It was longer than an answer may be, so that its last call is not whole. */
+  isTooLong: boolean;
   /** null: the server does not report it. */
   used: TokenUse | null;
 };
@@ -101,7 +103,7 @@ const textIn = (content: string | Part[] | null | undefined): string =>
     : (content ?? []).map(({ type, text }) => (type === "text" ? text : "")).join("");
 
 async function collect(stream: AsyncIterable<Received>, onText: (text: string) => void): Promise<ModelTurn> {
-  const turn: ModelTurn = { text: "", reasoning: "", toolCalls: [], used: null };
+  const turn: ModelTurn = { text: "", reasoning: "", toolCalls: [], isTooLong: false, used: null };
   const add = (text: string) => {
     turn.text += text;
     if (turn.text.length > maxTextLength) throw new Error("The model's answer is endless");
@@ -141,6 +143,7 @@ async function collect(stream: AsyncIterable<Received>, onText: (text: string) =
     }
   }
   if (ended === null) throw new Error("The model's answer was cut off");
+  turn.isTooLong = ended === "length";
   for (const [at, call] of turn.toolCalls.entries()) call.id ||= `call_${at}`;
   if (turn.toolCalls.length > 0 || turn.text.trim() === "") return turn;
   if (ended === "length" || ended === "content_filter") add("\n\n(The answer was cut off.)");

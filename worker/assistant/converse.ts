@@ -10,7 +10,7 @@ import {
   type ModelTurn,
 } from "../adapters/model.ts";
 import type { Ctx } from "../ctx.ts";
-import { affords, plus, type ChatPrices, type TokenUse } from "../domain/chat-price.ts";
+import { affords, plus, requestTokens, type ChatPrices, type TokenUse } from "../domain/chat-price.ts";
 import { logError } from "../log-error.ts";
 import { readCommand } from "./command-mode.ts";
 import { siteMeant } from "./resources.ts";
@@ -222,7 +222,7 @@ class Turn {
       exchange.push({ role: "assistant", content: text, reasoning, toolCalls });
       for (const call of toolCalls) {
         if (this.isOver()) return this.written;
-        const content = room > 0 ? await this.answer(call) : tooManyCalls;
+        const content = room > 0 ? await this.answer(call, turn.isTooLong) : tooManyCalls;
         exchange.push({ role: "tool", toolCallId: call.id, content });
       }
     }
@@ -316,12 +316,19 @@ class Turn {
     };
   }
 
-  private async answer({ name, arguments: given }: ModelToolCall): Promise<string> {
+  private async answer({ name, arguments: given }: ModelToolCall, isTooLong: boolean): Promise<string> {
     const input = given.trim() === "" ? {} : jsonIn(given);
     if (name === openTools) return this.open(input);
     const outcome = await this.run(name, () =>
       input === undefined
-        ? refuseCall(this.ctx, name, "invalid_request", "The arguments are not valid JSON.")
+        ? refuseCall(
+            this.ctx,
+            name,
+            "invalid_request",
+            isTooLong
+              ? `Your answer was cut off within these arguments, at ${requestTokens.completionTokens} tokens: do less with one call, or tell the person that it is too long for you.`
+              : "The arguments are not valid JSON.",
+          )
         : runTool(this.ctx, name, input),
     );
     return untrusted(forModel(outcome));
