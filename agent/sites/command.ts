@@ -17,6 +17,9 @@ const removeMs = 60_000;
 /** Of a log that is full. */
 const lastLines = 1000;
 
+const interrupted =
+  "The host was interrupted while this ran, and it is not run again automatically: check what it did, then run it again.";
+
 /** Runs a command further whose container an agent before this one has started. */
 export function goOnWithCommand(host: Host, id: string, job: JobRun): Promise<JobResult<"site.command">> {
   removeAfterwards(host.engine, id, job);
@@ -42,10 +45,7 @@ export async function attendCommand(host: Host, id: string, job: JobRun): Promis
     await engine.startContainer(id);
     container = await existing(engine, id);
   }
-  if (wasInterrupted(container, new Date(Date.now() - uptime() * 1000)))
-    throw new JobError(
-      "The host was interrupted while this ran, and it is not run again automatically: check what it did, then run it again.",
-    );
+  if (wasInterrupted(container, new Date(Date.now() - uptime() * 1000))) throw new JobError(interrupted);
   const timeoutSeconds = Number(container.labels[label.timeout]);
   // The engine's clock counts only for one that ran before this agent came to it: clocks are set.
   const ranMs = startedAt === null ? 0 : Math.max(0, Date.now() - startedAt.getTime());
@@ -68,7 +68,7 @@ export async function attendCommand(host: Host, id: string, job: JobRun): Promis
   job.signal.addEventListener("abort", onAbort);
   if (job.signal.aborted) onAbort();
   try {
-    const [ended] = await Promise.all([
+    const [{ ended, wasEngineAway }] = await Promise.all([
       untilEnded(engine, id, left.signal),
       follow(engine, id, job, left.signal),
     ]);
@@ -78,6 +78,7 @@ export async function attendCommand(host: Host, id: string, job: JobRun): Promis
         exitCode: null,
         error: `It did not end within ${timeoutSeconds} seconds and was stopped: make it shorter, or give it more time with timeoutSeconds.`,
       };
+    if (wasEngineAway && endedByEngine(ended)) throw new JobError(interrupted);
     return await outcomeOf(engine, ended);
   } finally {
     clearTimeout(limit);
@@ -95,6 +96,10 @@ export const wasInterrupted = (
   startedAt !== null &&
   startedAt < bootedAt &&
   (finishedAt === null || finishedAt < startedAt || finishedAt >= bootedAt);
+
+/** An engine that ends, or starts again, ends its containers. */
+const endedByEngine = ({ exitCode, oomKilled }: ContainerState): boolean =>
+  !oomKilled && [constants.signals.SIGTERM, constants.signals.SIGKILL].includes(exitCode - 128);
 
 async function existing(engine: Engine, id: string): Promise<ContainerState> {
   const container = await engine.inspectContainer(id);
@@ -117,11 +122,21 @@ async function patiently<T>(ask: () => Promise<T>, signal: AbortSignal): Promise
   }
 }
 
-async function untilEnded(engine: Engine, id: string, signal: AbortSignal): Promise<ContainerState> {
+async function untilEnded(
+  engine: Engine,
+  id: string,
+  signal: AbortSignal,
+): Promise<{ ended: ContainerState; wasEngineAway: boolean }> {
+  let wasEngineAway = false;
   for (;;) {
-    const container = await patiently(() => existing(engine, id), signal);
-    if (!container.running) return container;
-    await engine.waitForExit(id, signal).catch(() => delay(againMs, undefined, { signal }));
+    const ended = await patiently(() => existing(engine, id), signal);
+    if (!ended.running) return { ended, wasEngineAway };
+    try {
+      await engine.waitForExit(id, signal);
+    } catch {
+      wasEngineAway = true;
+      await delay(againMs, undefined, { signal });
+    }
   }
 }
 

@@ -28,38 +28,67 @@ it("a command's container goes, also where the engine made it without an answer 
   const host = { agentId: "agent", engine, imageRepository: () => "berth-site/a" } as unknown as Host;
   const afterwards: (() => Promise<void>)[] = [];
   const job = jobRun({ afterwards: (work) => void afterwards.push(work) });
-  const args = { run: runSpec(), deploymentId, commandId, command: "true", timeoutSeconds: 60 };
   await expect(runCommand(host, args, job)).rejects.toThrow("socket hang up");
   expect(containers).toEqual([`berth-${commandId}`]);
   for (const work of afterwards) await work();
   expect(containers).toEqual([]);
 });
 
-it("a command has all of its time though the engine's clock is an hour behind the agent's", async () => {
-  const state = { id: "c", running: false, startedAt: null as Date | null, finishedAt: null as Date | null };
-  const rest = { exitCode: 0, oomKilled: false, labels: { "berth.timeout": "60" } };
+/** A host on which a command runs in a container of this state, and the engine does as it is told. */
+function hostOf(state: object, does: Partial<Record<keyof Engine, (...args: never[]) => unknown>>): Host {
+  const rest = { id: "c", exitCode: 0, oomKilled: false, labels: { "berth.timeout": "60" } };
+  Object.assign(state, { ...rest, ...state });
   const engine = {
     imageId: () => Promise.resolve("image"),
     ensureNetwork: () => Promise.resolve(),
     createContainer: () => Promise.resolve("c"),
-    inspectContainer: () => Promise.resolve({ ...state, ...rest }),
+    inspectContainer: () => Promise.resolve({ ...state }),
+    startContainer: async () => void Object.assign(state, { running: true, startedAt: new Date() }),
+    stopContainer: () => Promise.resolve(),
+    followLog: () => [],
+    ...does,
+  };
+  const isolation = { demand: () => Promise.resolve() };
+  return { agentId: "agent", engine, isolation, imageRepository: () => "berth-site/a" } as unknown as Host;
+}
+const args = { run: runSpec(), deploymentId, commandId, command: "true", timeoutSeconds: 60 };
+const notBegun = { running: false, startedAt: null as Date | null, finishedAt: null as Date | null };
+
+it.each([
+  [143, /^The host was interrupted while this ran/],
+  [137, /^The host was interrupted while this ran/],
+  [1, null],
+])(
+  "a command that ends with %i while its engine is away was interrupted if by a signal",
+  async (exitCode, told) => {
+    const state = { ...notBegun, exitCode: 0 };
+    let absences = 2;
+    const host = hostOf(state, {
+      async waitForExit() {
+        Object.assign(state, { running: false, finishedAt: new Date(), exitCode });
+        throw new Error("socket hang up");
+      },
+      inspectContainer: () =>
+        !state.running && state.startedAt !== null && absences-- > 0
+          ? Promise.reject(new Error("connect ECONNREFUSED"))
+          : Promise.resolve({ ...state }),
+    });
+    const ran = runCommand(host, args, jobRun({ afterwards: () => undefined }));
+    if (told) await expect(ran).rejects.toThrow(told);
+    else expect(await ran).toMatchObject({ exitCode, error: expect.stringMatching(/^exited with 1:/) });
+  },
+);
+
+it("a command has all of its time though the engine's clock is an hour behind the agent's", async () => {
+  const state = { ...notBegun };
+  const host = hostOf(state, {
     startContainer: async () =>
       void Object.assign(state, { running: true, startedAt: new Date(Date.now() - 3_600_000) }),
-    stopContainer: () => Promise.resolve(),
-    waitForExit: async () => {
+    async waitForExit() {
       await delay(50);
       Object.assign(state, { running: false, finishedAt: new Date(Date.now() - 3_600_000) });
     },
-    followLog: () => [],
-  } as unknown as Engine;
-  const isolation = { demand: () => Promise.resolve() };
-  const host = {
-    agentId: "agent",
-    engine,
-    isolation,
-    imageRepository: () => "berth-site/a",
-  } as unknown as Host;
-  const args = { run: runSpec(), deploymentId, commandId, command: "true", timeoutSeconds: 60 };
+  });
   expect(await runCommand(host, args, jobRun({ afterwards: () => undefined }))).toEqual({
     exitCode: 0,
     error: null,
