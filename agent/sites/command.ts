@@ -51,7 +51,8 @@ export async function attendCommand(host: Host, id: string, job: JobRun): Promis
   const ranMs = startedAt === null ? 0 : Math.max(0, Date.now() - startedAt.getTime());
   const left = new AbortController();
   let isOverdue = false;
-  const stop = (): void => void engine.stopContainer(id, stopGraceSeconds).catch(() => undefined);
+  const stop = (): void =>
+    void patiently(() => engine.stopContainer(id, stopGraceSeconds), left.signal).catch(() => undefined);
   const limit = setTimeout(
     () => {
       isOverdue = true;
@@ -98,7 +99,7 @@ export const wasInterrupted = (
   (finishedAt === null || finishedAt < startedAt || finishedAt >= bootedAt);
 
 /** An engine that ends, or starts again, ends its containers. */
-const endedByEngine = ({ exitCode, oomKilled }: ContainerState): boolean =>
+const endedByEngine = ({ exitCode, oomKilled }: Pick<ContainerState, "exitCode" | "oomKilled">): boolean =>
   !oomKilled && [constants.signals.SIGTERM, constants.signals.SIGKILL].includes(exitCode - 128);
 
 async function existing(engine: Engine, id: string): Promise<ContainerState> {
@@ -128,16 +129,16 @@ async function untilEnded(
   signal: AbortSignal,
 ): Promise<{ ended: ContainerState; wasEngineAway: boolean }> {
   let wasEngineAway = false;
-  for (;;) {
-    const ended = await patiently(() => existing(engine, id), signal);
-    if (!ended.running) return { ended, wasEngineAway };
+  for (;;)
     try {
+      const ended = await existing(engine, id);
+      if (!ended.running) return { ended, wasEngineAway };
       await engine.waitForExit(id, signal);
-    } catch {
+    } catch (error) {
+      if (error instanceof JobError) throw error;
       wasEngineAway = true;
-      await delay(againMs, undefined, { signal });
+      await delay(engineAgainMs, undefined, { signal });
     }
-  }
 }
 
 /** Each line once, until the container has ended; where the log is full before, then its last lines. */
@@ -183,10 +184,12 @@ async function outcomeOf(
       exitCode,
       error: `exited with ${exitCode} because it used more memory than the site's pack has (${labels[label.memory]} MB): choose a larger pack or use less.`,
     };
-  if (exitCode === 128 + constants.signals.SIGKILL) {
-    // Where its site goes, its container has gone a moment later.
+  if (endedByEngine({ exitCode, oomKilled })) {
+    // Where its site goes, its container has gone a moment later, and so has an engine that ends.
     await delay(1000);
-    await existing(engine, id);
+    await existing(engine, id).catch((error: unknown) => {
+      throw error instanceof JobError ? error : new JobError(interrupted);
+    });
   }
   // The engine's init, which starts it, says so.
   const lines = exitCode === 127 ? await engine.lastLines(id, 3) : [];

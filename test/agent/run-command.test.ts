@@ -54,30 +54,53 @@ function hostOf(state: object, does: Partial<Record<keyof Engine, (...args: neve
 const args = { run: runSpec(), deploymentId, commandId, command: "true", timeoutSeconds: 60 };
 const notBegun = { running: false, startedAt: null as Date | null, finishedAt: null as Date | null };
 
-it.each([
-  [143, /^The host was interrupted while this ran/],
-  [137, /^The host was interrupted while this ran/],
-  [1, null],
-])(
-  "a command that ends with %i while its engine is away was interrupted if by a signal",
-  async (exitCode, told) => {
+/** The last answer of an engine that ends: that it does not know, that the container has ended, and how. */
+const lastAnswers = ["none", "of the wait", "of the container's state"] as const;
+
+it.each(lastAnswers.flatMap((last) => [143, 137, 1].map((exitCode) => [exitCode, last] as const)))(
+  "a command that ends with %i as its engine does was interrupted if by a signal, whatever the last answer is: %s",
+  async (exitCode, last) => {
     const state = { ...notBegun, exitCode: 0 };
-    let absences = 2;
+    let asked = 0;
+    const isAway = () => {
+      // To who waits for its end, and to who follows its log.
+      const answersOfState = last === "of the container's state" ? 2 : 0;
+      return ++asked > answersOfState && asked < answersOfState + 2;
+    };
     const host = hostOf(state, {
       async waitForExit() {
         Object.assign(state, { running: false, finishedAt: new Date(), exitCode });
-        throw new Error("socket hang up");
+        if (last === "none") throw new Error("socket hang up");
       },
       inspectContainer: () =>
-        !state.running && state.startedAt !== null && absences-- > 0
+        !state.running && state.startedAt !== null && isAway()
           ? Promise.reject(new Error("connect ECONNREFUSED"))
           : Promise.resolve({ ...state }),
     });
     const ran = runCommand(host, args, jobRun({ afterwards: () => undefined }));
-    if (told) await expect(ran).rejects.toThrow(told);
-    else expect(await ran).toMatchObject({ exitCode, error: expect.stringMatching(/^exited with 1:/) });
+    if (exitCode === 1)
+      expect(await ran).toMatchObject({ exitCode, error: expect.stringMatching(/^exited with 1:/) });
+    else await expect(ran).rejects.toThrow(/^The host was interrupted while this ran/);
   },
 );
+
+it("a command whose time ends while its engine is away is stopped once that is back", async () => {
+  const state = { ...notBegun, labels: { "berth.timeout": "0" } };
+  const ended = Promise.withResolvers<void>();
+  let absences = 2;
+  const host = hostOf(state, {
+    async stopContainer() {
+      if (absences-- > 0) throw new Error("connect ECONNREFUSED");
+      Object.assign(state, { running: false, finishedAt: new Date(), exitCode: 137 });
+      ended.resolve();
+    },
+    waitForExit: () => ended.promise,
+  });
+  expect(await runCommand(host, args, jobRun({ afterwards: () => undefined }))).toMatchObject({
+    exitCode: null,
+    error: expect.stringMatching(/^It did not end within/),
+  });
+});
 
 it("a command has all of its time though the engine's clock is an hour behind the agent's", async () => {
   const state = { ...notBegun };
