@@ -3,7 +3,7 @@ import type { Interface } from "node:readline/promises";
 import type { Client } from "../client/index.ts";
 import { configFile, profileOf, readConfig, siteUrlOf, type Config, type Profile } from "./config.ts";
 import { exitCodes, Failure, usage } from "./failure.ts";
-import { dim, say } from "./terminal.ts";
+import { dim, quoted, say } from "./terminal.ts";
 import { textOf } from "./utf8.ts";
 import { version } from "./version.ts";
 
@@ -22,6 +22,17 @@ type GlobalOptions = {
 let given: GlobalOptions = { color: true };
 export const setGlobalOptions = (options: GlobalOptions): void => void (given = options);
 export const globalOptions = (): GlobalOptions => given;
+
+/**
+ * A command to copy that acts on what this run acts on: without the options that named the site and the service, it would act on
+ * the checkout's. `named`: the site that the command's own argument named.
+ */
+export const nextCommand = (line: string, named = given.site): string =>
+  [
+    `berth ${line}`,
+    ...(named === undefined ? [] : [`--site ${quoted(named)}`]),
+    ...(given.profile === undefined ? [] : [`--profile ${quoted(given.profile)}`]),
+  ].join(" ");
 
 const interruption = new AbortController();
 /** Ends when the person presses Ctrl-C. */

@@ -32,6 +32,10 @@ export const safe = (text: string): string =>
     "",
   );
 
+/** Quotes an argument for `sh`. */
+export const quoted = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+
 /** Data: to standard output. */
 export const print = (text: string): void => void process.stdout.write(`${text}\n`);
 /** Progress and remarks: to standard error, so that standard output stays data. */

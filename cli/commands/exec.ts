@@ -4,12 +4,8 @@ import { connect, signal } from "../context.ts";
 import { Failure, usage } from "../failure.ts";
 import { lineOf } from "../log-lines.ts";
 import { siteId } from "../site.ts";
-import { dim, output, print, safe, say, show, spin } from "../terminal.ts";
+import { dim, output, print, quoted, safe, say, show, spin } from "../terminal.ts";
 import { setTimeout as delay } from "node:timers/promises";
-
-/** Quotes an argument for `sh`, which runs the command in the container. */
-const quoted = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** The line for `sh`. One word may be a whole line, as in berth exec 'a && b'. */
 export const shellLine = (words: readonly string[]): string =>

@@ -393,6 +393,53 @@ describe("text for people", () => {
     expect(stdout).toBe(`${text}\n`);
   });
 
+  it.each([
+    [["sites", "set", "port=1", "--site", site], "deploy"],
+    [["env", "set", "A=1", "--site", site], "sites restart"],
+    [["env", "generate", "A", "--site", site], "sites restart"],
+    [["env", "restore", "1", "--site", site], "sites restart"],
+    [["env", "list", site], "env set NAME=value"],
+    [["sites", "show", site], "env list"],
+    [["domains", "list", site], "domains verify www.example.com --wait"],
+    [["schedules", "list", site], "schedules create"],
+    [["jobs", "list", site], "exec"],
+  ])(
+    "of berth %j names the site in the command to run next, which is another than the checkout's",
+    async (args, line) => {
+      const text = await printed(args, {
+        getSite: {
+          name: "shop",
+          envVariables: args[0] === "env" ? [] : [{ key: "A", value: "1", scope: "both" }],
+        },
+        patchSite: { envVariables: [], restartRequired: true },
+        generateSecret: { envVariables: [], restartRequired: true },
+        restoreEnvVersion: { envVariables: [], restartRequired: true },
+        listSchedules: { data: [] },
+        listCommands: { data: [] },
+        listDomains: {
+          data: [
+            {
+              domain: "www.example.com",
+              displayName: "www.example.com",
+              status: "VERIFIED",
+              verifiedAt: "2026-11-23T12:00:00.000Z",
+              target: "shop.berth.example",
+              problems: [],
+            },
+          ],
+        },
+      });
+      expect(text).toContain(`berth ${line} --site ${site}`);
+    },
+  );
+
+  it("quotes a name with spaces in the command to run next", async () =>
+    expect(
+      await printed(["env", "list", "My shop"], {
+        listSites: { data: [{ id: site, name: "My shop", envVariables: [] }] },
+      }),
+    ).toContain("berth env set NAME=value --site 'My shop'"));
+
   it("names the active queries of a database by the ids that end-session takes", async () => {
     const query = { statement: "SELECT  1", state: "active", waitsFor: null };
     const text = await printed(["databases", "insight", database], {

@@ -1,6 +1,6 @@
 import type { Answer } from "../../../client/index.ts";
 import { command } from "../../command.ts";
-import { connect, signal } from "../../context.ts";
+import { connect, nextCommand, signal } from "../../context.ts";
 import { siteId } from "../../site.ts";
 import { bold, dim, fields, safe, show, status, styled } from "../../terminal.ts";
 
@@ -17,13 +17,13 @@ export const listDomains = command(
       await client.call("listDomains", { id: await siteId(client, named) }, { signal }),
       ({ data }) =>
         data.length === 0
-          ? dim("No domains. Add one with `berth domains add www.example.com`.")
-          : data.map(domainText).join("\n\n"),
+          ? dim(`No domains. Add one with \`${nextCommand("domains add www.example.com", named)}\`.`)
+          : data.map((one) => domainText(one, named)).join("\n\n"),
     );
   });
 
 /** What the owner sets at the domain's DNS, and what is wrong. */
-export const domainText = (one: Answer<"getDomain">): string =>
+export const domainText = (one: Answer<"getDomain">, named?: string): string =>
   [
     `${bold(safe(one.displayName))}  ${status(one.status)}`,
     fields({
@@ -38,6 +38,6 @@ export const domainText = (one: Answer<"getDomain">): string =>
       "Redirects to": one.redirectTo && safe(one.redirectTo),
       Certificate: one.certificate?.notAfter ? `until ${one.certificate.notAfter.slice(0, 10)}` : null,
       Problems: one.problems.map(({ message }) => styled("yellow", safe(message))).join("\n"),
-      Check: one.status === "ACTIVE" ? null : `berth domains verify ${safe(one.domain)} --wait`,
+      Check: one.status === "ACTIVE" ? null : nextCommand(`domains verify ${safe(one.domain)} --wait`, named),
     }),
   ].join("\n");

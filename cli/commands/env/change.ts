@@ -1,5 +1,5 @@
 import type { Answer } from "../../../client/index.ts";
-import { connect, signal } from "../../context.ts";
+import { connect, nextCommand, signal } from "../../context.ts";
 import { HalfDone } from "../../failure.ts";
 import { dim, safe, say, showValue } from "../../terminal.ts";
 
@@ -34,13 +34,15 @@ export async function changeEnv(id: string, variables: Variable[]): Promise<void
     changed.map(({ key, removed }) => `${removed ? "Removed" : "Set"} ${safe(key)}.`).join("\n"),
   );
   if (restartRequired)
-    say(dim("The running site has the old values: `berth sites restart` applies the new ones."));
+    say(
+      dim(`The running site has the old values: \`${nextCommand("sites restart")}\` applies the new ones.`),
+    );
 }
 
 function halfDone(variables: Variable[], count: number, cause: unknown): HalfDone {
   const [first, last, next] = [0, count - 1, count].map((at) => variables[at]?.key);
   return new HalfDone(
-    `${count} variables, ${first} to ${last}, are changed. The request for the other ${variables.length - count}, from ${next} on, failed: \`berth env list\` shows what the site has.`,
+    `${count} variables, ${first} to ${last}, are changed. The request for the other ${variables.length - count}, from ${next} on, failed: \`${nextCommand("env list")}\` shows what the site has.`,
     cause,
   );
 }

@@ -1,6 +1,6 @@
 import { answered } from "../../answered.ts";
 import { command, whole } from "../../command.ts";
-import { connect } from "../../context.ts";
+import { connect, nextCommand } from "../../context.ts";
 import { siteId } from "../../site.ts";
 import { safe } from "../../terminal.ts";
 
@@ -16,6 +16,6 @@ export const generateEnv = command(
       "generateSecret",
       { id: await siteId(await connect()), key, length },
       ({ restartRequired }) =>
-        `Set ${safe(key)}.${restartRequired ? " The running site has the old value: berth sites restart" : ""}`,
+        `Set ${safe(key)}.${restartRequired ? ` The running site has the old value: ${nextCommand("sites restart")}` : ""}`,
     ),
   );

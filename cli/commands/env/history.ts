@@ -1,5 +1,5 @@
 import { command, whole } from "../../command.ts";
-import { connect, signal } from "../../context.ts";
+import { connect, nextCommand, signal } from "../../context.ts";
 import { siteId } from "../../site.ts";
 import { dim, safe, say, show, table, when } from "../../terminal.ts";
 
@@ -43,5 +43,7 @@ export const restoreEnv = command(
     const answer = await client.call("restoreEnvVersion", { id: await siteId(client), version }, { signal });
     show("restoreEnvVersion", answer, () => `Version ${version} is back.`);
     if (answer.restartRequired)
-      say(dim("The running site has the old values: `berth sites restart` applies the new ones."));
+      say(
+        dim(`The running site has the old values: \`${nextCommand("sites restart")}\` applies the new ones.`),
+      );
   });

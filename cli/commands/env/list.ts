@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { connect } from "../../context.ts";
+import { connect, nextCommand } from "../../context.ts";
 import { findSite } from "../../site.ts";
 import { bold, dim, safe, showValue, table } from "../../terminal.ts";
 
@@ -16,7 +16,7 @@ export const listEnv = command("list", "A site's variables; secrets are not show
             value === null ? dim("secret") : safe(value.length > 60 ? `${value.slice(0, 59)}…` : value),
           scope: ({ scope }) => (scope === "both" ? "" : scope),
         },
-        "No variables. Set one with `berth env set NAME=value`.",
+        `No variables. Set one with \`${nextCommand("env set NAME=value", named)}\`.`,
       ),
     );
   });

@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { connect, interruptible, signal, standardInput } from "../../context.ts";
+import { connect, interruptible, nextCommand, signal, standardInput } from "../../context.ts";
 import { usage } from "../../failure.ts";
 import { siteId } from "../../site.ts";
 import { output } from "../../terminal.ts";
@@ -29,7 +29,7 @@ export const setEnv = command(
     if (fromInput.length > 0 && typed === "")
       throw usage(
         `Standard input contains no value for ${fromInput[0]}.`,
-        `To set it to an empty one: berth env set ${fromInput[0]}=`,
+        `To set it to an empty one: ${nextCommand(`env set ${fromInput[0]}=`)}`,
       );
     const variables: Variable[] = pairs.map((pair) => {
       const at = pair.indexOf("=");
@@ -61,7 +61,7 @@ async function hidden(key: string): Promise<string> {
     if (hasMore || lines.line !== "")
       throw usage(
         "More than one line was typed or pasted, and only the first would be the value. Nothing was set.",
-        `Put the value into a file: berth env set ${key} < file`,
+        `Put the value into a file: ${nextCommand(`env set ${key}`)} < file`,
       );
     return value;
   } finally {

@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { connect } from "../../context.ts";
+import { connect, nextCommand } from "../../context.ts";
 import { exitCodes, Failure } from "../../failure.ts";
 import { findSite } from "../../site.ts";
 import { changeEnv } from "./change.ts";
@@ -12,7 +12,7 @@ export const unsetEnv = command("unset", "Remove variables", "variablesChanged")
     if (missing.length > 0)
       throw new Failure(`The site has no variable ${missing.join(", ")}.`, {
         exitCode: exitCodes.notFound,
-        hint: "Nothing was changed. `berth env list` shows the site's variables.",
+        hint: `Nothing was changed. \`${nextCommand("env list")}\` shows the site's variables.`,
       });
     await changeEnv(
       id,

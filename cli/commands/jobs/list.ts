@@ -1,6 +1,6 @@
 import { paged } from "../../answered.ts";
 import { command } from "../../command.ts";
-import { connect, signal } from "../../context.ts";
+import { connect, nextCommand, signal } from "../../context.ts";
 import { siteId } from "../../site.ts";
 import { dim, paginated, safe, show, status, table, when } from "../../terminal.ts";
 
@@ -29,7 +29,7 @@ export const listJobs = paged(
             when: ({ createdAt }) => when(createdAt),
             id: ({ id }) => dim(id),
           },
-          "No commands. Run one with `berth exec -- <command>`.",
+          `No commands. Run one with \`${nextCommand("exec", site)} -- <command>\`.`,
         ),
         nextCursor,
       ),

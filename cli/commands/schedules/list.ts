@@ -1,6 +1,6 @@
 import { paged } from "../../answered.ts";
 import { command } from "../../command.ts";
-import { connect, signal } from "../../context.ts";
+import { connect, nextCommand, signal } from "../../context.ts";
 import { siteId } from "../../site.ts";
 import { bold, dim, paginated, safe, show, table, when } from "../../terminal.ts";
 
@@ -25,7 +25,7 @@ export const listSchedules = paged(command("list", "A site's schedules", "listSc
             next: ({ nextRunAt }) => when(nextRunAt),
             id: ({ id }) => dim(id),
           },
-          "No schedules. Create one with `berth schedules create`.",
+          `No schedules. Create one with \`${nextCommand("schedules create", site)}\`.`,
         ),
         nextCursor,
       ),

@@ -1,6 +1,6 @@
 import { answered, packChanged } from "../../answered.ts";
 import { billingTerm, command } from "../../command.ts";
-import { connect, connection, signal } from "../../context.ts";
+import { connect, connection, nextCommand, signal } from "../../context.ts";
 import { fieldsFrom, pairsHelp } from "../../pairs.ts";
 import { findSite, siteId } from "../../site.ts";
 import { link, safe, show, styled } from "../../terminal.ts";
@@ -26,7 +26,7 @@ export const setSite = command(
     show(
       "getSite",
       await client.call("getSite", { id }, { signal }),
-      ({ name }) => `Changed ${safe(name)}. It applies at the next deployment: berth deploy`,
+      ({ name }) => `Changed ${safe(name)}. It applies at the next deployment: ${nextCommand("deploy")}`,
     );
   });
 

@@ -1,5 +1,5 @@
 import { billingTerm, command, whole } from "../../command.ts";
-import { connect, connection, signal } from "../../context.ts";
+import { connect, connection, nextCommand, signal } from "../../context.ts";
 import { usage } from "../../failure.ts";
 import { linkSite, originAddress, repositoryAddress } from "../../git.ts";
 import { bold, link, say, show, styled } from "../../terminal.ts";
@@ -53,7 +53,7 @@ export const createSite = command(
         `Pay its first invoice to deploy it: ${link(`${connection().url}/invoice/${invoiceToken}`)}`,
       ].join("\n"),
     );
-    say(`Then follow the deployment: berth deployments follow --site ${name}`);
+    say(`Then follow the deployment: ${nextCommand("deployments follow", name)}`);
   });
 
 async function repository(typed: string | undefined): Promise<string> {

@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { connect, signal } from "../../context.ts";
+import { connect, nextCommand, signal } from "../../context.ts";
 import { siteId, type Site } from "../../site.ts";
 import { bold, dim, fields, link, safe, show, status, when } from "../../terminal.ts";
 
@@ -8,7 +8,7 @@ export const showSite = command("show", "One site: its address, its source, its 
   .action(async (site) => {
     const client = await connect();
     const id = await siteId(client, site);
-    show("getSite", await client.call("getSite", { id }, { signal }), siteText);
+    show("getSite", await client.call("getSite", { id }, { signal }), (found) => siteText(found, site));
   });
 
 const source = ({ deployType, githubUrl, branch, image }: Site): string =>
@@ -16,7 +16,7 @@ const source = ({ deployType, githubUrl, branch, image }: Site): string =>
     ? `${githubUrl ?? ""}${branch === null ? "" : ` (${branch})`}`
     : (image ?? "a Dockerfile");
 
-const siteText = (site: Site): string =>
+const siteText = (site: Site, named: string | undefined): string =>
   fields({
     Site: `${bold(safe(site.name))}  ${dim(site.id)}`,
     Status: status(site.status) + (site.hostOffline ? dim("  its host is offline: changes wait") : ""),
@@ -26,7 +26,10 @@ const siteText = (site: Site): string =>
     Port: String(site.port),
     Replicas: String(site.replicas),
     Volumes: site.volumes.map(({ name, mountPath }) => `${safe(name)} at ${safe(mountPath)}`).join("\n"),
-    Variables: site.envVariables.length === 0 ? null : `${site.envVariables.length} (berth env list)`,
+    Variables:
+      site.envVariables.length === 0
+        ? null
+        : `${site.envVariables.length} (${nextCommand("env list", named)})`,
     Deployment:
       site.currentDeployment &&
       `${site.currentDeployment.id} ${safe(site.currentDeployment.commit?.slice(0, 8) ?? "")} ${when(site.currentDeployment.finishedAt)}`,

@@ -1,6 +1,6 @@
 import { answered, paged } from "../../answered.ts";
 import { command, whole } from "../../command.ts";
-import { confirmed, connect, signal } from "../../context.ts";
+import { confirmed, connect, nextCommand, signal } from "../../context.ts";
 import { listed } from "../../shown.ts";
 import { siteId } from "../../site.ts";
 import { safe, show, status } from "../../terminal.ts";
@@ -66,6 +66,6 @@ export const restoreVolume = command(
     show(
       "restoreVolume",
       await client.call("restoreVolume", { id, name, backupId }, { signal }),
-      () => `Restoring. Its result: berth volumes list`,
+      () => `Restoring. Its result: ${nextCommand("volumes list")}`,
     );
   });
