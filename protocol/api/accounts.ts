@@ -2,7 +2,7 @@ import * as z from "zod";
 import { accountPlans, accountRoles, databaseStatuses, siteStatuses } from "../states.ts";
 import { listQuery, text, Timestamp } from "./common.ts";
 import { Invoice } from "./invoices.ts";
-import { NextBillingTerm } from "./packs.ts";
+import { BillingDay, NextBillingTerm } from "./packs.ts";
 
 export const Account = z
   .object({
@@ -58,6 +58,7 @@ const Term = {
   nextPackId: z.string().nullable(),
   billingTerm: z.number().int(),
   nextBillingTerm: NextBillingTerm,
+  billingDay: BillingDay,
   paidUntil: Timestamp.nullable().describe("null: awaiting its first payment."),
 };
 /** The caller's own account. */

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { billingTermsMonths, databaseStatuses, databaseTypes } from "../states.ts";
 import { BackupSettings, BackupSettingsPatch, BackupsFailing } from "./backups.ts";
 import { listQuery, text, Timestamp } from "./common.ts";
-import { NextBillingTerm, PackChange } from "./packs.ts";
+import { BillingDay, NextBillingTerm, PackChange } from "./packs.ts";
 import { PublicAccess, PublicAccessPatch } from "./public-access.ts";
 import { EnvKey, regionOfNew } from "./sites.ts";
 
@@ -77,6 +77,7 @@ export const Database = z
       .describe("The pack it changes to, once the change is paid or at the next renewal."),
     billingTerm: z.number(),
     nextBillingTerm: NextBillingTerm,
+    billingDay: BillingDay,
     host: z.string().describe("The host name for the account's sites on the same host."),
     port: z.number(),
     sizeMb: z

@@ -51,6 +51,14 @@ export const NextBillingTerm = z
   .nullable()
   .describe("The months of the next term; null: as many as now.");
 
+export const BillingDay = z
+  .number()
+  .int()
+  .nullable()
+  .describe(
+    "The day of the month on which its terms end, or the last of a shorter month; null: not paid yet.",
+  );
+
 export const PackChanged = z
   .object({
     id: z.string(),

@@ -1,6 +1,6 @@
 /* oxlint-disable no-control-regex -- by their ranges: \p{Cc} needs a flag that patterns of JSON Schema do not have */
 import { Ingress, IngressChange } from "./ingress.ts";
-import { NextBillingTerm, PackChange } from "./packs.ts";
+import { BillingDay, NextBillingTerm, PackChange } from "./packs.ts";
 import * as z from "zod";
 import { problemOfDockerfile } from "../dockerfile.ts";
 import { billingTermsMonths, builders, deploymentStatuses, siteStatuses } from "../states.ts";
@@ -525,6 +525,7 @@ export const Site = z
       .describe("The pack it changes to, once the change is paid or at the next renewal."),
     billingTerm: z.number(),
     nextBillingTerm: NextBillingTerm,
+    billingDay: BillingDay,
     url: z.string(),
     domains: z.array(Domain),
     envVariables: z.array(EnvVariableShown),

@@ -151,6 +151,10 @@ describe("terms", () => {
     expect(addMonths(new Date("2026-01-31T10:00:00Z"), 1).toISOString()).toBe("2026-02-28T10:00:00.000Z");
     expect(addMonths(new Date("2026-11-15T00:00:00Z"), 3).toISOString()).toBe("2027-02-15T00:00:00.000Z");
     expect(addMonths(new Date("2024-02-29T00:00:00Z"), 12).toISOString()).toBe("2025-02-28T00:00:00.000Z");
+    expect(addMonths(new Date("2026-02-28T10:00:00Z"), 1, 31).toISOString()).toBe("2026-03-31T10:00:00.000Z");
+    expect(addMonths(new Date("2026-02-28T10:00:00Z"), -1, 30).toISOString()).toBe(
+      "2026-01-30T10:00:00.000Z",
+    );
   });
 });
 

@@ -8,62 +8,59 @@ import { billingTermsMonths } from "../../protocol/states.ts";
 const time = fc.date({ min: new Date("2025-01-01"), max: new Date("2035-12-31"), noInvalidDate: true });
 const cents = fc.integer({ min: 50, max: 99_999_999 });
 const months = fc.constantFrom(...billingTermsMonths);
+/** A term of any length that ends on this day of the month, or the last of a shorter month. */
+const term = fc
+  .record({ begins: time, months, billingDay: fc.integer({ min: 1, max: 31 }) })
+  .map(({ begins, ...one }) => ({ ...one, paidUntil: addMonths(begins, one.months, one.billingDay) }));
+const beginningOf = ({
+  paidUntil,
+  months: count,
+  billingDay,
+}: {
+  paidUntil: Date;
+  months: number;
+  billingDay: number;
+}) => addMonths(paidUntil, -count, billingDay);
 
 describe("what a dearer pack costs for the rest of a term", () => {
   it("is whole cents, never negative, never more than the difference, and never more than the share that is left", () => {
     fc.assert(
-      fc.property(
-        cents,
-        cents,
-        months,
-        time,
-        fc.integer({ min: -40, max: 800 }),
-        (old, next, term, paidUntil, days) => {
-          const now = addDays(paidUntil, -days);
-          const price = proratedCents([old, next], term, paidUntil, now);
-          expect(Number.isSafeInteger(price) && price >= 0).toBe(true);
-          const termMs = paidUntil.getTime() - addMonths(paidUntil, -term).getTime();
-          const share = Math.max(0, days * 86_400_000) / termMs;
-          expect(price).toBeLessThanOrEqual(Math.max(0, next - old) * share + 1e-3);
-          expect(price).toBeGreaterThan(Math.max(0, next - old) * share - 1.001);
-        },
-      ),
+      fc.property(cents, cents, term, fc.integer({ min: -40, max: 800 }), (old, next, of, days) => {
+        const now = addDays(of.paidUntil, -days);
+        const price = proratedCents([old, next], of, now);
+        expect(Number.isSafeInteger(price) && price >= 0).toBe(true);
+        const termMs = of.paidUntil.getTime() - beginningOf(of).getTime();
+        const share = Math.max(0, days * 86_400_000) / termMs;
+        expect(price).toBeLessThanOrEqual(Math.max(0, next - old) * share + 1e-3);
+        expect(price).toBeGreaterThan(Math.max(0, next - old) * share - 1.001);
+      }),
     );
   });
 
   it("is nothing for what costs no more, nothing at the end, and all of the difference at the beginning", () => {
     fc.assert(
-      fc.property(cents, cents, months, time, (one, other, term, paidUntil) => {
+      fc.property(cents, cents, term, (one, other, of) => {
         const [less, more] = [Math.min(one, other), Math.max(one, other)];
-        const start = addMonths(paidUntil, -term);
-        expect(proratedCents([more, less], term, paidUntil, start)).toBe(0);
-        expect(proratedCents([less, more], term, paidUntil, paidUntil)).toBe(0);
-        expect(proratedCents([less, more], term, paidUntil, start)).toBe(more - less);
+        const start = beginningOf(of);
+        expect(proratedCents([more, less], of, start)).toBe(0);
+        expect(proratedCents([less, more], of, of.paidUntil)).toBe(0);
+        expect(proratedCents([less, more], of, start)).toBe(more - less);
       }),
     );
   });
 
   it("in steps costs no more than at once, so that nobody pays for changing often", () => {
     fc.assert(
-      fc.property(
-        fc.array(cents, { minLength: 3, maxLength: 5 }),
-        months,
-        time,
-        fc.nat(29),
-        (prices, term, paidUntil, days) => {
-          const sorted = prices.toSorted((a, b) => a - b);
-          const now = addDays(paidUntil, -days);
-          const steps = sorted
-            .slice(1)
-            .reduce(
-              (sum, next, index) => sum + proratedCents([sorted[index] ?? 0, next], term, paidUntil, now),
-              0,
-            );
-          const atOnce = proratedCents([sorted[0] ?? 0, sorted.at(-1) ?? 0], term, paidUntil, now);
-          expect(steps).toBeLessThanOrEqual(atOnce);
-          expect(atOnce - steps).toBeLessThan(sorted.length);
-        },
-      ),
+      fc.property(fc.array(cents, { minLength: 3, maxLength: 5 }), term, fc.nat(29), (prices, of, days) => {
+        const sorted = prices.toSorted((a, b) => a - b);
+        const now = addDays(of.paidUntil, -days);
+        const steps = sorted
+          .slice(1)
+          .reduce((sum, next, index) => sum + proratedCents([sorted[index] ?? 0, next], of, now), 0);
+        const atOnce = proratedCents([sorted[0] ?? 0, sorted.at(-1) ?? 0], of, now);
+        expect(steps).toBeLessThanOrEqual(atOnce);
+        expect(atOnce - steps).toBeLessThan(sorted.length);
+      }),
     );
   });
 });
@@ -73,6 +70,7 @@ describe("a term", () => {
     status: "ACTIVE",
     paidUntil: new Date("2026-03-31T10:00:00Z"),
     billingTerm: 1,
+    billingDay: 31,
     suspendedAt: null,
     warnedAt: null,
     renewal: null,
@@ -103,6 +101,16 @@ describe("a term", () => {
     });
     const late = applyToTerm(ticked(start, -7, 7), { kind: "renewed" }, day(20));
     expect(late).toMatchObject({ status: "ACTIVE", paidUntil: addMonths(day(20), 1), suspendedAt: null });
+  });
+
+  it("that began on a 31st ends on the last of each shorter month, and on the 31st of all others", () => {
+    const ends = ["2026-04-30", "2026-05-31", "2026-06-30", "2026-07-31", "2026-08-31"];
+    let term = start;
+    for (const end of ends) {
+      const renewal = { issuedAt: term.paidUntil, periodEnd: term.paidUntil };
+      term = applyToTerm({ ...term, renewal }, { kind: "renewed" }, term.paidUntil);
+      expect(term.paidUntil).toEqual(new Date(`${end}T10:00:00Z`));
+    }
   });
 
   it("changes by each event once at one moment, in whatever order they come", () => {

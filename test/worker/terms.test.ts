@@ -6,6 +6,8 @@ import { sendDueMails } from "../../worker/mails/send-due.ts";
 import { sql as query } from "drizzle-orm";
 import { addMonthsTo } from "../../worker/billing/terms/resource.ts";
 import { contextOf } from "../../worker/compose.ts";
+import { refundInvoice } from "../../worker/services/payments/refund.ts";
+import { changePackOfDatabase, changePackOfSite } from "../../worker/services/terms/change-pack.ts";
 import { tick } from "./hosts-service.ts";
 import {
   account,
@@ -26,7 +28,7 @@ import {
   uniqueName,
 } from "./service.ts";
 import { rows } from "./stripe-service.ts";
-import { invoicesOf, mailsOf, payAt, reapAt, tickAt } from "./terms-service.ts";
+import { ctxAt, invoicesOf, mailsOf, payAt, reapAt, tickAt } from "./terms-service.ts";
 
 let key: string;
 let host: Awaited<ReturnType<typeof readyAgent>>;
@@ -407,14 +409,90 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
     expect((await read(made.id))?.paidUntil).toBe(paidUntil);
   });
 
+  /** Ordered, and paid for at this time. */
+  async function bought(time: Date): Promise<string> {
+    const id =
+      name === "site"
+        ? (await createSite(key)).siteId
+        : (await api<DatabaseCreated>(key, "POST", "/databases", { name: uniqueName("data"), type: "redis" }))
+            .body.databaseId;
+    const [first] = await invoicesOf(id, name);
+    if (first) expect(await payAt(time, first)).toBe("settled");
+    if (name === "database") await done("database.provision");
+    return id;
+  }
+  async function renewedAt(id: string, time: Date): Promise<string | null | undefined> {
+    await tickAt(time);
+    const renewal = (await invoicesOf(id)).find(({ status }) => status === "unpaid");
+    if (renewal) await payAt(time, renewal);
+    return (await read(id))?.paidUntil;
+  }
+
+  it("that began on a 31st ends on each month's last day, and begins anew from the day on which it resumes", async () => {
+    const id = await bought(new Date("2027-01-31T10:00:00Z"));
+    expect((await read(id))?.paidUntil).toBe("2027-02-28T10:00:00.000Z");
+    expect(await renewedAt(id, new Date("2027-02-25T12:00:00Z"))).toBe("2027-03-31T10:00:00.000Z");
+    expect(await renewedAt(id, new Date("2027-04-02T12:00:00Z"))).toBe("2027-04-30T10:00:00.000Z");
+    expect(await read(id)).toMatchObject({ billingDay: 31 });
+    for (const day of ["04-25", "05-08"]) await tickAt(new Date(`2027-${day}T00:00:00Z`));
+    expect((await read(id))?.status).toBe("SUSPENDED");
+    expect(await renewedAt(id, new Date("2027-05-30T09:00:00Z"))).toBe("2027-06-30T09:00:00.000Z");
+    expect(await renewedAt(id, new Date("2027-06-29T00:00:00Z"))).toBe("2027-07-30T09:00:00.000Z");
+  });
+
+  it("whose money is given back ends on that day of the month from then on", async () => {
+    const id = await bought(new Date("2027-01-31T10:00:00Z"));
+    const [first] = await invoicesOf(id, name);
+    const actor = {
+      type: "key",
+      accountId: "acc_1",
+      role: "operator",
+      plan: "free",
+      keyId: "key_1",
+    } as const;
+    const time = new Date("2027-02-28T08:00:00Z");
+    await refundInvoice({ ...ctxAt(time), actor }, { id: first?.id ?? "", force: false });
+    expect(await read(id)).toMatchObject({ paidUntil: "2027-02-28T08:00:00.000Z", billingDay: 28 });
+    expect(await renewedAt(id, new Date("2027-03-01T00:00:00Z"))).toBe("2027-03-28T08:00:00.000Z");
+  });
+
+  it("which was paid for by a version that kept no day goes on from the day on which it ends", async () => {
+    const id = await bought(new Date("2027-01-31T10:00:00Z"));
+    await sql(
+      `UPDATE ${path} SET billing_day = NULL, paid_until = ? WHERE id = ?`,
+      Date.UTC(2027, 2, 31),
+      id,
+    );
+    expect(await read(id)).toMatchObject({ billingDay: 31 });
+    expect(await renewedAt(id, new Date("2027-03-29T00:00:00Z"))).toBe("2027-04-30T00:00:00.000Z");
+    expect(await renewedAt(id, new Date("2027-04-29T00:00:00Z"))).toBe("2027-05-31T00:00:00.000Z");
+  });
+
+  it("costs all of the difference for a larger pack at its very beginning, in whatever month that is", async () => {
+    const begins = new Date("2027-01-31T10:00:00Z");
+    const id = await bought(begins);
+    const dear = await api<{ id: string }>(await operator(), "POST", "/packs", {
+      kind: name,
+      name: "Dear",
+      amountCents: 3100,
+      memoryMb: 256,
+      cpuMilli: 500,
+      diskGb: 10,
+    });
+    const upgrade = name === "site" ? changePackOfSite : changePackOfDatabase;
+    const changed = await upgrade(ctxAt(begins), { id, packId: dear.body.id }, (_, row) => row as never);
+    expect(changed.amountCents).toBe(3100 - (name === "site" ? 500 : 700));
+  });
+
   it("goes on month by month for years, each end renewed once", async () => {
     const made = await make();
+    const billingDay = new Date(made.paidUntil).getUTCDate();
     let until = made.paidUntil;
     for (let month = 0; month < 26; month++) {
       await tickAt(addDays(until, -7));
       const renewal = (await invoicesOf(made.id)).at(-1);
       if (renewal) expect(await payAt(addDays(until, (month % 12) - 6), renewal)).toBe("settled");
-      until = addMonths(until, 1);
+      until = addMonths(until, 1, billingDay);
       expect((await read(made.id))?.paidUntil).toBe(until.toISOString());
     }
     expect(await invoicesOf(made.id)).toHaveLength(26);
@@ -429,14 +507,16 @@ it("D1 adds months as the rules do, to any day and moment", async () => {
     "2026-08-31T23:59:59.999Z",
     "2026-12-15T05:00:00.001Z",
   ];
-  const cases = days.flatMap((day) => [0, 1, 2, 29, 30].map((later) => addDays(new Date(day), later)));
+  const cases = days.flatMap((day) =>
+    [0, 1, 2, 29, 30].map((later) => [addDays(new Date(day), later), 31 - later] as const),
+  );
   const ctx = contextOf(bindings, { type: "system" }, () => undefined);
-  for (const from of cases)
+  for (const [from, billingDay] of cases)
     for (const months of [1, 3, 6, 12, 24]) {
       const [row] = await ctx.db.all<{ at: number }>(
-        query`SELECT ${addMonthsTo(query`${from.getTime()}`, query`${months}`)} AS at`,
+        query`SELECT ${addMonthsTo(query`${from.getTime()}`, query`${months}`, query`${billingDay}`)} AS at`,
       );
-      expect(new Date(row?.at ?? 0)).toEqual(addMonths(from, months));
+      expect(new Date(row?.at ?? 0)).toEqual(addMonths(from, months, billingDay));
     }
 });
 

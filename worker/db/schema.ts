@@ -269,6 +269,8 @@ export const hosts = sqliteTable(
 
 /** Columns of sites and databases: the end of the term, and the pack that follows. */
 const term = () => ({
+  /** The day of the month on which its terms end, or the last of a shorter month; null: the day of `paid_until`. */
+  billingDay: integer("billing_day"),
   suspendedAt: time("suspended_at"),
   /** Reserved in placement from the time its payment is pending. */
   nextPackId: text("next_pack_id").$type<Id<"pack">>(),

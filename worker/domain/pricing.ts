@@ -16,15 +16,24 @@ export const leastCents = 50;
 /** Unpaid invoices become void after this time. */
 export const invoiceDueDays = 14;
 
-/** The same day `months` later, or that month's last day (UTC). */
-export function addMonths(from: Date, months: number): Date {
+/** The given day of the month `months` later, or that month's last day (UTC). */
+export function addMonths(from: Date, months: number, dayOfMonth = from.getUTCDate()): Date {
   const to = new Date(from);
   to.setUTCDate(1);
   to.setUTCMonth(to.getUTCMonth() + months);
   const lastDay = new Date(Date.UTC(to.getUTCFullYear(), to.getUTCMonth() + 1, 0)).getUTCDate();
-  to.setUTCDate(Math.min(from.getUTCDate(), lastDay));
+  to.setUTCDate(Math.min(dayOfMonth, lastDay));
   return to;
 }
+
+/** The day of the month on which the terms of a site or database end, or the last of a shorter month; null: not paid. */
+export const billingDayOf = ({
+  billingDay,
+  paidUntil,
+}: {
+  billingDay: number | null;
+  paidUntil: Date | null;
+}): number | null => billingDay ?? paidUntil?.getUTCDate() ?? null;
 
 /**
  * The price of an upgrade for the rest of a term: the difference of the current prices of the two terms, prorated by
@@ -32,11 +41,10 @@ export function addMonths(from: Date, months: number): Date {
  */
 export function proratedCents(
   [oldTermCents, newTermCents]: readonly [number, number],
-  months: number,
-  paidUntil: Date,
+  { months, paidUntil, billingDay }: { months: number; paidUntil: Date; billingDay: number | null },
   now: Date,
 ): number {
-  const termMs = paidUntil.getTime() - addMonths(paidUntil, -months).getTime();
+  const termMs = paidUntil.getTime() - addMonths(paidUntil, -months, billingDay ?? undefined).getTime();
   const leftMs = Math.max(0, paidUntil.getTime() - now.getTime());
   // BigInt, since cents times milliseconds exceeds a double's precision.
   return Number((BigInt(Math.max(0, newTermCents - oldTermCents)) * BigInt(leftMs)) / BigInt(termMs));

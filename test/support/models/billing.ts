@@ -114,6 +114,7 @@ export class BillingModel {
         status: "ACTIVE",
         paidUntil: addMonths(this.now, resource.billingTerm),
         billingTerm: resource.billingTerm,
+        billingDay: this.now.getUTCDate(),
         suspendedAt: null,
         warnedAt: null,
         renewal: null,

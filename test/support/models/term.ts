@@ -6,6 +6,8 @@ export type Term = {
   status: "ACTIVE" | "SUSPENDED" | "GONE";
   paidUntil: Date;
   billingTerm: number;
+  /** The day of the month on which its terms end, or the last of a shorter month. */
+  billingDay: number;
   suspendedAt: Date | null;
   warnedAt: Date | null;
   /** The payable renewal. */
@@ -33,17 +35,22 @@ export function applyToTerm(term: Term, event: TermEvent, now: Date): Term {
     case "renewed": {
       if (!term.renewal) return term;
       const from = term.status === "SUSPENDED" ? now : term.paidUntil;
+      const billingDay = term.status === "SUSPENDED" ? now.getUTCDate() : term.billingDay;
       return {
         ...term,
         status: "ACTIVE",
-        paidUntil: addMonths(from, term.billingTerm),
+        paidUntil: addMonths(from, term.billingTerm, billingDay),
+        billingDay,
         suspendedAt: null,
         warnedAt: null,
         renewal: null,
       };
     }
-    case "refunded":
-      return { ...term, paidUntil: refundedUntil(term.paidUntil, event.periodEnd, now) };
+    case "refunded": {
+      const paidUntil = refundedUntil(term.paidUntil, event.periodEnd, now);
+      const endsNow = paidUntil < term.paidUntil && paidUntil > (event.periodEnd ?? new Date(0));
+      return { ...term, paidUntil, billingDay: endsNow ? now.getUTCDate() : term.billingDay };
+    }
     case "voided":
       return { ...term, renewal: null };
   }

@@ -15,7 +15,14 @@ export const paidDatabase: EffectOf = (ctx, invoice, mark, now) => {
     {
       moved: ctx.db
         .update(databases)
-        .set({ status: to, wanted, mark, paidUntil: addMonths(now, invoice.termMonths ?? 1), updatedAt: now })
+        .set({
+          status: to,
+          wanted,
+          mark,
+          paidUntil: addMonths(now, invoice.termMonths ?? 1),
+          billingDay: now.getUTCDate(),
+          updatedAt: now,
+        })
         .where(and(eq(databases.id, databaseId), inArray(databases.status, [...from])))
         .returning({ hostId: databases.hostId }),
       job: queueDatabaseJob(ctx, "database.provision", databaseId, sql`d.mark = ${mark}`),

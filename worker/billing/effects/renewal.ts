@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import { tableOf, termedOf } from "../../db/resource.ts";
-import { addMonthsTo, inService, ofSuspended } from "../terms/resource.ts";
+import { addMonthsTo, billingDayOfRow, inService, ofSuspended } from "../terms/resource.ts";
 import { resumedStatus, startAgain } from "../terms/resume.ts";
 import { effect, type EffectOf, type Undone } from "./effect.ts";
 
@@ -19,16 +19,19 @@ export const paidRenewal: EffectOf = (ctx, invoice, mark, now) => {
   const nowMs = now.getTime();
   const isChange = sql`pack_id <> ${packId}`;
   const begins = sql`max(paid_until, ${nowMs})`;
+  const billingDay = sql`CASE WHEN paid_until > ${nowMs} THEN ${billingDayOfRow} ELSE ${now.getUTCDate()} END`;
   const waits = sql`(${isChange} AND paid_until > ${nowMs})`;
   return effect(
     {
       extended: ctx.statement(sql`
-        UPDATE ${tableOf(kind)} SET paid_until = ${addMonthsTo(sql`paid_until`, months)}, billing_term = ${months},
+        UPDATE ${tableOf(kind)} SET paid_until = ${addMonthsTo(sql`paid_until`, months, billingDayOfRow)},
+          billing_day = ${billingDayOfRow}, billing_term = ${months},
           next_billing_term = NULL, next_pack_id = CASE WHEN ${isChange} THEN ${packId} END,
           next_pack_at = CASE WHEN ${isChange} THEN ${begins} END, updated_at = ${nowMs}
         WHERE id = ${id} AND status IN ${inService} AND ${isPaid}`),
       resumed: ctx.statement(sql`
-        UPDATE ${tableOf(kind)} AS r SET paid_until = ${addMonthsTo(begins, months)}, billing_term = ${months},
+        UPDATE ${tableOf(kind)} AS r SET paid_until = ${addMonthsTo(begins, months, billingDay)},
+          billing_day = ${billingDay}, billing_term = ${months},
           next_billing_term = NULL, next_pack_id = CASE WHEN ${waits} THEN ${packId} END,
           next_pack_at = CASE WHEN ${waits} THEN paid_until END,
           pack_changed_at = CASE WHEN ${isChange} AND NOT ${waits} THEN ${nowMs} ELSE pack_changed_at END,
@@ -50,12 +53,14 @@ export const paidRenewal: EffectOf = (ctx, invoice, mark, now) => {
 export const refundedTerm: Undone = (ctx, { resourceId, periodEnd }, mark, now) => {
   const kind = termedOf(resourceId);
   const begins = periodEnd?.getTime() ?? 0;
+  const endsNow = sql`${begins} < ${now.getTime()} AND paid_until > ${now.getTime()}`;
   const isToCome = sql`next_pack_at > ${now.getTime()}`;
   return kind === null
     ? []
     : [
         ctx.statement(sql`
           UPDATE ${tableOf(kind)} SET paid_until = min(paid_until, max(${now.getTime()}, ${begins})), updated_at = ${now.getTime()},
+            billing_day = CASE WHEN ${endsNow} THEN ${now.getUTCDate()} ELSE ${billingDayOfRow} END,
             next_pack_id = CASE WHEN ${isToCome} THEN NULL ELSE next_pack_id END,
             next_pack_at = CASE WHEN ${isToCome} THEN NULL ELSE next_pack_at END
           WHERE id = ${resourceId} AND EXISTS (SELECT 1 FROM refunds WHERE mark = ${mark})

@@ -15,7 +15,13 @@ export const paidSite: EffectOf = (ctx, invoice, mark, now) => {
     {
       moved: ctx.db
         .update(sites)
-        .set({ status: to, wanted, paidUntil: addMonths(now, invoice.termMonths ?? 1), updatedAt: now })
+        .set({
+          status: to,
+          wanted,
+          paidUntil: addMonths(now, invoice.termMonths ?? 1),
+          billingDay: now.getUTCDate(),
+          updatedAt: now,
+        })
         .where(and(eq(sites.id, siteId), sql`${sites.status} IN ${from}`))
         .returning({ hostId: sites.hostId }),
       queue: deploymentQueue(siteId)(ctx, { trigger: "payment" }),

@@ -18,17 +18,20 @@ export const beingPaid = (invoiceId: SQL): SQL =>
 export const renewalOf = (resourceId: SQL | string): SQL =>
   sql`invoices WHERE resource_id = ${resourceId} AND kind = 'renewal' AND status = 'unpaid'`;
 
-const day = (...of: SQL[]) => sql`CAST(strftime('%d', ${sql.join(of, sql`, `)}) AS INTEGER)`;
+/** `billingDayOf` of domain/pricing.ts as SQL. */
+export const billingDayOfRow = sql.raw(
+  "coalesce(billing_day, CAST(strftime('%d', paid_until / 1000, 'unixepoch') AS INTEGER))",
+);
 
 /**
- * `addMonths` of domain/pricing.ts as SQL over a column of milliseconds: the same day of a later month, or that
+ * `addMonths` of domain/pricing.ts as SQL over a column of milliseconds: the given day of a later month, or that
  * month's last day.
  */
-export function addMonthsTo(time: SQL, months: SQL): SQL {
+export function addMonthsTo(time: SQL, months: SQL, dayOfMonth: SQL): SQL {
   const first = sql`'unixepoch', 'start of month', '+' || (${months}) || ' months'`;
   const seconds = sql`(${time}) / 1000`;
   return sql`(CAST(strftime('%s', ${seconds}, ${first}) AS INTEGER) * 1000 + (${time}) % 86400000 + 86400000 * (
-    min(${day(seconds, sql`'unixepoch'`)}, ${day(seconds, first, sql`'+1 month'`, sql`'-1 day'`)}) - 1))`;
+    min(${dayOfMonth}, CAST(strftime('%d', ${seconds}, ${first}, '+1 month', '-1 day') AS INTEGER)) - 1))`;
 }
 
 export type TermRow = {

@@ -13,7 +13,7 @@ import type { Done, Fields } from "./screen.ts";
 
 type Termed = Pick<
   OwnAccount["terms"][number],
-  "packId" | "nextPackId" | "billingTerm" | "nextBillingTerm" | "paidUntil"
+  "packId" | "nextPackId" | "billingTerm" | "nextBillingTerm" | "billingDay" | "paidUntil"
 >;
 
 const priceOf = (pack: Pack, months: number): number =>
@@ -35,7 +35,11 @@ function effectOf(
     return `From ${day(term.paidUntil)} on, at the next renewal`;
   const months = term.billingTerm;
   const cents = chargedCents(
-    proratedCents([priceOf(old, months), priceOf(pack, months)], months, until, now),
+    proratedCents(
+      [priceOf(old, months), priceOf(pack, months)],
+      { months, paidUntil: until, billingDay: term.billingDay },
+      now,
+    ),
   );
   return `${money(cents, pack.currency)} now for the time until ${day(term.paidUntil)}. It takes effect once paid`;
 }

@@ -5,6 +5,7 @@ import { batch } from "../../db/batch.ts";
 import { accounts, databases, invoices, sites } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import { maxSchedulesPerAccount } from "../../domain/job-rules.ts";
+import { billingDayOf } from "../../domain/pricing.ts";
 import { maxNeverPaid } from "../../billing/invoices/never-paid.ts";
 import { maxLiveKeys } from "../keys/insert.ts";
 import { accountView } from "./view.ts";
@@ -88,14 +89,15 @@ export async function getAccount(ctx: Ctx): Promise<OwnAccount> {
 
 type Termed = Pick<
   typeof sites.$inferSelect | typeof databases.$inferSelect,
-  "id" | "name" | "packId" | "nextPackId" | "billingTerm" | "nextBillingTerm" | "paidUntil"
+  "id" | "name" | "packId" | "nextPackId" | "billingTerm" | "nextBillingTerm" | "billingDay" | "paidUntil"
 >;
-const termOf = ({ id, name, packId, nextPackId, billingTerm, nextBillingTerm, paidUntil }: Termed) => ({
-  id,
-  name,
-  packId,
-  nextPackId,
-  billingTerm,
-  nextBillingTerm,
-  paidUntil: paidUntil?.toISOString() ?? null,
+const termOf = (row: Termed) => ({
+  id: row.id,
+  name: row.name,
+  packId: row.packId,
+  nextPackId: row.nextPackId,
+  billingTerm: row.billingTerm,
+  nextBillingTerm: row.nextBillingTerm,
+  billingDay: billingDayOf(row),
+  paidUntil: row.paidUntil?.toISOString() ?? null,
 });

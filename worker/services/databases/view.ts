@@ -6,6 +6,7 @@ import { databases } from "../../db/schema.ts";
 import { shrunkNotice } from "../../domain/backup-rules.ts";
 import { databaseEngines, databaseHostname, usernameOf } from "../../domain/database-engines.ts";
 import { diskNotice } from "../../domain/disk-notice.ts";
+import { billingDayOf } from "../../domain/pricing.ts";
 import { failingView } from "../backups/view.ts";
 import { silentHost, waitReasons } from "../../domain/wait-reasons.ts";
 
@@ -61,6 +62,7 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
   nextPackId: row.nextPackId,
   billingTerm: row.billingTerm,
   nextBillingTerm: row.nextBillingTerm,
+  billingDay: billingDayOf(row),
   host: databaseHostname(row.name),
   port: databaseEngines[row.type].port,
   sizeMb: row.diskMb,

@@ -5,6 +5,7 @@ import { buildOptionNames, type EnvVariableShown, type Site } from "../../../pro
 import type { DeploymentStatus } from "../../../protocol/states.ts";
 import type { Ctx, Db } from "../../ctx.ts";
 import { siteEnvVersions, sites } from "../../db/schema.ts";
+import { billingDayOf } from "../../domain/pricing.ts";
 import { siteAddress } from "../../domain/slug.ts";
 import { domainsOf, domainsOfSite, domainView, type DomainRow } from "../domains/view.ts";
 
@@ -113,6 +114,7 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     nextPackId: site.nextPackId,
     billingTerm: site.billingTerm,
     nextBillingTerm: site.nextBillingTerm,
+    billingDay: billingDayOf(site),
     url: siteAddress(ctx.config.SITES_ORIGIN, site.slug).url,
     domains: site.domains.map((row) => domainView(ctx, site, row)),
     envVariables: (site.env ?? []).map((entry) =>

@@ -9,7 +9,7 @@ import type { PackRow, DatabaseRow, SiteRow } from "../../db/rows.ts";
 import { invoices, packs, siteVolumes } from "../../db/schema.ts";
 import { AppError, conflict, invalid } from "../../domain/app-error.ts";
 import { tooFullFor } from "../../domain/disk-notice.ts";
-import { addDays, chargedCents, proratedCents, termPriceCents } from "../../domain/pricing.ts";
+import { addDays, billingDayOf, chargedCents, proratedCents, termPriceCents } from "../../domain/pricing.ts";
 import { refuseTooManyReplicas } from "../../domain/replicas.ts";
 import { dayOf } from "../../domain/times.ts";
 import { mintToken } from "../../domain/tokens.ts";
@@ -162,7 +162,8 @@ async function changePack(
     termPriceCents(pack.priceCents, term, pack.discounts),
   );
   const isDearer = next.priceCents > old.priceCents && renewal === undefined;
-  const amountCents = chargedCents(proratedCents([oldCents ?? 0, nextCents ?? 0], term, paidUntil, now));
+  const left = { months: term, paidUntil, billingDay: billingDayOf(row) };
+  const amountCents = chargedCents(proratedCents([oldCents ?? 0, nextCents ?? 0], left, now));
   const isFree = isDearer && amountCents === 0;
   const isSame = next.id === old.id;
 
