@@ -156,7 +156,7 @@ it("a plan is offered with the open renewal, whose price it changes, and none be
   }
 });
 
-it("the plan of each site can be changed, however many there are", async () => {
+it("the plan of each site can be changed, and who has paid for one is led to its build, however many there are", async () => {
   const key = await account();
   const { siteId, invoiceToken } = await createSite(key);
   await pay(invoiceToken);
@@ -174,6 +174,12 @@ it("the plan of each site can be changed, however many there are", async () => {
   const { data } = (await api<{ data: { id: string; kind: string }[] }>(null, "GET", "/packs")).body;
   const pack = data.findLast(({ kind }) => kind === "site");
   expect((await owner.send(path, "plan", { packId: pack?.id ?? "", billingTerm: "1" })).status).toBe(303);
+  // Nor is it among the first hundred that are shown with the account.
+  const { siteId: newest, invoiceToken: newestInvoice } = await createSite(key);
+  await pay(newestInvoice);
+  const returned = `/invoice/${newestInvoice}?returned=1`;
+  expect((await owner.get(returned)).location).toBe(`/sites/${newest}/newest-deployment`);
+  expect((await me.get(returned)).status).toBe(200);
 });
 
 it("the next payment is all that is due on its day, and says what for", async () => {

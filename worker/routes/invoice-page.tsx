@@ -4,6 +4,7 @@ import { entryOperations } from "../../protocol/api/entry-operations.ts";
 import type { OwnAccount } from "../../protocol/api/accounts.ts";
 import { InvoicePageQuery, type Invoice } from "../../protocol/api/invoices.ts";
 import type { AppEnv } from "../app-env.ts";
+import type { Ctx } from "../ctx.ts";
 import { query } from "../middleware/body.ts";
 import { knownQuery } from "../middleware/known-query.ts";
 import { limitAddress } from "../middleware/limit.ts";
@@ -14,7 +15,7 @@ import { InvoicePage } from "../pages/billing/invoice.tsx";
 import { show } from "./show.ts";
 import { noteViewer } from "./viewer.ts";
 import { invoicePdf } from "../pages/invoice-pdf.ts";
-import { getInvoiceByToken, lastPayment } from "../services/invoices/get-by-token.ts";
+import { getInvoiceByToken, isOwnerOf, lastPayment } from "../services/invoices/get-by-token.ts";
 import { payInvoice, payInvoiceAtOnce } from "../services/invoices/pay.ts";
 import { reconcileInvoice } from "../billing/payments/reconcile.ts";
 
@@ -22,9 +23,13 @@ import { reconcileInvoice } from "../billing/payments/reconcile.ts";
 const wantsPage = (c: Context<AppEnv>): boolean => c.req.header("Accept")?.includes("text/html") ?? false;
 
 /** Where the owner of what was ordered is led at once: to the build, or to the database. Others stay at the invoice. */
-function afterPayment({ kind, resource }: Invoice, viewer: OwnAccount | undefined): string | null {
-  if ((kind !== "site" && kind !== "database") || !resource) return null;
-  if (!viewer?.terms.some(({ id }) => id === resource.id)) return null;
+async function afterPayment(
+  ctx: Ctx,
+  { kind, resource }: Invoice,
+  viewer: OwnAccount | undefined,
+): Promise<string | null> {
+  if ((kind !== "site" && kind !== "database") || !resource || !viewer) return null;
+  if (!(await isOwnerOf(ctx, viewer.id, resource))) return null;
   return kind === "site"
     ? `/sites/${resource.id}/newest-deployment`
     : `/databases/${resource.id}/after-payment`;
@@ -51,7 +56,7 @@ export const invoicePage = new Hono<AppEnv>()
       }
       if (!wantsPage(c)) return c.json(invoice);
       if (c.req.valid("query").returned !== undefined && invoice.status === "paid") {
-        const next = afterPayment(invoice, c.get("viewer"));
+        const next = await afterPayment(ctx, invoice, c.get("viewer"));
         if (next !== null) {
           say(c, { tone: "good", text: `Paid: ${money(invoice.amountCents, invoice.currency)}. Thank you.` });
           return c.redirect(next, 303);

@@ -19,6 +19,14 @@ export async function invoiceByToken(ctx: Ctx, token: string): Promise<InvoiceRo
 export const getInvoiceByToken = async (ctx: Ctx, token: string): Promise<Invoice> =>
   invoiceView(await invoiceByToken(ctx, token));
 
+/** Whether the site or database that an invoice is for belongs to this account. */
+export async function isOwnerOf(ctx: Ctx, accountId: string, { id }: { id: string }): Promise<boolean> {
+  const found = await ctx.db.all(sql`
+    SELECT 1 FROM sites WHERE id = ${id} AND account_id = ${accountId}
+    UNION ALL SELECT 1 FROM databases WHERE id = ${id} AND account_id = ${accountId}`);
+  return found.length > 0;
+}
+
 export type LastPayment = "processing" | "failed" | "to return" | null;
 
 /**
