@@ -1,7 +1,10 @@
 import type { Fingerprint } from "../../../protocol/agent/backups.ts";
 
-/** The difference between a restored copy and the original, in one sentence; null if there is none. */
-export function difference(wanted: Fingerprint, found: Fingerprint): string | null {
+/**
+ * The difference between a restored copy and the original, in one sentence; null if there is none.
+ * @param except kinds of objects that may differ
+ */
+export function difference(wanted: Fingerprint, found: Fingerprint, except: string[] = []): string | null {
   const foundTables = new Map(found.tables.map((table) => [table.name, table]));
   for (const { name, rows, checksum } of wanted.tables) {
     const table = foundTables.get(name);
@@ -14,6 +17,7 @@ export function difference(wanted: Fingerprint, found: Fingerprint): string | nu
   const added = found.tables.find(({ name }) => !wantedNames.has(name));
   if (added) return `The table ${added.name} was not backed up.`;
   for (const kind of new Set([...Object.keys(wanted.objects), ...Object.keys(found.objects)])) {
+    if (except.includes(kind)) continue;
     const [had, has] = [wanted.objects[kind] ?? "0", found.objects[kind] ?? "0"];
     if (had !== has) return `There are ${has} ${kind} instead of ${had}.`;
   }

@@ -24,6 +24,8 @@ export type Copier = {
    * the bytes several times. @throws UnfitError if the server rejects them
    */
   refill?(server: Server, bytes: () => AsyncIterable<Buffer>, from: Filling): Promise<void>;
+  /** Those of the fingerprint's `objects` that need not be what they were after `refill`. */
+  computedAnew?: string[];
   /** Replaces `fill`: the bytes are a file that a server with this command loads at startup. */
   seed?: { file: string; command: string[]; ready: { command: string[]; says: string } };
   /** Prepares the filled server's volume for the database to run on. */

@@ -51,7 +51,8 @@ export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild
   const signal = AbortSignal.any([job.signal, room.signal]);
   const server: Server = { engine, id, spec, signal };
   const bytes = () => fetchBackup(host.backups, lease, backup, signal);
-  const compare = async () => difference(wanted, await copier.fingerprint(server, wanted));
+  const compare = async (except?: string[]) =>
+    difference(wanted, await copier.fingerprint(server, wanted), except);
   try {
     let differs: string | null;
     if (copier.seed) {
@@ -76,7 +77,7 @@ export async function rebuild(host: Host, { spec, backup, volume, job }: Rebuild
       }
       if (differs !== null && copier.refill) {
         await copier.refill(server, bytes, from);
-        differs = await compare();
+        differs = await compare(copier.computedAnew);
       }
     }
     if (differs !== null) throw new DamageError(differs);

@@ -50,6 +50,10 @@ const plainTypes = (
   .split(" ")
   .map((type) => `'${type}'::regtype`)
   .join(", ");
+/** A table's columns: `s` generated and stored; PostgreSQL 18 computes others when they are read. */
+const columnsOf = (generated: "" | "s"): string =>
+  `(SELECT coalesce(json_agg(a.attname ORDER BY a.attnum), '[]') FROM pg_attribute a
+    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '${generated}')`;
 /**
  * Rows move between the partitions when they are restored if these are by the hash of an enum, which differs between
  * servers. pg_dump therefore restores such a table as a whole.
@@ -59,7 +63,9 @@ const listTables = `WITH moving AS (SELECT pg_partition_root(partrelid) AS root 
       WHERE o.opcname = 'enum_ops' AND o.opcnamespace = 'pg_catalog'::regnamespace AND m.amname = 'hash') = ANY (partclass))
   SELECT ${printable(`json_build_array(n.nspname, c.relname, NOT EXISTS (SELECT FROM pg_attribute a
     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid NOT IN (${plainTypes})),
-    CASE WHEN c.relkind = 'p' THEN 'whole' WHEN pg_partition_root(c.oid) IN (SELECT root FROM moving) THEN 'part' ELSE 'table' END)`)}
+    CASE WHEN c.relkind = 'p' THEN 'whole' WHEN pg_partition_root(c.oid) IN (SELECT root FROM moving) THEN 'part' ELSE 'table' END,
+    CASE WHEN EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped AND a.attgenerated <> '')
+      THEN json_build_object('stored', ${columnsOf("")}, 'generated', ${columnsOf("s")}) END)`)}
   ${relations("'r', 'p'")} AND (c.relkind = 'r' OR c.oid IN (SELECT root FROM moving));`;
 // Sorted, so that locks are always taken in the same order.
 const listCounters = `SELECT ${printable("json_build_array(n.nspname, c.relname)")} ${relations("'S'")} ORDER BY n.nspname, c.relname;`;
@@ -84,13 +90,24 @@ type Name = [schema: string, name: string];
 const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
 
 /** `t` alone would mean a column of that name, if there is one. */
-const ofValues = "hash_record_extended(t.*, 0)";
+const wholeRow = "t.*";
+const rowOf = (columns: string[]): string =>
+  `ROW(${columns.map((column) => `t.${identifier(column)}`).join(", ")})`;
+const ofValues = (row: string): string => `hash_record_extended(${row}, 0)`;
 /** Hashes rows as the server prints them, by built-in functions: a cast could be the owner's. Five times slower. */
-const ofText = "hashtextextended(textin(record_out(t.*)), 0)";
+const ofText = (row: string): string => `hashtextextended(textin(record_out(${row})), 0)`;
+
+/**
+ * The checksum of the rows of all tables with generated columns, with these: a restore computes them anew, perhaps by a
+ * function that has changed since. Older backups have them in each table's checksum.
+ */
+const generatedValues = "generated values";
 
 /** `whole`: with its partitions, which are each a `part`. */
 type Kind = "table" | "whole" | "part";
-type Table = { name: string; from: string; isPlain: boolean };
+type Columns = { stored: string[]; generated: string[] };
+/** `columns`: null if none is generated. */
+type Table = { name: string; from: string; isPlain: boolean; columns: Columns | null };
 const tablesAtOnce = 1000;
 
 /**
@@ -99,11 +116,13 @@ const tablesAtOnce = 1000;
  */
 async function lockTables(session: Session, wanted?: Fingerprint): Promise<Table[]> {
   const wantedNames = wanted && new Set(wanted.tables.map(({ name }) => name));
-  const listed = parsed<[...Name, isPlain: boolean, kind: Kind]>(await session.ask(listTables));
-  const found = listed.flatMap(([schema, table, isPlain, kind]) => {
+  const listed = parsed<[...Name, isPlain: boolean, kind: Kind, columns: Columns | null]>(
+    await session.ask(listTables),
+  );
+  const found = listed.flatMap(([schema, table, isPlain, kind, columns]) => {
     const name = `${identifier(schema)}.${identifier(table)}`;
     const isCounted = kind === "table" || (wantedNames?.has(name) ?? kind === "whole");
-    return isCounted ? [{ name, from: kind === "whole" ? name : `ONLY ${name}`, isPlain }] : [];
+    return isCounted ? [{ name, from: kind === "whole" ? name : `ONLY ${name}`, isPlain, columns }] : [];
   });
   for (let at = 0; at < found.length; at += tablesAtOnce) {
     const names = found.slice(at, at + tablesAtOnce).map(({ from }) => from);
@@ -115,26 +134,38 @@ async function lockTables(session: Session, wanted?: Fingerprint): Promise<Table
   return found;
 }
 
+/** @param areSeparate whether generated columns have a checksum of their own */
 async function readTables(
   session: Session,
   found: Table[],
+  areSeparate = true,
 ): Promise<Pick<Fingerprint, "tables" | "objects">> {
   const tables = [];
-  for (const { name, from, isPlain } of found) {
-    const statement = `SELECT json_build_array(count(*)::text, coalesce(sum(${isPlain ? ofValues : ofText}), 0)::text) FROM ${from} t;`;
+  let generated = 0n;
+  for (const { name, from, isPlain, columns } of found) {
+    const sum = (row: string) => `coalesce(sum(${(isPlain ? ofValues : ofText)(row)}), 0)::text`;
+    const separate = areSeparate ? columns : null;
+    const sums =
+      separate === null
+        ? [sum(wholeRow)]
+        : [sum(rowOf(separate.stored)), sum(rowOf([...separate.stored, ...separate.generated]))];
+    const statement = `SELECT json_build_array(count(*)::text, ${sums.join(", ")}) FROM ${from} t;`;
     const [line = ""] = await session.ask(statement).catch((error) => {
       throw unread(`The table ${name}`, error);
     });
-    const [rows, checksum] = JSON.parse(line) as [string, string];
+    const [rows, checksum, withGenerated = "0"] = JSON.parse(line) as [string, string, string?];
+    generated += BigInt(withGenerated);
     tables.push({ name, rows, checksum });
   }
-  const [objects = "{}"] = await session.ask(countObjects);
+  const [counted = "{}"] = await session.ask(countObjects);
+  const objects = JSON.parse(counted) as Record<string, string>;
+  if (areSeparate) objects[generatedValues] = String(generated);
   const [large = ""] = await session.ask(
     "SELECT json_build_array(count(*)::text, coalesce(sum(hashtextextended(loid::text || ':' || pageno::text || ':' || encode(data, 'hex'), 0)), 0)::text) FROM pg_largeobject;",
   );
   const [rows, checksum] = JSON.parse(large) as [string, string];
   tables.push({ name: "large objects", rows, checksum });
-  return { tables: tables.sort(byName), objects: JSON.parse(objects) as Record<string, string> };
+  return { tables: tables.sort(byName), objects };
 }
 
 const countersAtOnce = 100;
@@ -271,7 +302,8 @@ export const postgresql: Copier = {
     const session = await open(server);
     try {
       await session.ask(begin);
-      const held = await readTables(session, await lockTables(session, wanted));
+      const areSeparate = wanted.objects[generatedValues] !== undefined;
+      const held = await readTables(session, await lockTables(session, wanted), areSeparate);
       const counters = await readCounters(session, parsed<Name>(await session.ask(listCounters)));
       const more = await readMore(session);
       await session.end();
@@ -287,4 +319,5 @@ export const postgresql: Copier = {
 
   fill,
   refill,
+  computedAnew: [generatedValues],
 };

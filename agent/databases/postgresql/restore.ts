@@ -37,8 +37,8 @@ export async function fill(server: Server, bytes: AsyncIterable<Buffer>, from: F
 /**
  * Restores what `fill` cannot. Names are looked up in the database's own schemas, as when its rows were written.
  * Indexes are created before the rows, because building one looks names up in no schema since version 17. Checks are
- * created after them, because they may read other tables' rows, and are not valid if rows contradict them. A
- * materialized view whose query fails stays unpopulated.
+ * created after them, because they may read other tables' rows, and are not valid if rows contradict them. Generated
+ * columns are computed once more for the same reason. A materialized view whose query fails stays unpopulated.
  */
 export async function refill(
   server: Server,
@@ -62,6 +62,7 @@ export async function refill(
   await restorePart("definitions", "--exit-on-error");
   const checks = await takeChecks(server, from);
   await restorePart("rows", "--exit-on-error");
+  await computeAgain(server, from);
   await asOwner(server, from.databaseName, checks.map(checkAgain));
   await restorePart("rest", "--exit-on-error");
   await restorePart("views").catch((error: unknown) => {
@@ -207,13 +208,36 @@ const listChecks = `SELECT ${printable(`json_build_array(
     AND ${notOfExtension("pg_class", "k.conrelid")} AND ${notOfExtension("pg_type", "k.contypid")}
   LIMIT 1000;`;
 
+/** As Berth's own reader, which sees all names with their schemas. */
+async function list<T>(server: Server, statement: string): Promise<T[]> {
+  const command = psqlCommand(server.spec.databaseName, backupReader);
+  const output = await runsOn(server)({ command, env: ownEnvironment, input: statement });
+  return parsed<T>(output.split("\n").filter(Boolean));
+}
+
+// Older servers cannot compute a column again.
+const listGenerated = `SELECT ${printable("json_build_array(c.oid::regclass, quote_ident(a.attname), pg_get_expr(d.adbin, d.adrelid))")}
+  FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+    JOIN pg_class c ON c.oid = d.adrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE a.attgenerated = 's' AND c.relkind = 'r' AND ${own} AND ${notOfExtension("pg_class", "c.oid")}
+    AND current_setting('server_version_num')::int >= 170000;`;
+
+/** Computes the stored generated columns from the rows of all tables. */
+async function computeAgain(server: Server, { databaseName: from }: Filling): Promise<void> {
+  const columns = await list<[table: string, column: string, expression: string]>(server, listGenerated);
+  const statements = Array.from(
+    Map.groupBy(columns, ([table]) => table),
+    ([table, its]) =>
+      `ALTER TABLE ONLY ${table} ${its.map(([, column, expression]) => `ALTER ${column} SET EXPRESSION AS (${expression})`).join(", ")};`,
+  );
+  await asOwner(server, from, statements);
+}
+
 /** Drops all checks. @returns them in the order in which they can be created again */
 async function takeChecks(server: Server, { databaseName: from }: Filling): Promise<Check[]> {
-  const command = psqlCommand(server.spec.databaseName, backupReader);
   const taken: Check[] = [];
   for (;;) {
-    const output = await runsOn(server)({ command, env: ownEnvironment, input: listChecks });
-    const found = parsed<Check>(output.split("\n").filter(Boolean));
+    const found = await list<Check>(server, listChecks);
     if (found.length === 0) return taken;
     taken.push(...found);
     const drops = found.map(([of, name]) => `ALTER ${of} DROP CONSTRAINT ${name};`);
