@@ -71,7 +71,7 @@ export const keys: Screen = {
                 </table>
               )}
             </Card>
-            <Card title="New key">
+            <Card title="Create new key">
               <div class="body">
                 <Form id="create">
                   <Field
