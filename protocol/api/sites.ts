@@ -353,6 +353,8 @@ export const SiteRemoveQuery = z.strictObject({
 export type SiteRemoveQuery = z.infer<typeof SiteRemoveQuery>;
 
 const siteActions = ["start", "stop", "restart", "deploy"] as const;
+/** Both forms of an action name all. */
+const noAction = `must be one of ${siteActions.map((action) => `"${action}"`).join(", ")}`;
 
 export const EnvKey = z
   .string()
@@ -444,7 +446,7 @@ export const SiteRollback = z.strictObject({
 export type SiteRollback = z.infer<typeof SiteRollback>;
 
 export const SiteDeploy = z.strictObject({
-  action: z.literal("deploy"),
+  action: z.literal("deploy", noAction),
   rebuild: z
     .boolean()
     .optional()
@@ -458,7 +460,7 @@ export const SiteDeploy = z.strictObject({
 export const SitePatch = z
   .union(
     [
-      z.strictObject({ action: z.enum(siteActions).exclude(["deploy"]) }),
+      z.strictObject({ action: z.enum(siteActions).exclude(["deploy"], noAction) }),
       SiteDeploy,
       z.strictObject({ envVariables: z.array(EnvVariable).min(1).max(200) }),
       z.strictObject({

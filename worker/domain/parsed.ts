@@ -11,7 +11,9 @@ function flatten(issue: Issue): Issue[] {
   );
   const about = new Set(meant.flatMap((form) => form.map(({ path }) => path[0])));
   if (about.size !== 1 || about.has(undefined)) return [issue];
-  return meant.flat().flatMap((one) => flatten({ ...one, path: [...issue.path, ...one.path] }));
+  const all = meant.flat().flatMap((one) => flatten({ ...one, path: [...issue.path, ...one.path] }));
+  // What several variants say is said once.
+  return [...new Map(all.map((one) => [JSON.stringify([one.path, one.message]), one])).values()];
 }
 
 /** The only place where a schema error becomes a 400. */
