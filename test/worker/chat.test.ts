@@ -283,6 +283,20 @@ describe("a message", () => {
     expect(endless.asked.length).toBeLessThanOrEqual(8);
   });
 
+  it("is answered with tools whose arguments a weak model writes as texts, or as null where it has none", async () => {
+    const key = await funded();
+    const { siteId } = await createSite(key, { name: "weak" });
+    scripted(
+      use("list_sites", { status: null, limit: "2" }),
+      { calls: [{ name: "get_credit_balance", args: "null" }] },
+      use("set_env_vars", { site: "weak", entries: '[{"key":"A","value":"7"}]', apply: "" }),
+      use("list_sites", { limit: "many" }),
+      { text: "Done." },
+    );
+    expect((await say(key, "Go")).body.toolCalls.map(({ ok }) => ok)).toEqual([true, true, true, false]);
+    expect((await site(key, siteId)).envVariables).toMatchObject([{ key: "A", value: "7" }]);
+  });
+
   it("whose tool call is longer than an answer may be tells the model so, which else writes it again", async () => {
     const cut = {
       index: 0,

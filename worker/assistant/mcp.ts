@@ -16,7 +16,7 @@ import { accountOf, credentialOf, type Ctx } from "../ctx.ts";
 import { version } from "../version.ts";
 import { isPendingId, newPendingId, pendingForMs, type PendingStep } from "./pending.ts";
 import { parametersOf } from "./prompt.ts";
-import { refuseCall, runConfirmed, runTool, specOf, type ToolOutcome } from "./run-tool.ts";
+import { inputOf, refuseCall, runConfirmed, runTool, specOf, type ToolOutcome } from "./run-tool.ts";
 import { masked, untrusted } from "./untrusted.ts";
 
 const instructions = `Tools that operate one account of a hosting service: sites, databases, domains, backups, billing.
@@ -188,7 +188,7 @@ async function answerRetry(
     if (outcome !== null) return saying(`On the page: ${outcome}.`);
     return saying(`The person has not confirmed it yet, at ${ctx.config.SITE_URL}/confirm/${id}`);
   }
-  const parsed = specOf(name).input.safeParse(input);
+  const parsed = inputOf(name, input);
   const isSame =
     call?.step.tool === name &&
     call.credential === credentialOf(ctx) &&

@@ -1,5 +1,7 @@
+import type * as z from "zod";
 import { tools, type ToolName, type ToolSpec } from "../../protocol/api/tools.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
+import { jsonIn } from "../../protocol/json.ts";
 import type { Ctx } from "../ctx.ts";
 import { AppError, conflict } from "../domain/app-error.ts";
 import { logError } from "../log-error.ts";
@@ -28,6 +30,21 @@ export const isTool = (name: string): name is ToolName => Object.hasOwn(tools, n
 export const specOf = (name: ToolName): ToolSpec => tools[name];
 const toolOf = (name: ToolName): AnyTool => catalogue[name];
 
+/** The arguments of a call, also as weak models write them: null or "" for what is left out, and a text for a number or a list. */
+export function inputOf(name: ToolName, given: unknown): z.ZodSafeParseResult<Record<string, unknown>> {
+  const { input: schema } = specOf(name);
+  const parsed = schema.safeParse(given);
+  if (parsed.success || typeof given !== "object") return parsed;
+  const input: Record<string, unknown> = { ...given };
+  for (const [key = ""] of parsed.error.issues.map(({ path }) => path.map(String))) {
+    const value = input[key];
+    if (value === null || value === "") delete input[key];
+    else if (typeof value === "string") input[key] = jsonIn(value) ?? value;
+  }
+  const mended = schema.safeParse(input);
+  return mended.success ? mended : parsed;
+}
+
 /**
  * Runs one call as written by a model or a person, and puts it on record. Returns refusals instead of throwing: errors go
  * back to the caller. `secretsAsk`: a tool that shows a secret asks as well, for callers without a screen of the person's.
@@ -39,8 +56,8 @@ export async function runTool(
   { secretsAsk = false }: { secretsAsk?: boolean } = {},
 ): Promise<ToolOutcome> {
   if (!isTool(name)) return refuseCall(ctx, name, "not_found", `There is no tool ${name.slice(0, 100)}.`);
-  const { input: schema, destructive, secret } = specOf(name);
-  const input = schema.safeParse(given);
+  const { destructive, secret } = specOf(name);
+  const input = inputOf(name, given);
   if (!input.success) {
     const why = input.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
     return refuseCall(ctx, name, "invalid_request", `The arguments of ${name} are not valid: ${why}`);
