@@ -15,6 +15,7 @@ const harmless: Record<Immediate<Host["engine"]> | Immediate<Host["ingress"]> | 
   fallback: true,
   followLog: true,
   hostnames: true,
+  losses: true,
   lost: true,
   newest: true,
   resumeContainer: true,

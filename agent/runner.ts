@@ -1,3 +1,4 @@
+import { acrossRestart } from "./across-restart.ts";
 import { jobTraits, secretsOf, type Job, type Slot } from "../protocol/agent/jobs.ts";
 import type { Id } from "../protocol/ids.ts";
 import type { FromAgent, ToAgent } from "../protocol/agent/messages.ts";
@@ -228,7 +229,13 @@ export class Runner {
           : `This did not end within ${Math.round(timeoutMs / 60_000)} minutes: make the build shorter, or try again.`,
       secrets: secretsOf(job),
       logId,
-      handle: (run, givenUp) => this.handle(fencedHost(this.host, givenUp), job, run),
+      handle: (run, givenUp) =>
+        acrossRestart(
+          this.host.engine,
+          run,
+          () => mayRepeat(job, this.running.get(job.id)?.began ?? []),
+          (over) => this.handle(fencedHost(this.host, AbortSignal.any([givenUp, over])), job, run),
+        ),
     });
   }
 
@@ -443,6 +450,11 @@ class Slots {
     }
   }
 }
+
+/** All are idempotent but for what an owner's command may have done, which a deployment's release command is too. */
+const mayRepeat = (job: Job, began: readonly PhaseStart[]): boolean =>
+  job.kind !== "site.command" &&
+  !(job.kind === "site.deploy" && job.args.release && began.some(([phase]) => phase === "start"));
 
 const lateCommand = "The host did not finish this in time: ask the operator about the host.";
 

@@ -126,6 +126,7 @@ export function createEngine({
   // dockerode's types lack the agent, which it passes on.
   const options = { socketPath, agent: engineConnections() };
   const docker = new Docker(options);
+  let losses = 0;
   const within = (moreMs = 0) => ({ abortSignal: answerTimeout(answerTimeoutMs + moreMs) });
 
   /**
@@ -273,6 +274,8 @@ export function createEngine({
     inspectContainer,
     removeContainer,
     ping: async () => void (await docker.ping()),
+
+    losses: () => losses,
 
     async ensureNetwork(name, bridge, labels) {
       if (await unless([404], docker.getNetwork(name).inspect())) return;
@@ -659,6 +662,7 @@ export function createEngine({
         if (signal.aborted) return;
         void watch()
           .catch(() => undefined)
+          .then(() => void (signal.aborted || losses++))
           .then(() => delay(1000, undefined, { signal, ref: false }))
           .then(again, () => undefined);
       };

@@ -100,6 +100,8 @@ export type LogRequest = { tail: number | "all"; since: string | null };
  */
 export type Engine = {
   ping(): Promise<void>;
+  /** How often what follows containers has lost the engine, or not reached it: more than before, and it was restarted. */
+  losses(): number;
   ensureNetwork(name: string, bridge: string, labels: Labels): Promise<void>;
   /** The IPv4 subnet of a network: `172.18.0.0/16`. */
   subnet(name: string): Promise<string>;

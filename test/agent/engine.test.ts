@@ -101,6 +101,18 @@ afterEach(() => {
   server.close();
 });
 
+it("an engine whose events end is lost, and one that nobody follows any more is not", async () => {
+  const stop = new AbortController();
+  const watcher = { since: () => null, onEvent: () => undefined };
+  expect(engine.losses()).toBe(0);
+  engine.watchContainers({}, stop.signal, watcher);
+  await vi.waitUntil(() => engine.losses() > 0, 30_000);
+  stop.abort();
+  hasty.watchContainers({}, AbortSignal.abort(), watcher);
+  await hasty.ping();
+  expect(hasty.losses()).toBe(0);
+});
+
 describe("a program in a container", () => {
   const run = (signal?: AbortSignal, by = engine) => by.execute("c", { command: ["sh"] }, signal);
 

@@ -56,7 +56,7 @@ let handler: Handler;
 
 const startRunner = (slots: number) =>
   new Runner({
-    host: { engine: {}, ingress: {} } as Host,
+    host: { engine: { losses: () => 0, ping: () => Promise.resolve() }, ingress: {} } as Host,
     journal,
     handle: (_host, job, run) => handler(job, run),
     slots,

@@ -53,8 +53,14 @@ type Work = {
 /** What handlers asked of the engine, and of what is on its way out. */
 let removed: string[];
 let retired: PromiseWithResolvers<void>;
+/** Of the engine. */
+let losses: number;
 const host = {
-  engine: { removeContainer: (id: string) => Promise.resolve(void removed.push(id)) },
+  engine: {
+    removeContainer: (id: string) => Promise.resolve(void removed.push(id)),
+    losses: () => losses,
+    ping: () => Promise.resolve(),
+  },
   ingress: { current: () => "parked" },
   retire: (siteId: string) => void removed.push(siteId),
   retired: () => retired.promise,
@@ -81,6 +87,7 @@ beforeEach(() => {
   sent = [];
   work = [];
   removed = [];
+  losses = 0;
   retired = Promise.withResolvers();
   retired.resolve();
   runner = new Runner({
@@ -305,6 +312,72 @@ describe("a job that does not heed its end", () => {
     await answered(1);
     await roomIs(2);
     expect(removed).toEqual(["left"]);
+  });
+});
+
+describe("while the engine is restarted", () => {
+  const fail = (one: Work | undefined) => {
+    losses++;
+    one?.reject(new Error("socket hang up"));
+  };
+
+  it("a job begins once more, and what is left of its first run has no effect", async () => {
+    offer(deployJob());
+    const [first] = await begun(1);
+    first?.run.phase("build");
+    fail(first);
+    const [, second] = await begun(2);
+    await expect(first?.host.engine.removeContainer("left")).rejects.toThrow("once more");
+    await second?.host.engine.removeContainer("right");
+    expect(removed).toEqual(["right"]);
+    second?.resolve({});
+    await answered(1);
+    expect(frames("failed")).toEqual([]);
+    const said = frames("log").flatMap(({ lines }) => lines.map(({ text }) => text));
+    expect(said).toEqual(["The host's Docker engine was restarted: this is done once more."]);
+  });
+
+  it("a job that fails so again, or may not begin again, says that it was the engine", async () => {
+    const released = deployJob();
+    released.args.release = { command: "migrate", timeoutSeconds: 60 };
+    const command: Job<"site.command"> = {
+      id: newId("job"),
+      kind: "site.command",
+      args: {
+        run: released.args.run,
+        deploymentId: newId("deployment"),
+        commandId: newId("command"),
+        command: "migrate",
+        timeoutSeconds: 60,
+      },
+    };
+    offer(stopJob());
+    const [first] = await begun(1);
+    fail(first);
+    const [, second] = await begun(2);
+    fail(second);
+    await answered(1);
+    offer(released);
+    const [, , third] = await begun(3);
+    third?.run.phase("start");
+    fail(third);
+    await answered(2);
+    offer(command);
+    const [, , , fourth] = await begun(4);
+    fail(fourth);
+    await answered(3);
+    expect(work).toHaveLength(4);
+    for (const { error } of frames("failed"))
+      expect(error).toMatch(/^The host's Docker engine was restarted or did not answer/);
+  });
+
+  it("a job that fails for another reason says that one, once", async () => {
+    losses = 7;
+    offer(stopJob());
+    const [first] = await begun(1);
+    first?.reject(new JobError("The app ended: mend it."));
+    await answered(1);
+    expect([work.length, frames("failed")[0]?.error]).toEqual([1, "The app ended: mend it."]);
   });
 });
 

@@ -1,0 +1,55 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Engine } from "./docker/engine.ts";
+import { JobError, type JobRun } from "./job.ts";
+
+const backWithinMs = 60_000;
+const againMs = 500;
+
+const engineLost =
+  "The host's Docker engine was restarted or did not answer while this was in progress: try again, or ask the operator about the host.";
+
+/**
+ * Does a job's work, and once more if the engine went away meanwhile and is back within a minute.
+ * @param mayRepeat asked after the failure
+ * @param work everything it does once the signal aborts must have no effect
+ * @throws JobError that names the engine, if it went away and the work is not done again; otherwise what the work throws
+ */
+export async function acrossRestart<T>(
+  engine: Pick<Engine, "losses" | "ping">,
+  { signal, log }: Pick<JobRun, "signal" | "log">,
+  mayRepeat: () => boolean,
+  work: (over: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const losses = engine.losses();
+  const over = new AbortController();
+  try {
+    return await work(over.signal);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const answers = await untilAnswer(engine, signal);
+    // Only once it has answered is the end of the connection before that known here.
+    if (answers === "at once" && engine.losses() === losses) throw error;
+    if (answers === "not" || !mayRepeat()) throw new JobError(engineLost, { cause: error });
+    over.abort(new Error("The engine was restarted, and the work is done once more"));
+    log("The host's Docker engine was restarted: this is done once more.");
+    return acrossRestart(engine, { signal, log }, () => false, work);
+  }
+}
+
+async function untilAnswer(
+  engine: Pick<Engine, "ping">,
+  signal: AbortSignal,
+): Promise<"at once" | "later" | "not"> {
+  const end = performance.now() + backWithinMs;
+  for (let isFirst = true; performance.now() < end; isFirst = false) {
+    // It may hang, as a socket does that systemd keeps for an engine that does not come up.
+    const patience = delay(end - performance.now(), false, { signal, ref: false });
+    const answered = engine.ping().then(
+      () => true,
+      () => false,
+    );
+    if (await Promise.race([answered, patience])) return isFirst ? "at once" : "later";
+    await delay(againMs, undefined, { signal });
+  }
+  return "not";
+}
