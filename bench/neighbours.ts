@@ -46,13 +46,12 @@ const attacker = await anotherAccount();
 let made = 0;
 
 /** A paid site of the attacker's with a deployment under way. */
-async function attackerSite(files: Files, input: Record<string, unknown> = {}): Promise<string> {
+async function attackerSite(files: Files): Promise<string> {
   const repository = new Repository(files);
   const { status, body } = await attacker<Created>("POST", "/sites", {
     name: `attack-${++made}`,
     deployType: "github",
     githubUrl: repository.address,
-    ...input,
   });
   if (status !== 201) throw new Error(`create answered ${status}: ${JSON.stringify(body)}`);
   await pay(body.invoiceToken);

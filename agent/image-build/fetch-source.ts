@@ -3,7 +3,7 @@ import { wholeCommit } from "../../protocol/commit.ts";
 import type { HostSettings } from "../host.ts";
 import { JobError } from "../job.ts";
 import { publicAddressOf } from "./address.ts";
-import { sourceLimits, tooLarge, type SourceLimits } from "./check-source.ts";
+import { tooLarge, type SourceLimits } from "./check-source.ts";
 import { git, gitEnvironment, gitOptions, maxMegabytes, memoryMegabytes, quietSeconds } from "./git.ts";
 import { listTree } from "./list-tree.ts";
 
@@ -87,7 +87,7 @@ export const fetchSource = (
   folder: string,
   settings: HostSettings,
   signal: AbortSignal,
-  limits: SourceLimits = sourceLimits,
+  limits: SourceLimits,
 ): Promise<void> => atEither(source, (one) => fetchFrom(one, folder, settings, signal, limits));
 
 async function fetchFrom(

@@ -117,7 +117,7 @@ export class DiskUse {
   }
 
   /** Periodically measures the sites whose measurement is old. */
-  watch(intervalMs: number, signal: AbortSignal, onMeasured: () => void = () => undefined): void {
+  watch(intervalMs: number, signal: AbortSignal, onMeasured: () => void): void {
     every(intervalMs, signal, async () => {
       const sites = [
         ...this.means.ingress.sites(),
@@ -140,7 +140,7 @@ export class DiskUse {
     siteId: string,
     serving: readonly string[],
     beside: readonly Pick<ContainerSummary, "id">[],
-    count: Count = {},
+    count: Count,
   ): Promise<Holding[]> {
     const volumes = await this.means.engine.volumes(labelsOf(siteId));
     const inVolumes = await diskUsed(

@@ -28,8 +28,8 @@ let server: http.Server;
 let records: RequestRecords;
 
 /** As an agent has it that starts now. */
-function start(file = join(folder, "requests.db")): AccessLog {
-  records = openRequestRecords(file);
+function start(): AccessLog {
+  records = openRequestRecords(join(folder, "requests.db"));
   return new AccessLog({ engine, ingress: routes, requests: records, agentId });
 }
 let accessLog: AccessLog;

@@ -36,8 +36,8 @@ async function machineAfter(...done: Job[]): Promise<Machine> {
 }
 
 /** One on which a database runs, with rows. */
-async function provisioned(spec: DatabaseSpec = database): Promise<Machine> {
-  const machine = await machineAfter(with_("provision", spec));
+async function provisioned(): Promise<Machine> {
+  const machine = await machineAfter(with_("provision", database));
   write(machine, rows);
   return machine;
 }

@@ -63,12 +63,12 @@ function does<K extends JobKind>(
   return handle(on, { id, kind, args } as unknown as Job, run) as Promise<JobResult<K>>;
 }
 
-async function backUp(spec: DatabaseSpec, signal?: AbortSignal): Promise<string> {
+async function backUp(spec: DatabaseSpec): Promise<string> {
   const backupId = newId("backup");
   await does(
     "database.backup",
     { database: spec, backupId, attempt: 1, serving: true },
-    { signal: signal ?? neverAborted },
+    { signal: neverAborted },
   );
   return backupId;
 }

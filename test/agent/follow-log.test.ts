@@ -28,8 +28,8 @@ function rotate() {
 }
 let written = 0;
 beforeEach(() => (written = 0));
-function write(count: number, into = file) {
-  for (let i = 0; i < count; i++) appendFileSync(into, entry(++written));
+function write(count: number) {
+  for (let i = 0; i < count; i++) appendFileSync(file, entry(++written));
 }
 
 /** Lines by number, and `-n` for n lines left out. */

@@ -247,7 +247,7 @@ describe("jobs", () => {
 });
 
 describe("a job that does not heed its end", () => {
-  const offerShort = (job: Job, attempt = 1) => runner.receive(offerOf(job, attempt, 1));
+  const offerShort = (job: Job) => runner.receive(offerOf(job, 1, 1));
   const roomIs = (free: number) => vi.waitUntil(() => frames("ready").at(-1)?.free === free, 10_000);
 
   it("is reported with the reason, and gives its slot back", async () => {

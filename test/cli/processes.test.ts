@@ -571,12 +571,12 @@ it("Ctrl-C at any moment of exec leaves a command that was asked for cancelled, 
 });
 
 /** A folder with this berth.json; the account has the site shop, and what else is given. */
-function projectFolder(file: object, shop: object = {}): string {
+function projectFolder(file: object): string {
   const checkout = mkdtempSync(join(home, "checkout-"));
   writeFileSync(join(checkout, "berth.json"), JSON.stringify({ name: "shop", ...file }));
   const [listed] = (answerOf("listSites").value as { data: object[] }).data;
   const staging = { ...listed, id: "site_001m80000000000000000000001", name: "shop-staging" };
-  const own = { ...listed, id: site, name: "shop", domains: [], envVariables: [], ...shop };
+  const own = { ...listed, id: site, name: "shop", domains: [], envVariables: [] };
   service.instead = ({ id }) => (id === "listSites" ? { data: [staging, own] } : undefined);
   return checkout;
 }

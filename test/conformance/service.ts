@@ -179,11 +179,8 @@ export type Site = { id: string; status: string; latestDeployment: { id: string;
 
 const sites: { credential: Credential; id: string }[] = [];
 
-export async function createSite(
-  credential: Credential,
-  overrides: Record<string, unknown> = {},
-): Promise<Created> {
-  const { status, body } = await send<Created>(credential, "POST", "/sites", { body: siteInput(overrides) });
+export async function createSite(credential: Credential): Promise<Created> {
+  const { status, body } = await send<Created>(credential, "POST", "/sites", { body: siteInput() });
   if (status !== 201) throw new Error(`create answered ${status}: ${JSON.stringify(body)}`);
   sites.push({ credential, id: body.siteId });
   return body;

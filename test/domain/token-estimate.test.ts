@@ -8,9 +8,9 @@ import { cutTo, tokenEstimate } from "../../worker/assistant/token-estimate.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-const bytes = (count: number, seed = "seed"): Buffer => {
+const bytes = (count: number): Buffer => {
   const parts: Buffer[] = [];
-  for (let at = 0; at * 32 < count; at++) parts.push(createHash("sha256").update(`${seed}${at}`).digest());
+  for (let at = 0; at * 32 < count; at++) parts.push(createHash("sha256").update(`seed${at}`).digest());
   return Buffer.concat(parts).subarray(0, count);
 };
 const from = (alphabet: string[], count: number) =>

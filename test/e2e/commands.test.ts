@@ -36,10 +36,10 @@ beforeAll(async () => {
 });
 afterAll(() => remove(record.id));
 
-async function start(command: string, timeoutSeconds = 120): Promise<Command> {
+async function start(command: string): Promise<Command> {
   const { status, body } = await api<Command>("POST", `/sites/${record.id}/commands`, {
     command,
-    timeoutSeconds,
+    timeoutSeconds: 120,
   });
   expect(status).toBe(202);
   return body;

@@ -169,8 +169,7 @@ async function answerTo(asked: http.ClientRequest): Promise<Seen> {
   return { status: response.statusCode ?? 0, text, names, serial, address };
 }
 
-const visit = (hostname: string, path = "/", resolver = authoritative): Promise<Seen> =>
-  answerTo(visitorOf(resolver)(hostname, path).end());
+const visit = (hostname: string): Promise<Seen> => answerTo(visitorOf(authoritative)(hostname, "/").end());
 
 const app = `
 const http = require("node:http");

@@ -62,8 +62,8 @@ function images(siteId: string) {
   return { ids: new Set(rows.map(([id]) => id)), tags: rows.map(([, tag]) => tag) };
 }
 
-async function launchKept(repository: Repository, input: Record<string, unknown> = {}) {
-  const record = await launch({ githubUrl: repository.address, ...input });
+async function launchKept(repository: Repository) {
+  const record = await launch({ githubUrl: repository.address });
   expect(record).toMatchObject({ status: "RUNNING", latestDeployment: { error: null } });
   launched.push(record.id);
   return record;

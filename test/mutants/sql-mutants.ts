@@ -62,8 +62,8 @@ export function mutateSql(source: string, file: string, mutants: Record<string, 
   const textOf = ({ start, end }: Node) => source.slice(start, end);
 
   /** The code of this node with what is replaced in it. */
-  function codeOf(node: Node, isWhole = true): string {
-    const own = isWhole ? replacementOf(node) : null;
+  function codeOf(node: Node): string {
+    const own = replacementOf(node);
     if (own !== null) return own;
     let code = "";
     let at = node.start;

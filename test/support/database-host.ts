@@ -70,9 +70,9 @@ export class DatabaseHost {
     return spec;
   }
 
-  does<K extends JobKind>(kind: K, args: object, signal = neverAborted): Promise<JobResult<K>> {
+  does<K extends JobKind>(kind: K, args: object): Promise<JobResult<K>> {
     const id = newId("job");
-    const run = jobRun({ jobId: id, signal });
+    const run = jobRun({ jobId: id, signal: neverAborted });
     return handle(this.host, { id, kind, args } as unknown as Job, run) as Promise<JobResult<K>>;
   }
 

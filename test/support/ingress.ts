@@ -16,14 +16,14 @@ import { engine } from "./engine.ts";
 const source = join(import.meta.dirname, "../../agent/ingress/responder.ts");
 
 /** Waits until a request for this name, on a port of this machine, gets this status. */
-export const answers = (port: number, hostname: string, status: number, timeoutMs = 60_000) =>
+export const answers = (port: number, hostname: string, status: number) =>
   vi.waitUntil(
     () =>
       get(port, hostname).then(
         (answer) => answer.status === status,
         () => false,
       ),
-    { timeout: timeoutMs },
+    { timeout: 60_000 },
   );
 
 /** The responder as it runs on a host, in its own process, with the routes file it answers from. */

@@ -39,13 +39,13 @@ const manySites = (
   );
 
 /** What waits for these sites: so many jobs each, asked for a while ago. */
-const manyJobs = (prefix: string, each: number, kind: string, { waitsForMs = minute, createdAt = 1 } = {}) =>
+const manyJobs = (prefix: string, each: number, kind: string, { createdAt = 1 } = {}) =>
   sql(
     `${upTo(each)} INSERT INTO jobs (id, kind, status, host_id, lane, site_id, account_id, deadline_at, created_at)
      SELECT s.id || '_' || i, ?2, 'QUEUED', s.host_id, s.id, s.id, s.account_id, ?3, ?4 FROM n, sites s WHERE s.id LIKE ?1 || '%'`,
     prefix,
     kind,
-    Date.now() + waitsForMs,
+    Date.now() + minute,
     createdAt,
   );
 

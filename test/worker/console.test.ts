@@ -298,14 +298,13 @@ describe("the queue", () => {
 
 /** A session of the key's account. */
 const sessionOf = async (key: string): Promise<string> => (await newSession(await ownerOf(key))).cookie;
-const asSession = (cookie: string, method: string, path: string, body?: object, more?: object) =>
+const asSession = (cookie: string, method: string, path: string, body?: object) =>
   call(`/api/v1${path}`, {
     method,
     headers: {
       Cookie: cookie,
       Origin: siteUrl,
       ...(body && { "Content-Type": "application/json" }),
-      ...more,
     },
     ...(body && { body: JSON.stringify(body) }),
   });

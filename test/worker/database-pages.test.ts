@@ -34,7 +34,7 @@ async function answerAll(on: Agent): Promise<never> {
   }
 }
 
-const read = async (of = id) => (await api<Database>(await operator(), "GET", `/databases/${of}`)).body;
+const read = async () => (await api<Database>(await operator(), "GET", `/databases/${id}`)).body;
 const tabs = ["", "/connect", "/data", "/logs", "/metrics", "/backups", "/access", "/settings"];
 const path = (tab = "") => `/databases/${id}${tab}`;
 

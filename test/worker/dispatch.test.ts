@@ -232,9 +232,9 @@ describe("a request", () => {
   });
 
   it("counts against its operation's own limit, unless it is refused before", async () => {
-    const counted = async (verb: VerbId, method: string, path: string, more: object = {}) => {
+    const counted = async (verb: VerbId, method: string, path: string) => {
       played(verb);
-      const { send, noted, actor } = await service({ suspendedFor: null, ...more });
+      const { send, noted, actor } = await service({ suspendedFor: null });
       const { status } = await send(method, `/api/v1${path}`, example(verb));
       return [status, noted.map((name) => name.replace(actor.accountId, "own"))];
     };

@@ -30,9 +30,9 @@ beforeAll(async () => {
 });
 
 /** The next question, and the way to answer it. */
-async function asked(on: Agent = host): Promise<{ question: Question; answer: (answer: Answer) => void }> {
-  const { requestId, question } = await on.next("ask");
-  return { question, answer: (answer) => on.send({ type: "answer", requestId, answer, last: true }) };
+async function asked(): Promise<{ question: Question; answer: (answer: Answer) => void }> {
+  const { requestId, question } = await host.next("ask");
+  return { question, answer: (answer) => host.send({ type: "answer", requestId, answer, last: true }) };
 }
 const path = (what: string, id = databaseId) => `/databases/${id}/${what}`;
 const query = (body: object, of = key, id = databaseId) => api(of, "POST", path("query", id), body);

@@ -29,10 +29,10 @@ beforeEach(async () => {
   return () => host.close();
 });
 
-const deploy = (id = siteId) => api<{ id: string }>(key, "PATCH", `/sites/${id}`, { action: "deploy" });
-const statuses = async (id = siteId) =>
+const deploy = () => api<{ id: string }>(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+const statuses = async () =>
   (
-    await rows<{ status: string }>("SELECT status FROM deployments WHERE site_id = ? ORDER BY number", id)
+    await rows<{ status: string }>("SELECT status FROM deployments WHERE site_id = ? ORDER BY number", siteId)
   ).map(({ status }) => status);
 const webhookSegment = async () => {
   const { body } = await api<{ url: string }>(key, "GET", `/sites/${siteId}/webhook`);

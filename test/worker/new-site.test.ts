@@ -9,8 +9,8 @@ beforeAll(async () => {
 });
 
 const path = "/sites/new";
-const show = async (at = path) => {
-  const response = await call(at, { headers: { Cookie: cookie, Accept: "text/html" } });
+const show = async () => {
+  const response = await call(path, { headers: { Cookie: cookie, Accept: "text/html" } });
   return { status: response.status, text: await response.text() };
 };
 const send = async (fields: Record<string, string>) => {

@@ -6,7 +6,6 @@ import {
   UnknownCheckout,
   type Checkout,
   type Refunded,
-  type Session,
 } from "../../worker/adapters/payments/payments.ts";
 import { applySession } from "../../worker/billing/payments/apply-session.ts";
 import { openCheckout } from "../../worker/billing/payments/checkout.ts";
@@ -170,11 +169,11 @@ describe("what the processor says of a checkout", () => {
 
 describe("a checkout", () => {
   /** Opens whatever is asked for, and keeps the questions. */
-  const opening = (more: Partial<Session> = {}) => {
+  const opening = () => {
     const asked: Checkout[] = [];
     const createCheckout = (checkout: Checkout) => {
       asked.push(checkout);
-      return Promise.resolve(reported({ invoiceId: checkout.invoiceId, ...more }));
+      return Promise.resolve(reported({ invoiceId: checkout.invoiceId }));
     };
     return { asked, createCheckout };
   };

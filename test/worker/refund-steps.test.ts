@@ -23,7 +23,6 @@ import {
   update,
   write,
   type Billed,
-  type Row,
 } from "./billing-rows.ts";
 import { because, flags, silently, withProcessor } from "./processor.ts";
 import { bindings, uniqueName } from "./service.ts";
@@ -60,9 +59,9 @@ describe("a refund", () => {
   const balanceOf = async (accountId: string) =>
     one("SELECT balance, held FROM ledger_accounts WHERE id = ?", accountId);
   /** A paid invoice, with so many of its 700 credits left. */
-  async function paid(left = 700, more: Row = {}) {
+  async function paid(left = 700) {
     const reference = uniqueName("pi");
-    const invoice = await billed({ status: "paid", ...more });
+    const invoice = await billed({ status: "paid" });
     await write(paymentRow(invoice.id, reference));
     if (left > 0) await granted(invoice.accountId, left);
     return { ...invoice, reference };

@@ -55,8 +55,8 @@ export function stripeService(key = "sk_test_local", overrides: Record<string, u
       const { body, headers } = stripe.signed(event, how);
       return (await call("/webhooks/stripe", { method: "POST", body, headers })).status;
     },
-    ctx: (laterMs = 0, actor: Ctx["actor"] = { type: "system" }): Ctx => ({
-      ...contextOf(env, actor, () => undefined),
+    ctx: (laterMs = 0): Ctx => ({
+      ...contextOf(env, { type: "system" }, () => undefined),
       now: () => new Date(Date.now() + laterMs),
     }),
     async asOperator(operatorKey: string, method: string, path: string, body?: unknown) {

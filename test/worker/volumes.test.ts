@@ -38,8 +38,8 @@ const settings = (siteId: string, changes: object) => patch(siteId, { settings: 
 const removed = (siteId: string, name: string) => api(key, "DELETE", `/sites/${siteId}/volumes/${name}`);
 const runOf = (job: Job) => (job as Job<"site.deploy">).args.run;
 
-async function deploy(siteId: string, body: object = { action: "deploy" }): Promise<Job<"site.deploy">> {
-  await patch(siteId, body);
+async function deploy(siteId: string): Promise<Job<"site.deploy">> {
+  await patch(siteId, { action: "deploy" });
   const job = await finishNext(host, deployResult);
   return job as Job<"site.deploy">;
 }

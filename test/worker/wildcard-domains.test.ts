@@ -55,7 +55,7 @@ const seen = (): Zone => ({
   ),
 });
 
-const contextFor = (settings: Record<string, string> = {}): Ctx => {
+const contextFor = (): Ctx => {
   const made = contextOf(
     {
       ...bindings,
@@ -65,7 +65,6 @@ const contextFor = (settings: Record<string, string> = {}): Ctx => {
       CLOUDFLARE_API_TOKEN: cloudflare.token,
       ACME_DIRECTORY: authority.directoryUrl,
       DNS_ENDPOINTS: "https://resolver.test/query",
-      ...settings,
     } as typeof bindings,
     { type: "system" },
     (work) => void work,

@@ -465,10 +465,9 @@ export class StripeServer {
   }
 
   /** Sends an event until it is acknowledged, as Stripe does for three days. @returns all responses */
-  async deliver(event: Event, send: (event: Event) => Promise<number>, triesMax = 5): Promise<number[]> {
+  async deliver(event: Event, send: (event: Event) => Promise<number>): Promise<number[]> {
     const answers: number[] = [];
-    while (answers.length < triesMax && !answers.some((status) => status < 300))
-      answers.push(await send(event));
+    while (answers.length < 5 && !answers.some((status) => status < 300)) answers.push(await send(event));
     return answers;
   }
 

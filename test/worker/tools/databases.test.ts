@@ -7,9 +7,9 @@ import { api, fail, finish, jobOf, runningDatabase, runningSite, siteUrl } from 
 const read = async (key: string, id: string) => (await api<Database>(key, "GET", `/databases/${id}`)).body;
 
 /** A database that runs, and its host. */
-async function running(overrides: object = {}) {
+async function running() {
   const { key, host } = await scene();
-  const database = await runningDatabase(key, host, overrides);
+  const database = await runningDatabase(key, host);
   const status = async () => (await read(key, database.databaseId)).status;
   return { key, host, ...database, status };
 }
