@@ -3,6 +3,7 @@
 #   curl -fsSL @SITE_URL@/install | BERTH_TOKEN=hst_… sh
 # Running it again updates both and leaves sites alone. Options (after `sh -s --`):
 #   --no-service   only install, and print how to run it
+#   --old-docker   install the distribution's Docker also if customers' builds get out of it
 #   --uninstall    remove agent and services; sites' containers and agent.env are kept
 #   --purge        with --uninstall: also remove sites' containers, volumes and images, networks and databases, with all data
 # Environment: BERTH_TOKEN (first time), NODE=/path/of/node, BERTH_BASE=where the bundles come from.
@@ -25,14 +26,16 @@ fail() { printf 'berth: %s\n' "$*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
 
 service=yes
+old_docker=no
 uninstall=no
 purge=no
 for option in "$@"; do
   case "$option" in
     --no-service) service=no ;;
+    --old-docker) old_docker=yes ;;
     --uninstall) uninstall=yes ;;
     --purge) purge=yes ;;
-    *) fail "there is no option $option: use --no-service, --uninstall or --purge." ;;
+    *) fail "there is no option $option: use --no-service, --old-docker, --uninstall or --purge." ;;
   esac
 done
 
@@ -72,6 +75,14 @@ tell_old_git() {
   say "Git $version is old: repositories of tenants could lead it to addresses in private networks. Better install Git 2.37 or newer (on Ubuntu 22.04: add-apt-repository ppa:git-core/ppa, then apt-get install git)."
 }
 
+# Builds get out of an older one (CVE-2024-23651, CVE-2024-23652).
+refuse_old_docker() {
+  offered="$(LC_ALL=C apt-cache policy docker.io | sed -n 's/^ *Candidate: \([0-9][^ ]*\)$/\1/p')"
+  [ "$old_docker" = no ] && [ -n "$offered" ] || return 0
+  [ "$(printf '%s\n25.0.2\n' "$offered" | sort -V | head -n 1)" != 25.0.2 ] || return 0
+  fail "apt offers Docker $offered here, in which a customer's Dockerfile can read, write and delete files of this machine. Install Docker 25.0.2 or newer (https://docs.docker.com/engine/install/), then run this again. If you trust everybody who builds on this host, run it with: sh -s -- --old-docker"
+}
+
 ensure_programs() {
   missing=''
   for program in docker git iptables; do has "$program" || missing="$missing $program"; done
@@ -84,6 +95,7 @@ ensure_programs() {
     has apt-get || fail "Missing here:$missing. Install them (Docker: https://docs.docker.com/engine/install/), then run this again."
     say "Installing$missing …"
     apt-get update -qq
+    case "$missing" in *docker*) refuse_old_docker ;; esac
     # shellcheck disable=SC2046
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(printf '%s' "$missing" | sed 's/docker/docker.io/') >/dev/null
     # Since Debian 13 the client has a package of its own, which apt leaves out where it installs nothing recommended.

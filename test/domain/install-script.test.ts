@@ -143,8 +143,37 @@ it("without a token nothing is installed", () => {
 const becomes = (name: string) => `{ printf '#!/bin/sh\\n' >"$BIN/${name}"; chmod 755 "$BIN/${name}"; }`;
 const installsOf = (called: string[]) => called.filter((one) => one.startsWith("apt-get install"));
 
+const offers = (version: string) => ({
+  "apt-cache": `printf 'docker.io:\\n  Installed: (none)\\n  Candidate: ${version}\\n'`,
+});
+
+it("a Docker of which builds get out is installed only if the operator says so", () => {
+  const installedWith = (version: string, option = "no") =>
+    runs(`old_docker=${option}; ensure_programs`, {
+      ...offers(version),
+      "apt-get": `case "$*" in *docker.io*) ${becomes("docker")} ;; esac`,
+      git: "echo git version 2.39.5",
+      iptables: "",
+      systemctl: "",
+    });
+  for (const old of ["20.10.24+dfsg1-1+deb12u1+b2", "24.0.7-0ubuntu4", "25.0.1-1"]) {
+    const { status, said, called } = installedWith(old);
+    expect([status, installsOf(called)]).toEqual([1, []]);
+    expect(said).toContain(`apt offers Docker ${old} here`);
+    expect(said).toContain("sh -s -- --old-docker");
+    expect(installedWith(old, "yes").status).toBe(0);
+  }
+  for (const fixed of ["25.0.2-1", "26.1.5+dfsg1-9+b11", "28.2.2-0ubuntu1~24.04.1"])
+    expect(installedWith(fixed).status).toBe(0);
+});
+
 it("Docker's client is installed where docker.io does not bring it, and only there", () => {
-  const others = { git: "echo git version 2.39.5", iptables: "", systemctl: "" };
+  const others = {
+    ...offers("26.1.5+dfsg1-9+b11"),
+    git: "echo git version 2.39.5",
+    iptables: "",
+    systemctl: "",
+  };
   const trixie = runs("ensure_programs", {
     ...others,
     "apt-get": `case "$*" in *docker-cli*) ${becomes("docker")} ;; esac`,
