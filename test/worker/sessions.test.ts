@@ -579,7 +579,7 @@ describe("an account", () => {
     expect((await asKey()).status).toBe(401);
   });
 
-  it("is found by GitHub's sign-in, which comes back with a state of ours only", async () => {
+  it("is found by GitHub's sign-in, which comes back with a state of ours only, and with a name that we would take", async () => {
     mailbox();
     const begun = await post("/sign-in/github", {});
     const to = new URL(begun.headers.get("Location") ?? "");
@@ -600,7 +600,7 @@ describe("an account", () => {
         return Response.json({
           id: 1,
           login: "octo",
-          name: "Octo",
+          name: "Octo \u202egro",
           email: "octo@example.com",
           avatar_url: "",
         });
@@ -626,6 +626,8 @@ describe("an account", () => {
     expect(await works(own)).toBe(true);
     const kept = JSON.stringify(await bindings.DB.prepare("SELECT * FROM identities").all());
     expect([kept.includes("github"), kept.includes("gho_test")]).toEqual([true, false]);
+    const account = bindings.DB.prepare("SELECT name FROM accounts WHERE email = 'octo@example.com'");
+    expect(await account.first("name")).toBe("octo");
   });
 
   it("keeps a session that is used, and says so to the browser", async () => {

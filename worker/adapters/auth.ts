@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { BetterAuthOptions, DBAdapter } from "better-auth";
 import { eq } from "drizzle-orm";
+import { ProfilePatch } from "../../protocol/api/self-service.ts";
 import type { Id } from "../../protocol/ids.ts";
 import { batch, type Statements } from "../db/batch.ts";
 import { accounts, identities, sessions, twoFactors, verifications } from "../db/schema.ts";
@@ -277,6 +278,9 @@ export async function createAuth(ctx: Ctx, events: AuthEvents): Promise<Auth> {
         github: {
           clientId: config.GITHUB_CLIENT_ID ?? "",
           clientSecret: config.GITHUB_CLIENT_SECRET ?? "",
+          mapProfileToUser: ({ name, login }) => ({
+            name: ProfilePatch.safeParse({ name }).data?.name ?? login,
+          }),
         },
       },
     }),
