@@ -102,6 +102,8 @@ const Settings = z.object({
   MODEL_URL: address.optional(),
   MODEL_NAME: z.string().min(1).optional(),
   MODEL_KEY: z.string().min(1).optional(),
+  /** How much a model thinks that can be told so: its thoughts are part of an answer's tokens. */
+  MODEL_REASONING_EFFORT: z.enum(["none", "minimal", "low", "medium", "high"]).optional(),
   /**
    * Credits per 1,000 tokens by model, such as {"gpt-5-mini":{"prompt":0.1,"completion":0.8}}. A message to a model that is not
    * named costs CHAT_CREDITS.

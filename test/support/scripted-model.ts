@@ -23,6 +23,7 @@ type Request = {
   messages: { role: string; content: string; tool_call_id?: string; tool_calls?: object[] }[];
   tools?: { function: { name: string } }[];
   max_completion_tokens?: number;
+  reasoning_effort?: string;
 };
 
 /**

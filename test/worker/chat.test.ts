@@ -5,6 +5,7 @@ import type { ChatPrice, Conversation, ConversationWithMessages } from "../../pr
 import type { Page } from "../../protocol/api/common.ts";
 import type { Credits } from "../../protocol/api/credits.ts";
 import { tools, type ToolName } from "../../protocol/api/tools.ts";
+import { modelOf } from "../../worker/adapters/model.ts";
 import { converse } from "../../worker/assistant/converse.ts";
 import { pendingForMs } from "../../worker/assistant/pending.ts";
 import { systemPrompt } from "../../worker/assistant/prompt.ts";
@@ -12,6 +13,7 @@ import { runConfirmed, runTool } from "../../worker/assistant/run-tool.ts";
 import { holdCredits } from "../../worker/billing/credits/hold.ts";
 import { voidExpiredHolds } from "../../worker/billing/credits/void-hold.ts";
 import { contextOf } from "../../worker/compose.ts";
+import { configOf } from "../../worker/config.ts";
 import type { Ctx } from "../../worker/ctx.ts";
 import { forgetOldConversations } from "../../worker/services/chat/conversations.ts";
 import type { Said } from "../support/scripted-model.ts";
@@ -123,8 +125,23 @@ describe("a message", () => {
       scripted({ choices: [{ delta: { content: " " } }, { delta: {}, finish_reason }] });
       const { body } = await say(key, "Hello");
       expect([finish_reason, body.creditsUsed, body.balance]).toEqual([finish_reason, 0, 3]);
-      expect(body.message).toMatch(/did not answer.* Nothing was changed\./);
+      expect(body.message).toMatch(
+        finish_reason === "length"
+          ? /used up the 1024 tokens of an answer by thinking.* Nothing was changed\. .*MODEL_REASONING_EFFORT/
+          : /did not answer.* Nothing was changed\./,
+      );
     }
+  });
+
+  it("is thought about by the model as much as the operator wants", async () => {
+    const model = scripted({ text: "Hello." });
+    for (const MODEL_REASONING_EFFORT of [undefined, "low"] as const)
+      await modelOf({ ...configOf(bindings), MODEL_REASONING_EFFORT })?.respond(
+        [{ role: "user", content: "Hello" }],
+        [],
+        () => undefined,
+      );
+    expect(model.asked.map((asked) => asked.reasoning_effort)).toEqual([undefined, "low"]);
   });
 
   it("is what the model wrote before its tools where it ends without a word after them", async () => {

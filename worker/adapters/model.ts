@@ -50,7 +50,7 @@ const maxNameLength = 100;
 
 /** The model behind any server that speaks OpenAI's Chat Completions; null: none is configured. */
 export function modelOf(config: Config): Model | null {
-  const { MODEL_URL, MODEL_NAME, MODEL_KEY } = config;
+  const { MODEL_URL, MODEL_NAME, MODEL_KEY, MODEL_REASONING_EFFORT } = config;
   if (MODEL_URL === undefined || MODEL_NAME === undefined) return null;
   return {
     async respond(messages, tools, onText) {
@@ -64,6 +64,7 @@ export function modelOf(config: Config): Model | null {
           messages: messages.map(onTheWire),
           stream: true,
           max_completion_tokens: requestTokens.completionTokens,
+          ...(MODEL_REASONING_EFFORT && { reasoning_effort: MODEL_REASONING_EFFORT }),
           stream_options: { include_usage: true },
           ...(tools.length > 0 && {
             tools: tools.map((tool) => ({ type: "function" as const, function: tool })),

@@ -104,10 +104,18 @@ export async function converse(
   }
 }
 
+class OnlyThought extends Error {}
+
 /** Statuses that may be about this request alone: its words or its length. */
 const aboutRequest = [400, 413, 422];
 
 function failureOf(error: unknown): { what: string; advice: string } {
+  if (error instanceof OnlyThought)
+    return {
+      what: `used up the ${requestTokens.completionTokens} tokens of an answer by thinking`,
+      advice:
+        "Ask for less at once. The operator of this service can let it think less (MODEL_REASONING_EFFORT).",
+    };
   if (!(error instanceof ModelRefused)) return { what: "did not answer", advice: "Try again in a moment." };
   const { status } = error;
   const operator = "only the operator of this service can help; the reason is in its log.";
@@ -211,7 +219,10 @@ class Turn {
         (delta) => this.write(delta),
       );
       if (turn.toolCalls.length === 0) {
-        if (this.written === "" && this.steps.length === 0) throw new Error("The model's answer is empty");
+        if (this.written === "" && this.steps.length === 0)
+          throw turn.isTooLong
+            ? new OnlyThought("The model's thoughts took all the tokens of an answer")
+            : new Error("The model's answer is empty");
         return this.written;
       }
       this.blanks = "\n\n";
