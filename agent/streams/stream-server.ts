@@ -38,6 +38,9 @@ type Stream = {
   /** What may be sent to the client, and what came from it. */
   allowance: Allowance;
   intake: Intake;
+  /** What the client asked for last, until it is passed on. */
+  size: { columns: number; rows: number } | undefined;
+  isResizing: boolean;
 };
 type Link = { send(message: FromAgent): void; sendBytes(frame: Uint8Array): void };
 
@@ -78,10 +81,9 @@ export class StreamServer {
       case "streamCredit":
         return stream?.allowance.give(message.bytes);
       case "resizeStream":
-        stream?.channel
-          ?.resize?.(message.columns, message.rows)
-          .catch((error: unknown) => log("warn", "A terminal was not resized", { error }));
-        return;
+        if (!stream) return;
+        stream.size = message;
+        return void this.resize(stream);
       case "closeStream":
         return this.close(message.streamId);
       default:
@@ -116,6 +118,8 @@ export class StreamServer {
       ending: new AbortController(),
       allowance: new Allowance(),
       intake: new Intake(),
+      size: undefined,
+      isResizing: false,
     };
     this.streams.set(streamId, stream);
     this.serve(streamId, stream, target, link).catch((error: unknown) => {
@@ -134,6 +138,7 @@ export class StreamServer {
     if (this.streams.get(streamId) !== stream) return end(channel);
     stream.channel = channel;
     link.send({ type: "streamOpened", streamId });
+    void this.resize(stream);
     for await (const chunk of duplex as AsyncIterable<Buffer>)
       for (const piece of piecesOf(chunk)) {
         if (!(await stream.allowance.take(costOf(piece)))) return;
@@ -141,6 +146,20 @@ export class StreamServer {
       }
     const exitCode = await channel.exitCode();
     if (this.forget(streamId, stream)) link.send({ type: "streamClosed", streamId, error: null, exitCode });
+  }
+
+  /** One size at a time and the newest last: of two at once, the engine may apply the older one last. */
+  private async resize(stream: Stream): Promise<void> {
+    if (stream.isResizing) return;
+    stream.isResizing = true;
+    while (stream.channel?.resize && stream.size) {
+      const { columns, rows } = stream.size;
+      stream.size = undefined;
+      await stream.channel
+        .resize(columns, rows)
+        .catch((error: unknown) => log("warn", "A terminal was not resized", { error }));
+    }
+    stream.isResizing = false;
   }
 
   private fail(streamId: number, error: string): void {

@@ -114,6 +114,30 @@ it("who sends more than the window loses the stream", async () => {
   await once(socket, "close");
 });
 
+it("a terminal has the size that was asked for last, whatever the engine answers first, and also if that was while it opened", async () => {
+  const asked: { columns: number; answer: () => void }[] = [];
+  const { duplex, ...rest } = await opens();
+  const opening = Promise.withResolvers<Channel>();
+  opens = () => opening.promise;
+  const peer = link.open(target);
+  const resize = (columns: number) =>
+    server.receive({ type: "resizeStream", streamId: peer.id, columns, rows: 24 });
+  resize(1);
+  opening.resolve({
+    ...rest,
+    duplex,
+    resize: (columns) => new Promise((answer) => void asked.push({ columns, answer })),
+  });
+  await vi.waitUntil(() => asked.length === 1);
+  for (const columns of [2, 3, 4]) resize(columns);
+  asked[0]?.answer();
+  await vi.waitUntil(() => asked.length > 1);
+  asked[1]?.answer();
+  resize(5);
+  await vi.waitUntil(() => asked.length > 2);
+  expect(asked.map(({ columns }) => columns)).toEqual([1, 4, 5]);
+});
+
 it("bytes of unknown streams, and what is no frame, change nothing", async () => {
   const { peer, socket } = await opened();
   for (const frame of [new Uint8Array(), new Uint8Array(4), encodeFrame(peer.id + 1, Buffer.from("x"))])
