@@ -24,6 +24,8 @@ NODE_ARM64_SHA512=1692513c4cf63afbd32df8c83a5346158f492cf30a825e66f9de2819804b83
 say() { printf '%s\n' "$*"; }
 fail() { printf 'berth: %s\n' "$*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
+# is_older <version> <than>
+is_older() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" != "$2" ]; }
 
 service=yes
 old_docker=no
@@ -71,15 +73,14 @@ check_machine() {
 tell_old_git() {
   has git || return 0
   version="$(git --version | sed 's/^[^0-9]*\([0-9.]*\).*/\1/')"
-  [ "$(printf '%s\n2.37\n' "$version" | sort -V | head -n 1)" != 2.37 ] || return 0
+  is_older "$version" 2.37 || return 0
   say "Git $version is old: repositories of tenants could lead it to addresses in private networks. Better install Git 2.37 or newer (on Ubuntu 22.04: add-apt-repository ppa:git-core/ppa, then apt-get install git)."
 }
 
 # Builds get out of an older one (CVE-2024-23651, CVE-2024-23652).
 refuse_old_docker() {
   offered="$(LC_ALL=C apt-cache policy docker.io | sed -n 's/^ *Candidate: \([0-9][^ ]*\)$/\1/p')"
-  [ "$old_docker" = no ] && [ -n "$offered" ] || return 0
-  [ "$(printf '%s\n25.0.2\n' "$offered" | sort -V | head -n 1)" != 25.0.2 ] || return 0
+  [ "$old_docker" = no ] && [ -n "$offered" ] && is_older "$offered" 25.0.2 || return 0
   fail "apt offers Docker $offered here, in which a customer's Dockerfile can read, write and delete files of this machine. Install Docker 25.0.2 or newer (https://docs.docker.com/engine/install/), then run this again. If you trust everybody who builds on this host, run it with: sh -s -- --old-docker"
 }
 
