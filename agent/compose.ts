@@ -60,7 +60,7 @@ import { isHandingOver } from "./sites/hand-over.ts";
 import { openReaddressing } from "./sites/readdress.ts";
 import { openRetirement } from "./sites/retire.ts";
 import { adoptCommands } from "./startup/adopt-commands.ts";
-import { untilEngineAnswers, untilEngineIsFit, oldPrograms } from "./startup/engine-ready.ts";
+import { untilEngineAnswers, untilEngineIsFit, watchOldPrograms } from "./startup/engine-ready.ts";
 import { openIngressContainer, type IngressContainer } from "./startup/ensure-ingress.ts";
 import { reviveServing, sweep } from "./startup/sweep.ts";
 import { openChannels } from "./streams/open-channel.ts";
@@ -75,8 +75,6 @@ const logLookMs = 2000;
 const healthLookMs = 10_000;
 const accessLogLookMs = 1000;
 const conditionLookMs = 10_000;
-/** Docker and Git may be updated while the agent runs. */
-const oldLookMs = 3_600_000;
 const stopWithinMs = 5000;
 
 type Agent = {
@@ -105,10 +103,7 @@ export function compose(config: AgentConfig, program: Program): Agent {
       await isolation.refresh();
       await untilEngineAnswers(engine);
       await untilEngineIsFit(engine);
-      let old = await oldPrograms(engine);
-      for (const one of old) log("warn", one);
-      const lookAgain = async () => void (old = await oldPrograms(engine).catch(() => old));
-      every(oldLookMs, stopping.signal, lookAgain);
+      const old = await watchOldPrograms(engine, stopping.signal);
 
       const means = await openMeans(config, foundation);
       const { host, records } = means;
@@ -123,7 +118,7 @@ export function compose(config: AgentConfig, program: Program): Agent {
       watch(config, means, work, stopping.signal);
       superviseIngress(config, host, { runner: work.runner, ingress }, stopping.signal);
       const updates = updatesOf(config, work, program);
-      const problems = { ingress: ingress.problem, update: () => updates?.problem() ?? null, old: () => old };
+      const problems = { ingress: ingress.problem, update: () => updates?.problem() ?? null, old };
       await watchCondition(config, means, work, problems, stopping.signal);
       await adoptCommands(host, work.journal, work.runner);
       const endLink = connect(config, means, work, program, updates);

@@ -7,6 +7,9 @@ import { unfitGit } from "../image-build/git-version.ts";
 import { ingressContainer } from "../ingress/container.ts";
 import { portsTaken } from "../ingress/ports.ts";
 import { log } from "../log.ts";
+import { every } from "../running/every.ts";
+
+const oldLookMs = 3_600_000;
 
 export async function untilEngineAnswers(engine: Engine): Promise<void> {
   for (let attempt = 0; ; attempt++) {
@@ -31,12 +34,17 @@ export async function untilEngineIsFit(engine: Engine): Promise<void> {
 }
 
 /**
- * What of this machine is too old to be safe, and what to do. No reason to be no host: Debian 12 has such a Docker, which
- * is safe for repositories that its operator trusts, and Ubuntu 22.04 such a Git.
+ * Answers what of this machine is too old to be safe, and what to do; both programs may be updated while the agent runs. No
+ * reason to be no host: Debian 12 has such a Docker, which is safe for repositories that its operator trusts, and Ubuntu
+ * 22.04 such a Git.
  */
-export async function oldPrograms(engine: Engine): Promise<string[]> {
-  const found = [leakyEngine(await engine.facts()), await unfitGit()];
-  return found.filter((one) => one !== null);
+export async function watchOldPrograms(engine: Engine, signal: AbortSignal): Promise<() => string[]> {
+  const look = async () =>
+    [leakyEngine(await engine.facts()), await unfitGit()].filter((one) => one !== null);
+  let old = await look();
+  for (const one of old) log("warn", one);
+  every(oldLookMs, signal, async () => void (old = await look().catch(() => old)));
+  return () => old;
 }
 
 /** Prints whether Berth works with this machine's engine and ports, and what is old about its engine and Git. @returns the exit code */
