@@ -1,6 +1,7 @@
 import { desc, eq, sql } from "drizzle-orm";
 import type { Invoice } from "../../../protocol/api/invoices.ts";
 import type { Ctx } from "../../ctx.ts";
+import { tableOf, termedOf } from "../../db/resource.ts";
 import { checkouts, invoices } from "../../db/schema.ts";
 import { AppError } from "../../domain/app-error.ts";
 import type { InvoiceRow } from "../../db/rows.ts";
@@ -21,9 +22,11 @@ export const getInvoiceByToken = async (ctx: Ctx, token: string): Promise<Invoic
 
 /** Whether the site or database that an invoice is for belongs to this account. */
 export async function isOwnerOf(ctx: Ctx, accountId: string, { id }: { id: string }): Promise<boolean> {
-  const found = await ctx.db.all(sql`
-    SELECT 1 FROM sites WHERE id = ${id} AND account_id = ${accountId}
-    UNION ALL SELECT 1 FROM databases WHERE id = ${id} AND account_id = ${accountId}`);
+  const kind = termedOf(id);
+  if (kind === null) return false;
+  const found = await ctx.db.all(
+    sql`SELECT 1 FROM ${tableOf(kind)} WHERE id = ${id} AND account_id = ${accountId}`,
+  );
   return found.length > 0;
 }
 
