@@ -26,15 +26,8 @@ import {
 } from "./service.ts";
 
 async function signedIn() {
-  await operator();
-  const response = await call("/sign-in", {
-    method: "POST",
-    redirect: "manual",
-    headers: { Origin: siteUrl },
-    body: new URLSearchParams({ email: "operator@example.com", password: "correct horse battery" }),
-  });
   const headers = {
-    Cookie: response.headers.get("Set-Cookie")?.split(";")[0] ?? "",
+    Cookie: await operatorCookie(),
     Origin: siteUrl,
     "Content-Type": "application/json",
   };
