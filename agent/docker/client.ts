@@ -75,6 +75,12 @@ async function unless(statuses: number[], work: Promise<unknown>): Promise<boole
   }
 }
 
+/**
+ * Docker could not record that a container left its network. Until Docker is restarted, no container of that name can start, and the network
+ * cannot be removed.
+ */
+const takenEndpoint = /endpoint with name (\S+) already exists in network (\S+)/;
+
 const bridgeOption = "com.docker.network.bridge.name";
 const bridgeOf = ({ Id, Options }: Docker.NetworkInspectInfo): string =>
   Options?.[bridgeOption] ?? `br-${Id.slice(0, 12)}`;
@@ -247,6 +253,16 @@ export function createEngine({
     return { exec, stream: await exec.start({ ...abortSignal, hijack: true, stdin: true }) };
   }
 
+  /** The names of a network's endpoints whose container is gone, or does not run. */
+  async function staleEndpoints(network: string): Promise<string[]> {
+    const { Containers = {} } = await docker.getNetwork(network).inspect();
+    return Object.entries(Containers).flatMap(([id, { Name }]) => (id.startsWith("ep-") ? [Name] : []));
+  }
+
+  /** @param endpoint no container has this name: Docker would take it for the container's */
+  const freeEndpoint = (network: string, endpoint: string) =>
+    unless([404], docker.getNetwork(network).disconnect({ Container: endpoint, Force: true }));
+
   async function unusedSubnet(): Promise<string> {
     const networks = await docker.listNetworks();
     const ofNetworks = networks.flatMap(
@@ -316,8 +332,13 @@ export function createEngine({
     async removeNetwork(name) {
       // The engine counts running containers only, but another job's container may be about to start.
       const users = await docker.listContainers({ all: true, filters: { network: [name] } });
+      if (users.length > 0) return;
+      const network = docker.getNetwork(name);
       // 403: it has active endpoints.
-      if (users.length === 0) await unless([403, 404, 409], docker.getNetwork(name).remove());
+      const remove = () => unless([403], unless([404, 409], network.remove()));
+      if (await remove()) return;
+      for (const endpoint of await staleEndpoints(name)) await freeEndpoint(name, endpoint);
+      await remove();
     },
 
     async createContainer(wanted, keepContainerIds = []) {
@@ -336,7 +357,24 @@ export function createEngine({
       }
     },
 
-    startContainer: async (id) => void (await unless([304], docker.getContainer(id).start(within()))),
+    async startContainer(id) {
+      const container = docker.getContainer(id);
+      const start = () => unless([304], container.start(within()));
+      try {
+        await start();
+      } catch (error) {
+        const [, name, network] = takenEndpoint.exec(String(error)) ?? [];
+        if (name === undefined || network === undefined) throw error;
+        if (!(await staleEndpoints(network)).includes(name)) throw error;
+        await container.rename({ name: `${name}-${id.slice(0, 12)}` });
+        try {
+          await freeEndpoint(network, name);
+        } finally {
+          await container.rename({ name });
+        }
+        await start();
+      }
+    },
     stopContainer: async (id, graceSeconds) =>
       void (await unless(
         [304, 404],

@@ -110,7 +110,10 @@ async function networksOf(hostToken: string): Promise<string[]> {
   return named;
 }
 
-/** Removes the network unless containers use it; the engine may need a moment after the last of them has gone. */
+/**
+ * Removes the network unless containers use it; the engine may need a moment after the last of them has gone, and may not have recorded
+ * that one left: what it lists as none's is freed.
+ */
 async function removeNetwork(network: string): Promise<void> {
   let refusal: unknown;
   for (let attempt = 1; attempt <= 5; attempt++) {
@@ -122,9 +125,26 @@ async function removeNetwork(network: string): Promise<void> {
       refusal = error;
       await delay(1000);
     }
+    for (const [id = "", name = ""] of await endpointsOf(network))
+      if (id.startsWith("ep-")) await succeeds("docker", ["network", "disconnect", "--force", network, name]);
   }
-  console.error(`The network ${network} was not removed: ${String(refusal)}`);
+  const left = await endpointsOf(network);
+  console.error(
+    `The network ${network} was not removed: ${String(refusal)}\nOn it: ${left.join(" ") || "nothing"}`,
+  );
 }
+
+/** The containers on a network, or what stands in for one that the engine does not know (`ep-…`), and their names. */
+const endpointsOf = async (network: string): Promise<string[][]> =>
+  (
+    await lines(
+      "network",
+      "inspect",
+      "--format",
+      '{{range $id, $one := .Containers}}{{$id}} {{$one.Name}}{{"\\n"}}{{end}}',
+      network,
+    ).catch(() => [])
+  ).map((line) => line.split(" "));
 
 /** The repository that this host's token derives for the image's site; undefined if its label names none. */
 export async function repositoryOf(image: string, hostToken: string): Promise<string | undefined> {

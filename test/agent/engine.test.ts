@@ -24,6 +24,8 @@ let subnets: (string | null)[];
 /** The containers there are, and what was asked. */
 let listed: object[];
 let asked: string[];
+/** Endpoints of the network s of which Docker did not record that they left. */
+let stale: string[];
 const open = new Set<Duplex>();
 /** How many connections the engine has not seen end. */
 const held = () => [...open].filter((socket) => !socket.destroyed).length;
@@ -39,12 +41,30 @@ const frame = (text: string): Buffer => {
 beforeEach(async () => {
   folder = temporaryFolder();
   removed = Promise.withResolvers();
-  [listed, asked, subnets] = [[], [], []];
+  [listed, asked, subnets, stale] = [[], [], [], []];
   server = http.createServer((request, response) => {
-    if (!request.url?.startsWith("/networks/create")) request.resume();
+    if (!/^\/networks\/(?:create|s\/disconnect)/.test(request.url ?? "")) request.resume();
     asked.push(`${request.method} ${decodeURIComponent(request.url ?? "")}`);
     if (request.url?.includes("/distribution/") || request.url?.includes("/stuck/")) return;
     if (request.url === "/networks/n") return void response.writeHead(404).end();
+    if (request.url === "/networks/s") {
+      const left = stale.map((name) => [`ep-${name}`, { Name: name }]);
+      if (request.method === "GET")
+        return void response.end(JSON.stringify({ Containers: Object.fromEntries(left) }));
+      return void response.writeHead(stale.length > 0 ? 403 : 204).end();
+    }
+    if (request.url === "/networks/s/disconnect")
+      return void json(request).then((body) => {
+        const { Container, Force } = body as { Container: string; Force: boolean };
+        asked.push(`of ${Container}${Force ? " by force" : ""}`);
+        stale = stale.filter((name) => name !== Container);
+        response.writeHead(200).end();
+      });
+    if (request.url === "/containers/0123456789abcdef/start") {
+      const message = "endpoint with name web already exists in network s";
+      if (stale.includes("web")) return void response.writeHead(403).end(JSON.stringify({ message }));
+      return void response.writeHead(204).end();
+    }
     if (request.url === "/networks") return void response.end(JSON.stringify(networks));
     if (request.url?.startsWith("/networks/create")) {
       void json(request).then((body) => {
@@ -198,6 +218,34 @@ it("a network stays while there is a container of it, though none runs: one may 
   listed = [];
   await engine.removeNetwork("n");
   expect(asked.at(-1)).toBe("DELETE /networks/n");
+});
+
+it("a network goes though Docker could not record that its last containers left it", async () => {
+  stale = ["one", "other"];
+  await engine.removeNetwork("s");
+  expect(asked.slice(1)).toEqual([
+    "DELETE /networks/s",
+    "GET /networks/s",
+    "POST /networks/s/disconnect",
+    "of one by force",
+    "POST /networks/s/disconnect",
+    "of other by force",
+    "DELETE /networks/s",
+  ]);
+});
+
+it("a container starts again though Docker could not record that it left its network: it has another name while its place is freed", async () => {
+  stale = ["web"];
+  await engine.startContainer("0123456789abcdef");
+  expect(asked).toEqual([
+    "POST /containers/0123456789abcdef/start",
+    "GET /networks/s",
+    "POST /containers/0123456789abcdef/rename?name=web-0123456789ab",
+    "POST /networks/s/disconnect",
+    "of web by force",
+    "POST /containers/0123456789abcdef/rename?name=web",
+    "POST /containers/0123456789abcdef/start",
+  ]);
 });
 
 /** As the engine tells it of a container of other settings. */
