@@ -11,6 +11,8 @@ export type Said = {
   /** It is said once this has come about. */
   after?: Promise<unknown>;
   status?: number;
+  /** Of the error that has this status. */
+  error?: { code?: string; type?: string };
   /** Default: 90 of the prompt and 10 of the answer. */
   tokens?: { prompt: number; completion: number };
   /** What it used is told in a chunk that has no choices, not even an empty list. */
@@ -57,7 +59,8 @@ export class ScriptedModel {
   }
 
   private say(said: Said): Response {
-    if (said.status) return Response.json({ error: { message: "scripted" } }, { status: said.status });
+    if (said.status)
+      return Response.json({ error: { message: "scripted", ...said.error } }, { status: said.status });
     return new Response(streamOf(said), { headers: { "Content-Type": "text/event-stream" } });
   }
 

@@ -100,8 +100,17 @@ describe("a message", () => {
 
   it("says who can help where the model's server refuses: for its key, credit or name the operator alone", async () => {
     const key = await funded(3);
-    for (const status of [401, 402, 404]) {
-      scripted({ status });
+    const refusals = [
+      ...[401, 402, 404].map((status) => ({ status })),
+      ...[
+        { code: "insufficient_quota" },
+        { type: "exceeded_current_quota_error" },
+        { code: "billing_hard_limit_reached" },
+      ].map((error) => ({ status: 429, error })),
+    ];
+    for (const refusal of refusals) {
+      const { status } = refusal;
+      scripted(refusal);
       const { message, creditsUsed } = (await say(key, "Hello")).body;
       expect([creditsUsed, message]).toEqual([
         0,
@@ -115,8 +124,10 @@ describe("a message", () => {
     expect((await say(key, "Hello")).body.message).toMatch(
       /\(HTTP 400\).* Say it in other words, or in a new conversation/,
     );
-    scripted({ status: 429 });
-    expect((await say(key, "Hello")).body.message).toMatch(/did not answer.* Try again in a moment\.$/);
+    for (const error of [{}, { type: "tokens", code: "rate_limit_exceeded" }]) {
+      scripted({ status: 429, error });
+      expect((await say(key, "Hello")).body.message).toMatch(/did not answer.* Try again in a moment\.$/);
+    }
   });
 
   it("costs nothing where the model says nothing at all, for whatever reason it ends", async () => {

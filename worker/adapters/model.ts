@@ -45,6 +45,8 @@ const turnTimeoutMs = 60_000;
 const maxTextLength = 32_000;
 /** Timeout, conflict and too many requests, which another try may be without. */
 const passing = [408, 409, 429];
+/** In the code or type of a 429 that no wait ends: `insufficient_quota`, `exceeded_current_quota_error`, `billing_hard_limit_reached`. */
+const usedUp = /quota|balance|billing/i;
 /** Of ids and of names of tools; ours are shorter. */
 const maxNameLength = 100;
 
@@ -73,9 +75,11 @@ export function modelOf(config: Config): Model | null {
         { signal },
       );
       const stream = await answer.catch((error: unknown) => {
-        const status = error instanceof APIError ? (error.status as number | undefined) : undefined;
-        if (status === undefined || status >= 500 || passing.includes(status)) throw error;
-        throw new ModelRefused(error as Error, status);
+        if (!(error instanceof APIError)) throw error;
+        const { status, code, type } = error as { status?: number; code?: unknown; type?: unknown };
+        const isUsedUp = status === 429 && usedUp.test([code, type].join(" "));
+        if (status === undefined || status >= 500 || (passing.includes(status) && !isUsedUp)) throw error;
+        throw new ModelRefused(error, status);
       });
       return collect(stream, onText);
     },
