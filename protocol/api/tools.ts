@@ -70,6 +70,8 @@ export type ToolSpec = {
   destructive?: true;
   /** Its answer holds a secret, which is shown to the person and not to the model. */
   secret?: true;
+  /** Each call makes another one: a model that repeats it within one message is told what the first one made. */
+  makesAnother?: true;
 };
 
 const short = text.min(1).max(200);
@@ -729,6 +731,7 @@ export const tools = {
     summary: "Back up a database, or a volume of a site, now.",
     input: only({ db: db.optional(), site: site.optional(), volume: volume.optional() }),
     output: Backup,
+    makesAnother: true,
   },
   list_backups: {
     group: "backups",
@@ -903,6 +906,7 @@ export const tools = {
     summary: "Create the invoice of a package of credits.",
     input: only({ packageId: short }),
     output: answer("purchaseCredits").extend({ payAt }),
+    makesAnother: true,
   },
 
   get_account: {

@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Activity } from "../../protocol/api/activity.ts";
 import type { ChatPrice, Conversation, ConversationWithMessages } from "../../protocol/api/chat.ts";
 import type { Page } from "../../protocol/api/common.ts";
-import type { Credits } from "../../protocol/api/credits.ts";
+import type { CreditPackage, Credits } from "../../protocol/api/credits.ts";
+import type { Invoice } from "../../protocol/api/invoices.ts";
 import { tools, type ToolName } from "../../protocol/api/tools.ts";
 import { modelOf } from "../../worker/adapters/model.ts";
 import { converse } from "../../worker/assistant/converse.ts";
@@ -323,6 +324,27 @@ describe("a message", () => {
     );
     expect((await say(key, "Go")).body.toolCalls.map(({ ok }) => ok)).toEqual([true, true, true, false]);
     expect((await site(key, siteId)).envVariables).toMatchObject([{ key: "A", value: "7" }]);
+  });
+
+  it("makes one invoice or backup, however often the model repeats the call that makes it", async () => {
+    const key = await funded();
+    const { data } = (await api<Page<CreditPackage>>(null, "GET", "/credits/packages")).body;
+    const [packageId, other] = data.map(({ id }) => id);
+    const buy = { name: "create_credit_invoice", args: { packageId } };
+    const model = scripted(
+      open("billing"),
+      { calls: [buy, buy] },
+      { calls: [buy, { ...buy, args: { packageId: other } }, buy] },
+      { text: "Pay there." },
+    );
+    const { toolCalls } = (await say(key, "Buy credits, and then other ones")).body;
+    expect(toolCalls).toEqual([buy, buy].map(({ name: tool }) => ({ tool, ok: true })));
+    const invoices = (await api<Page<Invoice>>(key, "GET", "/invoices?status=unpaid")).body.data;
+    expect(invoices.map(({ resource }) => resource?.id)).toEqual([other, packageId]);
+    const { id: invoiceId } = invoices[1]!;
+    expect(model.lastResult).toEqual({
+      done_already_in_this_message: expect.objectContaining({ invoiceId }) as object,
+    });
   });
 
   it("whose tool call is longer than an answer may be tells the model so, which else writes it again", async () => {

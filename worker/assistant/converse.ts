@@ -24,7 +24,16 @@ import {
 } from "./pending.ts";
 import { fittingGroups, isGroup, offered, openTools, ownTokens } from "./prompt.ts";
 import { budget, isTooLong, newest, promptOf, summaryPromptOf, type Said } from "./prompt-budget.ts";
-import { changedSince, isTool, refuseCall, runTool, runUnchanged, type ToolOutcome } from "./run-tool.ts";
+import {
+  changedSince,
+  inputOf,
+  isTool,
+  refuseCall,
+  runTool,
+  runUnchanged,
+  specOf,
+  type ToolOutcome,
+} from "./run-tool.ts";
 import { cutNote, cutTo, tokenEstimate, withoutMiddle } from "./token-estimate.ts";
 import { untrusted } from "./untrusted.ts";
 
@@ -135,6 +144,8 @@ class Turn {
   private readonly toolCalls: { tool: string; ok: boolean }[] = [];
   private readonly shown: string[] = [];
   private readonly steps: PendingStep[] = [];
+  /** What this message has made, by the calls that would make another one. */
+  private readonly made = new Map<string, ToolOutcome>();
   private groups: ToolGroup[];
   private summary: string | null;
   private summarized = 0;
@@ -330,6 +341,10 @@ class Turn {
   private async answer({ name, arguments: given }: ModelToolCall, isTooLong: boolean): Promise<string> {
     const input = given.trim() === "" ? {} : jsonIn(given);
     if (name === openTools) return this.open(input);
+    const made =
+      isTool(name) && specOf(name).makesAnother ? JSON.stringify([name, inputOf(name, input).data]) : null;
+    const known = made === null ? undefined : this.made.get(made);
+    if (known) return untrusted({ done_already_in_this_message: forModel(known) });
     const outcome = await this.run(name, () =>
       input === undefined
         ? refuseCall(
@@ -342,6 +357,7 @@ class Turn {
           )
         : runTool(this.ctx, name, input),
     );
+    if (made !== null && isDone(outcome)) this.made.set(made, outcome);
     return untrusted(forModel(outcome));
   }
 
