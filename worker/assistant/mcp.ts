@@ -16,7 +16,7 @@ import { accountOf, credentialOf, type Ctx } from "../ctx.ts";
 import { version } from "../version.ts";
 import { isPendingId, newPendingId, pendingForMs, type PendingStep } from "./pending.ts";
 import { parametersOf } from "./prompt.ts";
-import { inputOf, refuseCall, runConfirmed, runTool, specOf, type ToolOutcome } from "./run-tool.ts";
+import { inputOf, refuseCall, runTaken, runTool, specOf, type ToolOutcome } from "./run-tool.ts";
 import { masked, untrusted } from "./untrusted.ts";
 
 const instructions = `Tools that operate one account of a hosting service: sites, databases, domains, backups, billing.
@@ -183,11 +183,11 @@ async function answerRetry(
   if (!isPendingId(id)) return refuse("There is no such confirmation.");
   const accountId = accountOf(ctx);
   const call = await ctx.pendingCalls.read(id, accountId);
+  const outcome = call ? null : await ctx.pendingCalls.outcome(id, accountId);
   if (specOf(name).secret) {
-    const outcome = await ctx.pendingCalls.outcome(id, accountId);
+    if (call) return saying(`The person has not confirmed it yet, at ${ctx.config.SITE_URL}/confirm/${id}`);
     if (outcome !== null) return saying(`On the page: ${outcome}.`);
-    return saying(`The person has not confirmed it yet, at ${ctx.config.SITE_URL}/confirm/${id}`);
-  }
+  } else if (outcome !== null) return refuse(`This confirmation was answered already: ${outcome}.`);
   const parsed = inputOf(name, input);
   const isSame =
     call?.step.tool === name &&
@@ -200,7 +200,7 @@ async function answerRetry(
   const taken = await ctx.pendingCalls.take(id, accountId, isAgreed ? "taken" : "declined");
   if (!isAgreed) return saying("The person declined. Nothing was done.");
   if (!taken) return refuse("This confirmation was used already.");
-  return told(await runConfirmed(ctx, taken.step as PendingStep));
+  return told(await runTaken(ctx, id, taken.step as PendingStep));
 }
 
 const text = (content: string): CallToolResult => ({ content: [{ type: "text", text: content }] });

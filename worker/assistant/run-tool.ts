@@ -93,6 +93,14 @@ export const runUnchanged = (ctx: Ctx, { tool, input }: PendingStep): Promise<Do
 export const runConfirmed = async (ctx: Ctx, step: PendingStep): Promise<Done | Refusal> =>
   (await changedSince(ctx, step)) ?? runUnchanged(ctx, step);
 
+/** The same outside a conversation, where whoever asked may ask later what came of it. */
+export async function runTaken(ctx: Ctx, id: string, step: PendingStep): Promise<Done | Refusal> {
+  const outcome = await runConfirmed(ctx, step);
+  const said = outcome.status === "refused" ? `refused: ${outcome.error}` : "carried out";
+  ctx.defer(ctx.pendingCalls.settle(id, said));
+  return outcome;
+}
+
 /** A call that comes to no tool. */
 export async function refuseCall(ctx: Ctx, name: string, code: ErrorCode, error: string): Promise<Refusal> {
   await recordCall(ctx, { tool: isTool(name) ? name : "unknown_tool", input: {}, outcome: code });

@@ -35,9 +35,12 @@ export class PendingCall extends DurableObject<Env> implements PendingCallRpc {
     if (kept) this.ctx.storage.kv.put<Kept>("call", { ...kept, outcome });
   }
 
+  /** null: nobody has answered. What was confirmed and never settled was cut off, or is still being carried out. */
   async outcome(accountId: Id<"account">): Promise<string | null> {
     const kept = this.of(accountId);
-    return kept?.state === "declined" ? "declined" : (kept?.outcome ?? null);
+    if (!kept || kept.state === "open") return null;
+    if (kept.state === "declined") return "declined";
+    return kept.outcome ?? "confirmed, but not known to be carried out: look before you call the tool again";
   }
 
   override alarm(): Promise<void> {

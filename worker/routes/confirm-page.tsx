@@ -3,7 +3,7 @@ import * as z from "zod";
 import { refuseSuspended } from "../api/access.ts";
 import type { AppEnv } from "../app-env.ts";
 import { isPendingId, type PendingStep } from "../assistant/pending.ts";
-import { runConfirmed } from "../assistant/run-tool.ts";
+import { runTaken } from "../assistant/run-tool.ts";
 import { accountOf, type Actor } from "../ctx.ts";
 import { formFields, limitBody } from "../middleware/body.ts";
 import { contextFor } from "../middleware/context.ts";
@@ -41,8 +41,6 @@ export const confirmPage = new Hono<AppEnv>()
     if (!call) return nothing();
     if (!isAgreed) return show(c, <ConfirmedPage outcome={null} />);
     const assistant: Actor = { type: "assistant", conversationId: null, ...speakerOf(ctx) };
-    const outcome = await runConfirmed(contextFor(c, assistant), call.step as PendingStep);
-    const said = outcome.status === "refused" ? `refused: ${outcome.error}` : "carried out";
-    ctx.defer(ctx.pendingCalls.settle(id, said));
+    const outcome = await runTaken(contextFor(c, assistant), id, call.step as PendingStep);
     return show(c, <ConfirmedPage outcome={outcome} />);
   });
