@@ -1020,6 +1020,12 @@ it("secrets, which a pulled file does not have, are no difference, and no push r
   ];
   service.instead = ({ id }) => (id === "getSite" ? { envVariables } : undefined);
   expect(await berth("env", "pull", file)).toMatchObject({ code: 0 });
+  for (const options of [[], ["--json"]])
+    expect(await berth("env", "pull", "-", ...options)).toMatchObject({
+      code: 0,
+      stdout: readFileSync(file, "utf8"),
+      stderr: expect.stringContaining("because they are secret: API_KEY") as string,
+    });
   const from = service.asked.length;
   expect(await berth("env", "diff", file)).toMatchObject({ code: 0, stdout: "No difference.\n" });
   expect(await berth("env", "push", file, "--prune", "--yes")).toMatchObject({

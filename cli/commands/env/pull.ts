@@ -11,10 +11,11 @@ export const pullEnv = command(
   "Write a site's variables to a .env file, without secrets",
   "variablesPulled",
 )
-  .argument("[file]", "where to", ".env")
+  .argument("[file]", "where to; - is standard output", ".env")
   .option("--force", "replace the file")
   .action(async (file, options) => {
-    if (existsSync(file) && !options.force)
+    const isFile = file !== "-";
+    if (isFile && existsSync(file) && !options.force)
       throw usage(`${file} already exists.`, "Give another name, or --force to replace it.");
     const { envVariables } = await findSite(await connect());
     const { envLine } = await import("../../../client/index.ts");
@@ -23,12 +24,14 @@ export const pullEnv = command(
     const comment =
       secrets.length === 0 ? "" : `# Secrets, which Berth does not show: ${secrets.join(", ")}\n`;
     const text = known.map(({ key, value }) => `${envLine(key, value)}\n`).join("");
-    writeWhole(file, comment + text, 0o600);
     const written = known.map(({ key }) => key);
-    showValue(
-      "variablesPulled",
-      { file, written, secrets },
-      () => `Wrote ${written.length} variable${written.length === 1 ? "" : "s"} to ${file}.`,
-    );
+    if (isFile) {
+      writeWhole(file, comment + text, 0o600);
+      showValue(
+        "variablesPulled",
+        { file, written, secrets },
+        () => `Wrote ${written.length} variable${written.length === 1 ? "" : "s"} to ${file}.`,
+      );
+    } else process.stdout.write(comment + text);
     if (secrets.length > 0) say(dim(`Omitted because they are secret: ${secrets.map(safe).join(", ")}`));
   });
