@@ -25,12 +25,12 @@ export const globalOptions = (): GlobalOptions => given;
 
 /**
  * A command to copy that acts on what this run acts on: without the options that named the site and the service, it would act on
- * the checkout's. `named`: the site that the command's own argument named.
+ * the checkout's. `named`: the site that the command's own argument named; null: the line is about no site, or names all by itself.
  */
-export const nextCommand = (line: string, named = given.site): string =>
+export const nextCommand = (line: string, named: string | null | undefined = given.site): string =>
   [
     `berth ${line}`,
-    ...(named === undefined ? [] : [`--site ${quoted(named)}`]),
+    ...(named === undefined || named === null ? [] : [`--site ${quoted(named)}`]),
     ...(given.profile === undefined ? [] : [`--profile ${quoted(given.profile)}`]),
   ].join(" ");
 

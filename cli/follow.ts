@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Answer, Client } from "../client/index.ts";
-import { signal } from "./context.ts";
+import { nextCommand, signal } from "./context.ts";
 import { exitCodes, Failure } from "./failure.ts";
 import { lineOf, lineText, type LogLine } from "./log-lines.ts";
 import { bold, cut, dim, duration, output, safe, say, spin, styled } from "./terminal.ts";
@@ -37,7 +37,7 @@ export async function followDeployment(client: Client, id: string): Promise<Depl
     spinner.stop();
     if (!hasEnded)
       say(
-        `${signal.aborted ? "\n" : ""}The deployment continues without you: berth deployments follow ${id}\nTo stop it: berth deployments cancel ${id}`,
+        `${signal.aborted ? "\n" : ""}The deployment continues without you: ${nextCommand(`deployments follow ${id}`, null)}\nTo stop it: ${nextCommand(`deployments cancel ${id}`, null)}`,
       );
   }
   return ended(deployment);
@@ -67,6 +67,6 @@ function ended(deployment: Deployment): Deployment {
   const reason = deployment.error === null ? "" : `: ${safe(deployment.error)}`;
   throw new Failure(`Deployment #${deployment.number} ended as ${deployment.status}${reason}`, {
     exitCode: exitCodes.failure,
-    hint: `The version in service, if any, keeps running. \`berth deployments logs ${deployment.id}\` shows the log again.`,
+    hint: `The version in service, if any, keeps running. \`${nextCommand(`deployments logs ${deployment.id}`, null)}\` shows the log again.`,
   });
 }

@@ -1,6 +1,6 @@
 import type { Answer, Client } from "../../client/index.ts";
 import { command } from "../command.ts";
-import { ask, connect, signal, standardInput } from "../context.ts";
+import { ask, connect, nextCommand, signal, standardInput } from "../context.ts";
 import { Failure, usage } from "../failure.ts";
 import { dim, output, print, safe, say, show, spin, styled } from "../terminal.ts";
 
@@ -31,7 +31,7 @@ export const chat = command("chat", "Talk to the assistant: one message, a pipe,
       if (output.json) show("chat", reply, () => "");
       if (reply.pendingAction !== null && !output.isInteractive)
         say(
-          `It asks to confirm: ${safe(reply.pendingAction.summary)}\nConfirm with: berth chat --conversation ${conversationId} yes`,
+          `It asks to confirm: ${safe(reply.pendingAction.summary)}\nConfirm with: ${nextCommand(`chat --conversation ${conversationId} yes`, null)}`,
         );
       say(
         dim(`${reply.creditsUsed} credit${reply.creditsUsed === 1 ? "" : "s"} used, ${reply.balance} left`),
@@ -92,7 +92,7 @@ async function sent(
   } catch (error) {
     if (begun === undefined || !(error instanceof NetworkError)) throw error;
     throw new Failure(error.message, {
-      hint: `It is completed all the same: berth conversations show ${safe(begun)}`,
+      hint: `It is completed all the same: ${nextCommand(`conversations show ${safe(begun)}`, null)}`,
     });
   } finally {
     spinner.stop();

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "../../client/index.ts";
 import { command } from "../command.ts";
-import { connect, connection, signal } from "../context.ts";
+import { connect, connection, nextCommand, signal } from "../context.ts";
 import { exitCodes, Failure } from "../failure.ts";
 import { followDeployment } from "../follow.ts";
 import { commitsNotPushed, currentCommit, linkedSite, originAddress } from "../git.ts";
@@ -110,7 +110,7 @@ async function queued(
   else if (!canWait)
     throw new Failure("The site is deployed once it is paid for.", {
       exitCode: exitCodes.paymentNeeded,
-      hint: `Pay ${payAt.length > 1 ? "in this order: " : "it at "}${payAt.join(", ")}; then \`berth deployments follow\` shows its first deployment.`,
+      hint: `Pay ${payAt.length > 1 ? "in this order: " : "it at "}${payAt.join(", ")}; then \`${nextCommand("deployments follow")}\` shows its first deployment.`,
     });
   const spinner = spin("Waiting for the payment …");
   try {

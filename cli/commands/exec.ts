@@ -1,6 +1,6 @@
 import { fstatSync, readFileSync, type Stats } from "node:fs";
 import { command, whole } from "../command.ts";
-import { connect, signal } from "../context.ts";
+import { connect, nextCommand, signal } from "../context.ts";
 import { Failure, usage } from "../failure.ts";
 import { lineOf } from "../log-lines.ts";
 import { siteId } from "../site.ts";
@@ -71,7 +71,9 @@ export const exec = command(
           if (done.status !== "SUCCEEDED")
             throw new Failure(
               `The command ended as ${done.status}${done.error === null ? "" : `: ${safe(done.error)}`}`,
-              { hint: `Its exit code is ${done.exitCode ?? "unknown"}; berth jobs show ${job}` },
+              {
+                hint: `Its exit code is ${done.exitCode ?? "unknown"}; ${nextCommand(`jobs show ${job}`, null)}`,
+              },
             );
           return;
         }
@@ -82,7 +84,8 @@ export const exec = command(
       if (signal.aborted) {
         say("\nCancelling the command …");
         await client.call("cancelCommand", { id: job }).catch(() => undefined);
-      } else if (!hasEnded) say(`The command continues without you: berth jobs show ${job}`);
+      } else if (!hasEnded)
+        say(`The command continues without you: ${nextCommand(`jobs show ${job}`, null)}`);
       signal.removeEventListener("abort", cancel);
     }
   });

@@ -433,6 +433,29 @@ describe("text for people", () => {
     },
   );
 
+  it.each([
+    [["backups", "verify", id], "backups list"],
+    [["databases", "restore", database, id, "--yes"], `databases events ${database}`],
+    [["deployments", "show", id], `rollback ${id} --site ${site}`],
+  ])(
+    "of berth %j names the profile in the command to run next, and --site only where it counts",
+    async (args, line) => {
+      const options = ["--site", "other", "--profile", "work", "--url", service.url, "--token", "sk_test"];
+      const text = await printed([...args, ...options], {
+        getDeployment: {
+          id,
+          siteId: site,
+          number: 1,
+          status: "SUPERSEDED",
+          durations: {},
+          key: null,
+          canRollBack: true,
+        },
+      });
+      expect(text).toContain(`berth ${line} --profile work`);
+    },
+  );
+
   it("quotes a name with spaces in the command to run next", async () =>
     expect(
       await printed(["env", "list", "My shop"], {

@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { connect, signal } from "../../context.ts";
+import { connect, nextCommand, signal } from "../../context.ts";
 import { show } from "../../terminal.ts";
 
 export const verifyBackup = command(
@@ -13,6 +13,6 @@ export const verifyBackup = command(
     show(
       "verifyBackup",
       await client.call("verifyBackup", { id }, { signal }),
-      (one) => `${one.id} is being verified; berth backups list shows the result.`,
+      (one) => `${one.id} is being verified; ${nextCommand("backups list", null)} shows the result.`,
     );
   });

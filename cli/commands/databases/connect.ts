@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Answer } from "../../../client/index.ts";
 import { command } from "../../command.ts";
-import { connect, signal } from "../../context.ts";
+import { connect, nextCommand, signal } from "../../context.ts";
 import { exitCodes, Failure } from "../../failure.ts";
 import { report } from "../../report.ts";
 import { databaseId } from "../../site.ts";
@@ -92,7 +92,7 @@ export const connectDatabase = command(
     }
     throw new Failure(`${missing}.`, {
       exitCode: exitCodes.failure,
-      hint: `Install it, connect another client with \`berth databases tunnel ${named}\`, or use \`berth databases query\`.`,
+      hint: `Install it, connect another client with \`${nextCommand(`databases tunnel ${named}`, null)}\`, or use \`${nextCommand(`databases query ${named}`, null)}\`.`,
     });
   });
 

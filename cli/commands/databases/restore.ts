@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { confirmed, connect, signal } from "../../context.ts";
+import { confirmed, connect, nextCommand, signal } from "../../context.ts";
 import { databaseId } from "../../site.ts";
 import { safe, show } from "../../terminal.ts";
 
@@ -19,6 +19,6 @@ export const restore = command(
     show(
       "restoreDatabase",
       await client.call("restoreDatabase", { id, backupId }, { signal }),
-      () => `Restoring. Its result: berth databases events ${safe(named)}`,
+      () => `Restoring. Its result: ${nextCommand(`databases events ${safe(named)}`, null)}`,
     );
   });

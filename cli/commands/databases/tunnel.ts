@@ -1,5 +1,5 @@
 import { command, whole } from "../../command.ts";
-import { connect, signal } from "../../context.ts";
+import { connect, nextCommand, signal } from "../../context.ts";
 import { report } from "../../report.ts";
 import { databaseId } from "../../site.ts";
 import { dim, safe, say, showValue } from "../../terminal.ts";
@@ -30,7 +30,11 @@ export const tunnel = command(
     const address = localAddress(connectionString, port, options.showPassword ?? false);
     showValue("tunnel", { port, address }, () => safe(address));
     if (!options.showPassword)
-      say(dim(`The client asks for the password: berth databases credentials ${safe(named)} shows it.`));
+      say(
+        dim(
+          `The client asks for the password: ${nextCommand(`databases credentials ${safe(named)}`, null)} shows it.`,
+        ),
+      );
     say(dim("Open until Ctrl-C."));
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   });

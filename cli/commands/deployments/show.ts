@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { connect, signal } from "../../context.ts";
+import { connect, nextCommand, signal } from "../../context.ts";
 import { bold, dim, duration, fields, safe, show, status, when } from "../../terminal.ts";
 
 export const showDeployment = command(
@@ -24,7 +24,7 @@ export const showDeployment = command(
         Steps: Object.entries(one.durations)
           .flatMap(([name, ms]) => (ms === null ? [] : [`${name} ${duration(ms)}`]))
           .join(" · "),
-        "Roll back": one.canRollBack ? `berth rollback ${one.id}` : null,
+        "Roll back": one.canRollBack ? nextCommand(`rollback ${one.id}`, one.siteId) : null,
       }),
     );
   });
