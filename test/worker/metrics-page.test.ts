@@ -43,7 +43,7 @@ it("what a site used is drawn up to the plan's limit, with a gap where it did no
   await answerBoth(on, { kind: "metrics", samples });
   const { text } = await shown;
   expect(text).toContain('aria-label="Memory in the last hour: 192 MB, maximum 192, limit 256"');
-  expect(text).toContain('aria-label="Network in the last hour: 1.5 MB per minute, maximum 1.5"');
+  expect(text).toContain('aria-label="Network in the last hour: 1.4 MB per minute, maximum 1.4"');
   expect(text).not.toContain("Disk");
   // Half, a quarter and three quarters of the 256 MB of the plan.
   expect(text).toMatch(/d="M\d+ 30\.0h1M\d+ 44\.5h1L\d+ 15\.5"/);

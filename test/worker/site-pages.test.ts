@@ -317,7 +317,7 @@ describe("what a site uses now", () => {
       `Memory: 46 of ${smallest!.memoryMb} MB`,
       `Processor: 0.02 of ${smallest!.cpuMilli / 1000} cores`,
       `Disk: 0.1 of ${smallest!.diskGb} GB`,
-      "Network: 1.5 MB a minute, without a limit",
+      "Network: 1.4 MB a minute, without a limit",
     ]);
     expect(text).not.toContain("Larger plan");
   });

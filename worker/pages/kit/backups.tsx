@@ -9,13 +9,7 @@ import { backupWords, triggerWords } from "./backup-words.tsx";
 import { Act, Field, Form, Select, Submit, typedInto } from "./form.tsx";
 import { Head, Status, Time } from "./parts.tsx";
 import type { Asked, Screen } from "./screen.ts";
-
-const size = (bytes: number): string =>
-  bytes >= 1e9
-    ? `${(bytes / 1e9).toFixed(1)} GB`
-    : bytes >= 1e6
-      ? `${(bytes / 1e6).toFixed(1)} MB`
-      : `${Math.ceil(bytes / 1000)} kB`;
+import { size } from "./size.ts";
 
 const counted = (type: Backup["type"], count: number): string => {
   const [one, many] =

@@ -100,7 +100,7 @@ function chartsOf(
       1,
       null,
       ({ networkInBytes, networkOutBytes }) =>
-        ((networkInBytes + networkOutBytes) / 1_000_000 / intervalSeconds) * 60,
+        ((networkInBytes + networkOutBytes) / 1024 ** 2 / intervalSeconds) * 60,
     ),
     chart("Disk", "MB", 0, pack ? pack.diskGb * 1024 : null, ({ diskMb }) => diskMb),
   ];

@@ -1,4 +1,4 @@
-import type { Browsed, BrowsedEntry } from "../../../protocol/api/files.ts";
+import type { Browsed } from "../../../protocol/api/files.ts";
 import { FilesQuery } from "../../../protocol/api/files.ts";
 import { SiteSettings, type Site } from "../../../protocol/api/sites.ts";
 import { maxVolumes } from "../../../protocol/api/volumes.ts";
@@ -12,6 +12,7 @@ import { Act, Field, Form, Submit } from "../kit/form.tsx";
 import { ifBigger } from "../kit/plans.tsx";
 import { Callout, Card, Empty, Head, Meter, Time } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
+import { size } from "../kit/size.ts";
 import { siteFrame, whenUsed } from "./frame.tsx";
 import { orWhy } from "./or-why.ts";
 import { volumePath } from "./volume.tsx";
@@ -149,13 +150,6 @@ const above = (path: string): string[] => {
 };
 const nameOf = (path: string): string => path.split("/").at(-1) || "/";
 
-const bytes = (entry: BrowsedEntry): string =>
-  entry.sizeBytes === null
-    ? ""
-    : entry.sizeBytes < 1000
-      ? `${entry.sizeBytes} B`
-      : megabytes(entry.sizeBytes / 1_000_000);
-
 const Files = ({
   path,
   volume,
@@ -217,7 +211,7 @@ const Files = ({
                   )}{" "}
                   {entry.kind === "link" && <span class="chip">link</span>}
                 </td>
-                <td class="number soft">{bytes(entry)}</td>
+                <td class="number soft">{entry.sizeBytes !== null && size(entry.sizeBytes)}</td>
                 <td class="end soft">
                   <Time at={entry.modifiedAt} />
                 </td>
@@ -229,7 +223,7 @@ const Files = ({
       {browsed?.kind === "file" && (
         <div class="body">
           {browsed.text === null ? (
-            <p class="soft">This file is not text ({megabytes(browsed.sizeBytes / 1_000_000)}).</p>
+            <p class="soft">This file is not text ({size(browsed.sizeBytes)}).</p>
           ) : (
             <pre tabindex={0}>{browsed.text}</pre>
           )}

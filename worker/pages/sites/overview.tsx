@@ -14,6 +14,7 @@ import { databasesOf } from "../kit/paging.ts";
 import { Act } from "../kit/form.tsx";
 import { Callout, Card, Day, Live, Meter, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
+import { size } from "../kit/size.ts";
 import { activityText } from "../kit/activity-words.ts";
 import { money } from "../money.ts";
 import { DeploymentTable } from "./deployment-table.tsx";
@@ -89,12 +90,8 @@ const Events = ({
 );
 
 /** Samples of the last day are of a minute each. */
-function traffic({ networkInBytes, networkOutBytes }: SiteSample): string {
-  const kilobytes = (networkInBytes + networkOutBytes) / 1000;
-  return kilobytes < 1000
-    ? `${Math.ceil(kilobytes)} kB a minute`
-    : `${(kilobytes / 1000).toFixed(1)} MB a minute`;
-}
+const traffic = ({ networkInBytes, networkOutBytes }: SiteSample): string =>
+  `${size(networkInBytes + networkOutBytes)} a minute`;
 
 const Now = ({
   sample,

@@ -10,6 +10,7 @@ import { Charts, type ChartOf, type Columns, type Line } from "../kit/chart.tsx"
 import { Callout, Card, Empty, Head, Live, Time } from "../kit/parts.tsx";
 import { Ranges } from "../kit/ranges.tsx";
 import type { Screen } from "../kit/screen.ts";
+import { size } from "../kit/size.ts";
 import { siteFrame } from "./frame.tsx";
 import { orWhy } from "./or-why.ts";
 
@@ -68,12 +69,6 @@ function chartsOf(stats: RequestStats, { startMs, stepMs, count }: Columns): Cha
 
 const ms = (value: number | null): string =>
   value === null ? "–" : `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
-const bytes = (count: number): string =>
-  count < 1000
-    ? `${count} B`
-    : count < 1_000_000
-      ? `${(count / 1000).toFixed(1)} kB`
-      : `${(count / 1_000_000).toFixed(1)} MB`;
 
 const Figures = ({ totals }: { totals: RequestStats["totals"] }) => {
   const failed = totals.statuses["5xx"];
@@ -87,7 +82,7 @@ const Figures = ({ totals }: { totals: RequestStats["totals"] }) => {
       `${failed.toLocaleString("en-US")} (${share.toFixed(1)}%)`,
       failed > 0 ? "bad" : undefined,
     ],
-    ["Sent", bytes(totals.bytesOut)],
+    ["Sent", size(totals.bytesOut)],
   ];
   return (
     <dl class="figures">
@@ -132,7 +127,7 @@ const Row = ({ request }: { request: SiteRequest }) => (
       {request.represents > 1 && <span class="chip">represents {request.represents}</span>}
     </td>
     <td class="number">{ms(request.durationMs)}</td>
-    <td class="number wide-only">{bytes(request.bytesOut)}</td>
+    <td class="number wide-only">{size(request.bytesOut)}</td>
     <td class="wide-only soft">{request.address}</td>
   </tr>
 );
