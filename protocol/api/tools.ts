@@ -89,7 +89,9 @@ const billingTerm = z
   .describe("Months paid at once.");
 const packId = short.optional().describe("Id of a pack, as list_packs shows them.");
 const payAt = z.string().describe("Where the person pays.");
-const more = z.boolean().describe("There are more than these.");
+const named = short.optional().describe("Only those whose name contains this.");
+const cursor = short.optional().describe("The nextCursor of the page before.");
+const nextCursor = z.string().nullable().describe("Of the next page; null: there are no more.");
 /** The secret itself is on the person's screen. */
 const Shown = z.object({ shown: z.string() });
 const Line = LogLine.pick({ at: true, stream: true, text: true });
@@ -124,8 +126,11 @@ export const tools = {
   list_sites: {
     group: "sites",
     summary: "List the account's sites with status.",
-    input: only({ status: z.enum(siteStatuses).optional(), limit }),
-    output: z.object({ sites: z.array(Site.pick({ id: true, name: true, status: true, url: true })), more }),
+    input: only({ status: z.enum(siteStatuses).optional(), name: named, limit, cursor }),
+    output: z.object({
+      sites: z.array(Site.pick({ id: true, name: true, status: true, url: true })),
+      nextCursor,
+    }),
   },
   get_site: {
     group: "sites",
@@ -587,10 +592,10 @@ export const tools = {
   list_databases: {
     group: "databases",
     summary: "List the account's databases with status.",
-    input: only({ status: z.enum(databaseStatuses).optional(), limit }),
+    input: only({ status: z.enum(databaseStatuses).optional(), name: named, limit, cursor }),
     output: z.object({
       databases: z.array(Database.pick({ id: true, name: true, type: true, status: true })),
-      more,
+      nextCursor,
     }),
   },
   get_database: {

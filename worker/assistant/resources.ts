@@ -1,4 +1,5 @@
 import type { Backup } from "../../protocol/api/backups.ts";
+import type { Page } from "../../protocol/api/common.ts";
 import type { Database, DatabaseActionAccepted, DatabasePatch } from "../../protocol/api/databases.ts";
 import type { LogLine } from "../../protocol/api/deployments.ts";
 import type { PackChanged } from "../../protocol/api/packs.ts";
@@ -37,6 +38,24 @@ export async function siteMeant(ctx: Ctx, message: string): Promise<string | nul
   }
   const [meant = null, ...others] = named.length > 0 ? named : all;
   return others.length === 0 ? meant : null;
+}
+
+/** As many entries as a prompt has room for: a longer list is cut in the middle. */
+const pageLength = 12;
+type PageAsked = { name?: string | undefined; limit?: number | undefined; cursor?: string | undefined };
+
+/** The page of a list that a model asks for. @param read pages of any length, whose cursors are ids */
+export async function pageFor<Item extends { id: string; name: string }>(
+  read: (cursor: string | undefined) => Promise<Page<Item>>,
+  { name = "", limit = pageLength, cursor }: PageAsked,
+): Promise<Page<Item>> {
+  const data: Item[] = [];
+  for await (const item of everyItem((next) => read(next ?? cursor))) {
+    if (!item.name.includes(name)) continue;
+    if (data.length === limit) return { data, nextCursor: data.at(-1)?.id ?? null };
+    data.push(item);
+  }
+  return { data, nextCursor: null };
 }
 
 /** For callers that need only the id. */

@@ -80,7 +80,10 @@ effectsOf("databases", {
     async () => {
       const { key, name, databaseId } = await running();
       const { result } = await useTool(key, "list_databases", {});
-      expect(result).toMatchObject({ databases: [{ id: databaseId, name, status: "RUNNING" }], more: false });
+      expect(result).toMatchObject({
+        databases: [{ id: databaseId, name, status: "RUNNING" }],
+        nextCursor: null,
+      });
     },
   ],
   get_database: [

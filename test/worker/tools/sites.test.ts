@@ -31,12 +31,32 @@ async function running(overrides: Record<string, unknown> = {}) {
 
 effectsOf("sites", {
   list_sites: [
-    "names the account's sites and nobody else's",
+    "names the account's sites and nobody else's, all of them page by page, however many",
     async () => {
       const { key, name, siteId } = await running();
       await createSite(await account(), { name: "strange" });
       const { result } = await useTool(key, "list_sites", {});
-      expect(result).toMatchObject({ sites: [{ id: siteId, name, status: "RUNNING" }], more: false });
+      expect(result).toMatchObject({ sites: [{ id: siteId, name, status: "RUNNING" }], nextCursor: null });
+      await bindings.DB.prepare(
+        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
+         INSERT INTO sites (id, account_id, name, status, deploy_type, port, pack_id, billing_term, slug, webhook_hash, created_at, updated_at)
+         SELECT 'site_z' || printf('%03d', i) || substr(id, 10), account_id, 'customer-shop-' || i, 'PENDING', deploy_type, port, pack_id,
+           billing_term, 'customer-shop-' || i || '-4f7k', 'listed-' || i, created_at, updated_at FROM sites, n WHERE id = ?`,
+      )
+        .bind(siteId)
+        .run();
+      const names: string[] = [];
+      for (let cursor: string | null | undefined; cursor !== null;) {
+        const { result } = await useTool(key, "list_sites", { cursor });
+        const page = result as { sites: Pick<Site, "name">[]; nextCursor: string | null };
+        names.push(...page.sites.map((one) => one.name));
+        cursor = page.nextCursor;
+      }
+      expect((await useTool(key, "list_sites", { name: "shop-7" })).result).toMatchObject({
+        sites: [{ name: "customer-shop-7" }],
+        nextCursor: null,
+      });
+      expect(names).toEqual([...Array.from({ length: 60 }, (_, at) => `customer-shop-${60 - at}`), name]);
     },
   ],
   get_site: [

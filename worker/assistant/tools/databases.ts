@@ -11,6 +11,7 @@ import {
   databaseId,
   databaseNamed,
   lastLines,
+  pageFor,
   payAt,
   refuseInVain,
   siteId,
@@ -66,15 +67,16 @@ async function rowsChangedBy(ctx: Ctx, database: Database, statement: string): P
 
 export const databaseTools: Tools<Names> = {
   list_databases: {
-    async run(ctx, { status, limit = 50 }) {
-      const { data, nextCursor } = await call(ctx, "listDatabases", { status, limit });
+    async run(ctx, { status, ...asked }) {
+      const read = (cursor?: string) => call(ctx, "listDatabases", { status, limit: 100, cursor });
+      const { data, nextCursor } = await pageFor(read, asked);
       const databases = data.map((one) => ({
         id: one.id,
         name: one.name,
         type: one.type,
         status: one.status,
       }));
-      return { databases, more: nextCursor !== null };
+      return { databases, nextCursor };
     },
   },
   get_database: { run: (ctx, { db }) => databaseNamed(ctx, db) },

@@ -3,7 +3,7 @@ import type { SiteCreate, SiteInFull, SiteSettings } from "../../../protocol/api
 import type { Ctx } from "../../ctx.ts";
 import { conflict, invalid } from "../../domain/app-error.ts";
 import { siteEvents } from "../../domain/site-events.ts";
-import { asksAboutSite, changeSite, payAt, refuseInVain, siteId, siteNamed } from "../resources.ts";
+import { asksAboutSite, changeSite, pageFor, payAt, refuseInVain, siteId, siteNamed } from "../resources.ts";
 import type { Tools } from "../tool.ts";
 
 type Names =
@@ -48,11 +48,12 @@ async function setNow(ctx: Ctx, name: string, settings: SiteSettings) {
 
 export const siteTools: Tools<Names> = {
   list_sites: {
-    async run(ctx, { status, limit = 50 }) {
-      const { data, nextCursor } = await call(ctx, "listSites", { status, limit });
+    async run(ctx, { status, ...asked }) {
+      const read = (cursor?: string) => call(ctx, "listSites", { status, limit: 100, cursor });
+      const { data, nextCursor } = await pageFor(read, asked);
       return {
         sites: data.map((one) => ({ id: one.id, name: one.name, status: one.status, url: one.url })),
-        more: nextCursor !== null,
+        nextCursor,
       };
     },
   },
