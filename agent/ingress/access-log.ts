@@ -44,7 +44,7 @@ export function accessLogging(): object {
 }
 
 /** One text, as Caddy takes its time for each field. A line has one line of each, which none of them can have an end of. */
-export const seenFields = ["method", "host", "uri", "address", "agent", "referrer"] as const;
+export const seenFields = ["method", "host", "uri", "address", "agent", "referrer", "beganAtMs"] as const;
 const placeholders: Record<(typeof seenFields)[number], string> = {
   method: "{http.request.method}",
   host: "{http.request.hostport}",
@@ -52,9 +52,13 @@ const placeholders: Record<(typeof seenFields)[number], string> = {
   address: "{http.vars.client_ip}",
   agent: "{http.request.header.User-Agent}",
   referrer: "{http.request.header.Referer}",
+  beganAtMs: "{time.now.unix_ms}",
 };
 
-/** What is said of each request beside what Caddy says by itself. */
+/**
+ * What is said of each request beside what Caddy says by itself. Early, as an answer that is broken off ends the handlers: Caddy
+ * says nothing of it afterwards, and 0 for its duration.
+ */
 export const logged = [
   {
     handler: "vars",
@@ -62,7 +66,7 @@ export const logged = [
     // The log that there is: Caddy would look for another one by each label of the host's name.
     access_logger_names: [""],
   },
-  { handler: "log_append", key: "seen", value: "seen" },
+  { handler: "log_append", key: "seen", value: "seen", early: true },
 ];
 
 /** And of one that is passed on, also the id, once it is asked for. That is the app's to see, so that its own log can name it. */

@@ -18,11 +18,17 @@ const Entry = z
     seen: z
       .string()
       .transform((text) => text.split("\n"))
-      .refine((fields) => fields.length === seenFields.length),
+      // A Caddy of before does not say when a request began.
+      .refine((fields) => [seenFields.length - 1, seenFields.length].includes(fields.length)),
   })
   .transform(
-    ({ seen: [method = "", host = "", uri = "", address = "", agent = "", referrer = ""], ...rest }) => ({
+    ({
+      seen: [method = "", host = "", uri = "", address = "", agent = "", referrer = "", beganAtMs = ""],
+      duration,
+      ...rest
+    }) => ({
       ...rest,
+      duration: durationOf(duration, rest.ts, beganAtMs),
       method,
       host,
       uri,
@@ -33,16 +39,23 @@ const Entry = z
   );
 export type Entry = z.infer<typeof Entry>;
 
+/** In nanoseconds. Caddy says 0 of an answer that was broken off, by the visitor or the app. */
+const durationOf = (duration: number, ts: number, beganAtMs: string): number =>
+  duration === 0 && beganAtMs !== "" ? Math.max(0, ts - Number(beganAtMs) * 1e6) : duration;
+
 /** Text without escapes. */
 const text = String.raw`([^"\\]*)`;
+const also = (key: string) => `(?:,"${key}":(?:null|"${text}"))?`;
 /**
  * The line of nearly every request, in the order in which Caddy writes it. Read by itself, as parsing and checking JSON
  * would take six times as long, and a busy site has thousands of lines a second.
  */
 const common = new RegExp(
   String.raw`\{"ts":(\d+),"bytes_read":(\d+),"duration":(\d+),"size":(\d+),"status":(\d{1,3})` +
-    ["uuid", "served", "upstream"].map((key) => `(?:,"${key}":(?:null|"${text}"))?`).join("") +
+    also("uuid") +
     `,"seen":"${seenFields.map(() => text).join(String.raw`\\n`)}"` +
+    also("served") +
+    also("upstream") +
     String.raw`\}\n`,
   "y",
 );
@@ -54,13 +67,14 @@ export function entriesIn(lines: string): Entry[] {
     common.lastIndex = at;
     const found = common.exec(lines);
     if (found) {
-      const [, ts, bytesRead, duration, size, status, uuid, served, upstream] = found;
-      const [, , , , , , , , , method = "", host = "", uri = "", address = "", agent = "", referrer = ""] =
-        found;
+      const [, ts, bytesRead, duration, size, status, uuid, ...more] = found;
+      const [method = "", host = "", uri = "", address = "", agent = "", referrer = "", beganAtMs = ""] =
+        more;
+      const [served, upstream] = more.slice(seenFields.length);
       entries.push({
         ts: Number(ts),
         bytes_read: Number(bytesRead),
-        duration: Number(duration),
+        duration: durationOf(Number(duration), Number(ts), beganAtMs),
         size: Number(size),
         status: Number(status),
         uuid,

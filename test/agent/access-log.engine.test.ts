@@ -43,9 +43,14 @@ const agent = new http.Agent({ keepAlive: true, maxSockets: 16 });
 
 /** The id that the app was told last. */
 let told = "";
-/** Answers `/status/404` with that status, after reading the body; ten bytes. */
+/** Answers `/status/404` with that status, after reading the body; ten bytes. `/endless` begins an answer, and `/broken` breaks it off. */
 const answer: http.RequestListener = (request, response) => {
   told = String(request.headers["x-request-id"]);
+  if (request.url === "/endless" || request.url === "/broken") {
+    response.write("0123456789");
+    if (request.url === "/broken") setTimeout(() => response.destroy(), 300);
+    return;
+  }
   const status = Number(/\/status\/(\d+)/.exec(request.url ?? "")?.[1] ?? 200);
   request.resume().on("end", () => response.writeHead(status).end("0123456789"));
 };
@@ -209,6 +214,31 @@ it("reads on when Caddy begins another file, and leaves one of them on the disk"
   expect(totals("site_2").requests).toBe(before + 1500);
   expect(await rolled()).toEqual([]);
 });
+
+it.each(["/endless", "/broken"])(
+  "an answer that its visitor or the app breaks off counts as any other, and as long as it took (%s)",
+  async (path) => {
+    const known = records.newest();
+    await new Promise<void>((resolve, reject) => {
+      const request = http.get(
+        { host: "127.0.0.1", port, path, headers: { Host: "shop.localhost" }, agent: false },
+        (response) => {
+          if (path === "/endless") setTimeout(() => request.destroy(), 300);
+          response.resume().on("error", () => resolve());
+        },
+      );
+      request.on("error", reject);
+    });
+    await vi.waitUntil(async () => {
+      await accessLog.look(signal);
+      return records.newest() > known;
+    }, 10_000);
+    const [one] = records.before("site_1", {}, null, 1);
+    expect(one).toMatchObject({ path, status: 200, bytesOut: 10, requestId: told });
+    expect(one?.durationMs).toBeGreaterThan(250);
+    expect(one?.durationMs).toBeLessThan(10_000);
+  },
+);
 
 it("the page of a stopped site counts as its own, and names of no site are nobody's", async () => {
   const known = records.newest();
