@@ -165,6 +165,8 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
               listen: [addressPort(address, tls.port)],
               // HTTP/3 takes the same port of UDP. Where a firewall closes it, browsers stay with HTTP/2.
               protocols: ["h1", "h2", "h3"],
+              // What comes before the handshake has ended may have any sender's address, also one that a site is open to.
+              allow_0rtt: false,
               tls_connection_policies: [{}],
               routes,
             },

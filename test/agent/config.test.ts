@@ -149,6 +149,13 @@ it("visitors are served at all addresses of the host, of IPv6 too, or at the one
   ]);
 });
 
+it("no request is taken before its visitor has shown that its address is his: it may be one that a site is open to", () => {
+  const { apps } = caddyConfig({ ...ingress, tls: { port: 443 } }, 1) as {
+    apps: { http: { servers: { secure: object } } };
+  };
+  expect(apps.http.servers.secure).toMatchObject({ allow_0rtt: false });
+});
+
 it("sites are served by https where BERTH_TLS_PORT names a port, and by http only where it is empty or missing", () => {
   const tls = (more: object) => readConfig({ ...least, ...more }).ingress.tls;
   expect(tls({})).toBe(null);
