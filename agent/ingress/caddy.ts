@@ -249,11 +249,22 @@ const encode = {
 };
 
 /**
- * Whole answers only. The app is asked by the tag that it gave, without what compression adds to it; not in If-Range, as the visitor
- * has a part of what was compressed.
+ * Whole answers only, and none for who asks for events, as Caddy would keep an answer's head back until the first of them. The app is
+ * asked by the tag that it gave, without what compression adds to it; not in If-Range, as the visitor has a part of what was compressed.
  */
 const compression = [
-  { match: [{ not: [{ method: ["HEAD"] }, { header: { Range: ["*"] } }] }], handle: [encode] },
+  {
+    match: [
+      {
+        not: [
+          { method: ["HEAD"] },
+          { header: { Range: ["*"] } },
+          { header: { Accept: ["*text/event-stream*"] } },
+        ],
+      },
+    ],
+    handle: [encode],
+  },
   {
     match: [{ header: { "If-Match": ["*"] } }, { header: { "If-None-Match": ["*"] } }],
     handle: [

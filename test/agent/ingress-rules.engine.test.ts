@@ -42,6 +42,10 @@ async function startApp(name: string): Promise<App> {
     if (request.url === "/image") return response.setHeader("Content-Type", "image/png").end(text);
     if (request.url === "/zipped")
       return response.setHeader("Content-Type", "text/html").setHeader("Content-Encoding", "x-own").end(text);
+    if (request.url === "/silent") {
+      response.writeHead(200, { "Content-Type": "text/event-stream" }).flushHeaders();
+      return;
+    }
     if (request.url === "/events") {
       response.setHeader("Content-Type", "text/event-stream").write("data: first\n\n");
       const timer = setInterval(() => response.write("data: more\n\n"), 50);
@@ -365,6 +369,22 @@ it("compresses text, and nothing else; what was compressed is asked for again by
     expect((await raw("/text", {})).body.toString()).toBe(text);
     for (const path of ["/image", "/zipped"])
       expect((await raw(path, { "Accept-Encoding": "gzip, zstd" })).body.toString()).toBe(text);
+  }
+});
+
+it("a browser that waits for events hears that the app has begun, though there is no event yet", async () => {
+  const { target } = await startApp("app");
+  await routes.route("site_1", [host], [target]);
+  const headers = { Host: host, Accept: "text/event-stream", "Accept-Encoding": "gzip, deflate, br, zstd" };
+  for (const rules of [{}, { headers: { "X-Own": "yes" } }]) {
+    await routes.rule("site_1", rules);
+    const request = http.get({ host: "127.0.0.1", port, path: "/silent", headers, agent: false });
+    const [response] = (await once(request, "response", {
+      signal: AbortSignal.timeout(10_000),
+    })) as [http.IncomingMessage];
+    expect(response.headers["content-type"]).toBe("text/event-stream");
+    response.on("error", () => undefined);
+    request.destroy();
   }
 });
 
