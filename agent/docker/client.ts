@@ -33,6 +33,11 @@ type Info = {
   FirewallBackend?: { Driver?: string } | null;
 };
 
+type DiskUsage = {
+  /** Since API 1.52, with `verbose`. */
+  BuildCacheUsage?: { Items?: CacheRecord[] };
+  BuildCache?: CacheRecord[] | null;
+};
 type PullMessage = { errorDetail?: { message?: string }; error?: string };
 type ImageOrigin = {
   RepoTags?: string[] | null;
@@ -679,16 +684,14 @@ export function createEngine({
       const options = {
         path: "/system/df?",
         method: "GET",
-        options: { type: "build-cache" },
+        options: { type: "build-cache", verbose: true },
         abortSignal: AbortSignal.timeout(answerTimeoutMs),
         statusCodes: { 200: true, 500: "server error" },
       };
-      const { BuildCache } = await new Promise<{ BuildCache: CacheRecord[] | null }>((resolve, reject) =>
-        docker.modem.dial(options, (error, answer) =>
-          error ? reject(error) : resolve(answer as { BuildCache: CacheRecord[] | null }),
-        ),
+      const { BuildCacheUsage, BuildCache } = await new Promise<DiskUsage>((resolve, reject) =>
+        docker.modem.dial(options, (error, answer) => (error ? reject(error) : resolve(answer as DiskUsage))),
       );
-      return BuildCache ?? [];
+      return BuildCacheUsage?.Items ?? BuildCache ?? [];
     },
 
     watchContainers(labels, signal, { since, onEvent, onConnect }) {

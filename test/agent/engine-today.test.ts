@@ -181,6 +181,18 @@ describe("an image", () => {
   });
 });
 
+it("the build cache is read where the API keeps it, and where it was", async () => {
+  const record = { Type: "exec.cachemount", Description: 'with id "a/"', Size: 1 };
+  answers["/version"] = { ApiVersion: "1.55" };
+  answers["/system/df"] = { BuildCacheUsage: { TotalCount: 1, Items: [record] } };
+  expect(await engine.buildCache()).toEqual([record]);
+  answers["/version"] = { ApiVersion: "1.44" };
+  answers["/system/df"] = { BuildCache: [record] };
+  expect(await engine.buildCache()).toEqual([record]);
+  answers["/system/df"] = { BuildCacheUsage: {} };
+  expect(await engine.buildCache()).toEqual([]);
+});
+
 const building = (onLine: (line: string, stream: string) => void) =>
   engine.build({
     context: null,
