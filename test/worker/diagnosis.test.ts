@@ -112,10 +112,13 @@ describe("a failed deployment", () => {
     // Once a later one has ended, it is no longer kept what this one was built from.
     await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
     await finishNext(on, deployResult);
-    expect((await api<DeploymentExplanation>(key, "GET", path)).body.changed).toMatchObject({
+    const later = (await api<DeploymentExplanation>(key, "GET", path)).body;
+    expect(later.changed).toMatchObject({
       settings: ["startCommand"],
       unknownSettings: expect.arrayContaining(["buildCommand", "branch"]) as string[],
     });
+    // A rollback would replace the later one, which works.
+    expect(later.fixes.map(({ operation }) => operation)).toEqual(["patchSite"]);
     expect((await api(await account(), "GET", path)).status).toBe(403);
   });
 

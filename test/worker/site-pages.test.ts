@@ -370,8 +370,8 @@ describe("a failed deployment", () => {
     });
     expect(fixed.location).toMatch(/^\/deployments\/dep_/);
     expect((await site(key, siteId)).port).toBe(8080);
-    const { job } = await on.next("job");
-    expect(job).toMatchObject({ args: { run: { port: 8080 } } });
+    expect(await finishNext(on, deployResult)).toMatchObject({ args: { run: { port: 8080 } } });
+    expect((await page(made)).text).toContain("version #3 serves now");
     on.close();
   });
 

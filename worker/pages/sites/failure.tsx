@@ -67,7 +67,7 @@ export const FailureCard = ({
   const here = `/sites/${site.id}`;
   const { headline, rest } = headlineOf(error ?? "The deployment failed.");
   const { currentDeployment: current } = site;
-  const stillServes = current !== null && current.id !== deployment.id && site.status === "RUNNING";
+  const serves = current !== null && current.id !== deployment.id && site.status === "RUNNING";
   const place = cause === null ? undefined : placesOf[cause.code]?.(here);
   const labelled = fixes.flatMap((fix, index) => {
     const label = labelOf(fix);
@@ -80,7 +80,8 @@ export const FailureCard = ({
       title={
         <span class="bad">
           Deployment #{deployment.number} failed
-          {stillServes && ` · version #${current.number} still serves`}
+          {serves &&
+            ` · version #${current.number} ${current.number > deployment.number ? "serves now" : "still serves"}`}
         </span>
       }
     >

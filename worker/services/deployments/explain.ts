@@ -25,6 +25,7 @@ export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<D
   const {
     found: [found],
     good: [good],
+    later: [later],
     builds,
     environments,
     site: [site],
@@ -32,6 +33,14 @@ export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<D
   } = await batch(ctx, {
     found: deploymentById(ctx, id),
     good: selectDeployments(ctx).where(wasLive).orderBy(desc(deployments.number)).limit(1),
+    later: ctx.db
+      .select({ id: deployments.id })
+      .from(deployments)
+      .where(
+        sql`${deployments.siteId} = ${siteId} AND ${deployments.number} > (SELECT number FROM deployments WHERE id = ${id})
+          AND ${deployments.status} IN ('LIVE', 'SUPERSEDED')`,
+      )
+      .limit(1),
     builds: ctx.db
       .select({ id: deployments.id, build: deployments.build })
       .from(deployments)
@@ -59,8 +68,8 @@ export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<D
     healthCheckPath: site?.healthCheckPath ?? null,
     startTimeoutSeconds: site?.startTimeoutSeconds ?? null,
     largerPack: larger ?? null,
-    // The version in service is what a failed deployment has left.
-    lastGood: good?.mayComeBack === true && site?.currentDeploymentId !== good.id ? good : null,
+    // The version in service is what a failed deployment has left, or a later one that worked.
+    lastGood: !later && good?.mayComeBack === true && site?.currentDeploymentId !== good.id ? good : null,
   };
   const failed = deployment.status === "FAILED";
   const judged = failed
