@@ -270,6 +270,30 @@ it("events of a MariaDB database run, and in a copy that is compared they do not
   await expect.poll(count).toBeGreaterThan(restored);
 });
 
+it("a MariaDB backup is good after the time of its events that end, which it holds no more, also one that counts all as one", async () => {
+  const spec = await host.provision("mysql", "passing");
+  await host.mariadb(
+    spec,
+    `CREATE TABLE t (a INT); CREATE EVENT always ON SCHEDULE EVERY 1 DAY DO DELETE FROM t;
+     CREATE EVENT kept ON SCHEDULE AT NOW() + INTERVAL 30 SECOND ON COMPLETION PRESERVE DO DO 1;
+     CREATE EVENT once ON SCHEDULE AT NOW() + INTERVAL 30 SECOND DO INSERT INTO t VALUES (1);
+     CREATE EVENT while_on ON SCHEDULE EVERY 1 SECOND ENDS NOW() + INTERVAL 30 SECOND DO DO 1;
+     CREATE EVENT later ON SCHEDULE AT NOW() + INTERVAL 1 DAY DO DELETE FROM t;`,
+  );
+  const names = () => host.mariadb(spec, "SELECT event_name FROM information_schema.events ORDER BY 1");
+  const backupId = await host.backUp(spec);
+  await expect.poll(names, { timeout: 60_000 }).toBe("always\nkept\nlater");
+  expect(await host.verify(spec, backupId)).toBeNull();
+  const { objects } = host.server.found(backupId).manifest.fingerprint;
+  expect(objects).toMatchObject({ events: "2", "events that end": "3" });
+  objects["events"] = "3";
+  expect(await host.verify(spec, backupId)).toContain("There are 2 events instead of 3");
+  objects["events"] = "5";
+  delete objects["events that end"];
+  expect(await host.restore(spec, backupId)).toBeNull();
+  expect(await names()).toBe("always\nkept\nlater");
+});
+
 it("a MariaDB whose clients hold all connections that they can have is backed up, and its password rotated", async () => {
   const spec = await host.provision("mysql", "taken");
   const [login] = spec.logins;
