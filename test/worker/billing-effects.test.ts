@@ -421,6 +421,38 @@ describe.each(["sites", "databases"] as const)("of %s", (kind) => {
           beside: later({ status: "refunded" }),
           left: at(5),
         },
+        "one after a refunded first one": {
+          periodEnd: begins,
+          beside: later({ status: "refunded", kind: word, period_end: null }),
+          left: now.getTime(),
+        },
+        "one after a refunded one": {
+          periodEnd: begins,
+          beside: (one) => [
+            ...later({ status: "refunded", period_end: at(3) })(one),
+            invoiceRow({
+              account_id: one.accountId,
+              resource_id: one.id,
+              kind: word,
+              status: "paid",
+              period_end: null,
+            }),
+          ],
+          left: at(3),
+        },
+        "one after a paid one, and that after a refunded one": {
+          periodEnd: begins,
+          beside: (one) => [
+            ...later({ status: "refunded", kind: word, period_end: null })(one),
+            invoiceRow({
+              account_id: one.accountId,
+              resource_id: one.id,
+              status: "paid",
+              period_end: at(3),
+            }),
+          ],
+          left: at(5),
+        },
         "one with a change": { periodEnd: begins, beside: later({ kind: "change" }), left: at(5) },
         "one before another's": { periodEnd: begins, beside: later({ resource_id: "another" }), left: at(5) },
         "one that was not refunded": { periodEnd: begins, beside: () => [], left: until },

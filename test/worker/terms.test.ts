@@ -6,6 +6,7 @@ import { sendDueMails } from "../../worker/mails/send-due.ts";
 import { sql as query } from "drizzle-orm";
 import { addMonthsTo } from "../../worker/billing/terms/resource.ts";
 import { contextOf } from "../../worker/compose.ts";
+import type { RefundPreview } from "../../protocol/api/invoices.ts";
 import { refundInvoice } from "../../worker/services/payments/refund.ts";
 import { changePackOfDatabase, changePackOfSite } from "../../worker/services/terms/change-pack.ts";
 import { tick } from "./hosts-service.ts";
@@ -407,8 +408,37 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
     const refunded = await api(await operator(), "POST", `/invoices/${first.id}/refund`, {});
     expect([refunded.status, refunded.body["status"]]).toEqual([200, "done"]);
     expect((await read(made.id))?.paidUntil).toBe(paidUntil);
+    // With it goes the earlier one, which was kept for its sake.
+    const path = `/invoices/${renewal?.id}/refund`;
+    const { term } = (await api<RefundPreview>(await operator(), "GET", path)).body;
+    expect((await api(await operator(), "POST", path, {})).status).toBe(200);
+    const ends = (await read(made.id))?.paidUntil ?? "";
+    expect(Date.parse(ends)).toBeLessThanOrEqual(Date.now());
+    expect(Math.abs(Date.parse(term?.endsAt ?? "") - Date.parse(ends))).toBeLessThan(60_000);
   });
 
+  it("whose money is given back while its renewal is open has that renewal due at the new end, and paid from there", async () => {
+    const id = await bought(new Date("2027-01-10T10:00:00Z"));
+    const time = new Date("2027-02-06T10:00:00.000Z");
+    await tickAt(time);
+    const [first] = await invoicesOf(id, name);
+    await refundInvoice({ ...ctxAt(time), actor: operatorActor }, { id: first?.id ?? "", force: false });
+    const [renewal] = await invoicesOf(id);
+    expect(renewal).toMatchObject({ status: "unpaid", due_at: time.getTime() });
+    if (renewal) await payAt(time, renewal);
+    expect((await read(id))?.paidUntil).toBe("2027-03-06T10:00:00.000Z");
+    // Given back too, nothing is left.
+    await refundInvoice({ ...ctxAt(time), actor: operatorActor }, { id: renewal?.id ?? "", force: false });
+    expect((await read(id))?.paidUntil).toBe(time.toISOString());
+  });
+
+  const operatorActor = {
+    type: "key",
+    accountId: "acc_1",
+    role: "operator",
+    plan: "free",
+    keyId: "key_1",
+  } as const;
   /** Ordered, and paid for at this time. */
   async function bought(time: Date): Promise<string> {
     const id =
@@ -443,15 +473,8 @@ describe.each(resources)("the term of a %s", (name, { make, read, jobs, path }) 
   it("whose money is given back ends on that day of the month from then on", async () => {
     const id = await bought(new Date("2027-01-31T10:00:00Z"));
     const [first] = await invoicesOf(id, name);
-    const actor = {
-      type: "key",
-      accountId: "acc_1",
-      role: "operator",
-      plan: "free",
-      keyId: "key_1",
-    } as const;
     const time = new Date("2027-02-28T08:00:00Z");
-    await refundInvoice({ ...ctxAt(time), actor }, { id: first?.id ?? "", force: false });
+    await refundInvoice({ ...ctxAt(time), actor: operatorActor }, { id: first?.id ?? "", force: false });
     expect(await read(id)).toMatchObject({ paidUntil: "2027-02-28T08:00:00.000Z", billingDay: 28 });
     expect(await renewedAt(id, new Date("2027-03-01T00:00:00Z"))).toBe("2027-03-28T08:00:00.000Z");
   });

@@ -206,7 +206,25 @@ export class BillingModel {
     invoice.account = applyToInvoice(invoice.account, { kind: "refunded" });
     const resource = this.resources.get(invoice.resource ?? "");
     if (!resource?.term || resource.gone || this.isFollowed(invoice)) return;
-    resource.term = applyToTerm(resource.term, { kind: "refunded", periodEnd: invoice.periodEnd }, this.now);
+    resource.term = applyToTerm(
+      resource.term,
+      { kind: "refunded", periodEnd: this.unpaidFrom(invoice) },
+      this.now,
+    );
+    const { paidUntil } = resource.term;
+    for (const one of this.invoices.values())
+      if (one.resource === resource.id && one.kind === "renewal" && one.account.status === "unpaid")
+        one.periodEnd = paidUntil;
+  }
+
+  /** Where the terms begin that were refunded and are not followed by a paid one. null: with the first payment. */
+  private unpaidFrom({ resource }: ModelInvoice): Date | null {
+    const begins = (status: string) =>
+      [...this.invoices.values()]
+        .filter((other) => other.resource === resource && other.account.status === status)
+        .map(({ periodEnd }) => periodEnd?.getTime() ?? 0);
+    const lastPaid = Math.max(-1, ...begins("paid"));
+    return new Date(Math.min(...begins("refunded").filter((begin) => begin > lastPaid)));
   }
 
   /** Whether a later term of the same resource is paid. */

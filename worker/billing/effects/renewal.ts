@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { sql, type SQL } from "drizzle-orm";
 import type { Id } from "../../../protocol/ids.ts";
 import { tableOf, termedOf } from "../../db/resource.ts";
 import { addMonthsTo, billingDayOfRow, inService, ofSuspended } from "../terms/resource.ts";
@@ -46,13 +46,26 @@ export const paidRenewal: EffectOf = (ctx, invoice, mark, now) => {
 };
 
 /**
+ * When the unpaid time begins if this invoice is refunded, in milliseconds: with its term, or with those before it that were refunded and
+ * kept for its sake. 0: with the first payment.
+ */
+export const unpaidFrom = (resourceId: SQL, invoiceId: SQL, begins: SQL): SQL => {
+  const termsOf = (status: SQL) => sql`coalesce(period_end, 0)) FROM invoices
+    WHERE resource_id = ${resourceId} AND kind <> 'change' AND status = ${status}`;
+  const lastPaid = sql`(SELECT max(${termsOf(sql`'paid'`)} AND id <> ${invoiceId})`;
+  return sql`min(${begins}, coalesce((SELECT min(${termsOf(sql`'refunded'`)}
+    AND coalesce(period_end, 0) > coalesce(${lastPaid}, -1)), ${begins}))`;
+};
+
+/**
  * Takes back the refunded term, and the pack that was to begin with it; a part that has begun ends now. A term that a
  * later paid renewal extends is kept, since taking it back would take the later one. The resource keeps running until
- * its term is next checked.
+ * its term is next checked. A renewal that is not paid yet is of the new end from then on.
  */
-export const refundedTerm: Undone = (ctx, { resourceId, periodEnd }, mark, now) => {
+export const refundedTerm: Undone = (ctx, { id, resourceId, periodEnd }, mark, now) => {
   const kind = termedOf(resourceId);
-  const begins = periodEnd?.getTime() ?? 0;
+  const ownBegin = periodEnd?.getTime() ?? 0;
+  const begins = unpaidFrom(sql`${resourceId}`, sql`${id}`, sql`${ownBegin}`);
   const endsNow = sql`${begins} < ${now.getTime()} AND paid_until > ${now.getTime()}`;
   const isToCome = sql`next_pack_at > ${now.getTime()}`;
   return kind === null
@@ -65,6 +78,10 @@ export const refundedTerm: Undone = (ctx, { resourceId, periodEnd }, mark, now) 
             next_pack_at = CASE WHEN ${isToCome} THEN NULL ELSE next_pack_at END
           WHERE id = ${resourceId} AND EXISTS (SELECT 1 FROM refunds WHERE mark = ${mark})
             AND NOT EXISTS (SELECT 1 FROM invoices WHERE resource_id = ${resourceId} AND kind = 'renewal' AND status = 'paid'
-              AND period_end > ${begins})`),
+              AND period_end > ${ownBegin})`),
+        ctx.statement(sql`
+          UPDATE OR IGNORE invoices SET period_end = r.paid_until, due_at = r.paid_until FROM ${tableOf(kind)} r
+          WHERE r.id = resource_id AND resource_id = ${resourceId} AND invoices.kind = 'renewal' AND invoices.status = 'unpaid'
+            AND period_end > r.paid_until AND EXISTS (SELECT 1 FROM refunds WHERE mark = ${mark})`),
       ];
 };

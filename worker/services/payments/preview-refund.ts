@@ -3,6 +3,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import type { RefundPreview } from "../../../protocol/api/invoices.ts";
 import type { InvoiceKind, InvoiceStatus } from "../../../protocol/states.ts";
 import { refunded } from "../../billing/effects/index.ts";
+import { unpaidFrom } from "../../billing/effects/renewal.ts";
 import type { Ctx } from "../../ctx.ts";
 import { AppError } from "../../domain/app-error.ts";
 
@@ -12,8 +13,7 @@ type Row = {
   amountCents: number;
   currency: string;
   resourceId: string | null;
-  /** When the term that it bought begins; 0: with its payment. */
-  beginsAt: number;
+  unpaidFrom: number;
   paidUntil: number | null;
   isExtended: 0 | 1;
   purchased: number;
@@ -26,7 +26,7 @@ type Row = {
 export async function previewRefund(ctx: Ctx, { id }: ById): Promise<RefundPreview> {
   const [row] = await ctx.db.all<Row>(sql`
     SELECT i.kind, i.status, i.amount_cents AS amountCents, i.currency, i.resource_id AS resourceId,
-      coalesce(i.period_end, 0) AS beginsAt,
+      ${unpaidFrom(sql`i.resource_id`, sql`i.id`, sql`coalesce(i.period_end, 0)`)} AS unpaidFrom,
       coalesce((SELECT paid_until FROM sites WHERE id = i.resource_id),
         (SELECT paid_until FROM databases WHERE id = i.resource_id)) AS paidUntil,
       EXISTS (SELECT 1 FROM invoices l WHERE l.resource_id = i.resource_id AND l.kind = 'renewal' AND l.status = 'paid'
@@ -39,7 +39,7 @@ export async function previewRefund(ctx: Ctx, { id }: ById): Promise<RefundPrevi
   if (!row) throw new AppError("not_found");
   const { kind, amountCents, currency, resourceId, paidUntil, purchased, available } = row;
   const refusal = refusalOf(ctx, row);
-  const endsAt = Math.min(paidUntil ?? 0, Math.max(ctx.now().getTime(), row.beginsAt));
+  const endsAt = Math.min(paidUntil ?? 0, Math.max(ctx.now().getTime(), row.unpaidFrom));
   const endsTerm = refusal === null && refunded[kind] !== undefined && row.isExtended === 0;
   return {
     invoiceId: id,
