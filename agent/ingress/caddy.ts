@@ -591,8 +591,8 @@ const allowed = (
         query: decided("Query"),
         authorized: decided("Authorized"),
         body: decided("Body"),
+        cookie: "{http.reverse_proxy.header.Set-Cookie}",
       },
-      { handler: "copy_response_headers", include: ["Set-Cookie"] },
     ],
   },
   ...nested(
@@ -661,6 +661,13 @@ const asDecided = [
       handle: [{ handler: "request_body", max_size: megabytes * 1024 * 1024 }],
     })),
   ),
+  {
+    // Deferred, as headers that are set by then are lost with an answer's early hints (103).
+    match: isSet("cookie"),
+    handle: [
+      { handler: "headers", response: { deferred: true, add: { "Set-Cookie": ["{http.vars.cookie}"] } } },
+    ],
+  },
   ...nested(
     (slot) => isSet(`name${slot}`),
     (slots) =>

@@ -42,6 +42,10 @@ async function startApp(name: string): Promise<App> {
     if (request.url === "/image") return response.setHeader("Content-Type", "image/png").end(text);
     if (request.url === "/zipped")
       return response.setHeader("Content-Type", "text/html").setHeader("Content-Encoding", "x-own").end(text);
+    if (request.url === "/early") {
+      response.writeEarlyHints({ link: "</style.css>; rel=preload; as=style" });
+      return response.setHeader("Set-Cookie", "own=yes").end();
+    }
     if (request.url === "/silent") {
       response.writeHead(200, { "Content-Type": "text/event-stream" }).flushHeaders();
       return;
@@ -304,6 +308,24 @@ it("keeps a visitor with one replica, his WebSockets too, and gives him another 
   const first = await get(port, host);
   const [cookie = ""] = first.headers["set-cookie"] ?? [];
   expect(cookie).toMatch(/^berth-replica=p-[0-9a-f]{8}; Path=\/; HttpOnly; SameSite=Lax$/);
+  // Also where the app says beforehand what a browser will need, and gives a cookie of its own.
+  for (const method of ["GET", "POST"]) {
+    const request = http.request({
+      host: "127.0.0.1",
+      port,
+      path: "/early",
+      method,
+      headers: { Host: host },
+    });
+    const [response] = (await once(request.end(method === "POST" ? "body" : ""), "response")) as [
+      http.IncomingMessage,
+    ];
+    response.resume();
+    expect([method, response.headers["set-cookie"]?.toSorted()]).toEqual([
+      method,
+      [expect.stringMatching(/^berth-replica=p-/), "own=yes"],
+    ]);
+  }
   const mine = { Cookie: `a=b; ${cookie.split(";")[0]}` };
   const { name } = JSON.parse(first.text) as Told;
   for (let request = 0; request < 20; request++) {
