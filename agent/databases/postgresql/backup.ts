@@ -54,6 +54,8 @@ const plainTypes = (
 const columnsOf = (generated: "" | "s"): string =>
   `(SELECT coalesce(json_agg(a.attname ORDER BY a.attnum), '[]') FROM pg_attribute a
     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '${generated}')`;
+/** A restore creates the columns that a table inherits before those of its own, whenever they were added. */
+const inherits = "NOT c.relispartition AND EXISTS (SELECT FROM pg_inherits WHERE inhrelid = c.oid)";
 /**
  * Rows move between the partitions when they are restored if these are by the hash of an enum, which differs between
  * servers. pg_dump therefore restores such a table as a whole.
@@ -65,7 +67,7 @@ const listTables = `WITH moving AS (SELECT pg_partition_root(partrelid) AS root 
     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid NOT IN (${plainTypes})),
     CASE WHEN c.relkind = 'p' THEN 'whole' WHEN pg_partition_root(c.oid) IN (SELECT root FROM moving) THEN 'part' ELSE 'table' END,
     CASE WHEN EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped AND a.attgenerated <> '')
-      THEN json_build_object('stored', ${columnsOf("")}, 'generated', ${columnsOf("s")}) END)`)}
+      OR ${inherits} THEN json_build_object('stored', ${columnsOf("")}, 'generated', ${columnsOf("s")}) END, ${inherits})`)}
   ${relations("'r', 'p'")} AND (c.relkind = 'r' OR c.oid IN (SELECT root FROM moving));`;
 // Sorted, so that locks are always taken in the same order.
 const listCounters = `SELECT ${printable("json_build_array(n.nspname, c.relname)")} ${relations("'S'")} ORDER BY n.nspname, c.relname;`;
@@ -103,11 +105,14 @@ const ofText = (row: string): string => `hashtextextended(textin(record_out(${ro
  */
 const generatedValues = "generated values";
 
+/** Their number; their checksums are of their columns by name. Older backups have all columns in their own order. */
+const inheritingTables = "inheriting tables";
+
 /** `whole`: with its partitions, which are each a `part`. */
 type Kind = "table" | "whole" | "part";
 type Columns = { stored: string[]; generated: string[] };
-/** `columns`: null if none is generated. */
-type Table = { name: string; from: string; isPlain: boolean; columns: Columns | null };
+/** `columns`: null if none is generated or inherited. */
+type Table = { name: string; from: string; isPlain: boolean; columns: Columns | null; inherits: boolean };
 const tablesAtOnce = 1000;
 
 /**
@@ -116,13 +121,15 @@ const tablesAtOnce = 1000;
  */
 async function lockTables(session: Session, wanted?: Fingerprint): Promise<Table[]> {
   const wantedNames = wanted && new Set(wanted.tables.map(({ name }) => name));
-  const listed = parsed<[...Name, isPlain: boolean, kind: Kind, columns: Columns | null]>(
+  const listed = parsed<[...Name, isPlain: boolean, kind: Kind, columns: Columns | null, inherits: boolean]>(
     await session.ask(listTables),
   );
-  const found = listed.flatMap(([schema, table, isPlain, kind, columns]) => {
+  const found = listed.flatMap(([schema, table, isPlain, kind, columns, inherits]) => {
     const name = `${identifier(schema)}.${identifier(table)}`;
     const isCounted = kind === "table" || (wantedNames?.has(name) ?? kind === "whole");
-    return isCounted ? [{ name, from: kind === "whole" ? name : `ONLY ${name}`, isPlain, columns }] : [];
+    return isCounted
+      ? [{ name, from: kind === "whole" ? name : `ONLY ${name}`, isPlain, columns, inherits }]
+      : [];
   });
   for (let at = 0; at < found.length; at += tablesAtOnce) {
     const names = found.slice(at, at + tablesAtOnce).map(({ from }) => from);
@@ -134,22 +141,30 @@ async function lockTables(session: Session, wanted?: Fingerprint): Promise<Table
   return found;
 }
 
-/** @param areSeparate whether generated columns have a checksum of their own */
+/** What older backups lack: a checksum for generated columns alone, and an order of inherited ones. */
+type Ways = { areSeparate: boolean; areByName: boolean };
+const waysOf = ({ objects }: Fingerprint): Ways => ({
+  areSeparate: objects[generatedValues] !== undefined,
+  areByName: objects[inheritingTables] !== undefined,
+});
+
 async function readTables(
   session: Session,
   found: Table[],
-  areSeparate = true,
+  { areSeparate, areByName }: Ways = { areSeparate: true, areByName: true },
 ): Promise<Pick<Fingerprint, "tables" | "objects">> {
   const tables = [];
   let generated = 0n;
-  for (const { name, from, isPlain, columns } of found) {
+  for (const { name, from, isPlain, columns, inherits } of found) {
     const sum = (row: string) => `coalesce(sum(${(isPlain ? ofValues : ofText)(row)}), 0)::text`;
-    const separate = areSeparate ? columns : null;
-    const sums =
-      separate === null
-        ? [sum(wholeRow)]
-        : [sum(rowOf(separate.stored)), sum(rowOf([...separate.stored, ...separate.generated]))];
-    const statement = `SELECT json_build_array(count(*)::text, ${sums.join(", ")}) FROM ${from} t;`;
+    const inOrder = (names: string[]) => (areByName && inherits ? names.toSorted() : names);
+    const isGenerated = columns !== null && (!inherits || columns.generated.length > 0);
+    const rowsOf = [wholeRow];
+    if (columns !== null && (isGenerated ? areSeparate : areByName)) {
+      const [stored, generated] = [inOrder(columns.stored), inOrder(columns.generated)];
+      rowsOf.splice(0, 1, rowOf(stored), ...(isGenerated ? [rowOf([...stored, ...generated])] : []));
+    }
+    const statement = `SELECT json_build_array(count(*)::text, ${rowsOf.map(sum).join(", ")}) FROM ${from} t;`;
     const [line = ""] = await session.ask(statement).catch((error) => {
       throw unread(`The table ${name}`, error);
     });
@@ -160,6 +175,7 @@ async function readTables(
   const [counted = "{}"] = await session.ask(countObjects);
   const objects = JSON.parse(counted) as Record<string, string>;
   if (areSeparate) objects[generatedValues] = String(generated);
+  if (areByName) objects[inheritingTables] = String(found.filter(({ inherits }) => inherits).length);
   const [large = ""] = await session.ask(
     "SELECT json_build_array(count(*)::text, coalesce(sum(hashtextextended(loid::text || ':' || pageno::text || ':' || encode(data, 'hex'), 0)), 0)::text) FROM pg_largeobject;",
   );
@@ -302,8 +318,7 @@ export const postgresql: Copier = {
     const session = await open(server);
     try {
       await session.ask(begin);
-      const areSeparate = wanted.objects[generatedValues] !== undefined;
-      const held = await readTables(session, await lockTables(session, wanted), areSeparate);
+      const held = await readTables(session, await lockTables(session, wanted), waysOf(wanted));
       const counters = await readCounters(session, parsed<Name>(await session.ask(listCounters)));
       const more = await readMore(session);
       await session.end();
