@@ -38,7 +38,8 @@ export async function fill(server: Server, bytes: AsyncIterable<Buffer>, from: F
  * Restores what `fill` cannot. Names are looked up in the database's own schemas, as when its rows were written.
  * Indexes are created before the rows, because building one looks names up in no schema since version 17. Checks are
  * created after them, because they may read other tables' rows, and are not valid if rows contradict them. Generated
- * columns are computed once more for the same reason. A materialized view whose query fails stays unpopulated.
+ * columns are computed once more for the same reason. A materialized view whose query fails stays unpopulated. What
+ * fails is tried again after the others, as it may need them without the dump's knowledge.
  */
 export async function refill(
   server: Server,
@@ -53,18 +54,30 @@ export async function refill(
   await prepare(server, from);
   const again = () => withOwnPath(bytes());
   const entries = await listEntries(server, again());
-  const restorePart = async (part: Part, ...options: string[]) => {
-    const list = entries.filter((entry) => entry.part === part);
-    const input = list.map(({ id }) => `${id};\n`).join("");
-    await runs({ command: ["sh", "-c", 'cat >"$0"', listFile], input });
-    await restore(server, from, again(), [`--use-list=${listFile}`, ...options]);
+  const restorePart = async (part: Part) => {
+    let left = entries.filter((entry) => entry.part === part).map(({ id }) => id);
+    for (;;) {
+      await runs({
+        command: ["sh", "-c", 'cat >"$0"', listFile],
+        input: left.map((id) => `${id};\n`).join(""),
+      });
+      try {
+        return await restore(server, from, again(), [`--use-list=${listFile}`]);
+      } catch (error) {
+        if (!(error instanceof UnfitError) || lacksResources(error.message)) throw error;
+        const named = await namedInErrors(runs).catch(() => new Set());
+        const failed = left.filter((id) => named.has(id));
+        if (failed.length === 0 || failed.length === left.length) throw error;
+        left = failed;
+      }
+    }
   };
-  await restorePart("definitions", "--exit-on-error");
+  await restorePart("definitions");
   const checks = await takeChecks(server, from);
-  await restorePart("rows", "--exit-on-error");
+  await restorePart("rows");
   await computeAgain(server, from);
   await asOwner(server, from.databaseName, checks.map(checkAgain));
-  await restorePart("rest", "--exit-on-error");
+  await restorePart("rest");
   await restorePart("views").catch((error: unknown) => {
     if (!(error instanceof UnfitError) || lacksResources(error.message)) throw error;
   });
@@ -109,6 +122,7 @@ async function restore(
 ): Promise<void> {
   const program = await server.engine.pipe(server.id, {
     command: [
+      ...loggingErrors,
       "pg_restore",
       `--username=${usernameOf(server.spec)}`,
       `--dbname=${server.spec.databaseName}`,
@@ -183,6 +197,24 @@ const partOf = (described: string): Part =>
   (["rows", "rest", "views"] as const).find((part) => parts[part].test(described)) ?? "definitions";
 
 const listFile = "/tmp/berth-restore.list";
+const errorFile = "/tmp/berth-restore.errors";
+/** Runs the program that follows with all that it says in the file, where verbose errors say what they are of. */
+const loggingErrors = [
+  "bash",
+  "-o",
+  "pipefail",
+  "-c",
+  '"$@" --verbose 2>&1 | tee "$0" | sed -n "/error: /p" >&2',
+  errorFile,
+];
+
+/** The entries that the last restore's errors name. */
+async function namedInErrors(runs: Run): Promise<Set<string>> {
+  const found = await runs({
+    command: ["sed", "-n", "s/^pg_restore: from TOC entry \\([0-9]*\\);.*/\\1/p", errorFile],
+  });
+  return new Set(found.split("\n"));
+}
 
 async function listEntries(
   { engine, id }: Server,
