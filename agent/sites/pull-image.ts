@@ -43,10 +43,10 @@ async function digestOf(
   job: JobRun,
 ): Promise<string | null> {
   const named = /@(sha256:[0-9a-f]{64})$/.exec(source.reference)?.[1];
-  if (named !== undefined) return named;
   try {
+    // Also of one named by digest: an engine gives it without asking if it holds it already, which may be for another tenant.
     const newest = await engine.registryDigest(source.reference, source.login, job.signal);
-    return source.digest ?? newest;
+    return named ?? source.digest ?? newest;
   } catch (error) {
     job.signal.throwIfAborted();
     const isEverybodys =

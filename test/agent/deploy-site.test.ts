@@ -153,6 +153,7 @@ it("an image that declares more than the engine can repeat in all of its lists i
       // Nothing that makes or starts a container.
       engine: {
         imageId: (name: string) => Promise.resolve(here.get(name) ?? null),
+        registryDigest: () => Promise.resolve("sha256:d"),
         pullImage: (name: string) => Promise.resolve(void here.set(name, "sha256:i")),
         imageDeclares: () => Promise.resolve({ ports: 1, volumes: 0, bytes: 300, ...declared }),
         tagImage: () => Promise.resolve(),

@@ -210,7 +210,15 @@ describe("an image of a registry", () => {
 
   it("named by digest is that one", async () => {
     const named = source({ reference: `registry.example:5000/app:1@${digest("a")}` });
-    expect(await pull(hostWith({}), named)).toMatchObject({ imageDigest: digest("a") });
+    const on = hostWith({}, { [named.reference]: digest("a") });
+    expect(await pull(on, named)).toMatchObject({ imageDigest: digest("a") });
+  });
+
+  it("named by digest is asked of its registry, as the engine gives it to anybody if it holds it for another tenant", async () => {
+    const named = source({ reference: `registry.example:5000/app@${digest("a")}`, login: null });
+    const on = hostWith({}, new Error("no basic auth credentials"));
+    await expect(pull(on, named)).rejects.toThrow(/is private, or it does not exist/);
+    expect([...on.here]).toEqual([]);
   });
 
   it("that a site moves with is the one it had, whatever the name stands for by now", async () => {
