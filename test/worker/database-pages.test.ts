@@ -248,11 +248,15 @@ describe("a database's data", () => {
       ),
     );
     const wrong = await me.send(path("/data"), "write", { statement, token, confirm: "another" });
-    expect(wrong.status).toBe(409);
-    expect(seen).toEqual(["dry run"]);
+    expect(wrong.status).toBe(400);
+    // Asked again, with the statement.
+    expect(wrong.text).toMatch(/<input[^>]*name="confirm"[^>]*aria-invalid="true"/);
+    expect(wrong.text).toContain("This changes 12 rows");
+    expect(wrong.text).toMatch(new RegExp(`<textarea[^>]*name="statement"[^>]*>${statement}<`));
+    expect(seen).toEqual(["dry run", "dry run"]);
     const done = await me.send(path("/data"), "write", { statement, token, confirm: name });
     expect([done.status, done.said]).toEqual([303, "It was run: 12 rows changed."]);
-    expect(seen).toEqual(["dry run", "write"]);
+    expect(seen).toEqual(["dry run", "dry run", "write"]);
   });
 
   it.each([
@@ -299,6 +303,7 @@ describe("a database's data", () => {
     // A part of it may have been committed.
     expect([failed.status, failed.text]).toEqual([409, expect.stringContaining(why)]);
     expect(failed.text).not.toContain("Nothing was changed");
+    expect(failed.text).toMatch(new RegExp(`<textarea[^>]*name="statement"[^>]*>${statement}<`));
   });
 
   it("say why a statement failed, and keep it", async () => {

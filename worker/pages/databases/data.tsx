@@ -5,7 +5,7 @@ import { call } from "../../api/call.ts";
 import { dryRun, reasonOf, type DryRun } from "../../api/dry-run.ts";
 import { AppError, asksToConfirm, conflict, invalid } from "../../domain/app-error.ts";
 import { parsed } from "../../domain/parsed.ts";
-import { Button, Field, Form, TextArea } from "../kit/form.tsx";
+import { Button, Field, Form, TextArea, typedInto } from "../kit/form.tsx";
 import { Callout, Card } from "../kit/parts.tsx";
 import type { Asked, Fields, Screen, View } from "../kit/screen.ts";
 import { databaseFrame, databasePath, NotTold, openDatabase, told, type Told } from "./frame.tsx";
@@ -170,7 +170,7 @@ async function page({ ctx, param, query }: Asked, { result, tried }: Shown = {})
                 wide
                 required
                 maxlength={maxStatementCharacters}
-                value={tried?.statement ?? query("statement") ?? ""}
+                value={tried?.statement ?? typedInto("write")?.["statement"] ?? query("statement") ?? ""}
                 placeholder={isRedis ? "SCAN 0 COUNT 100" : "SELECT * FROM …"}
               />
               <div class="form-end row">
@@ -240,10 +240,15 @@ export const databaseData: Screen = {
     },
     async write(asked, fields) {
       const { ctx, param } = asked;
-      const { id, name } = await call(ctx, "getDatabase", { id: param("id") });
-      if (fields.text("confirm") !== name) throw conflict(`Nothing was run: type ${name} to confirm.`);
+      const database = await call(ctx, "getDatabase", { id: param("id") });
+      const { id, name } = database;
       const statement = mustHave(fields);
       const confirm = fields.text("token");
+      if (fields.text("confirm").trim() !== name) {
+        const found = await dryRun(ctx, database, statement);
+        const again = await page(asked, { tried: { statement, confirm, ...wordsOf(found) } });
+        return { again, problems: { confirm: `Nothing was run: type ${name}.` } };
+      }
       const result = await call(ctx, "queryDatabase", { ...read, id, statement, write: true, confirm }).catch(
         (error: unknown) => {
           // Not as a field that is wrong, which changes nothing: a part of the statement may have been committed.
