@@ -159,13 +159,26 @@ function show(page: Document, url: string): void {
   shown = withoutHash();
   prepare(then);
   showTab(then);
-  const first = then.querySelector<HTMLElement>("[aria-invalid=true], [data-flash]");
-  first?.focus();
-  if (first) first.scrollIntoView({ block: "nearest" });
-  else {
+  const told = then.querySelector<HTMLElement>("[data-flash]");
+  const first = toCorrect(then, focused) ?? told;
+  if (first) {
+    told?.scrollIntoView({ block: "nearest" });
+    first.focus();
+  } else {
     if (location.hash === "") scrollTo(0, 0);
     if (focused) keepFocus(focused, then);
   }
+}
+
+/**
+ * The field that a refused form names, or else the one that it was sent from: what is typed next is meant for it, and would be shortcuts
+ * elsewhere.
+ */
+function toCorrect(part: HTMLElement, focused: Element | null): HTMLElement | null {
+  const named = part.querySelector<HTMLElement>("[aria-invalid=true]:not(fieldset)");
+  const isSentFrom = part.querySelector("[data-reason]") && focused?.matches("input, select, textarea");
+  const field = named ?? (isSentFrom && focused ? counterpart(focused) : null);
+  return field?.checkVisibility() ? field : null;
 }
 
 /** Reading by keyboard goes on where it was, not at the top of the document: at the same control, or else in what has its place. */

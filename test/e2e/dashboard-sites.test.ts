@@ -557,6 +557,23 @@ it("the focus stays on what is replaced, and is on the page that a form without 
   await context.close();
 });
 
+it("a refused form has the focus in the field to correct, so that the keys that follow are no shortcuts", async () => {
+  const { context, page } = await signedIn(browser);
+  const here = `${local.siteUrl}/sites/${await sample()}`;
+  const refused = async (form: string, field: string): Promise<void> => {
+    await page.fill(`${form} ${field}`, "not one");
+    await page.keyboard.press("Enter");
+    await page.locator(`${form} [data-reason]`).waitFor();
+    expect(await page.locator(`${form} ${field}:focus`).count()).toBe(1);
+  };
+  await page.goto(`${here}/domains`);
+  await refused("#form-add", "[name=domain]");
+  await page.goto(`${here}/settings`);
+  await page.click("#delete summary");
+  await refused("#form-delete", "[name=confirm]");
+  await context.close();
+});
+
 it("a page whose session has ended says so by itself, with a way to sign in, until somebody has signed in again", async () => {
   const { context, page } = await signedIn(browser);
   await page.goto(`${local.siteUrl}/sites`);
