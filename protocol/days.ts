@@ -14,5 +14,7 @@ function local(at: string): string {
 export const localDay = (at: string): string => day(local(at));
 
 /** The time in the reader's time zone: 25 Dec 2026, 15:04:05. */
-export const localTime = (at: string, precision?: "to the minute"): string =>
-  `${localDay(at)}, ${local(at).slice(11, precision ? 16 : 19)}`;
+export function localTime(at: string, precision?: "to the minute"): string {
+  const time = local(at);
+  return `${day(time)}, ${time.slice(11, precision ? 16 : 19)}`;
+}

@@ -161,6 +161,29 @@ it("a line of a log has an address that opens the log there, a range is read aga
   await context.close();
 });
 
+it("a log's lines tell their day, in the reader's time zone, where they are not all of today", async () => {
+  const { context, page } = await signedIn(browser, { timezoneId: "Asia/Kathmandu" });
+  await page.clock.setFixedTime("2026-03-02T12:00:00Z");
+  const yesterday = { ...lineOf(1, "yesterday"), at: "2026-03-01T18:14:59.000Z" };
+  const today = { ...lineOf(2, "today"), at: "2026-03-01T18:15:00.000Z" };
+  const times = async (...lines: object[]) => {
+    const body = lines.map((line) => `event: line\ndata: ${JSON.stringify(line)}\n\n`).join("");
+    await page.route("**/api/v1/sites/*/logs?*", (route) =>
+      route.fulfill({
+        status: 200,
+        contentType: "text/event-stream",
+        body: `${body}event: end\ndata: {}\n\n`,
+      }),
+    );
+    await page.goto(`${local.siteUrl}/sites/${await sample()}/logs`);
+    await page.locator(".log-window .text", { hasText: "today" }).last().waitFor();
+    return page.locator(".log-window time").allInnerTexts();
+  };
+  expect(await times(today)).toEqual(["00:00:00"]);
+  expect(await times(yesterday, today)).toEqual(["1 Mar 23:59:59", "2 Mar 00:00:00"]);
+  await context.close();
+});
+
 it("a range that is chosen while a log was refused is read once", async () => {
   const { context, page } = await signedIn(browser);
   let reads = 0;

@@ -1,5 +1,6 @@
 import type { LogLine } from "../../protocol/api/deployments.ts";
 import { stepNames, type DeploymentStep } from "../../protocol/deployment-steps.ts";
+import { localDay, localTime } from "../../protocol/days.ts";
 import { duration } from "../../protocol/duration.ts";
 import { runsOf, uncoloured } from "../lib/ansi.ts";
 import { waitMs } from "../lib/refused.ts";
@@ -116,6 +117,8 @@ class Log extends HTMLElement {
   #isFollowing = true;
   #isPaused = false;
   #isOver = false;
+  /** Not all lines are of today, so each tells its day. */
+  #isDated = false;
   #wraps = matchMedia("(max-width: 700px)").matches;
   #unseen = 0;
   #dropped = 0;
@@ -392,6 +395,8 @@ class Log extends HTMLElement {
     const came = this.#incoming;
     if (came.length === 0) return;
     this.#incoming = [];
+    const [oldest = came[0]] = this.#lines;
+    if (oldest) this.#date(oldest);
     for (const line of came) this.#lines.push(line);
     const before = this.#newest;
     this.#newest = came.findLast(({ part }) => part !== null)?.part ?? before;
@@ -511,13 +516,21 @@ class Log extends HTMLElement {
     this.#schedule();
   }
 
+  #date({ at }: Line): void {
+    const isDated = localDay(at) !== localDay(new Date().toISOString());
+    if (isDated === this.#isDated) return;
+    this.#isDated = isDated;
+    this.classList.toggle("dated", isDated);
+    this.#measure();
+  }
+
   #measure(): void {
     const probe = make("span", "log-probe", "0".repeat(50));
     this.#window.append(probe);
     const width = probe.getBoundingClientRect().width / 50;
     probe.remove();
     // Time, container and padding are in characters, as in the style sheet.
-    const taken = 11 + (this.#replicas.size > 1 ? 4 : 0) + 2;
+    const taken = (this.#isDated ? 18 : 11) + (this.#replicas.size > 1 ? 4 : 0) + 2;
     this.classList.toggle("replicas", this.#replicas.size > 1);
     const columns = width > 0 ? Math.max(20, Math.floor(this.#view.clientWidth / width) - taken) : 120;
     if (columns !== this.#columns) {
@@ -583,9 +596,12 @@ class Log extends HTMLElement {
   }
 
   #rowOf(line: Line, index: number): HTMLElement {
-    const time = make("time", "", new Date(line.at).toTimeString().slice(0, 8));
+    const moment = localTime(line.at);
+    const clock = moment.slice(-8);
+    // Without the year: 25 Dec 15:04:05.
+    const time = make("time", "", this.#isDated ? `${moment.slice(0, -15)} ${clock}` : clock);
     time.dateTime = line.at;
-    time.title = `${line.at}: link to this line`;
+    time.title = `${moment}: link to this line`;
     const link = make("a", "", time);
     link.href = `#L${line.seq}`;
     link.tabIndex = -1;
