@@ -138,6 +138,8 @@ it("a volume's backups are made, planned, tried, restored and deleted on their p
     "weekly",
   ])
     expect(text).toContain(shown);
+  // Backups are chosen by the minute: how long ago is hours or days.
+  expect(text.match(/<time[^>]* data-local/g)).toHaveLength(2);
   const [, backupId = ""] = /name="backupId" value="(bak_[^"]+)"/.exec(text) ?? [];
   const restore = (form: string, fields: Record<string, string>) =>
     pages.send(path, `${form}:${backupId}`, { backupId, ...fields });

@@ -15,7 +15,7 @@ import {
 } from "../kit/backups.tsx";
 import { Act, Check, Form, Select } from "../kit/form.tsx";
 import { cursorIn, databasesOf } from "../kit/paging.ts";
-import { Card, Empty, Pager, Time } from "../kit/parts.tsx";
+import { Card, Empty, LocalTime, Pager } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseFrame, databasePath, openDatabase } from "./frame.tsx";
 
@@ -30,7 +30,7 @@ const Restore = ({
 }) => (
   <RestoreMenu backup={backup} forms={["restore"]}>
     <p>
-      All data in the chosen database is replaced with that of <Time at={backup.createdAt} />. Anything
+      All data in the chosen database is replaced with that of <LocalTime at={backup.createdAt} />. Anything
       written since is lost.
     </p>
     <ol class="steps soft">

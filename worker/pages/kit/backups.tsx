@@ -7,7 +7,7 @@ import { isCron } from "../../domain/backup-rules.ts";
 import { cronWords } from "../../domain/cron-words.ts";
 import { backupWords, triggerWords } from "./backup-words.tsx";
 import { Act, Field, Form, Select, Submit, typedInto } from "./form.tsx";
-import { Head, Status, Time } from "./parts.tsx";
+import { Head, LocalTime, Status, Time, utc } from "./parts.tsx";
 import type { Asked, Screen } from "./screen.ts";
 import { size } from "./size.ts";
 
@@ -50,7 +50,7 @@ const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) =>
         )}
       </td>
       <td>
-        <Time at={backup.createdAt} />
+        <LocalTime at={backup.createdAt} />
         <div class="soft small">{triggerWords[backup.trigger]}</div>
       </td>
       <td class="wide-only">
@@ -65,13 +65,13 @@ const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) =>
               id="download"
               of={backup.id}
               label="Download"
-              about={`backup of ${backup.createdAt}`}
+              about={`backup of ${utc(backup.createdAt)}`}
               plain
               values={{ backupId: backup.id }}
             />
           )}
           <details class="menu" id={`more-${backup.id}`}>
-            <summary class="button" aria-label={`More for the backup of ${backup.createdAt}`}>
+            <summary class="button" aria-label={`More for the backup of ${utc(backup.createdAt)}`}>
               ⋯
             </summary>
             <div>
@@ -108,7 +108,7 @@ export const RestoreMenu = ({
     id={`restore-${backup.id}`}
     open={forms.some((form) => typedInto(`${form}:${backup.id}`) !== undefined)}
   >
-    <summary class="button" aria-label={`Restore the backup of ${backup.createdAt}`}>
+    <summary class="button" aria-label={`Restore the backup of ${utc(backup.createdAt)}`}>
       Restore …
     </summary>
     <div class="wide-menu">{children}</div>

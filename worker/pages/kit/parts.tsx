@@ -15,17 +15,22 @@ export const Status = ({ tone, label }: { tone: Tone; label: string }) => (
 
 const presentTime = (): Date => tryGetContext<AppEnv>()?.get("ctx")?.now() ?? new Date();
 
+/** A time to the minute where no script makes it the reader's. */
+export const utc = (at: string): string => `${at.slice(0, 16).replace("T", " ")} UTC`;
+
 /** The exact time in UTC without a script; how long ago, with the local time as its title, with one. */
 export const Time = ({ at }: { at: string }) => (
   <time datetime={at} data-relative data-titled>
-    <span class="exact">{`${at.slice(0, 16).replace("T", " ")} UTC`}</span>
+    <span class="exact">{utc(at)}</span>
     <span class="ago">{ago(at, presentTime().getTime())}</span>
   </time>
 );
 
-/** A time to come, to the minute: in UTC without a script, in the reader's own zone with one. */
+/** A time that people plan or choose by, to the minute: in UTC without a script, in the reader's own zone with one. */
 export const LocalTime = ({ at }: { at: string }) => (
-  <time datetime={at} data-local>{`${at.slice(0, 16).replace("T", " ")} UTC`}</time>
+  <time datetime={at} data-local>
+    {utc(at)}
+  </time>
 );
 
 /** A day in UTC, as mails and invoices have it; with a script, with the local time as its title. */

@@ -14,7 +14,7 @@ import {
 } from "../kit/backups.tsx";
 import { Act, Field, Form, Submit } from "../kit/form.tsx";
 import { cursorIn } from "../kit/paging.ts";
-import { Callout, Card, Day, Empty, Pager, Time } from "../kit/parts.tsx";
+import { Callout, Card, Day, Empty, LocalTime, Pager } from "../kit/parts.tsx";
 import type { Asked, Screen } from "../kit/screen.ts";
 import { siteFrame } from "./frame.tsx";
 
@@ -25,8 +25,8 @@ const Restore = ({ backup, site, volume }: { backup: Backup; site: Site; volume:
   <RestoreMenu backup={backup} forms={["restore", "copy"]}>
     <Form id="restore" of={backup.id}>
       <p>
-        Everything in {volume.name} is replaced with its contents from <Time at={backup.createdAt} />, after a
-        backup of its current contents. If that fails, it is replaced anyway.{" "}
+        Everything in {volume.name} is replaced with its contents from <LocalTime at={backup.createdAt} />,
+        after a backup of its current contents. If that fails, it is replaced anyway.{" "}
         {volume.mounted && site.status !== "STOPPED" && "Stop the site first: it uses the volume."}
       </p>
       <input type="hidden" name="backupId" value={backup.id} />
