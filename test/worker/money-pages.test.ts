@@ -423,6 +423,7 @@ describe("Docs", () => {
       for (const [, href = ""] of text.matchAll(/<nav class="topics"[^]*?href="#([^"]+)"/g))
         expect(text).toContain(`id="${href}"`);
       expect(text).not.toMatch(/sk_[0-9A-Za-z]{20}/);
+      expect(text).toMatch(/berth logs -f<\/pre><button[^>]*data-copy="curl -fsSL/);
     }
     expect(siteId).toMatch(/^site_/);
     expect(open).toContain("/sites/site_…");

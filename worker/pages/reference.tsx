@@ -1,7 +1,7 @@
 import type { Child } from "hono/jsx";
 import type { openApiDocument } from "../openapi.ts";
 import { Layout } from "./kit/layout.tsx";
-import { Copy, Heading } from "./kit/parts.tsx";
+import { Code, Heading } from "./kit/parts.tsx";
 
 type Document = ReturnType<typeof openApiDocument>;
 /** The JSON Schema keywords that our document uses. */
@@ -280,8 +280,7 @@ const guides: readonly Guide[] = [
         {examples(reader).map(([language, code], index) => (
           <details class="fold" name="first-request" open={index === 0}>
             <summary>{language}</summary>
-            <pre tabindex={0}>{code}</pre>
-            <Copy text={code} of={language} />
+            <Code text={code} of={language} />
           </details>
         ))}
       </>
@@ -292,11 +291,14 @@ const guides: readonly Guide[] = [
     body: ({ siteUrl }) => (
       <>
         <p>The berth program does what the dashboard does, in continuous integration too.</p>
-        <pre tabindex={0}>{`curl -fsSL ${siteUrl}/install/cli | sh
+        <Code
+          of="commands"
+          text={`curl -fsSL ${siteUrl}/install/cli | sh
 berth login ${siteUrl}   # shows a code, which you confirm in the browser
 berth link my-app  # links this checkout to the site
 berth deploy       # deploys and follows the log
-berth logs -f`}</pre>
+berth logs -f`}
+        />
       </>
     ),
   },

@@ -3,7 +3,7 @@ import type { Database } from "../../../protocol/api/databases.ts";
 import { call } from "../../api/call.ts";
 import { invalid } from "../../domain/app-error.ts";
 import { Check, Form, Submit, TextArea } from "../kit/form.tsx";
-import { Callout, Card, Copied, Copy, Status } from "../kit/parts.tsx";
+import { Callout, Card, Code, Copied, Status } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseFrame, databasePath, openDatabase, told } from "./frame.tsx";
 
@@ -96,13 +96,12 @@ export const databaseAccess: Screen = {
                 <p>
                   Save it as <code>ca.pem</code>, and connect with it:
                 </p>
-                <pre tabindex={0}>{commands[database.type]}</pre>
+                <Code text={commands[database.type]} of="command" />
                 <p class="form-end">
                   The address with its password is on{" "}
                   <a href={databasePath(database.id, "connect")}>Connect</a>.
                 </p>
-                <pre tabindex={0}>{authority}</pre>
-                <Copy text={authority} label="Copy" of="certificate" />
+                <Code text={authority} of="certificate" />
               </>
             )}
           </div>

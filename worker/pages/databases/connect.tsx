@@ -9,7 +9,7 @@ import { call } from "../../api/call.ts";
 import { databaseEngines } from "../../domain/database-engines.ts";
 import { Act, Field, Form, Select, Submit } from "../kit/form.tsx";
 import { sitesOf } from "../kit/paging.ts";
-import { Callout, Card, Copied, Copy } from "../kit/parts.tsx";
+import { Callout, Card, Code, Copied } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { databaseFrame, databasePath, openDatabase, told, type Told } from "./frame.tsx";
 
@@ -242,7 +242,7 @@ const FromComputer = ({ database, siteUrl }: { database: Database; siteUrl: stri
           </>
         )}
       </p>
-      <pre tabindex={0}>{code}</pre>
+      <Code text={code} of="commands" />
     </div>
   );
 };
@@ -309,8 +309,7 @@ export const databaseConnect: Screen = {
                 return (
                   <details class="fold" open={index === 0}>
                     <summary>{language}</summary>
-                    <pre tabindex={0}>{text}</pre>
-                    <Copy text={text} of={language} />
+                    <Code text={text} of={language} />
                   </details>
                 );
               })}

@@ -89,6 +89,14 @@ export const Copy = ({ text, label = "Copy", of }: { text: string; label?: strin
   </button>
 );
 
+/** Code or commands with a button to copy them. */
+export const Code = ({ text, of }: { text: string; of: string }) => (
+  <>
+    <pre tabindex={0}>{text}</pre>
+    <Copy text={text} of={of} />
+  </>
+);
+
 /** A value with a button to copy it. */
 export const Copied = ({ text, of }: { text: string; of: string }) => (
   <span class="copied">
