@@ -153,15 +153,18 @@ async function runTiers(
 ): Promise<Outcome[]> {
   const later = isLong ? [] : long;
   const excluded = [...measuring, ...later].map((file) => `--exclude=${file}`);
-  const [others, ...sideBySide] = await Promise.all([
-    startOthers(),
-    runTests(first.env, [...tiers("engine"), ...excluded]),
+  const engine = runTests(first.env, [...tiers("engine"), ...excluded]);
+  const computing = runTests(
+    { ...(isLong ? {} : fewSeeds), ...first.env, TMPDIR: memoryFolder() },
     // By default vitest leaves a core free, which is half of two.
-    runTests(
-      { ...(isLong ? {} : fewSeeds), ...first.env, TMPDIR: memoryFolder() },
-      [...tiers("unit", "worker"), `--maxWorkers=${availableParallelism()}`],
-      { quiet: true },
-    ),
+    [...tiers("unit", "worker"), `--maxWorkers=${availableParallelism()}`],
+    { quiet: true },
+  );
+  const [others, ...sideBySide] = await Promise.all([
+    // Not before: a service takes time of the processors, though nothing uses it.
+    Promise.race([engine, computing]).then(startOthers),
+    engine,
+    computing,
   ]);
   const each = { ...first.env, BERTH_E2E_STATE_DIRS: [first, ...others].map(stateOf).join(delimiter) };
   const alone = measuring.filter((file) => !later.includes(file));
