@@ -779,8 +779,9 @@ it("a new site's name and port follow the repository until they are typed", asyn
   await page.fill("main [name=githubUrl]", notes ?? "");
   await expect.poll(() => value("name")).toBe("notes-app");
   await page.fill("main [name=name]", "mine");
+  const checked = page.waitForResponse((answer) => answer.request().method() === "POST");
   await page.fill("main [name=githubUrl]", hello ?? "");
-  await page.locator("#found[aria-busy]").waitFor();
+  await checked;
   await page.locator("#found:not([aria-busy])").waitFor();
   expect(await value("name")).toBe("mine");
   await context.close();
