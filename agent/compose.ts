@@ -557,6 +557,10 @@ function connect(
     },
     random: Math.random,
     peer: peers.facts,
-    facts: () => ({ cpuCount: cpus().length, memoryMb: Math.floor(totalmem() / 1024 / 1024) }),
+    facts: () => ({
+      cpuCount: cpus().length,
+      memoryMb: Math.floor(totalmem() / 1024 / 1024),
+      diskFreeMb: 0,
+    }),
   });
 }

@@ -108,6 +108,8 @@ export const FromAgent = z.discriminatedUnion("type", [
     facts: z.object({
       cpuCount: z.number().int().positive(),
       memoryMb: z.number().int().positive(),
+      /** Not read: services of before 29 November 2026 refuse a hello without it, and only their welcome brings their agent back. */
+      diskFreeMb: z.number().int().nonnegative().optional(),
     }),
     running: z.array(z.object(Lease)).max(1000),
     /**

@@ -85,6 +85,11 @@ it("an agent that is stopped leaves its ingress running, and another one takes i
   expect((await ingress())?.id).toBe(before?.id);
 });
 
+it("an agent says hello as services of before 29 November 2026 demand it, to whose version it is to return", async () => {
+  const { hello } = await started();
+  expect(hello.facts).toMatchObject({ diskFreeMb: expect.any(Number) as number });
+});
+
 it("an agent replaces an ingress that hangs, and tells the control plane", async () => {
   const { connection } = await started();
   const disk = { freeMb: expect.any(Number) as number, neededMb: expect.any(Number) as number };
