@@ -3,7 +3,7 @@ import { clientFor, connection, signal } from "../context.ts";
 import { Failure, usage } from "../failure.ts";
 import { replaceFile } from "../files.ts";
 import { say, showValue } from "../terminal.ts";
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { version } from "../version.ts";
 
@@ -27,10 +27,12 @@ export const upgrade = command(
   if (!own.endsWith("berth.mjs") && !own.endsWith("/berth"))
     throw usage(`${own} was not installed as one file.`, "Upgrade it as you installed it, such as with npm.");
   const { createHash } = await import("node:crypto");
+  const sha256Of = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
+  const isOffered = sha256Of(readFileSync(own)) === sha256;
   const bytes = Buffer.from(
     await (await client.file({ url: `${url}/install/berth.mjs` }, { signal })).arrayBuffer(),
   );
-  if (createHash("sha256").update(bytes).digest("hex") !== sha256)
+  if (sha256Of(bytes) !== sha256)
     throw new Failure("The download is damaged: its SHA-256 does not match the announced one.", {
       hint: "Nothing was changed. Try again.",
     });
@@ -46,6 +48,8 @@ export const upgrade = command(
       say("Its man page could not be replaced.");
     }
   showValue("upgraded", { from: version, to }, () =>
-    version === to ? `${to} is the current version.` : `Upgraded from ${version} to ${to}.`,
+    isOffered
+      ? `${to} is the current version.`
+      : `Upgraded from ${version} to ${version === to ? "another build of " : ""}${to}.`,
   );
 });

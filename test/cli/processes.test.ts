@@ -20,6 +20,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { answers } from "../../protocol/cli.ts";
+import { version } from "../../cli/version.ts";
 import { bundleCli } from "../../scripts/lib/bundle.ts";
 import { answeringService, answerOf, type Asked, type Service } from "../support/answering-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -1274,6 +1275,26 @@ it("upgrade replaces the file and its man page by what the service offers, and a
   });
   expect(readFileSync(own)).toEqual(newer);
   expect(readFileSync(join(manPages, "berth.1"), "utf8")).toBe("the manual");
+});
+
+it("upgrade says whether it replaced the program, of which several have one version", async () => {
+  const own = join(home, "another-build", "berth.mjs");
+  mkdirSync(join(home, "another-build"));
+  const [bytes, offered] = [readFileSync(program), { ...service.files }];
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  Object.assign(service.files, {
+    "/install/cli.json": Buffer.from(JSON.stringify({ version, sha256 })),
+    "/install/berth.mjs": bytes,
+  });
+  writeFileSync(own, Buffer.concat([bytes, Buffer.from("\n// Of before.\n")]));
+  const first = await start(["upgrade"], {}, own).ended;
+  const second = await start(["upgrade"], {}, own).ended;
+  service.files = offered;
+  expect([first.stdout, second.stdout]).toEqual([
+    `Upgraded from ${version} to another build of ${version}.\n`,
+    `${version} is the current version.\n`,
+  ]);
+  expect(readFileSync(own)).toEqual(bytes);
 });
 
 /** The line for a shell of a template for CI. */
