@@ -9,4 +9,8 @@ import { limitAddress } from "../middleware/limit.ts";
 export const auth = new Hono<AppEnv>()
   // better-auth serves its own error page here, which we do not expose.
   .get("/error", (c) => c.redirect("/sign-in?error=1", 303))
+  // Links in mails of before 29 November 2026.
+  .get("/verify-email", (c) =>
+    c.redirect(`/confirm-address?token=${encodeURIComponent(c.req.query("token") ?? "")}`, 303),
+  )
   .on(["GET", "POST"], "/*", limitAddress, knownAuthQuery, limitBody, (c) => toAuth(c, c.req.raw));
