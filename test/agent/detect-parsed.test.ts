@@ -131,6 +131,14 @@ describe("a start script that builds first", () => {
     ]),
   );
 
+  it("by another script than build, as in Fastify's template for TypeScript, is named with that script", () => {
+    const scripts = { start: "npm run build:ts && fastify start -l info dist/app.js", "build:ts": "tsc" };
+    const files = { "package.json": JSON.stringify({ scripts }), "package-lock.json": "{}" };
+    expect(startNotes(sourcesOf(files), plan(files))).toEqual([
+      "The start script builds the app each time it starts, in the memory of its pack: set buildCommand to npm run build:ts, and startCommand to fastify start -l info dist/app.js.",
+    ]);
+  });
+
   it.each(["node dist", "next build-info && node .", "npm run builder && node ."])(
     "is not this one: %j",
     (start) => expect(notes(start)).toEqual([]),
