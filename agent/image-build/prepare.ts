@@ -18,6 +18,7 @@ import {
   type Sources,
 } from "./detect/sources.ts";
 import { startNotes } from "./detect/start-notes.ts";
+import { serverNotes } from "./detect/workspace-apps.ts";
 import { toolNotes } from "./detect/tool-notes.ts";
 import { workspaceOf } from "./detect/workspace.ts";
 import { generateDockerfile } from "./dockerfile/index.ts";
@@ -150,6 +151,7 @@ export async function prepareBuild(
       ...notesOf(sources),
       ...toolNotes(sources, plan),
       ...startNotes(sources, plan),
+      ...serverNotes(plan),
       ...notesOfSettings(input),
       ...notesOfRules(plan),
     ],

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { serverNotes } from "../../agent/image-build/detect/workspace-apps.ts";
+import { describe as inspected } from "../../agent/image-build/inspect/describe.ts";
 import { dockerfile, node, type Files } from "../support/detected.ts";
+import { sourcesOf } from "../support/sources.ts";
 
 const pnpm = "packages:\n  - apps/*\n  - packages/*\n";
 const manifest = (text: object) => JSON.stringify(text);
@@ -98,6 +101,23 @@ describe("the root of a workspace", () => {
     expect(dockerfile(made, { ...servers, ...files })).toContain(
       "set rootDir to the folder of the app that does (apps/docs, apps/web), or set startCommand.",
     );
+  });
+
+  it("whose pages are served names the servers that are not, with how to deploy them", () => {
+    const api = manifest({ scripts: { build: "tsc", start: "node dist/main.js" } });
+    const mixed = {
+      "pnpm-workspace.yaml": pnpm,
+      "apps/web/package.json": vite,
+      "apps/api/package.json": api,
+    };
+    const note =
+      "The workspace's pages are served, and no server of it is started: deploy apps/api as a site of its own, with that folder as rootDir.";
+    expect(serverNotes(node(root("turbo build"), mixed))).toEqual([note]);
+    const files = { ...mixed, "package.json": manifest(root("turbo build")) };
+    const extra = { dockerfile: null, examples: [], prisma: null };
+    expect(inspected(sourcesOf(files), extra).notes).toContain(note);
+    const { "apps/api/package.json": _, ...pages } = mixed;
+    expect(serverNotes(node(root("turbo build"), pages))).toEqual([]);
   });
 
   it("with nothing that looks like an app, and one with a framework of its own, name none", () => {

@@ -23,6 +23,8 @@ export type SitePlan = NodeBuild & {
   adapter?: Adapter | undefined;
   /** Those of the workspace whose root is built, for a sentence. */
   apps?: string;
+  /** Those of them that are servers, which this site does not start. */
+  servers?: string[];
   /** It is there, as the owner says. */
   isOutputGiven?: boolean;
   /** One page that routes itself: it is also served for paths that are no file. null: where the build leaves no other page. */

@@ -3,6 +3,7 @@ import type { NodePlan } from "./node.ts";
 import { named } from "./not-found.ts";
 import { dependsOn, scriptOf, startScript, type PackageJson } from "./package-json.ts";
 import { procfileWeb, type Overrides, type Sources } from "./sources.ts";
+import type { Plan } from "./plan.ts";
 import { hasFramework, isStaticExport, type SitePlan } from "./static.ts";
 import { packagesIn } from "./workspace.ts";
 
@@ -30,7 +31,16 @@ export function amongApps(
     throw new JobError(
       `Found a workspace whose root builds its apps and starts none: set rootDir to the one to deploy (${names}), or set startCommand.`,
     );
-  return { ...site, apps: names };
+  const servers = apps.filter((one) => startScript(one.manifest) !== null && makesNoPage(sources, one));
+  return { ...site, apps: names, servers: servers.map(({ folder }) => folder) };
+}
+
+/** That a site of files, of which the root of a workspace has several apps, is no more than files. */
+export function serverNotes(plan: Plan): string[] {
+  if (plan.kind !== "site" || !plan.servers?.length) return [];
+  return [
+    `The workspace's pages are served, and no server of it is started: deploy ${named(plan.servers)} as a site of its own, with that folder as rootDir.`,
+  ];
 }
 
 /** @throws JobError where the root starts several apps: they would all listen on the port of the site */

@@ -4,6 +4,7 @@ import { maxFolder, maxRootDirs } from "../../../protocol/inspection-limits.ts";
 import { detect } from "../detect/index.ts";
 import { isServedAsFiles, type Plan } from "../detect/plan.ts";
 import { appFolders } from "../detect/not-found.ts";
+import { serverNotes } from "../detect/workspace-apps.ts";
 import { notesBesideDockerfile, notesOf, procfileRelease, textOf, type Sources } from "../detect/sources.ts";
 import { tools } from "../dockerfile/node.ts";
 import { parseInstructions } from "../../../protocol/dockerfile.ts";
@@ -40,7 +41,9 @@ export function describe(sources: Sources, { dockerfile, examples, prisma }: Ext
     const plan = detect(sources, { buildCommand: null, startCommand: null });
     // A page below an app is a part of it, such as its template.
     const rootDirs = rootDirsOf([...sources.files].filter((path) => !path.endsWith("/index.html")));
-    return { ...unknown, ...found, rootDirs, ...ofPlan(plan), releaseCommand: procfileRelease(sources) };
+    const notes = [...found.notes, ...serverNotes(plan)];
+    const releaseCommand = procfileRelease(sources);
+    return { ...unknown, ...found, notes, rootDirs, ...ofPlan(plan), releaseCommand };
   } catch (error) {
     if (!(error instanceof JobError)) throw error;
     // It has the notes as well.
