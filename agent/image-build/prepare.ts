@@ -127,7 +127,7 @@ export async function prepareBuild(
       release: null,
       isStatic: false,
       bases: namedImages(text, variables.buildArgs),
-      notes: notesBesideDockerfile(new Set(names)),
+      notes: [...notesBesideDockerfile(new Set(names)), ...settingsBesideDockerfile(input)],
     };
   }
   const sources = await sourcesOf(folder, root, input.rootDir);
@@ -177,10 +177,21 @@ export async function prepareBuild(
 const notesOfRules = (plan: Plan): string[] =>
   plan.kind === "static" || plan.kind === "site" ? (plan.rules?.notes ?? []) : [];
 
-const notesOfSettings = ({ options: { outputDir } = {}, startCommand }: Input): string[] =>
-  outputDir !== undefined && startCommand !== null
+const notesOfSettings = ({ options = {}, startCommand, dockerfilePath }: Input): string[] => [
+  ...(options.outputDir !== undefined && startCommand !== null
     ? ["outputDir is not read, because startCommand starts a program."]
-    : [];
+    : []),
+  ...(dockerfilePath === null ? [] : ["dockerfilePath is not read, because builder is detect."]),
+];
+
+function settingsBesideDockerfile({ buildCommand, options }: Input): string[] {
+  const { builder: _, ...detected } = options ?? {};
+  const unread = [...(buildCommand === null ? [] : ["buildCommand"]), ...Object.keys(detected)];
+  if (unread.length === 0) return [];
+  return [
+    `These settings are not read, because the app is built by its Dockerfile: ${unread.join(", ")}. To use them, set builder to detect.`,
+  ];
+}
 
 const isBuiltWithRepository = (plan: Plan): boolean =>
   ("within" in plan && plan.within !== null) || ("folder" in plan && plan.folder !== null);

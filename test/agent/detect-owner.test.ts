@@ -180,5 +180,15 @@ describe("what a repository is built by", () => {
       startCommand: "./serve",
     });
     expect(generated).toContain("# outputDir is not read, because startCommand starts a program.");
+    const detected = await prepared({ options: { builder: "detect" }, dockerfilePath: "Dockerfile" });
+    expect(detected.generated).toContain("# dockerfilePath is not read, because builder is detect.");
+    mkdirSync(join(folder, "own"));
+    writeFileSync(join(folder, "own", "Dockerfile"), "FROM scratch\nCMD a\n");
+    const own = { rootDir: "own", startCommand: "./serve" };
+    expect((await prepared(own)).notes).toEqual([]);
+    const settings = { buildCommand: "make", options: { languageVersion: "22", singlePage: true } };
+    expect((await prepared({ ...own, ...settings })).notes).toEqual([
+      "These settings are not read, because the app is built by its Dockerfile: buildCommand, languageVersion, singlePage. To use them, set builder to detect.",
+    ]);
   });
 });
