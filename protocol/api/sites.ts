@@ -199,18 +199,12 @@ const KeptImages = z.number().int().min(1).max(10);
 
 const runSettings = {
   port: Port.describe("The port the app listens on, passed to it as the variable PORT."),
-  buildCommand: command.describe("Default: detected from the repository's files."),
   startCommand: command.describe(
     "Replaces an image's command and entrypoint. Default: the image's, or detected from the repository's files.",
   ),
   releaseCommand: command.describe(
     "Runs once in each new version before it serves, such as a migration. If it fails, the previous version stays in service. Default: the release process of the repository's Procfile, unless there is a Dockerfile.",
   ),
-  rootDir: RepositoryPath.describe("The folder of the app. Default: the root of the repository."),
-  dockerfilePath: RepositoryPath.describe(
-    "Relative to rootDir, which is also the build context. Default: Dockerfile, otherwise dockerfile, if there is one.",
-  ),
-  ...buildOptions,
   startTimeoutSeconds: z
     .number()
     .int()
@@ -230,6 +224,17 @@ const runSettings = {
   volumes: Volumes,
   lifecycle: Lifecycle.describe("Replaces the whole policy; omitted fields get their defaults."),
 };
+
+/** How a repository is built: other sources have none of these, and would ignore them. */
+const buildSettings = {
+  buildCommand: command.describe("Default: detected from the repository's files."),
+  rootDir: RepositoryPath.describe("The folder of the app. Default: the root of the repository."),
+  dockerfilePath: RepositoryPath.describe(
+    "Relative to rootDir, which is also the build context. Default: Dockerfile, otherwise dockerfile, if there is one.",
+  ),
+  ...buildOptions,
+};
+export const buildSettingNames = Object.keys(buildSettings) as (keyof typeof buildSettings)[];
 
 /** Settings that a restart can apply as well, since they do not depend on the image. */
 export const settingsOfRestart = ["healthCheckPath", "healthCheck", "replicas", "lifecycle"] as const;
@@ -293,6 +298,7 @@ export const SiteCreate = z
     z.strictObject({
       deployType: z.literal("github"),
       ...createBase,
+      ...z.object(buildSettings).partial().shape,
       githubUrl: sourceSettings.githubUrl,
       branch: sourceSettings.branch.optional(),
       gitToken: sourceSettings.gitToken.optional(),
@@ -393,7 +399,7 @@ export const EnvVariableShown = z
 export type EnvVariableShown = z.infer<typeof EnvVariableShown>;
 
 const changeableSettings = z.strictObject({
-  ...z.object({ ...runSettings, ...sourceSettings }).partial().shape,
+  ...z.object({ ...runSettings, ...buildSettings, ...sourceSettings }).partial().shape,
   buildCommand: command.nullable().optional(),
   startCommand: command.nullable().optional(),
   releaseCommand: command.nullable().optional(),

@@ -288,6 +288,11 @@ async function run(args: string[]): Promise<{ stdout: string; stderr: string; co
   }
 }
 
+it("a site from an image takes no option of a repository, which it would ignore", async () => {
+  for (const option of ["--repository", "--branch", "--root-dir", "--build-command"])
+    await expect(run(["sites", "create", "shop", "--image", "nginx", option, "x"])).rejects.toThrow(option);
+});
+
 /** An operation with several answers prints one of them. */
 function schemaOf(prints: Exclude<Printed, null>): z.ZodType {
   const name = typeof prints === "object" ? prints.lines : prints;

@@ -319,6 +319,33 @@ describe("the main job", () => {
     agent.close();
   });
 
+  it.each([
+    { deployType: "image", image: "nginx" },
+    { deployType: "dockerfile", dockerfile: "FROM nginx" },
+  ])("of type $deployType refuses how a repository is built, which it would ignore", async (source) => {
+    const key = await account();
+    const input = { ...siteInput(source), githubUrl: undefined };
+    const settings = {
+      buildCommand: "make",
+      rootDir: "web",
+      dockerfilePath: "Dockerfile",
+      builder: "detect",
+      installCommand: "npm ci",
+      outputDir: "dist",
+      singlePage: true,
+      languageVersion: "22",
+    };
+    const { siteId } = (await api<{ siteId: string }>(key, "POST", "/sites", input)).body;
+    for (const [name, value] of Object.entries(settings)) {
+      const created = await api(key, "POST", "/sites", { ...input, name: uniqueName("site"), [name]: value });
+      const changed = await api(key, "PATCH", `/sites/${siteId}`, { settings: { [name]: value } });
+      for (const { status, body } of [created, changed])
+        expect([name, status, JSON.stringify(body)]).toEqual([name, 400, expect.stringContaining(name)]);
+      const unset = await api(key, "PATCH", `/sites/${siteId}`, { settings: { [name]: null } });
+      expect([name, unset.status]).toEqual([name, 200]);
+    }
+  });
+
   it("is built as its owner says, and as detected where nothing is said any more", async () => {
     const key = await account();
     const agent = await readyAgent();

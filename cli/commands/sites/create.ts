@@ -22,14 +22,26 @@ export const createSite = command(
   .option("--months <n>", "billing term: 1, 3, 6, 12 or 24", billingTerm, 1 as const)
   .option("--region <region>", "where it runs; default: anywhere")
   .action(async (name, options) => {
+    const ofRepository = {
+      "--repository": options.repository,
+      "--branch": options.branch,
+      "--root-dir": options.rootDir,
+      "--build-command": options.buildCommand,
+    };
+    const given = Object.entries(ofRepository).flatMap(([name, value]) =>
+      value === undefined ? [] : [name],
+    );
+    if (options.image !== undefined && given.length > 0)
+      throw usage(
+        `--image is a site without a repository, which has no ${given.join(", ")}.`,
+        "Leave out the one or the other.",
+      );
     const client = await connect();
     const common = {
       name,
       port: options.port,
-      buildCommand: options.buildCommand,
       startCommand: options.startCommand,
       releaseCommand: options.releaseCommand,
-      rootDir: options.rootDir,
       packId: options.pack,
       billingTerm: options.months,
       region: options.region,
@@ -42,6 +54,8 @@ export const createSite = command(
             ...common,
             githubUrl: await repository(options.repository),
             branch: options.branch,
+            buildCommand: options.buildCommand,
+            rootDir: options.rootDir,
           }
         : { deployType: "image", ...common, image: options.image },
       { signal },

@@ -2,6 +2,7 @@ import type { ById } from "../../../protocol/api/common.ts";
 import { eq, or, sql } from "drizzle-orm";
 import {
   buildOptionNames,
+  buildSettingNames,
   settingsOfRestart,
   type SiteInFull,
   type SiteSettings,
@@ -27,7 +28,7 @@ import { requireKept, siteById } from "./owned.ts";
 import { refuseUnfetched } from "./refuse-unfetched.ts";
 
 const ofSource = {
-  github: ["githubUrl", "branch", "gitToken", "submodules", "lfs"],
+  github: ["githubUrl", "branch", "gitToken", "submodules", "lfs", ...buildSettingNames],
   dockerfile: ["dockerfile"],
   image: ["image", "registryUsername", "registryPassword"],
 } as const;
@@ -64,7 +65,8 @@ export async function setSiteSettings(
     );
   for (const [type, names] of Object.entries(ofSource))
     for (const name of names)
-      if (type !== site.deployType && settings[name] !== undefined)
+      // null only unsets.
+      if (type !== site.deployType && (settings[name] ?? null) !== null)
         throw invalid(`settings.${name}`, `a site of type ${site.deployType} has no such setting`);
   if (apply === "now") await demandAppliedNow(ctx, site, settings);
   const mark = ctx.newMark();
