@@ -7,8 +7,15 @@ import { accessLogFolder, accessLogVolume } from "./access-log.ts";
 import { acmeCaFile, caddyConfig, type IngressSettings } from "./caddy.ts";
 import { label } from "../docker/labels.ts";
 
-const start = `printf %s "$BERTH_ACME_CA" >${acmeCaFile}
-printf %s "$BERTH_CADDY_CONFIG" | exec caddy run --config -`;
+/** In pieces, as Linux takes no variable of more than 128 KiB, and each network of a proxy is in the configuration several times. */
+const configPieces = (config: string): [name: string, piece: string][] =>
+  (config.match(/.{1,120000}/gs) ?? []).map((piece, index) => [
+    index === 0 ? "BERTH_CADDY_CONFIG" : `BERTH_CADDY_CONFIG_${index}`,
+    piece,
+  ]);
+
+const start = (configNames: string[]) => `printf %s "$BERTH_ACME_CA" >${acmeCaFile}
+printf %s ${configNames.map((name) => `"$${name}"`).join(" ")} | exec caddy run --config -`;
 
 /** What Caddy keeps: its certificates. */
 export const ingressVolume = (agentId: string): string => `berth-ingress-${agentId}`;
@@ -29,7 +36,7 @@ export function ingressContainer(
   hostMb = totalmem() / mebibyte,
 ): { spec: ContainerSpec; labels: Record<string, string> } {
   const labels = { [label.managed]: "true", [label.ingress]: agentId };
-  const maxWebSockets = memoryMb(hostMb) * webSocketsPerMb;
+  const pieces = configPieces(JSON.stringify(caddyConfig(ingress, memoryMb(hostMb) * webSocketsPerMb)));
   const volume = (source: string, folder: string) => ({
     Type: "volume" as const,
     Source: source,
@@ -38,9 +45,9 @@ export function ingressContainer(
   });
   const settings = {
     Image: ingressImage,
-    // Handed over as an environment variable, so that no file of the host is mounted.
+    // Handed over in the environment, so that no file of the host is mounted.
     Env: [
-      `BERTH_CADDY_CONFIG=${JSON.stringify(caddyConfig(ingress, maxWebSockets))}`,
+      ...pieces.map(([name, piece]) => `${name}=${piece}`),
       `BERTH_ACME_CA=${ingress.tls?.caPem ?? ""}`,
       // Little lives on from one request to the next: Go looks for it a fourth as often, unless memory is short. Then it gives back
       // what it does not need before the kernel would end it.
@@ -50,7 +57,7 @@ export function ingressContainer(
       "XDG_CONFIG_HOME=/config",
     ],
     Entrypoint: [],
-    Cmd: ["sh", "-c", start],
+    Cmd: ["sh", "-c", start(pieces.map(([name]) => name))],
     HostConfig: {
       NetworkMode: "host",
       Mounts: [

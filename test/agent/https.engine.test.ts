@@ -339,6 +339,29 @@ it("ten swaps under HTTP/2 cut no request, no slow body and no event stream, and
   await version.end();
 });
 
+it("the ingress starts with as many networks of proxies as a large CDN has", async () => {
+  const otherId = `test${randomBytes(6).toString("hex")}`;
+  const port = await freePort();
+  const tls = { port: await freePort() };
+  const { spec } = ingressContainer(otherId, {
+    address: "127.0.0.1",
+    port,
+    responderPort: await freePort(),
+    statusPort: await freePort(),
+    tls,
+    trustedProxies: Array.from({ length: 200 }, (_, index) => `2001:db8:${index}::/48`),
+  });
+  try {
+    await startIngressContainer(engine, spec);
+    await answers(port, "unknown.example", 308);
+  } finally {
+    const found = await engine.inspectContainer(spec.name);
+    if (found) await engine.removeContainer(found.id);
+    await engine.removeVolume(accessLogVolume(otherId));
+    await engine.removeVolume(`berth-ingress-${otherId}`);
+  }
+});
+
 it("the ingress is the release of Caddy that its image is named after", () => {
   const version = execFileSync("docker", ["exec", containerId, "caddy", "version"], { encoding: "utf8" });
   expect(`caddy:${/(\d+\.\d+)/.exec(version)?.[1]}`).toBe(ingressImage);
