@@ -237,7 +237,7 @@ export function createEngine({
     return found?.RepoTags?.includes(tagOf(reference)) ? found : null;
   }
 
-  /** With containerd's image store every image has a digest; pulled ones are marked from API 1.53 on. */
+  /** With containerd's image store every image has a digest; pulled ones, and those that a build began with, are marked from API 1.53 on. */
   async function wasMadeHere({ RepoDigests, Descriptor, Identity }: ImageOrigin): Promise<boolean> {
     if (!Descriptor) return (RepoDigests ?? []).length === 0;
     const { ApiVersion } = await docker.version();
@@ -581,10 +581,7 @@ export function createEngine({
       };
     },
 
-    async localImage(reference) {
-      const found = await imageNamed(reference);
-      return found && (await wasMadeHere(found)) ? found.Id : null;
-    },
+    localImage: async (reference) => (await imageNamed(reference))?.Id ?? null,
 
     async wasPulled(reference) {
       const found = await imageNamed(reference);

@@ -179,7 +179,7 @@ export type Engine = {
   imageTags(repository: string): Promise<string[]>;
   /** The same tags with the size of each image, shared layers included. */
   imageSizes(repository: string): Promise<{ tag: string; sizeBytes: number }[]>;
-  /** `sha256:…` of an image of exactly this name that was built on this host and not pulled, or null. */
+  /** `sha256:…` of an image of exactly this name, or null. */
   localImage(reference: string): Promise<string | null>;
   /**
    * `sha256:…` of the registry's image of this name. Registries are untrusted: one that does not answer is given up

@@ -34,8 +34,8 @@ export async function pullImage(
 }
 
 /**
- * The digest that the registry gives; null where only an image that was made on this host can be used: one that the operator
- * gives to everybody, as others may hold what is private.
+ * The digest that the registry gives; null where only this host's image of that name can be used: one that the operator gives to
+ * everybody, as others may hold what is private.
  */
 async function digestOf(
   { engine, settings }: Host,

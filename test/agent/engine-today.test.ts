@@ -136,19 +136,23 @@ describe("an image", () => {
     answers["/version"] = { ApiVersion: "1.53" };
     image("built", { Build: [{ Ref: "default/default/abc" }] });
     image("loaded");
-    expect(await engine.localImage("built")).toBe("sha256:2222");
-    expect(await engine.localImage("loaded")).toBe("sha256:2222");
+    expect(await engine.wasPulled("built")).toBe(false);
     expect(await engine.wasPulled("loaded")).toBe(false);
   });
 
   it("that was pulled is none, nor one of which the engine cannot tell", async () => {
     answers["/version"] = { ApiVersion: "1.53" };
     image("pulled", { Pull: [{ Repository: "registry.example/pulled" }] });
-    expect(await engine.localImage("pulled")).toBeNull();
     expect(await engine.wasPulled("pulled")).toBe(true);
     answers["/version"] = { ApiVersion: "1.52" };
     image("loaded");
-    expect(await engine.localImage("loaded")).toBeNull();
+    expect(await engine.wasPulled("loaded")).toBe(true);
+  });
+
+  it("of the operator's is found although a build has begun with it, after which the engine says that it was pulled", async () => {
+    answers["/version"] = { ApiVersion: "1.55" };
+    image("made-here", { Pull: [{ Repository: "docker.io/library/made-here" }] });
+    expect(await engine.localImage("made-here")).toBe("sha256:2222");
   });
 
   it("is found by its name, with its tag and registry or without, and never by its id, which may be a tenant's", async () => {
