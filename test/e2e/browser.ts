@@ -9,8 +9,8 @@ import { local, mailedLink } from "./service.ts";
  * The browser that every test of pages uses: Chromium without its windows, which takes half the work. Hooks close nothing but this: its
  * end closes all windows, while closing one by itself waits for the browser without a limit.
  */
-export const launchBrowser = (...args: string[]): Promise<Browser> =>
-  chromium.launch({
+export async function launchBrowser(...args: string[]): Promise<Browser> {
+  const options = {
     executablePath: unawareOfNetworks("/usr/lib/chromium/chromium-headless-shell"),
     timeout: 120_000,
     args: [
@@ -21,7 +21,15 @@ export const launchBrowser = (...args: string[]): Promise<Browser> =>
       "--disable-background-networking",
       ...args,
     ],
-  });
+  };
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await chromium.launch(options);
+    } catch (error) {
+      // bwrap mounts anew whatever is mounted, which Docker may have just unmounted.
+      if (attempt === 5 || !String(error).includes("bwrap: Can't bind mount")) throw error;
+    }
+}
 
 /**
  * A program that runs this one without letting it open a socket of AF_NETLINK: by it, this browser learns of each network that Docker makes,
