@@ -14,8 +14,12 @@ const configPieces = (config: string): [name: string, piece: string][] =>
     piece,
   ]);
 
+const configFile = "/tmp/berth-caddy.json";
+
+/** Not through a pipe, of which Caddy would be a part: told to stop, the shell would end at once, and the kernel would kill Caddy. */
 const start = (configNames: string[]) => `printf %s "$BERTH_ACME_CA" >${acmeCaFile}
-printf %s ${configNames.map((name) => `"$${name}"`).join(" ")} | exec caddy run --config -`;
+printf %s ${configNames.map((name) => `"$${name}"`).join(" ")} >${configFile}
+exec caddy run --config ${configFile}`;
 
 /** What Caddy keeps: its certificates. */
 export const ingressVolume = (agentId: string): string => `berth-ingress-${agentId}`;

@@ -1,4 +1,5 @@
 import dgram from "node:dgram";
+import { readFile } from "node:fs/promises";
 import net from "node:net";
 import type { IngressSettings } from "./caddy.ts";
 
@@ -38,4 +39,16 @@ export async function portsTaken({
   if (taken.length === 0) return null;
   const verb = taken.length === 1 ? "is" : "are";
   return `${taken.join(" and ")} ${verb} in use by another program (ss -tulnp shows it), so no site can be served: stop it, or set BERTH_INGRESS_PORT and BERTH_TLS_PORT in /etc/berth/agent.env.`;
+}
+
+/** How many sockets listen at the TCP port on this machine, whatever their addresses (proc_pid_net(5)): programs may share one. */
+export async function listenersAt(port: number): Promise<number> {
+  const tables = await Promise.all(
+    ["tcp", "tcp6"].map((name) => readFile(`/proc/net/${name}`, "latin1").catch(() => "")),
+  );
+  const listens = new RegExp(
+    String.raw`^ *\d+: [0-9A-F]+:${port.toString(16).toUpperCase().padStart(4, "0")} \S+ 0A `,
+    "gm",
+  );
+  return tables.reduce((sum, table) => sum + (table.match(listens) ?? []).length, 0);
 }

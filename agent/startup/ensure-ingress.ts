@@ -1,23 +1,31 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { alone } from "../alone.ts";
-import type { ContainerSpec } from "../docker/engine.ts";
+import type { ContainerSpec, ContainerState } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
 import type { Host } from "../host.ts";
 import { ensureImage } from "../image-build/ensure-image.ts";
 import type { IngressSettings } from "../ingress/caddy.ts";
 import { ingressImage, startIngress } from "../ingress/container.ts";
-import { portsTaken } from "../ingress/ports.ts";
+import { listenersAt, portsTaken } from "../ingress/ports.ts";
 import { log } from "../log.ts";
 
 /** The pause respects registries' rate limits. */
 const pullAgainMs = 30_000;
+/** A new one that does not listen by then is given up, and the one in place goes on. */
+const listenWithinMs = 20_000;
+const lookMs = 100;
+/** Longer than Caddy gives its visitors to end what they began (`grace_period`). */
+const graceSeconds = 12;
 
 export type IngressContainer = {
-  /** Starts Caddy with this configuration; one that has it already is left alone. Never throws: `renew` is asked for again. */
+  /**
+   * Starts Caddy with this configuration; one that has it already is left alone, and one with another goes on until the new one takes
+   * visitors beside it. Never throws: `renew` is asked for again.
+   */
   ensure: () => Promise<void>;
-  /** Makes it anew. @throws if it cannot be; until its image is here, the one in place goes on, and is replaced then */
+  /** Makes one anew that hangs. @throws if it cannot be; until its image is here, the one in place goes on, and is replaced then */
   renew: () => Promise<void>;
-  /** Why none could be made when it was last tried, with what to do; null: it was, or the one in place goes on. */
+  /** Why none could be made when it was last tried, with what to do; null: it was, or the one in place goes on until its image is here. */
   problem: () => string | null;
 };
 
@@ -26,8 +34,10 @@ export function openIngressContainer(
   spec: ContainerSpec,
   settings: IngressSettings,
   signal: AbortSignal,
+  listeners = listenersAt,
 ): IngressContainer {
   const { engine } = host;
+  const formerName = `${spec.name}-former`;
   let pulling: Promise<void> | undefined;
   let problem: string | null = null;
 
@@ -36,12 +46,13 @@ export function openIngressContainer(
       log("error", "The ingress was not started; sites are served if an earlier one is in place", { error });
   };
 
-  async function make(): Promise<void> {
+  /** @param isHung the one in place answers nobody, so nobody is to come to it while the new one starts */
+  async function make(isHung: boolean): Promise<void> {
     const found = await engine.inspectContainer(spec.name);
     if ((await engine.imageId(ingressImage)) === null) {
       // In the background: it takes minutes, or never succeeds.
       pulling ??= untilImageIsHere(host, ingressImage, signal)
-        .then(renew)
+        .then(() => inTurn(() => make(isHung)))
         .catch(notStarted)
         .finally(() => (pulling = undefined));
       if (found) await engine.startContainer(found.id);
@@ -49,23 +60,67 @@ export function openIngressContainer(
         problem = `The image ${ingressImage} has not been pulled yet, so no site can be served: see that the machine reaches its registry (docker pull ${ingressImage} shows the reason).`;
       throw new Error(`The image ${ingressImage} is missing`);
     }
-    if (found) await engine.removeContainer(found.id);
+    let former = await engine.inspectContainer(formerName);
+    if (former && (isHung || found?.running)) {
+      await engine.removeContainer(former.id);
+      former = null;
+    }
+    if (found?.running && !isHung) {
+      await engine.renameContainer(found.id, formerName);
+      former = found;
+    } else if (found) await engine.removeContainer(found.id);
+    if (former?.running) return startBeside(former);
+    if (former) await engine.removeContainer(former.id);
     problem = await portsTaken(settings);
     if (problem !== null) throw new Error(problem);
     await startIngress(engine, spec);
   }
 
+  /** Both have the ports then (SO_REUSEPORT), so that nobody is refused. If it does not start, the former one has its name again. */
+  async function startBeside(former: ContainerState): Promise<void> {
+    const ports = [settings.port, settings.statusPort, ...(settings.tls ? [settings.tls.port] : [])];
+    const count = () => Promise.all(ports.map((port) => listeners(port)));
+    const before = await count();
+    try {
+      await startIngress(engine, spec);
+      const deadline = performance.now() + listenWithinMs;
+      while ((await count()).some((now, index) => now <= (before[index] ?? 0))) {
+        if (performance.now() > deadline) throw new Error("The new ingress does not listen");
+        await delay(lookMs, undefined, { signal });
+      }
+    } catch (error) {
+      const failed = await engine.inspectContainer(spec.name);
+      if (failed) await engine.removeContainer(failed.id);
+      await engine.renameContainer(former.id, spec.name);
+      problem =
+        "The ingress could not be replaced by one with the current configuration, so the former one goes on: the agent's log has the reason.";
+      throw error;
+    }
+    problem = null;
+    retire(former);
+  }
+
+  /** In the background: visitors may end what they began. An agent that ends meanwhile leaves it to the next one. */
+  function retire({ id }: ContainerState): void {
+    engine
+      .stopContainer(id, graceSeconds)
+      .then(() => engine.removeContainer(id))
+      .catch((error: unknown) => log("error", "The former ingress was not removed", { error }));
+  }
+
   const inTurn = (work: () => Promise<void>): Promise<void> => alone(`ingress ${spec.name}`, work);
-  const renew = (): Promise<void> => inTurn(make);
 
   return {
-    renew,
+    renew: () => inTurn(() => make(true)),
     problem: () => problem,
     ensure: () =>
       inTurn(async () => {
         const found = await engine.inspectContainer(spec.name);
         const isAsWanted = found?.labels[label.config] === spec.Labels[label.config];
-        await (found && isAsWanted ? engine.startContainer(found.id) : make());
+        if (!found || !isAsWanted) return make(false);
+        await engine.startContainer(found.id);
+        const former = await engine.inspectContainer(formerName);
+        if (former) retire(former);
       }).catch(notStarted),
   };
 }

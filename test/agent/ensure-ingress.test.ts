@@ -15,7 +15,8 @@ const older = ingressContainer("a", { ...settings, statusPort: 5302 }).spec;
 
 /** A machine on which the image of the ingress arrives when the test says so. */
 function machine() {
-  const { engine, state } = new MemoryEngine();
+  const memory = new MemoryEngine();
+  const { state } = memory;
   state.networks.push("host");
   let arrive = () => undefined as void;
   const arrival = new Promise<void>((resolve) => (arrive = resolve));
@@ -23,17 +24,15 @@ function machine() {
     await arrival;
     state.images[ingressImage] = "newest";
   };
+  const engine = { ...memory.engine, pullImage };
   const serving = () => state.containers.filter(({ running }) => running).map(({ labels }) => labels);
   return {
     engine,
     state,
     serving,
     arrive,
-    ingress: openIngressContainer(
-      { engine: { ...engine, pullImage } },
-      spec,
-      settings,
-      new AbortController().signal,
+    ingress: openIngressContainer({ engine }, spec, settings, new AbortController().signal, async () =>
+      Promise.resolve(serving().length),
     ),
   };
 }
@@ -96,6 +95,50 @@ it("an ingress whose port another program has is not started again and again: th
   expect(ingress.problem()).toBe(null);
   expect(serving()).toEqual([spec.Labels]);
 });
+
+it("an ingress of another configuration serves until the new one listens beside it, and has the time to end what it began", async () => {
+  const { engine, state, serving, ingress } = machine();
+  state.images[ingressImage] = "newest";
+  const id = await engine.createContainer(older);
+  await engine.startContainer(id);
+  const stopped: unknown[] = [];
+  engine.stopContainer = async (...given) => {
+    stopped.push([...given, serving()]);
+    return Promise.resolve();
+  };
+  await ingress.ensure();
+  await vi.waitFor(() => expect(serving()).toEqual([spec.Labels]));
+  expect(stopped).toEqual([[id, 12, [older.Labels, spec.Labels]]]);
+  expect(state.containers.map(({ name }) => name)).toEqual([spec.name]);
+});
+
+it("an ingress of another configuration goes on under its name where the new one does not start", async () => {
+  const { engine, state, serving, ingress } = machine();
+  state.images[ingressImage] = "newest";
+  const id = await engine.createContainer(older);
+  await engine.startContainer(id);
+  engine.startContainer = () => Promise.reject(new Error("no memory"));
+  await ingress.ensure();
+  expect(serving()).toEqual([older.Labels]);
+  expect(state.containers.map(({ name }) => name)).toEqual([spec.name]);
+  expect(ingress.problem()).toContain("the former one goes on");
+});
+
+it.each([
+  ["before the new one was made", false],
+  ["before the former one was removed", true],
+])(
+  "an agent that ends while the ingress is replaced, %s, leaves the rest to the next one",
+  async (_, isMade) => {
+    const { engine, state, serving, ingress } = machine();
+    state.images[ingressImage] = "newest";
+    await engine.startContainer(await engine.createContainer({ ...older, name: `${spec.name}-former` }));
+    if (isMade) await engine.startContainer(await engine.createContainer(spec));
+    await ingress.ensure();
+    await vi.waitFor(() => expect(serving()).toEqual([spec.Labels]));
+    expect(state.containers.map(({ name }) => name)).toEqual([spec.name]);
+  },
+);
 
 it("the ports of HTTPS are looked at too, that of HTTP/3 by UDP", async () => {
   const tls = { port: await freePort() };
