@@ -148,23 +148,28 @@ const waysOf = ({ objects }: Fingerprint): Ways => ({
   areByName: objects[inheritingTables] !== undefined,
 });
 
+/** What of each row is summed: all of it, or the stored columns, and once more with the generated ones. */
+function rowsOf({ columns, inherits }: Table, { areSeparate, areByName }: Ways): string[] {
+  if (columns === null) return [wholeRow];
+  const isGenerated = !inherits || columns.generated.length > 0;
+  if (!(isGenerated ? areSeparate : areByName)) return [wholeRow];
+  const inOrder = (names: string[]) => (areByName && inherits ? names.toSorted() : names);
+  const stored = inOrder(columns.stored);
+  return [rowOf(stored), ...(isGenerated ? [rowOf([...stored, ...inOrder(columns.generated)])] : [])];
+}
+
 async function readTables(
   session: Session,
   found: Table[],
-  { areSeparate, areByName }: Ways = { areSeparate: true, areByName: true },
+  ways: Ways = { areSeparate: true, areByName: true },
 ): Promise<Pick<Fingerprint, "tables" | "objects">> {
   const tables = [];
   let generated = 0n;
-  for (const { name, from, isPlain, columns, inherits } of found) {
+  for (const table of found) {
+    const { name, from, isPlain } = table;
     const sum = (row: string) => `coalesce(sum(${(isPlain ? ofValues : ofText)(row)}), 0)::text`;
-    const inOrder = (names: string[]) => (areByName && inherits ? names.toSorted() : names);
-    const isGenerated = columns !== null && (!inherits || columns.generated.length > 0);
-    const rowsOf = [wholeRow];
-    if (columns !== null && (isGenerated ? areSeparate : areByName)) {
-      const [stored, generated] = [inOrder(columns.stored), inOrder(columns.generated)];
-      rowsOf.splice(0, 1, rowOf(stored), ...(isGenerated ? [rowOf([...stored, ...generated])] : []));
-    }
-    const statement = `SELECT json_build_array(count(*)::text, ${rowsOf.map(sum).join(", ")}) FROM ${from} t;`;
+    const sums = rowsOf(table, ways).map(sum);
+    const statement = `SELECT json_build_array(count(*)::text, ${sums.join(", ")}) FROM ${from} t;`;
     const [line = ""] = await session.ask(statement).catch((error) => {
       throw unread(`The table ${name}`, error);
     });
@@ -174,8 +179,8 @@ async function readTables(
   }
   const [counted = "{}"] = await session.ask(countObjects);
   const objects = JSON.parse(counted) as Record<string, string>;
-  if (areSeparate) objects[generatedValues] = String(generated);
-  if (areByName) objects[inheritingTables] = String(found.filter(({ inherits }) => inherits).length);
+  if (ways.areSeparate) objects[generatedValues] = String(generated);
+  if (ways.areByName) objects[inheritingTables] = String(found.filter(({ inherits }) => inherits).length);
   const [large = ""] = await session.ask(
     "SELECT json_build_array(count(*)::text, coalesce(sum(hashtextextended(loid::text || ':' || pageno::text || ':' || encode(data, 'hex'), 0)), 0)::text) FROM pg_largeobject;",
   );
