@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, sql } from "drizzle-orm";
+import { and, desc, eq, inArray, sql, type SQL } from "drizzle-orm";
 import type { ById } from "../../../protocol/api/common.ts";
 import type { DeploymentExplanation } from "../../../protocol/api/diagnosis.ts";
 import type { Id } from "../../../protocol/ids.ts";
@@ -20,8 +20,9 @@ const readAtOnce = 1000;
 export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<DeploymentExplanation> {
   const id = idIn("deployment", text);
   const siteId = sql`(SELECT site_id FROM deployments WHERE id = ${id})`;
-  const wasLive = sql`${deployments.siteId} = ${siteId} AND ${deployments.number} < (SELECT number FROM deployments WHERE id = ${id})
-    AND ${deployments.status} IN ('LIVE', 'SUPERSEDED')`;
+  const wereLive = (side: SQL) => sql`${deployments.siteId} = ${siteId}
+    AND ${deployments.number} ${side} (SELECT number FROM deployments WHERE id = ${id}) AND ${deployments.status} IN ('LIVE', 'SUPERSEDED')`;
+  const [before, after] = [wereLive(sql`<`), wereLive(sql`>`)];
   const {
     found: [found],
     good: [good],
@@ -32,20 +33,13 @@ export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<D
     larger: [larger],
   } = await batch(ctx, {
     found: deploymentById(ctx, id),
-    good: selectDeployments(ctx).where(wasLive).orderBy(desc(deployments.number)).limit(1),
-    later: ctx.db
-      .select({ id: deployments.id })
-      .from(deployments)
-      .where(
-        sql`${deployments.siteId} = ${siteId} AND ${deployments.number} > (SELECT number FROM deployments WHERE id = ${id})
-          AND ${deployments.status} IN ('LIVE', 'SUPERSEDED')`,
-      )
-      .limit(1),
+    good: selectDeployments(ctx).where(before).orderBy(desc(deployments.number)).limit(1),
+    later: ctx.db.select({ id: deployments.id }).from(deployments).where(after).limit(1),
     builds: ctx.db
       .select({ id: deployments.id, build: deployments.build })
       .from(deployments)
       .where(
-        sql`${deployments.id} IN (${id}, (SELECT id FROM deployments WHERE ${wasLive} ORDER BY number DESC LIMIT 1))`,
+        sql`${deployments.id} IN (${id}, (SELECT id FROM deployments WHERE ${before} ORDER BY number DESC LIMIT 1))`,
       ),
     environments: ctx.db
       .select()
