@@ -41,14 +41,15 @@ export async function portsTaken({
   return `${taken.join(" and ")} ${verb} in use by another program (ss -tulnp shows it), so no site can be served: stop it, or set BERTH_INGRESS_PORT and BERTH_TLS_PORT in /etc/berth/agent.env.`;
 }
 
-/** How many sockets listen at the TCP port on this machine, whatever their addresses (proc_pid_net(5)): programs may share one. */
-export async function listenersAt(port: number): Promise<number> {
+/** How many sockets listen at each TCP port on this machine, whatever their addresses (proc_pid_net(5)): programs may share one. */
+export async function listenersAt(ports: readonly number[]): Promise<number[]> {
   const tables = await Promise.all(
     ["tcp", "tcp6"].map((name) => readFile(`/proc/net/${name}`, "latin1").catch(() => "")),
   );
-  const listens = new RegExp(
-    String.raw`^ *\d+: [0-9A-F]+:${port.toString(16).toUpperCase().padStart(4, "0")} \S+ 0A `,
-    "gm",
+  const listening = tables.flatMap((table) =>
+    Array.from(table.matchAll(/^ *\d+: [0-9A-F]+:([0-9A-F]{4}) \S+ 0A /gm), ([, port = ""]) =>
+      Number.parseInt(port, 16),
+    ),
   );
-  return tables.reduce((sum, table) => sum + (table.match(listens) ?? []).length, 0);
+  return ports.map((port) => listening.filter((one) => one === port).length);
 }

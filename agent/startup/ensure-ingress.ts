@@ -60,17 +60,10 @@ export function openIngressContainer(
         problem = `The image ${ingressImage} has not been pulled yet, so no site can be served: see that the machine reaches its registry (docker pull ${ingressImage} shows the reason).`;
       throw new Error(`The image ${ingressImage} is missing`);
     }
-    let former = await engine.inspectContainer(formerName);
-    if (former && (isHung || found?.running)) {
-      await engine.removeContainer(former.id);
-      former = null;
-    }
-    if (found?.running && !isHung) {
-      await engine.renameContainer(found.id, formerName);
-      former = found;
-    } else if (found) await engine.removeContainer(found.id);
-    if (former?.running) return startBeside(former);
-    if (former) await engine.removeContainer(former.id);
+    const inPlace = [found, await engine.inspectContainer(formerName)].filter((one) => one !== null);
+    const serving = isHung ? undefined : inPlace.find(({ running }) => running);
+    for (const { id } of inPlace) if (id !== serving?.id) await engine.removeContainer(id);
+    if (serving) return startBeside(serving);
     problem = await portsTaken(settings);
     if (problem !== null) throw new Error(problem);
     await startIngress(engine, spec);
@@ -78,13 +71,13 @@ export function openIngressContainer(
 
   /** Both have the ports then (SO_REUSEPORT), so that nobody is refused. If it does not start, the former one has its name again. */
   async function startBeside(former: ContainerState): Promise<void> {
+    if (former.name !== formerName) await engine.renameContainer(former.id, formerName);
     const ports = [settings.port, settings.statusPort, ...(settings.tls ? [settings.tls.port] : [])];
-    const count = () => Promise.all(ports.map((port) => listeners(port)));
-    const before = await count();
+    const before = await listeners(ports);
     try {
       await startIngress(engine, spec);
       const deadline = performance.now() + listenWithinMs;
-      while ((await count()).some((now, index) => now <= (before[index] ?? 0))) {
+      while ((await listeners(ports)).some((now, index) => now <= (before[index] ?? 0))) {
         if (performance.now() > deadline) throw new Error("The new ingress does not listen");
         await delay(lookMs, undefined, { signal });
       }

@@ -59,7 +59,7 @@ it("an ingress of another configuration takes over: no visitor is refused, and t
       );
   });
   await ensure();
-  await vi.waitUntil(async () => (await listenersAt(port)) === 1, 10_000);
+  await vi.waitUntil(async () => (await listenersAt([port]))[0] === 1, 10_000);
   const alone = served;
   await vi.waitUntil(() => served > alone + 100, 20_000);
   waiting[0]?.end("done");

@@ -31,8 +31,8 @@ function machine() {
     state,
     serving,
     arrive,
-    ingress: openIngressContainer({ engine }, spec, settings, new AbortController().signal, async () =>
-      Promise.resolve(serving().length),
+    ingress: openIngressContainer({ engine }, spec, settings, new AbortController().signal, async (ports) =>
+      Promise.resolve(ports.map(() => serving().length)),
     ),
   };
 }
