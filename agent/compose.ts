@@ -4,6 +4,7 @@ import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Certificate } from "../protocol/agent/certificates.ts";
+import { alone } from "./alone.ts";
 import { maxLostSites, type FailingCheck } from "../protocol/agent/messages.ts";
 import { isId, type Id } from "../protocol/ids.ts";
 import { isWildcard } from "../protocol/wildcards.ts";
@@ -28,7 +29,7 @@ import { certificatesFileOf, writeCertificates } from "./ingress/certificates.ts
 import { openPeers, peersFileOf } from "./ingress/peers.ts";
 import { certificateOf } from "./ingress/certificate.ts";
 import { ingressContainer } from "./ingress/container.ts";
-import { giveCaddy } from "./ingress/obtained.ts";
+import { caddyPlace, giveCaddy } from "./ingress/obtained.ts";
 import { openRoutes } from "./ingress/routes.ts";
 import { partsOf, watchIngress } from "./ingress/watch.ts";
 import { idsHeld, keptOf, removeKept, removeKeptVolumes, volumesKept } from "./inventory/kept.ts";
@@ -537,12 +538,12 @@ function connect(
       const [wildcards, single] = [true, false].map((is) =>
         certificates.filter(({ name }) => isWildcard(name) === is),
       ) as [Certificate[], Certificate[]];
-      try {
-        const file = certificatesFileOf(routesFileOf(config));
-        writeCertificates(file, { addressKey: tls.addressKey, certificates: wildcards, awaited });
-      } catch (error) {
-        notStored(error);
-      }
+      const { addressKey } = tls;
+      const file = certificatesFileOf(routesFileOf(config));
+      void alone(file, async () => {
+        const place = await caddyPlace(host.engine, config.agentId, tls.directory).catch(() => null);
+        writeCertificates(file, { addressKey, certificates: wildcards, awaited, place });
+      }).catch(notStored);
       if (single.length > 0)
         void giveCaddy(host.engine, config.agentId, tls.directory, single).catch(notStored);
     },

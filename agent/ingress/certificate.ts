@@ -9,13 +9,14 @@ import { label } from "../docker/labels.ts";
 import { lastEntries } from "../docker/last-entries.ts";
 import { loopbackOf, type IngressSettings } from "./caddy.ts";
 import type { Ingress } from "./ingress.ts";
-import { caddyStorage, readObtained } from "./obtained.ts";
+import { caddyPlace, readObtained } from "./obtained.ts";
+import { askResponder } from "./routes.ts";
 
 type Certificates = {
   engine: Pick<Engine, "inspectContainer" | "listContainers" | "readLog" | "volumes">;
   ingress: Pick<Ingress, "hostnames">;
   agentId: string;
-  settings: Pick<IngressSettings, "address" | "tls">;
+  settings: Pick<IngressSettings, "address" | "statusPort" | "tls">;
 };
 export type CertificateReport = Omit<Extract<Answer, { kind: "certificate" }>, "kind">;
 
@@ -36,6 +37,10 @@ export async function certificateOf(
   if (!isServed) return { ...none, tls: true };
   const { port, directory } = settings.tls;
   const servername = exampleOf(hostname);
+  // What visitors have asked for before is no reason to wait.
+  await askResponder(settings.statusPort, `/.berth/certificate/wanted?domain=${servername}`).catch(
+    () => null,
+  );
   const began = new Date();
   const over = new AbortController();
   const end = AbortSignal.any([signal, over.signal, AbortSignal.timeout(timeoutMs)]);
@@ -84,8 +89,8 @@ async function newlyObtained(
   hostname: string,
   keptUntil: string | null,
 ): Promise<Certificate | null> {
-  const storage = await caddyStorage(engine, agentId, directory).catch(() => null);
-  const found = storage && readObtained(storage, hostname);
+  const place = await caddyPlace(engine, agentId, directory).catch(() => null);
+  const found = place && readObtained(place, hostname);
   return found && Date.parse(found.notAfter) > Date.parse(keptUntil ?? "1970-01-01") ? found : null;
 }
 

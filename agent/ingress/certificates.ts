@@ -12,6 +12,11 @@ export const CertificateFile = z.object({
   addressKey: z.string().min(32),
   certificates: z.array(Certificate),
   awaited: AwaitedCertificate.nullable().default(null),
+  /** Where Caddy keeps what it obtained itself; null: not known. */
+  place: z
+    .object({ volume: z.string(), folders: z.array(z.string()).readonly() })
+    .nullable()
+    .default(null),
 });
 export type CertificateFile = z.infer<typeof CertificateFile>;
 

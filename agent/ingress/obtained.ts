@@ -1,5 +1,14 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { chownSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
+import {
+  accessSync,
+  chownSync,
+  constants,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
 import tls from "node:tls";
 import type { Certificate } from "../../protocol/agent/certificates.ts";
@@ -11,31 +20,35 @@ import { writeAtomically } from "./write-atomically.ts";
 /** Caddy's own, unless it is told another. */
 const letsEncrypt = "https://acme-v02.api.letsencrypt.org/directory";
 
-/**
- * Where Caddy keeps what it obtained itself: a folder of this host, and folders below it as certmagic names them. `roots`: of the
- * authorities that browsers trust; null: from one of the operator's own.
- */
-export type Storage = {
-  volume: string;
-  folders: readonly string[];
-  roots: readonly X509Certificate[] | null;
-};
+/** Where Caddy keeps what it obtained itself: a folder of this host, and folders below it as certmagic names them. */
+export type Place = { volume: string; folders: readonly string[] };
+/** `roots`: of the authorities that browsers trust; null: from one of the operator's own. */
+export type Storage = Place & { roots: readonly X509Certificate[] | null };
 
 let publicRoots: X509Certificate[] | undefined;
 /** Reading them takes a tenth of a second. */
 const rootsOfBrowsers = () => (publicRoots ??= tls.rootCertificates.map((pem) => new X509Certificate(pem)));
 
 /** null: there is no such volume. @param directory of the certificate authority */
+export async function caddyPlace(
+  engine: Pick<Engine, "volumes">,
+  agentId: string,
+  directory?: string,
+): Promise<Place | null> {
+  const volumes = await engine.volumes({ [label.ingress]: agentId });
+  const found = volumes.find(({ name }) => name === ingressVolume(agentId));
+  const folders = ["caddy", "certificates", issuerOf(directory ?? letsEncrypt)];
+  return found ? { volume: found.folder, folders } : null;
+}
+
+/** As `caddyPlace`. */
 export async function caddyStorage(
   engine: Pick<Engine, "volumes">,
   agentId: string,
   directory?: string,
 ): Promise<Storage | null> {
-  const volumes = await engine.volumes({ [label.ingress]: agentId });
-  const found = volumes.find(({ name }) => name === ingressVolume(agentId));
-  if (!found) return null;
-  const folders = ["caddy", "certificates", issuerOf(directory ?? letsEncrypt)];
-  return { volume: found.folder, folders, roots: directory === undefined ? rootsOfBrowsers() : null };
+  const place = await caddyPlace(engine, agentId, directory);
+  return place && { ...place, roots: directory === undefined ? rootsOfBrowsers() : null };
 }
 
 /** `https://ca.example:1/dir` → `ca.example-1-dir`. */
@@ -49,7 +62,7 @@ function issuerOf(directory: string): string {
 const isPlain = (name: string): boolean => /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)+$/.test(name);
 
 /** The certificate of a name that Caddy obtained, with its key; null: there is none. */
-export function readObtained({ volume, folders }: Storage, name: string): Certificate | null {
+export function readObtained({ volume, folders }: Place, name: string): Certificate | null {
   if (!isPlain(name)) return null;
   const read = (ending: string) => readFileSync(join(volume, ...folders, name, `${name}.${ending}`), "utf8");
   try {
@@ -58,6 +71,17 @@ export function readObtained({ volume, folders }: Storage, name: string): Certif
   } catch {
     return null;
   }
+}
+
+/** Whether Caddy has a valid certificate of this name; null: that cannot be seen from here. */
+export function isObtained(place: Place, name: string, now: Date): boolean | null {
+  try {
+    accessSync(place.volume, constants.R_OK | constants.X_OK);
+  } catch {
+    return null;
+  }
+  const found = readObtained(place, name);
+  return found !== null && Date.parse(found.notAfter) > now.getTime();
 }
 
 /** As `putObtained`, for all of them: one that is refused keeps out no other. @throws AggregateError afterwards */

@@ -5,6 +5,7 @@ import { setPriority } from "node:os";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { wildcardOf } from "../../protocol/wildcards.ts";
+import { Attempts } from "./attempts.ts";
 import { bundleFor, CertificateFile, certificatesFileOf, mayObtain } from "./certificates.ts";
 import { rulesAddress } from "./caddy.ts";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
@@ -14,6 +15,7 @@ import { stillHolds } from "./holder.ts";
 import { escaped, page } from "./pages.ts";
 import { Forwarder, PeerGate } from "./hop.ts";
 import { isHostName, notHostNameText } from "./host-name.ts";
+import { isObtained } from "./obtained.ts";
 import { Passwords } from "./passwords.ts";
 import { peersFileOf, readPeers, type Peers } from "./peers.ts";
 import {
@@ -67,6 +69,7 @@ let notices: ReturnType<typeof noticesByHostname> = new Map();
 let ruled: ReturnType<typeof rulesByHostname> = new Map();
 let forwards: ReturnType<typeof forwardsByHostname> = new Map();
 const passwords = new Passwords();
+const attempts = new Attempts();
 const forwarder = new Forwarder();
 const gate = new PeerGate(Number(statusPort));
 
@@ -295,6 +298,15 @@ function certificatesNow(): CertificateFile | null {
   return certificates;
 }
 
+/** Caddy asks before it loads one that it has, too: no bound is in the way of that, nor of its renewal. */
+function mayHave(name: string): boolean {
+  const kept = certificatesNow();
+  const now = new Date();
+  if (!names.has(name) || !mayObtain(name, table.sites, kept ?? { certificates: [], awaited: null }, now))
+    return false;
+  return !kept?.place || isObtained(kept.place, name, now) !== false || attempts.begin(name);
+}
+
 function showBundle(url: string, response: http.ServerResponse): void {
   const [path = "", query = ""] = url.split("?");
   const kept = certificatesNow();
@@ -385,6 +397,9 @@ async function decideOn(question: Asked, response: http.ServerResponse): Promise
 const isSentToDecide = ({ method, headers }: http.IncomingMessage): boolean =>
   (method === "GET" || method === "HEAD") && headers["x-forwarded-for"] !== undefined;
 
+const domainIn = (url: string): string =>
+  new URLSearchParams(url.split("?")[1]).get("domain")?.toLowerCase() ?? "";
+
 const passPlainly: Decision = { pass: { headers: {}, pin: "p-any", isAuthorized: false } };
 
 /** As long as what Caddy lets through, and what it says beside it. */
@@ -401,10 +416,15 @@ status.on("request", (request, response) => {
   // Caddy asks before it has a certificate made, or renewed: only names of this host get one. Not each one below a wildcard, whose
   // own certificate the control plane sends.
   if (request.url?.startsWith("/.berth/certificate?") && request.headers["x-forwarded-for"] === undefined) {
-    const name = new URLSearchParams(request.url.split("?")[1]).get("domain")?.toLowerCase() ?? "";
-    const kept = certificatesNow() ?? { certificates: [], awaited: null };
-    const may = names.has(name) && mayObtain(name, table.sites, kept, new Date());
-    response.writeHead(may ? 200 : 404).end();
+    response.writeHead(mayHave(domainIn(request.url)) ? 200 : 404).end();
+    return;
+  }
+  if (
+    request.url?.startsWith("/.berth/certificate/wanted?") &&
+    request.headers["x-forwarded-for"] === undefined
+  ) {
+    attempts.want(domainIn(request.url));
+    response.writeHead(204).end();
     return;
   }
   // Caddy asks at a handshake: what the control plane sent, or 204, and Caddy obtains one by itself.

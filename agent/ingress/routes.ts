@@ -228,14 +228,18 @@ async function loaded(statusPort: number, version: number, patienceMs: number): 
   await delay(refreshMs);
 }
 
-function versionOf(statusPort: number): Promise<number> {
+const versionOf = async (statusPort: number): Promise<number> =>
+  Number(await askResponder(statusPort, "/.berth/version"));
+
+/** @throws Error if it does not answer within a second */
+export function askResponder(statusPort: number, path: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const request = http.get(
-      { host: "127.0.0.1", port: statusPort, path: "/.berth/version", agent: false, timeout: 1000 },
+      { host: "127.0.0.1", port: statusPort, path, agent: false, timeout: 1000 },
       (response) => {
         let text = "";
         response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-        response.on("end", () => resolve(Number(text))).on("error", reject);
+        response.on("end", () => resolve(text)).on("error", reject);
       },
     );
     request.on("timeout", () => request.destroy(new Error("no answer"))).on("error", reject);

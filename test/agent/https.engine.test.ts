@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { randomBytes, X509Certificate } from "node:crypto";
+import { KeyObject, randomBytes, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
 import http from "node:http";
@@ -19,6 +19,8 @@ import {
   ingressImage,
   startIngress as startIngressContainer,
 } from "../../agent/ingress/container.ts";
+import { caddyPlace, putObtained } from "../../agent/ingress/obtained.ts";
+import { SubjectAlternativeNameExtension, X509CertificateGenerator } from "../../agent/databases/x509.ts";
 import { AcmeServer } from "../support/acme.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { engine } from "../support/engine.ts";
@@ -161,6 +163,7 @@ it("a certificate that the control plane sent serves its names, and its successo
       addressKey,
       certificates: [{ name: wildcard, ...pair, notAfter: tomorrow }],
       awaited: null,
+      place: null,
     });
   receive(first);
   expect(statSync(certificatesFileOf(responder.file)).mode & 0o777).toBe(0o600);
@@ -191,6 +194,40 @@ it("the key of a received certificate is shown to nobody who does not know its a
   expect((await get(responder.statusPort, "x", { path: path("guess") })).status).toBe(204);
   const outside = await ask("stopped.example", path(addressKey));
   expect([outside.status, outside.text]).toEqual([503, expect.not.stringContaining("PRIVATE KEY")]);
+});
+
+/** A certificate of this name that ended a day ago. */
+async function expired(hostname: string): Promise<{ chain: string; key: string }> {
+  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+  const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const day = 86_400_000;
+  const made = await X509CertificateGenerator.createSelfSigned({
+    name: [{ CN: [hostname] }],
+    notBefore: new Date(Date.now() - 90 * day),
+    notAfter: new Date(Date.now() - day),
+    signingAlgorithm: algorithm,
+    keys,
+    extensions: [new SubjectAlternativeNameExtension([{ type: "dns", value: hostname }])],
+  });
+  const key = KeyObject.from(keys.privateKey).export({ type: "pkcs8", format: "pem" }).toString();
+  return { chain: made.toString("pem"), key };
+}
+
+it("a certificate that has expired while the machine was off is renewed at the first visit, where requests are bounded too", async () => {
+  const host = "asleep.example";
+  const place = await caddyPlace(engine, agentId, acme.directory);
+  if (!place) throw new Error("No volume");
+  const { chain, key } = await expired(host);
+  putObtained({ ...place, roots: null }, { name: host, chain, key, notAfter: "" });
+  writeCertificates(certificatesFileOf(responder.file), {
+    addressKey,
+    certificates: [],
+    awaited: null,
+    place,
+  });
+  const target = { containerId: "c", address: "127.0.0.1", port: (server.address() as AddressInfo).port };
+  await responder.openRoutes().route("site_asleep", [host], [target]);
+  expect(await ask(host)).toMatchObject({ status: 200 });
 });
 
 it("plain http is sent on to https, path, query and method kept", async () => {
@@ -430,7 +467,17 @@ function offered(): Promise<http.IncomingMessage> {
 it("certificates outlive the ingress's container, and are served while their issuer is away", async () => {
   const { serial } = await ask(name);
   await acme.stop();
-  await engine.removeContainer(containerId);
-  await startIngress();
-  expect(await ask(name)).toMatchObject({ status: 200, serial });
+  const place = await caddyPlace(engine, agentId, acme.directory);
+  writeCertificates(certificatesFileOf(responder.file), {
+    addressKey,
+    certificates: [],
+    awaited: null,
+    place,
+  });
+  // Each asks whether it may load it.
+  for (let times = 0; times < 2; times++) {
+    await engine.removeContainer(containerId);
+    await startIngress();
+    expect(await ask(name)).toMatchObject({ status: 200, serial });
+  }
 });

@@ -1,13 +1,14 @@
 import { spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { Resolver } from "node:dns/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Ingress, Target } from "../../agent/ingress/ingress.ts";
+import { certificatesFileOf, writeCertificates } from "../../agent/ingress/certificates.ts";
 import { readQuestion } from "../../agent/ingress/dns.ts";
 import { holderOf } from "../../agent/ingress/holder.ts";
 import { RouteTable } from "../../agent/ingress/table.ts";
@@ -244,6 +245,31 @@ describe("the responder", () => {
     await routes.rule("site_5", {});
     await routes.park("site_5", ["*.shop.example"], { reason: "suspended", payUrl: "https://pay.example/1" });
     expect((await get(responder.statusPort, "a.shop.example")).text).toContain("suspended");
+  });
+
+  it("lets a name's certificate be requested once in a while, always where the agent asks, and as often as it is loaded", async () => {
+    const [name, obtained] = ["misled.example.com", "obtained.example.com"];
+    await routes.route("site_m", [name, obtained], [target("10.0.0.7")]);
+    const volume = temporaryFolder();
+    const folder = join(volume, "ca", obtained);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, `${obtained}.key`), "KEY");
+    writeFileSync(join(folder, `${obtained}.crt`), (await newAuthority()).certificate);
+    writeCertificates(certificatesFileOf(responder.file), {
+      addressKey: "x".repeat(40),
+      certificates: [],
+      awaited: null,
+      place: { volume, folders: ["ca"] },
+    });
+    const ask = async (path: string, asked = name) =>
+      (await get(responder.statusPort, "x", { path: `/.berth/${path}?domain=${asked}` })).status;
+    expect(await ask("certificate")).toBe(200);
+    await vi.waitUntil(async () => (await ask("certificate")) === 404, { timeout: 20_000, interval: 500 });
+    await ask("certificate/wanted");
+    expect([await ask("certificate"), await ask("certificate")]).toEqual([200, 200]);
+    const loaded = [1, 2, 3].map(() => ask("certificate", obtained));
+    expect(await Promise.all(loaded)).toEqual([200, 200, 200]);
+    rmSync(certificatesFileOf(responder.file));
   });
 
   it("keeps two sites apart whose ids begin alike", async () => {

@@ -130,7 +130,12 @@ async function obtain(name: string, publishedAt: string): Promise<Certificate> {
 
 /** As the agent does when the control plane says what there is, and what is being issued. */
 const receive = (awaited: AwaitedCertificate | null) =>
-  writeCertificates(certificatesFileOf(responder.file), { addressKey, certificates: issued, awaited });
+  writeCertificates(certificatesFileOf(responder.file), {
+    addressKey,
+    certificates: issued,
+    awaited,
+    place: null,
+  });
 
 /** As a visitor: by the name's address in DNS, trusting pebble's root alone. */
 async function visit(
