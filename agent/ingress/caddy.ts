@@ -1,7 +1,7 @@
 import { bodyLimitsMb, maxResponseHeaders } from "../../protocol/api/ingress.ts";
 import { accessLogging, logged, noted } from "./access-log.ts";
 import { peersAddress } from "./hop.ts";
-import { hostPattern, maxHostLength, notHostNameText } from "./host-name.ts";
+import { dottedHostPattern, hostPattern, maxHostLength, notHostNameText } from "./host-name.ts";
 
 /**
  * How long Caddy may answer from an earlier look-up. It looks up one name at a time, all other sites' requests waiting, so not
@@ -42,16 +42,30 @@ const maxHeaderBytes = 32 * 1024;
 /** Requests that one container is asked at once: each takes Caddy's memory as long as it lasts. */
 export const maxRequests = 1000;
 
+const tooLong = { header_regexp: { Host: { pattern: `^[^:]{${maxHostLength + 1},}` } } };
+
 /**
  * No host name (`isHostName`, in the responder): Caddy does not look up most of these, and what it does look up leads to the responder's
  * page. Asked only once a request has met nobody, as a regular expression for each request costs as much as the rest of its way here.
  */
 const notHostName = {
-  match: [
-    { not: [{ header_regexp: { Host: { pattern: hostPattern } } }] },
-    { header_regexp: { Host: { pattern: `^[^:]{${maxHostLength + 1},}` } } },
-  ],
+  match: [{ not: [{ header_regexp: { Host: { pattern: hostPattern } } }] }, tooLong],
   handle: [{ handler: "static_response", status_code: 400, body: notHostNameText }],
+  terminal: true,
+};
+
+/** DNS's own way to write a name (RFC 1034, section 3.1). The name without the dot is that of the certificate, of cookies and of the site. */
+const dotAtEnd = {
+  match: [{ header_regexp: { Host: { name: "dotted", pattern: dottedHostPattern } }, not: [tooLong] }],
+  handle: [
+    {
+      handler: "static_response",
+      status_code: 308,
+      headers: {
+        Location: ["//{http.regexp.dotted.1}{http.regexp.dotted.2}{http.request.orig_uri}"],
+      },
+    },
+  ],
   terminal: true,
 };
 
@@ -743,7 +757,7 @@ function unmet(
     terminal: true,
   });
   return [
-    ...(isBelow ? [] : [notHostName]),
+    ...(isBelow ? [] : [dotAtEnd, notHostName]),
     waiting(matches, decidedOn),
     ...(isBelow ? [] : [waiting(mayBeSentAgain, asMet)]),
     { handle: [{ handler: "static_response", status_code: "{http.error.status_code}" }] },

@@ -87,7 +87,7 @@ afterAll(async () => {
 type Heard = { status: number; text: string; serial: string; headers: http.IncomingHttpHeaders };
 
 /** A client that knows no other certificates than those of the test server's. */
-function ask(hostname: string, path = "/", ca = root): Promise<Heard> {
+function ask(hostname: string, path = "/", ca = root, host = hostname): Promise<Heard> {
   return new Promise((resolve, reject) => {
     https
       .get(
@@ -95,7 +95,7 @@ function ask(hostname: string, path = "/", ca = root): Promise<Heard> {
           host: "127.0.0.1",
           port: tlsPort,
           servername: hostname,
-          headers: { Host: hostname },
+          headers: { Host: host },
           path,
           ca,
           agent: false,
@@ -233,6 +233,12 @@ it("a certificate that has expired while the machine was off is renewed at the f
 it("plain http is sent on to https, path, query and method kept", async () => {
   const { status, headers } = await get(settings.port, name, { path: "/a?b=c" });
   expect([status, headers.location]).toEqual([308, `https://${name}:${tlsPort}/a?b=c`]);
+});
+
+it("a name with a dot at its end leads to the same name without it, path, query and method kept", async () => {
+  const { status, headers } = await ask(name, "/a?b=c", root, `${name}.:${tlsPort}`);
+  expect([status, headers.location]).toEqual([308, `//${name}:${tlsPort}/a?b=c`]);
+  expect((await get(settings.port, `${name}.`)).headers.location).toBe(`https://${name}.:${tlsPort}/`);
 });
 
 it("HSTS is in all answers by https, redirects included, and in none by plain http", async () => {
