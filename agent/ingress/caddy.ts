@@ -31,6 +31,9 @@ export type IngressSettings = {
   trustedProxies?: readonly string[] | undefined;
 };
 
+/** Of the page that says that there is no such site. */
+export const unknownHeader = "Berth-Unknown";
+
 /** Where Caddy asks for decisions about sites with rules, on the port number of the responder's pages. */
 export const rulesAddress = "127.0.0.2";
 
@@ -457,6 +460,16 @@ const byKind = (
   { handle: [proxy(settings, { ...how, suffix: plain, most: maxRequests })] },
 ];
 
+/**
+ * Where there is no such site, as after it has left this host: an open connection of HTTP/2 would be used for it as long as a visitor goes on
+ * asking. Its next one begins with a look at DNS.
+ */
+const closing = {
+  require: { status_code: [404], headers: { [unknownHeader]: ["*"] } },
+  set: { Connection: ["close"] },
+  delete: [unknownHeader],
+};
+
 /** To the containers that the responder names for `<name>.<suffix>.internal`, or to the responder itself. */
 function proxy(
   settings: IngressSettings,
@@ -503,9 +516,7 @@ function proxy(
     ],
     headers: {
       ...(Object.keys(visitor).length > 0 && { request: { set: visitor } }),
-      ...(isBelow && {
-        response: { set: { "Berth-Served": ["{http.reverse_proxy.upstream.hostport}"] } },
-      }),
+      response: isBelow ? { set: { "Berth-Served": ["{http.reverse_proxy.upstream.hostport}"] } } : closing,
     },
   };
 }

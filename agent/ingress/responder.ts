@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import { wildcardOf } from "../../protocol/wildcards.ts";
 import { Attempts } from "./attempts.ts";
 import { bundleFor, CertificateFile, certificatesFileOf, mayObtain } from "./certificates.ts";
-import { rulesAddress } from "./caddy.ts";
+import { rulesAddress, unknownHeader } from "./caddy.ts";
 import { addressRecord, readQuestion, recordTypes, reply, serviceRecord } from "./dns.ts";
 import { Reachable } from "./reachable.ts";
 import { decide, pinOf, type Asked, type Decision } from "./decide.ts";
@@ -276,8 +276,13 @@ const silentPage = page(
   "It is running, but accepts no requests. Try again in a moment.",
 );
 
-function showPage(response: http.ServerResponse, code: number, text: string): void {
-  const headers = { "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store" };
+function showPage(
+  response: http.ServerResponse,
+  code: number,
+  text: string,
+  more: Record<string, string> = {},
+): void {
+  const headers = { "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", ...more };
   response.writeHead(code, headers).end(text);
 }
 
@@ -453,7 +458,7 @@ status.on("request", (request, response) => {
   }
   const answer = answerFor(hostname);
   if (answer === "parked") showPage(response, 503, parkedPage(hostname));
-  else if (answer === "unknown") showPage(response, 404, unknownPage);
+  else if (answer === "unknown") showPage(response, 404, unknownPage, { [unknownHeader]: "yes" });
   else if (isSentToDecide(request) && !waiting.isOut(hostname))
     void decideOn(askedBy(request, hostname), response);
   else showPage(response, 502, silentPage);

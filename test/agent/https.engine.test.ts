@@ -241,6 +241,22 @@ it("a name with a dot at its end leads to the same name without it, path, query 
   expect((await get(settings.port, `${name}.`)).headers.location).toBe(`https://${name}.:${tlsPort}/`);
 });
 
+it("an open connection for a site that has left is closed with its first answer, so that the next asks DNS where it is", async () => {
+  const host = "left.example";
+  const target = { containerId: "c", address: "127.0.0.1", port: (server.address() as AddressInfo).port };
+  const routes = responder.openRoutes();
+  await routes.route("site_left", [host], [target]);
+  const session = http2.connect(`https://${host}`, {
+    createConnection: () =>
+      tls.connect({ host: "127.0.0.1", port: tlsPort, servername: host, ca: root, ALPNProtocols: ["h2"] }),
+  });
+  expect(await answerTo(session.request({ ":path": "/" }))).toContain(host);
+  await routes.unroute("site_left");
+  const closed = once(session, "close");
+  await expect(answerTo(session.request({ ":path": "/" }))).rejects.toThrow("404");
+  await closed;
+});
+
 it("HSTS is in all answers by https, redirects included, and in none by plain http", async () => {
   const [host, other] = ["hsts.example", "www.hsts.example"];
   const target = { containerId: "c", address: "127.0.0.1", port: (server.address() as AddressInfo).port };
