@@ -123,6 +123,14 @@ const webSockets = [
   { method: ["CONNECT"], protocol: "http/2+" },
 ];
 
+/** gRPC, which is HTTP/2 all the way to the app: no app answers it by HTTP/1.1, as it does gRPC-Web. Its streams stay open for hours too. */
+const remoteCalls = [
+  {
+    protocol: "http/2+",
+    header: { "Content-Type": ["application/grpc", "application/grpc+*", "application/grpc;*"] },
+  },
+];
+
 /** What asks for another protocol over its connection (RFC 9110, section 7.8). */
 const upgrading = { header: { Upgrade: ["*"] }, header_regexp: { Connection: { pattern: "(?i)upgrade" } } };
 /**
@@ -171,7 +179,7 @@ export function caddyConfig(settings: IngressSettings, maxWebSockets: number): o
             ...common,
             ...trusting(thisHost),
             listen: [`${peersAddress}:${settings.statusPort}`],
-            protocols: ["h1"],
+            protocols: ["h1", "h2c"],
             max_header_bytes: maxHeaderBytes + 4096,
             errors: { routes: unmet(settings, maxWebSockets, "peers", thisHost) },
             routes: routesFor(settings, maxWebSockets, thisHost, "peers"),
@@ -399,7 +407,7 @@ function fromOutside(
     freshMs: refreshMs,
     visitor,
   };
-  const [sockets, plain] = byKind(settings, maxWebSockets, how);
+  const [sockets, calls, plain] = byKind(settings, maxWebSockets, how);
   const deciding = {
     ...proxy(settings, { ...how, suffix: suffixFor(from, "in"), most: maxRequests }),
     handle_response: [
@@ -418,7 +426,7 @@ function fromOutside(
       servedBelow,
     ],
   };
-  return [sockets, { match: withoutBody, handle: [deciding], terminal: true }, plain];
+  return [sockets, calls, { match: withoutBody, handle: [deciding], terminal: true }, plain];
 }
 
 /** The container that answered, for the log, which knows nothing of the server below. */
@@ -446,19 +454,23 @@ type How = {
 
 type Route = { match?: object[]; handle: ReturnType<typeof proxy>[]; terminal?: boolean };
 
-/** Caddy counts by a container's name: for WebSockets the responder gives another one. */
+/** Caddy counts by a container's name: for what stays open the responder gives another one. */
 const byKind = (
   settings: IngressSettings,
   maxWebSockets: number,
-  { suffixes: [plain, upgraded], ...how }: How,
-): [sockets: Route, plain: Route] => [
-  {
-    match: webSockets,
-    handle: [proxy(settings, { ...how, suffix: upgraded, most: maxWebSockets, isBelow: false })],
-    terminal: true,
-  },
-  { handle: [proxy(settings, { ...how, suffix: plain, most: maxRequests })] },
-];
+  { suffixes: [plain, open], ...how }: How,
+): [sockets: Route, calls: Route, plain: Route] => {
+  const stays = { ...how, suffix: open, most: maxWebSockets, isBelow: false };
+  return [
+    { match: webSockets, handle: [proxy(settings, stays)], terminal: true },
+    {
+      match: remoteCalls,
+      handle: [proxy(settings, { ...stays, versions: ["h2c"] })],
+      terminal: true,
+    },
+    { handle: [proxy(settings, { ...how, suffix: plain, most: maxRequests })] },
+  ];
+};
 
 /**
  * Where there is no such site, as after it has left this host: an open connection of HTTP/2 would be used for it as long as a visitor goes on
@@ -481,7 +493,8 @@ function proxy(
     retries,
     visitor,
     isBelow = false,
-  }: Omit<How, "suffixes"> & { suffix: string; most: number },
+    versions,
+  }: Omit<How, "suffixes"> & { suffix: string; most: number; versions?: string[] },
 ) {
   const resolver = { addresses: [`udp/127.0.0.1:${settings.responderPort}`] };
   return {
@@ -500,6 +513,7 @@ function proxy(
       // As many as one container is asked at once over: each of a burst's requests would open one otherwise.
       keep_alive: { idle_timeout: "1500ms", max_idle_conns_per_host: 256 },
       max_response_header_size: maxHeaderBytes,
+      ...(versions && { versions }),
     },
     // Nothing counts as a failure.
     health_checks: { passive: { unhealthy_request_count: most } },
@@ -554,7 +568,7 @@ function rulesServer(settings: IngressSettings, maxWebSockets: number): object {
   return {
     automatic_https: { disable: true },
     listen: [`${rulesAddress}:${statusPort}`],
-    protocols: ["h1"],
+    protocols: ["h1", "h2c"],
     read_header_timeout: "15s",
     // What the first server has added.
     max_header_bytes: maxHeaderBytes + 4096,

@@ -398,6 +398,55 @@ it("ten swaps under HTTP/2 cut no request, no slow body and no event stream, and
   await version.end();
 });
 
+/** Messages to and fro, and what the app says at the end, as in a call of gRPC. */
+async function call(session: http2.ClientHttp2Session): Promise<[string[], unknown, unknown]> {
+  const stream = session.request({
+    ":method": "POST",
+    ":path": "/chat.Chat/Talk",
+    "content-type": "application/grpc+proto",
+    te: "trailers",
+  });
+  const trailers = once(stream, "trailers") as Promise<[http2.IncomingHttpHeaders]>;
+  const [head] = (await once(stream, "response")) as [http2.IncomingHttpHeaders];
+  const heard: string[] = [];
+  for (const said of ["one", "two"]) {
+    stream.write(said);
+    const [answer] = (await once(stream, "data")) as [Buffer];
+    heard.push(answer.toString());
+  }
+  stream.end();
+  return [heard, head[":status"], (await trailers)[0]["grpc-status"]];
+}
+
+it("calls of gRPC reach the app by HTTP/2, message by message in both directions, also where a site has rules", async () => {
+  const host = "grpc.example";
+  const app = http2.createServer();
+  app.on("stream", (stream, headers) => {
+    stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+    const status = headers[":authority"]?.startsWith(host) ? "0" : "3";
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": status }));
+    stream.on("data", (data: Buffer) =>
+      stream.write(`${String(headers["x-forwarded-proto"])} ${data.toString()}`),
+    );
+    stream.on("end", () => stream.end());
+  });
+  app.listen(0, "127.0.0.1");
+  await once(app, "listening");
+  const target = { containerId: "c", address: "127.0.0.1", port: (app.address() as AddressInfo).port };
+  const routes = responder.openRoutes();
+  await routes.route("site_grpc", [host], [target]);
+  const session = http2.connect(`https://${host}`, {
+    createConnection: () =>
+      tls.connect({ host: "127.0.0.1", port: tlsPort, servername: host, ca: root, ALPNProtocols: ["h2"] }),
+  });
+  const answer = [["https one", "https two"], 200, "0"];
+  expect(await call(session)).toEqual(answer);
+  await routes.rule("site_grpc", { headers: { "X-Of": "grpc" } });
+  expect(await call(session)).toEqual(answer);
+  session.destroy();
+  app.close();
+});
+
 it("the ingress starts with as many networks of proxies as a large CDN has", async () => {
   const otherId = `test${randomBytes(6).toString("hex")}`;
   const port = await freePort();
