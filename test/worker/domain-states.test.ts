@@ -561,6 +561,22 @@ describe("the clock", () => {
     }
     expect(waits).toEqual([1, 1, 2, 5, 10, 15, 30, 60]);
   });
+
+  it("looks at what somebody waits for before what serves, however long that has been due, as after an outage", async () => {
+    const key = await account();
+    const { siteId } = await createSite(key);
+    for (let number = 0; number < 30; number++) await create(key, siteId, { domain: newName() });
+    await bindings.DB.prepare("UPDATE domains SET next_check_at = 9e15").run();
+    await bindings.DB.prepare(
+      "UPDATE domains SET verified_at = 1, state = 'ACTIVE', next_check_at = 1 WHERE site_id = ?",
+    )
+      .bind(siteId)
+      .run();
+    const { body } = await create(key, siteId, { domain: newName() });
+    listen();
+    await look(new Date(Date.now() + 2 * 60_000));
+    expect((await show(key, siteId, body.domain)).checkedAt).not.toBeNull();
+  });
 });
 
 describe("a certificate", () => {

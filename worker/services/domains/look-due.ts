@@ -11,7 +11,10 @@ const atOnce = 5;
 /** If this round is interrupted, they are due again after this. */
 const claimMs = 5 * 60_000;
 
-/** Run by cron. Accounts take turns, so that one with many domains delays nobody else's. */
+/**
+ * Run by cron. Accounts take turns, so that one with many domains delays nobody else's. What serves is looked at last: somebody waits for
+ * the others, and after an outage all are due.
+ */
 export async function lookAtDueDomains(ctx: Ctx): Promise<void> {
   const now = ctx.now();
   const claimed = await ctx.db
@@ -19,11 +22,12 @@ export async function lookAtDueDomains(ctx: Ctx): Promise<void> {
     .set({ nextCheckAt: new Date(now.getTime() + claimMs) })
     .where(
       sql`id IN (SELECT id FROM (
-        SELECT d.id, coalesce(d.next_check_at, 0) AS due,
-          row_number() OVER (PARTITION BY s.account_id ORDER BY coalesce(d.next_check_at, 0)) AS turn
+        SELECT d.id, coalesce(d.next_check_at, 0) AS due, d.verified_at IS NOT NULL AND d.state = 'ACTIVE' AS serves,
+          row_number() OVER (PARTITION BY s.account_id
+            ORDER BY d.verified_at IS NOT NULL AND d.state = 'ACTIVE', coalesce(d.next_check_at, 0)) AS turn
         FROM domains d JOIN sites s ON s.id = d.site_id
         WHERE (d.next_check_at IS NULL OR d.next_check_at <= ${now.getTime()}) AND s.status <> 'DELETING'
-      ) ORDER BY turn, due LIMIT ${perRound})`,
+      ) ORDER BY turn, serves, due LIMIT ${perRound})`,
     )
     .returning({ id: domains.id });
   if (claimed.length === 0) return;
