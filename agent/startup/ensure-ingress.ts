@@ -61,7 +61,8 @@ export function openIngressContainer(
       throw new Error(`The image ${ingressImage} is missing`);
     }
     const inPlace = [found, await engine.inspectContainer(formerName)].filter((one) => one !== null);
-    const serving = isHung ? undefined : inPlace.find(({ running }) => running);
+    const running = isHung ? undefined : inPlace.find((one) => one.running);
+    const serving = running && !(await isStarting(running)) ? running : undefined;
     for (const { id } of inPlace) if (id !== serving?.id) await engine.removeContainer(id);
     if (serving) return startBeside(serving);
     problem = await portsTaken(settings);
@@ -69,15 +70,22 @@ export function openIngressContainer(
     await startIngress(engine, spec);
   }
 
+  const listening = () =>
+    listeners([settings.port, settings.statusPort, ...(settings.tls ? [settings.tls.port] : [])]);
+
+  /** It serves nobody yet, and what it listens on in a moment could be taken for the new one's. */
+  const isStarting = async ({ startedAt }: ContainerState): Promise<boolean> =>
+    Date.now() - (startedAt?.getTime() ?? 0) < listenWithinMs &&
+    (await listening()).every((count) => count === 0);
+
   /** Both have the ports then (SO_REUSEPORT), so that nobody is refused. If it does not start, the former one has its name again. */
   async function startBeside(former: ContainerState): Promise<void> {
     if (former.name !== formerName) await engine.renameContainer(former.id, formerName);
-    const ports = [settings.port, settings.statusPort, ...(settings.tls ? [settings.tls.port] : [])];
-    const before = await listeners(ports);
+    const before = await listening();
     try {
       await startIngress(engine, spec);
       const deadline = performance.now() + listenWithinMs;
-      while ((await listeners(ports)).some((now, index) => now <= (before[index] ?? 0))) {
+      while ((await listening()).some((now, index) => now <= (before[index] ?? 0))) {
         if (performance.now() > deadline) throw new Error("The new ingress does not listen");
         await delay(lookMs, undefined, { signal });
       }

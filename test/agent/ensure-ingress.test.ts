@@ -112,6 +112,25 @@ it("an ingress of another configuration serves until the new one listens beside 
   expect(state.containers.map(({ name }) => name)).toEqual([spec.name]);
 });
 
+it("an ingress of another configuration that has not begun to listen is replaced at once: its ports would be taken for the new one's", async () => {
+  const { engine, state, serving } = machine();
+  state.images[ingressImage] = "newest";
+  const first = await engine.createContainer(older);
+  await engine.startContainer(first);
+  // Only the first one ever listens, once a second one has been started.
+  const listeners = async (ports: readonly number[]) =>
+    Promise.resolve(ports.map(() => (state.containers.length > 1 ? 1 : 0)));
+  const ingress = openIngressContainer({ engine }, spec, settings, new AbortController().signal, listeners);
+  const atStart: unknown[] = [];
+  const startContainer = engine.startContainer.bind(engine);
+  engine.startContainer = async (id) => {
+    atStart.push(serving());
+    return startContainer(id);
+  };
+  await ingress.ensure();
+  expect([atStart, serving()]).toEqual([[[]], [spec.Labels]]);
+});
+
 it("an ingress of another configuration goes on under its name where the new one does not start", async () => {
   const { engine, state, serving, ingress } = machine();
   state.images[ingressImage] = "newest";
