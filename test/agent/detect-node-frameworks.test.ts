@@ -503,3 +503,28 @@ it.each([
     buildCommand: `/app/node_modules/.bin/${command}`,
   });
 });
+
+describe("an app that renders by a server of its own and has no start script", () => {
+  const given = "cross-env NODE_ENV=production node server";
+  const app = (build: object, name: string, script: string) =>
+    node({ scripts: { dev: "node server", ...build, [name]: script }, devDependencies: { vite: "7" } });
+
+  it.each<[string, string, string, object]>([
+    ["Vite", "preview", given, { build: "npm run b", b: "vite build --ssr src/entry-server.js" }],
+    ["Vike", "server:prod", "cross-env NODE_ENV=production node ./server", { build: "vike build" }],
+    ["TanStack Router", "serve", "NODE_ENV=production tsx server/index.ts", { build: "vite build" }],
+  ])(
+    "is started by the script that does so in production, as in the template of %s",
+    (_, name, script, build) =>
+      expect(app(build, name, script)).toMatchObject({ kind: "node", startCommand: script }),
+  );
+
+  it.each([
+    ["seed:prod", given],
+    ["production", "NODE_ENV=production node esbuild.config.js"],
+    ["preview", "vite preview"],
+    ["prod", `npm run build && ${given}`],
+  ])("is served as files where nothing says so: %s runs %s", (name, script) =>
+    expect(app({ build: "vite build" }, name, script)).toMatchObject({ kind: "site" }),
+  );
+});

@@ -25,12 +25,20 @@ const servers: { dependency: string; startCommand?: string; script?: RegExp }[] 
   { dependency: "@angular/ssr", script: /^serve:ssr\b/ },
 ];
 
+/** As in the templates of Vite and Vike that render on the server, which have no script `start`. */
+const ownServerScript = /^(?:preview|prod(?:uction)?|serve|(?:serve|server|start):prod(?:uction)?)$/;
+const ownServer = /^(?:cross-env )?NODE_ENV=production (?:node|tsx) (?:[\w.-]+\/)*server[\w./-]*$/;
+
 export function frameworkServer(manifest: PackageJson): string | null {
   const build = scriptOf(manifest, "build");
   if (build === null || /\bnuxt(?:i)? generate\b/.test(build)) return null;
-  const { startCommand, script } = servers.find(({ dependency }) => dependsOn(manifest, dependency)) ?? {};
-  const name = script && Object.keys(manifest.scripts ?? {}).find((one) => script.test(one));
-  return startCommand ?? (name === undefined ? null : scriptOf(manifest, name));
+  const framework = servers.find(({ dependency }) => dependsOn(manifest, dependency));
+  if (framework?.startCommand !== undefined) return framework.startCommand;
+  const names = Object.keys(manifest.scripts ?? {});
+  const name =
+    names.find((one) => framework?.script?.test(one)) ??
+    names.find((one) => ownServerScript.test(one) && ownServer.test(scriptOf(manifest, one) ?? ""));
+  return name === undefined ? null : scriptOf(manifest, name);
 }
 
 const cloudflarePlugin = "@cloudflare/vite-plugin";
