@@ -58,7 +58,7 @@ const manifest = new RegExp(
 );
 /** Those of a workspace's packages, of modules, and what requirements.txt includes. */
 const packageManifest =
-  /^(?:(?:[\w@.-]+\/){1,2}(?:(?:package|project)\.json|next\.config\.[cm]?[jt]s)|requirements\/[\w.-]+\.txt|(?!requirements\.txt$)[\w.-]*(?:requirements|constraints)[\w.-]*\.txt)$/;
+  /^(?:(?:[\w@.-]+\/){1,2}(?:(?:package|project)\.json|(?:next|svelte)\.config\.[cm]?[jt]s)|requirements\/[\w.-]+\.txt|(?!requirements\.txt$)[\w.-]*(?:requirements|constraints)[\w.-]*\.txt)$/;
 const moduleManifest =
   /^(?:[\w.-]+\/){1,2}(?:pom\.xml|build\.gradle(?:\.kts)?)$|^(?:[\w.@+-]+\/){0,2}[\w.@+-]+\.(?:cs|fs|vb)proj$/;
 const code =

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { serverNotes } from "../../agent/image-build/detect/workspace-apps.ts";
 import { describe as inspected } from "../../agent/image-build/inspect/describe.ts";
+import { isRead } from "../../agent/image-build/read-sources.ts";
 import { dockerfile, node, type Files } from "../support/detected.ts";
 import { sourcesOf } from "../support/sources.ts";
 
@@ -67,6 +68,25 @@ describe("the root of a workspace", () => {
     (build) => expect(() => node(root(build), servers)).toThrow(refusal),
   );
 
+  it.each<[string, object]>([
+    ["@tanstack/react-start", { build: "vite build" }],
+    ["nuxt", { build: "nuxt build" }],
+    ["@sveltejs/adapter-auto", { build: "vite build" }],
+    ["express", { build: "vite build --ssr", preview: "NODE_ENV=production node server" }],
+  ])(
+    "that builds an app of %s, which its framework starts without a script, counts it as a server",
+    (name, scripts) => {
+      const web = manifest({ scripts, dependencies: { [name]: "1" }, devDependencies: { vite: "7" } });
+      expect(() => node(root("turbo run build"), { ...servers, "apps/web/package.json": web })).toThrow(
+        refusal,
+      );
+      const mixed = { ...servers, "apps/docs/package.json": vite, "apps/web/package.json": web };
+      expect(serverNotes(node(root("turbo run build"), mixed))).toMatchObject([
+        expect.stringContaining("deploy apps/web as a site"),
+      ]);
+    },
+  );
+
   it("is started as its owner says, or built by the owner's command", () => {
     const startCommand = "npm start --workspace=apps/web";
     expect(node(root("turbo build"), servers, { startCommand })).toMatchObject({
@@ -92,11 +112,27 @@ describe("the root of a workspace", () => {
       { "apps/docs/next.config.mjs": "export default {\n  output: 'export',\n};\n" },
     ],
     [
+      "one app of SvelteKit's template is exported by another adapter",
+      root("turbo build"),
+      {
+        "apps/web/package.json": manifest({
+          scripts: { build: "vite build" },
+          devDependencies: {
+            "@sveltejs/kit": "2",
+            "@sveltejs/adapter-auto": "7",
+            "@sveltejs/adapter-static": "3",
+          },
+        }),
+        "apps/web/svelte.config.js": "import adapter from '@sveltejs/adapter-static';\n",
+      },
+    ],
+    [
       "nobody knows what a package builds",
       root("turbo build"),
       { "packages/ui/package.json": manifest({ scripts: { build: "node build.js" } }) },
     ],
   ])("is built where a page may come of it, and names the apps if none does: %s", (_, made, files) => {
+    expect(Object.keys(files).filter((file) => !file.endsWith("/") && !isRead(file))).toEqual([]);
     expect(node(made, { ...servers, ...files })).toMatchObject({ kind: "site" });
     expect(dockerfile(made, { ...servers, ...files })).toContain(
       "set rootDir to the folder of the app that does (apps/docs, apps/web), or set startCommand.",

@@ -41,6 +41,9 @@ export function frameworkServer(manifest: PackageJson): string | null {
   return name === undefined ? null : scriptOf(manifest, name);
 }
 
+export const isServer = (manifest: PackageJson): boolean =>
+  startScript(manifest) !== null || frameworkServer(manifest) !== null;
+
 const cloudflarePlugin = "@cloudflare/vite-plugin";
 const importsPlugin = /^[ \t]*import [^;\n]*["']@cloudflare\/vite-plugin["']/m;
 /** Where Wrangler's configuration names the code of a Worker; without it, there are pages only. */

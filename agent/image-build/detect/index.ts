@@ -2,14 +2,14 @@ import { JobError } from "../../job.ts";
 import { detectDeno, startsDeno } from "./deno.ts";
 import { detectDotnet } from "./dotnet.ts";
 import { detectElixir } from "./elixir.ts";
-import { demandNoWorker, frameworkServer, withUsedAdapters } from "./framework-server.ts";
+import { demandNoWorker, isServer, withUsedAdapters } from "./framework-server.ts";
 import { detectGo } from "./go.ts";
 import { detectJava } from "./java.ts";
 import { detectNode, entryCommand, nodeBuild, type NodeBuild } from "./node.ts";
 import { withNx } from "./nx.ts";
 import { notFound } from "./not-found.ts";
 import { programOf } from "./package-manager.ts";
-import { readPackageJson, scriptOf, startScript, type PackageJson } from "./package-json.ts";
+import { readPackageJson, scriptOf, type PackageJson } from "./package-json.ts";
 import { asOwnerSays } from "./owner.ts";
 import type { Backend, BackendPlan, Plan } from "./plan.ts";
 import { detectPhp } from "./php.ts";
@@ -124,9 +124,6 @@ function namedBackend(sources: Sources, overrides: Overrides): DetectBackend | u
   const given = overrides.startCommand ?? procfileWeb(sources) ?? "";
   return backends.find(([sign]) => sign.test(given))?.[1];
 }
-
-const isServer = (manifest: PackageJson): boolean =>
-  startScript(manifest) !== null || frameworkServer(manifest) !== null;
 
 /**
  * An app of another language, whose package.json, if any, is there for its assets. Where nothing starts such an app, a

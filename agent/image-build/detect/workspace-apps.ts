@@ -1,7 +1,8 @@
 import { JobError } from "../../job.ts";
+import { frameworkServer, isServer, withUsedAdapters } from "./framework-server.ts";
 import type { NodePlan } from "./node.ts";
 import { named } from "./not-found.ts";
-import { dependsOn, scriptOf, startScript, type PackageJson } from "./package-json.ts";
+import { scriptOf, startScript, type PackageJson } from "./package-json.ts";
 import { procfileWeb, type Overrides, type Sources } from "./sources.ts";
 import type { Plan } from "./plan.ts";
 import { hasFramework, isStaticExport, type SitePlan } from "./static.ts";
@@ -19,7 +20,7 @@ export function amongApps(
 ): SitePlan {
   if (!site.isWorkspace || site.folder !== null || hasFramework(manifest)) return site;
   const packages = packagesIn(sources);
-  const apps = packages.filter((one) => startScript(one.manifest) !== null || hasFramework(one.manifest));
+  const apps = packages.filter((one) => isServer(one.manifest) || hasFramework(one.manifest));
   if (apps.length === 0) return site;
   const names = named(apps.map(({ folder }) => folder));
   const leavesNoPage =
@@ -31,7 +32,7 @@ export function amongApps(
     throw new JobError(
       `Found a workspace whose root builds its apps and starts none: set rootDir to the one to deploy (${names}), or set startCommand.`,
     );
-  const servers = apps.filter((one) => startScript(one.manifest) !== null && makesNoPage(sources, one));
+  const servers = apps.filter((one) => isServer(one.manifest) && makesNoPage(sources, one));
   return { ...site, apps: names, servers: servers.map(({ folder }) => folder) };
 }
 
@@ -89,7 +90,8 @@ function makesNoPage(
       file.startsWith(`${folder}/`) ? [[file.slice(folder.length + 1), text] as const] : [],
     ),
   );
-  if (dependsOn(manifest, "next")) return !isStaticExport({ files: new Set(), texts: own }, manifest);
+  const app = { files: new Set<string>(), texts: own };
+  if (frameworkServer(withUsedAdapters(app, manifest)) !== null) return !isStaticExport(app, manifest);
   if (hasFramework(manifest)) return false;
   return startScript(manifest) !== null || compilesOnly.test(script);
 }
