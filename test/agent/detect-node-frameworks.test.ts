@@ -528,3 +528,21 @@ describe("an app that renders by a server of its own and has no start script", (
     expect(app({ build: "vite build" }, name, script)).toMatchObject({ kind: "site" }),
   );
 });
+
+it("a package.json for tools only, above the apps, names their folders", () => {
+  const tools = {
+    scripts: { dev: 'concurrently "cd server && npm run dev"' },
+    devDependencies: { husky: "9" },
+  };
+  const apps = {
+    "client/package.json": "{}",
+    "client/": "",
+    "server/package.json": "{}",
+    "public/index.html": "",
+  };
+  const problem = 'package.json has neither a "start" script nor a "main" file: add one, or set startCommand';
+  expect(() => node(tools, apps)).toThrow(
+    `${problem}, or set rootDir to the folder of the app (client, server).`,
+  );
+  expect(() => node(tools, { "public/index.html": "" })).toThrow(`${problem}.`);
+});

@@ -181,10 +181,15 @@ export function onlyWorkspace(
 }
 
 function startsNothing(sources: Sources, build: NodeBuild): JobError {
+  // A page below an app is a part of it.
+  const apps = appsBelow([...sources.files].filter((file) => !file.endsWith("/index.html")));
+  const elsewhere = apps === null ? "" : `, or set rootDir to the folder of the app (${apps})`;
   return (
     onlyWorkspace(sources, build, "starts") ??
     notByItself(sources) ??
-    new JobError('package.json has neither a "start" script nor a "main" file: add one, or set startCommand.')
+    new JobError(
+      `package.json has neither a "start" script nor a "main" file: add one, or set startCommand${elsewhere}.`,
+    )
   );
 }
 
