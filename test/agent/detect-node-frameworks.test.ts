@@ -173,6 +173,7 @@ it.each([
   "ember serve",
   "ember s",
   "quasar dev",
+  "wrangler pages dev ./dist",
 ])("is built and served as files where its start script is a development server: %s", (start) =>
   expect(node({ scripts: { start, build: "x" } })).toMatchObject({ kind: "site" }),
 );
@@ -545,4 +546,26 @@ it("a package.json for tools only, above the apps, names their folders", () => {
     `${problem}, or set rootDir to the folder of the app (client, server).`,
   );
   expect(() => node(tools, { "public/index.html": "" })).toThrow(`${problem}.`);
+});
+
+describe("a Cloudflare Worker whose start script starts it for development", () => {
+  const worker = (start: string, main: string, entry = main) =>
+    node(
+      { scripts: { start }, devDependencies: { wrangler: "4" } },
+      { "wrangler.jsonc": `{ "main": "${main}" }`, [entry]: "" },
+    );
+
+  it.each([
+    ["wrangler dev", "src/index.ts"],
+    ["npx wrangler dev --port 3000", "src/index.js"],
+  ])("is refused as one: %s, of %s", (start, main) =>
+    expect(() => worker(start, main)).toThrow(/^Found wrangler\.jsonc: a Cloudflare Worker is not built/),
+  );
+
+  it("is no app beside it, and is started where it is made to listen", () => {
+    expect(worker("wrangler dev", "worker.js", "src/index.js")).toMatchObject({
+      startCommand: "node src/index.js",
+    });
+    expect(worker("wrangler dev --ip 0.0.0.0", "worker.js")).toMatchObject({ startCommand: "npm start" });
+  });
 });

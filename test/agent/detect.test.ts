@@ -2191,7 +2191,7 @@ describe("a repository that is none of these is refused with what to do", () => 
     [
       "a Worker, as Hono's generator makes it first",
       { "package.json": '{"scripts":{"dev":"wrangler dev"}}', "wrangler.jsonc": "{}", "src/index.ts": "" },
-      /^Found wrangler\.jsonc: a Cloudflare Worker is not built without a Dockerfile\. Add one, or a "start" script that starts a server\.$/,
+      /^Found wrangler\.jsonc: a Cloudflare Worker is not built without a Dockerfile\. Add one, or a "start" script that starts a server \(wrangler dev is for development only\)\.$/,
     ],
     ["Zola from 0.22", { "zola.toml": "" }, /^Found zola\.toml: Zola /],
     ["mdBook", { "book.toml": "", "src/SUMMARY.md": "" }, /^Found book\.toml: mdBook /],

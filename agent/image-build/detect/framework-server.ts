@@ -46,6 +46,7 @@ export const isServer = (manifest: PackageJson): boolean =>
 
 const cloudflarePlugin = "@cloudflare/vite-plugin";
 const importsPlugin = /^[ \t]*import [^;\n]*["']@cloudflare\/vite-plugin["']/m;
+const wranglerConfigs = ["wrangler.jsonc", "wrangler.json", "wrangler.toml"];
 /** Where Wrangler's configuration names the code of a Worker; without it, there are pages only. */
 const namesWorker = /^main[ \t]*=|^[^/\n]*"main"[ \t]*:/m;
 
@@ -58,14 +59,18 @@ export function demandNoWorker(
   const isStarted = startCommand !== null || procfileWeb(sources) !== null || startScript(manifest) !== null;
   if (isStarted || !dependsOn(manifest, cloudflarePlugin)) return;
   const config = configsOf("vite").find((file) => importsPlugin.test(textOf(sources, file)));
-  const worker = ["wrangler.jsonc", "wrangler.json", "wrangler.toml"].find((file) =>
-    namesWorker.test(textOf(sources, file)),
-  );
+  const worker = wranglerConfigs.find((file) => namesWorker.test(textOf(sources, file)));
   if (config !== undefined && worker !== undefined)
     throw new JobError(
       `Found ${cloudflarePlugin} in ${config}, and main in ${worker}: the build makes a Cloudflare Worker, which does not run here, and its pages would be served without it. Build it without the plugin and add a "start" script that starts a server, or set outputDir to dist/client to serve the pages alone.`,
     );
 }
+
+/** The code of a Worker of Cloudflare's listens nowhere. */
+export const isWorkerCode = (sources: Sources, path: string): boolean =>
+  wranglerConfigs
+    .map((file) => textOf(sources, file))
+    .some((text) => text.includes(`"${path}"`) || text.includes(`"./${path}"`));
 
 const isAdapter = (name: string): boolean => name.startsWith("@sveltejs/adapter-");
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { JobError } from "../../job.ts";
 import { deepest } from "../read-sources.ts";
 import { frameworkEnvironment } from "./framework-environment.ts";
-import { frameworkServer, srvx, srvxCommand } from "./framework-server.ts";
+import { frameworkServer, isWorkerCode, srvx, srvxCommand } from "./framework-server.ts";
 import { appsBelow, notByItself } from "./not-found.ts";
 import { allows } from "./newest-minor.ts";
 import { askedNode, nodeMajor } from "./node-version.ts";
@@ -544,7 +544,7 @@ export function entryCommand(sources: Sources, manifest: PackageJson): string | 
   const named = /^[\w.][\w./-]*$/.test(path) && (path.includes("/") || sources.files.has(path)) ? path : null;
   const isBun = packageManagerOf(sources.workspace?.root ?? sources, manifest) === "bun";
   const usual = present(sources, isBun ? entries.flatMap((one) => [one.replace(/js$/, "ts"), one]) : entries);
-  const entry = named ?? usual[0];
+  const entry = named ?? usual.find((one) => !isWorkerCode(sources, one));
   return entry === undefined ? null : `${isBun ? "bun" : "node"} ${entry}`;
 }
 

@@ -16,7 +16,11 @@ const others: Other[] = [
   [/^[\w.-]+\.(?:cbl|cob|cobol)$/, "COBOL"],
   [/^pubspec\.yaml$/, "Dart"],
   [/^Package\.swift$/, "Swift"],
-  [/^wrangler\.(?:toml|jsonc?)$/, "a Cloudflare Worker", ', or a "start" script that starts a server'],
+  [
+    /^wrangler\.(?:toml|jsonc?)$/,
+    "a Cloudflare Worker",
+    ', or a "start" script that starts a server (wrangler dev is for development only)',
+  ],
   [/^zola\.toml$/, "Zola"],
   [/^config\.toml$/, "Zola", "", /^base_url[ \t]*=/m],
   [

@@ -47,7 +47,7 @@ export function scriptOf(manifest: PackageJson, name: string): string | null {
 const before =
   /(?:(?:set|export) [^&;]*(?:&&|;) *|(?:npx|yarn|pnpm|bunx|cross-env|\w+=(?:"[^"]*"|'[^']*'|[^\s"'])*) +|(?:env-cmd|dotenv)(?: (?:-[ef] \S+|-(?![ef] )\S+|\.\S+))* +)*/;
 const devServers =
-  /(?:(?:react-scripts|craco|react-app-rewired)(?: --\S+)* start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?! build)(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?! build)(?: serve)?|ng serve|stencil build(?: --\S+)*? --serve|nx (?:serve|dev)|webpack(?:-dev-server| serve)|next dev|nuxt dev|umi dev|max dev|nitro(?:pack)? dev|react-router dev|remix (?:vite:)?dev|rsbuild dev|ember (?:server?|s)|quasar dev)(?![\w-])/;
+  /(?:(?:react-scripts|craco|react-app-rewired)(?: --\S+)* start|vue-cli-service serve|gatsby (?:develop|serve)|docusaurus (?:start|serve)|astro (?:dev|preview|start)|vite(?! build)(?: dev| serve| preview)?|vitepress (?:dev|preview|serve)|(?:@11ty\/)?eleventy .*--serve|parcel(?! build)(?: serve)?|ng serve|stencil build(?: --\S+)*? --serve|nx (?:serve|dev)|webpack(?:-dev-server| serve)|next dev|nuxt dev|umi dev|max dev|nitro(?:pack)? dev|react-router dev|remix (?:vite:)?dev|rsbuild dev|ember (?:server?|s)|quasar dev|wrangler (?:pages )?dev(?!.* --ip[ =]))(?![\w-])/;
 export const devServer = new RegExp(`^${before.source}(?<name>${devServers.source})`);
 
 const isVueOrVite = (manifest: PackageJson): boolean =>
