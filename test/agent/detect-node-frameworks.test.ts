@@ -1,3 +1,6 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { notesOf, type Overrides } from "../../agent/image-build/detect/sources.ts";
 import { workspaceOf } from "../../agent/image-build/detect/workspace.ts";
@@ -5,6 +8,7 @@ import { detect } from "../../agent/image-build/detect/index.ts";
 import { generateDockerfile } from "../../agent/image-build/dockerfile/index.ts";
 import { dockerfile, node, variables, type Files } from "../support/detected.ts";
 import { sourcesOf } from "../support/sources.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 describe("what is there for development only stays where an app's configuration loads it when it starts:", () => {
   const next = { scripts: { build: "next build", start: "next start" }, dependencies: { next: "15" } };
@@ -295,6 +299,29 @@ it("Astro's server listens where it is reached, whatever starts it", () => {
   ])
     expect(dockerfile({ ...astro, scripts })).toMatch(/\nENV NODE_ENV=production PORT=3000 HOST=0\.0\.0\.0 /);
   expect(dockerfile({ scripts: { start: "node ." } })).not.toContain("HOST=");
+});
+
+it("Astro's server believes the ingress of how a visitor came, unless its configuration lists domains", () => {
+  const astro = { scripts: { build: "astro build" }, dependencies: { astro: "7", "@astrojs/node": "11" } };
+  const step = /npm run build"\]\nRUN (\["sh","-c",.*\])\n/.exec(dockerfile(astro))?.[1] ?? "[]";
+  const [shell = "", ...args] = JSON.parse(step) as string[];
+  // As Astro 5 and 7 write them.
+  const manifests = [
+    '{"assets":[],"buildFormat":"directory","checkOrigin":true,"allowedDomains":[],"key":"a"}',
+    'deserializeManifest({"assets":[],"checkOrigin":true,"actionBodySizeLimit":1,"allowedDomains":[],"image":{}});',
+  ];
+  const listed = '{"checkOrigin":true,"allowedDomains":[{"hostname":"a.example"}]}';
+  const folder = temporaryFolder();
+  const file = (name: string) => join(folder, name, "a b.mjs");
+  const names = ["dist/server/chunks", "dist/server", "node_modules/astro", "dist/listed"];
+  for (const name of names) mkdirSync(join(folder, name), { recursive: true });
+  names.forEach((name, at) => writeFileSync(file(name), manifests[at % 2] ?? ""));
+  writeFileSync(file("dist/listed"), listed);
+  execFileSync(shell, args, { cwd: folder });
+  const read = names.map((name) => readFileSync(file(name), "utf8"));
+  const trusting = manifests.map((text) => text.replace('"allowedDomains":[]', '"allowedDomains":[{}]'));
+  expect(read).toEqual([...trusting, manifests[0], listed]);
+  expect(dockerfile({ ...astro, dependencies: { astro: "7" } })).not.toContain("allowedDomains");
 });
 
 it("Angular's server answers at every domain of the site, and believes what the ingress tells of a visitor", () => {

@@ -29,3 +29,15 @@ export const frameworkEnvironment = (...manifests: readonly PackageJson[]): stri
   Object.entries(environments)
     .filter(([dependency]) => manifests.some((manifest) => dependsOn(manifest, dependency)))
     .map(([, variable]) => variable);
+
+/**
+ * Astro has no variable by which its server takes from the ingress that a visitor came by https, and, before Astro 7, by which host: where the
+ * configuration lists no domains, it refuses the forms of every site with TLS. Only hosts of the site reach it, as Angular's above.
+ */
+const astroDomains =
+  `grep -rlEZ --include='*.mjs' --exclude-dir=node_modules '"checkOrigin":[^][{}]*"allowedDomains":\\[\\]' . | ` +
+  `xargs -0r sed -Ei 's/("checkOrigin":[^][{}]*"allowedDomains":\\[)\\]/\\1{}]/'`;
+
+/** What is still to be set in what a build made; null where nothing is. */
+export const afterBuildOf = (manifest: PackageJson): string | null =>
+  dependsOn(manifest, "@astrojs/node") ? astroDomains : null;

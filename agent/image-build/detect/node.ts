@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { JobError } from "../../job.ts";
 import { deepest } from "../read-sources.ts";
-import { frameworkEnvironment } from "./framework-environment.ts";
+import { afterBuildOf, frameworkEnvironment } from "./framework-environment.ts";
 import { frameworkServer, isWorkerCode, srvx, srvxCommand } from "./framework-server.ts";
 import { appsBelow, notByItself } from "./not-found.ts";
 import { allows } from "./newest-minor.ts";
@@ -93,6 +93,8 @@ export type NodeBuild = OwnInstall & {
   /** What is run before it, and in which folders: it builds the packages of the workspace that the app needs. */
   needed: { folder: string; command: string }[];
   buildCommand: string | null;
+  /** Run once it has built. */
+  afterBuild: string | null;
 };
 export type NodePlan = NodeBuild & {
   kind: "node";
@@ -359,6 +361,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
       manifest,
       overrides.buildCommand ?? buildScript(sources, manifest, packageManager, installed),
     ),
+    afterBuild: afterBuildOf(manifest),
   };
 }
 

@@ -251,6 +251,7 @@ export function nodeBuildStage(
     ...(plan.folder === null ? [] : [`WORKDIR ${nodeFolder(plan)}`]),
     ...buildStep(plan.generateCommand, variables),
     ...buildStep(plan.buildCommand, variables, compiled),
+    ...(plan.afterBuild === null ? [] : [runs(plan.afterBuild)]),
   ];
 }
 
