@@ -336,6 +336,14 @@ it("Angular's server answers at every domain of the site, and believes what the 
   expect(dockerfile({ ...angular, dependencies: files })).not.toContain("NG_ALLOWED_HOSTS");
 });
 
+it("Qwik's server believes the ingress that a visitor came by https, as its check of forms compares", () =>
+  expect(
+    dockerfile({
+      scripts: { start: "node server/entry.express" },
+      dependencies: { "@builder.io/qwik-city": "1" },
+    }),
+  ).toMatch(/\nENV NODE_ENV=production PORT=3000 .*PROTOCOL_HEADER=x-forwarded-proto/));
+
 it("frameworks send nothing about a build or an app to their authors, unless the owner says otherwise", () => {
   const next = { scripts: { build: "next build", start: "next start" }, dependencies: { next: "15" } };
   expect(dockerfile(next).match(/^ENV .*NEXT_TELEMETRY_DISABLED=1/gm)).toHaveLength(2);

@@ -8,7 +8,8 @@ const environments: Record<string, string> = {
   "@angular/ssr":
     "NG_ALLOWED_HOSTS=* NG_TRUST_PROXY_HEADERS=x-forwarded-for,x-forwarded-host,x-forwarded-proto",
   "@strapi/strapi": "STRAPI_TELEMETRY_DISABLED=true",
-  // Its server takes each visitor for one who came by https, and refuses the forms of others.
+  // Their servers take each visitor for one who came by http, or by https, and refuse the forms of others.
+  "@builder.io/qwik-city": "PROTOCOL_HEADER=x-forwarded-proto",
   "@sveltejs/adapter-auto": "PROTOCOL_HEADER=x-forwarded-proto",
   "@sveltejs/adapter-node": "PROTOCOL_HEADER=x-forwarded-proto",
   astro: "ASTRO_TELEMETRY_DISABLED=1",
