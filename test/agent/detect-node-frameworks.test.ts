@@ -344,6 +344,17 @@ it("Qwik's server believes the ingress that a visitor came by https, as its chec
     }),
   ).toMatch(/\nENV NODE_ENV=production PORT=3000 .*PROTOCOL_HEADER=x-forwarded-proto/));
 
+it("Auth.js answers at every domain of the site", () => {
+  const answers = (dependencies: object) =>
+    dockerfile({ scripts: { start: "next start" }, dependencies }).includes("AUTH_TRUST_HOST=true");
+  for (const version of ["5.0.0-beta.31", "^5.0.0-beta.4", "beta"])
+    expect(answers({ "next-auth": version })).toBe(true);
+  expect(answers({ "@auth/express": "0.12" })).toBe(true);
+  // It has one of its own, NEXTAUTH_URL, which this variable would override in many releases.
+  expect(answers({ "next-auth": "^4.24.5", "@auth/core": "0.34" })).toBe(false);
+  expect(answers({ "@auth/prisma-adapter": "2" })).toBe(false);
+});
+
 it("frameworks send nothing about a build or an app to their authors, unless the owner says otherwise", () => {
   const next = { scripts: { build: "next build", start: "next start" }, dependencies: { next: "15" } };
   expect(dockerfile(next).match(/^ENV .*NEXT_TELEMETRY_DISABLED=1/gm)).toHaveLength(2);

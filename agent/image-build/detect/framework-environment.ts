@@ -25,11 +25,24 @@ const environments: Record<string, string> = {
   turbo: "TURBO_TELEMETRY_DISABLED=1 TURBO_ENV_MODE=loose",
 };
 
+const authJs = ["@auth/core", "@auth/express", "@auth/solid-start", "@auth/sveltekit"];
+
+/** From next-auth 5 on it is built on Auth.js, which answers at no host but those that it is told to trust. */
+function isAuthJs(manifest: PackageJson): boolean {
+  const version = manifest.dependencies?.["next-auth"];
+  return typeof version === "string"
+    ? /^[\^~]?5\.|^beta$/.test(version)
+    : authJs.some((name) => dependsOn(manifest, name));
+}
+
 /** Variables for the build and the app, by the packages that one of its manifests names. */
-export const frameworkEnvironment = (...manifests: readonly PackageJson[]): string[] =>
-  Object.entries(environments)
+export const frameworkEnvironment = (...manifests: readonly PackageJson[]): string[] => [
+  ...Object.entries(environments)
     .filter(([dependency]) => manifests.some((manifest) => dependsOn(manifest, dependency)))
-    .map(([, variable]) => variable);
+    .map(([, variable]) => variable),
+  // Only hosts of the site reach it.
+  ...(manifests.some(isAuthJs) ? ["AUTH_TRUST_HOST=true"] : []),
+];
 
 /**
  * Astro has no variable by which its server takes from the ingress that a visitor came by https, and, before Astro 7, by which host: where the
