@@ -615,3 +615,20 @@ describe("a Cloudflare Worker whose start script starts it for development", () 
     expect(worker("wrangler dev --ip 0.0.0.0", "worker.js")).toMatchObject({ startCommand: "npm start" });
   });
 });
+
+it.each(["pnpx", "npx", "pnpm dlx"])(
+  "srvx is there once the app starts where its start script has %s fetch it",
+  (fetcher) => {
+    const script = "srvx --prod -s ../client dist/server/server.js";
+    const start = {
+      scripts: { build: "vite build", start: `${fetcher} ${script}` },
+      dependencies: { "@tanstack/react-start": "1" },
+    };
+    expect(node(start)).toMatchObject({ startCommand: script, server: expect.stringMatching(/^srvx@/) });
+    expect(node({ ...start, devDependencies: { srvx: "1" } })).toMatchObject({
+      startCommand: script,
+      server: null,
+      startsByDevelopment: true,
+    });
+  },
+);

@@ -4,7 +4,7 @@ import { configsOf, procfileWeb, textOf, type Overrides, type Sources } from "./
 
 /** It serves what exports a fetch handler, as the build of TanStack Start does. */
 export const srvx = "srvx@1.0.8";
-export const srvxCommand = "srvx --prod -s ../client dist/server/server.js";
+const srvxCommand = "srvx --prod -s ../client dist/server/server.js";
 
 /** What a framework's build makes where it makes a server: templates often name no script that starts it. */
 const servers: { dependency: string; startCommand?: string; script?: RegExp }[] = [

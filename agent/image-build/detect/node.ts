@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { JobError } from "../../job.ts";
 import { deepest } from "../read-sources.ts";
 import { afterBuildOf, frameworkEnvironment } from "./framework-environment.ts";
-import { frameworkServer, isWorkerCode, srvx, srvxCommand } from "./framework-server.ts";
+import { frameworkServer, isWorkerCode, srvx } from "./framework-server.ts";
 import { appsBelow, notByItself } from "./not-found.ts";
 import { allows } from "./newest-minor.ts";
 import { askedNode, nodeMajor } from "./node-version.ts";
@@ -131,7 +131,7 @@ export function detectNode(sources: Sources, manifest: PackageJson, overrides: O
     startCommand: standalone ? "HOSTNAME=0.0.0.0 node server.js" : startCommand,
     startVariables: standalone ? [] : (direct?.variables ?? []),
     standalone,
-    server: given === null && startCommand === srvxCommand && !dependsOn(manifest, "srvx") ? srvx : null,
+    server: given === null && /^srvx\s/.test(startCommand) && !dependsOn(manifest, "srvx") ? srvx : null,
     envFiles: missingEnvFiles(sources, given ?? scriptOf(manifest, "start") ?? ""),
     startsByDevelopment:
       [startCommand, release].some(
@@ -240,6 +240,9 @@ function scriptCommand(manifest: PackageJson, program: string, whole: PackageJso
     throw new JobError(
       'The "start" script runs Deno, which is not installed: add the package deno to the dependencies, or add a Dockerfile.',
     );
+  // As in TanStack Start's examples. What is to fetch it may be missing, and would do so each time that the app starts.
+  const served = /^(?:pnpx|npx|bunx|pnpm dlx) (srvx(?: [\w./-]+)+)$/.exec(script.trim())?.[1];
+  if (served !== undefined) return served;
   if (dependsOn(manifest, "@adonisjs/core") && /^node bin\/server\.js$/.test(script.trim()))
     return `cd build && HOST=0.0.0.0 ${script.trim()}`;
   // Its build lies there, with a package.json of its own; npm also looks for programs in the folders above.
