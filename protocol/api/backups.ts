@@ -22,7 +22,7 @@ export const Backup = z
       .boolean()
       .nullable()
       .describe(
-        "Whether it is a snapshot of one moment. false: reading took too long, and the site wrote meanwhile. null: not complete yet.",
+        "Whether it is a snapshot of one moment. false: the site could write while it was read. null: not complete yet.",
       ),
     sizeBytes: z.number().int().nullable(),
     sha256: z.string().nullable(),

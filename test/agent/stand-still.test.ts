@@ -61,6 +61,19 @@ it("containers that an engine freezes only when the time is up are woken at once
   expect(done.slice(-3)).toEqual(["pause two", "resume one", "resume two"]);
 });
 
+it("containers of which the engine freezes one not at all are woken, and do not count as standing still", async () => {
+  const { engine, done } = engineThatNotes();
+  engine.pauseContainer = async (id) => {
+    if (id === "two") throw new Error("OCI runtime pause failed: unable to freeze: unknown");
+    done.push(`pause ${id}`);
+  };
+  const still = await standStill(engine, ["one", "two"]);
+  expect(done).toEqual(["pause one", "resume one", "resume two"]);
+  expect([await still.end(), vi.getTimerCount()]).toEqual([false, 0]);
+  // The next one waits for nothing.
+  expect(await (await standStill(engine, ["one"])).end()).toBe(true);
+});
+
 it("of two volumes of one container that are copied at once, the second waits: the end of the first wakes it for neither", async () => {
   const { engine, done } = engineThatNotes();
   const first = await standStill(engine, ["one"]);

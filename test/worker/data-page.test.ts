@@ -134,7 +134,7 @@ it("a volume's backups are made, planned, tried, restored and deleted on their p
     // As the command line shows these 5,000,000 bytes.
     "4.8 MB",
     "4 files and folders",
-    "not all of it is from the same moment",
+    "not all of it may be from the same moment",
     "weekly",
   ])
     expect(text).toContain(shown);

@@ -40,7 +40,7 @@ const Row = ({ backup, restore }: { backup: Backup; restore: (backup: Backup) =>
         )}
         {backup.consistent === false && (
           <div class="warn small">
-            The site wrote while it was being read, so not all of it is from the same moment.
+            The site could write while it was being read, so not all of it may be from the same moment.
           </div>
         )}
         {backup.verifiedAt !== null && (
