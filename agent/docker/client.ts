@@ -1,5 +1,6 @@
 import Docker from "dockerode";
 import { readFile } from "node:fs/promises";
+import http from "node:http";
 import { addAbortSignal, type Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { answerTimeout } from "./answer-timeout.ts";
@@ -137,6 +138,9 @@ export function createEngine({
   // dockerode's types lack the agent, which it passes on.
   const options = { socketPath, agent: engineConnections() };
   const docker = new Docker(options);
+  // While its containers end, an ending engine still answers on open connections, and accepts no new one.
+  const unkept = { socketPath, agent: new http.Agent() };
+  const byNewConnections = new Docker(unkept);
   let losses = 0;
   const within = (moreMs = 0) => ({ abortSignal: answerTimeout(answerTimeoutMs + moreMs) });
 
@@ -294,7 +298,7 @@ export function createEngine({
   return {
     inspectContainer,
     removeContainer,
-    ping: async () => void (await docker.ping()),
+    ping: async () => void (await byNewConnections.ping()),
 
     losses: () => losses,
 

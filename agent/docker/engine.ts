@@ -99,6 +99,7 @@ export type LogRequest = { tail: number | "all"; since: string | null };
  * by labels set at container creation, because an image's own labels are untrusted.
  */
 export type Engine = {
+  /** @throws also if it no longer accepts connections, and only answers on open ones */
   ping(): Promise<void>;
   /** How often what follows containers has lost the engine, or not reached it: more than before, and it was restarted. */
   losses(): number;

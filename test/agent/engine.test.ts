@@ -1,3 +1,4 @@
+import { unlinkSync } from "node:fs";
 import http from "node:http";
 import { Readable, type Duplex } from "node:stream";
 import { json } from "node:stream/consumers";
@@ -131,6 +132,13 @@ it("an engine whose events end is lost, and one that nobody follows any more is 
   hasty.watchContainers({}, AbortSignal.abort(), watcher);
   await hasty.ping();
   expect(hasty.losses()).toBe(0);
+});
+
+it("an engine that is ending is away, although it still answers on connections that were open before", async () => {
+  expect(await engine.listContainers({})).toEqual([]);
+  unlinkSync(join(folder, "engine.sock"));
+  expect(await engine.listContainers({})).toEqual([]);
+  await expect(engine.ping()).rejects.toThrow("ENOENT");
 });
 
 describe("a program in a container", () => {
