@@ -219,6 +219,13 @@ it.each<[check: string, status: string, facts: SiteFacts, finding: string, ...fi
     act("restart", "Restart it."),
   ],
   [
+    "deployment",
+    "problem",
+    site({ status: "FAILED", currentDeployment: current }),
+    "The version that ran last: It keeps exiting.",
+    act("start", "Start it."),
+  ],
+  [
     "container",
     "ok",
     { ...on({ containers: [] }), site: { ...well.site, status: "STOPPED" } },
@@ -237,6 +244,13 @@ it.each<[check: string, status: string, facts: SiteFacts, finding: string, ...fi
     on({ containers: [former, { ...ended, serves: false }] }),
     "The app is not running: it ended with exit code 3 at 2026-01-02T00:00:00.000Z after 5 restarts.",
     restart,
+  ],
+  [
+    "container",
+    "problem",
+    { ...site({ status: "FAILED" }), health: { ...health, containers: [ended] } },
+    "The app is not running: it ended with exit code 3 at 2026-01-02T00:00:00.000Z after 5 restarts.",
+    act("start", "Start the site."),
   ],
   [
     "container",

@@ -46,6 +46,10 @@ const act = (id: string, action: "start" | "restart" | "deploy", summary: string
   input: { id, action },
 });
 
+/** Only a running site can be restarted; one that failed is started. */
+const runAgain = ({ id, status }: SiteFacts["site"], what: string): Fix =>
+  status === "FAILED" ? act(id, "start", `Start ${what}.`) : act(id, "restart", `Restart ${what}.`);
+
 /** Less than this, and builds and databases of the host are in danger. */
 const lowDiskMb = 2048;
 
@@ -101,7 +105,10 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
         { summary: "See why it failed.", operation: "explainDeployment", input: { id: latest.id } },
       );
     if (current?.error)
-      return problem(`The version in service: ${current.error}`, act(id, "restart", "Restart it."));
+      return problem(
+        `The version ${site.status === "FAILED" ? "that ran last" : "in service"}: ${current.error}`,
+        runAgain(site, "it"),
+      );
     if (current === null)
       return site.status === "DEPLOYING"
         ? unknown("The first deployment is in progress.")
@@ -124,7 +131,7 @@ const checks: { [Check in SiteCheck]: (facts: SiteFacts) => Finding } = {
     if (dead)
       return problem(
         `The app is not running: it ended with exit code ${dead.exitCode} at ${dead.finishedAt} after ${dead.restarts} restarts.`,
-        act(site.id, "restart", "Restart the site."),
+        runAgain(site, "the site"),
       );
     if (serving.length === 0) return problem("The site has no container in service.");
     const restarts = Math.max(...serving.map((one) => one.restarts));
