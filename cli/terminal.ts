@@ -99,17 +99,19 @@ export function cut(text: string, columns: number): string {
 const pad = (text: string, to: number): string => text + " ".repeat(Math.max(0, to - width(text)));
 
 /**
- * Columns with a heading each; cells are made safe unless they are already styled. In a terminal that is too narrow, the
- * last columns go below the first, each with its name before it, so that nothing is cut or broken.
+ * Columns with a heading each, as pairs where headings may repeat or be numbers; cells are made safe unless they are
+ * already styled. In a terminal that is too narrow, the last columns go below the first, each with its name before it,
+ * so that nothing is cut or broken.
  */
 export function table<Row>(
   rows: readonly Row[],
-  columns: Record<string, (row: Row) => string>,
+  columns: Record<string, (row: Row) => string> | (readonly [title: string, (row: Row) => string])[],
   none: string,
 ): string {
   if (rows.length === 0) return dim(none);
-  const titles = Object.keys(columns);
-  const cells = rows.map((row) => titles.map((title) => columns[title]?.(row) ?? ""));
+  const entries = Array.isArray(columns) ? columns : Object.entries(columns);
+  const titles = entries.map(([title]) => title);
+  const cells = rows.map((row) => entries.map(([, textOf]) => textOf(row).replaceAll(/\r?\n/g, "↵")));
   const widths = titles.map((title, index) =>
     Math.max(title.length, ...cells.map((row) => width(row[index] ?? ""))),
   );

@@ -38,7 +38,7 @@ export function resultText(result: Answer<"queryDatabase">): string {
       ? ""
       : table(
           result.rows,
-          Object.fromEntries(names.map((name, index) => [safe(name), (row: unknown[]) => cell(row[index])])),
+          names.map((name, index) => [safe(name), (row: unknown[]) => cell(row[index])]),
           "No rows.",
         );
   const count =
