@@ -2,8 +2,11 @@ import { beforeAll, expect, it } from "vitest";
 import { pagesOfOperator } from "./pages.ts";
 import {
   account,
+  api,
   bindings,
   createSite,
+  deployResult,
+  finishNext,
   operator,
   readyAgent,
   runningSite,
@@ -59,6 +62,26 @@ it("a volume is added and detached, and what is wrong stands beside its field", 
   expect((await pages.show(pathOf(siteId))).text).toContain("Delete uploads");
   await pages.send(pathOf(siteId), "remove", { name: "uploads" });
   expect((await pages.show(pathOf(siteId))).text).not.toContain("Delete uploads");
+});
+
+it("a volume that the version in service does not mount says so, also after a rollback to before it", async () => {
+  const on = await readyAgent();
+  answersFiles(on);
+  const key = await operator();
+  const { siteId } = await runningSite(key, on);
+  const mount = `<code>/data</code>`;
+  const later = `${mount}<div class="soft small">from the next deployment on</div>`;
+  await pages.send(pathOf(siteId), "add", { name: "uploads", mountPath: "/data" });
+  expect((await pages.show(pathOf(siteId))).text).toContain(later);
+  await api(key, "PATCH", `/sites/${siteId}`, { action: "deploy" });
+  await finishNext(on, deployResult);
+  const deployed = (await pages.show(pathOf(siteId))).text;
+  expect(deployed).toContain(mount);
+  expect(deployed).not.toContain(later);
+  await api(key, "POST", `/sites/${siteId}/rollback`, {});
+  await finishNext(on, deployResult);
+  expect((await pages.show(pathOf(siteId))).text).toContain(later);
+  on.close();
 });
 
 it("folders and files of the running site are read, and nothing of them is HTML", async () => {

@@ -15,7 +15,10 @@ export const listVolumes = command("list", "A site's volumes and their sizes", "
           data,
           {
             name: ({ name }) => bold(safe(name)),
-            "mounted at": ({ mountPath }) => (mountPath === null ? dim("detached") : safe(mountPath)),
+            "mounted at": ({ mountPath, mounted }) =>
+              mountPath === null
+                ? dim("detached")
+                : `${safe(mountPath)}${mounted ? "" : ", from the next deployment on"}`,
             size: ({ sizeMb }) => size(sizeMb),
           },
           "No volumes.",

@@ -39,6 +39,9 @@ const VolumeRow = ({ volume, site, path }: { volume: SiteVolume; site: Site; pat
       </td>
       <td>
         {volume.mountPath === null ? <span class="soft">detached</span> : <code>{volume.mountPath}</code>}
+        {volume.mountPath !== null && !volume.mounted && (
+          <div class="soft small">from the next deployment on</div>
+        )}
       </td>
       <td class="number wide-only">{megabytes(volume.sizeMb)}</td>
       <td class="end">
