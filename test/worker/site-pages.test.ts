@@ -200,6 +200,28 @@ describe("a site's pages", () => {
     on.close();
   });
 
+  it("offer what helps with the cause of a crash: a larger plan to an app that needs more memory", async () => {
+    const on = await quietAgent();
+    const { siteId } = await runningSite(await operator(), on);
+    const after = async (error: string) => {
+      await bindings.DB.batch([
+        bindings.DB.prepare(
+          "UPDATE deployments SET error = ? WHERE id = (SELECT current_deployment_id FROM sites WHERE id = ?)",
+        ).bind(error, siteId),
+        bindings.DB.prepare("UPDATE sites SET status = 'FAILED', serving = 0 WHERE id = ?").bind(siteId),
+      ]);
+      const { text } = await page(`/sites/${siteId}`);
+      return /Read its log<\/a><a class="button" href="[^"]*(#[a-z]+|variables)">([^<]*)</
+        .exec(text)
+        ?.slice(1);
+    };
+    const exited = "The app exited 5 times within a minute, last with code 137, and was stopped.";
+    expect(await after(exited)).toEqual(["#run", "Edit the start command"]);
+    const killed = "The app used more memory than its pack has (256 MB) and was killed by the kernel.";
+    expect(await after(`${exited} ${killed}`)).toEqual(["#plan", "Change the plan"]);
+    on.close();
+  });
+
   it("offer to start what has run before only", async () => {
     const on = await quietAgent();
     const { siteId, job, attempt } = await deployingSite(await operator(), on);

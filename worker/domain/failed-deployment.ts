@@ -114,6 +114,10 @@ const causes: Cause[] = [
   { code: "host_interrupted", sign: /The host was interrupted|The host did not finish/, fix: again },
 ];
 
+/** The code of the known cause that an error names. */
+export const causeIn = (error: string): string | undefined =>
+  causes.find(({ sign }) => sign.test(error))?.code;
+
 const longer = ({ startTimeoutSeconds }: Around, seconds: number, siteId: string): Fix[] => {
   const most = 600;
   const wanted = Math.min(most, 2 * Math.max(seconds, startTimeoutSeconds ?? 0));

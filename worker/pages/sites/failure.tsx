@@ -39,8 +39,8 @@ function labelOf({ operation, input, summary }: Fix): string | null {
   return name === undefined ? null : `Change ${settingLabels[name] ?? name} and deploy`;
 }
 
-/** Pages on which other causes are put right. */
-const placesOf: Record<string, (here: string) => [href: string, label: string]> = {
+/** Pages on which causes are put right. */
+export const placesOf: Record<string, (here: string) => [href: string, label: string]> = {
   repository_unreadable: (here) => [`${here}/settings#source`, "Check the address and the token"],
   source_missing: (here) => [`${here}/settings#source`, "Check the branch"],
   app_exited: (here) => [`${here}/settings#run`, "Edit the start command"],

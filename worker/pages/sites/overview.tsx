@@ -5,6 +5,7 @@ import type { SiteEvent, SiteSample } from "../../../protocol/api/running.ts";
 import { SiteRollback, type Site } from "../../../protocol/api/sites.ts";
 import { call } from "../../api/call.ts";
 import type { Ctx } from "../../ctx.ts";
+import { causeIn } from "../../domain/failed-deployment.ts";
 import { parsed } from "../../domain/parsed.ts";
 import { keepSuspendedDays } from "../../domain/terms.ts";
 import { unpaidInvoiceOf } from "../../services/refuse-unpaid.ts";
@@ -18,7 +19,7 @@ import { size } from "../kit/size.ts";
 import { activityText } from "../kit/activity-words.ts";
 import { money } from "../money.ts";
 import { DeploymentTable } from "./deployment-table.tsx";
-import { applyFix, deploy, deployChosen, FailureCard, headlineOf } from "./failure.tsx";
+import { applyFix, deploy, deployChosen, FailureCard, headlineOf, placesOf } from "./failure.tsx";
 import { siteFrame } from "./frame.tsx";
 
 const eventWords: Record<SiteEvent["kind"], string> = {
@@ -259,6 +260,7 @@ const Notices = ({
   const isUnhealthy =
     events.findLast(({ kind }) => kind !== "disk_full" && kind !== "slowed")?.kind === "unhealthy";
   const crashed = site.status === "FAILED" && explained === null ? site.currentDeployment?.error : null;
+  const place = crashed && placesOf[causeIn(crashed) ?? "app_exited"]?.(`/sites/${site.id}`);
   const earlier = deployments.find(({ status, canRollBack }) => status === "SUPERSEDED" && canRollBack);
   return (
     <>
@@ -298,9 +300,11 @@ const Notices = ({
               <a class="button" href={`/sites/${site.id}/logs`}>
                 Read its log
               </a>
-              <a class="button" href={`/sites/${site.id}/settings#run`}>
-                Edit the start command
-              </a>
+              {place && (
+                <a class="button" href={place[0]}>
+                  {place[1]}
+                </a>
+              )}
               <a class="button" href={`/assistant?about=${site.id}`}>
                 Ask the assistant
               </a>
