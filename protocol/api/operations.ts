@@ -480,7 +480,8 @@ export const operations = {
     method: "post",
     path: "/sites/{id}/rollback",
     tag: "Deployments",
-    summary: "Roll back to an earlier deployment, with its image and its environment",
+    summary:
+      "Roll back to an earlier deployment, with its image, environment and run settings, such as its port and the volumes it mounts",
     access: "key",
     body: SiteRollback,
     optionalBody: true,
