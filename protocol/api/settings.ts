@@ -110,7 +110,10 @@ export type Settings = z.infer<typeof Settings>;
 
 export const SettingsPatch = z
   .strictObject({
-    brand: z.strictObject(brand).partial().optional(),
+    brand: z
+      .strictObject({ ...brand, name: brand.name.nullable() })
+      .partial()
+      .optional(),
     seller: z.strictObject(seller).partial().optional(),
     signUp: SignUp.optional(),
   })

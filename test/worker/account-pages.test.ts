@@ -330,8 +330,9 @@ describe("the installation's settings", () => {
       expect(text).not.toContain("Privacy</a>");
       expect(text).not.toContain(svg);
     }
-    await me.send(path, "brand", { ...brand, logo: "", termsUrl: "" });
+    await me.send(path, "brand", { ...brand, name: "", logo: "", termsUrl: "" });
     const { text } = await me.get("/account");
+    expect(text).toContain("· Berth</title>");
     expect(text).toContain("⚓");
     expect(text).not.toContain("Terms</a>");
   });
@@ -340,7 +341,7 @@ describe("the installation's settings", () => {
     ["accent", "#ffffff"],
     ["logo", "<svg onload=alert(1)></svg>"],
     ["termsUrl", "javascript:alert(1)"],
-    ["name", ""],
+    ["name", "x".repeat(61)],
   ])("refuse a wrong %s at its field, with what was typed", async (field, value) => {
     const { status, text } = await me.send(path, "brand", { ...brand, [field]: value });
     expect(status).toBe(400);

@@ -55,6 +55,8 @@ describe("the installation's settings", () => {
     ]);
     expect((await api(by, "GET", "/settings")).body).toEqual(body);
     expect((await publicSettings(ctx)).brand.name).toBe("Acme Cloud");
+    const unnamed = await api(by, "PATCH", "/settings", { brand: { name: null } });
+    expect([unnamed.status, unnamed.body]).toMatchObject([200, { brand: { name: "Berth" } }]);
   });
 
   const svg = (inside: string) => `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1">${inside}</svg>`;

@@ -128,7 +128,14 @@ export const operatorSettings: Screen = {
         <Card title="Brand">
           <div class="body">
             <Form id="brand">
-              <Field name="name" prose label="Name" value={brand.name} required maxlength={60} />
+              <Field
+                name="name"
+                prose
+                label="Name"
+                value={brand.name}
+                hint="Leave empty for Berth's own."
+                maxlength={60}
+              />
               {brand.logo !== null && (
                 <p>
                   <img class="logo" src={logoAddress(brand.logo)} alt="Current logo" />
