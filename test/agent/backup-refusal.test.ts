@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { PassThrough, Readable } from "node:stream";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { containerName } from "../../agent/docker/database-objects.ts";
@@ -9,7 +10,10 @@ import { databaseSpec } from "../support/database-spec.ts";
 
 beforeAll(openMachines);
 afterAll(closeMachines);
-afterEach(() => void vi.useRealTimers());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 
 const databaseId = formatId("database", 1, new Uint8Array(10));
 const database = databaseSpec({
@@ -115,4 +119,21 @@ it("a Redis whose other child process does not end, or whose save makes no progr
   await expect(after(await redisSaying({ INFO }), backUp("redis"))).rejects.toThrow(
     /its save makes no progress/,
   );
+});
+
+it("a Redis that answers nothing, as while its owner pauses all clients, holds up others for a minute at most", async () => {
+  const machine = await redisSaying({});
+  const { engine } = machine.docker;
+  const execute = engine.execute.bind(engine);
+  engine.execute = async (id, program, signal) => {
+    if (!program.input?.includes("BGSAVE")) return execute(id, program, signal);
+    await once(signal as AbortSignal, "abort");
+    throw signal?.reason;
+  };
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  const asked = vi.spyOn(AbortSignal, "timeout").mockImplementation(() => timeout(20));
+  await expect(after(machine, backUp("redis"))).rejects.toThrow(
+    "The database could not be copied: its server has not answered for a minute. Try again",
+  );
+  expect(asked).toHaveBeenCalledWith(60_000);
 });

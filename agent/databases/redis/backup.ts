@@ -10,6 +10,8 @@ const file = "dump.rdb";
 const pauseMs = 250;
 /** A host makes one backup at a time: it does not wait longer than this for another child process of the server. */
 const beginsWithinMs = 5 * 60_000;
+/** CLIENT PAUSE, or a long command of the owner's, holds back every answer, and with it the host's other backups. */
+const answersWithinMs = 60_000;
 /** A save that writes no key for this long is stuck. */
 const stuckAfterMs = 10 * 60_000;
 
@@ -20,7 +22,13 @@ async function ask({ engine, id, spec, signal }: Server, input: string, anonymou
     env: anonymous ? [strayMark] : [strayMark, ...adminEnv(spec.adminPassword)],
     input,
   };
-  const { exitCode, stdout, stderr } = await engine.execute(id, program, signal);
+  const late = AbortSignal.timeout(answersWithinMs);
+  const { exitCode, stdout, stderr } = await engine
+    .execute(id, program, AbortSignal.any([signal, late]))
+    .catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw late.aborted ? refused("its server has not answered for a minute") : error;
+    });
   if (exitCode !== 0)
     throw new ServerRefusal(refusalIn(stderr), `redis-cli ended with ${exitCode}: ${stderr.slice(0, 300)}`);
   return stdout;
