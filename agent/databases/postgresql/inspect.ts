@@ -107,7 +107,7 @@ const insights = {
 /** Only the reader may see the text of others' statements. */
 async function activeOf(place: Place): Promise<unknown[][]> {
   const login = await place.reader();
-  return connected({ ...place, login }, ownQuestionsMs, ({ client }) => list(client, insights.active));
+  return asked({ ...place, login }, ["search_path=pg_catalog"], (client) => list(client, insights.active));
 }
 
 const tables = `
