@@ -387,6 +387,34 @@ describe("what a PostgreSQL database's owner makes while it is backed up", () =>
     );
   });
 
+  it("is waited for during a minute, and then named, where a transaction that stays open has locked it", async () => {
+    await anew();
+    await own("CREATE SEQUENCE held");
+    const other = await host.provision("postgresql", "locked");
+    await host.psql(other, "CREATE VIEW held AS SELECT 1");
+    const failureOf = async (database: DatabaseSpec, change: string) => {
+      const locked = `SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation = 'held'::regclass`;
+      const open = host
+        .psql(database, `BEGIN; ${change}; SELECT pg_sleep(600)`)
+        .catch((error: Error) => error.message);
+      await vi.waitUntil(async () => (await host.psql(database, locked)) === "1", { timeout: 20_000 });
+      const failure = await host.backUp(database).catch((error: Error) => error.message);
+      const ends = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%sleep(600)'";
+      await host.psql(database, ends, "berth");
+      await open;
+      return failure;
+    };
+    expect(
+      await Promise.all([
+        failureOf(spec, "ALTER SEQUENCE held RENAME TO renamed"),
+        failureOf(other, "ALTER VIEW held RENAME TO renamed"),
+      ]),
+    ).toEqual([
+      expect.stringMatching(/^One of the sequences .* locked for more than a minute/),
+      expect.stringMatching(/^One of the views .* locked for more than a minute/),
+    ]);
+  }, 240_000);
+
   it("is named with the reason when it cannot be read, and nothing of its rows is", async () => {
     await anew();
     await own("CREATE TABLE broken (word text); INSERT INTO broken SELECT repeat('private ', 10000)");

@@ -32,6 +32,7 @@ SET extra_float_digits = 1;
 SET bytea_output = 'hex';
 SET xmlbinary = 'base64';
 SET lc_monetary = 'C';
+SET lock_timeout = '60s';
 SET max_parallel_workers_per_gather = 0;
 SELECT set_config(name, value, false) FROM pg_settings s JOIN (VALUES ('transaction_timeout', '0'),
   ('restrict_nonsystem_relation_kind', 'view, foreign-table')) v (name, value) USING (name);`;
@@ -133,8 +134,8 @@ async function lockTables(session: Session, wanted?: Fingerprint): Promise<Table
   });
   for (let at = 0; at < found.length; at += tablesAtOnce) {
     const names = found.slice(at, at + tablesAtOnce).map(({ from }) => from);
-    const statements = `SET LOCAL lock_timeout = '60s'; LOCK TABLE ${names.join(", ")} IN ACCESS SHARE MODE;`;
-    await session.ask(statements).catch((error) => {
+    const statement = `LOCK TABLE ${names.join(", ")} IN ACCESS SHARE MODE;`;
+    await session.ask(statement).catch((error) => {
       throw unread(`One of the tables from ${found[at]?.name} on`, error);
     });
   }
@@ -188,6 +189,12 @@ async function readTables(
   tables.push({ name: "large objects", rows, checksum });
   return { tables: tables.sort(byName), objects };
 }
+
+/** pg_dump would wait for a locked view without a limit. */
+const awaitViews = (session: Session): Promise<unknown> =>
+  session.ask(`SELECT count(pg_get_viewdef(c.oid)) ${relations("'v', 'm'")};`).catch((error) => {
+    throw unread("One of the views", error);
+  });
 
 const countersAtOnce = 100;
 
@@ -279,6 +286,7 @@ export const postgresql: Copier = {
       const more = await readMore(session);
       const before = await readCounters(session, names);
       const tables = await lockTables(session);
+      await awaitViews(session);
       const dump = await server.engine.pipe(server.id, {
         command: [
           "pg_dump",
