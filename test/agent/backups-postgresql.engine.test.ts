@@ -429,3 +429,28 @@ describe("what a PostgreSQL database's owner makes while it is backed up", () =>
     expect(error).not.toContain("private");
   });
 });
+
+describe("what a PostgreSQL database's owner sets for everyone", () => {
+  it("keeps Berth neither from backups nor from rotations: a library that is not there, or few connections", async () => {
+    await anew();
+    const { databaseName } = spec;
+    await own(`CREATE TABLE kept (n int);
+      ALTER DATABASE ${databaseName} CONNECTION LIMIT 1;
+      ALTER DATABASE ${databaseName} SET local_preload_libraries = missing;`);
+    const backupId = await host.backUp(spec);
+    expect(await host.verify(spec, backupId)).toBeNull();
+    await host.rotate(spec);
+    expect(await host.restore(spec, backupId)).toBeNull();
+    await expect(own("SELECT 1")).rejects.toThrow(/could not access file/);
+    await host.run(spec, [
+      "env",
+      "PGOPTIONS=-c local_preload_libraries=",
+      "psql",
+      "--username=berth",
+      `--dbname=${databaseName}`,
+      `--command=ALTER DATABASE ${databaseName} RESET ALL`,
+    ]);
+    const limit = "SELECT datconnlimit FROM pg_database WHERE datname = current_database()";
+    expect(await own(limit)).toBe("-1");
+  });
+});

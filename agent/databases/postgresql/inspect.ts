@@ -43,6 +43,8 @@ async function connected<T>(
       "client_connection_check_interval=500",
       "DateStyle=ISO",
       "bytea_output=hex",
+      // A library that is not there refuses every connection.
+      "local_preload_libraries=",
       ...settings,
     ]
       .map((setting) => `-c ${setting}`)

@@ -49,6 +49,8 @@ const ownOptions = Object.entries({
   idle_in_transaction_session_timeout: "0",
   standard_conforming_strings: "on",
   quote_all_identifiers: "off",
+  // A library that is not there refuses every connection.
+  local_preload_libraries: "",
 })
   .map(([name, value]) => `-c ${name}=${value}`)
   .join(" ");
@@ -74,6 +76,10 @@ DO $berth$ DECLARE reader name; BEGIN
       EXECUTE format('GRANT CONNECT ON DATABASE ${identifier(databaseName)} TO %I', reader);
     END IF;
   END LOOP;
+  -- It would keep out the readers. Each login has a limit of its own.
+  IF EXISTS (SELECT FROM pg_database WHERE datname = ${literal(databaseName)} AND datconnlimit >= 0) THEN
+    ALTER DATABASE ${identifier(databaseName)} CONNECTION LIMIT -1;
+  END IF;
   IF EXISTS (SELECT FROM pg_authid WHERE rolname = ${literal(admin)} AND rolpassword IS NOT NULL) THEN ALTER ROLE ${admin} PASSWORD NULL; END IF;
   -- A restore by the owner may not comment on Berth's own extension, which may have been dropped with its schema.
   IF EXISTS (SELECT FROM pg_extension e JOIN pg_description d ON d.objoid = e.oid AND d.classoid = 'pg_extension'::regclass
