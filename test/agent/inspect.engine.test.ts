@@ -472,10 +472,13 @@ describe("a postgresql database", () => {
     expect((await reading).kind).not.toBe("query");
   });
 
-  it("runs no function of its owner's with the login that reads, when it tells which statements run", async () => {
+  it("runs no function of its owner's with the login that reads, when it tells which statements run or ends one", async () => {
     const write = (statement: string) => result(statement, { write: true });
     await write(`CREATE FUNCTION public."left"(text, int) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
       IF session_user = 'berth_query' THEN ALTER ROLE berth_query SET work_mem = '1MB'; END IF; RETURN 'captured'; END $$`);
+    await write(`CREATE FUNCTION public.pg_terminate_backend(int) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+      IF session_user = 'berth_query' THEN ALTER ROLE berth_query SET work_mem = '2MB'; RETURN true; END IF;
+      RAISE insufficient_privilege; END $$`);
     await write("ALTER DATABASE postgresql_data SET search_path = public, pg_catalog");
     const running = query("SELECT pg_sleep(60), 'seen by the reader'", { timeoutMs: 90_000 });
     const found = await vi.waitUntil(async () => {
@@ -486,10 +489,10 @@ describe("a postgresql database", () => {
     await ask({ kind: "endSession", session: found.id, ...server });
     await running;
     await write("ALTER DATABASE postgresql_data RESET search_path");
-    await write('DROP FUNCTION public."left"(text, int)');
+    await write('DROP FUNCTION public."left"(text, int), public.pg_terminate_backend(int)');
     expect(
-      await rows("SELECT array_to_string(rolconfig, ';') FROM pg_roles WHERE rolname = 'berth_query'"),
-    ).toEqual([["lo_compat_privileges=on"]]);
+      await rows("SELECT rolconfig::text LIKE '%work_mem%' FROM pg_roles WHERE rolname = 'berth_query'"),
+    ).toEqual([[false]]);
   });
 
   it("says how many rows a statement would change, and changes none", async () => {

@@ -217,7 +217,7 @@ export const postgresql: Inspector = {
 
   endSession: async (place, session) => {
     const end = (login: Login) =>
-      connected({ ...place, login }, ownQuestionsMs, async ({ client }) => {
+      asked({ ...place, login }, ["search_path=pg_catalog"], async (client) => {
         // Only the login itself may end its sessions; the role that it acts as may not.
         await client.query("SET ROLE NONE");
         const { rows } = await client.query<[boolean]>({
