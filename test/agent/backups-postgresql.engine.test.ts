@@ -431,11 +431,13 @@ describe("what a PostgreSQL database's owner makes while it is backed up", () =>
 });
 
 describe("what a PostgreSQL database's owner sets for everyone", () => {
-  it("keeps Berth neither from backups nor from rotations: a library that is not there, or few connections", async () => {
+  it("keeps Berth neither from backups nor from rotations: a library or a tablespace that is not there, few connections, or little time", async () => {
     await anew();
     const { databaseName } = spec;
     await own(`CREATE TABLE kept (n int);
       ALTER DATABASE ${databaseName} CONNECTION LIMIT 1;
+      ALTER DATABASE ${databaseName} SET temp_tablespaces = 'missing', "Other, ""one""";
+      ALTER DATABASE ${databaseName} SET transaction_timeout = '1ms';
       ALTER DATABASE ${databaseName} SET local_preload_libraries = missing;`);
     const backupId = await host.backUp(spec);
     expect(await host.verify(spec, backupId)).toBeNull();
@@ -444,7 +446,7 @@ describe("what a PostgreSQL database's owner sets for everyone", () => {
     await expect(own("SELECT 1")).rejects.toThrow(/could not access file/);
     await host.run(spec, [
       "env",
-      "PGOPTIONS=-c local_preload_libraries=",
+      "PGOPTIONS=-c local_preload_libraries= -c transaction_timeout=0",
       "psql",
       "--username=berth",
       `--dbname=${databaseName}`,

@@ -140,6 +140,11 @@ export const databaseComment = "comment";
 
 /** Settings stored as a list of quoted names, which as a single text would be one name. */
 const lists = ["search_path", "temp_tablespaces", "local_preload_libraries"];
+const namesIn = (list: string): string[] =>
+  Array.from(
+    list.matchAll(/"((?:[^"]|"")*)"|[^\s,]+/g),
+    ([word, quoted]) => quoted?.replaceAll('""', '"') ?? word,
+  );
 
 /**
  * A single DO statement, so that no setting affects the next one. Settings that this server rejects are skipped. Those
@@ -155,8 +160,10 @@ function setAgain(databaseName: string, name: string, value: string): string {
       ? ""
       : `PERFORM pg_catalog.fmgr_c_validator(pg_catalog.min(oid)) FROM pg_catalog.pg_proc WHERE probin OPERATOR(pg_catalog.=) ${literal(`$libdir/${first}`)};`;
   const alter = `ALTER DATABASE ${identifier(databaseName)} SET ${path}`;
+  // A session refuses a tablespace that is not there; a database accepts it.
   const body = lists.includes(name)
-    ? `PERFORM pg_catalog.set_config(${literal(name)}, ${literal(value)}, true); EXECUTE ${literal(`${alter} FROM CURRENT`)};`
+    ? `BEGIN PERFORM pg_catalog.set_config(${literal(name)}, ${literal(value)}, true); EXECUTE ${literal(`${alter} FROM CURRENT`)};
+        EXCEPTION WHEN OTHERS THEN EXECUTE ${literal(`${alter} TO ${namesIn(value).map(literal).join(", ")}`)}; END;`
     : `EXECUTE ${literal(`${alter} TO ${literal(value)}`)};`;
   return `DO ${literal(`BEGIN ${load} ${body} EXCEPTION WHEN OTHERS THEN NULL; END`)};`;
 }

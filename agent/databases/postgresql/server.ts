@@ -76,6 +76,13 @@ DO $berth$ DECLARE reader name; BEGIN
       EXECUTE format('GRANT CONNECT ON DATABASE ${identifier(databaseName)} TO %I', reader);
     END IF;
   END LOOP;
+  -- Older servers do not know the setting, which therefore cannot be among the options of a session.
+  FOREACH reader IN ARRAY ARRAY[${literal(admin)}, ${literal(backupReader)}, ${literal(queryReader)}]::name[] LOOP
+    IF current_setting('transaction_timeout', true) IS NOT NULL AND NOT EXISTS (SELECT FROM pg_roles
+        WHERE rolname = reader AND 'transaction_timeout=0' = ANY (rolconfig)) THEN
+      EXECUTE format('ALTER ROLE %I SET transaction_timeout = 0', reader);
+    END IF;
+  END LOOP;
   -- It would keep out the readers. Each login has a limit of its own.
   IF EXISTS (SELECT FROM pg_database WHERE datname = ${literal(databaseName)} AND datconnlimit >= 0) THEN
     ALTER DATABASE ${identifier(databaseName)} CONNECTION LIMIT -1;
