@@ -119,6 +119,24 @@ describe("a PostgreSQL database's backup is made and proven", () => {
     expect(await host.psql(other, "SELECT id FROM kept")).toBe("1");
   });
 
+  it("with policies that name its login, which another server does not have, also once another one took its place", async () => {
+    await anew();
+    const [{ username } = { username: "" }] = spec.logins;
+    await own(`CREATE TABLE kept (id int); INSERT INTO kept VALUES (1); ALTER TABLE kept ENABLE ROW LEVEL SECURITY;
+      CREATE POLICY first ON kept TO ${username} USING (id = 1); CREATE POLICY second ON kept TO ${username}, current_user;`);
+    const backupId = await host.backUp(spec);
+    expect(await host.verify(spec, backupId)).toBeNull();
+    await host.rotate(spec);
+    expect(await host.restore(spec, backupId)).toBeNull();
+    expect(await own("SELECT policyname, roles FROM pg_policies ORDER BY 1")).toBe(
+      `first|{${username}}\nsecond|{${spec.databaseName},${username}}`,
+    );
+    expect(await own(`SELECT rolcanlogin FROM pg_roles WHERE rolname = '${username}'`)).toBe("f");
+    const other = await host.provision("postgresql", "another");
+    expect(await host.restore(other, backupId, spec)).toBeNull();
+    expect(await host.verify(other, await host.backUp(other))).toBeNull();
+  });
+
   it("also where a restore's statements would find no name, for want of a schema, and is restored into another database", async () => {
     await anew();
     await own(`

@@ -8,6 +8,7 @@ import { strayMark } from "../backups/strays.ts";
 import { notOfExtension, own, parsed, printable } from "./own-objects.ts";
 import {
   backupReader,
+  createRole,
   dropStatistics,
   emptyDatabase,
   identifier,
@@ -56,7 +57,7 @@ export async function refill(
   const entries = await listEntries(server, again());
   const restorePart = async (part: Part) => {
     let left = entries.filter((entry) => entry.part === part).map(({ id }) => id);
-    for (;;) {
+    for (let hasLogins = false; ; hasLogins = true) {
       await runs({
         command: ["sh", "-c", 'cat >"$0"', listFile],
         input: left.map((id) => `${id};\n`).join(""),
@@ -67,7 +68,8 @@ export async function refill(
         if (!(error instanceof UnfitError) || lacksResources(error.message)) throw error;
         const named = await namedInErrors(runs).catch(() => new Set());
         const failed = left.filter((id) => named.has(id));
-        if (failed.length === 0 || failed.length === left.length) throw error;
+        const isHelped = !hasLogins && (await createLogins(runs));
+        if (failed.length === 0 || (failed.length === left.length && !isHelped)) throw error;
         left = failed;
       }
     }
@@ -221,6 +223,14 @@ async function namedInErrors(runs: Run): Promise<Set<string>> {
     command: ["sed", "-n", "s/^pg_restore: from TOC entry \\([0-9]*\\);.*/\\1/p", errorFile],
   });
   return new Set(found.split("\n"));
+}
+
+/** Creates the logins that the last restore's errors miss, as policies may name them. @returns whether there are any */
+async function createLogins(runs: Run): Promise<boolean> {
+  const missing = 's/^.*ERROR:  role "\\([a-z][a-z0-9_]*_[0-9]\\{1,9\\}\\)" does not exist$/\\1/p';
+  const found = (await runs({ command: ["sed", "-n", missing, errorFile] })).split("\n").filter(Boolean);
+  for (const name of new Set(found)) await createRole(name, runs);
+  return found.length > 0;
 }
 
 async function listEntries(

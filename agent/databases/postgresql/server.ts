@@ -98,6 +98,10 @@ END $berth$;
 export const dropStatistics = async (databaseName: string, run: Run): Promise<void> =>
   void (await run(psql(databaseName, "DROP EXTENSION IF EXISTS pg_stat_statements")));
 
+/** Creates a role that has no rights and cannot sign in. */
+export const createRole = async (name: string, run: Run): Promise<void> =>
+  void (await run(psql("postgres", `CREATE ROLE ${identifier(name)}`)));
+
 /** Renames the role that owns everything in the database. */
 export const renameOwner = async (databaseName: string, from: string, to: string, run: Run): Promise<void> =>
   void (await run(psql(databaseName, `ALTER ROLE ${identifier(from)} RENAME TO ${identifier(to)}`)));
