@@ -956,6 +956,29 @@ describe("a redis database", () => {
     await unharmed();
   });
 
+  it("tells which of its owner's commands took long, and none of Berth's own", async () => {
+    const admin = (...words: string[]) =>
+      docker(
+        "exec",
+        ...["REDISCLI_AUTH", "VALKEYCLI_AUTH"].flatMap((name) => ["--env", `${name}=${spec.adminPassword}`]),
+        containerName(spec.databaseId),
+        ...redisClient("--user", "berth", ...words),
+      );
+    await admin("CONFIG", "SET", "slowlog-log-slower-than", "0");
+    await ask({ kind: "schema", ...server });
+    // Last: a server keeps no more than the newest 128.
+    await result("SET taken long", { write: true });
+    await admin("CONFIG", "SET", "slowlog-log-slower-than", "10000");
+    const answer = await ask({ kind: "insight", ...server });
+    const statements =
+      answer.kind === "insight" ? answer.insight.slowQueries.map((slow) => slow.statement) : [];
+    expect(statements).toContain("SET taken long");
+    expect(
+      statements.filter((statement) => /^(?:INFO|SCAN|TYPE|SELECT|COMMAND|CONFIG) /.test(statement)),
+    ).toEqual([]);
+    await unharmed();
+  });
+
   it("ends a blocked session of its owner, and not the administrator's; it has no dry runs", async () => {
     const client = (user: string, password: string, ...words: string[]) =>
       docker(

@@ -15,6 +15,15 @@ import { Rows } from "../inspect/rows.ts";
 const port = 6379;
 const scannedKeys = 10_000;
 const scannedAtOnce = 500;
+/** The name of these connections at the server, but for statements of the owner's. */
+const ownName = "berth";
+/** All that a server keeps. */
+const slowKept = "128";
+const slowShown = 20;
+
+/** Besides by that name, Berth connects from within the container, where nobody else is. */
+const isOwn = ([, , , , address, name]: Reply[]): boolean =>
+  textOf(name) === ownName || textOf(address).startsWith("127.0.0.1:");
 
 /** Connects with the customer's login. */
 async function connected<T>(place: Place, work: (client: RedisClient) => Promise<T>): Promise<T> {
@@ -24,6 +33,7 @@ async function connected<T>(place: Place, work: (client: RedisClient) => Promise
   try {
     const signedIn = await client.ask("AUTH", place.login.username, place.login.password);
     if (signedIn instanceof RedisError) throw signedIn;
+    await say(client, "CLIENT", "SETNAME", ownName);
     return await work(client);
   } finally {
     socket.destroy();
@@ -125,7 +135,7 @@ export const redis: Inspector = {
     connected(place, async (client) => {
       const facts = await info(client);
       const number = (name: string) => Number(facts.get(name) ?? 0);
-      const slow = (await say(client, "SLOWLOG", "GET", "20")) as Reply[][];
+      const slow = (await say(client, "SLOWLOG", "GET", slowKept)) as Reply[][];
       const clients = textOf(await say(client, "CLIENT", "LIST")).split("\n");
       const own = textOf(await say(client, "CLIENT", "ID"));
       const looked = number("keyspace_hits") + number("keyspace_misses");
@@ -151,11 +161,14 @@ export const redis: Inspector = {
         cacheHitRatio: looked === 0 ? null : number("keyspace_hits") / looked,
         uptimeSeconds: number("uptime_in_seconds"),
         activeQueries: active.slice(0, 50),
-        slowQueries: slow.map(([, , microseconds, words]) => {
-          const ms = rounded(Number(microseconds) / 1000);
-          const statement = shown((words as Reply[]).map(shown).join(" "));
-          return { statement, calls: 1, totalMs: ms, meanMs: ms, maxMs: ms };
-        }),
+        slowQueries: slow
+          .filter((entry) => !isOwn(entry))
+          .slice(0, slowShown)
+          .map(([, , microseconds, words]) => {
+            const ms = rounded(Number(microseconds) / 1000);
+            const statement = shown((words as Reply[]).map(shown).join(" "));
+            return { statement, calls: 1, totalMs: ms, meanMs: ms, maxMs: ms };
+          }),
       };
     }),
 
@@ -191,6 +204,7 @@ export const redis: Inspector = {
         words.map((word) => word.toString()),
         write,
       );
+      await say(client, "CLIENT", "SETNAME", "");
       const reply = await client.ask(...words);
       if (reply instanceof RedisError) throw new StatementError(`Redis refused it: ${reply.message}.`);
       const rows = new Rows(limit, write);
