@@ -427,6 +427,21 @@ export function createEngine({
       }));
     },
 
+    async unclaimedVolumes(since) {
+      const { Volumes } = await docker.listVolumes();
+      // Later: one whose container has been made meanwhile is its own.
+      const containers = await docker.listContainers({ all: true });
+      const claimed = new Set(containers.flatMap(({ Mounts }) => Mounts.map(({ Name }) => Name)));
+      return (Volumes ?? []).flatMap(({ Name, Labels, Mountpoint, ...more }) => {
+        // In whole seconds.
+        const madeAt = Date.parse((more as { CreatedAt?: string }).CreatedAt ?? "");
+        const isNew = madeAt >= since.getTime() - 1000;
+        return isNew && namelessVolume.test(Name) && !claimed.has(Name)
+          ? [{ name: Name, labels: Labels, folder: Mountpoint }]
+          : [];
+      });
+    },
+
     async removeVolume(name) {
       try {
         await docker.getVolume(name).remove();

@@ -130,6 +130,8 @@ export type Engine = {
   /** Creates the volume if it does not exist; an existing one is never changed. */
   ensureVolume(name: string, labels: Labels): Promise<void>;
   volumes(labels: Labels): Promise<VolumeSummary[]>;
+  /** Nameless volumes made since then that no container has: the engine is making theirs, or could not. */
+  unclaimedVolumes(since: Date): Promise<VolumeSummary[]>;
   /** @returns false if a container uses it */
   removeVolume(name: string): Promise<boolean>;
   /** A file or directory of a container, running or not, as a tar; null if it does not exist. */

@@ -1,6 +1,6 @@
 import { commandContainer } from "../docker/specs.ts";
-import { onAccountNetwork } from "../isolation/account-network.ts";
 import { attendCommand, removeAfterwards } from "../sites/command.ts";
+import { createContainer } from "../sites/create-container.ts";
 import { imageOf } from "../sites/rollout.ts";
 import { ensureVolumes } from "../sites/volumes.ts";
 import type { Handler } from "./handler.ts";
@@ -14,6 +14,5 @@ export const runCommand: Handler<"site.command"> = async (host, args, job) => {
   const container = commandContainer(host.agentId, args, job, image);
   // By its name: the engine may create the container without an answer.
   removeAfterwards(host.engine, container.name, job);
-  const create = () => host.engine.createContainer(container);
-  return attendCommand(host, await onAccountNetwork(host, run.accountId, create), job);
+  return attendCommand(host, await createContainer(host, run, container), job);
 };

@@ -5,6 +5,10 @@ import { demandDisk, fullestOf, watchDisk, type Disk } from "./disk.ts";
 
 const received = {
   image: { ended: "The pull", advice: "use a smaller image" },
+  volumes: {
+    ended: "Making the app's container",
+    advice: "put less into the folders of its image that are volumes, or declare fewer with VOLUME",
+  },
   backup: { ended: "Restoring the backup", advice: "try again later, or ask the operator to make room" },
 };
 type Received = keyof typeof received;
@@ -20,7 +24,7 @@ export type BuildRoom = {
   disk(): Promise<Disk | null>;
   /** Sets the limits and returns a signal that aborts if the build fills the disk. */
   enter(): Promise<{ signal: AbortSignal; end(): void }>;
-  /** Returns a signal that aborts if an image or a backup, which may unpack to anything, fills the disk. */
+  /** Returns a signal that aborts if an image, a backup or what the engine copies into volumes, which may be of any size, fills the disk. */
   receive(what: Received): Promise<{ signal: AbortSignal; end(): void }>;
 };
 

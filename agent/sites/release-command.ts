@@ -2,8 +2,8 @@ import type { JobArgs } from "../../protocol/agent/jobs.ts";
 import { commandContainer, releaseCommandId, releaseLabel } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
-import { onAccountNetwork } from "../isolation/account-network.ts";
 import { attendCommand, removeAfterwards } from "./command.ts";
+import { createContainer } from "./create-container.ts";
 import { ensureVolumes } from "./volumes.ts";
 
 /**
@@ -31,7 +31,7 @@ export async function runReleaseCommand(
   const args = { run, deploymentId, commandId, command, timeoutSeconds };
   const container = commandContainer(host.agentId, args, job, imageId);
   removeAfterwards(host.engine, container.name, job);
-  const id = await onAccountNetwork(host, run.accountId, () => host.engine.createContainer(container));
+  const id = await createContainer(host, run, container);
   const wasBegun = ((await host.engine.inspectContainer(id))?.startedAt ?? null) !== null;
   job.log(`${wasBegun ? "Continuing" : "Running"} the release command: ${command}`);
   const { exitCode, error } = await attendCommand(host, id, job);

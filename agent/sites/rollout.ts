@@ -5,11 +5,11 @@ import { atStartSpeed } from "../docker/start-speed.ts";
 import { LogParser } from "../docker/log-parser.ts";
 import { networkName, siteContainer, siteLabels, stopGraceOf, volumesOf } from "../docker/specs.ts";
 import { isShutdown } from "../failure.ts";
-import { onAccountNetwork } from "../isolation/account-network.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
 import { servingIds, type Target } from "../ingress/ingress.ts";
 import { log } from "../log.ts";
+import { createContainer } from "./create-container.ts";
 import { handOver } from "./hand-over.ts";
 import { fallbackOf, passProbation, takeBack } from "./probation.ts";
 import { exitReason, waitUntilHealthy } from "./readiness.ts";
@@ -62,8 +62,7 @@ async function swapTo(
       const spec = siteContainer(host.agentId, run, deploymentId, image, name, replica);
       names.push(spec.name, nameBeside(spec));
       // What an attempt before this one put into service may have other settings by now, and serves on.
-      const create = () =>
-        onAccountNetwork(host, run.accountId, () => host.engine.createContainer(spec, serving));
+      const create = () => createContainer(host, run, spec, serving);
       const there = await create();
       // An earlier release of the same name may be about to go.
       const id = (await host.recall(there)) ? there : await create();

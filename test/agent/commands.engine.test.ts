@@ -19,6 +19,7 @@ import { FromAgent, type AgentLogLine } from "../../protocol/agent/messages.ts";
 import { engine, execute, newId } from "../support/engine.ts";
 import { offerOf } from "../support/offer.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { emptyDisk } from "../support/empty-disk.ts";
 
 const agentId = randomBytes(8).toString("hex");
 const [siteId, accountId, deploymentId, shelllessId] = [
@@ -34,6 +35,7 @@ const host = {
   agentId,
   engine,
   isolation: { demand: () => Promise.resolve() },
+  buildRoom: emptyDisk(),
   imageRepository: () => repository,
   ingress: {
     newest: (_: string, { hostnames }: { hostnames: string[] }) => hostnames,

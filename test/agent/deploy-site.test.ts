@@ -9,6 +9,7 @@ import { formatId } from "../../protocol/ids.ts";
 import { deployArgs } from "../support/deploy-args.ts";
 import { jobRun } from "../support/job-run.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { emptyDisk } from "../support/empty-disk.ts";
 
 const id = <K extends "site" | "account" | "deployment">(kind: K, at = 1) =>
   formatId(kind, at, new Uint8Array(10));
@@ -71,6 +72,7 @@ it("a version that serves is a success, and keeps its image, whatever goes wrong
     agentId: "agent",
     imageRepository: () => "berth-site/x",
     isolation: { demand: () => Promise.resolve() },
+    buildRoom: emptyDisk(),
     ingress: {
       current: () => null,
       newest,

@@ -18,6 +18,7 @@ import { formatId } from "../../protocol/ids.ts";
 import { jobRun } from "../support/job-run.ts";
 import { runSpec } from "../support/run-spec.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { emptyDisk } from "../support/empty-disk.ts";
 
 const deploymentId = formatId("deployment", 1, new Uint8Array(10));
 type Limits = Parameters<Engine["limitContainer"]>[1];
@@ -89,6 +90,7 @@ function hostOf(changes: Partial<Engine> = {}): Host {
       );
     },
     listContainers: () => Promise.resolve([...containers]),
+    volumes: () => Promise.resolve([]),
     firstExit: () => new Promise(() => undefined),
     ...changes,
   } as unknown as Engine;
@@ -98,6 +100,7 @@ function hostOf(changes: Partial<Engine> = {}): Host {
     imageRepository: () => "berth-site/a",
     settings: { probationSeconds: 0 },
     isolation: { demand: () => Promise.resolve() },
+    buildRoom: emptyDisk(),
     ingress: {
       current: () => serving,
       newest: (_id, { hostnames }) => hostnames,

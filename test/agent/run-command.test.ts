@@ -6,6 +6,7 @@ import type { Host } from "../../agent/host.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { jobRun } from "../support/job-run.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { emptyDisk } from "../support/empty-disk.ts";
 
 const commandId = formatId("command", 1, new Uint8Array(10));
 const deploymentId = formatId("deployment", 1, new Uint8Array(10));
@@ -25,7 +26,13 @@ it("a command's container goes, also where the engine made it without an answer 
         ? Promise.reject(new Error("connect ECONNREFUSED"))
         : Promise.resolve(void containers.splice(containers.indexOf(idOrName), 1)),
   } as unknown as Engine;
-  const host = { agentId: "agent", engine, imageRepository: () => "berth-site/a" } as unknown as Host;
+  const buildRoom = emptyDisk();
+  const host = {
+    agentId: "agent",
+    engine,
+    buildRoom,
+    imageRepository: () => "berth-site/a",
+  } as unknown as Host;
   const afterwards: (() => Promise<void>)[] = [];
   const job = jobRun({ afterwards: (work) => void afterwards.push(work) });
   await expect(runCommand(host, args, job)).rejects.toThrow("socket hang up");
@@ -49,7 +56,8 @@ function hostOf(state: object, does: Partial<Record<keyof Engine, (...args: neve
     ...does,
   };
   const isolation = { demand: () => Promise.resolve() };
-  return { agentId: "agent", engine, isolation, imageRepository: () => "berth-site/a" } as unknown as Host;
+  const imageRepository = () => "berth-site/a";
+  return { agentId: "agent", engine, isolation, buildRoom: emptyDisk(), imageRepository } as unknown as Host;
 }
 const args = { run: runSpec(), deploymentId, commandId, command: "true", timeoutSeconds: 60 };
 const notBegun = { running: false, startedAt: null as Date | null, finishedAt: null as Date | null };

@@ -6,6 +6,7 @@ import { openRecords, type Records } from "../../agent/running/records.ts";
 import { openRetirement } from "../../agent/sites/retire.ts";
 import { engine } from "./engine.ts";
 import { startTestIngress, type TestIngress } from "./ingress.ts";
+import { emptyDisk } from "./empty-disk.ts";
 
 export type SiteHost = {
   ingress: TestIngress;
@@ -30,6 +31,7 @@ export async function openSiteHost(agentId: string): Promise<SiteHost> {
         engine,
         ingress: ingress.responder.openRoutes(),
         isolation: { demand: () => Promise.resolve() },
+        buildRoom: emptyDisk(),
         workDirectory: folder,
         settings: { probationSeconds },
         imageRepository: (siteId: string) => `berth-test/${siteId}`,
