@@ -619,6 +619,22 @@ export function createEngine({
     },
 
     tagImage: async (id, repository, tag) => void (await docker.getImage(id).tag({ repo: repository, tag })),
+    async commitContainer(id, repo, tag, labels) {
+      const _query = { container: id, repo, tag, pause: false };
+      const options = {
+        path: "/commit?",
+        method: "POST",
+        options: { _query, _body: { Labels: labels } },
+        statusCodes: { 201: true, 404: "no such container", 500: "server error" },
+      };
+      const { Id } = await new Promise<{ Id: string }>((resolve, reject) =>
+        docker.modem.dial(options, (error, answer) =>
+          error ? reject(error) : resolve(answer as { Id: string }),
+        ),
+      );
+      return Id;
+    },
+
     // 409: a container still uses it; removing that container removes the image later.
     removeImage: async (reference) =>
       void (await unless([404, 409], docker.getImage(reference).remove({ force: false }))),

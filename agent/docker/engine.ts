@@ -177,6 +177,8 @@ export type Engine = {
   /** What it says of its containers: how many exposed ports and volumes, and the bytes of all of it as JSON. */
   imageDeclares(reference: string): Promise<{ ports: number; volumes: number; bytes: number }>;
   tagImage(id: string, repository: string, tag: string): Promise<void>;
+  /** Makes an image of what a container is, under this name. @returns its id */
+  commitContainer(id: string, repository: string, tag: string, labels: Labels): Promise<string>;
   removeImage(reference: string): Promise<void>;
   /** Every `repository:tag` of the repository. */
   imageTags(repository: string): Promise<string[]>;

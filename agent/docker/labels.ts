@@ -39,6 +39,8 @@ export const label = {
   /** Seconds between SIGTERM and SIGKILL; empty: the host's own. */
   stopTimeout: "berth.stop-timeout",
   timeout: "berth.timeout",
+  /** On an image: a random value, so that its digest is known to nobody. */
+  unguessable: "berth.unguessable",
   volume: "berth.volume",
   volumes: "berth.volumes",
 } as const satisfies Record<string, `berth.${string}`>;

@@ -10,6 +10,7 @@ import { timesTaken } from "../phase-times.ts";
 import { overQuota } from "../running/disk-use.ts";
 import { buildImage } from "../sites/build-image.ts";
 import { keptImage, type Obtained } from "../sites/kept-image.ts";
+import { hideDigest } from "../sites/private-image.ts";
 import { pullImage } from "../sites/pull-image.ts";
 import { removeReleaseCommand, runReleaseCommand } from "../sites/release-command.ts";
 import { release, type Released } from "../sites/rollout.ts";
@@ -89,7 +90,10 @@ async function obtainImage(host: Host, args: Args, reference: string, job: JobRu
     ? pullImage(host, args, source, job)
     : buildImage(host, args, reference, job));
   await demandModest(host, made.imageId);
-  return made;
+  // Only containerd's image store has a registry's digest as the id.
+  const isGivenByDigest =
+    source.type === "image" && source.login !== null && made.imageId === made.imageDigest;
+  return isGivenByDigest ? { ...made, imageId: await hideDigest(host, args, made.imageId) } : made;
 }
 
 const mostDeclared = { ports: 1000, volumes: 100, kilobytes: 256 };

@@ -10,11 +10,7 @@ import { log } from "../log.ts";
 
 type Means = Pick<Host, "engine" | "agentId" | "buildRoom">;
 
-/**
- * Creates a container of a tenant's image, on its account's network. Into each new volume the engine copies what the image has there,
- * holes and hard links as whole files, without any limit, and for as long as that takes: if it fills the disk, it is made to fail.
- * @throws JobError
- */
+/** @throws JobError */
 export const createContainer = (
   host: Means,
   run: Pick<RunSpec, "siteId" | "accountId" | "volumes">,
@@ -23,11 +19,16 @@ export const createContainer = (
 ): Promise<string> =>
   onAccountNetwork(host, run.accountId, () => createWithin(host, run, spec, keepContainerIds));
 
-async function createWithin(
+/**
+ * Creates a container of a tenant's image. Into each new volume the engine copies what the image has there, holes and hard links as
+ * whole files, without any limit, and for as long as that takes: if it fills the disk, it is made to fail.
+ * @throws JobError
+ */
+export async function createWithin(
   host: Means,
   run: Pick<RunSpec, "siteId" | "volumes">,
   spec: ContainerSpec,
-  keepContainerIds: readonly string[],
+  keepContainerIds: readonly string[] = [],
 ): Promise<string> {
   const { engine } = host;
   const { own, used } = await volumesOf(host, run);

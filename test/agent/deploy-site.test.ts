@@ -2,6 +2,7 @@ import net, { type AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { networkName } from "../../agent/docker/specs.ts";
 import { deploySite } from "../../agent/handlers/deploy-site.ts";
+import type { ContainerSpec } from "../../agent/docker/engine.ts";
 import type { Host } from "../../agent/host.ts";
 import type { Target } from "../../agent/ingress/ingress.ts";
 import type { JobArgs } from "../../protocol/agent/jobs.ts";
@@ -181,4 +182,61 @@ it("an image that declares more than the engine can repeat in all of its lists i
   );
   expect(await refusedFor({ volumes: 101 })).toContain("declares 101 volumes, and at most 100 are possible");
   expect(await refusedFor({ bytes: 20_000_000 })).toContain("are larger than 256 KB");
+});
+
+it("a private image that the engine has under its registry's digest is kept under another one, and under no other", async () => {
+  const digest = `sha256:${"d".repeat(64)}`;
+  const login = { username: "robot", password: "s3cret" };
+  const deployed = async (source: object, idHere: string, fails = false) => {
+    const here = new Map<string, string>();
+    const containers = new Map<string, ContainerSpec>();
+    const gone: string[] = [];
+    const host = {
+      agentId: "agent",
+      engine: {
+        imageId: (name: string) => Promise.resolve(here.get(name) ?? null),
+        registryDigest: () => Promise.resolve(digest),
+        pullImage: (name: string) => Promise.resolve(void here.set(name, idHere)),
+        imageDeclares: () => Promise.resolve({ ports: 0, volumes: 0, bytes: 0 }),
+        tagImage: (image: string, repository: string, tag: string) =>
+          Promise.resolve(void here.set(`${repository}:${tag}`, image)),
+        removeImage: (name: string) => Promise.resolve(void here.delete(name)),
+        removeNetwork: () => Promise.resolve(),
+        createContainer: (spec: ContainerSpec) => {
+          containers.set("c", spec);
+          return Promise.resolve("c");
+        },
+        removeContainer: (name: string) => Promise.resolve(void containers.delete(name)),
+        commitContainer: (name: string, repository: string, tag: string) => {
+          expect(containers.get(name)).toMatchObject({ Image: digest, Labels: { "berth.site": "" } });
+          if (fails) return Promise.reject(new Error("engine down"));
+          here.set(`${repository}:${tag}`, "made");
+          return Promise.resolve("made");
+        },
+        removeUnnamed: (image: string) => Promise.resolve(gone.push(image) > 0),
+      },
+      buildRoom: emptyDisk(),
+      imageRepository: () => "berth-site/x",
+      ingress: { newest, park: () => Promise.resolve() },
+    } as unknown as Host;
+    const image = { type: "image" as const, reference: "registry.example/app:1", login, ...source };
+    const made = await deploySite(host, { ...rollback(), parked: true, source: image }, jobRun()).catch(
+      (error: unknown) => String(error),
+    );
+    expect([...containers]).toEqual([]);
+    return { made, gone, names: [...here] };
+  };
+  const name = `berth-site/x:${next}`;
+  expect(await deployed({}, digest)).toEqual({
+    made: expect.objectContaining({ imageDigest: digest, imageId: "made" }),
+    gone: [digest],
+    names: [[name, "made"]],
+  });
+  expect(await deployed({}, digest, true)).toMatchObject({ made: "Error: engine down", names: [] });
+  // Anybody's, and that of an engine that has ids of its own.
+  for (const [source, id] of [
+    [{ login: null }, digest],
+    [{}, "sha256:e"],
+  ] as const)
+    expect(await deployed(source, id)).toMatchObject({ made: { imageId: id }, names: [[name, id]] });
 });
