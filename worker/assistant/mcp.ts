@@ -39,15 +39,8 @@ export const answerMcp = (ctx: Ctx, groups: readonly ToolGroup[], request: Reque
 
 function serverFor(ctx: Ctx, groups: readonly ToolGroup[]): Server {
   const server = new Server({ name: "berth", version }, { capabilities: { tools: {} }, instructions });
-  // A page is a group, so that a client may stop where it has found what it looked for.
-  server.setRequestHandler("tools/list", ({ params }) => {
-    const at = Math.max(0, groups.indexOf((params?.cursor ?? "") as ToolGroup));
-    const [group, next] = groups.slice(at);
-    return {
-      tools: group === undefined ? [] : toolsOf(group),
-      ...(next !== undefined && { nextCursor: next }),
-    };
-  });
+  // In one page: many clients read no second one.
+  server.setRequestHandler("tools/list", () => ({ tools: groups.flatMap(toolsOf) }));
   server.setRequestHandler("tools/call", ({ params: { name, arguments: input = {} } }, { mcpReq }) =>
     isOffered(name, groups)
       ? answerCall(ctx, { name, input, mcpReq, elicitation: server.getClientCapabilities()?.elicitation })
