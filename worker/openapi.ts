@@ -58,7 +58,9 @@ const idempotencyKey = z.object({
     .min(1)
     .max(255)
     .optional()
-    .describe("A request repeated with the same key has one effect and one response, for a day."),
+    .describe(
+      "A request repeated with the same key has one effect and one response, for a day. One that was refused had no effect: the key may be used again.",
+    ),
 });
 const lastEventId = z.object({
   "Last-Event-ID": z
@@ -183,10 +185,14 @@ export function openApiDocument(config: { SITE_URL: string; WEBHOOK_HOST: string
       },
     },
     {
-      // Zod leaves the default out of what a transform reads from text.
       override({ zodSchema, jsonSchema }) {
         const { def } = zodSchema._zod;
+        // Zod leaves the default out of what a transform reads from text.
         if (def.type === "default") jsonSchema.default ??= def.defaultValue;
+        // An escaped slash is JavaScript's alone: some generators escape it again.
+        jsonSchema.pattern &&= jsonSchema.pattern.replaceAll(/\\(.)/g, (all, escaped) =>
+          escaped === "/" ? "/" : all,
+        );
       },
     },
   );

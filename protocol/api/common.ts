@@ -24,7 +24,8 @@ export const nameOf = (max: number) =>
     .min(1)
     .max(max)
     .regex(
-      /^[^\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]*$/,
+      // The dot leaves out U+2028 and U+2029, which generators of clients write into source as they are.
+      /^(?:(?![\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]).)*$/,
       "one line, without invisible characters or characters that change the direction of text",
     );
 
@@ -78,5 +79,23 @@ export const listOf = <T extends z.ZodType>(item: T) =>
   z.object({ data: z.array(item), nextCursor: z.string().nullable() });
 export type Page<T> = { data: T[]; nextCursor: string | null };
 
-export const ErrorBody = z.looseObject({ error: z.string() }).meta({ id: "ErrorBody" });
+export const ErrorBody = z
+  .looseObject({
+    error: z.string(),
+    reason: z.string().optional().describe("What happened and what to do, for people."),
+    issues: z
+      .array(z.object({ path: z.string(), message: z.string() }))
+      .optional()
+      .describe("With invalid_request: the fields and parameters that are wrong, such as `ports.0`."),
+    invoiceToken: z
+      .string()
+      .optional()
+      .describe("With payment_required: of the invoice to pay, at `/invoice/<invoiceToken>`."),
+    confirm: z
+      .string()
+      .optional()
+      .describe("Of a statement that may write: it runs when it is sent again with this `confirm`."),
+    requestId: z.string().optional().describe("With server_error: finds it in the operator's log."),
+  })
+  .meta({ id: "ErrorBody" });
 export type ErrorBody = z.infer<typeof ErrorBody>;

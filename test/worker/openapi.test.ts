@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { describe, expect, it, vi } from "vitest";
+import { ErrorBody } from "../../protocol/api/common.ts";
 import { entryOperations } from "../../protocol/api/entry-operations.ts";
 import type { Operation } from "../../protocol/api/operations.ts";
 import { errorCatalogue } from "../../protocol/errors.ts";
@@ -74,8 +75,11 @@ describe("the OpenAPI document", () => {
     }
     // As clients of any language read them.
     for (const [, pattern = ""] of text.matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)) {
-      expect(pattern).not.toContain("\\p{");
-      expect(() => new RegExp(JSON.parse(pattern) as string)).not.toThrow();
+      const read = JSON.parse(pattern) as string;
+      expect(read).not.toContain("\\p{");
+      expect(() => new RegExp(read)).not.toThrow();
+      // Generators write them between slashes: some escape an escaped slash again, some write U+2028 itself, a line's end.
+      expect(read.replaceAll("\\\\", "")).not.toMatch(/\\\/|\\u202[89]/);
     }
     const ids = [...text.matchAll(/"operationId":"(\w+)"/g)].map(([, id]) => id);
     expect(new Set(ids)).toEqual(new Set(Object.keys(documented)));
@@ -117,6 +121,24 @@ describe("the OpenAPI document", () => {
     ).json<{ paths: Record<string, { get: { parameters: { name: string; schema: object }[] } }> }>();
     const limit = document.paths["/sites"]?.get.parameters.find(({ name }) => name === "limit")?.schema;
     expect(limit).toEqual({ type: "integer", minimum: 1, maximum: 100, default: 50 });
+  });
+
+  it("names the fields that errors have beside their text, so that generated clients can read them", async () => {
+    const { invoiceToken } = await createSite(await operator());
+    const { components } = await (
+      await call("/api/v1/openapi.json")
+    ).json<{ components: { schemas: Record<string, { properties: Record<string, object> }> } }>();
+    expect(components.schemas["ErrorBody"]?.properties).toMatchObject({
+      error: { type: "string" },
+      reason: { type: "string" },
+      issues: { items: { properties: { path: { type: "string" }, message: { type: "string" } } } },
+      invoiceToken: { type: "string" },
+      requestId: { type: "string" },
+    });
+    const refused = await call(`/invoice/${invoiceToken}?unknown=1`);
+    expect(ErrorBody.parse(await refused.json()).issues).toEqual([
+      { path: "unknown", message: expect.any(String) as string },
+    ]);
   });
 
   it("requires no field of an answer that its replay omits", () => {
