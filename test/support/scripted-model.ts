@@ -12,7 +12,9 @@ export type Said = {
   after?: Promise<unknown>;
   status?: number;
   /** Of the error that has this status. */
-  error?: { code?: string; type?: string };
+  error?: { code?: string | number; type?: string; status?: string; details?: object[] };
+  /** The error comes in a list, as Google's servers send it. */
+  isListed?: boolean;
   /** Default: 90 of the prompt and 10 of the answer. */
   tokens?: { prompt: number; completion: number };
   /** What it used is told in a chunk that has no choices, not even an empty list. */
@@ -59,8 +61,10 @@ export class ScriptedModel {
   }
 
   private say(said: Said): Response {
-    if (said.status)
-      return Response.json({ error: { message: "scripted", ...said.error } }, { status: said.status });
+    if (said.status) {
+      const body = { error: { message: "scripted", ...said.error } };
+      return Response.json(said.isListed ? [body] : body, { status: said.status });
+    }
     return new Response(streamOf(said), { headers: { "Content-Type": "text/event-stream" } });
   }
 

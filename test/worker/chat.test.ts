@@ -131,6 +131,28 @@ describe("a message", () => {
     }
   });
 
+  it("tells a quota of Gemini that the day has used up from one that the next minute renews", async () => {
+    const key = await funded(3);
+    const said = async (quotaId: string) => {
+      scripted({
+        status: 429,
+        isListed: true,
+        error: {
+          code: 429,
+          status: "RESOURCE_EXHAUSTED",
+          details: [{ "@type": "type.googleapis.com/google.rpc.QuotaFailure", violations: [{ quotaId }] }],
+        },
+      });
+      return (await say(key, "Hello")).body.message;
+    };
+    expect(await said("GenerateRequestsPerDayPerProjectPerModel-FreeTier")).toMatch(
+      /refused the request \(HTTP 429\).*only the operator of this service can help/,
+    );
+    expect(await said("GenerateRequestsPerMinutePerProjectPerModel-FreeTier")).toMatch(
+      /did not answer.* Try again in a moment\.$/,
+    );
+  });
+
   it("costs nothing where the model says nothing at all, for whatever reason it ends", async () => {
     for (const finish_reason of ["stop", "length", "content_filter"]) {
       const key = await funded(3);

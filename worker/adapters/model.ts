@@ -47,6 +47,8 @@ const maxTextLength = 32_000;
 const passing = [408, 409, 429];
 /** In the code or type of a 429 that no wait ends: `insufficient_quota`, `exceeded_current_quota_error`, `billing_hard_limit_reached`. */
 const usedUp = /quota|balance|billing/i;
+/** In the details of a 429 of Google's: `GenerateRequestsPerDayPerProjectPerModel-FreeTier`. */
+const usedUpForToday = /PerDay/;
 /** Of ids and of names of tools; ours are shorter. */
 const maxNameLength = 100;
 
@@ -58,7 +60,12 @@ export function modelOf(config: Config): Model | null {
     async respond(messages, tools, onText) {
       // Loaded on first use: nothing else needs it.
       const { default: Client, APIError } = await import("openai");
-      const client = new Client({ baseURL: MODEL_URL, apiKey: MODEL_KEY ?? "none", maxRetries: 1 });
+      const client = new Client({
+        baseURL: MODEL_URL,
+        apiKey: MODEL_KEY ?? "none",
+        maxRetries: 1,
+        fetch: fetchUnlisted,
+      });
       const signal = AbortSignal.timeout(turnTimeoutMs);
       const answer = client.chat.completions.create(
         {
@@ -76,14 +83,26 @@ export function modelOf(config: Config): Model | null {
       );
       const stream = await answer.catch((error: unknown) => {
         if (!(error instanceof APIError)) throw error;
-        const { status, code, type } = error as { status?: number; code?: unknown; type?: unknown };
-        const isUsedUp = status === 429 && usedUp.test([code, type].join(" "));
+        const { status, code, type, error: body } = error as Refused;
+        const isUsedUp =
+          status === 429 &&
+          (usedUp.test([code, type].join(" ")) || usedUpForToday.test(JSON.stringify(body?.details)));
         if (status === undefined || status >= 500 || (passing.includes(status) && !isUsedUp)) throw error;
         throw new ModelRefused(error, status);
       });
       return collect(stream, onText);
     },
   };
+}
+
+type Refused = { status?: number; code?: unknown; type?: unknown; error?: { details?: unknown } };
+
+/** Google's servers put an error into a list, of which the client would read nothing. */
+async function fetchUnlisted(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const response = await fetch(input, init);
+  if (response.ok) return response;
+  const body = (await response.text()).replace(/^\s*\[([^]*)\]\s*$/, "$1");
+  return new Response(body, response);
 }
 
 type Chunk = OpenAI.ChatCompletionChunk;
