@@ -63,7 +63,7 @@ export const DeploymentExplanation = z
       .object({ code: z.string(), explanation: z.string() })
       .nullable()
       .describe("A known cause; null: the error and the last lines are all that is known."),
-    fixes: z.array(Fix),
+    fixes: z.array(Fix).describe("None once a later deployment has succeeded."),
   })
   .meta({ id: "DeploymentExplanation" });
 export type DeploymentExplanation = z.infer<typeof DeploymentExplanation>;

@@ -62,8 +62,8 @@ export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<D
     healthCheckPath: site?.healthCheckPath ?? null,
     startTimeoutSeconds: site?.startTimeoutSeconds ?? null,
     largerPack: larger ?? null,
-    // The version in service is what a failed deployment has left, or a later one that worked.
-    lastGood: !later && good?.mayComeBack === true && site?.currentDeploymentId !== good.id ? good : null,
+    // The version in service is what a failed deployment has left.
+    lastGood: good?.mayComeBack === true && site?.currentDeploymentId !== good.id ? good : null,
   };
   const failed = deployment.status === "FAILED";
   const judged = failed
@@ -92,6 +92,8 @@ export async function explainDeployment(ctx: Ctx, { id: text }: ById): Promise<D
     failed,
     error: deployment.error,
     ...judged,
+    // They would change what a later one works with.
+    ...(later && { fixes: [] }),
     lastLines: await lastLines(ctx, id),
     lastGood: good ? compared(good) : null,
     changed: settings
