@@ -126,13 +126,13 @@ export async function connect(): Promise<Client> {
   return clientFor(url, token);
 }
 
-/** Asks before something that cannot be undone. @throws Failure without a terminal and without --yes */
+/** Asks before something that harms if it is not meant. @throws Failure without a terminal and without --yes */
 export async function confirmed(question: string): Promise<void> {
   if (given.yes) return;
   const { output } = await import("./terminal.ts");
   if (!output.isInteractive)
     throw usage(
-      "This cannot be undone, and there is no terminal to confirm it in.",
+      "This needs a confirmation, and there is no terminal to ask in.",
       "Add --yes if you mean it.",
     );
   const answer = await ask(`${question} Type yes to continue: `);
