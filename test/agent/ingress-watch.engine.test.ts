@@ -48,7 +48,7 @@ beforeAll(async () => {
   const { renew } = openIngressContainer({ engine }, spec, settings, watching.signal);
   void watchIngress(partsOf(settings, { routesFile: responder.file, renewCaddy: renew }), {
     signal: watching.signal,
-    startMs: 0,
+    startMs: 5000,
     onReplaced(part) {
       replaced.push(part);
       // As whoever supervises it would.
