@@ -107,10 +107,8 @@ const insights = {
 };
 
 /** Only the reader may see the text of others' statements. */
-async function activeOf(place: Place): Promise<unknown[][]> {
-  const login = await place.reader();
-  return asked({ ...place, login }, ["search_path=pg_catalog"], (client) => list(client, insights.active));
-}
+const activeOf = async (place: Place): Promise<unknown[][]> =>
+  askedBy(await place.reader(), place, (client) => list(client, insights.active));
 
 const tables = `
 SELECT json_build_object(
@@ -147,6 +145,10 @@ const asked = <T>(place: Place, settings: readonly string[], work: (client: pg.C
     "default_transaction_read_only=on",
     ...settings,
   ]);
+
+/** Asks with this login: no function of the owner's that shadows one of the server's runs with its rights. */
+const askedBy = <T>(login: Login, place: Place, work: (client: pg.Client) => Promise<T>) =>
+  asked({ ...place, login }, ["search_path=pg_catalog"], work);
 
 export const postgresql: Inspector = {
   insight: (place) =>
@@ -217,7 +219,7 @@ export const postgresql: Inspector = {
 
   endSession: async (place, session) => {
     const end = (login: Login) =>
-      asked({ ...place, login }, ["search_path=pg_catalog"], async (client) => {
+      askedBy(login, place, async (client) => {
         // Only the login itself may end its sessions; the role that it acts as may not.
         await client.query("SET ROLE NONE");
         const { rows } = await client.query<[boolean]>({
