@@ -3,10 +3,11 @@ import { readdir } from "node:fs/promises";
 import { promisify } from "node:util";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import type { ContainerSpec, VolumeSummary } from "../docker/engine.ts";
-import { commandLabels, siteLabels, volumeName, volumesOf as namesIn } from "../docker/specs.ts";
+import { siteLabels, volumeName, volumesOf as namesIn } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { onAccountNetwork } from "../isolation/account-network.ts";
 import { log } from "../log.ts";
+import { writersOf } from "./volumes.ts";
 
 type Means = Pick<Host, "engine" | "agentId" | "buildRoom">;
 
@@ -65,11 +66,7 @@ async function volumesOf(
   const [own, used]: [VolumeSummary[], string[]] = [[], []];
   if (volumes.length === 0) return { own, used };
   const all = await engine.volumes(siteLabels(siteId));
-  const containers = [
-    ...(await engine.listContainers(siteLabels(siteId))),
-    ...(await engine.listContainers(commandLabels(siteId))),
-  ];
-  const written = containers.filter(({ running }) => running).flatMap(({ labels }) => namesIn(labels));
+  const written = (await writersOf(engine, siteId)).flatMap(({ labels }) => namesIn(labels));
   for (const { name } of volumes) {
     const found = all.find((one) => one.name === volumeName(siteId, name));
     if (written.includes(name)) used.push(volumeName(siteId, name));

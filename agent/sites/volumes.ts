@@ -4,8 +4,8 @@ import tarStream, { type Headers } from "tar-stream";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { fileIn, readEntries } from "../docker/files-in.ts";
 import { ownerOf } from "../docker/image-user.ts";
-import { siteLabels, volumeLabels, volumeName } from "../docker/specs.ts";
-import type { ContainerState, Engine } from "../docker/engine.ts";
+import { commandLabels, siteLabels, volumeLabels, volumeName } from "../docker/specs.ts";
+import type { ContainerState, ContainerSummary, Engine } from "../docker/engine.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
 
@@ -14,6 +14,15 @@ export async function ensureVolumes(host: Host, run: RunSpec): Promise<void> {
   await demandHeld(host, run);
   for (const { name } of run.volumes)
     await host.engine.ensureVolume(volumeName(run.siteId, name), volumeLabels(host.agentId, run, name));
+}
+
+/** The running containers that can write to a site's volumes: its own and those of its commands. */
+export async function writersOf(engine: Engine, siteId: string): Promise<ContainerSummary[]> {
+  const all = [
+    ...(await engine.listContainers(siteLabels(siteId))),
+    ...(await engine.listContainers(commandLabels(siteId))),
+  ];
+  return all.filter(({ running }) => running);
 }
 
 /** An app that finds nothing begins anew, and whoever sees it must think that nothing is lost. */

@@ -1,20 +1,16 @@
 import type { Engine } from "../docker/engine.ts";
-import { commandLabels, siteLabels, volumesOf } from "../docker/specs.ts";
+import { volumesOf } from "../docker/specs.ts";
 import { log } from "../log.ts";
+import { writersOf } from "../sites/volumes.ts";
 
 /** How long a site's visitors wait at most. */
 const stillMs = 5000;
 const againMs = 1000;
 
-/** The running containers that can write to a volume: the site's own and those of its commands. */
+/** The running containers that can write to a volume. */
 export async function usersOf(engine: Engine, siteId: string, volume: string): Promise<string[]> {
-  const all = [
-    ...(await engine.listContainers(siteLabels(siteId))),
-    ...(await engine.listContainers(commandLabels(siteId))),
-  ];
-  return all
-    .filter(({ running, labels }) => running && volumesOf(labels).includes(volume))
-    .map(({ id }) => id);
+  const writers = await writersOf(engine, siteId);
+  return writers.filter(({ labels }) => volumesOf(labels).includes(volume)).map(({ id }) => id);
 }
 
 export type Standstill = {
