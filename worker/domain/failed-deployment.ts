@@ -114,9 +114,9 @@ const causes: Cause[] = [
   { code: "host_interrupted", sign: /The host was interrupted|The host did not finish/, fix: again },
 ];
 
-/** The code of the known cause that an error names. */
-export const causeIn = (error: string): string | undefined =>
-  causes.find(({ sign }) => sign.test(error))?.code;
+/** The known cause that an error names, and where. */
+export const causeIn = (error: string) =>
+  causes.map((cause) => ({ ...cause, match: cause.sign.exec(error) })).find(({ match }) => match !== null);
 
 const longer = ({ startTimeoutSeconds }: Around, seconds: number, siteId: string): Fix[] => {
   const most = 600;
@@ -136,9 +136,7 @@ const longer = ({ startTimeoutSeconds }: Around, seconds: number, siteId: string
 export function explainFailure(failed: Failed, around: Around): Explained {
   const error = failed.error ?? "";
   const exit = /exited with code (\d+)|exit code:? (\d+)|last with code (\d+)/.exec(error);
-  const found = causes
-    .map((cause) => ({ ...cause, match: cause.sign.exec(error) }))
-    .find(({ match }) => match !== null);
+  const found = causeIn(error);
   const fixes = found?.fix?.(around, (found.match ?? []).slice(1), failed.siteId) ?? [];
   if (around.lastGood !== null)
     fixes.push({

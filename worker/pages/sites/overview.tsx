@@ -260,7 +260,7 @@ const Notices = ({
   const isUnhealthy =
     events.findLast(({ kind }) => kind !== "disk_full" && kind !== "slowed")?.kind === "unhealthy";
   const crashed = site.status === "FAILED" && explained === null ? site.currentDeployment?.error : null;
-  const place = crashed && placesOf[causeIn(crashed) ?? "app_exited"]?.(`/sites/${site.id}`);
+  const place = crashed && placesOf[causeIn(crashed)?.code ?? "app_exited"]?.(`/sites/${site.id}`);
   const earlier = deployments.find(({ status, canRollBack }) => status === "SUPERSEDED" && canRollBack);
   return (
     <>
