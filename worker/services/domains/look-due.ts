@@ -17,14 +17,14 @@ const claimMs = 5 * 60_000;
  */
 export async function lookAtDueDomains(ctx: Ctx): Promise<void> {
   const now = ctx.now();
+  const serves = sql`d.verified_at IS NOT NULL AND d.state = 'ACTIVE'`;
   const claimed = await ctx.db
     .update(domains)
     .set({ nextCheckAt: new Date(now.getTime() + claimMs) })
     .where(
       sql`id IN (SELECT id FROM (
-        SELECT d.id, coalesce(d.next_check_at, 0) AS due, d.verified_at IS NOT NULL AND d.state = 'ACTIVE' AS serves,
-          row_number() OVER (PARTITION BY s.account_id
-            ORDER BY d.verified_at IS NOT NULL AND d.state = 'ACTIVE', coalesce(d.next_check_at, 0)) AS turn
+        SELECT d.id, coalesce(d.next_check_at, 0) AS due, ${serves} AS serves,
+          row_number() OVER (PARTITION BY s.account_id ORDER BY ${serves}, coalesce(d.next_check_at, 0)) AS turn
         FROM domains d JOIN sites s ON s.id = d.site_id
         WHERE (d.next_check_at IS NULL OR d.next_check_at <= ${now.getTime()}) AND s.status <> 'DELETING'
       ) ORDER BY turn, serves, due LIMIT ${perRound})`,
