@@ -412,38 +412,37 @@ const status = estate?.status ?? http.createServer({ maxHeaderSize: 128 * 1024 }
 // Older versions of Node silently drop headers beyond 1,000: X-Forwarded-For, which tells a visitor from Caddy, could be among them.
 status.maxHeadersCount = 0;
 status.on("request", (request, response) => {
-  // What comes through Caddy carries X-Forwarded-For: only the agent may ask, and it hears of what is in the file now.
-  if (request.url === "/.berth/version" && request.headers["x-forwarded-for"] === undefined) {
+  // What comes through Caddy carries X-Forwarded-For.
+  const isOwn = request.headers["x-forwarded-for"] === undefined;
+  // Only the agent may ask, and it hears of what is in the file now.
+  if (request.url === "/.berth/version" && isOwn) {
     load();
     response.end(String(table.version));
     return;
   }
   // Caddy asks before it has a certificate made, or renewed: only names of this host get one. Not each one below a wildcard, whose
   // own certificate the control plane sends.
-  if (request.url?.startsWith("/.berth/certificate?") && request.headers["x-forwarded-for"] === undefined) {
+  if (request.url?.startsWith("/.berth/certificate?") && isOwn) {
     response.writeHead(mayHave(domainIn(request.url)) ? 200 : 404).end();
     return;
   }
-  if (
-    request.url?.startsWith("/.berth/certificate/wanted?") &&
-    request.headers["x-forwarded-for"] === undefined
-  ) {
+  if (request.url?.startsWith("/.berth/certificate/wanted?") && isOwn) {
     attempts.want(domainIn(request.url));
     response.writeHead(204).end();
     return;
   }
   // Caddy asks at a handshake: what the control plane sent, or 204, and Caddy obtains one by itself.
-  if (request.url?.startsWith("/.berth/certificates/") && request.headers["x-forwarded-for"] === undefined) {
+  if (request.url?.startsWith("/.berth/certificates/") && isOwn) {
     showBundle(request.url, response);
     return;
   }
   // A site with rules: Caddy asks before it passes a request on.
-  if (request.url?.split("?")[0] === "/.berth/decision" && request.headers["x-forwarded-for"] === undefined) {
+  if (request.url?.split("?")[0] === "/.berth/decision" && isOwn) {
     void decideOn(askedIn(request), response);
     return;
   }
   // Caddy has met nobody: it may try again, or shows this answer.
-  if (request.url?.startsWith("/.berth/wait?") && request.headers["x-forwarded-for"] === undefined) {
+  if (request.url?.startsWith("/.berth/wait?") && isOwn) {
     const asked = new URLSearchParams(request.url.split("?")[1]).get("name")?.toLowerCase() ?? "";
     void waiting.wait(asked).then((isUp) => {
       if (isUp) response.writeHead(204).end();
