@@ -621,18 +621,8 @@ export function createEngine({
     tagImage: async (id, repository, tag) => void (await docker.getImage(id).tag({ repo: repository, tag })),
     async commitContainer(id, repo, tag, labels) {
       const _query = { container: id, repo, tag, pause: false };
-      const options = {
-        path: "/commit?",
-        method: "POST",
-        options: { _query, _body: { Labels: labels } },
-        statusCodes: { 201: true, 404: "no such container", 500: "server error" },
-      };
-      const { Id } = await new Promise<{ Id: string }>((resolve, reject) =>
-        docker.modem.dial(options, (error, answer) =>
-          error ? reject(error) : resolve(answer as { Id: string }),
-        ),
-      );
-      return Id;
+      const made: unknown = await docker.getContainer(id).commit({ _query, _body: { Labels: labels } });
+      return (made as { Id: string }).Id;
     },
 
     // 409: a container still uses it; removing that container removes the image later.
