@@ -112,6 +112,13 @@ function ask(hostname: string, path = "/", ca = root, host = hostname): Promise<
   });
 }
 
+/** A connection by HTTP/2, which stays open. */
+const openSession = (host: string): http2.ClientHttp2Session =>
+  http2.connect(`https://${host}`, {
+    createConnection: () =>
+      tls.connect({ host: "127.0.0.1", port: tlsPort, servername: host, ca: root, ALPNProtocols: ["h2"] }),
+  });
+
 it("a site's own name is served by https, with a certificate that is made when somebody first asks", async () => {
   expect(await ask(name, "/a?b=c")).toMatchObject({ status: 200, text: `https ${name} /a?b=c` });
   const socket = new WebSocket(`wss://127.0.0.1:${tlsPort}/`, [], {
@@ -246,10 +253,7 @@ it("an open connection for a site that has left is closed with its first answer,
   const target = { containerId: "c", address: "127.0.0.1", port: (server.address() as AddressInfo).port };
   const routes = responder.openRoutes();
   await routes.route("site_left", [host], [target]);
-  const session = http2.connect(`https://${host}`, {
-    createConnection: () =>
-      tls.connect({ host: "127.0.0.1", port: tlsPort, servername: host, ca: root, ALPNProtocols: ["h2"] }),
-  });
+  const session = openSession(host);
   expect(await answerTo(session.request({ ":path": "/" }))).toContain(host);
   await routes.unroute("site_left");
   const closed = once(session, "close");
@@ -359,12 +363,7 @@ it("ten swaps under HTTP/2 cut no request, no slow body and no event stream, and
   const seen = new Map<string, number>();
   const failures: string[] = [];
   const over = new AbortController();
-  const sessions = [1, 2].map(() =>
-    http2.connect(`https://${host}`, {
-      createConnection: () =>
-        tls.connect({ host: "127.0.0.1", port: tlsPort, servername: host, ca: root, ALPNProtocols: ["h2"] }),
-    }),
-  );
+  const sessions = [1, 2].map(() => openSession(host));
   const clients = sessions.flatMap((session) => {
     session.on("goaway", () => failures.push("goaway")).on("error", (error) => failures.push(String(error)));
     return uses.flatMap((use) =>
@@ -435,10 +434,7 @@ it("calls of gRPC reach the app by HTTP/2, message by message in both directions
   const target = { containerId: "c", address: "127.0.0.1", port: (app.address() as AddressInfo).port };
   const routes = responder.openRoutes();
   await routes.route("site_grpc", [host], [target]);
-  const session = http2.connect(`https://${host}`, {
-    createConnection: () =>
-      tls.connect({ host: "127.0.0.1", port: tlsPort, servername: host, ca: root, ALPNProtocols: ["h2"] }),
-  });
+  const session = openSession(host);
   const answer = [["https one", "https two"], 200, "0"];
   expect(await call(session)).toEqual(answer);
   await routes.rule("site_grpc", { headers: { "X-Of": "grpc" } });
