@@ -12,7 +12,6 @@ import { httpsOnly } from "./middleware/https.ts";
 import { onError, onNotFound } from "./middleware/errors.ts";
 import { preparePage } from "./middleware/page.ts";
 import { noteSession } from "./middleware/session.ts";
-import { setRequestId } from "./middleware/request-id.ts";
 import { agent } from "./routes/agent.ts";
 import { assets } from "./routes/assets.ts";
 import { auth } from "./routes/auth.ts";
@@ -58,7 +57,7 @@ const pageHeaders = secureHeaders({
 const api = new Hono<AppEnv>().route("/", streams).route("/", routesOf(undefined)).use(authenticate);
 
 export const app = new Hono<AppEnv>()
-  .use(requestId({ limitLength: 64 }), setRequestId, answerHeaders, drainRequestBody, httpsOnly)
+  .use(requestId({ limitLength: 64 }), answerHeaders, drainRequestBody, httpsOnly)
   .route("/", routesOf("site"))
   .route("/api/v1", api)
   .route("/mcp", mcp)

@@ -26,7 +26,6 @@ import { actAs, contextFor } from "../../worker/middleware/context.ts";
 import { httpsOnly } from "../../worker/middleware/https.ts";
 import { offersSignUp, preparePage, say } from "../../worker/middleware/page.ts";
 import { prefetchRulesPath } from "../../worker/pages/kit/prefetch.ts";
-import { setRequestId } from "../../worker/middleware/request-id.ts";
 import { noteSession, requireSameOrigin, sessionActor } from "../../worker/middleware/session.ts";
 import { signedIn, toSignIn } from "../../worker/middleware/signed-in.ts";
 import { endViewing, startViewing } from "../../worker/middleware/view-as.ts";
@@ -171,14 +170,16 @@ describe("a body", () => {
 });
 
 describe("every answer", () => {
+  const elsewhere = "https://berth.example/elsewhere";
   const app = made()
     .use((c, next) => {
       c.set("requestId", "request-1");
       return next();
     })
-    .use(setRequestId, answerHeaders, httpsOnly)
+    .use(answerHeaders, httpsOnly)
     .get("/", (c) => c.text("hello"))
     .get("/kept", (c) => c.text("hello", 200, { "Cache-Control": "max-age=9", "X-Request-Id": "own" }))
+    .get("/led", () => Response.redirect(elsewhere))
     .get("/socket", () => new Response(null, { status: 101, webSocket: new WebSocketPair()[0] }));
   const secure = { ...bindings, SITE_URL: siteUrl.replace(/.*/, "https://berth.example") };
   const headersOf = async (url: string, env: object) => {
@@ -201,6 +202,12 @@ describe("every answer", () => {
       "no-store",
       "max-age=63072000",
     ]);
+  });
+
+  it("has both where its own headers cannot be changed", async () => {
+    expect(() => Response.redirect(elsewhere).headers.set("A", "b")).toThrow(TypeError);
+    expect(await headersOf("/led", bindings)).toEqual([302, "request-1", "nosniff", "no-store", null]);
+    expect((await ask(app, "/led")).headers.get("Location")).toBe(elsewhere);
   });
 
   it("says when it was given", async () => {

@@ -3,6 +3,7 @@ import type { AppEnv } from "../app-env.ts";
 import { isLoopback } from "../../protocol/loopback.ts";
 import { configOf } from "../config.ts";
 import { AppError } from "../domain/app-error.ts";
+import { setHeaders } from "./answer-headers.ts";
 
 const twoYearsSeconds = 63_072_000;
 
@@ -20,6 +21,5 @@ export const httpsOnly = createMiddleware<AppEnv>(async (c, next) => {
     return c.redirect(url.href, 301);
   }
   await next();
-  // A WebSocket upgrade response cannot carry additional headers.
-  if (c.res.status !== 101) c.header("Strict-Transport-Security", `max-age=${twoYearsSeconds}`);
+  setHeaders(c, { "Strict-Transport-Security": `max-age=${twoYearsSeconds}` });
 });
