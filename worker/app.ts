@@ -12,6 +12,7 @@ import { httpsOnly } from "./middleware/https.ts";
 import { onError, onNotFound } from "./middleware/errors.ts";
 import { preparePage } from "./middleware/page.ts";
 import { noteSession } from "./middleware/session.ts";
+import { RememberingRouter } from "./router.ts";
 import { agent } from "./routes/agent.ts";
 import { assets } from "./routes/assets.ts";
 import { auth } from "./routes/auth.ts";
@@ -56,7 +57,7 @@ const pageHeaders = secureHeaders({
 /** The API under {base_url} = {site_url}/api/v1; an address that it does not know is told to nobody without credentials. */
 const api = new Hono<AppEnv>().route("/", streams).route("/", routesOf(undefined)).use(authenticate);
 
-export const app = new Hono<AppEnv>()
+export const app = new Hono<AppEnv>({ router: new RememberingRouter() })
   .use(requestId({ limitLength: 64 }), answerHeaders, drainRequestBody, httpsOnly)
   .route("/", routesOf("site"))
   .route("/api/v1", api)
