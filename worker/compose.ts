@@ -1,6 +1,6 @@
 import { waitUntil } from "cloudflare:workers";
 import type { SQL } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
+import { drizzle, type DrizzleD1Database } from "drizzle-orm/d1";
 import type { Answer } from "../protocol/agent/running.ts";
 import { growingIds, type Id } from "../protocol/ids.ts";
 import { createAuth, type Auth } from "./adapters/auth.ts";
@@ -34,6 +34,15 @@ const newId = growingIds(() => Date.now(), random);
 export const guardOf = (env: Env, keyHash: string): Guarding =>
   env.GUARDS ? env.GUARDS(keyHash) : env.KEY_GUARD.get(env.KEY_GUARD.idFromName(keyHash));
 
+const drizzles = new WeakMap<D1Database, DrizzleD1Database>();
+
+/** drizzle-orm of a database, made once per isolate. */
+function drizzleOf(client: D1Database): DrizzleD1Database {
+  let made = drizzles.get(client);
+  if (!made) drizzles.set(client, (made = drizzle(client)));
+  return made;
+}
+
 export function contextOf(
   env: Env,
   actor: Actor,
@@ -50,7 +59,7 @@ export function contextOf(
   const pendingCall = (id: string) => env.PENDING_CALL.get(env.PENDING_CALL.idFromName(id));
   const events = (accountId: Id<"account">) =>
     env.ACCOUNT_EVENTS.get(env.ACCOUNT_EVENTS.idFromName(accountId));
-  const db = announcing(env.DB, drizzle(env.DB), (accountId) => defer(events(accountId).wake()));
+  const db = announcing(env.DB, drizzleOf(env.DB), (accountId) => defer(events(accountId).wake()));
   let box: SecretBox | undefined;
   return {
     actor,

@@ -53,13 +53,14 @@ const answering =
     const isHead = c.req.method === "HEAD";
     // It would be shown to nobody.
     if (isHead && operation.shownOnce) throw new AppError("not_found");
+    const ctx = c.get("ctx");
     const input = inputOf(c as Valid, operation);
-    requireAccess(c.var.ctx, operation);
+    requireAccess(ctx, operation);
     await takeLimit(c, operation);
     const mayRead = operation.readOnly === true || operation.readsUnless !== undefined;
     c.set("isRead", mayRead && !isChange(operation, input));
     c.set("shownOnce", operation.shownOnce);
-    const answer = await call(c.var.ctx, id, input as Input<VerbId>);
+    const answer = await call(ctx, id, input as Input<VerbId>);
     if (answer instanceof ReadableStream) {
       if (!isHead) return c.body(answer, 200, streamed(operation));
       await answer.cancel();
