@@ -3,16 +3,20 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { accessLogVolume } from "../../agent/ingress/access-log.ts";
 import type { IngressSettings } from "../../agent/ingress/caddy.ts";
 import { certificateOf } from "../../agent/ingress/certificate.ts";
 import { ingressContainer, startIngress } from "../../agent/ingress/container.ts";
 import type { Ingress } from "../../agent/ingress/ingress.ts";
+import { AccessLog } from "../../agent/running/access-log.ts";
+import { openRequestRecords } from "../../agent/running/request-records.ts";
 import { freePort } from "../../scripts/lib/state.ts";
 import { AcmeServer } from "../support/acme.ts";
 import { engine } from "../support/engine.ts";
-import { answers, TestResponder } from "../support/ingress.ts";
+import { answers, get, TestResponder } from "../support/ingress.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const good = "www.shop.example";
@@ -97,4 +101,16 @@ it("a name that the site does not have is not asked for, nor is any without TLS"
     certificate: null,
   });
   expect(await asked(good, { tls: null })).toMatchObject({ isServed: true, tls: false, certificate: null });
+});
+
+it("a request as a certificate authority's by way of a CDN is in the site's log, by which the control plane knows that it came here", async () => {
+  const path = "/.well-known/acme-challenge/berth-1";
+  expect((await get(settings.port, good, { path })).status).toBe(308);
+  const requests = openRequestRecords(join(temporaryFolder(), "requests.db"));
+  const { signal } = new AbortController();
+  await vi.waitFor(async () => {
+    await new AccessLog({ engine, ingress, requests, agentId }).look(signal);
+    expect(requests.before("site_1", { path }, null, 1)).toMatchObject([{ host: good, path, status: 308 }]);
+  });
+  requests.close();
 });

@@ -82,7 +82,7 @@ it.each([
   ["alias.example.com", `alias.example.com has CNAME old.example.net, it should be ${should}.`],
   [
     "proxied.example.com",
-    `proxied.example.com has A 104.16.1.1, an address of Cloudflare's proxy. Turn the proxy off for this record ("DNS only"), and let it be ${should}.`,
+    `proxied.example.com has A 104.16.1.1, an address of Cloudflare's proxy, and no request by way of it has reached the site's host. Let the record be ${should}, or turn its proxy off ("DNS only").`,
   ],
   ["missing.example.com", `missing.example.com has no address. Create ${should}.`],
   [

@@ -5,9 +5,10 @@ const types = { A: 1, CNAME: 5, TXT: 16, AAAA: 28, CAA: 257 } as const;
 
 /**
  * A resolver that speaks DNS over HTTPS in its JSON form, as dns.google and cloudflare-dns.com do: CNAMEs are followed
- * and listed, an unknown name is NXDOMAIN. @param broken names that are answered SERVFAIL
+ * and listed, an unknown name is NXDOMAIN. @param broken names that are answered SERVFAIL. @throws Error for what is no question to a resolver
  */
 export function answerFromZone(zone: Zone, url: URL, broken: readonly string[] = []): Response {
+  if (!url.searchParams.has("type")) throw new Error(`Nobody answers at ${url.href}`);
   const type = (url.searchParams.get("type") ?? "A") as keyof typeof types;
   const Answer: { name: string; type: number; TTL: number; data: string }[] = [];
   let name = (url.searchParams.get("name") ?? "").toLowerCase();

@@ -28,15 +28,21 @@ import {
 
 const zone: Zone = {};
 const broken: string[] = [];
-function listen() {
-  vi.spyOn(globalThis, "fetch").mockImplementation(async (input) =>
-    answerFromZone(zone, new URL(new Request(input).url), broken),
-  );
+/** What was asked of servers at other addresses than a resolver's. */
+const requested: URL[] = [];
+/** @param cdn names that a server elsewhere answers for */
+function listen(cdn: readonly string[] = []) {
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input) => {
+    const url = new URL(new Request(input).url);
+    if (!cdn.includes(url.hostname)) return answerFromZone(zone, url, broken);
+    requested.push(url);
+    return new Response(null, { status: 308, headers: { Location: `https://${url.host}${url.pathname}` } });
+  });
 }
 afterEach(() => {
   vi.restoreAllMocks();
   for (const name of Object.keys(zone)) delete zone[name];
-  broken.length = 0;
+  broken.length = requested.length = 0;
 });
 
 const dayMs = 86_400_000;
@@ -105,6 +111,32 @@ async function report(on: Agent, answer: Report | string) {
         ? { kind: "refused", error: answer }
         : { kind: "certificate", isServed: true, tls: true, isValid: true, certificate, ...answer },
   });
+  return question;
+}
+
+/** The host's log of requests is asked for one path. */
+async function logged(on: Agent, found: (path: string) => { host: string; path: string }[]) {
+  const { requestId, question } = await on.next("ask");
+  if (question.kind !== "requests") throw new Error(`The host was asked for ${question.kind}`);
+  const request = {
+    id: "1",
+    at: new Date().toISOString(),
+    method: "GET",
+    query: null,
+    status: 308,
+    durationMs: 1,
+    bytesIn: 0,
+    bytesOut: 0,
+    address: "104.16.1.1",
+    referrer: null,
+    userAgent: "berth-probe",
+    deploymentId: null,
+    replica: null,
+    requestId: null,
+    represents: 1,
+  };
+  const requests = found(question.filters.path ?? "").map((one) => ({ ...request, ...one }));
+  on.send({ type: "answer", requestId, last: true, answer: { kind: "requests", requests } });
   return question;
 }
 
@@ -352,6 +384,44 @@ describe("a domain", () => {
       releaseAt: null,
     });
     expect(body.problems[0]?.message).toContain(`${domain.domain} has A 192.0.2.1, it should be CNAME`);
+    host.close();
+  });
+
+  it("whose addresses are its owner's CDN's is ACTIVE where a request by way of that reaches the host, also without its record", async () => {
+    const { key, host, siteId, domain } = await verified();
+    const name = domain.domain;
+    zone[name] = { A: ["104.16.1.1"], AAAA: ["2606:4700::1"] };
+    delete zone[domain.record.name];
+    listen([name]);
+    const asked = verify(key, siteId, name);
+    const question = await logged(host, (path) => [{ host: name, path }]);
+    expect(requested.map(({ origin, pathname }) => [origin, pathname])).toEqual([
+      [`http://${name}`, question.filters.path],
+    ]);
+    expect(await report(host, {})).toMatchObject({ kind: "certificate", hostname: name });
+    expect((await asked).body).toMatchObject({ status: "ACTIVE", problems: [], releaseAt: null });
+    host.close();
+  });
+
+  it("whose addresses are another server's is ERROR whatever that answers, unless the host has met the request", async () => {
+    const { key, host, siteId, domain } = await verified();
+    const name = domain.domain;
+    zone[name] = { A: ["104.16.1.1"] };
+    listen([name]);
+    const asked = verify(key, siteId, name);
+    await logged(host, (path) => [{ host: "other.example.com", path }]);
+    await logged(host, () => []);
+    expect((await asked).body).toMatchObject({ status: "ERROR", problems: [{ code: "proxied" }] });
+    host.close();
+  });
+
+  it("that leads to a private address is ERROR, and nothing is sent there", async () => {
+    const { key, host, siteId, domain } = await verified();
+    const name = domain.domain;
+    zone[name] = { A: ["104.16.1.1", "10.0.0.1"] };
+    listen([name]);
+    expect((await verify(key, siteId, name)).body.status).toBe("ERROR");
+    expect(requested).toEqual([]);
     host.close();
   });
 

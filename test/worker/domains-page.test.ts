@@ -74,8 +74,10 @@ it("the records of a domain are told as forms of DNS providers want them", async
   expect(hints).toContain(`Most providers append <code>${zone}</code>`);
   for (const name of ["_berth-challenge.shop", "shop"]) expect(hints).toContain(`data-copy="${name}"`);
   // By a proxy the name leads elsewhere, also once it is in service.
-  expect(hints).toContain("Keep the proxy status at “DNS only”.");
-  expect(below.text).toMatch(/If your DNS offers a proxy for the record, keep it off:/);
+  expect(hints).toContain(
+    "Set the proxy status to “DNS only”, or the encryption mode of SSL/TLS to “Full (strict)”",
+  );
+  expect(below.text).toMatch(/A proxy or CDN of yours may answer/);
   expect(hints).not.toContain("ALIAS");
   await pages.send(pathOf(siteId), "remove", { domain: `shop.${zone}` });
   await pages.send(pathOf(siteId), "add", { domain: zone });

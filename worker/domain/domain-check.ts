@@ -55,7 +55,7 @@ export function addressProblems(
     return [
       {
         code: "proxied",
-        message: `${name} has ${recordOf(proxies[0] ?? "")}, an address of Cloudflare's proxy. Turn the proxy off for this record ("DNS only"), and let it be ${should}.`,
+        message: `${name} has ${recordOf(proxies[0] ?? "")}, an address of Cloudflare's proxy, and no request by way of it has reached the site's host. Let the record be ${should}, or turn its proxy off ("DNS only").`,
       },
     ];
   const alias = seen.aliases[0];

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isPrivateName } from "./git-host.ts";
+import { isPrivateName, isPublicIpv4 } from "./git-host.ts";
 
 /**
  * Whether it is a global unicast address that leads to no other network inside: of 2000::/3, without the special blocks
@@ -14,6 +14,9 @@ export function isPublicIpv6(text: string): boolean {
   if (first === 0x2001 && (second >> 9 === 0 || second === 0xdb8)) return false;
   return first !== 0x2002 && !(first === 0x3fff && second >> 12 === 0);
 }
+
+export const arePublic = ({ v4, v6 }: { v4: readonly string[]; v6: readonly string[] }): boolean =>
+  v4.every(isPublicIpv4) && v6.every(isPublicIpv6);
 
 /** Why nothing is sent to an address, as far as the address itself shows; null: its name is to be resolved. */
 export function whyNotSent(address: string): string | null {

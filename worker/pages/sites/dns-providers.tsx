@@ -23,7 +23,7 @@ const providers: readonly Provider[] = [
   },
   {
     name: "Cloudflare",
-    says: "Keep the proxy status at “DNS only”.",
+    says: "Set the proxy status to “DNS only”, or the encryption mode of SSL/TLS to “Full (strict)”: with “Flexible”, visitors are redirected in circles.",
     root: "Create a CNAME record with the name @, which Cloudflare flattens.",
   },
   {

@@ -42,7 +42,7 @@ function recordsOf({ domain, record, target, status }: Domain): DnsRecord[] {
         value: target,
         hint: isWildcard(domain)
           ? "Leads every name below to this site."
-          : "Leads visitors to this site. If your DNS offers a proxy for the record, keep it off: with it, the name leads elsewhere.",
+          : "Leads visitors to this site. A proxy or CDN of yours may answer at the name if it leads to this target.",
       };
   return status === "PENDING_VERIFICATION" ? [proof, address] : [address];
 }

@@ -12,11 +12,13 @@ import { addressProblems, caaNames, caaProblem, leadsHere, proofProblem } from "
 import type { Addresses, CaaRecord } from "../../domain/resolved-records.ts";
 import { isApex, pairOf } from "../../domain/domain-names.ts";
 import { addressesOf } from "../../domain/host-addresses.ts";
+import { arePublic } from "../../domain/public-address.ts";
 import { renewalLateAt } from "../../domain/certificates.ts";
 import { leftMail, lossMail, releaseMail, renewalMail, renewedMail } from "../../domain/domain-mails.ts";
 import { domainEvents, releaseAt, untilNextLook, type DomainEventName } from "../../domain/domain-states.ts";
 import { queueMail } from "../../mails/queue.ts";
 import { prove } from "./prove.ts";
+import { reaches } from "./reaches.ts";
 import { isLeftOut } from "../../jobs/certificates/issued.ts";
 import { queueRoutes } from "../../jobs/queue-routes.ts";
 import { challengeOf, proofRecord, statusOf, targetOf, type DomainRow } from "./view.ts";
@@ -30,7 +32,7 @@ type LookedAt = Pick<SiteRow, "id" | "accountId" | "slug" | "hostId" | "name">;
  */
 export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<DomainRow | null> {
   const target = targetOf(ctx, site);
-  const [proof, dns] = await Promise.all([
+  const [proof, found] = await Promise.all([
     proofsOf(ctx, row).catch(() => null),
     dnsOf(ctx, site, row.name, target),
   ]);
@@ -43,7 +45,8 @@ export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<
     if (won) held = won;
     else problems.push(unproved ?? (proof ? heldElsewhere(row.name) : noResolver));
   }
-  problems.push(...dns.problems);
+  const dns = held.verifiedAt ? await throughProxy(ctx, site, row.name, found) : found;
+  problems.push(...dns.addressProblems, ...dns.caaProblems);
   // Its certificate is renewed by this record.
   if (row.verifiedAt && unproved && isWildcard(row.name)) problems.push(unproved);
   if (!held.verifiedAt) return record(ctx, held, null, { problems });
@@ -56,7 +59,7 @@ export async function lookAt(ctx: Ctx, site: LookedAt, row: DomainRow): Promise<
   if (dns.isUnknown) return record(ctx, held, null, { problems: [noResolver], lostSince });
   if (problems.length > 0) {
     if (lostSince && !row.lostSince) await warn(ctx, site, held, lostSince);
-    else if (dns.namesLeftHost) await tellOfMove(ctx, site, held, target, dns.problems);
+    else if (dns.namesLeftHost) await tellOfMove(ctx, site, held, target, problems);
     // These only keep its certificate from being renewed.
     else if (dns.leadsHere) await tellOfRenewal(ctx, site, held, held.certificate, problems);
     return record(ctx, held, "faulted", { problems, lostSince });
@@ -80,11 +83,14 @@ async function proofsOf(ctx: Ctx, row: DomainRow): Promise<{ found: string[]; el
 }
 
 type Dns = {
-  problems: DomainProblem[];
+  addressProblems: DomainProblem[];
+  caaProblems: DomainProblem[];
   /** null: not known. */
   leadsHere: boolean | null;
   /** It leads to a host where the site was before. */
   namesLeftHost: boolean;
+  /** All of its addresses are on the internet. */
+  isPublic: boolean;
   /** Not all of it could be looked up. */
   isUnknown: boolean;
 };
@@ -94,7 +100,15 @@ async function dnsOf(ctx: Ctx, site: LookedAt, name: string, target: string): Pr
     Promise.all([ctx.dns.addresses(exampleOf(name)), targetAddresses(ctx, target)]).catch(() => null),
     certifiedBy(ctx, name).catch(() => null),
   ]);
-  if (!found || !certified) return { problems: [], leadsHere: null, namesLeftHost: false, isUnknown: true };
+  if (!found || !certified)
+    return {
+      addressProblems: [],
+      caaProblems: [],
+      leadsHere: null,
+      namesLeftHost: false,
+      isPublic: false,
+      isUnknown: true,
+    };
   const [seen, resolved] = found;
   const { wanted, left } = seen.aliases.includes(target)
     ? { wanted: resolved, left: [] }
@@ -104,11 +118,20 @@ async function dnsOf(ctx: Ctx, site: LookedAt, name: string, target: string): Pr
     : null;
   const isKnown = wanted.v4.length + wanted.v6.length > 0;
   return {
-    problems: [...addressProblems(name, target, seen, wanted, left), ...(forbids ? [forbids] : [])],
+    addressProblems: addressProblems(name, target, seen, wanted, left),
+    caaProblems: forbids ? [forbids] : [],
     leadsHere: isKnown ? leadsHere(seen, wanted) : null,
     namesLeftHost: left.length > 0,
+    isPublic: seen.v4.length + seen.v6.length > 0 && arePublic(seen),
     isUnknown: false,
   };
+}
+
+/** Addresses that are not the host's may be those of a CDN that leads to it. */
+async function throughProxy(ctx: Ctx, { id, hostId }: LookedAt, name: string, dns: Dns): Promise<Dns> {
+  if (dns.leadsHere !== false || dns.namesLeftHost || !dns.isPublic || hostId === null) return dns;
+  const isReached = await reaches(ctx, { id, hostId }, exampleOf(name));
+  return isReached ? { ...dns, addressProblems: [], leadsHere: true } : dns;
 }
 
 /**

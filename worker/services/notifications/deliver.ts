@@ -1,7 +1,6 @@
 import type { Ctx } from "../../ctx.ts";
-import { isPublicIpv4 } from "../../domain/git-host.ts";
 import { slackBody, webhookBody, type Notification } from "../../domain/notification-texts.ts";
-import { isPublicIpv6, whyNotSent } from "../../domain/public-address.ts";
+import { arePublic, whyNotSent } from "../../domain/public-address.ts";
 import { webhookHeaders } from "../../domain/webhook-signature.ts";
 import { urlOf, type ChannelRow } from "./view.ts";
 
@@ -54,7 +53,6 @@ export async function deliver(
 async function whyNotResolved(ctx: Ctx, hostname: string): Promise<string | null> {
   const found = await ctx.dns.addresses(hostname).catch(() => null);
   if (!found) return "no name server answered";
-  const { v4, v6 } = found;
-  if (v4.length + v6.length === 0) return `${hostname} has no address`;
-  return v4.every(isPublicIpv4) && v6.every(isPublicIpv6) ? null : `${hostname} leads to a private address`;
+  if (found.v4.length + found.v6.length === 0) return `${hostname} has no address`;
+  return arePublic(found) ? null : `${hostname} leads to a private address`;
 }
