@@ -202,7 +202,9 @@ describe("CAA records", () => {
   it("allow by any of them, and wildcards by their own", () => {
     expect(caa("www.example.com", "0 issue other.example", "0 issue letsencrypt.org")).toBeNull();
     expect(caa("*.example.com", "0 issue letsencrypt.org")).toBeNull();
-    expect(caa("*.example.com", "0 issue letsencrypt.org", "0 issuewild ;")).toContain("forbids");
+    expect(caa("*.example.com", "0 issue letsencrypt.org", "0 issuewild ;")).toContain(
+      'forbids our certificate authority to issue for *.example.com. Add CAA 0 issuewild "letsencrypt.org" there',
+    );
     expect(caa("*.example.com", "0 issue other.example", "0 issue third.example")).toBe(
       'example.com has CAA 0 issue "other.example" and CAA 0 issue "third.example", which forbids our certificate authority to issue for *.example.com. Add CAA 0 issue "letsencrypt.org" there, or remove its CAA records.',
     );

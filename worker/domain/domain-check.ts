@@ -104,21 +104,21 @@ export function caaProblem(
 ): DomainProblem | null {
   const wildcard = isWildcard(name);
   const critical = records.find(({ flags, tag }) => flags >= 128 && !harmlessTags.includes(tag));
-  const advice = `Add CAA 0 issue "${issuers[0] ?? ""}" there, or remove its CAA records.`;
   if (critical)
     return {
       code: "caa_forbids",
       message: `${at} has a critical CAA record "${shortened(critical.tag)}", which forbids certificates for ${name}. Remove it.`,
     };
-  const wild = records.filter(({ tag }) => tag === "issuewild");
-  const grants = wildcard && wild.length > 0 ? wild : records.filter(({ tag }) => tag === "issue");
+  // Of a wildcard, these count alone (RFC 8659, section 4.3).
+  const granting = wildcard && records.some(({ tag }) => tag === "issuewild") ? "issuewild" : "issue";
+  const grants = records.filter(({ tag }) => tag === granting);
   if (grants.length === 0) return null;
   const allowed = methods[wildcard ? "wildcard" : "single"];
   if (grants.some(({ value }) => permits(value, issuers, allowed))) return null;
   const found = grants.map(({ tag, value }) => `CAA 0 ${tag} "${shortened(value)}"`).join(" and ");
   return {
     code: "caa_forbids",
-    message: `${at} has ${found}, which forbids our certificate authority to issue for ${name}. ${advice}`,
+    message: `${at} has ${found}, which forbids our certificate authority to issue for ${name}. Add CAA 0 ${granting} "${issuers[0] ?? ""}" there, or remove its CAA records.`,
   };
 }
 
