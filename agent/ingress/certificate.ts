@@ -141,7 +141,7 @@ function issuerOf({ issuer }: X509Certificate): string {
 /** How much of the ingress's log is read; it has warnings and errors of all sites. */
 const logTail = 1000;
 
-/** What the certificate authority last said about this name. @param since only after this time */
+/** Why this name last got no certificate. @param since only after this time */
 async function lastRefusal(
   engine: Certificates["engine"],
   agentId: string,
@@ -162,6 +162,8 @@ async function lastRefusal(
 }
 
 const maxErrorCharacters = 500;
+/** The type of an error that the authority answered with (RFC 8555, section 6.7). */
+const acmeError = /urn:ietf:params:acme:error:/;
 
 /** A line of Caddy's log that says why no certificate was issued for the name. */
 function refusalIn(line: string, hostname: string): string | null {
@@ -175,5 +177,6 @@ function refusalIn(line: string, hostname: string): string | null {
   const { identifier, error, level, logger } = entry;
   if (identifier !== hostname || typeof error !== "string" || level !== "error") return null;
   if (typeof logger !== "string" || !logger.startsWith("tls")) return null;
-  return error.slice(0, maxErrorCharacters);
+  const said = `${acmeError.test(error) ? "The certificate authority says" : "The host did not get it from the certificate authority"}: ${error}`;
+  return said.slice(0, maxErrorCharacters);
 }

@@ -65,7 +65,12 @@ export const DomainCertificate = z
     issuer: z.string().nullable(),
     notBefore: Timestamp.nullable(),
     notAfter: Timestamp.nullable(),
-    error: z.string().nullable().describe("The certificate authority's last refusal since the certificate."),
+    error: z
+      .string()
+      .nullable()
+      .describe(
+        "Why it was last not issued or renewed since: the certificate authority's refusal, or what kept the host from it.",
+      ),
     errorAt: Timestamp.nullable(),
   })
   .meta({ id: "DomainCertificate" });

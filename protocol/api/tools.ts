@@ -578,7 +578,7 @@ export const tools = {
   },
   get_certificate: {
     group: "domains",
-    summary: "Show a domain's certificate: issuer, validity, and the certificate authority's last refusal.",
+    summary: "Show a domain's certificate: issuer, validity, and why it was last not issued or renewed.",
     input: only({ site, domain: DomainName }),
     output: Domain.pick({ domain: true, status: true, problems: true, certificate: true, checkedAt: true }),
   },

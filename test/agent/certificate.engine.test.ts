@@ -21,6 +21,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 const agentId = `test${randomBytes(6).toString("hex")}`;
 const good = "www.shop.example";
 const refused = "www.refused.example";
+const unreachable = "www.unreachable.example";
 
 let acme: AcmeServer;
 let responder: TestResponder;
@@ -35,7 +36,7 @@ beforeAll(async () => {
   await once(server, "listening");
   const target = { containerId: "c", address: "127.0.0.1", port: (server.address() as AddressInfo).port };
   ingress = responder.openRoutes();
-  await ingress.route("site_1", [good, refused], [target]);
+  await ingress.route("site_1", [good, refused, unreachable], [target]);
   const [port, tlsPort] = [await freePort(), await freePort()];
   acme = await AcmeServer.start({ httpPort: port, tlsPort, refused: [refused] });
   settings = {
@@ -89,7 +90,7 @@ it("where none is issued, the certificate authority's own words are reported", a
   const { certificate, ...report } = await asked(refused);
   expect(report).toEqual({ isServed: true, tls: true, isValid: false });
   expect(certificate).toMatchObject({ issuer: null, notAfter: null });
-  expect(certificate?.error).toContain("rejectedIdentifier");
+  expect(certificate?.error).toMatch(/^The certificate authority says: .*rejectedIdentifier/);
   expect(Date.parse(certificate?.errorAt ?? "")).toBeGreaterThan(Date.now() - 60_000);
 });
 
@@ -113,4 +114,13 @@ it("a request as a certificate authority's by way of a CDN is in the site's log,
     expect(requests.before("site_1", { path }, null, 1)).toMatchObject([{ host: good, path, status: 308 }]);
   });
   requests.close();
+});
+
+it("where the certificate authority cannot be reached, nothing is reported as its words", async () => {
+  await acme.stop();
+  const { certificate, ...report } = await asked(unreachable);
+  expect(report).toEqual({ isServed: true, tls: true, isValid: false });
+  expect(certificate?.error).toMatch(
+    /^The host did not get it from the certificate authority: .*connection refused/,
+  );
 });

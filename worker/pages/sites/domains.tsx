@@ -78,9 +78,7 @@ const Certificate = ({ domain: { certificate } }: { domain: Domain }) =>
           <Day at={certificate.notAfter} />. It renews automatically.
         </>
       )}{" "}
-      {certificate.error !== null && (
-        <span class="bad">The certificate authority refused: {certificate.error}</span>
-      )}
+      {certificate.error !== null && <span class="bad">{certificate.error}</span>}
     </p>
   );
 

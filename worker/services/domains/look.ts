@@ -239,7 +239,7 @@ async function served(ctx: Ctx, site: LookedAt, { name }: DomainRow): Promise<Se
       certificate,
       problem: {
         code: "certificate_failed",
-        message: `No certificate was issued for ${name}. The certificate authority says: ${certificate.error}`,
+        message: `No certificate was issued for ${name}. ${certificate.error}`,
       },
     };
   if (order && (await isLeftOut(ctx, site.hostId, name)))
@@ -440,8 +440,7 @@ async function tellOfRenewal(
   const notAfter = new Date(certificate?.notAfter ?? 0);
   const mailId = (of: DomainRow["certificate"]) => `domain-renewal:${id}:${of?.notAfter}`;
   if (isLate(certificate)) {
-    const refusal =
-      certificate?.error == null ? [] : [`The certificate authority says: ${certificate.error}`];
+    const refusal = certificate?.error == null ? [] : [certificate.error];
     const reasons = problems.length > 0 ? problems.map(({ message }) => message) : refusal;
     await queueMail(ctx, {
       id: mailId(certificate),
