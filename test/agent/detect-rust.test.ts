@@ -88,6 +88,17 @@ describe("a Rust app", () => {
       "exec env ROCKET_ADDRESS=0.0.0.0 ROCKET_PORT=$PORT /usr/local/bin/app",
     ));
 
+  it("whose queries SQLx has checked is compiled without their database, unless the owner says otherwise", () => {
+    const offline = /^ENV CARGO_TARGET_DIR=\/target SQLX_OFFLINE=true$/m;
+    const checked = { ...app, ".sqlx/query-1.json": "{}", ".env": "DATABASE_URL=postgres://localhost/shop" };
+    expect(dockerfile(checked)).toMatch(offline);
+    expect(dockerfile({ ...app, "sqlx-data.json": "{}" })).toMatch(offline);
+    expect(dockerfile(app)).not.toMatch(offline);
+    const asked = dockerfileWith({ ...variables, plain: ["SQLX_OFFLINE"] })(checked);
+    expect(asked).not.toMatch(offline);
+    expect(asked).toContain("ARG SQLX_OFFLINE");
+  });
+
   it("beside a Python app that names what starts it is that app's extension", () =>
     expect(plan({ ...app, "pyproject.toml": "[project]\n", "main.py": "" })).toMatchObject({
       kind: "python",
@@ -99,6 +110,10 @@ describe("a Rust app", () => {
     const text = generateDockerfile(detect({ ...sourcesOf(app), repository }, none), variables);
     expect(text).toContain("WORKDIR /app/crates/web");
     expect(text).toContain("cargo build --release --locked");
+    const checked = { ...repository!, root: sourcesOf({ ...root, ".sqlx/query-1.json": "" }) };
+    expect(generateDockerfile(detect({ ...sourcesOf(app), repository: checked }, none), variables)).toContain(
+      "SQLX_OFFLINE=true",
+    );
     const alone = { ...app, "Cargo.toml": "[workspace]\n[package]\n" };
     expect(repositoryOf(sourcesOf(alone), sourcesOf(root), "crates/web")).toBeNull();
   });

@@ -1,4 +1,12 @@
-import { placeOf, procfileWeb, textOf, type Overrides, type Place, type Sources } from "./sources.ts";
+import {
+  placeOf,
+  present,
+  procfileWeb,
+  textOf,
+  type Overrides,
+  type Place,
+  type Sources,
+} from "./sources.ts";
 
 export type RustPlan = Place & {
   kind: "rust";
@@ -7,6 +15,8 @@ export type RustPlan = Place & {
   /** The program that is started; null where only the build tells, by making one alone. */
   program: string | null;
   locked: boolean;
+  /** What SQLx's macros ask of a database while they compile lies in the repository. */
+  asksNoDatabase: boolean;
   /** Debian packages with the libraries that the program is linked to. */
   libraries: string[];
   buildCommand: string | null;
@@ -35,6 +45,7 @@ export function detectRust(sources: Sources, overrides: Overrides): RustPlan | n
     ...placeOf(sources),
     program: programOf(sources, manifest),
     locked: root.files.has("Cargo.lock"),
+    asksNoDatabase: [sources, root].some((one) => present(one, [".sqlx/", "sqlx-data.json"]).length > 0),
     libraries: librariesOf.flatMap(([name, packages]) => (isUsed(name) ? packages : [])),
     buildCommand: overrides.buildCommand,
     startCommand: overrides.startCommand ?? procfileWeb(sources),

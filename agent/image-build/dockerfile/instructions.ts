@@ -90,6 +90,13 @@ export function buildStep(
   return [...names.map((name) => `ARG ${name}`), runs(exports + command, [...caches, ...mounts])];
 }
 
+/** A build variable would not go before ENV. */
+export const unlessGiven = (env: string, { plain, secret }: BuildVariables): string =>
+  env
+    .split(" ")
+    .filter((one) => ![...plain, ...secret].includes(one.slice(0, one.indexOf("="))))
+    .join(" ");
+
 /**
  * An install, with the build variables: a token of a private registry is one, and scripts of packages read others. Not with
  * NODE_ENV, by which Node's would leave out what builds.

@@ -15,6 +15,7 @@ import {
   runs,
   sourceFolder,
   starts,
+  unlessGiven,
   write,
   type BaseImages,
   type BuildVariables,
@@ -141,13 +142,6 @@ function nodeOptions({ isOfWebpack4 }: NodeBuild, { memoryMb, plain, secret }: B
   ].join(" ");
   return options === "" || [...plain, ...secret].includes("NODE_OPTIONS") ? "" : ` NODE_OPTIONS="${options}"`;
 }
-
-/** A build variable would not go before ENV. */
-const unlessGiven = (env: string, { plain, secret }: BuildVariables): string =>
-  env
-    .split(" ")
-    .filter((one) => ![...plain, ...secret].includes(one.slice(0, one.indexOf("="))))
-    .join(" ");
 
 /** The official image has those that packages are compiled with; node-gyp of any release takes them for downloaded. */
 const headers =

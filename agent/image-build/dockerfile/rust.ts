@@ -8,6 +8,7 @@ import {
   copySource,
   installDebian,
   starts,
+  unlessGiven,
   type BaseImages,
   type BuildVariables,
 } from "./instructions.ts";
@@ -42,11 +43,13 @@ export function rustDockerfile(
   ];
   const build = plan.buildCommand ?? `cargo build --release${plan.locked ? " --locked" : ""}`;
   const own = plan.startCommand !== null;
+  // Its macros would connect to DATABASE_URL, of the site or of a .env: no build reaches that database.
+  const sqlx = plan.asksNoDatabase ? unlessGiven("SQLX_OFFLINE=true", variables) : "";
   const listens = plan.listens === null ? "" : `${plan.listens} `;
   return [
     `FROM ${images.rust} AS build`,
     "WORKDIR /app",
-    `ENV CARGO_TARGET_DIR=${target}`,
+    `ENV CARGO_TARGET_DIR=${target} ${sqlx}`.trimEnd(),
     copySource(plan),
     ...(plan.within === null ? [] : [`WORKDIR ${appFolder(plan)}`]),
     ...buildStep(plan.installCommand ?? null, variables, caches),
