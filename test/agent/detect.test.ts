@@ -984,6 +984,18 @@ describe("a site that a framework builds", () => {
     ).toMatchObject({ kind: "node" });
   });
 
+  it("of Vike without pages says what has it render them", () => {
+    const vike = {
+      scripts: { build: "vike build" },
+      dependencies: { vike: "0.4" },
+      devDependencies: { vite: "7" },
+    };
+    expect(node(vike)).toMatchObject({ kind: "site", outputs: ["dist/client"] });
+    expect(dockerfile({ "package.json": JSON.stringify(vike) })).toContain(
+      "in none of: dist/client. Vike renders pages while it builds only if prerender is true",
+    );
+  });
+
   it.each<[string, object, string[]]>([
     ["vite", { scripts: { build: "vite build" } }, ["dist"]],
     ["astro", { scripts: { start: "astro dev", build: "astro build" } }, ["dist"]],

@@ -21,6 +21,8 @@ export type SitePlan = NodeBuild & {
   outputs: string[];
   /** What builds it for the servers of one host only, and what does for any. */
   adapter?: Adapter | undefined;
+  /** What to do where it leaves no page. */
+  remedy?: string;
   /** Those of the workspace whose root is built, for a sentence. */
   apps?: string;
   /** Those of them that are servers, which this site does not start. */
@@ -41,6 +43,7 @@ type Framework = {
   setting?: RegExp;
   singlePage?: (sources: Sources) => boolean | null;
   fallbacks?: (sources: Sources) => string[];
+  remedy?: string;
 };
 
 const outDir = /\boutDir:\s*["'`]([^"'`]{1,200})["'`]/;
@@ -108,6 +111,13 @@ const frameworks: Framework[] = [
     configs: configsOf("vue"),
     setting: /\boutputDir:\s*["'`]([^"'`]{1,200})["'`]/,
     singlePage: noErrorPage,
+  },
+  {
+    dependency: "vike",
+    outputs: ["dist/client"],
+    singlePage: () => null,
+    remedy:
+      'Vike renders pages while it builds only if prerender is true in its configuration: set it, or add a "start" script that starts a server.',
   },
   {
     dependency: "vite",
@@ -191,6 +201,7 @@ export function detectSite(sources: Sources, manifest: PackageJson, overrides: O
     singlePage: framework.singlePage ? framework.singlePage(sources) : false,
     ...(framework.fallbacks && { fallbacks: framework.fallbacks(sources) }),
     adapter: adapters.find(({ name }) => dependsOn(manifest, name)),
+    ...(framework.remedy !== undefined && { remedy: framework.remedy }),
   };
 }
 

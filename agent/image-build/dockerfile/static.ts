@@ -163,7 +163,10 @@ export function siteDockerfile(plan: SitePlan, variables: BuildVariables, images
   ];
 }
 
-type Made = Pick<SitePlan, "outputs" | "singlePage" | "fallbacks" | "rules" | "adapter" | "apps"> & {
+type Made = Pick<
+  SitePlan,
+  "outputs" | "singlePage" | "fallbacks" | "rules" | "adapter" | "remedy" | "apps"
+> & {
   /** A file of the source; null: the folder is known. */
   manifest: string | null;
 };
@@ -212,12 +215,13 @@ const servedFrom = (
  * The first of the folders that holds an index.html or a 200.html becomes the site, or else the only one to which the build wrote one: it was
  * modified after the source was copied.
  */
-function takeOutput({ outputs, manifest, adapter, apps }: Made): string {
-  const remedy =
+function takeOutput({ outputs, manifest, adapter, remedy, apps }: Made): string {
+  const advice =
     adapter === undefined
-      ? `Make it write there, set rootDir to the folder of the app that does${apps === undefined ? "" : ` (${apps})`}, or set startCommand.`
+      ? (remedy ??
+        `Make it write there, set rootDir to the folder of the app that does${apps === undefined ? "" : ` (${apps})`}, or set startCommand.`)
       : `${adapter.name} builds for ${adapter.host}: use ${adapter.instead} instead, which produces a server, or set outputDir if there are only files.`;
-  const problem = `The build left an index.html in none of: ${outputs.join(", ")}. ${remedy}`;
+  const problem = `The build left an index.html in none of: ${outputs.join(", ")}. ${advice}`;
   const written = `find . \\( -name node_modules -o -name ".?*" \\) -prune -o -path "./*/*" -name index.html -newermc ${manifest} -printf "%d %h\\n"`;
   const search =
     manifest === null
