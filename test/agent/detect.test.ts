@@ -1492,8 +1492,25 @@ describe("a Python app", () => {
     expect(dockerfile(files)).toContain(
       "\nCOPY source/requirements.txt source/constraints.txt ./\nCOPY source/requirements/production.txt source/requirements/base.txt ./requirements/\n",
     );
-    expect(frameworkOf(sourcesOf(files))).toBe("Django");
+    expect(frameworkOf(sourcesOf(files), "python")).toBe("Django");
   });
+});
+
+describe("the framework that a repository is said to be made with", () => {
+  const vite = '{"scripts":{"build":"vite build"},"devDependencies":{"vite":"7"}}';
+  it.each<[string, string, Files]>([
+    ["that of the app", "Laravel", { ...laravel, "package.json": vite }],
+    ["that of the app", "Django", { ...django, "requirements.txt": "Django\n", "package.json": vite }],
+    ["that of the app", "Rails", { ...rails, "package.json": vite }],
+    ["that of npm's packages", "Vite", { "package.json": vite, "requirements.txt": "flask\n" }],
+    [
+      "none that a script has the name of",
+      "Express",
+      { "package.json": '{"scripts":{"start":"node .","next":"node next"},"dependencies":{"express":"5"}}' },
+    ],
+  ])("is %s, not of its tools: %s where both are there", (_, framework, files) =>
+    expect(frameworkOf(sourcesOf(files), plan(files).kind)).toBe(framework),
+  );
 });
 
 describe("a Go app", () => {

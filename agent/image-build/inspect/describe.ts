@@ -29,7 +29,7 @@ export function describe(sources: Sources, { dockerfile, examples, prisma }: Ext
     rootDirs: rootDirsOf([...sources.files]),
     variables: namesIn(examples),
     databases: databasesOf(sources, texts),
-    framework: frameworkOf(sources),
+    framework: frameworkOf(sources, null),
     notes: [
       ...(dockerfile === null ? notesOf(sources) : notesBesideDockerfile(sources.files)),
       ...lackingDatabase(sources, texts),
@@ -43,7 +43,8 @@ export function describe(sources: Sources, { dockerfile, examples, prisma }: Ext
     const rootDirs = rootDirsOf([...sources.files].filter((path) => !path.endsWith("/index.html")));
     const notes = [...found.notes, ...serverNotes(plan)];
     const releaseCommand = procfileRelease(sources);
-    return { ...unknown, ...found, notes, rootDirs, ...ofPlan(plan), releaseCommand };
+    const framework = frameworkOf(sources, plan.kind);
+    return { ...unknown, ...found, framework, notes, rootDirs, ...ofPlan(plan), releaseCommand };
   } catch (error) {
     if (!(error instanceof JobError)) throw error;
     // It has the notes as well.
