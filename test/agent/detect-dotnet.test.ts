@@ -64,6 +64,15 @@ describe("a .NET app", () => {
     });
   });
 
+  it("is of the release that a file of all projects names", () => {
+    const files = (name: string) => ({
+      "Web.csproj": '<Project Sdk="Microsoft.NET.Sdk.Web"></Project>',
+      [name]: "<PropertyGroup><TargetFramework>net8.0</TargetFramework></PropertyGroup>",
+    });
+    expect(plan(files("Directory.Build.props"))).toMatchObject({ version: "8.0" });
+    expect(plan(files("Directory.Packages.props"))).toMatchObject({ version: "8.0" });
+  });
+
   const refers = (to: string) => `${sdk(".Web")}<ProjectReference Include="${to}" />`;
   it.each<[string, Files]>([
     [

@@ -29,11 +29,11 @@ export type DotnetPlan = Place & {
 
 const project = /^(?:[\w.@+-]+\/){0,2}[\w.@+-]+\.(?:cs|fs|vb)proj$/;
 const solution = /^[\w.@+-]+\.slnx?$/;
+const sharedProperties = ["Directory.Build.props", "Directory.Packages.props"];
 const shared = [
   "global.json",
-  "Directory.Build.props",
+  ...sharedProperties,
   "Directory.Build.targets",
-  "Directory.Packages.props",
   "nuget.config",
   "NuGet.config",
   "NuGet.Config",
@@ -57,7 +57,7 @@ export function detectDotnet(sources: Sources, overrides: Overrides): DotnetPlan
   return {
     kind: "dotnet",
     within,
-    version: versionOf([text, textAbove(sources, "Directory.Build.props")]),
+    version: versionOf([text, ...sharedProperties.map((file) => textAbove(sources, file))]),
     sdk:
       /"version"[ \t]{0,20}:[ \t]{0,20}"(\d+\.\d+\.\d+)"/.exec(textAbove(sources, "global.json"))?.[1] ??
       null,
