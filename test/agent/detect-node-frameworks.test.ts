@@ -355,6 +355,50 @@ it("Auth.js answers at every domain of the site", () => {
   expect(answers({ "@auth/prisma-adapter": "2" })).toBe(false);
 });
 
+it.each<[string, object, Files, boolean]>([
+  [
+    "pnpm's catalog",
+    { "next-auth": "catalog:" },
+    { "pnpm-lock.yaml": "  next-auth@5.0.0-beta.30(react@19):" },
+    true,
+  ],
+  [
+    "pnpm's catalog",
+    { "next-auth": "catalog:" },
+    { "pnpm-lock.yaml": "  next-auth@4.24.11(react@19):" },
+    false,
+  ],
+  [
+    "a package of a workspace",
+    { "@acme/auth": "workspace:*" },
+    { "pnpm-lock.yaml": "  /next-auth@5.0.0-beta.4:" },
+    true,
+  ],
+  [
+    "a package of npm's workspace",
+    {},
+    { "package-lock.json": '"node_modules/next-auth": {\n "version": "5.0.0-beta.30"' },
+    true,
+  ],
+  ["a package of Yarn's workspace", {}, { "yarn.lock": '"next-auth@npm:^5.0.0-beta.4":' }, true],
+  [
+    "Bun's catalog",
+    { "next-auth": "catalog:auth" },
+    { "bun.lock": '"next-auth": ["next-auth@5.0.0-beta.30", ""' },
+    true,
+  ],
+  [
+    "its own manifest, whatever else is installed",
+    { "next-auth": "4.24.11" },
+    { "yarn.lock": "next-auth@5.0.0" },
+    false,
+  ],
+])("Auth.js is known by %s", (_, dependencies, files, isKnown) =>
+  expect(
+    dockerfile({ scripts: { start: "next start" }, dependencies }, files).includes("AUTH_TRUST_HOST=true"),
+  ).toBe(isKnown),
+);
+
 it("frameworks send nothing about a build or an app to their authors, unless the owner says otherwise", () => {
   const next = { scripts: { build: "next build", start: "next start" }, dependencies: { next: "15" } };
   expect(dockerfile(next).match(/^ENV .*NEXT_TELEMETRY_DISABLED=1/gm)).toHaveLength(2);

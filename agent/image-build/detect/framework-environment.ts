@@ -27,21 +27,25 @@ const environments: Record<string, string> = {
 
 const authJs = ["@auth/core", "@auth/express", "@auth/solid-start", "@auth/sveltekit"];
 
+/** Each package manager's way to write down that it installs this release, whichever package of a workspace asks for it. */
+const locksNextAuth5 =
+  /\bnext-auth(?:@(?:npm:)?|\/)[\^~]?5\.|"node_modules\/next-auth": \{\s+"version": "5\./;
+
 /** From next-auth 5 on it is built on Auth.js, which answers at no host but those that it is told to trust. */
-function isAuthJs(manifest: PackageJson): boolean {
+function isAuthJs(manifest: PackageJson, lock: string): boolean {
   const version = manifest.dependencies?.["next-auth"];
-  return typeof version === "string"
-    ? /^[\^~]?5\.|^beta$/.test(version)
-    : authJs.some((name) => dependsOn(manifest, name));
+  if (typeof version === "string" && !version.startsWith("catalog:"))
+    return /^[\^~]?5\.|^beta$/.test(version);
+  return authJs.some((name) => dependsOn(manifest, name)) || locksNextAuth5.test(lock);
 }
 
-/** Variables for the build and the app, by the packages that one of its manifests names. */
-export const frameworkEnvironment = (...manifests: readonly PackageJson[]): string[] => [
+/** Variables for the build and the app, by the packages that one of its manifests or its lock file names. */
+export const frameworkEnvironment = (manifests: readonly PackageJson[], lock: string): string[] => [
   ...Object.entries(environments)
     .filter(([dependency]) => manifests.some((manifest) => dependsOn(manifest, dependency)))
     .map(([, variable]) => variable),
   // Only hosts of the site reach it.
-  ...(manifests.some(isAuthJs) ? ["AUTH_TRUST_HOST=true"] : []),
+  ...(manifests.some((manifest) => isAuthJs(manifest, lock)) ? ["AUTH_TRUST_HOST=true"] : []),
 ];
 
 /**

@@ -349,7 +349,7 @@ export function nodeBuild(sources: Sources, manifest: PackageJson, overrides: Ov
       major >= firstOpenSsl3 &&
       Object.entries(ofWebpack4).some(([name, first]) => isBelow(manifest, name, first)),
     environment: [
-      ...frameworkEnvironment(manifest, installed),
+      ...frameworkEnvironment([manifest, installed], lockOf(root)),
       ...(runsPuppeteer(manifest) ? [puppeteerEnvironment] : []),
     ],
     generateCommand: generatePrisma(sources, manifest, packageManager, overrides),
@@ -438,9 +438,12 @@ const usesPlugAndPlay = (sources: Sources): boolean =>
 const usesPrisma = (sources: Sources, manifest: PackageJson): boolean =>
   dependsOn(manifest, "prisma") ||
   dependsOn(manifest, "@prisma/client") ||
-  ["package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"].some((file) =>
-    textOf(sources, file).includes("@prisma/engines"),
-  );
+  lockOf(sources).includes("@prisma/engines");
+
+const lockOf = (sources: Sources): string =>
+  ["package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"]
+    .map((file) => textOf(sources, file))
+    .join("\n");
 
 /** Its own browser lies in the home of whoever installs it, and lacks libraries. Where it is listed for development, it is for tests. */
 const runsPuppeteer = ({ dependencies }: PackageJson): boolean =>
