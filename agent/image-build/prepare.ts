@@ -152,7 +152,7 @@ export async function prepareBuild(
       ...toolNotes(sources, plan),
       ...startNotes(sources, plan),
       ...serverNotes(plan),
-      ...notesOfSettings(input),
+      ...notesOfSettings(input, plan),
       ...notesOfRules(plan),
     ],
     aptPackages(sources),
@@ -177,12 +177,26 @@ export async function prepareBuild(
 const notesOfRules = (plan: Plan): string[] =>
   plan.kind === "static" || plan.kind === "site" ? (plan.rules?.notes ?? []) : [];
 
-const notesOfSettings = ({ options = {}, startCommand, dockerfilePath }: Input): string[] => [
+const notesOfSettings = ({ options = {}, startCommand, buildCommand, dockerfilePath }: Input, plan: Plan) => [
+  ...(plan.kind === "static"
+    ? unreadOf(
+        { buildCommand, installCommand: options.installCommand, languageVersion: options.languageVersion },
+        "the files are served as they are. For a build that makes them, set buildCommand and outputDir",
+      )
+    : []),
+  ...(isServedAsFiles(plan)
+    ? []
+    : unreadOf({ singlePage: options.singlePage }, "a program is started, which answers every path itself")),
   ...(options.outputDir !== undefined && startCommand !== null
     ? ["outputDir is not read, because startCommand starts a program."]
     : []),
   ...(dockerfilePath === null ? [] : ["dockerfilePath is not read, because builder is detect."]),
 ];
+
+function unreadOf(settings: object, reason: string): string[] {
+  const set = Object.entries(settings).filter(([, value]) => value !== undefined && value !== null);
+  return set.length === 0 ? [] : [`Not read: ${set.map(([name]) => name).join(" and ")}, because ${reason}.`];
+}
 
 function settingsBesideDockerfile({ buildCommand, options }: Input): string[] {
   const { builder: _, ...detected } = options ?? {};

@@ -182,6 +182,23 @@ describe("what a repository is built by", () => {
     expect(generated).toContain("# outputDir is not read, because startCommand starts a program.");
     const detected = await prepared({ options: { builder: "detect" }, dockerfilePath: "Dockerfile" });
     expect(detected.generated).toContain("# dockerfilePath is not read, because builder is detect.");
+    const page = {
+      buildCommand: "make",
+      options: { builder: "detect", installCommand: "make deps" },
+    } as const;
+    expect((await prepared(page)).generated).toContain(
+      "# Not read: buildCommand and installCommand, because the files are served as they are. For a build that makes them, set buildCommand and outputDir.",
+    );
+    expect((await prepared({ options: { builder: "detect", singlePage: true } })).generated).not.toContain(
+      "Not read",
+    );
+    const started = await prepared({
+      options: { builder: "detect", singlePage: false },
+      startCommand: "./serve",
+    });
+    expect(started.generated).toContain(
+      "# Not read: singlePage, because a program is started, which answers every path itself.",
+    );
     mkdirSync(join(folder, "own"));
     writeFileSync(join(folder, "own", "Dockerfile"), "FROM scratch\nCMD a\n");
     const own = { rootDir: "own", startCommand: "./serve" };
