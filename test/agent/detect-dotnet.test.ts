@@ -55,6 +55,15 @@ describe("a .NET app", () => {
     expect(() => plan(shop, { buildCommand: "make" })).toThrow(/set startCommand to what it builds/);
   });
 
+  it("is published where the Procfile of an app for Heroku starts it", () => {
+    const Procfile = "web: cd src/Web/bin/publish/; ./Web --urls http://*:$PORT\n";
+    const text = dockerfile({ ...shop, Procfile });
+    expect(text).toContain("--output /app/src/Web/bin/publish");
+    expect(text).toContain("COPY --from=build --chown=1000:1000 /app /app");
+    const ofOne = dockerfile({ "Web.csproj": sdk(".Web"), Procfile: "web: cd bin/publish && ./Web\n" });
+    expect(ofOne).toContain("--output /app/bin/publish");
+  });
+
   it("is built with the SDK of global.json and runs on the release of its framework", async () => {
     const asked = plan({ ...shop, "global.json": '{"sdk": {"version": "8.0.404"}}' });
     const { images } = await chooseBaseImages(asked, () => Promise.resolve(true));

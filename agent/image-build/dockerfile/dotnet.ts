@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type { DotnetPlan } from "../detect/dotnet.ts";
 import type { BackendPlan } from "../detect/plan.ts";
 import {
@@ -13,7 +14,11 @@ import {
 } from "./instructions.ts";
 import { servedFiles } from "./static.ts";
 
-const output = "/app/out";
+/** Beside its project where the command looks for it there, as one for Heroku does. */
+const outputOf = (plan: DotnetPlan): string =>
+  plan.project !== null && /\bbin\/publish\b/.test(plan.startCommand)
+    ? posix.join(appFolder(plan), posix.dirname(plan.project), "bin/publish")
+    : "/app/out";
 
 export function dotnetDockerfile(
   plan: DotnetPlan & BackendPlan,
@@ -21,6 +26,7 @@ export function dotnetDockerfile(
   images: BaseImages,
 ): string[] {
   const { project } = plan;
+  const output = outputOf(plan);
   const copy = [copySource(plan), ...(plan.within === null ? [] : [`WORKDIR ${appFolder(plan)}`])];
   const locked = plan.locked ? " --locked-mode" : "";
   const command = plan.installCommand ?? (project === null ? null : `dotnet restore ${project}${locked}`);
