@@ -52,11 +52,15 @@ function pullFailure(message: string): string | null {
 const copied = /failed to compute cache key: .*"(?<path>[^"]{1,300})"(?:: not found| not found: not found)$/;
 
 /** null where that is not why. */
-function copyFailure(message: string): string | null {
+function copyFailure(message: string, rootDir: string | null): string | null {
   const path = copied.exec(message)?.groups?.["path"];
+  const below =
+    rootDir === null
+      ? ""
+      : ` in ${rootDir}, the folder that it is built from. If it is to be built from the root of the repository, remove rootDir and set dockerfilePath to its path from there. Otherwise`;
   return path === undefined
     ? null
-    : `The Dockerfile copies ${path}, which does not exist: create it, remove that line, or check .dockerignore; or set builder to detect to build the repository without its Dockerfile.`;
+    : `The Dockerfile copies ${path}, which does not exist${below || ":"} create it, remove that line, or check .dockerignore; or set builder to detect to build the repository without its Dockerfile.`;
 }
 
 /** What a Dockerfile of ours says where the version of Node that is asked for cannot be had. */
@@ -73,6 +77,7 @@ export function buildFailure(
   { message, lastLines }: BuildFailed,
   memoryMb: number,
   generated: string | null = null,
+  rootDir: string | null = null,
 ): string {
   // SIGKILL is how the kernel ends what uses too much memory; with cgroup v2 BuildKit may see it and say so instead.
   if (/exit code: 137\b|did not complete successfully: cannot allocate memory/.test(message))
@@ -81,7 +86,7 @@ export function buildFailure(
   if (!step)
     return (
       pullFailure(message) ??
-      (generated === null ? copyFailure(message) : null) ??
+      (generated === null ? copyFailure(message, rootDir) : null) ??
       interruption(message) ??
       `The build failed: ${message.slice(0, 1000)}. See the deployment's log.`
     );

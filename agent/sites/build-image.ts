@@ -188,7 +188,9 @@ async function buildWithin(
         `The build took more than ${args.buildTimeoutSeconds / 60} minutes: make it shorter.`,
       );
     if (isBuildFailed(error))
-      throw new JobError(buildFailure(error, host.buildRoom.memoryMb, prepared.generated), { cause: error });
+      throw new JobError(buildFailure(error, host.buildRoom.memoryMb, prepared.generated, args.rootDir), {
+        cause: error,
+      });
     throw error;
   } finally {
     room.end();

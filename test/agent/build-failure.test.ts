@@ -277,6 +277,9 @@ describe("a build that failed", () => {
       expect(told(message)).toMatch(
         /^The Dockerfile copies \/app\/public, which does not exist: .*; or set builder to detect to build the repository without its Dockerfile\.$/,
       );
+      expect(buildFailure(new BuildFailed(message, []), 2048, null, "apps/api")).toMatch(
+        /^The Dockerfile copies \/app\/public, which does not exist in apps\/api, the folder that it is built from\. If .* the root of the repository, remove rootDir and set dockerfilePath to its path from there\. Otherwise create it, /,
+      );
       // One of ours is not the owner's to correct.
       expect(buildFailure(new BuildFailed(message, []), 2048, "FROM scratch\n")).toMatch(
         /^The build failed: /,
