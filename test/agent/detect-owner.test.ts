@@ -50,6 +50,18 @@ describe("the owner's settings", () => {
     expect(images).toMatchObject(expected);
   });
 
+  it.each<[string, Files, string[]]>([
+    ["Go", { "go.mod": "", "main.go": "package main\n" }, ["CGO_ENABLED", "GOTOOLCHAIN"]],
+    ["Ruby", { Gemfile: 'gem "rails"\n', "bin/rails": "" }, ["RAILS_ENV", "BUNDLE_WITHOUT"]],
+  ])("leave the site's own variables for a build of %s to go before ours", (_, files, plain) => {
+    const [build = ""] = dockerfileWith({ ...variables, plain })(files).split("\nFROM ");
+    for (const name of plain) {
+      expect(build).toContain(`ARG ${name}\n`);
+      expect(build).not.toMatch(new RegExp(`^ENV .*\\b${name}=`, "m"));
+      expect(dockerfile(files)).toMatch(new RegExp(`^ENV .*\\b${name}=`, "m"));
+    }
+  });
+
   it("name the folder that is served, of an app that would be started as well", () => {
     const text = dockerfile(node, { outputDir: "web/out" });
     expect(text).toMatch(/for folder in web\/out; do/);

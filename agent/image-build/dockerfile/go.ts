@@ -10,6 +10,7 @@ import {
   installAndCopy,
   installStep,
   starts,
+  unlessGiven,
   type BaseImages,
   type BuildVariables,
 } from "./instructions.ts";
@@ -28,11 +29,15 @@ export function goDockerfile(
       : [];
   const program = posix.resolve(appFolder(plan), plan.program);
   const compile = `go build -trimpath -ldflags='-s -w' -o ${program} ${plan.main}`;
+  const environment = unlessGiven(
+    `GOTOOLCHAIN=auto CGO_ENABLED=${plan.needsC ? 1 : 0}${plan.vendored ? " GOFLAGS=-mod=vendor" : ""}`,
+    variables,
+  );
   return [
     `FROM ${images.go} AS build`,
     "WORKDIR /app",
     // The image allows its own toolchain only, and may be older than what go.mod asks for.
-    `ENV GOTOOLCHAIN=auto CGO_ENABLED=${plan.needsC ? 1 : 0}${plan.vendored ? " GOFLAGS=-mod=vendor" : ""}`,
+    ...(environment === "" ? [] : [`ENV ${environment}`]),
     ...installAndCopy({ ...plan, needsSource: installCommand !== undefined }, download, copySource(plan)),
     ...buildStep(plan.buildCommand ?? compile, variables, caches),
     `FROM ${images.debian}`,

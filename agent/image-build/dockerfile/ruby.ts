@@ -11,6 +11,7 @@ import {
   installStep,
   runs,
   starts,
+  unlessGiven,
   write,
   type BaseImages,
   type BuildVariables,
@@ -31,7 +32,7 @@ export function rubyDockerfile(
 ): string[] {
   const caches = [cache(variables, "gems", "/root/.bundle/cache")];
   const mode = `BUNDLE_WITHOUT=development:test${plan.locked ? " BUNDLE_FROZEN=1" : ""}`;
-  const environment = `ENV PORT=3000 RACK_ENV=production RAILS_ENV=production RAILS_LOG_TO_STDOUT=1 RAILS_SERVE_STATIC_FILES=1 ${mode}`;
+  const environment = `PORT=3000 RACK_ENV=production RAILS_ENV=production RAILS_LOG_TO_STDOUT=1 RAILS_SERVE_STATIC_FILES=1 ${mode}`;
   const copy = copySource(plan);
   const node = plan.needsNode ? ["COPY --from=node /usr/local/bin/node /usr/local/bin/"] : [];
   const { assets } = plan;
@@ -43,7 +44,7 @@ export function rubyDockerfile(
     `FROM ${images.ruby} AS build`,
     ...node,
     "WORKDIR /app",
-    `${environment} BUNDLE_GLOBAL_GEM_CACHE=true`,
+    `ENV ${unlessGiven(environment, variables)} BUNDLE_GLOBAL_GEM_CACHE=true`,
     ...(plan.hasGems ? installDebian(plan.packages.build) : []),
     runs(`mkdir -p ${gems}`),
     ...installAndCopy(
@@ -87,7 +88,7 @@ export function rubyDockerfile(
     `FROM ${images.ruby}`,
     ...node,
     ...installDebian(plan.packages.run),
-    `${environment} HOME=/app`,
+    `ENV ${environment} HOME=/app`,
     `COPY --from=build ${gems} ${gems}`,
     `COPY --from=build --chown=${appUser} /app /app`,
     `WORKDIR ${appFolder(plan)}`,
