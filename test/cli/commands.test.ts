@@ -517,6 +517,27 @@ describe("text for people", () => {
     }
   });
 
+  it("says by … that a text in a list goes on", async () => {
+    const text = "one ".repeat(30);
+    const query = { id: "17", statement: text, blockedBy: [] };
+    const of = (args: string[]) =>
+      printed(args, {
+        listDeployments: { data: [{ id, status: "FAILED", error: text, trigger: "api", key: null }] },
+        listCommands: { data: [{ id, status: "RUNNING", trigger: "api", exitCode: 0, command: text }] },
+        listSchedules: { data: [{ id, name: "nightly", cron: "@daily", command: text, nextRunAt: null }] },
+        getDatabaseInsight: { activeQueries: [query], slowQueries: [query] },
+        getSite: { envVariables: [{ key: "A", value: text, scope: "both" }] },
+      });
+    for (const args of [
+      ["deployments", "list"],
+      ["jobs", "list"],
+      ["schedules", "list"],
+      ["env", "list"],
+    ])
+      expect(await of([...args, site])).toMatch(/one(?: o)?…/);
+    expect(await of(["databases", "insight", database])).toMatch(/one…\n[^]*one…\n/);
+  });
+
   it("asks for no CNAME record at the root of a zone, where none can be", async () => {
     const createDomain = {
       domain: "example.com",

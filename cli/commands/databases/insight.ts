@@ -1,9 +1,9 @@
 import { command } from "../../command.ts";
 import { connect, signal } from "../../context.ts";
 import { databaseId } from "../../site.ts";
-import { duration, fields, safe, show, size, table } from "../../terminal.ts";
+import { cut, duration, fields, safe, show, size, table } from "../../terminal.ts";
 
-const lineOf = (statement: string): string => safe(statement.replaceAll(/\s+/g, " ").slice(0, 80));
+const lineOf = (statement: string): string => cut(safe(statement.replaceAll(/\s+/g, " ")), 80);
 
 export const insight = command(
   "insight",

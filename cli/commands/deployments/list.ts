@@ -2,7 +2,7 @@ import { paged } from "../../answered.ts";
 import { command } from "../../command.ts";
 import { connect, signal } from "../../context.ts";
 import { siteId } from "../../site.ts";
-import { dim, duration, paginated, safe, show, status, table, when } from "../../terminal.ts";
+import { cut, dim, duration, paginated, safe, show, status, table, when } from "../../terminal.ts";
 
 export const listDeployments = paged(
   command("list", "A site's deployments, newest first", "listDeployments"),
@@ -33,7 +33,7 @@ export const listDeployments = paged(
             status: (one) => status(one.status),
             commit: ({ commit }) => safe(commit?.slice(0, 8) ?? "–"),
             message: ({ commitMessage, error }) =>
-              safe((error ?? commitMessage ?? "").split("\n")[0]?.slice(0, 60) ?? ""),
+              cut(safe((error ?? commitMessage ?? "").split("\n")[0] ?? ""), 60),
             by: ({ trigger, key }) => (key === null ? trigger : safe(key.name)),
             took: ({ startedAt, finishedAt }) =>
               startedAt && finishedAt ? duration(Date.parse(finishedAt) - Date.parse(startedAt)) : dim("–"),

@@ -1,7 +1,7 @@
 import { command } from "../../command.ts";
 import { connect, nextCommand } from "../../context.ts";
 import { findSite } from "../../site.ts";
-import { bold, dim, safe, showValue, table } from "../../terminal.ts";
+import { bold, cut, dim, safe, showValue, table } from "../../terminal.ts";
 
 export const listEnv = command("list", "A site's variables; secrets are not shown", "variables")
   .argument("[site]", "name or id")
@@ -12,8 +12,7 @@ export const listEnv = command("list", "A site's variables; secrets are not show
         data,
         {
           name: ({ key }) => bold(safe(key)),
-          value: ({ value }) =>
-            value === null ? dim("secret") : safe(value.length > 60 ? `${value.slice(0, 59)}…` : value),
+          value: ({ value }) => (value === null ? dim("secret") : cut(safe(value), 60)),
           scope: ({ scope }) => (scope === "both" ? "" : scope),
         },
         `No variables. Set one with \`${nextCommand("env set NAME=value", named)}\`.`,

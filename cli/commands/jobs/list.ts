@@ -2,7 +2,7 @@ import { paged } from "../../answered.ts";
 import { command } from "../../command.ts";
 import { connect, nextCommand, signal } from "../../context.ts";
 import { siteId } from "../../site.ts";
-import { dim, paginated, safe, show, status, table, when } from "../../terminal.ts";
+import { cut, dim, paginated, safe, show, status, table, when } from "../../terminal.ts";
 
 export const listJobs = paged(
   command("list", "Past and running commands: one-off and scheduled", "listCommands"),
@@ -23,7 +23,7 @@ export const listJobs = paged(
           data,
           {
             status: (one) => status(one.status),
-            command: (one) => safe(one.command.slice(0, 60)),
+            command: (one) => cut(safe(one.command), 60),
             exit: ({ exitCode }) => (exitCode === null ? dim("–") : String(exitCode)),
             by: ({ trigger }) => trigger,
             when: ({ createdAt }) => when(createdAt),

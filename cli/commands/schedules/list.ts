@@ -2,7 +2,7 @@ import { paged } from "../../answered.ts";
 import { command } from "../../command.ts";
 import { connect, nextCommand, signal } from "../../context.ts";
 import { siteId } from "../../site.ts";
-import { bold, dim, paginated, safe, show, table, when } from "../../terminal.ts";
+import { bold, cut, dim, paginated, safe, show, table, when } from "../../terminal.ts";
 
 export const listSchedules = paged(command("list", "A site's schedules", "listSchedules"), 100)
   .argument("[site]", "name or id")
@@ -20,7 +20,7 @@ export const listSchedules = paged(command("list", "A site's schedules", "listSc
           {
             name: ({ name }) => bold(safe(name)),
             cron: ({ cron }) => safe(cron),
-            command: (one) => safe(one.command.slice(0, 50)),
+            command: (one) => cut(safe(one.command), 50),
             enabled: ({ enabled }) => (enabled ? "yes" : dim("no")),
             next: ({ nextRunAt }) => when(nextRunAt),
             id: ({ id }) => dim(id),
