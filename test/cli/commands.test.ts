@@ -517,6 +517,41 @@ describe("text for people", () => {
     }
   });
 
+  it("rotates secrets until a pass finds none that is left, and fails where some are left or cannot be read", async () => {
+    const page = { examined: 3, resealed: 0, overtaken: 0, unreadable: [], nextCursor: null };
+    const rotated = async (...pages: object[]) => {
+      const { instead } = service;
+      let at = 0;
+      service.instead = (asked) =>
+        asked.id === "rotateSecrets" ? { ...page, ...pages[at++] } : instead(asked);
+      const { stdout, code } = await run(["operator", "rotate-secrets"]).finally(
+        () => (service.instead = instead),
+      );
+      return { stdout, code, calls: at };
+    };
+    const all = {
+      code: 0,
+      stdout: expect.stringContaining("All secrets are encrypted with the current key."),
+    };
+    expect(await rotated()).toMatchObject({ ...all, calls: 1 });
+    const busy = [{ nextCursor: "sites/1", resealed: 2 }, { overtaken: 1 }, { resealed: 1 }];
+    expect(await rotated(...busy)).toMatchObject({
+      ...all,
+      calls: 4,
+      stdout: expect.stringContaining("3 values re-encrypted"),
+    });
+    expect(await rotated({ unreadable: ["hosts:host_1"] })).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^No key decrypts hosts:host_1: (?![^]*All secrets)/m),
+    });
+    const left = await rotated(...Array.from({ length: 20 }, () => ({ resealed: 1 })));
+    expect(left).toMatchObject({
+      code: 1,
+      calls: 10,
+      stdout: expect.stringContaining("run this again later"),
+    });
+  });
+
   it("says by … that a text in a list goes on", async () => {
     const text = "one ".repeat(30);
     const query = { id: "17", statement: text, blockedBy: [] };

@@ -119,7 +119,7 @@ const steps: Record<SetupStep, Step> = {
     required: false,
     todo: ({ secrets }) =>
       secrets.underOldKeys.length > 0
-        ? "Some are encrypted with an older key: run npm run rotate-secrets before you remove it."
+        ? "Some are encrypted with an older key: run berth operator rotate-secrets before you remove it."
         : secrets.oldKeyIds.length > 0
           ? beforeOldKeysGo(secrets)
           : null,
