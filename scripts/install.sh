@@ -40,6 +40,7 @@ for option in "$@"; do
     *) fail "there is no option $option: use --no-service, --old-docker, --uninstall or --purge." ;;
   esac
 done
+if [ "$purge" = yes ] && [ "$uninstall" = no ]; then fail "--purge goes with --uninstall: nothing was changed."; fi
 
 # The token is sent there, and programs from there run as root: nobody on the path may read or change them.
 check_address() {
@@ -307,6 +308,10 @@ remove_firewall() {
 
 uninstall_host() {
   [ "$(id -u)" = 0 ] || fail "run this as root."
+  # What a stopped engine holds would stay, and start again without a firewall once the token is gone.
+  if [ "$purge" = yes ] && has docker && ! docker version >/dev/null 2>&1; then
+    fail "Docker does not answer, so nothing was removed: start it (systemctl start docker), then run this again."
+  fi
   if [ -d /run/systemd/system ]; then
     systemctl disable --now berth-agent berth-responder berth-firewall >/dev/null 2>&1 || true
     rm -f "$UNITS/berth-agent.service" "$UNITS/berth-responder.service" "$UNITS/berth-firewall.service"

@@ -96,6 +96,26 @@ it("a purge removes every image of Berth's, also those that were pulled, which h
   expect(removed.join(" ")).not.toContain("somebody");
 });
 
+it("a purge removes nothing while Docker does not answer, as its sites would start again without a firewall or a token", () => {
+  const { called, said, status } = runs(
+    `UNITS=$BIN; LIB=$BIN/lib; ETC=$BIN/etc; STATE=$BIN/state; mkdir "$ETC"; : >"$ETC/agent.env"
+    purge=yes; (uninstall_host) || echo refused; ls "$ETC"`,
+    { id: "echo 0", systemctl: "", docker: "exit 1", iptables: "" },
+  );
+  expect(status).toBe(0);
+  expect(said).toMatch(/^refused\nagent\.env\n/);
+  expect(said).toContain("Docker does not answer, so nothing was removed");
+  expect(called.filter((one) => !/^(id|docker version)/.test(one))).toEqual([]);
+});
+
+it("a purge without --uninstall installs nothing", () => {
+  const { status, stderr } = spawnSync("sh", ["-s", "--", "--purge"], { input: template, encoding: "utf8" });
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: "berth: --purge goes with --uninstall: nothing was changed.\n",
+  });
+});
+
 it("what is uninstalled without a purge keeps its token, so that the machine can become the same host again", () => {
   const uninstalled = (purge: string) =>
     runs(
