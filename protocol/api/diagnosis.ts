@@ -119,7 +119,7 @@ export const SiteProbed = z
     status: z.number().int().nullable(),
     ttfbMs: z.number().nonnegative().nullable().describe("Until the first byte of the last answer."),
     tls: z.boolean().describe("Its connection was encrypted, with a valid certificate."),
-    error: z.string().nullable(),
+    error: z.string().nullable().describe("Why the site itself did not answer."),
     requests: z
       .array(
         z.object({

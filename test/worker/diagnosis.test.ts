@@ -218,6 +218,21 @@ describe("a request from outside", () => {
     expect(asked).not.toHaveBeenCalled();
   });
 
+  it("says of an answer while no version of the site is in service that it is not the site's", async () => {
+    const [key, on] = [await account(), await readyAgent()];
+    const { siteId } = await runningSite(key, on);
+    const probe = async () => (await api<SiteProbed>(key, "POST", `/sites/${siteId}/probe`, {})).body;
+    vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("", { status: 404 }));
+    expect(await probe()).toMatchObject({ reachable: true, status: 404, error: null });
+    await api(key, "PATCH", `/sites/${siteId}`, { action: "stop" });
+    await finishNext(on);
+    expect(await probe()).toMatchObject({
+      reachable: true,
+      status: 404,
+      error: expect.stringMatching(/^no version of the site is in service/),
+    });
+  });
+
   it("tells an endless redirect, another port and a host that cannot be reached from an answer", async () => {
     const now = () => new Date();
     const start = new URL("https://a.test/");

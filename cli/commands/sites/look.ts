@@ -38,7 +38,7 @@ export const siteHealth = command("health", "Probe a site's containers now", "ge
 
 export const probeSite = command(
   "probe",
-  "Request a site from outside, as a visitor; exits with 1 if it cannot be reached",
+  "Request a site from outside, as a visitor; exits with 1 if the site itself does not answer",
   "probeSite",
 )
   .argument("[site]", "name or id")
@@ -52,7 +52,7 @@ export const probeSite = command(
       { signal },
     );
     show("probeSite", found, shown);
-    if (!found.reachable) process.exitCode = exitCodes.failure;
+    if (found.error !== null) process.exitCode = exitCodes.failure;
   });
 
 export const siteDisk = command("disk", "A site's disk usage on its host", "getSiteDisk")

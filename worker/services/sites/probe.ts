@@ -29,7 +29,12 @@ export async function probeSite(
     throw conflict("The site has not been paid for, so nothing answers at its address yet.");
   const first = new URL(path, own);
   if (domain !== undefined) first.hostname = domain;
-  return follow(ctx, first, new Set([own.hostname, ...names]), own.port);
+  const probed = await follow(ctx, first, new Set([own.hostname, ...names]), own.port);
+  const isServed =
+    site.currentDeploymentId !== null && site.status !== "STOPPED" && site.status !== "SUSPENDED";
+  return probed.error !== null || isServed
+    ? probed
+    : { ...probed, error: "no version of the site is in service, so this answer is its host's own" };
 }
 
 /** @param port of the service's own addresses: no other is asked */
