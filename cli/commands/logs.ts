@@ -23,14 +23,23 @@ export const logs = command("logs", "The log of a running site", { lines: "logLi
     const since = options.since === undefined ? undefined : sinceTime(options.since, Date.now());
     const { search, replica } = options;
     const wanted = matching(options);
-    const printLast = (lines: readonly LogLine[]) => {
-      for (const line of lines.slice(Math.max(0, lines.length - options.tail)))
-        printLine(line, options.time ?? false);
+    let isEmpty = true;
+    const printOne = (line: LogLine) => {
+      isEmpty = false;
+      printLine(line, options.time ?? false);
+    };
+    const printLast = (lines: readonly LogLine[]) =>
+      lines.slice(Math.max(0, lines.length - options.tail)).forEach(printOne);
+    const sayNone = () => {
+      if (!isEmpty || options.tail === 0) return;
+      const isAll = since === undefined && search === undefined && replica === undefined;
+      say(dim(isAll ? "No lines: no container of the site has written any." : "No such lines."));
     };
     if (search !== undefined && !options.follow) {
       const limit = replica === undefined ? Math.min(Math.max(options.tail, 1), 500) : 500;
       const found = await client.call("searchSiteLogs", { id, text: search, from: since, limit }, { signal });
       printLast(found.data.filter((line) => replica === undefined || line.replica === replica));
+      sayNone();
       if (!found.complete) say(dim("There may be older lines: use --since or a larger --tail, up to 500."));
       return;
     }
@@ -39,7 +48,7 @@ export const logs = command("logs", "The log of a running site", { lines: "logLi
       // As many as the service gives: it cuts a tail before lines are told apart.
       const { data } = await client.call("getSiteLogs", { id, tail: 1000, since }, { signal });
       printLast(data.filter(wanted));
-      if (!options.follow) return;
+      if (!options.follow) return sayNone();
       after = data.at(-1)?.at;
     }
     await printLog(
@@ -48,9 +57,10 @@ export const logs = command("logs", "The log of a running site", { lines: "logLi
       { id, tail: options.tail, since: after },
       options.follow ?? false,
       (line) => {
-        if (wanted(line)) printLine(line, options.time ?? false);
+        if (wanted(line)) printOne(line);
       },
     );
+    if (!options.follow) sayNone();
   });
 
 const matching =

@@ -494,6 +494,14 @@ describe("text for people", () => {
     expect(service.asked.slice(from).at(-1)?.url).toContain("tail=1000");
     expect(await last("-n", "2")).toMatch(/line 0\n[^\n]*line 2\n$/);
     expect(await last("-n", "0")).toBe("");
+    const none = { getSiteLogs: { data: [] }, searchSiteLogs: { data: [], complete: true } };
+    expect(await printed(["logs"], none)).toBe("No lines: no container of the site has written any.\n");
+    for (const args of [
+      ["--search", "x"],
+      ["--replica", "2"],
+      ["--since", "1h"],
+    ])
+      expect(await printed(["logs", ...args], none)).toBe("No such lines.\n");
     expect(await last("-n", "1", "--search", "line")).toMatch(/^[^\n]*line 2\n$/);
     expect(service.asked.at(-1)?.url).toContain("limit=500");
   });
