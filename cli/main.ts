@@ -26,6 +26,8 @@ async function main(): Promise<void> {
   const program = createProgram();
   const args = process.argv.slice(2);
   if (args.length === 0) program.outputHelp();
+  // `berth help sites list`, as in many other programs.
+  else if (args[0] === "help") await program.parseAsync([...args.slice(1), "--help"], { from: "user" });
   else await program.parseAsync(args, { from: "user" });
 }
 

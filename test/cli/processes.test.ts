@@ -1160,6 +1160,11 @@ it("help fits a terminal of 80 columns", async () => {
   }
 });
 
+it("help before a command shows that command's help, as in other programs", async () => {
+  expect(await berth("help", "sites", "list")).toEqual(await berth("sites", "list", "--help"));
+  expect(await berth("help")).toEqual(await berth("--help"));
+});
+
 it("in CI a terminal is none: nothing is asked, and no line moves", async () => {
   const asking = inTerminal(["sites", "delete", site]);
   await seen(asking, "Type yes to continue: ");
