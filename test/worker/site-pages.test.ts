@@ -200,7 +200,7 @@ describe("a site's pages", () => {
     on.close();
   });
 
-  it("offer what helps with the cause of a crash: a larger plan to an app that needs more memory", async () => {
+  it("offer what helps with the cause of a crash: a larger plan to an app that needs more memory or disk", async () => {
     const on = await quietAgent();
     const { siteId } = await runningSite(await operator(), on);
     const after = async (error: string) => {
@@ -219,6 +219,8 @@ describe("a site's pages", () => {
     expect(await after(exited)).toEqual(["#run", "Edit the start command"]);
     const killed = "The app used more memory than its pack has (256 MB) and was killed by the kernel.";
     expect(await after(`${exited} ${killed}`)).toEqual(["#plan", "Change the plan"]);
+    const full = "The site wrote more than its pack's disk and was stopped: its volumes hold 3.1 GB.";
+    expect(await after(full)).toEqual(["#plan", "Change the plan"]);
     on.close();
   });
 

@@ -53,6 +53,7 @@ const again = (_: Around, __: string[], siteId: string): Fix[] => [
 /** Known causes by what the error says; the first that fits is taken. `$1` of a sign is given to its fixes. */
 const causes: Cause[] = [
   { code: "out_of_memory", sign: /used more memory than its pack has/, fix: larger },
+  { code: "out_of_disk", sign: /wrote more than its pack's disk/ },
   {
     code: "build_out_of_memory",
     sign: /The build was killed, most likely because it used more|out of memory, of which a build has/,

@@ -52,6 +52,7 @@ export const placesOf: Record<string, (here: string) => [href: string, label: st
   not_detected: (here) => [`${here}/settings#build`, "Edit the build settings"],
   missing_variable: (here) => [`${here}/variables`, "Set the variable"],
   out_of_memory: (here) => [`${here}/settings#plan`, "Change the plan"],
+  out_of_disk: (here) => [`${here}/settings#plan`, "Change the plan"],
 };
 
 /** Why a deployment failed, what serves meanwhile, and buttons for what is known to help. `log`: where its log is. */
