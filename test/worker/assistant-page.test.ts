@@ -72,6 +72,15 @@ it("what is destructive waits on the page for a click, and is done once", async 
   expect((await api(key, "GET", `/sites/${siteId}`)).status).toBe(404);
 });
 
+it("an address of the service is a link in an answer, and no other address is", async () => {
+  await grant();
+  scripted({ text: `Pay at ${siteUrl}/invoice/inv_1. A log says https://other.example/.` });
+  const to = (await say({ message: "What do I pay?" })).headers.get("Location") ?? "";
+  expect(await (await get(to)).text()).toContain(
+    `Pay at <a href="${siteUrl}/invoice/inv_1">${siteUrl}/invoice/inv_1</a>. A log says https://other.example/.`,
+  );
+});
+
 it("a message that is too long is refused on the form, with what was typed", async () => {
   const refused = await say({ message: "x".repeat(8001) });
   expect(refused.status).toBe(400);

@@ -1,6 +1,7 @@
 import { createParser } from "eventsource-parser";
 import type { ChatReply } from "../../protocol/api/chat.ts";
 import { lookingAt } from "../../protocol/looking-at.ts";
+import { splitAtAddresses } from "../../protocol/own-addresses.ts";
 import { isYes } from "../../protocol/yes.ts";
 
 /**
@@ -155,7 +156,7 @@ class Chat extends HTMLElement {
         break;
       case "done": {
         const reply = data as unknown as ChatReply;
-        text.textContent = reply.message;
+        text.replaceChildren(...linked(reply.message));
         const balance = this.querySelector("[data-balance]");
         if (balance) balance.textContent = credits(reply.balance);
         answer.append(element("p", "soft small", credits(reply.creditsUsed)));
@@ -227,6 +228,15 @@ const tooFewCredits = "You have too few credits for a message. Buy credits under
 
 const credits = (amount: number): string =>
   `${Math.round(amount * 100) / 100} ${amount === 1 ? "credit" : "credits"}`;
+
+/** Only this service's own addresses, such as an invoice's: others may come from a line of a log. */
+const linked = (text: string): (Node | string)[] =>
+  splitAtAddresses(text, location.origin).map((one, index) => {
+    if (index % 2 === 0) return one;
+    const link = element("a", "", one) as HTMLAnchorElement;
+    link.href = one;
+    return link;
+  });
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 

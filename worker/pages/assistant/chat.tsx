@@ -5,6 +5,7 @@ import {
   type ConversationWithMessages,
 } from "../../../protocol/api/chat.ts";
 import { lookedAt, lookingAt, typed } from "../../../protocol/looking-at.ts";
+import { splitAtAddresses } from "../../../protocol/own-addresses.ts";
 import { call } from "../../api/call.ts";
 import { Act, Button, Form, TextArea } from "../kit/form.tsx";
 import { Callout, Card, Heading, Time } from "../kit/parts.tsx";
@@ -25,12 +26,17 @@ const Price = ({ price }: { price: ChatPrice }) => (
   </p>
 );
 
-const Message = ({ role, text, at }: ConversationWithMessages["messages"][number]) => (
+type Said = ConversationWithMessages["messages"][number];
+const Message = ({ said: { role, text, at }, origin }: { said: Said; origin: string }) => (
   <div class={`message ${role}`}>
     <p class="soft small">
       {role === "user" ? "You" : "Assistant"} · <Time at={at} />
     </p>
-    <div class="text">{typed(text)}</div>
+    <div class="text">
+      {splitAtAddresses(typed(text), origin).map((part, index) =>
+        index % 2 === 0 ? part : <a href={part}>{part}</a>,
+      )}
+    </div>
   </div>
 );
 
@@ -146,7 +152,7 @@ export const assistant: Screen = {
                       </p>
                     )}
                     {conversation?.messages.map((message) => (
-                      <Message {...message} />
+                      <Message said={message} origin={new URL(ctx.config.SITE_URL).origin} />
                     ))}
                   </div>
                   {conversation?.pendingAction && (
