@@ -180,6 +180,21 @@ describe("the operator's console", () => {
     await bindings.DB.prepare("DELETE FROM payment_flags").run();
   });
 
+  it("says on the first page that nothing can be deployed where there is no host", async () => {
+    const said = "Nothing can be deployed yet: add a host.";
+    const shown = async () => (await me.get("/operator")).text;
+    await api(await operator(), "POST", "/hosts", { name: "first-of-all" });
+    expect(await shown()).not.toContain(said);
+    const kept = await bindings.DB.prepare("SELECT id, status FROM hosts").all<{
+      id: string;
+      status: string;
+    }>();
+    await bindings.DB.prepare("UPDATE hosts SET status = 'REMOVED'").run();
+    expect(await shown()).toMatch(new RegExp(`figure warn">0 connected<[^]*${said}`));
+    for (const { id, status } of kept.results)
+      await bindings.DB.prepare("UPDATE hosts SET status = ? WHERE id = ?").bind(status, id).run();
+  });
+
   it("goes on re-encrypting behind a secret that no key decrypts, and names it", async () => {
     const { siteId } = await createSite(await account());
     const seal = (text: string | null) =>

@@ -55,11 +55,12 @@ export const operatorOverview: Screen = {
           <Tile
             title="Hosts"
             href="/operator/hosts"
-            tone={hosts.down.length > 0 ? "bad" : "good"}
+            tone={hosts.down.length > 0 ? "bad" : hosts.up === 0 ? "warn" : "good"}
             figure={`${hosts.up} connected`}
           >
             {hosts.down.length > 0 && `Not connected: ${hosts.down.map(({ name }) => name).join(", ")}. `}
             {hosts.draining > 0 && `${hosts.draining} draining.`}
+            {hosts.up + hosts.down.length === 0 && "Nothing can be deployed yet: add a host."}
           </Tile>
           <Tile
             title="Queue"
