@@ -802,6 +802,8 @@ it("pages know all sites and databases of an account that has more than a hundre
     knows(`/databases/${databaseId}/connect`, "known-among-many"),
     knows(`/sites/${siteId}`, `href="/databases/${databaseId}`),
     knows(`/sites/${siteId}/variables`, 'data-linked="DATABASE_URL"'),
+    knows("/", `href="/sites/${siteId}"`),
+    knows("/", `href="/databases/${databaseId}"`),
     knows("/activity", `<option value="${siteId}"`),
     knows("/activity", `<option value="${databaseId}"`),
     knows("/billing", `href="/sites/${siteId}"`),

@@ -3,6 +3,7 @@ import type { OwnAccount } from "../../../protocol/api/accounts.ts";
 import type { Unhealthy } from "../../../protocol/api/diagnosis.ts";
 import type { Activity } from "../../../protocol/api/activity.ts";
 import { activityText, pathOfResource } from "../kit/activity-words.ts";
+import { everyTerm } from "../kit/paging.ts";
 import { Card, Day, Due, Empty, Heading, Live, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
 import { suspendedFor } from "../kit/viewer.ts";
@@ -90,10 +91,11 @@ const Start = () => (
 export const overview: Screen = {
   path: "/",
   async show({ ctx, viewer }) {
-    const [unhealthy, activity, unpaid] = await Promise.all([
+    const [unhealthy, activity, unpaid, terms] = await Promise.all([
       call(ctx, "listUnhealthy", {}),
       call(ctx, "listActivity", { limit: 8, only: "changes" }),
       call(ctx, "listInvoices", { status: "unpaid", limit: 100 }),
+      everyTerm(ctx, viewer),
     ]);
     const due = unpaid.data.toSorted((one, other) => one.dueAt.localeCompare(other.dueAt)).slice(0, 5);
     // What was never paid for is under "To pay".
@@ -172,7 +174,7 @@ export const overview: Screen = {
                   <Card title="Latest activity" end={<a href="/activity">All</a>}>
                     <table>
                       {activity.data.map((row) => (
-                        <ActivityRow row={row} terms={viewer.terms} />
+                        <ActivityRow row={row} terms={terms} />
                       ))}
                     </table>
                   </Card>
