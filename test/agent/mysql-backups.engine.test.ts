@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { ensureImages } from "../../scripts/lib/base-images.ts";
 import { testedImages } from "../support/database-spec.ts";
 import { DatabaseHost } from "../support/database-host.ts";
@@ -307,6 +307,63 @@ it("a MariaDB whose clients hold all connections that they can have is backed up
   expect(await host.mariadb(spec, "SELECT 1")).toBe("1");
   await all;
 });
+
+it("a MariaDB backup waits for a locked table for a minute and then names it, whether it was locked before or meanwhile", async () => {
+  const before = await host.provision("mysql", "before");
+  await host.mariadb(
+    before,
+    "CREATE TABLE held (id INT); CREATE VIEW one AS SELECT * FROM held; CREATE VIEW two AS SELECT * FROM held",
+  );
+  const meanwhile = await host.provision("mysql", "meanwhile");
+  await host.mariadb(
+    meanwhile,
+    "CREATE TABLE a AS SELECT seq, MD5(seq) AS word FROM seq_1_to_1000000; CREATE TABLE `he``ld` (id INT)",
+  );
+  const asRoot = (spec: DatabaseSpec, input: string) =>
+    host.run(
+      spec,
+      [
+        "mariadb",
+        "--user=root",
+        `--password=${spec.adminPassword}`,
+        "--skip-column-names",
+        spec.databaseName,
+      ],
+      input,
+    );
+  const failureOf = async (spec: DatabaseSpec, statements: string, sleeps: () => Promise<unknown>) => {
+    const client = asRoot(spec, `${statements} SELECT SLEEP(600)`).catch(() => undefined);
+    await sleeps();
+    const failure = await host.backUp(spec).catch((error: Error) => error.message);
+    await asRoot(
+      spec,
+      "SELECT CONCAT('KILL ', id, ';') INTO @ends FROM information_schema.processlist WHERE info LIKE '%SLEEP(600)'; EXECUTE IMMEDIATE @ends",
+    );
+    await client;
+    return failure;
+  };
+  const sleeping = "SELECT COUNT(*) FROM information_schema.processlist WHERE info = 'SELECT SLEEP(600)'";
+  const reads =
+    "SELECT 1 FROM information_schema.processlist WHERE user = 'berth_reader' AND info LIKE '%NO_CACHE%FROM `a`'";
+  expect(
+    await Promise.all([
+      failureOf(before, "LOCK TABLES held WRITE;", () =>
+        vi.waitUntil(async () => (await asRoot(before, sleeping)) === "1", { timeout: 30_000 }),
+      ),
+      failureOf(
+        meanwhile,
+        `DELIMITER //
+         BEGIN NOT ATOMIC WHILE NOT EXISTS (${reads}) DO DO SLEEP(0.01); END WHILE; END //
+         DELIMITER ;
+         LOCK TABLES \`he\`\`ld\` WRITE;`,
+        async () => undefined,
+      ),
+    ]),
+  ).toEqual([
+    expect.stringMatching(/^The view one could not be read: .* locked for more than a minute/),
+    expect.stringMatching(/^The table `he``ld` could not be read: .* locked for more than a minute/),
+  ]);
+}, 300_000);
 
 const uncopyable = [
   // The dump would never end over it.

@@ -15,6 +15,7 @@ import {
   readsSequences,
 } from "./server.ts";
 import type { Piped } from "../../docker/engine.ts";
+import { ServerRefusal } from "../server-refusal.ts";
 import { JobError } from "../../job.ts";
 import type { Copier, Server } from "../backups/copier.ts";
 import { demandSuccess, endedFirst, feed, UnfitError, withHead } from "../backups/copier.ts";
@@ -43,6 +44,13 @@ const open = async (server: Server, user: User): Promise<Session> =>
     }),
     (word) => `SELECT '${word}';`,
   );
+
+const lockedFor = "something kept it locked for more than a minute: try again";
+const saysLocked = (said: string): boolean => said.includes("Lock wait timeout exceeded");
+const refusedLock = (error: unknown): unknown =>
+  error instanceof ServerRefusal && saysLocked(error.reason)
+    ? new JobError(`The database could not be read: ${lockedFor}.`, { cause: error })
+    : error;
 
 /** Returns the server's reader; creates it if an earlier agent started the server. */
 async function employReader(root: Session, { spec }: Server): Promise<User> {
@@ -150,6 +158,7 @@ async function brokenViews(session: Session, databaseName: string): Promise<View
   for (const name of views) {
     const said = await session.ask(`CHECK TABLE ${identifier(name)};`);
     if (said.some((line) => line.endsWith("\tOK"))) continue;
+    if (said.some(saysLocked)) throw new JobError(`The view ${name} could not be read: ${lockedFor}.`);
     const isDropped = (await session.ask(`${list} AND table_name = ${literal(name)};`)).length === 0;
     if (isDropped) continue;
     const shown = (await session.ask(goingOn(`SHOW CREATE VIEW ${identifier(name)};`))).join("\n");
@@ -288,6 +297,23 @@ async function untilDumpSees(root: Session, dump: Piped, reader: User): Promise<
   throw new Error("mariadb-dump did not begin");
 }
 
+const waiting = (reader: User): string => `
+SELECT JSON_ARRAY(info) FROM information_schema.processlist
+WHERE user = ${literal(reader.name)} AND state LIKE 'Waiting for % lock' AND time >= 60 LIMIT 1;`;
+
+/** mariadb-dump would wait for a lock for a day. @throws JobError once it has waited for a minute */
+async function unlessLocked(root: Session, reader: User, dumped: Promise<unknown>): Promise<void> {
+  const over = dumped.then(() => true);
+  over.catch(() => undefined);
+  do {
+    const [found] = parsed<[statement: string]>(await root.ask(waiting(reader)));
+    if (found) {
+      const table = /\bfrom (`(?:[^`]|``)+`)/i.exec(found[0])?.[1];
+      throw new JobError(`${table ? `The table ${table}` : "The database"} could not be read: ${lockedFor}.`);
+    }
+  } while (!(await Promise.race([delay(1000, false), over])));
+}
+
 export const mysql: Copier = {
   // Client and server hold a row several times over. Events must not run in a copy that is to be compared.
   roomy: { options: [largest, "--event-scheduler=OFF"], memoryMb: (packMb) => packMb * 2 + 512 },
@@ -343,7 +369,7 @@ export const mysql: Copier = {
       try {
         await untilDumpSees(root, dump, reader);
         await root.ask("UNLOCK TABLES;");
-        await dumped;
+        await unlessLocked(root, reader, dumped);
         // Not concurrently: both hold large rows several times over, and they share the pack's CPU anyway.
         const tables = await readTables(session, spec.databaseName, shape);
         await session.end();
@@ -359,6 +385,8 @@ export const mysql: Copier = {
         await dumped.catch(() => undefined);
         throw error;
       }
+    } catch (error) {
+      throw refusedLock(error);
     } finally {
       reading?.close();
       root.close();
