@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Engine } from "./docker/engine.ts";
 import { JobError, type JobRun } from "./job.ts";
 
+/** For what is not done again: only an engine that answers shows whether it was away. */
 const backWithinMs = 60_000;
 const againMs = 500;
 
@@ -9,8 +10,9 @@ const engineLost =
   "The host's Docker engine was restarted or did not answer while this was in progress: try again, or ask the operator about the host.";
 
 /**
- * Does a job's work, and once more if the engine went away meanwhile and is back within a minute.
+ * Does a job's work, and once more if the engine went away meanwhile and is back in time.
  * @param mayRepeat asked after the failure
+ * @param patienceMs how long what may be repeated waits for the engine
  * @param work everything it does once the signal aborts must have no effect
  * @throws JobError that names the engine, if it went away and the work is not done again; otherwise what the work throws
  */
@@ -18,6 +20,7 @@ export async function acrossRestart<T>(
   engine: Pick<Engine, "losses" | "ping">,
   { signal, log }: Pick<JobRun, "signal" | "log">,
   mayRepeat: () => boolean,
+  patienceMs: number,
   work: (over: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const losses = engine.losses();
@@ -26,21 +29,26 @@ export async function acrossRestart<T>(
     return await work(over.signal);
   } catch (error) {
     if (signal.aborted) throw error;
-    const answers = await untilAnswer(engine, signal);
+    const repeats = mayRepeat();
+    const answers = await untilAnswer(engine, signal, repeats ? patienceMs : backWithinMs, () => {
+      if (repeats) log("The host's Docker engine does not answer: this waits for it.");
+    });
     // Only once it has answered is the end of the connection before that known here.
     if (answers === "at once" && engine.losses() === losses) throw error;
-    if (answers === "not" || !mayRepeat()) throw new JobError(engineLost, { cause: error });
+    if (answers === "not" || !repeats) throw new JobError(engineLost, { cause: error });
     over.abort(new Error("The engine was restarted, and the work is done once more"));
     log("The host's Docker engine was restarted: this is done once more.");
-    return acrossRestart(engine, { signal, log }, () => false, work);
+    return acrossRestart(engine, { signal, log }, () => false, patienceMs, work);
   }
 }
 
 async function untilAnswer(
   engine: Pick<Engine, "ping">,
   signal: AbortSignal,
+  withinMs: number,
+  onSilence: () => void,
 ): Promise<"at once" | "later" | "not"> {
-  const end = performance.now() + backWithinMs;
+  const end = performance.now() + withinMs;
   for (let isFirst = true; performance.now() < end; isFirst = false) {
     // It may hang, as a socket does that systemd keeps for an engine that does not come up.
     const patience = delay(end - performance.now(), false, { signal, ref: false });
@@ -49,6 +57,7 @@ async function untilAnswer(
       () => false,
     );
     if (await Promise.race([answered, patience])) return isFirst ? "at once" : "later";
+    if (isFirst) onSilence();
     await delay(againMs, undefined, { signal });
   }
   return "not";

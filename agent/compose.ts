@@ -54,6 +54,7 @@ import { LogGuard } from "./running/log-guard.ts";
 import { openRecords, type Crash, type DatabaseCrash, type Records } from "./running/records.ts";
 import { openRequestRecords, type RequestRecords } from "./running/request-records.ts";
 import { machineUse, watchProcessors } from "./running/machine-use.ts";
+import { watchEngine } from "./running/watch-engine.ts";
 import { startSampling } from "./running/sampler.ts";
 import { keepLastLines } from "./running/site-log.ts";
 import { watchSites } from "./running/watch.ts";
@@ -119,7 +120,12 @@ export function compose(config: AgentConfig, program: Program): Agent {
       watch(config, means, work, stopping.signal);
       superviseIngress(config, host, { runner: work.runner, ingress }, stopping.signal);
       const updates = updatesOf(config, work, program);
-      const problems = { ingress: ingress.problem, update: () => updates?.problem() ?? null, old };
+      const problems = {
+        engine: watchEngine(engine, stopping.signal, (answers) => work.runner.engineIs(answers)),
+        ingress: ingress.problem,
+        update: () => updates?.problem() ?? null,
+        old,
+      };
       await watchCondition(config, means, work, problems, stopping.signal);
       await adoptCommands(host, work.journal, work.runner);
       const endLink = connect(config, means, work, program, updates);
@@ -463,7 +469,7 @@ function watchCondition(
   { builds }: AgentConfig,
   { host }: Means,
   { questionServer, inventory }: Work,
-  problems: Record<"ingress" | "update", () => string | null> & { old: () => string[] },
+  problems: Record<"engine" | "ingress" | "update", () => string | null> & { old: () => string[] },
   signal: AbortSignal,
 ): Promise<void> {
   const look = () =>
@@ -473,9 +479,11 @@ function watchCondition(
           disk,
           ingressProblem: problems.ingress(),
           updateProblem: problems.update(),
-          machineProblems: [clockProblem(Date.now(), inventory.serviceTimeMs()), ...problems.old()].filter(
-            (one) => one !== null,
-          ),
+          machineProblems: [
+            problems.engine(),
+            clockProblem(Date.now(), inventory.serviceTimeMs()),
+            ...problems.old(),
+          ].filter((one) => one !== null),
         }),
       )
       .catch((error: unknown) => log("error", "The host's condition was not determined", { error }));

@@ -82,6 +82,7 @@ export class Runner {
   private resend: NodeJS.Timeout | undefined;
   private ingressReplacedAt: string | undefined;
   private stopping = false;
+  private engineAnswers = true;
 
   constructor(options: {
     host: Host;
@@ -107,7 +108,7 @@ export class Runner {
     const finished = this.journal.unacknowledged().map(leaseOf);
     const running = [...this.running.values()].filter(({ outcome }) => outcome === "report").map(leaseOf);
     return {
-      slots: this.stopping ? 0 : this.slots.less(0),
+      slots: this.stopping || !this.engineAnswers ? 0 : this.slots.less(0),
       running: running.filter((lease) => !finished.some(({ jobId }) => jobId === lease.jobId)),
       finished,
     };
@@ -234,6 +235,8 @@ export class Runner {
           this.host.engine,
           run,
           () => mayRepeat(job, this.running.get(job.id)?.began ?? []),
+          // The other half is for doing it again.
+          timeoutMs / 2,
           (over) => this.handle(fencedHost(this.host, AbortSignal.any([givenUp, over])), job, run),
         ),
     });
@@ -403,14 +406,24 @@ export class Runner {
     this.sayReady();
   }
 
-  private sayReady(): void {
+  /** Jobs wait in the queue for an engine that does not answer: here they would fail. */
+  engineIs(answering: boolean): void {
+    this.engineAnswers = answering;
+    this.sayReady({ slots: answering ? this.slots.less(0) : 0 });
+  }
+
+  private sayReady(changed?: { slots: number }): void {
     if (this.stopping) return;
-    const used = (slot: Slot) => [...this.running.values()].filter((one) => one.slot === slot).length;
+    const free = (slots: Slots, slot: Slot) =>
+      this.engineAnswers
+        ? slots.less([...this.running.values()].filter((one) => one.slot === slot).length)
+        : 0;
     this.send({
       type: "ready",
-      free: this.slots.less(used("job")),
-      freeCommands: this.commandSlots.less(used("command")),
-      freeShort: this.shortSlots.less(used("short")),
+      free: free(this.slots, "job"),
+      freeCommands: free(this.commandSlots, "command"),
+      freeShort: free(this.shortSlots, "short"),
+      ...changed,
       ...(this.ingressReplacedAt !== undefined && { ingressReplacedAt: this.ingressReplacedAt }),
     });
   }

@@ -298,7 +298,12 @@ export function createEngine({
   return {
     inspectContainer,
     removeContainer,
-    ping: async () => void (await byNewConnections.ping()),
+    async ping(signal) {
+      // dockerode's types lack the signal, which it passes on.
+      const ping: (options?: { abortSignal: AbortSignal }) => Promise<unknown> =
+        byNewConnections.ping.bind(byNewConnections);
+      await ping(signal && { abortSignal: signal });
+    },
 
     losses: () => losses,
 

@@ -100,7 +100,7 @@ export type LogRequest = { tail: number | "all"; since: string | null };
  */
 export type Engine = {
   /** @throws also if it no longer accepts connections, and only answers on open ones */
-  ping(): Promise<void>;
+  ping(signal?: AbortSignal): Promise<void>;
   /** How often what follows containers has lost the engine, or not reached it: more than before, and it was restarted. */
   losses(): number;
   ensureNetwork(name: string, bridge: string, labels: Labels): Promise<void>;

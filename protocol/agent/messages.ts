@@ -139,8 +139,8 @@ export const FromAgent = z.discriminatedUnion("type", [
     free: z.number().int().min(0).max(100),
     freeCommands: z.number().int().min(0).max(100),
     freeShort: z.number().int().min(0).max(100),
-    /** Replaces the hello's: 0 if the agent takes no more jobs, because it is to be replaced. */
-    slots: z.literal(0).optional(),
+    /** Replaces the hello's: 0 if the agent takes no jobs, because it is to be replaced or its engine does not answer. */
+    slots: z.number().int().min(0).max(100).optional(),
     /** When a hung or out-of-memory part of its ingress was last replaced; omitted: not since the agent started. */
     ingressReplacedAt: Timestamp.optional(),
   }),
@@ -217,7 +217,7 @@ export const FromAgent = z.discriminatedUnion("type", [
     ingressProblem: z.string().min(1).max(2000).nullable(),
     /** Why its last update failed, with what to do; null: none did. Earlier agents do not say. */
     updateProblem: z.string().min(1).max(2000).nullable().default(null),
-    /** What is wrong with the machine, with what to do: its clock, or a program that is old. Earlier agents do not say. */
+    /** What is wrong with the machine, with what to do: its engine, its clock, or a program that is old. Earlier agents do not say. */
     machineProblems: z.array(z.string().min(1).max(2000)).max(10).default([]),
   }),
   Inventory,

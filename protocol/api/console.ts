@@ -96,7 +96,7 @@ export type InvoiceForOperator = z.infer<typeof InvoiceForOperator>;
 const jobStates = ["waiting", "running", "stuck", "ended"] as const;
 
 /** Why a queued job has not begun. */
-const jobWaits = ["turn", "database", "no_host", "host", "room", "slot"] as const;
+const jobWaits = ["turn", "database", "no_host", "host", "closed", "room", "slot"] as const;
 export type JobWait = (typeof jobWaits)[number];
 
 export const JobsQuery = listQuery("job").extend({
@@ -131,7 +131,7 @@ export const Job = z
         code: z
           .enum(jobWaits)
           .describe(
-            "turn: an earlier job of the same resource. database: a database of its site is being created. no_host: no connected host has enough free memory. host: its host is not connected. room: its host has no memory left for it. slot: a free slot.",
+            "turn: an earlier job of the same resource. database: a database of its site is being created. no_host: no connected host has enough free memory. host: its host is not connected. closed: its host takes no jobs, because its Docker engine does not answer or its agent is being replaced. room: its host has no memory left for it. slot: a free slot.",
           ),
         reason: z.string(),
       })

@@ -71,6 +71,28 @@ async function started(changes: Partial<typeof config> = {}) {
   return { agent, connection, hello };
 }
 
+/** A way to the engine that a test may cut off. */
+async function wayToEngine() {
+  const connections = new Set<Socket>();
+  const dockerSocket = join(config.stateDirectory, "engine.sock");
+  const way = createServer((near) => {
+    const far = connect(config.dockerSocket);
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      connections.add(one);
+      one.on("error", () => other.destroy()).pipe(other);
+    }
+  });
+  const open = () => new Promise<void>((resolve) => void way.listen(dockerSocket, resolve));
+  const close = () => void way.close();
+  await open();
+  stops.push(async () => close());
+  const cut = () => connections.forEach((one) => one.destroy());
+  return { dockerSocket, cut, open, close };
+}
+
 it("an agent that is stopped leaves its ingress running, and another one takes it over", async () => {
   const first = await started();
   expect(first.hello).toMatchObject({ running: [], finished: [], slots: config.slots });
@@ -108,28 +130,31 @@ it("an ingress that the engine lost when it ended is there again as soon as the 
   const site = [`--label=${label.agent}=${config.agentId}`, "node:24-bookworm-slim", "sleep", "600"];
   const siteContainer = await docker("run", "--detach", ...site);
   stops.push(() => engine.removeContainer(siteContainer));
-  const connections = new Set<Socket>();
-  const dockerSocket = join(config.stateDirectory, "engine.sock");
-  const way = createServer((near) => {
-    const far = connect(config.dockerSocket);
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      connections.add(one);
-      one.on("error", () => other.destroy()).pipe(other);
-    }
-  });
-  await new Promise<void>((resolve) => way.listen(dockerSocket, resolve));
-  stops.push(async () => void way.close());
+  const { dockerSocket, cut } = await wayToEngine();
   await started({ dockerSocket });
   const before = await ingress();
   if (!before) throw new Error("There is no ingress");
   // Within the time in which an ingress that does not answer is not judged yet.
   await engine.removeContainer(before.id);
-  for (const one of connections) one.destroy();
+  cut();
   await expect.poll(async () => (await ingress())?.running, { timeout: 12_000 }).toBe(true);
   await answers(config.ingress.port, "unknown.localhost", 404);
+});
+
+it("an agent whose engine is away has no room for jobs and names the reason, until the engine is back", async () => {
+  const way = await wayToEngine();
+  const { connection } = await started({ dockerSocket: way.dockerSocket });
+  expect(await connection.next("ready")).toMatchObject({ free: config.slots });
+  await connection.next("condition");
+  way.close();
+  way.cut();
+  expect(await connection.next("ready")).toMatchObject({ free: 0, freeCommands: 0, freeShort: 0, slots: 0 });
+  expect((await connection.next("condition")).machineProblems[0]).toMatch(
+    /^Its Docker engine does not answer/,
+  );
+  await way.open();
+  expect(await connection.next("ready")).toMatchObject({ free: config.slots, slots: config.slots });
+  expect((await connection.next("condition")).machineProblems.join()).not.toMatch(/does not answer/);
 });
 
 it("an agent notices a site that floods its log, and tells its owner that it is slowed", async () => {

@@ -141,6 +141,11 @@ it("an engine that is ending is away, although it still answers on connections t
   await expect(engine.ping()).rejects.toThrow("ENOENT");
 });
 
+it("an engine that accepts connections and answers none is asked for no longer than the asker has patience", async () => {
+  server.removeAllListeners("request");
+  await expect(engine.ping(AbortSignal.timeout(50))).rejects.toThrow(/abort|timeout/i);
+});
+
 describe("a program in a container", () => {
   const run = (signal?: AbortSignal, by = engine) => by.execute("c", { command: ["sh"] }, signal);
 

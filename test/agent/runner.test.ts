@@ -55,11 +55,12 @@ let removed: string[];
 let retired: PromiseWithResolvers<void>;
 /** Of the engine. */
 let losses: number;
+let ping: () => Promise<void>;
 const host = {
   engine: {
     removeContainer: (id: string) => Promise.resolve(void removed.push(id)),
     losses: () => losses,
-    ping: () => Promise.resolve(),
+    ping: () => ping(),
   },
   ingress: { current: () => "parked" },
   retire: (siteId: string) => void removed.push(siteId),
@@ -88,6 +89,7 @@ beforeEach(() => {
   work = [];
   removed = [];
   losses = 0;
+  ping = () => Promise.resolve();
   retired = Promise.withResolvers();
   retired.resolve();
   runner = new Runner({
@@ -371,6 +373,29 @@ describe("while the engine is restarted", () => {
       expect(error).toMatch(/^The host's Docker engine was restarted or did not answer/);
   });
 
+  it("a job that may begin again waits for the engine for half of its time, and says so", async () => {
+    const logged = () => frames("log").flatMap(({ lines }) => lines.map(({ text }) => text));
+    let refused = 0;
+    ping = () => Promise.reject(new Error(`Refused ${++refused}`));
+    runner.receive(offerOf(deployJob(), 1, 2000));
+    const [first] = await begun(1);
+    fail(first);
+    await answered(1);
+    expect(frames("failed")[0]?.error).toMatch(/^The host's Docker engine was restarted or did not answer/);
+    expect(logged()[0]).toBe("The host's Docker engine does not answer: this waits for it.");
+
+    runner.receive(offerOf(deployJob(), 1, 60_000));
+    const [, second] = await begun(2);
+    fail(second);
+    const before = refused;
+    await vi.waitUntil(() => refused > before);
+    ping = () => Promise.resolve();
+    const [, , third] = await begun(3);
+    third?.resolve({});
+    await answered(2);
+    expect(frames("done")).toHaveLength(1);
+  });
+
   it("a job that fails for another reason says that one, once", async () => {
     losses = 7;
     offer(stopJob());
@@ -378,6 +403,24 @@ describe("while the engine is restarted", () => {
     first?.reject(new JobError("The app ended: mend it."));
     await answered(1);
     expect([work.length, frames("failed")[0]?.error]).toEqual([1, "The app ended: mend it."]);
+  });
+});
+
+describe("while the engine does not answer", () => {
+  it("the agent says that it has no room, also at a hello, and how much it has once the engine is back", async () => {
+    const none = { free: 0, freeCommands: 0, freeShort: 0, slots: 0 };
+    runner.engineIs(false);
+    expect(frames("ready").at(-1)).toMatchObject(none);
+    expect(runner.leases().slots).toBe(0);
+    offer(stopJob());
+    const [only] = await begun(1);
+    only?.resolve({});
+    await answered(1);
+    connect();
+    expect(frames("ready").at(-1)).toEqual({ ...none, type: "ready", slots: undefined });
+    runner.engineIs(true);
+    expect(frames("ready").at(-1)).toMatchObject({ free: 2, freeCommands: 1, freeShort: 4, slots: 2 });
+    expect(runner.leases().slots).toBe(2);
   });
 });
 

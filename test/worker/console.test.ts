@@ -149,6 +149,7 @@ describe("the queue", () => {
     });
     const waitsFor = async () => (await jobsOf(key))[0]?.waitsFor?.code;
     const on = await readyAgent(0);
+    await run("UPDATE hosts SET slots = NULL WHERE id = ?", on.hostId);
     await run("UPDATE sites SET region = NULL WHERE id = ?", siteId);
     expect(await waitsFor()).toBe("slot");
     await run("UPDATE jobs SET host_id = ? WHERE id = ?", on.hostId, waits?.id);

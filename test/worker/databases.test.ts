@@ -408,7 +408,7 @@ describe("a deployment of a site whose database is being created", () => {
     await take(on, "site.deploy");
   });
 
-  it("names a missing or silent host before the database, and after ten minutes no database", async () => {
+  it("names a missing or silent host before the database, after ten minutes no database, and then a host that takes no jobs", async () => {
     const { on, siteId, why } = await bothPaid();
     await run("UPDATE sites SET region = 'elsewhere' WHERE id = ?", siteId);
     expect(await why()).toEqual([expect.stringContaining("No host has taken it yet"), "no_host"]);
@@ -419,6 +419,8 @@ describe("a deployment of a site whose database is being created", () => {
     await run("UPDATE hosts SET offline_since = NULL WHERE id = ?", on.hostId);
     expect(await why()).toEqual([expect.stringContaining("database that the site uses"), "database"]);
     await tenMinutesAgo(siteId);
+    expect(await why()).toEqual([expect.stringContaining("Docker engine does not answer"), "closed"]);
+    await run("UPDATE hosts SET slots = 1 WHERE id = ?", on.hostId);
     expect(await why()).toEqual([expect.stringContaining("other work"), "slot"]);
   });
 });

@@ -110,6 +110,18 @@ describe("a deployment that its site's host has a slot for", () => {
     next.close();
   });
 
+  it("waits while the host's engine does not answer, and comes when it does again", async () => {
+    host.send(ready(0, { slots: 0 }));
+    const slots = async () =>
+      (await rows<{ slots: number }>("SELECT slots FROM hosts WHERE id = ?", host.token.id))[0]?.slots;
+    await vi.waitUntil(async () => (await slots()) === 0);
+    await deploy();
+    expect(await statuses()).toEqual(["LIVE", "QUEUED"]);
+    host.send(ready(1, { slots: 1 }));
+    expect((await host.next("job")).attempt).toBe(1);
+    await vi.waitUntil(async () => (await slots()) === 1);
+  });
+
   it("waits behind what is under way on the site, and comes when that has ended", async () => {
     await sql("UPDATE hosts SET slots = 9");
     await deploy();

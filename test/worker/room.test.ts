@@ -159,7 +159,7 @@ describe("what no host has room for", () => {
 });
 
 describe("a deployment that waits says for what", () => {
-  it("a host that is up with room, what is under way, or its own host; and nothing once it has begun", async () => {
+  it("a host that is up with room, one that takes no work, what is under way, or its own host; and nothing once it has begun", async () => {
     const key = await account();
     const [siteId = ""] = await paidSites(key, 1);
     expect(await waitsFor(key, siteId)).toMatch(/No host has taken it yet/);
@@ -167,6 +167,10 @@ describe("a deployment that waits says for what", () => {
     const { job, attempt } = await host.next("job");
     expect(await waitsFor(key, siteId)).toBeNull();
     await act(key, siteId, "deploy");
+    expect(await waitsFor(key, siteId)).toMatch(
+      /host takes no work for now: its Docker engine does not answer/,
+    );
+    await sql("UPDATE hosts SET slots = 1 WHERE id = ?", host.hostId);
     expect(await waitsFor(key, siteId)).toMatch(/other work/);
     await finish(host, job, attempt, deployResult);
     await finishNext(host, deployResult);
@@ -199,7 +203,9 @@ describe("what its host works on while it is silent", () => {
     const run = async () => (await api<Command>(key, "POST", path, { command: "true" })).body;
     const shown = async (id: string) => (await api<Command>(key, "GET", `/commands/${id}`)).body.waitsFor;
     const begun = await run();
-    expect(begun.waitsFor).toMatch(/other work/);
+    expect(begun.waitsFor).toMatch(/takes no work for now/);
+    await sql("UPDATE hosts SET slots = 1 WHERE id = ?", host.hostId);
+    expect(await shown(begun.id)).toMatch(/other work/);
     host.send(ready(10, { freeCommands: 1 }));
     const { job, attempt } = await host.next("job");
     expect(await shown(begun.id)).toBeNull();
@@ -222,7 +228,7 @@ describe("what its host works on while it is silent", () => {
     back.close();
   });
 
-  it("or is to work on is a database whose record says so, or that no host has taken it", async () => {
+  it("or is to work on is a database whose record says so, or that no host has taken it, or that its host takes no work", async () => {
     const key = await account();
     const input = { name: uniqueName("data"), type: "redis", billingTerm: 1 };
     const { body } = await api<DatabaseCreated>(key, "POST", "/databases", input);
@@ -240,6 +246,8 @@ describe("what its host works on while it is silent", () => {
     expect(await shown()).toBeNull();
     await api(key, "PATCH", `/databases/${body.databaseId}`, { action: "restart" });
     expect(await shown()).toMatch(silent);
+    await sql("UPDATE hosts SET offline_since = NULL WHERE id = ?", host.hostId);
+    expect(await shown()).toMatch(/takes no work for now/);
   });
 });
 

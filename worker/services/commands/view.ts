@@ -12,12 +12,16 @@ export const selectCommands = (db: Db) =>
       ...getTableColumns(commands),
       silentSince: sql<number | null>`(SELECT h.offline_since FROM jobs j JOIN hosts h ON h.id = j.host_id
         WHERE j.lane = commands.id AND j.${openJob})`.as("silent_since"),
+      hostClosed: sql<number>`EXISTS (SELECT 1 FROM jobs j JOIN hosts h ON h.id = j.host_id
+        WHERE j.lane = commands.id AND j.status = 'QUEUED' AND h.slots = 0)`.as("host_closed"),
     })
     .from(commands);
 export type CommandRow = Awaited<ReturnType<typeof selectCommands>>[number];
 
-function waitsFor({ status, silentSince }: CommandRow): string | null {
-  if (status === "QUEUED") return silentSince === null ? waitReasons.turn : waitReasons.host;
+function waitsFor({ status, silentSince, hostClosed }: CommandRow): string | null {
+  if (status === "QUEUED" && silentSince === null)
+    return hostClosed === 1 ? waitReasons.closed : waitReasons.turn;
+  if (status === "QUEUED") return waitReasons.host;
   return status === "RUNNING" && silentSince !== null ? silentHost(silentSince) : null;
 }
 

@@ -23,6 +23,8 @@ export const selectDatabases = (db: Db) =>
       silentSince: sql<number | null>`
         (SELECT CASE WHEN j.host_id IS NULL THEN 0 ELSE (SELECT offline_since FROM hosts WHERE id = j.host_id) END
         FROM jobs j WHERE j.lane = databases.id AND j.${openJob} ORDER BY j.seq LIMIT 1)`.as("silent_since"),
+      hostClosed: sql<number>`EXISTS (SELECT 1 FROM jobs j JOIN hosts h ON h.id = j.host_id
+        WHERE j.lane = databases.id AND j.status = 'QUEUED' AND h.slots = 0)`.as("host_closed"),
       // Found by the lane, whose index contains open jobs.
       restoring: sql<{ backupId: string; since: number } | null>`
         (SELECT json_object('backupId', backup_id, 'since', created_at) FROM jobs
@@ -45,8 +47,10 @@ export const selectDatabases = (db: Db) =>
     })
     .from(databases);
 
-const waitsFor = (silentSince: number): string =>
-  silentSince === 0 ? waitReasons.placement : silentHost(silentSince);
+function waitsFor({ silentSince, hostClosed }: { silentSince: number | null; hostClosed: number }) {
+  if (silentSince === null) return hostClosed === 1 ? waitReasons.closed : null;
+  return silentSince === 0 ? waitReasons.placement : silentHost(silentSince);
+}
 
 /** The public representation, without any password. */
 export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[number]): Database => ({
@@ -56,7 +60,7 @@ export const databaseView = (row: Awaited<ReturnType<typeof selectDatabases>>[nu
   version: row.version,
   status: row.status,
   error: row.error,
-  waitsFor: row.silentSince === null ? null : waitsFor(row.silentSince),
+  waitsFor: waitsFor(row),
   notice: [diskNotice(row), row.shrunk && shrunkNotice(row.shrunk)].filter(Boolean).join(" ") || null,
   packId: row.packId,
   nextPackId: row.nextPackId,

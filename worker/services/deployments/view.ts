@@ -16,6 +16,7 @@ const waitReason = (ctx: Ctx) => sql<WaitReason | null>`(SELECT CASE
     WHEN ${waitsForRoom} THEN 'room'
     WHEN ${waitsForDatabase(sql`${ctx.now().getTime()}`)} THEN 'database'
     WHEN j.host_id IS NULL THEN 'placement'
+    WHEN EXISTS (SELECT 1 FROM hosts WHERE id = j.host_id AND slots = 0) THEN 'closed'
     ELSE 'turn' END
   FROM jobs j WHERE deployments.status = 'QUEUED' AND j.deployment_id = deployments.id AND j.status = 'QUEUED')`;
 

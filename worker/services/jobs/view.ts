@@ -23,6 +23,7 @@ const waitsFor = (ctx: Ctx) => sql<JobWait | null>`(SELECT CASE
     WHEN ${offline} THEN 'host'
     WHEN ${waitsForRoom} THEN 'room'
     WHEN ${waitsForDatabase(sql`${ctx.now().getTime()}`)} THEN 'database'
+    WHEN EXISTS (SELECT 1 FROM hosts WHERE id = j.host_id AND slots = 0) THEN 'closed'
     ELSE 'slot' END
   FROM jobs j WHERE j.id = jobs.id AND j.status = 'QUEUED')`;
 
@@ -66,6 +67,8 @@ const reasons: Record<JobWait, string> = {
   no_host:
     "No connected host has enough free memory, in its region and beside its databases. Add a host, or connect one.",
   host: "Its host is not connected. Start its agent, or remove the host.",
+  closed:
+    "Its host takes no jobs for now: its Docker engine does not answer, or its agent is being replaced. The host's problems have the reason.",
   room: "Its host has no memory left for it, and its data is there. Make room on the host.",
   slot: "It waits for a free slot on a host.",
 };
