@@ -1,15 +1,13 @@
-import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
-import { promisify } from "node:util";
 import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import type { ContainerSpec, VolumeSummary } from "../docker/engine.ts";
 import { siteLabels, volumeName, volumesOf as namesIn } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { onAccountNetwork } from "../isolation/account-network.ts";
-import { log } from "../log.ts";
+import { chattr, undoneAfter } from "./left-over.ts";
 import { writersOf } from "./volumes.ts";
 
-type Means = Pick<Host, "engine" | "agentId" | "buildRoom">;
+type Means = Pick<Host, "engine" | "agentId" | "buildRoom" | "workDirectory">;
 
 /** @throws JobError */
 export const createContainer = (
@@ -35,12 +33,15 @@ export async function createWithin(
   const { own, used } = await volumesOf(host, run);
   const since = new Date();
   const room = await host.buildRoom.receive("volumes");
-  let ending: Promise<VolumeSummary[]> | undefined;
+  const { promise: made, resolve: isMade } = Promise.withResolvers<void>();
+  let ending: Promise<void> | undefined;
   const end = () => {
-    ending = engine.unclaimedVolumes(since).then(async (nameless) => {
-      const filled = [...nameless, ...own];
-      await chattr("+i", filled);
-      return filled;
+    ending = engine.unclaimedVolumes(since).then((nameless) => {
+      const volumes = [...nameless, ...own];
+      return undoneAfter(host, { kind: "volumes", volumes, own: own.map(({ name }) => name) }, async () => {
+        await chattr("+i", volumes);
+        await made;
+      });
     });
     ending.catch(() => undefined);
   };
@@ -54,7 +55,8 @@ export async function createWithin(
     room.end();
     // It may come in this very moment, and nobody would take the attribute away.
     room.signal.removeEventListener("abort", end);
-    for (const volume of (await ending?.catch(() => undefined)) ?? []) await giveUp(host, volume, own);
+    isMade();
+    await ending?.catch(() => undefined);
   }
 }
 
@@ -83,27 +85,4 @@ function withoutCopies(spec: ContainerSpec, used: readonly string[]): ContainerS
     used.includes(mount.Source) ? { ...mount, VolumeOptions: { NoCopy: true } } : mount,
   );
   return { ...spec, HostConfig: { ...spec.HostConfig, Mounts: uncopied as typeof Mounts } };
-}
-
-/** An immutable file takes no more, not even from who has it open (chattr(1)). */
-async function chattr(flag: "+i" | "-i", volumes: readonly VolumeSummary[]): Promise<void> {
-  if (volumes.length === 0) return;
-  const folders = volumes.map(({ folder }) => folder);
-  await promisify(execFile)("chattr", ["-R", "-f", flag, ...folders]).catch((error: unknown) =>
-    log("warn", "Not all files of these volumes have taken the attribute", { flag, folders, error }),
-  );
-}
-
-/** What was copied until then goes. One that a container has after all stays. */
-async function giveUp(
-  { engine }: Means,
-  volume: VolumeSummary,
-  own: readonly VolumeSummary[],
-): Promise<void> {
-  await chattr("-i", [volume]);
-  const isGone = await engine.removeVolume(volume.name).catch((error: unknown) => {
-    log("error", "A volume that filled the disk was not removed", { name: volume.name, error });
-    return false;
-  });
-  if (isGone && own.includes(volume)) await engine.ensureVolume(volume.name, volume.labels);
 }

@@ -4,6 +4,7 @@ import { emptyLabels, label } from "../docker/labels.ts";
 import { siteLabels } from "../docker/specs.ts";
 import type { Host } from "../host.ts";
 import { createWithin } from "./create-container.ts";
+import { undoneAfter } from "./left-over.ts";
 
 type Args = Pick<JobArgs<"site.deploy">, "run" | "deploymentId">;
 
@@ -23,15 +24,16 @@ export async function hideDigest(host: Host, { run, deploymentId }: Args, imageI
     Labels: { ...emptyLabels, [label.agent]: agentId, [label.copy]: deploymentId, [label.config]: imageId },
   };
   const make = (more = {}) => createWithin(host, { ...run, volumes: [] }, { ...spec, ...more });
-  const id = await make().catch((error: unknown) => {
-    if (!/no command specified/i.test(String(error))) throw error;
-    return make({ Cmd: ["sh"] });
+  return undoneAfter(host, { kind: "unnamed image", id: imageId }, async () => {
+    const id = await make().catch((error: unknown) => {
+      if (!/no command specified/i.test(String(error))) throw error;
+      return make({ Cmd: ["sh"] });
+    });
+    try {
+      const labels = { ...emptyLabels, ...siteLabels(run.siteId), [label.unguessable]: randomUUID() };
+      return await engine.commitContainer(id, host.imageRepository(run.siteId), deploymentId, labels);
+    } finally {
+      await engine.removeContainer(id);
+    }
   });
-  try {
-    const labels = { ...emptyLabels, ...siteLabels(run.siteId), [label.unguessable]: randomUUID() };
-    return await engine.commitContainer(id, host.imageRepository(run.siteId), deploymentId, labels);
-  } finally {
-    await engine.removeContainer(id);
-    await engine.removeUnnamed(imageId);
-  }
 }

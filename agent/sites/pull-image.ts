@@ -3,6 +3,7 @@ import { tagOf } from "../docker/client.ts";
 import type { Host } from "../host.ts";
 import { JobError, type JobRun } from "../job.ts";
 import type { Obtained } from "./kept-image.ts";
+import { undoneAfter } from "./left-over.ts";
 
 type ImageSource = Extract<Source, { type: "image" }>;
 
@@ -64,36 +65,44 @@ async function digestOf(
  * `FROM` of that name would find a private image here.
  */
 async function pullPinned(
-  { engine, buildRoom }: Host,
+  host: Host,
   source: ImageSource,
   digest: string,
   tag: (id: string) => Promise<void>,
   job: JobRun,
 ): Promise<string> {
-  const pinned = `${source.reference.replace(/@.*$/, "").replace(/:[^:/]*$/, "")}@${digest}`;
-  const wasHere = (await engine.imageId(pinned)) !== null;
+  const { engine } = host;
+  const name = `${source.reference.replace(/@.*$/, "").replace(/:[^:/]*$/, "")}@${digest}`;
+  const wasHere = (await engine.imageId(name)) !== null;
+  const pull = () => pullAs(host, source, name, tag, job);
   // Another deployment of the same image may take the name away in between.
   for (let attempt = 1; attempt <= 3; attempt++) {
-    const room = await buildRoom.receive("image");
-    try {
-      await engine.pullImage(pinned, source.login, AbortSignal.any([job.signal, room.signal]));
-    } catch (error) {
-      job.signal.throwIfAborted();
-      room.signal.throwIfAborted();
-      throw new JobError(refusalOf(source, String(error)), { cause: error });
-    } finally {
-      room.end();
-    }
-    try {
-      const id = await engine.imageId(pinned);
-      if (id === null) continue;
-      await tag(id);
-      return id;
-    } finally {
-      if (!wasHere) await engine.removeImage(pinned);
-    }
+    const id = await (wasHere ? pull() : undoneAfter(host, { kind: "image name", name }, pull));
+    if (id !== null) return id;
   }
   throw new JobError(`The image ${source.reference} could not be pulled: deploy again.`);
+}
+
+async function pullAs(
+  { engine, buildRoom }: Host,
+  source: ImageSource,
+  name: string,
+  tag: (id: string) => Promise<void>,
+  job: JobRun,
+): Promise<string | null> {
+  const room = await buildRoom.receive("image");
+  try {
+    await engine.pullImage(name, source.login, AbortSignal.any([job.signal, room.signal]));
+  } catch (error) {
+    job.signal.throwIfAborted();
+    room.signal.throwIfAborted();
+    throw new JobError(refusalOf(source, String(error)), { cause: error });
+  } finally {
+    room.end();
+  }
+  const id = await engine.imageId(name);
+  if (id !== null) await tag(id);
+  return id;
 }
 
 function refusalOf({ reference, login }: ImageSource, said: string): string {

@@ -12,6 +12,7 @@ import { isAside } from "../docker/aside.ts";
 import { log } from "../log.ts";
 import { isHandingOver } from "../sites/hand-over.ts";
 import { endLostProbation } from "../sites/probation.ts";
+import { isNote, undoLeftOvers } from "../sites/left-over.ts";
 import { readdress, readdressAll } from "../sites/readdress.ts";
 import { label } from "../docker/labels.ts";
 import { removeTree } from "../remove-tree.ts";
@@ -27,7 +28,7 @@ const unclaimedMs = 10 * 60_000;
  */
 export async function sweep(host: Host, out: ReadonlySet<string> = new Set()): Promise<void> {
   await readdressAll(host);
-  for (const name of await readdir(host.workDirectory))
+  for (const name of (await readdir(host.workDirectory)).filter((one) => !isNote(one)))
     await removeTree(join(host.workDirectory, name)).catch((error) =>
       log("error", "A work directory was not removed", { name, error }),
     );
@@ -41,6 +42,7 @@ export async function sweep(host: Host, out: ReadonlySet<string> = new Set()): P
     await sweepContainer(host, container, out).catch((error) =>
       log("error", "A container was not swept", { id: container.id, error }),
     );
+  await undoLeftOvers(host);
 }
 
 async function sweepContainer(

@@ -17,6 +17,7 @@ import type { RunSpec } from "../../protocol/agent/jobs.ts";
 import { engine, newId } from "../support/engine.ts";
 import { emptyDisk } from "../support/empty-disk.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const agentId = randomBytes(8).toString("hex");
 const accountId = newId("account");
@@ -67,7 +68,8 @@ it("what an image has its volumes filled with is ended once the disk is full, an
     volumes: [{ name: "data", mountPath: "/x/0" }],
   };
   await engine.ensureVolume(volumeName(run.siteId, "data"), volumeLabels(agentId, run, "data"));
-  const host = { engine, agentId, buildRoom: emptyDisk(full.signal) } as unknown as Host;
+  const workDirectory = temporaryFolder();
+  const host = { engine, agentId, buildRoom: emptyDisk(full.signal), workDirectory } as unknown as Host;
   const since = new Date();
   const filling = async () => [
     ...(await engine.unclaimedVolumes(since)),
@@ -89,5 +91,6 @@ it("what an image has its volumes filled with is ended once the disk is full, an
   const left = await filling();
   expect(left.map(({ name }) => name)).toEqual([volumeName(run.siteId, "data")]);
   expect(sizeOf(left)).toBe(0);
+  expect(readdirSync(workDirectory)).toEqual([]);
   expect(await engine.removeVolume(volumeName(run.siteId, "data"))).toBe(true);
 });

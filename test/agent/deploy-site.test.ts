@@ -10,6 +10,7 @@ import { formatId } from "../../protocol/ids.ts";
 import { deployArgs } from "../support/deploy-args.ts";
 import { jobRun } from "../support/job-run.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { emptyDisk } from "../support/empty-disk.ts";
 
 const id = <K extends "site" | "account" | "deployment">(kind: K, at = 1) =>
@@ -115,6 +116,7 @@ it("a rollback on a host without the image makes it anew of what it was made of,
       receive: () => Promise.resolve({ signal: new AbortController().signal, end: () => undefined }),
     },
     settings: {},
+    workDirectory: temporaryFolder(),
     imageRepository: () => "berth-site/x",
     ingress: { newest, park: () => Promise.resolve() },
   } as unknown as Host;
@@ -169,6 +171,7 @@ it("an image that declares more than the engine can repeat in all of its lists i
         receive: () => Promise.resolve({ signal: new AbortController().signal, end: () => undefined }),
       },
       imageRepository: () => "berth-site/x",
+      workDirectory: temporaryFolder(),
     } as unknown as Host;
     const reference = `registry.example/app@sha256:${"d".repeat(64)}`;
     const source = { type: "image", reference, login: null } as const;
@@ -217,6 +220,7 @@ it("a private image that the engine has under its registry's digest is kept unde
       },
       buildRoom: emptyDisk(),
       imageRepository: () => "berth-site/x",
+      workDirectory: temporaryFolder(),
       ingress: { newest, park: () => Promise.resolve() },
     } as unknown as Host;
     const image = { type: "image" as const, reference: "registry.example/app:1", login, ...source };

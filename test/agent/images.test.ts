@@ -1,13 +1,16 @@
+import { readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { buildKeyOf } from "../../agent/image-build/build-key.ts";
 import type { Engine } from "../../agent/docker/engine.ts";
 import { keptImage, unchangedImage } from "../../agent/sites/kept-image.ts";
 import { pullImage } from "../../agent/sites/pull-image.ts";
+import { undoLeftOvers } from "../../agent/sites/left-over.ts";
 import type { Host } from "../../agent/host.ts";
 import { JobError, type JobRun } from "../../agent/job.ts";
 import type { JobArgs, KeptDeployment, Source } from "../../protocol/agent/jobs.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { deployArgs as args } from "../support/deploy-args.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 type Args = JobArgs<"site.deploy">;
 const id = <K extends "site" | "account" | "deployment">(kind: K, at = 1) =>
@@ -61,6 +64,7 @@ function hostWith(
     buildRoom,
     imageRepository: () => "berth-site/x",
     settings: { localImages },
+    workDirectory: temporaryFolder(),
   } as unknown as Host;
   const job = {
     jobId: "job",
@@ -196,6 +200,21 @@ describe("an image of a registry", () => {
       place.here.has(name) ? Promise.reject(new Error("longer than 128 MB")) : Promise.resolve(null);
     await expect(pull(place)).rejects.toThrow("longer than 128 MB");
     expect([...place.here]).toEqual([]);
+  });
+
+  it("that an agent was killed with is left under no public name by the next one", async () => {
+    const on = hostWith({}, { [reference]: digest("d") });
+    const tagging = Promise.withResolvers<void>();
+    on.host.engine.tagImage = () => {
+      tagging.resolve();
+      return new Promise(() => undefined);
+    };
+    void pull(on);
+    await tagging.promise;
+    expect([...on.here.values()]).toEqual([digest("e")]);
+    await undoLeftOvers(on.host);
+    expect([...on.here]).toEqual([]);
+    expect(readdirSync(on.host.workDirectory)).toEqual([]);
   });
 
   it("that fills the host's disk is not pulled to its end", async () => {

@@ -4,6 +4,7 @@ import { hideDigest } from "../../agent/sites/private-image.ts";
 import { emptyDisk } from "../support/empty-disk.ts";
 import { docker, engine, newId } from "../support/engine.ts";
 import { runSpec } from "../support/run-spec.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 it("an image that is kept under another id starts as before, and nothing else is left of that", async () => {
   const [siteId, deploymentId] = [newId("site"), newId("deployment")];
@@ -19,6 +20,7 @@ it("an image that is kept under another id starts as before, and nothing else is
     engine,
     agentId: "test",
     buildRoom: emptyDisk(),
+    workDirectory: temporaryFolder(),
     imageRepository: () => repository,
   } as unknown as Host;
   const made = await hideDigest(host, { run: runSpec({ siteId }), deploymentId }, imageId);

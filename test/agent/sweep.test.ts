@@ -84,6 +84,7 @@ async function swept(
       stopContainer: note(done.stopped),
       resumeContainer: () => Promise.resolve(),
       removeContainer: note(done.removed),
+      removeUnnamed: note(done.removed),
     },
   };
   await work(host as unknown as Host);
@@ -91,6 +92,16 @@ async function swept(
 }
 
 describe("an agent that starts", () => {
+  it("removes what the last one would have removed from the engine, once no container has it", async () => {
+    const note = { kind: "unnamed image", id: "sha256:private" };
+    writeFileSync(join(workDirectory, "a.left-over.json"), JSON.stringify(note));
+    writeFileSync(join(workDirectory, "b.left-over.json"), "{");
+    const copy = { ...ofSite(), "berth.copy": deploymentId };
+    const { removed } = await swept([{ id: "copy", labels: copy, running: false }]);
+    expect(removed).toEqual(["copy", "sha256:private"]);
+    expect(readdirSync(workDirectory)).toEqual(["b.left-over.json"]);
+  });
+
   it("runs a program in its databases' containers only, never in a tenant's", async () => {
     const labels = databaseLabels("agent", databaseId, accountId);
     const { executed, removed } = await swept(
