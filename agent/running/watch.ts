@@ -193,7 +193,7 @@ class SiteHistory {
     if (isDatabase) {
       const lines = await engine.lastLines(containerId, readLines);
       const advice = lacksMemory
-        ? outOfMemory(labels, container)
+        ? `${outOfMemory(labels, container)} Then start it again.`
         : (this.watched.databaseExits.advice(lines) ?? seeLog);
       const reason = `The database's server ${exits} ${advice}`;
       return this.takeOut(siteId, container, reason, lines);
@@ -211,7 +211,8 @@ class SiteHistory {
       out.add(containerId);
       return engine.stopContainer(containerId, stopGraceOf(labels));
     }
-    const reason = `The app ${exits}${advice || " Start or deploy it to run it again."}`;
+    const next = lacksMemory ? " Then start it again." : isOver ? " Start or deploy it to run it again." : "";
+    const reason = `The app ${exits}${advice}${next}`;
     const error = await lastWords(engine, container, reason);
     // A newer version has taken its place meanwhile.
     if (!serves(ingress, siteId, containerId)) return;

@@ -968,6 +968,16 @@ describe("what happens to a container", () => {
     expect(kinds().filter((kind) => kind === "crash_loop")).toHaveLength(1);
   });
 
+  it("five exits for want of memory say what to do, to the last step: a larger pack starts nothing by itself", async () => {
+    const on = world();
+    const crashes: Crash[] = [];
+    watch(on, (one) => crashes.push(one));
+    on.emit("oom", 0);
+    for (const at of [0, 1, 2, 3, 4]) on.emit("die", at, 137);
+    await settle();
+    expect(crashes[0]?.error).toMatch(/256 MB\).*choose a larger pack\. Then start it again\./);
+  });
+
   it("that keeps exiting in its probation, while nobody looks after it, makes way for what served before it", async () => {
     const on = world();
     on.tries(["old"]);
@@ -1282,7 +1292,9 @@ describe("a database's server that keeps exiting", () => {
     const small = databaseWorld();
     watch(small);
     small.emit("oom", 0);
-    expect(await says(small)).toMatch(/more memory than its pack has \(256 MB\)/);
+    expect(await says(small)).toMatch(
+      /more memory than its pack has \(256 MB\).*choose a larger pack\. Then start it again\./,
+    );
   });
 
   it("is reported until that is known, and not any more once it was started or is gone", async () => {

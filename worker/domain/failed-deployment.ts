@@ -40,7 +40,7 @@ const larger = ({ largerPack }: Around, _: string[], siteId: string): Fix[] =>
     ? []
     : [
         {
-          summary: `Change to the pack ${largerPack.name} with ${largerPack.memoryMb} MB of memory; the difference is invoiced.`,
+          summary: `Change to the pack ${largerPack.name} with ${largerPack.memoryMb} MB of memory; the difference is invoiced. Deploy again once it is paid.`,
           operation: "patchSite",
           input: { id: siteId, packId: largerPack.id },
         },
