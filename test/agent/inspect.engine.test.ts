@@ -591,6 +591,36 @@ describe("a postgresql database", () => {
     expect(kinds).toEqual(["query", "query", "query", "query", "refused", "refused"]);
   });
 
+  it("says why its login is refused and what to do, which helps: all connections are in use, or the password was changed", async () => {
+    const psql = async (input: string, ...who: string[]) => {
+      const command = [
+        "env",
+        `PGPASSWORD=${server.login.password}`,
+        ...who,
+        `--dbname=${server.databaseName}`,
+      ];
+      const ended = await engine.execute(containerName(spec.databaseId), { command, input });
+      expect(ended).toMatchObject({ exitCode: 0, stderr: "" });
+    };
+    const { username } = server.login;
+    const insight = () => ask({ kind: "insight", ...server });
+    await psql(`ALTER ROLE ${username} CONNECTION LIMIT 0`, "psql", "--username=berth");
+    expect(await insight()).toMatchObject({
+      kind: "refused",
+      error: expect.stringMatching(/^All connections .*in use/),
+    });
+    await does("database.restart", spec);
+    const owner = ["psql", "--host=127.0.0.1", `--username=${username}`];
+    await psql(`ALTER ROLE ${username} PASSWORD 'mine'`, "PGOPTIONS=-c role=none", ...owner);
+    for (const answer of [await insight(), await query("SELECT 1", { write: true })])
+      expect(answer).toMatchObject({
+        kind: "refused",
+        error: expect.stringMatching(/refuses the password.*Restart/),
+      });
+    await does("database.restart", spec);
+    expect((await insight()).kind).toBe("insight");
+  });
+
   it("does not run: whoever asks is told", async () => {
     await does("database.stop", spec);
     expect(await query("SELECT 1")).toMatchObject({
@@ -816,6 +846,30 @@ describe("a mysql database", () => {
     expect((await running).kind).not.toBe("query");
     expect(await end("999999999")).toEqual({ kind: "endSession", ended: false });
     await unharmed();
+  });
+
+  it("says why its login is refused and what to do, which helps: all connections are in use, or the password was changed", async () => {
+    const insight = () => ask({ kind: "insight", ...server });
+    const open = query("SELECT SLEEP(60), 'in use'", { timeoutMs: 90_000 });
+    const limit = `ALTER USER ${server.login.username}@'%' WITH MAX_USER_CONNECTIONS 1`;
+    await vi.waitUntil(async () => JSON.stringify(await insight()).includes("'in use'"));
+    await engine.execute(containerName(spec.databaseId), {
+      command: ["mariadb", "--user=root", `--password=${spec.adminPassword}`, `--execute=${limit}`],
+    });
+    expect(await insight()).toMatchObject({
+      kind: "refused",
+      error: expect.stringMatching(/^All connections .*in use/),
+    });
+    await does("database.restart", spec);
+    await open;
+    await result("SET PASSWORD = PASSWORD('mine')", { write: true });
+    for (const answer of [await insight(), await query("SELECT 1")])
+      expect(answer).toMatchObject({
+        kind: "refused",
+        error: expect.stringMatching(/refuses the password.*Restart/),
+      });
+    await does("database.restart", spec);
+    expect((await insight()).kind).toBe("insight");
   });
 
   it("shows tables with a history as tables, which take part in a dry run or not, and no sequences", async () => {

@@ -8,7 +8,7 @@ import {
 import type { Engine } from "../../docker/engine.ts";
 import { networkName } from "../../docker/specs.ts";
 import { containerName } from "../../docker/database-objects.ts";
-import { StatementError, type Place } from "./place.ts";
+import { SignInError, StatementError, type Place } from "./place.ts";
 import { openReaders } from "../postgresql/query-reader.ts";
 import { inspectors } from "../index.ts";
 import { label } from "../../docker/labels.ts";
@@ -115,6 +115,7 @@ export function openInspection({ engine, agentId, useOnce }: Means): Inspection 
       return await answer(question, place);
     } catch (error) {
       if (error instanceof StatementError) return statementRefused(error.message);
+      if (error instanceof SignInError) return refused(error.message);
       if (late.aborted && question.kind === "query")
         return statementRefused(
           `The statement took longer than ${question.timeoutMs / 1000} s, and its connection was closed.`,

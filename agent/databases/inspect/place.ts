@@ -32,6 +32,19 @@ export class StatementError extends Error {
   override name = "StatementError";
 }
 
+/** The server does not let the database's login in, which its owner can change. The message is shown to them. */
+export class SignInError extends Error {
+  override name = "SignInError";
+}
+export const passwordChanged = () =>
+  new SignInError(
+    "The server refuses the password that Berth has for this database, so it was changed in the database itself. Restart the database, which sets it back, or rotate the password for a new one.",
+  );
+export const connectionsTaken = () =>
+  new SignInError(
+    "All connections that the database's login may have are in use: close some in your sites and other clients, which a restart of the database does, or change to a larger pack, which allows more.",
+  );
+
 /** The refusal of what only later statements of the same session would notice. */
 export const sessionOnly = (what: string) =>
   new StatementError(

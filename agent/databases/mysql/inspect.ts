@@ -2,7 +2,9 @@ import { createConnection, type Connection } from "mysql2";
 import { maxShownStatement, type DatabaseTable } from "../../../protocol/api/insight.ts";
 import {
   boundedSocket,
+  connectionsTaken,
   megabytes,
+  passwordChanged,
   rounded,
   sessionOnly,
   StatementError,
@@ -48,11 +50,28 @@ async function connected<T>(place: Place, work: (connected: Connected) => Promis
   // Errors reach the pending query; without a listener they would crash the process.
   connection.on("error", () => undefined);
   try {
+    await signedIn(connection);
     return await work({ connection, taken, list });
   } finally {
     connection.destroy();
   }
 }
+
+/** ER_ACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD_LOGIN */
+const ofPassword = new Set([1045, 1862]);
+/** ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED */
+const ofConnections = new Set([1040, 1203, 1226]);
+
+/** @throws SignInError if the server refuses the login. A statement may end with the same codes. */
+const signedIn = (connection: Connection): Promise<void> =>
+  new Promise((resolve, reject) => {
+    connection.connect((error) => {
+      if (!error) return resolve();
+      const errno = error.errno ?? 0;
+      if (ofPassword.has(errno)) return reject(passwordChanged());
+      reject(ofConnections.has(errno) ? connectionsTaken() : error);
+    });
+  });
 
 /** The server continues a statement after its client disconnects. */
 const endConnection = (place: Place, id: number): Promise<void> =>

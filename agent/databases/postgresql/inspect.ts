@@ -2,7 +2,9 @@ import pg from "pg";
 import { maxShownStatement, type DatabaseTable } from "../../../protocol/api/insight.ts";
 import {
   boundedSocket,
+  connectionsTaken,
   megabytes,
+  passwordChanged,
   rounded,
   StatementError,
   type Inspector,
@@ -10,6 +12,7 @@ import {
   type Place,
 } from "../inspect/place.ts";
 import { binary, exactNumber, Rows } from "../inspect/rows.ts";
+import { queryReader } from "./server.ts";
 import { SingleStatement, type Ended } from "./single-statement.ts";
 
 const port = 5432;
@@ -53,11 +56,21 @@ async function connected<T>(
   // Errors reach the pending query; without a listener they would crash the process.
   client.on("error", () => undefined);
   try {
-    await client.connect();
+    await client.connect().catch((error: unknown) => {
+      throw signInRefusal(error, login);
+    });
     return await work({ client, taken });
   } finally {
     socket.destroy();
   }
+}
+
+function signInRefusal(error: unknown, { username }: Login): unknown {
+  const { code } = error as { code?: string };
+  // too_many_connections
+  if (code === "53300") return connectionsTaken();
+  // invalid_password. That of Berth's own login is set anew by the next question.
+  return code === "28P01" && username !== queryReader ? passwordChanged() : error;
 }
 
 /** Built-in type OIDs, which are the same in every PostgreSQL. */
