@@ -88,6 +88,13 @@ describe("a Rust app", () => {
       "exec env ROCKET_ADDRESS=0.0.0.0 ROCKET_PORT=$PORT /usr/local/bin/app",
     ));
 
+  it("has what its crates are compiled with", () => {
+    const lock = '[[package]]\nname = "prost-build"\n[[package]]\nname = "clang-sys"\n';
+    const [build = ""] = dockerfile({ ...app, "Cargo.lock": lock }).split("\nFROM ");
+    expect(build).toContain("apt-get install --yes --no-install-recommends protobuf-compiler libclang-dev ");
+    expect(dockerfile(app)).not.toContain("apt-get");
+  });
+
   it("whose queries SQLx has checked is compiled without their database, unless the owner says otherwise", () => {
     const offline = /^ENV CARGO_TARGET_DIR=\/target SQLX_OFFLINE=true$/m;
     const checked = { ...app, ".sqlx/query-1.json": "{}", ".env": "DATABASE_URL=postgres://localhost/shop" };

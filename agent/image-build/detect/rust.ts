@@ -17,6 +17,8 @@ export type RustPlan = Place & {
   locked: boolean;
   /** What SQLx's macros ask of a database while they compile lies in the repository. */
   asksNoDatabase: boolean;
+  /** Debian packages that crates are compiled with. */
+  compiledWith: string[];
   /** Debian packages with the libraries that the program is linked to. */
   libraries: string[];
   buildCommand: string | null;
@@ -33,12 +35,20 @@ const librariesOf: [name: string, packages: string[]][] = [
   ["libsqlite3-sys", ["libsqlite3-0"]],
 ];
 
+/** Of what the image with the compiler lacks. */
+const compiledWith: typeof librariesOf = [
+  ["prost-build", ["protobuf-compiler"]],
+  ["clang-sys", ["libclang-dev"]],
+];
+
 export function detectRust(sources: Sources, overrides: Overrides): RustPlan | null {
   if (!sources.files.has("Cargo.toml")) return null;
   const manifest = textOf(sources, "Cargo.toml");
   const root = sources.repository?.root ?? sources;
   const lock = textOf(root, "Cargo.lock");
   const isUsed = (name: string): boolean => lock.includes(`name = "${name}"`);
+  const packagesOf = (list: typeof librariesOf): string[] =>
+    list.flatMap(([name, packages]) => (isUsed(name) ? packages : []));
   return {
     kind: "rust",
     version: null,
@@ -46,7 +56,8 @@ export function detectRust(sources: Sources, overrides: Overrides): RustPlan | n
     program: programOf(sources, manifest),
     locked: root.files.has("Cargo.lock"),
     asksNoDatabase: [sources, root].some((one) => present(one, [".sqlx/", "sqlx-data.json"]).length > 0),
-    libraries: librariesOf.flatMap(([name, packages]) => (isUsed(name) ? packages : [])),
+    compiledWith: packagesOf(compiledWith),
+    libraries: packagesOf(librariesOf),
     buildCommand: overrides.buildCommand,
     startCommand: overrides.startCommand ?? procfileWeb(sources),
     listens:

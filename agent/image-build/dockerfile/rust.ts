@@ -48,6 +48,7 @@ export function rustDockerfile(
   const listens = plan.listens === null ? "" : `${plan.listens} `;
   return [
     `FROM ${images.rust} AS build`,
+    ...installDebian(plan.compiledWith),
     "WORKDIR /app",
     `ENV CARGO_TARGET_DIR=${target} ${sqlx}`.trimEnd(),
     copySource(plan),
