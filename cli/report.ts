@@ -62,7 +62,15 @@ async function tell(error: unknown): Promise<Told> {
       hint: error.hint,
       exitCode: error.exitCode,
     };
-  if (error instanceof CommanderError) return tellUsage(error);
+  if (error instanceof CommanderError) {
+    const told = tellUsage(error);
+    if (!error.message.includes(` command '${process.argv[2]}'`)) return told;
+    const paths = await pathsTo(process.argv[2] ?? "");
+    // A verb of nearly every noun, as list is, says nothing.
+    return paths.length === 0 || paths.length > 6
+      ? told
+      : { ...told, hint: `Did you mean ${paths.join(", ")}?` };
+  }
   const { ApiError: Refusal, NetworkError } = await import("../client/index.ts");
   if (error instanceof Refusal) {
     const told = tellRefusal(error);
@@ -92,6 +100,14 @@ async function tell(error: unknown): Promise<Told> {
     message: error instanceof Error ? error.message : String(error),
     exitCode: exitCodes.failure,
   };
+}
+
+/** The commands below a noun that have this name: `berth sites restart` for `restart`. */
+async function pathsTo(name: string): Promise<string[]> {
+  const { createProgram, everyCommand } = await import("./program.ts");
+  return everyCommand(createProgram()).flatMap((one) =>
+    one.name() === name && one.parent?.parent ? `berth ${one.parent.name()} ${name}` : [],
+  );
 }
 
 function tellUsage(error: CommanderError): Told {

@@ -1165,6 +1165,16 @@ it("help before a command shows that command's help, as in other programs", asyn
   expect(await berth("help")).toEqual(await berth("--help"));
 });
 
+it("a command that stands below a noun is suggested with it", async () => {
+  const { code, stderr } = await berth("restart");
+  expect([code, stderr]).toEqual([
+    2,
+    "✗ Unknown command 'restart'.\n  Did you mean berth sites restart, berth databases restart?\n",
+  ]);
+  expect((await berth("site", "list")).stderr).toContain("Did you mean sites?");
+  expect((await berth("sites", "lst")).stderr).toContain("Did you mean list?");
+});
+
 it("in CI a terminal is none: nothing is asked, and no line moves", async () => {
   const asking = inTerminal(["sites", "delete", site]);
   await seen(asking, "Type yes to continue: ");
