@@ -443,6 +443,9 @@ document.addEventListener("keydown", (event) => {
 
 // The assistant beside the page
 
+/** What was typed in the panel and not sent when it was closed. */
+let draft = "";
+
 async function openAssistant(link: HTMLAnchorElement): Promise<void> {
   const about = (main()?.dataset["about"] ?? "").split(" ").find((id) => id.includes("_")) ?? "";
   const url = new URL(link.href);
@@ -479,6 +482,7 @@ async function openAssistant(link: HTMLAnchorElement): Promise<void> {
   buttons.append(fresh, close);
   head.append(title, buttons);
   const shut = () => {
+    draft = panel.querySelector("textarea")?.value ?? "";
     panel.remove();
     document.querySelector<HTMLElement>("[data-assistant]")?.focus();
   };
@@ -497,7 +501,9 @@ async function openAssistant(link: HTMLAnchorElement): Promise<void> {
   for (const script of page.querySelectorAll<HTMLScriptElement>("head script[src]"))
     await import(new URL(script.getAttribute("src") ?? "", location.href).href);
   prepare(panel);
-  panel.querySelector("textarea")?.focus();
+  const field = panel.querySelector("textarea");
+  if (field) field.value = draft;
+  field?.focus();
 }
 
 document.addEventListener("click", (event) => {

@@ -129,6 +129,41 @@ describe("the panel beside a page", () => {
     expect(await page.locator("aside.panel").count()).toBe(0);
   });
 
+  it("leaves whoever has scrolled up in a long answer there, and keeps what was typed when it is closed", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await page.click("[data-assistant]");
+    // The answer that was stopped is still waited for in the conversation before.
+    await page.click('aside.panel button:text-is("New")');
+    await page.locator("aside.panel .message").first().waitFor({ state: "detached" });
+    const panel = page.locator("aside.panel");
+    says(
+      { text: "One line.\n".repeat(100), calls: [{ name: "open_tools", args: { group: "sites" } }] },
+      { text: "The last line.", after: promise },
+    );
+    await ask("Tell me everything.");
+    await lastAnswer()
+      .locator(".text", { hasText: /(One line\.\s*){100}/ })
+      .waitFor();
+    const isAtEnd = () =>
+      panel.evaluate(
+        ({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight < 40,
+      );
+    expect(await isAtEnd()).toBe(true);
+    await panel.evaluate((element) => (element.scrollTop = 0));
+    resolve();
+    await lastAnswer()
+      .locator("p", { hasText: /^\d+ credits?$/ })
+      .waitFor();
+    expect(await panel.evaluate(({ scrollTop }) => scrollTop)).toBe(0);
+    await page.fill("aside.panel textarea", "Not sent yet");
+    await page.press("aside.panel textarea", "Escape");
+    await page.click("[data-assistant]");
+    await page.locator("aside.panel textarea:focus").waitFor();
+    expect(await page.inputValue("aside.panel textarea")).toBe("Not sent yet");
+    await page.fill("aside.panel textarea", "");
+    await page.press("aside.panel textarea", "Escape");
+  });
+
   it("takes a typed yes as one to the card on screen, and to nothing where an answer was stopped before its card", async () => {
     const unanswered = async (text: string): Promise<unknown> => {
       const { promise, resolve } = Promise.withResolvers<Route>();

@@ -34,6 +34,7 @@ class Chat extends HTMLElement {
       event.preventDefault();
       void this.send(this.field.value.trim());
     });
+    this.field.enterKeyHint = "send";
     this.messages.scrollTop = this.messages.scrollHeight;
   }
 
@@ -43,6 +44,18 @@ class Chat extends HTMLElement {
   private get messages(): HTMLElement {
     return part(this, ".messages");
   }
+  /** What scrolls: the conversation on its own page, all of the panel beside another. */
+  private get view(): HTMLElement {
+    return this.closest<HTMLElement>(".panel") ?? this.messages;
+  }
+  private toEnd(): void {
+    this.view.scrollTop = this.view.scrollHeight;
+  }
+  /** Whoever has scrolled up reads on there. */
+  private get isAtEnd(): boolean {
+    const { scrollHeight, scrollTop, clientHeight } = this.view;
+    return scrollHeight - scrollTop - clientHeight < 40;
+  }
 
   private add(role: "user" | "assistant", text: string): HTMLElement {
     const message = element("div", `message ${role}`);
@@ -51,7 +64,7 @@ class Chat extends HTMLElement {
       element("div", "text", text),
     );
     this.messages.append(message);
-    message.scrollIntoView({ block: "nearest" });
+    this.toEnd();
     return message;
   }
 
@@ -141,6 +154,7 @@ class Chat extends HTMLElement {
 
   private take(answer: HTMLElement, type: string, data: Record<string, unknown>): void {
     const text = part(answer, ".text");
+    const { isAtEnd } = this;
     switch (type) {
       case "conversation":
         this.goesOn(textOf(data["conversationId"]));
@@ -174,7 +188,7 @@ class Chat extends HTMLElement {
         );
         break;
     }
-    answer.scrollIntoView({ block: "end" });
+    if (isAtEnd) this.toEnd();
   }
 
   /** Its page, or the panel on any other, shows this conversation when it is loaded again. */
