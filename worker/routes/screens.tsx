@@ -15,7 +15,7 @@ import { personOf, toSignIn } from "../middleware/signed-in.ts";
 import { AppPage } from "../pages/kit/layout.tsx";
 import { linesInto } from "../pages/lines-into.ts";
 import { Fields, type Asked, type Screen, type View } from "../pages/kit/screen.ts";
-import { sentenceOf } from "../pages/kit/setting-labels.ts";
+import { inLabels, sentenceOf } from "../pages/kit/setting-labels.ts";
 
 async function askedOf(c: Context<AppEnv>): Promise<Asked | null> {
   const ctx = await personOf(c);
@@ -124,7 +124,7 @@ function refusalOf({ code, extra }: AppError) {
   );
   const reason =
     typeof extra["reason"] === "string"
-      ? extra["reason"]
+      ? inLabels(extra["reason"])
       : issues.length > 0
         ? `Nothing was changed. ${issues.map(sentenceOf).join(" ")}`
         : "Nothing was changed: the form is not valid.";

@@ -11,6 +11,7 @@ import type { Frame } from "../kit/layout.tsx";
 import { unpaidInvoiceOf } from "../../services/refuse-unpaid.ts";
 import { Callout, Day, Heading, Live, Status, Tabs, Time } from "../kit/parts.tsx";
 import type { View } from "../kit/screen.ts";
+import { inLabels } from "../kit/setting-labels.ts";
 import { suspendedFor } from "../kit/viewer.ts";
 import { databaseWords } from "../kit/words.ts";
 
@@ -84,7 +85,7 @@ const Notices = ({ database, payAt }: Opened) => (
         tone="bad"
         title={database.status === "FAILED" ? "The database is not running" : "The last change failed"}
       >
-        <p>{database.error}</p>
+        <p>{inLabels(database.error)}</p>
       </Callout>
     )}
     {database.hostOffline && database.status !== "PENDING" && (
@@ -99,7 +100,7 @@ const Notices = ({ database, payAt }: Opened) => (
     )}
     {database.notice !== null && (
       <Callout tone="warn">
-        <p>{database.notice}</p>
+        <p>{inLabels(database.notice)}</p>
       </Callout>
     )}
     {database.restoring !== null && (

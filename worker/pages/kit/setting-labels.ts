@@ -27,9 +27,11 @@ const labels: Readonly<Record<string, string>> = {
   allow: "Addresses",
 };
 
-/** A text of the API or a host, with its settings as the dashboard labels them. */
+/** A text of the API or a host, in the dashboard's words: its labels of settings, and plans instead of packs. */
 export const inLabels = (text: string): string =>
-  text.replaceAll(/\b[a-z]+[A-Z]\w*/g, (name) => (Object.hasOwn(labels, name) ? `“${labels[name]}”` : name));
+  text
+    .replaceAll(/\b[a-z]+[A-Z]\w*/g, (name) => (Object.hasOwn(labels, name) ? `“${labels[name]}”` : name))
+    .replaceAll(/(\bits|\bthe|\bthis|'s|\b[Aa]nother|\blarger|\bsmaller) pack\b/g, "$1 plan");
 
 /** The field at `settings.ingress.redirects.0.from`, as people find it on the page. */
 function labelOf(path: string): string {

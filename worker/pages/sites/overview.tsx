@@ -15,6 +15,7 @@ import { databasesOf } from "../kit/paging.ts";
 import { Act } from "../kit/form.tsx";
 import { Callout, Card, Day, Live, Meter, Status, Time } from "../kit/parts.tsx";
 import type { Screen } from "../kit/screen.ts";
+import { inLabels } from "../kit/setting-labels.ts";
 import { size } from "../kit/size.ts";
 import { activityText } from "../kit/activity-words.ts";
 import { money } from "../money.ts";
@@ -53,7 +54,7 @@ function grouped(events: readonly SiteEvent[]): { event: SiteEvent; count: numbe
 /** Ids of deployments in texts of the host as the numbers that people see; those that are no longer listed, in words. */
 const readable = (detail: string, deployments: readonly Deployment[]): string =>
   deployments
-    .reduce((text, { id, number }) => text.replaceAll(id, `#${number}`), detail)
+    .reduce((text, { id, number }) => text.replaceAll(id, `#${number}`), inLabels(detail))
     .replaceAll(/\b[Vv]ersion dep_[0-9a-z]+/g, "An earlier version")
     .replaceAll(/\bdep_[0-9a-z]+/g, "an earlier version");
 
