@@ -304,6 +304,9 @@ remove_firewall() {
       done
     done
   done
+  for tag in 802_1Q 0x88a8; do
+    ebtables -D FORWARD -i veth+ -o veth+ -p "$tag" -j DROP 2>/dev/null || true
+  done
 }
 
 uninstall_host() {

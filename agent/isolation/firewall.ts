@@ -57,6 +57,26 @@ async function ensureCounting(policy: Policy, family: Family): Promise<void> {
   }
 }
 
+const ofContainers = ["-i", "veth+", "-o", "veth+"];
+
+/**
+ * Between two containers, frames with tags of VLANs pass none of the rules of IP, though a receiver takes off tags without a number.
+ * The same for all agents of a host, so that none takes the rules away.
+ */
+async function refuseTagged(): Promise<void> {
+  try {
+    const listing = await run("ebtables", ["-L", "FORWARD"]);
+    if (listing.split("\n").filter((rule) => rule.includes(`${ofContainers.join(" ")} -j DROP`)).length >= 2)
+      return;
+    for (const tag of ["802_1Q", "0x88a8"])
+      await run("ebtables", ["-I", "FORWARD", ...ofContainers, "-p", tag, "-j", "DROP"]);
+  } catch (error) {
+    if (!warned.has("tags"))
+      log("warn", "Build steps can send each other frames with tags of VLANs: install ebtables", { error });
+    warned.add("tags");
+  }
+}
+
 const families = async (): Promise<Family[]> =>
   (await readFile("/proc/net/if_inet6", "utf8").catch(() => "")) === "" ? [4] : [4, 6];
 
@@ -95,6 +115,7 @@ export async function ensureFirewall(
         for (const command of hookCommands(await run(tool, [...wait, "-S", parent]), parent, chain))
           await run(tool, [...wait, ...command]);
   }
+  await refuseTagged();
   await enlargeConnectionTable();
   const translation = [...wait, "-t", "nat"];
   for (const command of hookCommands(

@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
+import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmdirSync, statSync } from "node:fs";
 import { BlockList, createServer, type AddressInfo, type Server } from "node:net";
@@ -90,6 +91,22 @@ async function hostReaches({ address }: Site): Promise<string> {
   const code = probe(address, 3000);
   return (await execute(process.execPath, ["-e", code])).stdout.trim();
 }
+
+/** Perl, as Node has no such sockets. Arguments: both addresses, the receiver's hardware address, the tags before the packet. */
+const frameSender = `
+my ($from, $to, $mac, $tags) = @ARGV;
+$mac =~ s/://g;
+my $udp = pack("n4", 4444, 5555, 8 + length("tags:$tags"), 0) . "tags:$tags";
+my @ip = (0x4500, 20 + length($udp), 1, 0, 0x4011, 0, unpack("n2", inet_aton($from)), unpack("n2", inet_aton($to)));
+my $sum = 0;
+$sum += $_ for @ip;
+$sum = ($sum >> 16) + ($sum & 0xffff) while $sum >> 16;
+$ip[5] = ~$sum & 0xffff;
+my $frame = pack("H12", $mac) . "\\2\\0\\0\\0\\0\\1" . pack("H*", $tags) . pack("n*", 0x0800, @ip) . $udp;
+open(my $file, "/sys/class/net/eth0/ifindex");
+socket(my $socket, 17, 3, 0) or die $!;
+send($socket, $frame, 0, pack("SnlSCCH12n", 17, 0x0800, <$file>, 1, 0, 6, $mac, 0)) or die $!;
+`;
 
 const mainAddress = () =>
   Object.entries(networkInterfaces())
@@ -308,6 +325,43 @@ describe("a build step", () => {
   it("gets neither the host's network nor its privileges", async () => {
     await expect(build(["RUN --network=host true"])).rejects.toThrow(/not allowed|unknown flag/i);
     await expect(build(["RUN --security=insecure true"])).rejects.toThrow(/not allowed|unknown flag/i);
+  });
+
+  it("is sent nothing by another one, whatever it writes into a frame", async () => {
+    // On the same bridge and with the same capabilities as build steps.
+    const start = async (...command: string[]) => {
+      const id = (await docker("run", "--detach", "node:24-bookworm-slim", ...command)).trim();
+      containers.push(id);
+      return id;
+    };
+    const receiver = await start(
+      "node",
+      "-e",
+      'require("dgram").createSocket("udp4").on("message", (m) => console.log(m.toString())).bind(5555)',
+    );
+    const sender = await start("sleep", "600");
+    const format = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{.MacAddress}}{{end}}";
+    const [[from = ""] = [], [to = "", mac = ""] = []] = await Promise.all(
+      [sender, receiver].map(async (id) =>
+        (await docker("inspect", "--format", format, id)).trim().split(" "),
+      ),
+    );
+    for (const tags of ["", "81000000", "88a80000", "8100000081000000", "88a8000081000000"])
+      await docker("exec", sender, "perl", "-MSocket", "-e", frameSender, from, to, mac, tags);
+    // What the host sends arrives, after all of those.
+    const socket = createSocket("udp4");
+    try {
+      await vi.waitUntil(
+        async () => {
+          socket.send("by the host", 5555, to);
+          return (await docker("logs", receiver)).includes("by the host");
+        },
+        { timeout: 20_000 },
+      );
+    } finally {
+      socket.close();
+    }
+    expect(new Set((await docker("logs", receiver)).trim().split("\n"))).toEqual(new Set(["by the host"]));
   });
 
   it("that uses too much memory or too many processes is ended, and nothing else is", async () => {
