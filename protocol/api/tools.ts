@@ -72,6 +72,10 @@ export type ToolSpec = {
   secret?: true;
   /** Each call makes another one: a model that repeats it within one message is told what the first one made. */
   makesAnother?: true;
+  /** Its answer holds words of visitors and other strangers: what a model that has read them changes or sends waits for the person. */
+  quotes?: true;
+  /** Asks a server that its arguments name, which so learns what they say. */
+  reachesOut?: true;
 };
 
 const short = text.min(1).max(200);
@@ -168,6 +172,8 @@ export const tools = {
       "Read a Git repository before a site is made of it: language, framework, commands, port, variables, databases, and why it would not work.",
     input: SourceInspect.omit({ gitToken: true }),
     output: answer("inspectSource"),
+    quotes: true,
+    reachesOut: true,
   },
   update_site_settings: {
     group: "sites",
@@ -182,6 +188,7 @@ export const tools = {
       "Find out what is wrong with a site, in order: invoice, host, databases, deployment, container, port, health, route, DNS, certificate, disk, recent changes; with fixes.",
     input: only({ site }),
     output: answer("diagnoseSite"),
+    quotes: true,
   },
   start_site: {
     group: "sites",
@@ -258,18 +265,21 @@ export const tools = {
         createdAt: true,
       }),
     ),
+    quotes: true,
   },
   get_deployment: {
     group: "deployments",
     summary: "Show one deployment: steps, times, commit, error.",
     input: only({ deployment }),
     output: answer("getDeployment"),
+    quotes: true,
   },
   get_build_logs: {
     group: "deployments",
     summary: "Show the last lines of a deployment's log.",
     input: only({ deployment, tail, search: short.optional().describe("Only lines that contain this.") }),
     output: z.array(z.string()),
+    quotes: true,
   },
   explain_failed_deployment: {
     group: "deployments",
@@ -285,6 +295,7 @@ export const tools = {
       }),
       z.object({ failed: z.literal(false), note: z.string() }),
     ]),
+    quotes: true,
   },
   cancel_deployment: {
     group: "deployments",
@@ -313,6 +324,7 @@ export const tools = {
         ),
       }),
     ),
+    quotes: true,
   },
   rollback_site: {
     group: "deployments",
@@ -389,6 +401,7 @@ export const tools = {
     summary: "Show the last lines that a running site wrote.",
     input: only({ site, tail, since, search: short.optional().describe("Only lines that contain this.") }),
     output: z.array(Line),
+    quotes: true,
   },
   search_log_history: {
     group: "logs",
@@ -401,6 +414,7 @@ export const tools = {
       limit,
     }),
     output: z.object({ lines: z.array(Line), complete: LogFound.shape.complete }),
+    quotes: true,
   },
   get_access_logs: {
     group: "logs",
@@ -416,6 +430,7 @@ export const tools = {
       limit,
     }),
     output: answer("getSiteRequests").shape.data,
+    quotes: true,
   },
   get_request_stats: {
     group: "logs",
@@ -427,6 +442,7 @@ export const tools = {
         "The ten intervals with the most failures, or the most requests.",
       ),
     }),
+    quotes: true,
   },
   get_site_metrics: {
     group: "logs",
@@ -457,6 +473,7 @@ export const tools = {
     summary: "List starts, stops, exits and ends for lack of memory of a site or database.",
     input: only({ site: site.optional(), db: db.optional(), since }),
     output: answer("getSiteEvents").shape.data,
+    quotes: true,
   },
   list_unhealthy_resources: {
     group: "logs",
@@ -682,12 +699,14 @@ export const tools = {
       keyspaces: answer("getDatabaseSchema").shape.keyspaces,
       truncated: answer("getDatabaseSchema").shape.truncated,
     }),
+    quotes: true,
   },
   run_read_query: {
     group: "databases",
     summary: "Run one statement that can change nothing, and show its rows.",
     input: only({ db, query: text.trim().min(1).max(10_000), limit }),
     output: answer("queryDatabase"),
+    quotes: true,
   },
   run_write_query: {
     group: "databases",
@@ -695,6 +714,7 @@ export const tools = {
     input: only({ db, query: text.trim().min(1).max(10_000) }),
     output: answer("queryDatabase"),
     destructive: true,
+    quotes: true,
   },
   list_active_queries: {
     group: "databases",
@@ -702,6 +722,7 @@ export const tools = {
       "List what a database is working on now, longest first: what each waits for, and whose locks block it.",
     input: only({ db }),
     output: DatabaseInsight.shape.activeQueries,
+    quotes: true,
   },
   kill_query: {
     group: "databases",
@@ -715,6 +736,7 @@ export const tools = {
     summary: "List the statements that took a database the most time.",
     input: only({ db, limit }),
     output: DatabaseInsight.shape.slowQueries,
+    quotes: true,
   },
   get_database_metrics: {
     group: "databases",
@@ -729,6 +751,7 @@ export const tools = {
     summary: "Show the last lines that a database's server wrote.",
     input: only({ db, tail, since, search: short.optional().describe("Only lines that contain this.") }),
     output: z.array(Line.omit({ stream: true })),
+    quotes: true,
   },
 
   create_backup: {
@@ -797,6 +820,7 @@ export const tools = {
       volume: VolumeName.optional().describe("Default: the container."),
     }),
     output: answer("browseFiles"),
+    quotes: true,
   },
   list_volumes: {
     group: "backups",
@@ -866,6 +890,7 @@ export const tools = {
     summary: "Show result and output of a command, or of the last runs of a site.",
     input: only({ run: short.optional().describe("Id of a command."), site: site.optional() }),
     output: z.union([z.object({ command: Command, output: z.array(z.string()) }), z.array(Command)]),
+    quotes: true,
   },
 
   list_packs: {
@@ -950,7 +975,7 @@ export type ToolName = keyof typeof tools;
 /** Whether the tool changes nothing, by the verb of its name; what the person must confirm is no mere reading. */
 export const readsOnly = (name: ToolName): boolean =>
   !("destructive" in tools[name]) &&
-  /^(?:list|get|describe|explain|detect|diagnose|search|browse|run_read)_/.test(name);
+  /^(?:list|get|describe|explain|detect|diagnose|search|browse|probe|run_read|run_health)_/.test(name);
 
 export type ToolInput<Name extends ToolName> = z.output<(typeof tools)[Name]["input"]>;
 export type ToolOutput<Name extends ToolName> = z.input<(typeof tools)[Name]["output"]>;

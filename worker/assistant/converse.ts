@@ -140,12 +140,18 @@ type Ran = { tool: string; outcome: ToolOutcome };
 const notBegun: ToolOutcome = { status: "refused", error: "not begun.", code: "conflict" };
 const isDone = ({ status }: ToolOutcome): boolean => status === "done";
 
+/** Why something is refused may quote what was read, such as a row, but not of what the account has not. */
+const hasAnswered = (outcome: ToolOutcome): boolean =>
+  outcome.status !== "refused" || (outcome.code !== "not_found" && outcome.code !== "forbidden");
+
 class Turn {
   private readonly toolCalls: { tool: string; ok: boolean }[] = [];
   private readonly shown: string[] = [];
   private readonly steps: PendingStep[] = [];
   /** What this message has made, by the calls that would make another one. */
   private readonly made = new Map<string, ToolOutcome>();
+  /** Of this message: the model may do as strangers say from now on. */
+  private hasReadStrangers = false;
   private groups: ToolGroup[];
   private summary: string | null;
   private summarized = 0;
@@ -355,7 +361,7 @@ class Turn {
               ? `Your answer was cut off within these arguments, at ${requestTokens.completionTokens} tokens: do less with one call, or tell the person that it is too long for you.`
               : "The arguments are not valid JSON.",
           )
-        : runTool(this.ctx, name, input),
+        : runTool(this.ctx, name, input, { allAsk: this.hasReadStrangers }),
     );
     if (made !== null && isDone(outcome)) this.made.set(made, outcome);
     return untrusted(forModel(outcome));
@@ -371,6 +377,7 @@ class Turn {
   private async run(tool: string, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
     this.emit({ type: "tool", tool, status: "running" });
     const outcome = await work();
+    this.hasReadStrangers ||= isTool(tool) && specOf(tool).quotes === true && hasAnswered(outcome);
     this.emit({ type: "tool", tool, status: outcome.status });
     if (outcome.status === "asks") this.steps.push(outcome.step);
     else this.toolCalls.push({ tool, ok: outcome.status === "done" });

@@ -103,7 +103,7 @@ function toolsOf(group: ToolGroup): Tool[] {
       annotations: {
         readOnlyHint: readsOnly(name),
         destructiveHint: specOf(name).destructive === true,
-        openWorldHint: false,
+        openWorldHint: specOf(name).reachesOut === true,
       },
       _meta: { group, groupDescription: toolGroups[group] },
     }));

@@ -1,9 +1,10 @@
 import type * as z from "zod";
-import { tools, type ToolName, type ToolSpec } from "../../protocol/api/tools.ts";
+import { readsOnly, tools, type ToolName, type ToolSpec } from "../../protocol/api/tools.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import { jsonIn } from "../../protocol/json.ts";
 import type { Ctx } from "../ctx.ts";
 import { AppError, conflict } from "../domain/app-error.ts";
+import { writtenOut } from "../domain/shown-arguments.ts";
 import { logError } from "../log-error.ts";
 import { recordCall } from "../services/activity/record-call.ts";
 import { catalogue } from "./catalogue.ts";
@@ -48,25 +49,28 @@ export function inputOf(name: ToolName, given: unknown): z.ZodSafeParseResult<Re
 /**
  * Runs one call as written by a model or a person, and puts it on record. Returns refusals instead of throwing: errors go
  * back to the caller. `secretsAsk`: a tool that shows a secret asks as well, for callers without a screen of the person's.
+ * `allAsk`: what changes or sends anything asks as well, for a model that has read what strangers wrote, and may do as they say.
  */
 export async function runTool(
   ctx: Ctx,
   name: string,
   given: unknown,
-  { secretsAsk = false }: { secretsAsk?: boolean } = {},
+  { secretsAsk = false, allAsk = false }: { secretsAsk?: boolean; allAsk?: boolean } = {},
 ): Promise<ToolOutcome> {
   if (!isTool(name)) return refuseCall(ctx, name, "not_found", `There is no tool ${name.slice(0, 100)}.`);
-  const { destructive, secret } = specOf(name);
+  const { destructive, secret, reachesOut } = specOf(name);
   const input = inputOf(name, given);
   if (!input.success) {
     const why = input.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
     return refuseCall(ctx, name, "invalid_request", `The arguments of ${name} are not valid: ${why}`);
   }
   return onRecord(ctx, name, input.data, async () => {
-    if (!destructive && !(secret && secretsAsk)) return done(await toolOf(name).run(ctx, input.data));
-    const consequence = await toolOf(name).consequence?.(ctx, input.data);
+    const mustAsk = destructive || (secret && secretsAsk);
+    const known = mustAsk ? await toolOf(name).consequence?.(ctx, input.data) : null;
+    if (known === undefined) throw new Error(`The tool ${name} has no consequence`);
+    const isHarmless = (readsOnly(name) && reachesOut !== true) || onlyRepeats(name);
+    const consequence = known ?? (allAsk && !isHarmless ? asWritten(name, input.data) : null);
     if (consequence === null) return done(await toolOf(name).run(ctx, input.data));
-    if (!consequence) throw new Error(`The tool ${name} has no consequence`);
     const tried = await toolOf(name).tried?.(ctx, input.data);
     const { version } = consequence;
     const summary = tried === undefined ? consequence.summary : `${consequence.summary} ${tried}`;
@@ -74,11 +78,21 @@ export async function runTool(
   });
 }
 
+/** Runs or keeps what the owner has set up, whoever asks for it: its arguments name only what the account has. */
+const onlyRepeats = (name: ToolName): boolean =>
+  /^(?:start|restart|verify|renew)_|^create_backup$/.test(name);
+
+/** Of a tool that says nothing itself about what would happen, and so depends on nothing that may change meanwhile. */
+const asWritten = (name: ToolName, input: object): Consequence => ({
+  summary: `${name}: ${specOf(name).summary}\n${writtenOut(input)}`,
+  version: "",
+});
+
 /** The refusal, on record, of a confirmed step whose resource has changed since the person was asked; null: it has not. */
 export async function changedSince(ctx: Ctx, { tool, input, version }: PendingStep): Promise<Refusal | null> {
   try {
     const now = await toolOf(tool).consequence?.(ctx, input);
-    if (now?.version === version) return null;
+    if ((now?.version ?? "") === version) return null;
     throw conflict("The resource has changed since you were asked to confirm: request the action again.");
   } catch (error) {
     return onRecord(ctx, tool, input as object, () => Promise.resolve(refusalOf(ctx, error)));

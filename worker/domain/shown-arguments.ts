@@ -44,3 +44,11 @@ function shown(value: unknown): unknown {
     ]),
   );
 }
+
+/** For whoever is to confirm them: whole, as what is left out may be what matters, and without secrets. */
+export const writtenOut = (input: object): string =>
+  JSON.stringify(input, (name, one: unknown) => {
+    if (name !== "value" && name !== "query" && secretArguments.has(name)) return hidden;
+    const isSecret = typeof one === "object" && one !== null && "secret" in one && one.secret === true;
+    return isSecret ? { ...one, value: hidden } : one;
+  });
