@@ -1,5 +1,6 @@
 import { Column, fillPlaceholders, is, SQL } from "drizzle-orm";
 import type { DrizzleD1Database } from "drizzle-orm/d1";
+import { blankOf } from "../domain/blank.ts";
 
 type Db = DrizzleD1Database;
 /** What drizzle-orm builds a query with. */
@@ -28,12 +29,12 @@ function rowMapper({ fields, executeMethod }: Prepared): Written["mapRow"] {
     if (!decoder || name === undefined || others.length > 0) return undefined;
     columns.push({ name, decoder });
   }
+  const blank: Record<string, unknown> = blankOf(columns.map(({ name }) => name));
   return (row) => {
-    const object: Record<string, unknown> = {};
-    for (const [at, { name, decoder }] of columns.entries()) {
-      const value = row[at];
-      object[name] = value === null ? null : decoder.mapFromDriverValue(value);
-    }
+    const object = { ...blank };
+    columns.forEach(({ name, decoder }, at) => {
+      if (row[at] !== null) object[name] = decoder.mapFromDriverValue(row[at]);
+    });
     return object;
   };
 }

@@ -1,10 +1,11 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import { ingressSettingNames, type Ingress, type IngressRules } from "../../../protocol/api/ingress.ts";
-import { buildOptionNames, type EnvVariableShown, type Site } from "../../../protocol/api/sites.ts";
+import { Site as SiteShape, type EnvVariableShown, type Site } from "../../../protocol/api/sites.ts";
 import type { DeploymentStatus } from "../../../protocol/states.ts";
 import type { Ctx, Db } from "../../ctx.ts";
 import { siteEnvVersions, sites } from "../../db/schema.ts";
+import { blankOf } from "../../domain/blank.ts";
 import { billingDayOf } from "../../domain/pricing.ts";
 import { siteAddress } from "../../domain/slug.ts";
 import { domainsOf, domainsOfSite, domainView, type DomainRow } from "../domains/view.ts";
@@ -59,17 +60,9 @@ const recordFields = {
 };
 export type SiteRecord = Awaited<ReturnType<typeof selectRecords>>[number];
 
-/** Each of these names with null, to be spread under what is set: objects are made anew for every site of a list. */
-const nulls = <Name extends string>(names: readonly Name[]) =>
-  Object.fromEntries(names.map((name) => [name, null])) as Record<Name, null>;
-const noOptions = nulls(buildOptionNames);
-const noIngress = nulls(ingressSettingNames);
-
-type Options = SiteRecord["buildOptions"];
-const shownOptions = (options: Options) =>
-  ({ ...noOptions, ...options }) as {
-    [Name in keyof Required<Options>]: NonNullable<Options[Name]> | null;
-  };
+/** All names in their order, as a site's own options stand in their midst. */
+const blank: object = blankOf(Object.keys(SiteShape.shape));
+const noIngress = blankOf(ingressSettingNames);
 
 /** The password is never shown, nor its hash. */
 function shownIngress(rules: IngressRules): Ingress {
@@ -84,7 +77,8 @@ function shownIngress(rules: IngressRules): Ingress {
 /** The public representation. */
 export function siteView(ctx: Ctx, site: SiteRecord): Site {
   const { current, latest } = site;
-  return {
+  const view: Omit<Site, keyof SiteRecord["buildOptions"]> = {
+    ...blank,
     id: site.id,
     name: site.name,
     status: site.status,
@@ -100,7 +94,6 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     startTimeoutSeconds: site.startTimeoutSeconds,
     rootDir: site.rootDir,
     dockerfilePath: site.dockerfilePath,
-    ...shownOptions(site.buildOptions),
     healthCheckPath: site.healthCheckPath,
     replicas: site.replicas,
     healthCheck: site.healthCheck,
@@ -128,4 +121,5 @@ export function siteView(ctx: Ctx, site: SiteRecord): Site {
     createdAt: site.createdAt.toISOString(),
     updatedAt: site.updatedAt.toISOString(),
   };
+  return Object.assign(view, site.buildOptions) as Site;
 }
