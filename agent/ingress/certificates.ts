@@ -4,7 +4,7 @@ import * as z from "zod";
 import { AwaitedCertificate, Certificate } from "../../protocol/agent/certificates.ts";
 import { formatId } from "../../protocol/ids.ts";
 import { isWildcard, wildcardOf } from "../../protocol/wildcards.ts";
-import { writeAtomically } from "./write-atomically.ts";
+import { writeAtomically } from "../write-atomically.ts";
 
 /** The certificates that the control plane sent: one file, replaced as a whole, which the responder answers Caddy from. */
 export const CertificateFile = z.object({

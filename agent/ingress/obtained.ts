@@ -15,7 +15,7 @@ import type { Certificate } from "../../protocol/agent/certificates.ts";
 import type { Engine } from "../docker/engine.ts";
 import { label } from "../docker/labels.ts";
 import { ingressVolume } from "./container.ts";
-import { writeAtomically } from "./write-atomically.ts";
+import { writeAtomically } from "../write-atomically.ts";
 
 /** Caddy's own, unless it is told another. */
 const letsEncrypt = "https://acme-v02.api.letsencrypt.org/directory";

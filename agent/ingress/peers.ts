@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import * as z from "zod";
 import type { ToAgent } from "../../protocol/agent/messages.ts";
 import { log } from "../log.ts";
-import { writeAtomically } from "./write-atomically.ts";
+import { writeAtomically } from "../write-atomically.ts";
 
 /** What this host is to others of the installation, and they to it: one file, replaced as a whole. */
 export const Peers = z.object({

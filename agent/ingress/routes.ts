@@ -7,7 +7,7 @@ import type { Ingress, Target } from "./ingress.ts";
 import { log } from "../log.ts";
 import { refreshMs } from "./caddy.ts";
 import { emptyTable, RouteTable } from "./table.ts";
-import { writeAtomically } from "./write-atomically.ts";
+import { writeAtomically } from "../write-atomically.ts";
 
 /**
  * The agent's side of the ingress: one file, replaced atomically; a call returns when no new request sees the old state.

@@ -1,11 +1,12 @@
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { VolumeSummary } from "../docker/engine.ts";
 import type { Host } from "../host.ts";
 import { log } from "../log.ts";
+import { writeAtomically } from "../write-atomically.ts";
 
 type Means = Pick<Host, "engine" | "workDirectory">;
 
@@ -24,7 +25,7 @@ export const isNote = (name: string): boolean => name.endsWith(ending);
 /** Does the work, then undoes this; if the process ends before, the next one does. */
 export async function undoneAfter<T>(host: Means, leftOver: LeftOver, work: () => Promise<T>): Promise<T> {
   const file = join(host.workDirectory, `${randomUUID()}${ending}`);
-  await writeFile(file, JSON.stringify(leftOver), { mode: 0o600, flush: true });
+  writeAtomically(file, JSON.stringify(leftOver));
   try {
     return await work();
   } finally {

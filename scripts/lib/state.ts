@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { holderOf, stillHolds } from "../../agent/ingress/holder.ts";
-import { writeAtomically } from "../../agent/ingress/write-atomically.ts";
+import { writeAtomically } from "../../agent/write-atomically.ts";
 import { removeIngress, removeSites } from "./engine-objects.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { log } from "../log.ts";
+import { log } from "./log.ts";
 
 /** Replaces a file as a whole, readable by its owner only: after a power cut it is the old or the new one. */
 export function writeAtomically(file: string, text: string): void {
