@@ -1,7 +1,7 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import type { EnvEntry } from "../../../protocol/agent/jobs.ts";
 import { ingressSettingNames, type Ingress, type IngressRules } from "../../../protocol/api/ingress.ts";
-import { Site as SiteShape, type EnvVariableShown, type Site } from "../../../protocol/api/sites.ts";
+import { Site, type EnvVariableShown } from "../../../protocol/api/sites.ts";
 import type { DeploymentStatus } from "../../../protocol/states.ts";
 import type { Ctx, Db } from "../../ctx.ts";
 import { siteEnvVersions, sites } from "../../db/schema.ts";
@@ -61,7 +61,7 @@ const recordFields = {
 export type SiteRecord = Awaited<ReturnType<typeof selectRecords>>[number];
 
 /** All names in their order, as a site's own options stand in their midst. */
-const blank: object = blankOf(Object.keys(SiteShape.shape));
+const blank: object = blankOf(Object.keys(Site.shape));
 const noIngress = blankOf(ingressSettingNames);
 
 /** The password is never shown, nor its hash. */
